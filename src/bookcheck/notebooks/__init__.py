@@ -1,0 +1,1 @@
+"""Notebooks that stay true: outputs compared, rules inspected, chapters executed and tested."""

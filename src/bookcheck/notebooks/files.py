@@ -1,0 +1,80 @@
+"""Where the chapters are, and the one form in which a notebook is stored."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[3]
+CHAPTERS = ROOT / "chapters"
+
+# Metadata that says something about the page; all else is left by editors and is dropped.
+_KEPT_METADATA = ("tags", "mystnb", "bookcheck")
+_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def chapter_notebooks() -> list[Path]:
+    """All chapters that are notebooks, in the book's order."""
+    return sorted(CHAPTERS.glob("*.ipynb"))
+
+
+def read(path: Path) -> Any:
+    """Read a notebook, or say which file is broken."""
+    try:
+        return nbformat.read(path, as_version=4)
+    except Exception as error:
+        raise ValueError(f"{path} is not a readable notebook: {error}") from error
+
+
+def stored_form(notebook: Any) -> str:
+    """The text of a notebook file: sorted, without traces of the machine or the editor."""
+    cells = []
+    ids: set[str] = set()
+    count = 0
+    for cell in notebook.cells:
+        source = cell.source.rstrip() if cell.cell_type == "code" else cell.source.strip("\n")
+        plain: dict[str, Any] = {
+            "cell_type": cell.cell_type,
+            "id": _identifier(cell.get("id", ""), source, ids),
+            "metadata": {k: cell.metadata[k] for k in _KEPT_METADATA if cell.metadata.get(k)},
+            "source": source.splitlines(keepends=True),
+        }
+        if cell.cell_type == "code":
+            executed = cell.execution_count is not None
+            count += executed
+            plain["execution_count"] = count if executed else None
+            plain["outputs"] = [_output(output, count) for output in cell.outputs]
+        cells.append(plain)
+    document = {
+        "cells": cells,
+        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _identifier(given: str, source: str, taken: set[str]) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", given) or given in taken:
+        given = hashlib.sha256(source.encode()).hexdigest()[:12]
+        while given in taken:
+            given = hashlib.sha256(given.encode()).hexdigest()[:12]
+    taken.add(given)
+    return given
+
+
+def _output(output: Any, count: int) -> dict[str, Any]:
+    plain = json.loads(json.dumps(output))
+    plain.pop("transient", None)
+    if "execution_count" in plain:
+        plain["execution_count"] = count
+    for holder, key in [
+        (plain, "text"),
+        *((plain.get("data", {}), k) for k in plain.get("data", {})),
+    ]:
+        if isinstance(holder.get(key), str) and not key.startswith("image/p"):
+            holder[key] = holder[key].splitlines(keepends=True)
+    return plain

@@ -1,0 +1,137 @@
+"""What counts as the same output, and what does not."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attention_to_rope.figures import figure, svg
+from bookcheck.notebooks.outputs import (
+    difference,
+    drawing_difference,
+    pixel_difference,
+    text_difference,
+)
+
+
+def stream(text, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def result(**data):
+    renamed = {kind.replace("__", "/"): payload for kind, payload in data.items()}
+    return {"output_type": "display_data", "metadata": {}, "data": renamed}
+
+
+def png(pixels):
+    buffer = io.BytesIO()
+    Image.fromarray(np.asarray(pixels, dtype=np.uint8)).save(buffer, format="png")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("the score is 0.123456", "the score is 0.1234561"),
+        ("tensor([1.0000e-03, 2.])", "tensor([1.0000e-03, 2.])"),
+        ("deviation 2.2e-16", "deviation 3.1e-16"),
+        ("<td>0.5</td>", "<td>0.5000001</td>"),
+        ("unchanged words", "unchanged words"),
+    ],
+)
+def test_the_same_within_the_tolerance(old, new):
+    assert text_difference(old, new) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("the score is 0.333", "the score is 0.334", "0.334"),
+        ("the score is 0.5", "the score is -0.5", "-0.5"),
+        ("3 tokens", "4 tokens", "4"),
+        ("100000 steps", "100001 steps", "100001"),
+        ("3 tokens", "3.5 tokens", "3.5"),
+        ("a word", "a wold", "wold"),
+        ("[1.0, 2.0]", "[1.0, 2.0, 3.0]", "3.0"),
+        ("[1.0, 2.0]", "[1.0]", "[1.0]"),
+        ("nan", "0.0", "0.0"),
+        ("two\nlines", "two", "lines"),
+    ],
+)
+def test_a_changed_number_or_word_is_named(old, new, named):
+    assert named in text_difference(old, new)
+
+
+def test_a_wider_tolerance_still_has_an_end():
+    assert text_difference("loss 2.00", "loss 2.10", relative=0.1) is None
+    assert "2.30" in text_difference("loss 2.00", "loss 2.30", relative=0.1)
+
+
+def test_outputs_are_counted_and_typed():
+    assert difference([stream("a\n"), stream("b\n")], [stream("a\nb\n")]) is None
+    assert "none" in difference([stream("a")], [])
+    assert "text/html" in difference([result(text__plain="a")], [result(text__html="a")])
+    assert "stderr" in difference([stream("a")], [stream("a", "stderr")])
+    assert "display_data" in difference([stream("a")], [result(text__plain="a")])
+    error = {"output_type": "error", "ename": "ValueError", "evalue": "odd", "traceback": []}
+    assert difference([error], [error]) is None
+    assert "even" in difference([error], [{**error, "evalue": "even"}])
+    assert "output 2" in difference(
+        [stream("a"), result(text__plain="a")], [stream("a"), result(text__plain="b")]
+    )
+
+
+def test_data_that_is_not_text_is_compared_exactly():
+    key = "application__json"
+    assert difference([result(**{key: {"a": 1}})], [result(**{key: {"a": 1}})]) is None
+    assert "2" in difference([result(**{key: {"a": 1}})], [result(**{key: {"a": 2}})])
+
+
+def curve(height, alt="a curve that rises from left to right"):
+    drawing, axes = figure(3, 2)
+    axes.plot([0, 1, 2], [0, 1, height])
+    return svg(drawing, alt)
+
+
+def test_a_figure_whose_curve_moved_is_caught():
+    assert curve(4.0) == curve(4.0)
+    assert drawing_difference(curve(4.0), curve(4.0001)) is None
+    assert "figure changed" in drawing_difference(curve(4.0), curve(4.2))
+
+
+def test_a_figure_whose_words_changed_is_caught():
+    changed = curve(4.0, alt="a curve that falls from left to right")
+    assert "falls" in drawing_difference(curve(4.0), changed)
+
+
+def test_a_figure_with_embedded_pixels_is_decoded():
+    def picture(value):
+        drawing, axes = figure(3, 2)
+        axes.imshow(np.full((9, 9), value), vmin=0, vmax=1)
+        return svg(drawing, "one square of a single colour")
+
+    assert "base64" in picture(0.3)
+    assert drawing_difference(picture(0.3), picture(0.3)) is None
+    assert "pixels changed" in drawing_difference(picture(0.3), picture(0.6))
+
+
+def test_a_colour_that_changed_is_caught():
+    assert text_difference("fill: #1f6fb2", "fill: #1f6fb3") is None
+    assert "#1f6f00" in text_difference("fill: #1f6fb2", "fill: #1f6f00")
+    assert "12" in text_difference("fill: #1f6fb2 ", "fill: 12 ")
+
+
+def test_pictures_are_compared_by_their_pixels():
+    flat = np.full((40, 50, 3), 200)
+    nearly = flat + 3
+    spot = flat.copy()
+    spot[:6, :6] = 0
+    assert pixel_difference(png(flat), png(nearly)) is None
+    assert "pixels changed" in pixel_difference(png(flat), png(spot))
+    assert "40 x 50" in pixel_difference(png(flat), png(flat.transpose(1, 0, 2)))
+    assert "cannot be decoded" in pixel_difference(png(flat), b"no picture")
+    stored = result(image__png=base64.b64encode(png(flat)).decode())
+    fresh = result(image__png=base64.b64encode(png(spot)).decode())
+    assert "image/png" in difference([stored], [fresh])

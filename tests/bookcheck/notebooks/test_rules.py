@@ -1,0 +1,101 @@
+"""Each rule of a stored chapter sees the fault it is there for."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
+
+from attention_to_rope.figures import figure, svg
+from bookcheck.notebooks.files import stored_form
+from bookcheck.notebooks.rules import LARGEST_FILE, problems
+
+
+def code(source="1 + 1", count=1, outputs=None, **metadata):
+    return new_code_cell(source, execution_count=count, outputs=outputs or [], metadata=metadata)
+
+
+def printed(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def shown(**data):
+    return new_output("display_data", data={k.replace("__", "/"): v for k, v in data.items()})
+
+
+@pytest.fixture
+def found(tmp_path):
+    def inspect(*cells, canonical=True):
+        path = tmp_path / "chapter.ipynb"
+        notebook = new_notebook(cells=list(cells))
+        path.write_text(stored_form(notebook) if canonical else nbformat.writes(notebook))
+        return [str(problem) for problem in problems(path)]
+
+    return inspect
+
+
+def test_a_good_notebook_has_no_problem(found):
+    drawing, _ = figure(2, 2)
+    picture = svg(drawing, "an empty square with two axes")
+    cells = [
+        new_markdown_cell("# Title\n\nSee [the paper](https://arxiv.org/abs/1706.03762)."),
+        code("import torch\nprint(torch.eye(2))", 1, [printed("tensor")]),
+        code("show()", 2, [shown(image__svg_xml=picture)]),
+    ]
+    cells[2].outputs[0]["data"] = {"image/svg+xml": picture}
+    assert found(*cells) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "named"),
+    [
+        ([code(count=2), code("2", 1)], "cell 0"),
+        ([code(count=None)], "never executed"),
+        ([code("  ")], "is empty"),
+        ([new_raw_cell("raw")], "raw cell"),
+        ([code(outputs=[printed("careful", "stderr")])], "wrote to stderr: 'careful'"),
+        (
+            [code(outputs=[new_output("error", ename="ValueError", evalue="odd", traceback=[])])],
+            "ValueError: odd",
+        ),
+        ([code(outputs=[printed("saved to /home/me/x")])], "/home/me/x"),
+        ([code("open('/tmp/x')")], "/tmp/x"),
+        ([new_markdown_cell("see /root/notes.txt")], "/root/notes.txt"),
+        ([code("get('https://example.org/data')")], "https://example.org/data"),
+        ([code(outputs=[shown(text__html='<img src="https://a.example/b.png">')])], "a.example"),
+        ([new_markdown_cell("![a](https://a.example/b.png)")], "a.example"),
+        ([new_markdown_cell('<script src="https://a.example/b.js"></script>')], "a.example"),
+        ([code(outputs=[shown(image__png="aGVsbG8=")])], "alt text"),
+        ([code("import matplotlib.pyplot as plt")], "attention_to_rope.figures"),
+        ([code("from numpy.random import default_rng")], "attention_to_rope.randomness"),
+        ([code("import numpy as np\nnp.random.rand(3)")], "np.random"),
+        ([code("import torch\ntorch.randn(3)")], "torch.randn"),
+        ([code("import torch\ntorch.manual_seed(3)")], "torch.manual_seed"),
+        ([code("import random")], "imports random"),
+        ([code("%timeit 1")], "not plain Python"),
+        ([code(tags=["nbval-skip"])], "nbval-skip"),
+        ([code("# NBVAL_IGNORE_OUTPUT\n1")], "switches its own check off"),
+        ([code(bookcheck={"tolerance": 0.9})], "0.9"),
+        ([code(outputs=[printed("x" * LARGEST_FILE)])], "at most 1,000,000"),
+    ],
+)
+def test_a_planted_fault_is_caught(found, cells, named):
+    problems_found = found(*cells, canonical=named != "cell 0" and "never" not in named)
+    assert len(problems_found) >= 1
+    assert any(named in problem for problem in problems_found), problems_found
+    assert all("chapter.ipynb" in problem for problem in problems_found)
+
+
+def test_a_file_not_in_stored_form_is_caught(found):
+    assert "make notebooks" in found(code(), canonical=False)[0]
+
+
+def test_an_svg_without_a_label_is_caught(found):
+    cell = code()
+    cell.outputs = [shown()]
+    cell.outputs[0]["data"] = {"image/svg+xml": "<svg></svg>"}
+    assert "alt text" in found(cell)[0]
+
+
+def test_alt_text_of_a_picture_may_stand_in_the_metadata(found):
+    alt = "five words that tell everything"
+    cell = code(outputs=[shown(image__png="aGVsbG8=")], mystnb={"image": {"alt": alt}})
+    assert found(cell) == []
