@@ -1,0 +1,1 @@
+"""How the site is built: formulas, figures, folded blocks, page assets and what is checked of them."""

@@ -1,0 +1,84 @@
+"""SVG figures of notebooks become part of the page, so that they follow its colours.
+
+An SVG behind `<img>` cannot see the page's text colour or its CSS variables; one inside the page can.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+from bookcheck.site.place import place_of
+
+logger = logging.getLogger(__name__)
+
+REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
+ROOT = re.compile(r"<svg\b[^>]*>")
+
+
+class FigureProblem(ValueError):
+    """What keeps an SVG from standing inside a page."""
+
+
+def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
+    """Return SVG text fit for a page: its ids start with `prefix`, its root is labelled."""
+    root = ROOT.search(text)
+    if root is None:
+        raise FigureProblem("the output is not an SVG: it has no <svg> element")
+    if re.search(r"<(style|script)\b", text):
+        raise FigureProblem(
+            "the SVG holds a <style> or <script>, which would act on the whole page; "
+            "draw it with attention_to_rope.figures.show"
+        )
+    opening = root[0]
+    additions = ' class="book-figure"'
+    if "aria-label=" not in opening:
+        if not alt:
+            raise FigureProblem(
+                "the SVG has no aria-label: draw it with attention_to_rope.figures.show(…, alt=…)"
+            )
+        label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        additions += f' aria-label="{label}"'
+    if "role=" not in opening:
+        additions += ' role="img"'
+    body = text[root.end() :]
+    drawing = opening.replace("<svg", f"<svg{additions}", 1) + body
+    return REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
+
+
+class InlineFigures(SphinxPostTransform):
+    """Put the SVG outputs of code cells into the page, in place of links to files."""
+
+    default_priority = 600
+    formats: ClassVar[tuple[str, ...]] = ("html",)  # type: ignore[misc]
+
+    def run(self, **_: Any) -> None:
+        """Replace each SVG image that a notebook produced."""
+        output_folder = Path(self.app.outdir).parent / "jupyter_execute"
+        count = 0
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(self.app.srcdir) / image["uri"]
+            if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
+                continue
+            count += 1
+            try:
+                drawing = inline_svg(
+                    path.read_text(encoding="utf8"),
+                    prefix=f"figure-{count}-",
+                    alt=image.get("alt"),
+                )
+            except FigureProblem as problem:
+                logger.warning(
+                    "%s: %s", place_of(image, self.app.srcdir), problem, type="figure", once=True
+                )
+                continue
+            image.parent.replace(image, nodes.raw("", drawing, format="html"))
+
+
+def setup(app: Sphinx) -> None:
+    """Register the transform."""
+    app.add_post_transform(InlineFigures)

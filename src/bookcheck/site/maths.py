@@ -1,0 +1,141 @@
+"""Formulas become HTML at build time; one that KaTeX cannot read stops the build.
+
+The page then needs no JavaScript and no other host to show a formula.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
+from sphinx.util.math import get_node_equation_number
+
+from bookcheck.site.node import NODE, ROOT
+from bookcheck.site.place import place_of
+
+SERVER = Path(__file__).with_name("katex_lines.cjs")
+# KaTeX would number the rows of these by itself, beside the book's own number.
+SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
+
+
+class FormulaError(SphinxError):
+    category = "Formula error"
+
+
+class BadFormula(ValueError):
+    """KaTeX's own words about one formula."""
+
+
+class Katex:
+    """A node process that turns TeX into HTML, started at the first formula."""
+
+    def __init__(self, package: Path) -> None:
+        self.package = package
+        self.process: subprocess.Popen[str] | None = None
+        self.rendered: dict[tuple[str, bool], str] = {}
+
+    def render(self, tex: str, *, display: bool) -> str:
+        """Return the HTML of a formula, or raise BadFormula."""
+        numbered = SELF_NUMBERED.search(tex)
+        if numbered:
+            name = numbered[1]
+            raise BadFormula(
+                f"{name} numbers its own rows: write {name}* and label the whole formula"
+            )
+        key = (tex, display)
+        if key not in self.rendered:
+            answer = self._ask({"tex": tex, "display": display})
+            if "error" in answer:
+                raise BadFormula(answer["error"])
+            self.rendered[key] = answer["html"]
+        return self.rendered[key]
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, str]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [NODE, SERVER, self.package],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf8",
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise FormulaError(
+                f"KaTeX's node process ended with status {self.process.wait()} before it answered"
+            )
+        answer: dict[str, str] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """End the node process."""
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
+
+def bad_formulas(document: nodes.document, katex: Katex, source_root: str | Path) -> list[str]:
+    """Return one line for each formula of a document that KaTeX cannot read."""
+    complaints = []
+    for node in document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):
+        display = isinstance(node, nodes.math_block)
+        try:
+            katex.render(node.astext(), display=display)
+        except BadFormula as error:
+            formula = " ".join(node.astext().split())
+            complaints.append(f"{place_of(node, source_root)}: {error}\n    in: {formula}")
+    return complaints
+
+
+def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
+    app: Sphinx = translator.builder.app
+    katex: Katex = app.book_katex  # type: ignore[attr-defined]
+    try:
+        return katex.render(node.astext(), display=display)
+    except BadFormula:
+        complaints = bad_formulas(node.document, katex, app.srcdir)
+        raise FormulaError("\n".join(complaints)) from None
+
+
+def visit_inline(translator: Any, node: nodes.math) -> None:
+    """Write a formula inside a sentence."""
+    html = _render(translator, node, display=False)
+    translator.body.append(translator.starttag(node, "span", "", CLASS="math notranslate"))
+    translator.body.append(f"{html}</span>")
+    raise nodes.SkipNode
+
+
+def visit_display(translator: Any, node: nodes.math_block) -> None:
+    """Write a displayed formula, with its number where it has a label."""
+    html = _render(translator, node, display=True)
+    translator.body.append(translator.starttag(node, "div", CLASS="math notranslate"))
+    translator.body.append(f'<div class="math-formula">{html}</div>')
+    if node["number"]:
+        number = get_node_equation_number(translator, node)
+        translator.body.append(f'<span class="eqno">({number})')
+        translator.add_permalink_ref(node, "Link to this equation")
+        translator.body.append("</span>")
+    translator.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the renderer under the name `prerendered`."""
+    app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
+
+    def start(app: Sphinx) -> None:
+        package = ROOT / "node_modules" / "katex" / "dist" / "katex.js"
+        app.book_katex = Katex(package)  # type: ignore[attr-defined]
+
+    def stop(app: Sphinx, _error: Exception | None) -> None:
+        app.book_katex.close()  # type: ignore[attr-defined]
+
+    app.connect("builder-inited", start)
+    app.connect("build-finished", stop)

@@ -1,0 +1,102 @@
+"""What each page loads, which buttons it shows, and repairs to the theme's HTML."""
+
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from bookcheck.site.node import ROOT, ensure_packages
+
+# Kept out of the built site: 1.5 MB that redraws the icons the web font already shows.
+UNUSED_FILES = ("scripts/fontawesome.js", "scripts/fontawesome.js.LICENSE.txt")
+
+
+def add_katex_files(app: Sphinx, config: Config) -> None:
+    """Serve KaTeX's style sheet and its woff2 fonts from the site itself."""
+    ensure_packages(ROOT)
+    distribution = ROOT / "node_modules" / "katex" / "dist"
+    folder = Path(app.outdir).parent / "katex" / "katex"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "fonts").mkdir(parents=True)
+    style = (distribution / "katex.min.css").read_text(encoding="utf8")
+    # Browsers that read woff2 never ask for the two older formats.
+    style = re.sub(r',url\(fonts/[^)]+\.(?:woff|ttf)\) format\("[^"]+"\)', "", style)
+    (folder / "katex.css").write_text(style, encoding="utf8")
+    for font in sorted((distribution / "fonts").glob("*.woff2")):
+        shutil.copyfile(font, folder / "fonts" / font.name)
+    config.html_static_path.append(str(folder.parent))
+    app.add_css_file("katex/katex.css")
+
+
+def set_repository_buttons(_app: Sphinx, config: Config) -> None:
+    """Show the buttons that need the repository's address only where it is known."""
+    options = config.html_theme_options
+    known = bool(options.get("repository_url"))
+    for button in ("use_repository_button", "use_edit_page_button", "use_issues_button"):
+        options[button] = known
+    if not known:
+        options.pop("repository_url", None)
+        options["launch_buttons"] = {}
+
+
+class UniqueIds(SphinxPostTransform):
+    """Give a second id of the same name a number: unlabelled proofs and solutions all share one."""
+
+    default_priority = 950
+
+    def run(self, **_: Any) -> None:
+        """Rename the later ones; nothing refers to them, since a reference needs a label."""
+        seen: Counter[str] = Counter()
+        for element in self.document.findall(nodes.Element):
+            for place, name in enumerate(element["ids"]):
+                seen[name] += 1
+                if seen[name] > 1:
+                    element["ids"][place] = f"{name}-{seen[name]}"
+
+
+def repair_html(html: str) -> str:
+    """Return a page's HTML without the theme's needless script and its accessibility faults."""
+    html = re.sub(r"\s*<!-- So that users can add custom icons -->", "", html)
+    return re.sub(r'\s*<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>', "", html)
+
+
+def repair_pages(app: Sphinx) -> None:
+    """Repair each page as it is written."""
+    templates = getattr(app.builder, "templates", None)
+    if templates is None:
+        return
+    render = templates.render
+
+    def render_repaired(template: str, context: dict[str, Any]) -> str:
+        page = render(template, context)
+        return repair_html(page) if template.endswith(".html") else page
+
+    templates.render = render_repaired
+
+
+def remove_unused_files(app: Sphinx, error: Exception | None) -> None:
+    """Delete what no page asks for."""
+    if error is not None:
+        return
+    static = Path(app.outdir) / "_static"
+    for name in UNUSED_FILES:
+        (static / name).unlink(missing_ok=True)
+    for source_map in static.rglob("*.map"):
+        source_map.unlink()
+
+
+def setup(app: Sphinx) -> None:
+    """Connect all of it."""
+    # Jupyter Book always sets this option of an extension that the book does not load.
+    app.add_config_value("comments_config", {}, "")
+    app.add_post_transform(UniqueIds)
+    app.connect("config-inited", add_katex_files)
+    app.connect("config-inited", set_repository_buttons)
+    app.connect("builder-inited", repair_pages)
+    app.connect("build-finished", remove_unused_files)

@@ -1,0 +1,19 @@
+"""The book's own Sphinx extension, named in _config.yml."""
+
+import importlib.util
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from bookcheck.site import figures, folding, maths, pages
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register everything the site needs beyond Jupyter Book."""
+    for part in (maths, figures, folding, pages):
+        part.setup(app)
+    if importlib.util.find_spec("bookcheck.ledger"):
+        from bookcheck import ledger
+
+        ledger.setup(app)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
