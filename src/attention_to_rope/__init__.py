@@ -1,0 +1,188 @@
+"""The library of the book From Attention to RoPE.
+
+attention          softmax, scaled dot-product attention, many heads, key-value cache
+blockwise          the same attention block by block, in memory linear in N
+masks              causal, padding, sliding window, dilated, global; True = attend
+softmax_gradient   the Jacobian of softmax, its norms and bounds
+norms              LayerNorm, RMSNorm, DeepNorm, and where a norm stands
+activations        ReLU, Swish, GELU, gated units, the feed-forward layer
+layers             Linear and Embedding for row vectors, started from a NumPy seed
+positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
+rope               frequencies, tables, rotation in both layouts, layout conversion
+context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
+transformer        block, encoder, decoder, encoder–decoder, generation
+reference          the same formulas in NumPy float64, as they read; the tests compare with it
+"""
+
+from attention_to_rope.activations import (
+    FeedForward,
+    geglu,
+    gelu,
+    gelu_tanh,
+    glu,
+    parity_width,
+    relu,
+    silu,
+    swiglu,
+)
+from attention_to_rope.attention import (
+    KeyValueCache,
+    MultiHeadAttention,
+    attention,
+    repeat_heads,
+    softmax,
+)
+from attention_to_rope.blockwise import blockwise_attention
+from attention_to_rope.context_extension import (
+    dynamic_ntk,
+    llama3,
+    longrope,
+    longrope_attention_factor,
+    ntk_aware,
+    ntk_by_parts,
+    position_interpolation,
+    yarn,
+    yarn_attention_factor,
+)
+from attention_to_rope.layers import Embedding, Linear
+from attention_to_rope.masks import (
+    causal_mask,
+    dilated_mask,
+    global_mask,
+    padding_mask,
+    sliding_window_mask,
+)
+from attention_to_rope.norms import (
+    DeepNormConstants,
+    LayerNorm,
+    RMSNorm,
+    deep_norm,
+    deepnorm_constants,
+    layer_norm,
+    post_norm,
+    pre_norm,
+    rms_norm,
+    sandwich_norm,
+)
+from attention_to_rope.positions import (
+    ALiBi,
+    Learned,
+    PositionalScheme,
+    Rotary,
+    Sinusoidal,
+    T5Bias,
+    alibi_bias,
+    alibi_slopes,
+    relative_positions,
+    sinusoidal,
+    t5_bucket,
+)
+from attention_to_rope.rope import (
+    RotaryTable,
+    convert_layout,
+    convert_projection_layout,
+    layout_permutation,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    rotate_back,
+    rotate_complex,
+    rotation_matrix,
+)
+from attention_to_rope.softmax_gradient import (
+    gap_bound,
+    jacobian_norm_bound,
+    saturation,
+    saturation_bound,
+    softmax_jacobian,
+    softmax_jacobian_norm,
+)
+from attention_to_rope.transformer import (
+    Architecture,
+    Block,
+    BlockWeights,
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    generate,
+    sample_token,
+)
+
+__all__ = [
+    "ALiBi",
+    "Architecture",
+    "Block",
+    "BlockWeights",
+    "Decoder",
+    "DeepNormConstants",
+    "Embedding",
+    "Encoder",
+    "EncoderDecoder",
+    "FeedForward",
+    "KeyValueCache",
+    "LayerNorm",
+    "Learned",
+    "Linear",
+    "MultiHeadAttention",
+    "PositionalScheme",
+    "RMSNorm",
+    "Rotary",
+    "RotaryTable",
+    "Sinusoidal",
+    "T5Bias",
+    "alibi_bias",
+    "alibi_slopes",
+    "attention",
+    "blockwise_attention",
+    "causal_mask",
+    "convert_layout",
+    "convert_projection_layout",
+    "deep_norm",
+    "deepnorm_constants",
+    "dilated_mask",
+    "dynamic_ntk",
+    "gap_bound",
+    "geglu",
+    "gelu",
+    "gelu_tanh",
+    "generate",
+    "global_mask",
+    "glu",
+    "jacobian_norm_bound",
+    "layer_norm",
+    "layout_permutation",
+    "llama3",
+    "longrope",
+    "longrope_attention_factor",
+    "ntk_aware",
+    "ntk_by_parts",
+    "padding_mask",
+    "parity_width",
+    "position_interpolation",
+    "post_norm",
+    "pre_norm",
+    "relative_positions",
+    "relu",
+    "repeat_heads",
+    "rms_norm",
+    "rotary_frequencies",
+    "rotary_table",
+    "rotate",
+    "rotate_back",
+    "rotate_complex",
+    "rotation_matrix",
+    "sample_token",
+    "sandwich_norm",
+    "saturation",
+    "saturation_bound",
+    "silu",
+    "sinusoidal",
+    "sliding_window_mask",
+    "softmax",
+    "softmax_jacobian",
+    "softmax_jacobian_norm",
+    "swiglu",
+    "t5_bucket",
+    "yarn",
+    "yarn_attention_factor",
+]

@@ -1,0 +1,132 @@
+"""Checks of arguments that modules share: each error says what was expected and what arrived."""
+
+import torch
+from torch import Tensor
+
+HALF_TYPES = (torch.float16, torch.bfloat16)
+INTEGER_TYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+FLOAT_TYPES = (*HALF_TYPES, torch.float32, torch.float64)
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to compute in: half types are computed in float32 and rounded once at the end."""
+    return torch.float32 if dtype in HALF_TYPES else dtype
+
+
+def values_are_known(tensor: Tensor) -> bool:
+    """Whether values can be looked at: not while tracing (compile, export), not inside vmap."""
+    # torch has no public question for "is this tensor wrapped by vmap or grad".
+    wrapped: bool = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return not (torch.compiler.is_compiling() or wrapped)
+
+
+def check_float(name: str, tensor: Tensor) -> None:
+    """Raise unless `tensor` is a real floating-point tensor."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    if tensor.dtype not in FLOAT_TYPES:
+        raise TypeError(
+            f"{name} must be floating point (float16, bfloat16, float32, float64), "
+            f"got {tensor.dtype}; convert it with {name}.float()"
+        )
+
+
+def check_same_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise unless both tensors have one dtype and one device: nothing is promoted in silence."""
+    if tensor.dtype != other.dtype:
+        raise TypeError(
+            f"{name} and {other_name} must have the same dtype, got {tensor.dtype} and "
+            f"{other.dtype}; convert one with .to(dtype)"
+        )
+    check_same_device(name, tensor, other_name, other)
+
+
+def check_same_device(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
+    """Raise unless both tensors are on one device."""
+    if tensor.device != other.device:
+        raise ValueError(
+            f"{name} and {other_name} must be on the same device, got {tensor.device} and "
+            f"{other.device}; move one with .to(device)"
+        )
+
+
+def check_count(name: str, value: int, *, at_least: int = 1) -> None:
+    """Raise unless `value` is an int (no bool) that is large enough."""
+    # A traced size (torch.SymInt) is an int for this purpose.
+    if isinstance(value, bool) or not isinstance(value, int | torch.SymInt):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raise unless `value` is a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be finite and above 0, got {value}")
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}")
+
+
+def check_heads(d: int, heads: int) -> None:
+    """Raise unless `heads` divides the model dim `d`."""
+    check_count("d", d)
+    check_count("heads", heads)
+    if d % heads:
+        raise ValueError(
+            f"heads must divide d, got d={d} and heads={heads}; the head dim is d_k = d / heads"
+        )
+
+
+def check_positions(positions: Tensor, *, name: str = "positions", limit: int = 2**31) -> None:
+    """Raise unless `positions` is a non-empty integer tensor with all |position| <= limit.
+
+    Floating-point positions collide: bfloat16 holds only 769 of the positions 0…4095.
+    """
+    if not isinstance(positions, Tensor):
+        raise TypeError(
+            f"{name} must be an integer tensor such as torch.arange(N), "
+            f"got {type(positions).__name__}"
+        )
+    if positions.dtype not in INTEGER_TYPES:
+        raise TypeError(
+            f"{name} must have an integer dtype, got {positions.dtype}; floating-point positions "
+            f"collide, so pass {name} as torch.int64"
+        )
+    if positions.ndim < 1:
+        raise ValueError(
+            f"{name} must have shape (N,) or (B, N), got a scalar; use torch.tensor([n])"
+        )
+    if positions.shape[-1] == 0:
+        raise ValueError(
+            f"{name} must hold at least one position, got shape {tuple(positions.shape)}"
+        )
+    if positions.numel() and values_are_known(positions):
+        largest = int(positions.abs().max())
+        if largest > limit:
+            raise ValueError(
+                f"{name} must lie between {-limit} and {limit}, got {largest} in size; beyond that "
+                "float64 angles are not exact to 1e-6"
+            )
+
+
+def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
+    """Raise unless `tensor` holds integers from `low` to `high`, both included."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be an integer tensor, got {type(tensor).__name__}")
+    if tensor.dtype not in INTEGER_TYPES:
+        raise TypeError(
+            f"{name} must be an integer tensor, got {tensor.dtype}; convert it with {name}.long()"
+        )
+    if tensor.numel() and values_are_known(tensor):
+        smallest, largest = int(tensor.min()), int(tensor.max())
+        if smallest < low or largest > high:
+            raise ValueError(
+                f"{name} must lie in {low}…{high}, got values from {smallest} to {largest}"
+            )

@@ -1,0 +1,174 @@
+"""Longer contexts: each method is a function from rotary frequencies to rotary frequencies.
+
+Nothing is remembered between calls. All work in float64. `scale` s ≥ 1 says how many times longer
+the context is to be; s = 1 changes nothing. Give the result to `rotary_table`.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from attention_to_rope._checks import check_count, check_positive, check_same_kind
+from attention_to_rope.rope import _check_frequencies
+
+
+def _check(frequencies: Tensor, scale: float) -> None:
+    _check_frequencies(frequencies)
+    check_positive("scale", scale)
+    if scale < 1:
+        raise ValueError(f"scale must be at least 1, got {scale}; it is the new length / the old")
+
+
+def _turns(frequencies: Tensor, length: int) -> Tensor:
+    r"""How many full turns each pair makes over `length` positions: $r_i = L\theta_i / 2\pi$."""
+    check_count("original_length", length)
+    return length * frequencies / (2 * math.pi)
+
+
+def _check_turns(slow: float, fast: float) -> None:
+    check_positive("slow", slow)
+    check_positive("fast", fast)
+    if slow >= fast:
+        raise ValueError(f"slow must be below fast, got slow={slow} and fast={fast} turns")
+
+
+def _blend(frequencies: Tensor, scale: float, keep: Tensor) -> Tensor:
+    r"""$\gamma\theta + (1-\gamma)\theta/s$: γ = 1 keeps a pair, γ = 0 interpolates it."""
+    return keep * frequencies + (1 - keep) * (frequencies / scale)
+
+
+def position_interpolation(frequencies: Tensor, scale: float) -> Tensor:
+    r"""Squeeze all positions into the trained range: $\theta_i' = \theta_i / s$."""
+    _check(frequencies, scale)
+    return frequencies / scale
+
+
+def ntk_aware(frequencies: Tensor, scale: float) -> Tensor:
+    r"""Raise the base: keep the fastest pair, interpolate the slowest, spread the rest between.
+
+    $b' = b\, s^{d/(d-2)}$, which is $\theta_i' = \theta_i\, s^{-i/(d/2-1)}$.
+    """
+    _check(frequencies, scale)
+    pairs = frequencies.shape[0]
+    if pairs < 2:
+        raise ValueError(f"NTK-aware scaling needs at least 2 pairs (d ≥ 4), got {pairs}")
+    share = torch.arange(pairs, dtype=torch.float64, device=frequencies.device) / (pairs - 1)
+    return frequencies * torch.pow(scale, -share)
+
+
+def dynamic_ntk(frequencies: Tensor, scale: float, *, length: int, original_length: int) -> Tensor:
+    r"""NTK-aware scaling that grows with the current length L, from the trained length L₀ on.
+
+    $s' = s L / L_0 - (s - 1)$ for $L > L_0$, else 1. The frequencies depend on L: keys that were
+    cached at another length have other angles and must be rotated again.
+    """
+    _check(frequencies, scale)
+    check_count("length", length)
+    check_count("original_length", original_length)
+    grown = scale * max(length, original_length) / original_length - (scale - 1)
+    return ntk_aware(frequencies, grown)
+
+
+def ntk_by_parts(
+    frequencies: Tensor,
+    scale: float,
+    *,
+    original_length: int,
+    slow: float = 1.0,
+    fast: float = 32.0,
+) -> Tensor:
+    r"""Keep pairs that turn often, interpolate pairs that do not complete a turn, blend between.
+
+    $\theta_i' = \gamma_i \theta_i + (1 - \gamma_i)\theta_i / s$ with
+    $\gamma_i = (r_i - \alpha) / (\beta - \alpha)$ cut to [0, 1]; $r_i$ is the number of turns of
+    pair i over the trained length, α = `slow`, β = `fast`. As the YaRN paper prints it.
+    """
+    _check(frequencies, scale)
+    _check_turns(slow, fast)
+    keep = ((_turns(frequencies, original_length) - slow) / (fast - slow)).clamp(0, 1)
+    return _blend(frequencies, scale, keep)
+
+
+def yarn(
+    frequencies: Tensor,
+    scale: float,
+    *,
+    original_length: int,
+    slow: float = 1.0,
+    fast: float = 32.0,
+    truncate: bool = True,
+) -> Tensor:
+    r"""YaRN as its authors released it: the blend is linear in the pair's index, not in its turns.
+
+    The ramp runs from the index where a pair makes `fast` turns (rounded down with `truncate`) to
+    the index where it makes `slow` turns (rounded up). Use it with `yarn_attention_factor`.
+    Frequencies must be geometric, $\theta_i = b^{-2i/d}$.
+    """
+    _check(frequencies, scale)
+    _check_turns(slow, fast)
+    pairs = frequencies.shape[0]
+    if pairs < 2:
+        raise ValueError(f"YaRN needs at least 2 pairs (d ≥ 4), got {pairs}")
+    logarithms = frequencies.log()
+    steps = logarithms[:-1] - logarithms[1:]
+    step = float(steps.mean())
+    if not (step > 0 and torch.allclose(steps, steps.mean(), rtol=1e-6, atol=0)):
+        raise ValueError("frequencies must be geometric and falling, as rotary_frequencies gives")
+    first_turns = float(_turns(frequencies, original_length)[0])
+    start = math.log(first_turns / fast) / step
+    stop = math.log(first_turns / slow) / step
+    if truncate:
+        start, stop = math.floor(start), math.ceil(stop)
+    start, stop = max(start, 0), min(stop, 2 * pairs - 1)
+    if start == stop:
+        stop += 0.001  # as released: a ramp of no width becomes a step
+    index = torch.arange(pairs, dtype=torch.float64, device=frequencies.device)
+    keep = 1 - ((index - start) / (stop - start)).clamp(0, 1)
+    return _blend(frequencies, scale, keep)
+
+
+def yarn_attention_factor(scale: float) -> float:
+    r"""YaRN's factor on the table: $0.1 \ln s + 1$; scores grow by its square.
+
+    >>> yarn_attention_factor(1.0)
+    1.0
+    """
+    check_positive("scale", scale)
+    return 1.0 if scale <= 1 else 0.1 * math.log(scale) + 1
+
+
+def llama3(
+    frequencies: Tensor,
+    scale: float = 8.0,
+    *,
+    original_length: int = 8192,
+    slow: float = 1.0,
+    fast: float = 4.0,
+) -> Tensor:
+    r"""Llama 3.1: as `ntk_by_parts`, with its own limits of the number of turns.
+
+    Pairs with more than `fast` turns stay, pairs with fewer than `slow` are divided by s.
+    """
+    return ntk_by_parts(frequencies, scale, original_length=original_length, slow=slow, fast=fast)
+
+
+def longrope(frequencies: Tensor, factors: Tensor) -> Tensor:
+    r"""LongRoPE: divide each pair by its own factor, $\theta_i' = \theta_i / \lambda_i$."""
+    _check_frequencies(frequencies)
+    check_same_kind("frequencies", frequencies, "factors", factors)
+    if factors.shape != frequencies.shape:
+        raise ValueError(
+            f"factors must have one entry per pair, {frequencies.shape[0]}; "
+            f"got shape {tuple(factors.shape)}"
+        )
+    if not bool((factors > 0).all()):
+        raise ValueError(f"factors must be above 0, got a smallest of {float(factors.min())}")
+    return frequencies / factors
+
+
+def longrope_attention_factor(scale: float, original_length: int) -> float:
+    r"""LongRoPE's factor on the table: $\sqrt{1 + \ln s / \ln L_0}$."""
+    check_positive("scale", scale)
+    check_count("original_length", original_length, at_least=2)
+    return 1.0 if scale <= 1 else math.sqrt(1 + math.log(scale) / math.log(original_length))

@@ -1,0 +1,244 @@
+"""Where position enters: added to the input, added to the scores, or turned into q and k.
+
+A `PositionalScheme` has three places to act. Each scheme overrides the one it uses, so a model
+changes its scheme by changing one argument.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from attention_to_rope._checks import (
+    check_choice,
+    check_count,
+    check_float,
+    check_integers,
+    check_positions,
+    check_positive,
+)
+from attention_to_rope.layers import Embedding, Seed
+from attention_to_rope.rope import (
+    LAYOUTS,
+    Layout,
+    _check_frequencies,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+)
+
+
+class PositionalScheme(nn.Module):
+    """No position at all, and the interface of all schemes: three places, nothing done in each."""
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Act on the input x (B, N, d), before the first layer."""
+        return x
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Act on queries or keys x (B, H, N, d_k), in every layer."""
+        return x
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor | None:
+        """What to add to the scores: (H, N_q, N_k), or (B, H, N_q, N_k) for positions (B, N)."""
+        return None
+
+
+def sinusoidal(
+    positions: Tensor, d: int, base: float = 10000.0, *, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    r"""Sinusoidal encoding: $P_{m,2i} = \sin m\theta_i$, $P_{m,2i+1} = \cos m\theta_i$.
+
+    $\theta_i = b^{-2i/d}$; angles in float64, rounded once to `dtype`. (..., N) → (..., N, d)
+
+    >>> sinusoidal(torch.arange(2), 4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
+    """
+    check_positions(positions)
+    frequencies = rotary_frequencies(d, base, device=positions.device)
+    angles = positions.to(torch.float64).unsqueeze(-1) * frequencies
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(dtype)
+
+
+class Sinusoidal(PositionalScheme):
+    """Add the sinusoidal encoding to the input."""
+
+    def __init__(self, base: float = 10000.0) -> None:
+        super().__init__()
+        check_positive("base", base)
+        self.base = base
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, N, d) plus the encoding (N, d) or (B, N, d)."""
+        return x + sinusoidal(positions, x.shape[-1], self.base, dtype=x.dtype)
+
+
+class Learned(PositionalScheme):
+    """Add one trained vector per position to the input; positions end at `length` − 1."""
+
+    def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = 0.02) -> None:
+        super().__init__()
+        self.table = Embedding(length, d, seed=seed, deviation=deviation)
+
+    def embed(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, N, d) plus the rows of the table at `positions`."""
+        check_integers("positions", positions, 0, self.table.rows.shape[0] - 1)
+        rows: Tensor = self.table(positions)
+        return x + rows
+
+
+def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
+    """Where each key stands seen from each query, n − m: negative before it. (…, N_q, N_k)"""
+    check_positions(q_positions, name="q_positions")
+    check_positions(k_positions, name="k_positions")
+    return k_positions.unsqueeze(-2).long() - q_positions.unsqueeze(-1).long()
+
+
+def t5_bucket(
+    relative: Tensor, *, bidirectional: bool, buckets: int = 32, max_distance: int = 128
+) -> Tensor:
+    r"""The bucket of each relative position n − m: exact when near, logarithmic when far.
+
+    Half of the buckets (of each direction, if `bidirectional`) hold one distance each, the others
+    grow geometrically up to `max_distance`; all beyond shares the last. Without `bidirectional`,
+    later keys count as distance 0.
+
+    $k = e + \lfloor \ln(\delta/e) / \ln(\delta_\max/e) \cdot (n - e) \rfloor$, e = n/2 exact ones.
+    """
+    check_count("buckets", buckets, at_least=4 if bidirectional else 2)
+    if bidirectional and buckets % 2:
+        raise ValueError(f"buckets must be even when bidirectional, got {buckets}")
+    per_side = buckets // 2 if bidirectional else buckets
+    exact = per_side // 2
+    check_count("max_distance", max_distance, at_least=exact + 1)
+    check_positions(relative, name="relative")
+    distance = relative.abs() if bidirectional else (-relative).clamp_min(0)
+    thresholds = torch.tensor(
+        _t5_thresholds(exact, per_side - exact, max_distance), device=relative.device
+    )
+    far = exact - 1 + torch.bucketize(distance.long(), thresholds, right=True)
+    bucket = torch.where(distance < exact, distance.long(), far)
+    return bucket + per_side * (relative > 0) if bidirectional else bucket
+
+
+def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
+    """The first distance of every logarithmic bucket, in whole numbers.
+
+    Bucket k starts where (δ/e)^far ≥ (δ_max/e)^k; powers of integers leave nothing to rounding.
+    """
+    thresholds = []
+    for k in range(far):
+        distance = exact
+        while distance**far * exact**k < max_distance**k * exact**far:
+            distance += 1
+        thresholds.append(distance)
+    return thresholds
+
+
+class T5Bias(PositionalScheme):
+    """Add a trained number per head and bucket of the distance to the scores."""
+
+    def __init__(
+        self,
+        heads: int,
+        *,
+        bidirectional: bool,
+        seed: Seed,
+        buckets: int = 32,
+        max_distance: int = 128,
+        deviation: float = 0.02,
+    ) -> None:
+        super().__init__()
+        self.bidirectional, self.buckets, self.max_distance = bidirectional, buckets, max_distance
+        self.table = Embedding(buckets, heads, seed=seed, deviation=deviation)
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        """(N_q,), (N_k,) → (H, N_q, N_k)"""
+        bucket = t5_bucket(
+            relative_positions(q_positions, k_positions),
+            bidirectional=self.bidirectional,
+            buckets=self.buckets,
+            max_distance=self.max_distance,
+        )
+        values: Tensor = self.table(bucket)  # (..., N_q, N_k, H)
+        return values.movedim(-1, -3)
+
+
+def alibi_slopes(heads: int) -> Tensor:
+    r"""How fast each head's scores fall with distance, in float64.
+
+    For $h = 2^a$ heads $2^{-8 i/h}$, i = 1…h. For other counts, as the authors' code does: the
+    slopes of the largest power of two below, then every second one of the next power of two.
+
+    >>> alibi_slopes(2)
+    tensor([0.0625, 0.0039], dtype=torch.float64)
+    """
+    check_count("heads", heads)
+    power = 2 ** int(math.log2(heads))
+
+    def geometric(count: int) -> list[float]:
+        return [2.0 ** (-8 * i / count) for i in range(1, count + 1)]
+
+    slopes = geometric(power) + geometric(2 * power)[0::2][: heads - power]
+    return torch.tensor(slopes, dtype=torch.float64)
+
+
+def alibi_bias(slopes: Tensor, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+    r"""A penalty that grows with distance: $-s_h\, |m - n|$. → (…, H, N_q, N_k), float64
+
+    For a causal model combine it with `causal_mask`; without a mask it is the symmetric form.
+    """
+    check_float("slopes", slopes)
+    if slopes.ndim != 1:
+        raise ValueError(f"slopes must have shape (H,), got {tuple(slopes.shape)}")
+    distance = relative_positions(q_positions, k_positions).abs()
+    return -slopes[:, None, None] * distance.unsqueeze(-3)
+
+
+class ALiBi(PositionalScheme):
+    """Add the ALiBi penalty to the scores."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        check_count("heads", heads)
+        self.heads = heads
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        """(N_q,), (N_k,) → (H, N_q, N_k)"""
+        slopes = alibi_slopes(self.heads).to(q_positions.device)
+        return alibi_bias(slopes, q_positions, k_positions)
+
+
+class Rotary(PositionalScheme):
+    """Turn queries and keys by their position (RoPE).
+
+    frequencies: from `rotary_frequencies`, changed by a function of `context_extension` if wanted.
+    Fewer pairs than d_k/2 turn the first dimensions of each head only (`rotary_dim`).
+    """
+
+    def __init__(
+        self,
+        frequencies: Tensor,
+        *,
+        layout: Layout,
+        rotary_dim: int | None = None,
+        attention_factor: float = 1.0,
+    ) -> None:
+        super().__init__()
+        _check_frequencies(frequencies)
+        check_choice("layout", layout, LAYOUTS)
+        check_positive("attention_factor", attention_factor)
+        # Numbers, not a buffer: `.to(bfloat16)` or `.half()` must not round the frequencies.
+        self.frequencies = tuple(frequencies.tolist())
+        self.layout: Layout = layout
+        self.rotary_dim = rotary_dim
+        self.attention_factor = attention_factor
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, H, N, d_k) turned by positions (N,) or (B, N)."""
+        frequencies = torch.tensor(self.frequencies, dtype=torch.float64, device=x.device)
+        table = rotary_table(
+            positions, frequencies, dtype=x.dtype, attention_factor=self.attention_factor
+        )
+        return rotate(x, table, layout=self.layout, rotary_dim=self.rotary_dim)

@@ -1,0 +1,86 @@
+"""The derivative of softmax, its size, and the bounds that say when it vanishes."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from attention_to_rope._checks import check_choice, check_count, check_float
+
+
+def softmax_jacobian(p: Tensor) -> Tensor:
+    r"""All derivatives of the weights p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
+
+    Entry (i, j) is $\partial p_i / \partial x_j = p_i(\delta_{ij} - p_j)$. (..., n) → (..., n, n)
+
+    >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
+    tensor([[ 0.2500, -0.2500],
+            [-0.2500,  0.2500]])
+    """
+    check_float("p", p)
+    if p.ndim == 0:
+        raise ValueError("p must have shape (..., n), got a scalar")
+    return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
+
+
+def softmax_jacobian_norm(p: Tensor, kind: str) -> Tensor:
+    r"""The size of the Jacobian at weights p: `spectral` $\|J\|_2$ or `frobenius` $\|J\|_F$.
+
+    (..., n) → (...). The Frobenius norm needs no matrix:
+    $\|J\|_F^2 = \sum_i p_i^2 - 2\sum_i p_i^3 + (\sum_i p_i^2)^2$.
+    """
+    check_choice("kind", kind, ("spectral", "frobenius"))
+    if kind == "spectral":
+        # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
+        eigenvalues: Tensor = torch.linalg.eigvalsh(softmax_jacobian(p))
+        return eigenvalues[..., -1]
+    check_float("p", p)
+    # Grouped without cancellation: diagonal p(1−p) and off-diagonal p_i p_j, squared and summed.
+    square = p.square()
+    diagonal = (p * (1 - p)).square().sum(-1)
+    off_diagonal = (square * (square.sum(-1, keepdim=True) - square)).sum(-1)
+    return (diagonal + off_diagonal).sqrt()
+
+
+def saturation(p: Tensor) -> Tensor:
+    r"""What the largest weight leaves to the others: $m = 1 - \max_i p_i$. (..., n) → (...)
+
+    Summed over the others, so that tiny values keep their digits.
+    """
+    check_float("p", p)
+    return p.sort(-1).values[..., :-1].sum(-1)
+
+
+def jacobian_norm_bound(p: Tensor) -> Tensor:
+    r"""An upper bound of the Jacobian: $\|J\|_2 \le 2 \max_i p_i (1 - p_i)$. (..., n) → (...)
+
+    Twice the largest diagonal entry, by Gershgorin: each row's off-diagonal sizes sum to it.
+    """
+    check_float("p", p)
+    return 2 * (p * (1 - p)).amax(-1)
+
+
+def saturation_bound(m: float) -> float:
+    r"""The bound by saturation alone: $\|J\|_2 \le 2 m (1 - m)$ for $m = 1 - \max p \le 1/2$.
+
+    >>> saturation_bound(0.5)
+    0.5
+    """
+    if not 0 <= m <= 0.5:
+        raise ValueError(f"m must lie in [0, 1/2], where the bound holds; got {m}")
+    return 2 * m * (1 - m)
+
+
+def gap_bound(gap: float, n: int) -> float:
+    r"""The most that is left to the others if the largest of n logits leads by `gap` ≥ 0.
+
+    $m \le (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2.
+
+    >>> gap_bound(0.0, 4)
+    0.75
+    """
+    check_count("n", n)
+    if not gap >= 0:
+        raise ValueError(f"gap must be at least 0, got {gap}; it is the lead of the largest logit")
+    rest = (n - 1) * math.exp(-gap)
+    return rest / (1 + rest)
