@@ -1,0 +1,87 @@
+# Every task of the book. `make` lists them.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+SITE := _build/html
+NB ?=
+
+.PHONY: help
+help:  ## Print this list
+	@echo "From Attention to RoPE"
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' \
+	  | awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+
+# The virtual environment, made anew only when a pin changed.
+$(INSTALLED): requirements.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null 2>&1 || \
+	  { echo "Python is missing: install Python 3.11 or newer, or say which one: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, found $$($(PYTHON) -V 2>&1); say which one: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "Installing the pinned packages into $(VENV) (once; a few minutes) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.PHONY: book
+book: $(INSTALLED)  ## Build the site
+	@$(BIN)/python -m bookcheck.equations
+	$(BIN)/jupyter-book build . --all -n -W --keep-going --quiet
+	@echo
+	@echo "The book is built. Open $(SITE)/index.html, or run: make serve"
+
+.PHONY: test
+test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
+	$(BIN)/python -m pytest
+
+.PHONY: test-site
+test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	$(BIN)/python -m pytest -n 0 -p no:nbval tests/site --site
+
+.PHONY: test-peers
+test-peers: $(INSTALLED)  ## Compare the library with other people's (installs them apart)
+	@echo "see tests/peers"
+
+.PHONY: serve
+serve:  ## Serve the built site on this machine
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@$(BIN)/python -u -m http.server --bind 127.0.0.1 --directory $(SITE) 0
+
+.PHONY: lab
+lab: $(INSTALLED)  ## Open the chapters in JupyterLab
+	@$(BIN)/python -m jupyterlab --notebook-dir=chapters
+
+.PHONY: notebooks
+notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=01-attention
+	@$(BIN)/python -m bookcheck.notebooks.execute $(NB)
+
+.PHONY: lint
+lint: $(INSTALLED)  ## Check format, style and types
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+.PHONY: format
+format: $(INSTALLED)  ## Format code and notebooks
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+.PHONY: lock
+lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
+	$(BIN)/python -m piptools compile --quiet --strip-extras --no-header \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --output-file requirements.txt requirements.in
+	@# A local build of torch names itself 2.13.0+cpu; other machines have no such version.
+	@sed -i.old -E 's/^(torch==[0-9.]+)\+cpu$$/\1/' requirements.txt && rm requirements.txt.old
+	@printf '\n# the library itself, from this folder\n-e .\n' >> requirements.txt
+
+.PHONY: clean
+clean:  ## Remove everything that was built or installed
+	rm -rf $(VENV) node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
+	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,33 @@
+"""The book's running example: two train tickets made of the same four words.
+
+*from Beijing to Shanghai* and *from Shanghai to Beijing* hold the same tokens in another order.
+They mean different journeys, so a model that cannot see order cannot tell them apart.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+OUTWARD = ("from", "Beijing", "to", "Shanghai")
+RETURN = ("from", "Shanghai", "to", "Beijing")
+
+# First number: is it a place? Second: north or south for a place, leave or arrive for a word.
+_VECTORS = {
+    "from": (0.0, -1.0),
+    "Beijing": (2.0, 1.0),
+    "to": (0.0, 1.0),
+    "Shanghai": (2.0, -1.0),
+}
+
+
+def embed(tokens: Sequence[str]) -> torch.Tensor:
+    """The chosen vector of each token, as the rows of a matrix (N, 2).
+
+    >>> embed(("to", "Beijing"))
+    tensor([[0., 1.],
+            [2., 1.]], dtype=torch.float64)
+    """
+    unknown = [token for token in tokens if token not in _VECTORS]
+    if unknown:
+        raise ValueError(f"tokens must be among {sorted(_VECTORS)}, got {unknown}")
+    return torch.tensor([_VECTORS[token] for token in tokens], dtype=torch.float64)
