@@ -1,1 +1,1 @@
-"""How the site is built: formulas, figures, folded blocks, page assets and what is checked of them."""
+"""How the site is made from the chapters, and what is checked of the result."""

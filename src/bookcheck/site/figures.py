@@ -1,6 +1,6 @@
 """SVG figures of notebooks become part of the page, so that they follow its colours.
 
-An SVG behind `<img>` cannot see the page's text colour or its CSS variables; one inside the page can.
+An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
 """
 
 import re
@@ -20,7 +20,7 @@ REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 ROOT = re.compile(r"<svg\b[^>]*>")
 
 
-class FigureProblem(ValueError):
+class FigureError(ValueError):
     """What keeps an SVG from standing inside a page."""
 
 
@@ -28,9 +28,9 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
     """Return SVG text fit for a page: its ids start with `prefix`, its root is labelled."""
     root = ROOT.search(text)
     if root is None:
-        raise FigureProblem("the output is not an SVG: it has no <svg> element")
+        raise FigureError("the output is not an SVG: it has no <svg> element")
     if re.search(r"<(style|script)\b", text):
-        raise FigureProblem(
+        raise FigureError(
             "the SVG holds a <style> or <script>, which would act on the whole page; "
             "draw it with attention_to_rope.figures.show"
         )
@@ -38,7 +38,7 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
     additions = ' class="book-figure"'
     if "aria-label=" not in opening:
         if not alt:
-            raise FigureProblem(
+            raise FigureError(
                 "the SVG has no aria-label: draw it with attention_to_rope.figures.show(…, alt=…)"
             )
         label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
@@ -71,7 +71,7 @@ class InlineFigures(SphinxPostTransform):
                     prefix=f"figure-{count}-",
                     alt=image.get("alt"),
                 )
-            except FigureProblem as problem:
+            except FigureError as problem:
                 logger.warning(
                     "%s: %s", place_of(image, self.app.srcdir), problem, type="figure", once=True
                 )

@@ -26,7 +26,7 @@ class FormulaError(SphinxError):
     category = "Formula error"
 
 
-class BadFormula(ValueError):
+class UnreadableFormulaError(ValueError):
     """KaTeX's own words about one formula."""
 
 
@@ -39,18 +39,18 @@ class Katex:
         self.rendered: dict[tuple[str, bool], str] = {}
 
     def render(self, tex: str, *, display: bool) -> str:
-        """Return the HTML of a formula, or raise BadFormula."""
+        """Return the HTML of a formula, or raise UnreadableFormulaError."""
         numbered = SELF_NUMBERED.search(tex)
         if numbered:
             name = numbered[1]
-            raise BadFormula(
+            raise UnreadableFormulaError(
                 f"{name} numbers its own rows: write {name}* and label the whole formula"
             )
         key = (tex, display)
         if key not in self.rendered:
             answer = self._ask({"tex": tex, "display": display})
             if "error" in answer:
-                raise BadFormula(answer["error"])
+                raise UnreadableFormulaError(answer["error"])
             self.rendered[key] = answer["html"]
         return self.rendered[key]
 
@@ -88,7 +88,7 @@ def bad_formulas(document: nodes.document, katex: Katex, source_root: str | Path
         display = isinstance(node, nodes.math_block)
         try:
             katex.render(node.astext(), display=display)
-        except BadFormula as error:
+        except UnreadableFormulaError as error:
             formula = " ".join(node.astext().split())
             complaints.append(f"{place_of(node, source_root)}: {error}\n    in: {formula}")
     return complaints
@@ -99,7 +99,7 @@ def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
     katex: Katex = app.book_katex  # type: ignore[attr-defined]
     try:
         return katex.render(node.astext(), display=display)
-    except BadFormula:
+    except UnreadableFormulaError:
         complaints = bad_formulas(node.document, katex, app.srcdir)
         raise FormulaError("\n".join(complaints)) from None
 

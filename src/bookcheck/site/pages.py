@@ -13,7 +13,6 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from bookcheck.site.node import ROOT, ensure_packages
 
-# Kept out of the built site: 1.5 MB that redraws the icons the web font already shows.
 UNUSED_FILES = ("scripts/fontawesome.js", "scripts/fontawesome.js.LICENSE.txt")
 
 
@@ -60,10 +59,29 @@ class UniqueIds(SphinxPostTransform):
                     element["ids"][place] = f"{name}-{seen[name]}"
 
 
+# What to change in the theme's HTML, and why.
+REPAIRS = (
+    # 1.5 MB that redraw the icons the web font already shows.
+    (r'<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>', ""),
+    # A label that differs from the words on the button confuses those who speak to their machine.
+    (r'(<button class="btn search-button-field [^>]*?) aria-label="Search"', r"\1"),
+    (r' aria-label="Toggle hidden content"', ""),
+    # The sidebar's title and search stand outside every landmark.
+    (r'<div id="pst-primary-sidebar"', '<div id="pst-primary-sidebar" role="region" aria-label="Book"'),
+    # Roles that do not belong on these elements.
+    (r' role="doc-biblioentry"', ' role="listitem"'),
+    # A script sets this; without JavaScript the theme knows no scheme "auto" and shows no colours.
+    (r'(<html[^>]*) data-theme="auto"', r"\1"),
+    # The page names its width three times.
+    (r'(<meta name="viewport" [^>]*/>)(?=[\s\S]*?<meta name="viewport")', ""),
+)
+
+
 def repair_html(html: str) -> str:
-    """Return a page's HTML without the theme's needless script and its accessibility faults."""
-    html = re.sub(r"\s*<!-- So that users can add custom icons -->", "", html)
-    return re.sub(r'\s*<script defer src="[^"]*scripts/fontawesome\.js[^"]*"></script>', "", html)
+    """Return a page's HTML without the theme's needless script and accessibility faults."""
+    for pattern, replacement in REPAIRS:
+        html = re.sub(pattern, replacement, html)
+    return html
 
 
 def repair_pages(app: Sphinx) -> None:
