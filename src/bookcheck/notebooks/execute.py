@@ -31,6 +31,7 @@ def execute(path: Path) -> bool:
         after,
         timeout=600,
         kernel_name="python3",
+        extra_arguments=["--log-level=CRITICAL"],
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     _keep_equal_outputs(before, after)
@@ -45,12 +46,12 @@ def execute(path: Path) -> bool:
 
 def _keep_equal_outputs(before: Any, after: Any) -> None:
     stored = {
-        (cell.source.rstrip(), cell.get("id")): cell
+        cell.source.rstrip(): cell
         for cell in before.cells
         if cell.cell_type == "code" and cell.execution_count is not None
     }
     for cell in after.cells:
-        old = stored.get((cell.source.rstrip(), cell.get("id")))
+        old = stored.get(cell.source.rstrip())
         if cell.cell_type != "code" or old is None:
             continue
         if difference(old.outputs, cell.outputs, tolerance(cell)) is None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def stored_form(notebook: Any) -> str:
         source = cell.source.rstrip() if cell.cell_type == "code" else cell.source.strip("\n")
         plain: dict[str, Any] = {
             "cell_type": cell.cell_type,
-            "id": _identifier(cell.get("id", ""), source, ids),
+            "id": _identifier(source, ids),
             "metadata": {k: cell.metadata[k] for k in _KEPT_METADATA if cell.metadata.get(k)},
             "source": source.splitlines(keepends=True),
         }
@@ -57,13 +56,13 @@ def stored_form(notebook: Any) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _identifier(given: str, source: str, taken: set[str]) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", given) or given in taken:
-        given = hashlib.sha256(source.encode()).hexdigest()[:12]
-        while given in taken:
-            given = hashlib.sha256(given.encode()).hexdigest()[:12]
-    taken.add(given)
-    return given
+def _identifier(source: str, taken: set[str]) -> str:
+    """An id from what the cell says: editors and converters make up new ones at every save."""
+    name = hashlib.sha256(source.encode()).hexdigest()[:12]
+    while name in taken:
+        name = hashlib.sha256(name.encode()).hexdigest()[:12]
+    taken.add(name)
+    return name
 
 
 def _output(output: Any, count: int) -> dict[str, Any]:
