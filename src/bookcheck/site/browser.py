@@ -104,9 +104,7 @@ def main() -> int:
         arguments.screenshots.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     try:
-        faults = check_site(
-            arguments.site, pages=arguments.page, screenshots=arguments.screenshots
-        )
+        faults = check_site(arguments.site, pages=arguments.page, screenshots=arguments.screenshots)
     except (FileNotFoundError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -67,7 +67,10 @@ REPAIRS = (
     (r'(<button class="btn search-button-field [^>]*?) aria-label="Search"', r"\1"),
     (r' aria-label="Toggle hidden content"', ""),
     # The sidebar's title and search stand outside every landmark.
-    (r'<div id="pst-primary-sidebar"', '<div id="pst-primary-sidebar" role="region" aria-label="Book"'),
+    (
+        r'<div id="pst-primary-sidebar"',
+        '<div id="pst-primary-sidebar" role="region" aria-label="Book"',
+    ),
     # Roles that do not belong on these elements.
     (r' role="doc-biblioentry"', ' role="listitem"'),
     # A script sets this; without JavaScript the theme knows no scheme "auto" and shows no colours.

@@ -4,21 +4,17 @@ from pathlib import Path
 
 from docutils import nodes
 
-# MyST-NB numbers the lines of a notebook as 10000 * cell + line.
+# MyST-NB counts the lines of a notebook as 10000 * cell + line + 1.
 LINES_PER_CELL = 10_000
 
 
 def place_of(node: nodes.Node, source_root: str | Path) -> str:
     """Return "chapters/x.ipynb, cell 3, line 8" for a node of a document."""
+    source = str(node.document["source"]) if node.document is not None else "unknown source"
     found: nodes.Node | None = node
-    while found is not None and (found.line is None or found.source is None):
+    while found is not None and not found.line:
         found = found.parent
-    if found is None or found.source is None:
-        source = getattr(node.document, "attributes", {}).get("source", "unknown source")
-        line = None
-    else:
-        source, line = found.source, found.line
-    return describe_place(str(source), line, source_root)
+    return describe_place(source, None if found is None else found.line, source_root)
 
 
 def describe_place(source: str, line: int | None, source_root: str | Path) -> str:
@@ -26,9 +22,9 @@ def describe_place(source: str, line: int | None, source_root: str | Path) -> st
     path = Path(source)
     root = Path(source_root)
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-    if line is None:
+    if not line:
         return name
     if path.suffix == ".ipynb" and line >= LINES_PER_CELL:
         cell, line_in_cell = divmod(line, LINES_PER_CELL)
-        return f"{name}, cell {cell}, line {line_in_cell}"
+        return f"{name}, cell {cell}, line {max(line_in_cell - 1, 1)}"
     return f"{name}, line {line}"

@@ -1,0 +1,52 @@
+"""A fault in a chapter turns the build red and names its place."""
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def bad_formula(build, write_book, markdown, tmp_path_factory):
+    cells = [
+        markdown("# Chapter"),
+        markdown("Good: $a$.\n\nBad: $\\frac{a}{$ and\n\n$$\n\\eqref{x}\n$$ (bad)"),
+    ]
+    folder = write_book(tmp_path_factory.mktemp("bad-formula"), cells)
+    return build(folder)  # the plain command, without -W
+
+
+def test_a_bad_formula_stops_the_plain_build(bad_formula):
+    assert bad_formula.returncode != 0
+
+
+def test_every_bad_formula_is_named_with_file_and_cell(bad_formula):
+    assert "chapters/one.ipynb, cell 2, line 3: KaTeX parse error" in bad_formula.stderr
+    assert "in: \\frac{a}{" in bad_formula.stderr
+    assert "in: \\eqref{x}" in bad_formula.stderr
+
+
+@pytest.fixture(scope="module")
+def warnings(build, write_book, markdown, code, tmp_path_factory):
+    cells = [
+        markdown("# Chapter\n\n{eq}`no-such-equation`"),
+        code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
+        code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
+        markdown("{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md)"),
+    ]
+    folder = write_book(tmp_path_factory.mktemp("warnings"), cells)
+    return build(folder, "--all", "-n", "-W", "--keep-going")
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "equation not found: no-such-equation",
+        "cell 2, line 1: the SVG has no aria-label",
+        "cell 3, line 1: the SVG holds a <style>",
+        "no-theorem",
+        "nobody",
+        "no-term",
+        "no-page",
+    ],
+)
+def test_broken_references_and_nameless_figures_fail_the_gate(warnings, complaint):
+    assert warnings.returncode != 0
+    assert complaint in warnings.stderr
