@@ -1,0 +1,425 @@
+"""The two entry points: the value of an expression, and the relations of a display."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from lark import Token, Tree
+
+from bookcheck.latex.errors import LatexError, ShapeError
+from bookcheck.latex.evaluator import Evaluator
+from bookcheck.latex.nodes import Node
+from bookcheck.latex.parser import parse, position_of
+from bookcheck.latex.reader import Reader, canonical_name, symbol_table, tree_of
+from bookcheck.latex.values import (
+    Crossed,
+    Dotted,
+    as_array,
+    declared_values,
+    is_exact,
+    is_number,
+)
+
+SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+MOST_INSTANCES = 20_000
+
+
+@dataclass
+class Relation:
+    """One relation of a display: both sides' values, their deviation, and whether it holds.
+
+    Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
+    instance with the largest deviation and ``instances`` counts all of them.
+    """
+
+    relation: str
+    left_text: str
+    right_text: str
+    left: Any
+    right: Any
+    deviation: float
+    holds: bool
+    position: int
+    instances: int = 1
+    note: str = ""
+
+    def __str__(self) -> str:
+        sign = SHOWN.get(self.relation, self.relation)
+        verdict = "holds" if self.holds else "fails"
+        detail = f"; {self.note}" if self.note else ""
+        return (
+            f"{self.left_text} {sign} {self.right_text} {verdict}: "
+            f"{shown(self.left)} against {shown(self.right)}, "
+            f"deviation {self.deviation:.3g}{detail}"
+        )
+
+
+def shown(value: Any) -> str:
+    return (
+        np.array2string(as_array(value), precision=6, threshold=12)
+        if value is not None
+        else "a set"
+    )
+
+
+def result_of(value: Any, exact: bool) -> Any:
+    """A value as the caller receives it: a number or an array."""
+    if isinstance(value, Crossed):
+        return value.array
+    if isinstance(value, Fraction) and not exact:
+        return float(value)
+    return value
+
+
+def evaluate(
+    text: str, values: Mapping[str, Any], *, first_index: int = 1, vectors: str | None = None
+) -> Any:
+    """The value of a LaTeX expression.
+
+    ``values`` maps symbols as printed to numbers, arrays, callables, ``Random`` or ``depends``.
+    ``vectors`` says how 1-D arrays are to be read, ``"row"`` or ``"column"``; by default the
+    one reading under which all shapes fit (and, of two such, the one with inner products).
+    """
+    table = symbol_table(declared_values(values))
+    tree = parse(text)
+    chains = [child for child in tree.children if isinstance(child, Tree)]
+    if len(chains) != 1:
+        raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
+    node = Reader(text, table).only_expression(chains[0])
+    exact = any(
+        isinstance(value, Fraction) or (isinstance(value, np.ndarray) and is_exact(value))
+        for value in table.values()
+    )
+
+    def under(convention: str) -> tuple[Any, Evaluator, bool]:
+        evaluator = Evaluator(text, table, first_index, convention)
+        with np.errstate(all="raise", under="ignore"):
+            value = evaluator.evaluate(node)
+        if isinstance(value, Dotted):
+            raise LatexError("the dots show no pattern that could be filled", node.position, text)
+        return value, evaluator, True
+
+    return result_of(best_reading(under, vectors), exact)
+
+
+def best_reading(under: Any, vectors: str | None) -> Any:
+    """Try rows and columns where it matters; keep the reading whose shapes fit.
+
+    ``under(convention)`` gives a value, its evaluator, and whether all sides fit together.
+    """
+    if vectors not in (None, "row", "column"):
+        raise ValueError(f'vectors must be "row", "column" or None, got {vectors!r}')
+    if vectors is not None:
+        return under(vectors)[0]
+    outcomes: list[tuple[bool, int, Any]] = []
+    problems: list[LatexError] = []
+    for convention in ("row", "column"):
+        try:
+            value, evaluator, fits = under(convention)
+        except LatexError as error:
+            problems.append(error)
+            continue
+        if not evaluator.arithmetic.orientation_used:
+            return value
+        outcomes.append((not fits, evaluator.arithmetic.outer_products, value))
+    if not outcomes:
+        raise next((p for p in problems if not isinstance(p, ShapeError)), problems[0])
+    return min(outcomes, key=lambda outcome: outcome[:2])[2]
+
+
+@dataclass
+class Statement:
+    """One chain of relations of a display, as the reader gives it."""
+
+    node: Node
+
+
+@dataclass
+class Quantifier:
+    """An index that the display itself ranges over."""
+
+    names: tuple[str, ...]
+    ranges: tuple[Any, ...]
+    test: Node | None
+    listed: tuple[Node, ...] = ()
+
+
+def check(
+    text: str,
+    values: Mapping[str, Any],
+    *,
+    first_index: int = 1,
+    vectors: str | None = None,
+    tolerance: float = 1e-9,
+    approx: float = 0.02,
+) -> list[Relation]:
+    """Evaluate every relation of a display; one entry for each, in the order printed.
+
+    ``=`` allows ``tolerance`` (relative to the larger of 1 and the sides), ``\\approx`` allows
+    ``approx`` (relative to the larger side).
+    """
+    table = symbol_table(declared_values(values))
+    statements, quantifiers = read_display(text, table)
+    comparison = Comparison(text, tolerance, approx)
+
+    def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
+        evaluator = Evaluator(text, table, first_index, convention)
+        with np.errstate(all="raise", under="ignore"):
+            relations = check_all(statements, quantifiers, evaluator, comparison)
+        return relations, evaluator, not any(r.note for r in relations)
+
+    result: list[Relation] = best_reading(under, vectors)
+    return result
+
+
+def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], list[Quantifier]]:
+    """Split a display into statements to be checked and ranges for their free indices."""
+    chains = [tree_of(child) for child in parse(text).children if isinstance(child, Tree)]
+    reader = Reader(text, table)
+    groups: list[list[Tree[Token]]] = []
+    for chain in chains:
+        if len(chain.children) == 1 and groups:
+            groups[-1].append(chain)
+        else:
+            groups.append([chain])
+    quantifiers: list[Quantifier] = []
+    claims: list[list[Tree[Token]]] = []
+    for group in groups:
+        quantifier = read_quantifier(group, reader)
+        if quantifier is None:
+            claims.append(group)
+            continue
+        reader.bound.extend(quantifier.names)
+        quantifiers.append(quantifier)
+    statements = []
+    for group in claims:
+        if len(group) > 1:
+            node = reader.listed(group[1:])
+            first = reader.relation_chain(group[0])
+            statements.append(Statement(membership(first, node)))
+            continue
+        if len(group[0].children) == 1:
+            raise reader.fail("an expression without a relation states nothing", group[0])
+        statements.append(Statement(reader.relation_chain(group[0])))
+    if not statements:
+        raise LatexError("the display holds no relation that could be checked", 0, text)
+    return statements, quantifiers
+
+
+def membership(first: Node, others: list[Node]) -> Node:
+    """``i = 0, 1, 2`` for a declared i: i is one of these."""
+    sides, relations, places, texts = first.parts
+    if relations != ("=",):
+        raise LatexError("a list of values after a relation that is not =", first.position)
+    items = (
+        (sides[1], *others) if others[0].kind != "dotted_list" else with_first(sides[1], others[0])
+    )
+    listed = Node("listed_set", (tuple(items), None), first.position)
+    return Node(
+        "chain", ((sides[0], listed), ("in",), places, (texts[0], texts[1] + ", …")), first.position
+    )
+
+
+def with_first(first: Node, dotted: Node) -> tuple[Node, ...]:
+    return (Node("dotted_list", ((first, *dotted.parts[0]),), dotted.position),)
+
+
+def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | None:
+    """A range for an undeclared symbol: ``i = 0, \\ldots, n``, ``0 \\le i < n``, ``i \\in S``."""
+    chain = group[0]
+    sides = [child for child in chain.children if isinstance(child, Tree)]
+    relations = [child.value for child in chain.children if isinstance(child, Token)]
+    fresh: list[str] = []
+    for side in sides:
+        name = reader.lone_symbol(side)
+        if name and not reader.known(name) and name not in ("e", r"\pi", r"\infty"):
+            fresh.append(name)
+    if not fresh or not relations:
+        return None
+    names = tuple(dict.fromkeys(fresh))
+    if relations == ["="]:
+        if len(group) == 1:
+            return None
+        rest = group[1:]
+        if reader.is_dots(rest[0]):
+            first = reader.expression(sides[1])
+            after = [reader.only_expression(c) for c in rest[1:]]
+            items = (Node("dotted_list", ((first, None, *after),), first.position),)
+        else:
+            others = reader.listed(rest)
+            first = reader.expression(sides[1])
+            dotted = others[0].kind == "dotted_list"
+            items = with_first(first, others[0]) if dotted else (first, *others)  # type: ignore[assignment]
+        return Quantifier(names, (None,), None, items)
+    if len(group) > 1:
+        raise reader.fail("a list after this relation is not understood", group[1])
+    reader.bound.extend(names)
+    test = reader.relation_chain(chain)
+    del reader.bound[len(reader.bound) - len(names) :]
+    return Quantifier(names, (None,) * len(names), test)
+
+
+def instances(quantifiers: list[Quantifier], evaluator: Evaluator) -> list[dict[str, int]]:
+    """All values of the indices that the display ranges over."""
+    if not quantifiers:
+        return [{}]
+    first, *rest = quantifiers
+    position = first.test if first.test is not None else first.listed[0]
+    if first.listed:
+        numbers = [evaluator.whole(v, position) for v in evaluator.arguments(first.listed)]
+        choices = [{first.names[0]: number} for number in numbers]
+    else:
+        assert first.test is not None
+        choices = list(
+            evaluator.assignments(first.names, first.ranges, (first.test,), None, position)
+        )
+    found: list[dict[str, int]] = []
+    for choice in choices:
+        with evaluator.bound(choice):
+            found += [{**choice, **others} for others in instances(rest, evaluator)]
+    if not found:
+        raise evaluator.fail("the stated range is empty", position)
+    if len(found) > MOST_INSTANCES:
+        raise evaluator.fail(f"more than {MOST_INSTANCES} instances", position)
+    return found
+
+
+def check_all(
+    statements: list[Statement],
+    quantifiers: list[Quantifier],
+    evaluator: Evaluator,
+    comparison: Comparison,
+) -> list[Relation]:
+    result: list[Relation] = []
+    cases = instances(quantifiers, evaluator)
+    for statement in statements:
+        worst: list[Relation] = []
+        for case in cases:
+            with evaluator.bound(case):
+                found = comparison.chain(statement.node, evaluator)
+            if not worst:
+                worst = found
+            worst = [max(pair, key=severity) for pair in zip(worst, found, strict=True)]
+        for relation in worst:
+            relation.instances = len(cases)
+        result += worst
+    return result
+
+
+def severity(relation: Relation) -> tuple[bool, float]:
+    return (not relation.holds, relation.deviation)
+
+
+class Comparison:
+    """Compares two sides under the tolerances of one check."""
+
+    def __init__(self, text: str, tolerance: float, approx: float) -> None:
+        self.text = text
+        self.tolerance = tolerance
+        self.approx = approx
+
+    def chain(self, node: Node, evaluator: Evaluator) -> list[Relation]:
+        sides, relations, places, texts = node.parts
+        result: list[Relation] = []
+        left = evaluator.evaluate(sides[0])
+        for k, relation in enumerate(relations):
+            if relation in ("in", "notin"):
+                inside = evaluator.is_member(left, sides[k + 1], node)
+                holds = inside == (relation == "in")
+                deviation = 0.0 if holds else math.inf
+                entry = Relation(
+                    relation,
+                    texts[k],
+                    texts[k + 1],
+                    result_of(left, False),
+                    None,
+                    deviation,
+                    holds,
+                    places[k],
+                )
+                result.append(entry)
+                continue
+            right = evaluator.evaluate(sides[k + 1])
+            deviation, holds, note = self.compare(relation, left, right, evaluator, places[k])
+            result.append(
+                Relation(
+                    relation,
+                    texts[k],
+                    texts[k + 1],
+                    result_of(left, False),
+                    result_of(right, False),
+                    deviation,
+                    holds,
+                    places[k],
+                    note=note,
+                )
+            )
+            left = right
+        return result
+
+    def compare(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+    ) -> tuple[float, bool, str]:
+        """The deviation, whether the relation holds, and a note when the shapes do not fit."""
+        try:
+            a, b = self.aligned(relation, left, right, evaluator, position)
+        except ShapeError as error:
+            return math.inf, False, error.message
+        if relation not in ("=", "!=", "approx") and (np.iscomplexobj(a) or np.iscomplexobj(b)):
+            raise LatexError("an inequality between complex numbers", position, self.text)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(a == b, 0.0, np.abs(a - b))
+        if np.any(np.isnan(gap)):
+            return math.inf, False, ""
+        size = np.maximum(np.abs(a), np.abs(b))
+        finite = np.where(np.isfinite(size), size, 1.0)
+        room = self.tolerance * np.maximum(1.0, finite)
+        largest = float(np.max(gap))
+        if relation == "=":
+            return largest, bool(np.all(gap <= room)), ""
+        if relation == "!=":
+            return 0.0, bool(np.any(gap > room)), ""
+        if relation == "approx":
+            return largest, bool(np.all(gap <= self.approx * finite)), ""
+        if relation in (">", ">="):
+            a, b = b, a
+        excess = float(np.max(np.where(a > b, gap, 0.0)))
+        if relation in ("<", ">"):
+            return excess, bool(np.all(a < b)), ""
+        return excess, bool(np.all((a <= b) | (gap <= room))), ""
+
+    def aligned(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Both sides with one shape."""
+        arithmetic = evaluator.arithmetic
+        if isinstance(left, Dotted) or isinstance(right, Dotted):
+            pair = arithmetic.dotted("compare", lambda a, b: a, left, right, position)
+            other = arithmetic.dotted("compare", lambda a, b: b, left, right, position)
+            return numeric(pair.entries), numeric(other.entries)
+        if is_number(left) and is_number(right):
+            return numeric(as_array(left)), numeric(as_array(right))
+        if is_number(left) or is_number(right):
+            number = left if is_number(left) else right
+            if relation in ("=", "approx") and number != 0:
+                raise ShapeError("a number against an array", position, self.text)
+            return numeric(as_array(left)), numeric(as_array(right))
+        a, b = as_array(left), as_array(right)
+        same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
+        if a.shape != b.shape or (a.ndim == 1 and not same_kind):
+            a, b = arithmetic.grid(left), arithmetic.grid(right)
+        if a.shape != b.shape:
+            raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
+        return numeric(a), numeric(b)
+
+
+def numeric(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array.astype(np.float64) if array.dtype == object else array
+
+
+__all__ = ["Relation", "canonical_name", "check", "evaluate"]

@@ -1,0 +1,29 @@
+"""The one error of the LaTeX interpreter: what was not understood, and where."""
+
+from __future__ import annotations
+
+
+class LatexError(ValueError):
+    """A formula that cannot be read or evaluated; names the construct and its place.
+
+    ``position`` is the offset of the construct in ``text`` (0 is the first character).
+    """
+
+    def __init__(self, message: str, position: int = 0, text: str = "") -> None:
+        self.message = message
+        self.position = position
+        self.text = text
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if not self.text:
+            return f"{self.message} (at character {self.position})"
+        line = self.text.count("\n", 0, self.position) + 1
+        start = max(0, self.position - 25)
+        before = self.text[start : self.position].replace("\n", " ")
+        after = self.text[self.position : self.position + 25].replace("\n", " ")
+        return f"{self.message} (at character {self.position}, line {line}: …{before} >>>here>>> {after})"
+
+
+class ShapeError(LatexError):
+    """The shapes of two values do not fit the operation printed between them."""

@@ -1,0 +1,564 @@
+"""Cut LaTeX mathematics into tokens for the grammar in ``grammar.lark``.
+
+Spacing is dropped here, delimiters are paired here (``|`` has no direction of its own), and the
+alignment marks of ``aligned`` become the end of a statement or the continuation of a chain.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from bookcheck.latex.errors import LatexError
+
+SPACING = {
+    *("\\,", "\\;", "\\:", "\\!", "\\ ", "\\>", "\\thinspace", "\\medspace", "\\thickspace"),
+    *("\\displaystyle", "\\textstyle", "\\scriptstyle", "\\limits", "\\nolimits", "\\nonumber"),
+    *("\\hfill", "\\mathstrut", "\\strut", "\\allowbreak"),
+}
+SIZES = {
+    stem + side for stem in ("\\big", "\\Big", "\\bigg", "\\Bigg") for side in ("", "l", "r", "m")
+}
+WIDE_SPACES = {"\\quad", "\\qquad"}
+RELATIONS = {
+    "=": "=",
+    "\\equiv": "=",
+    "\\coloneqq": "=",
+    "\\triangleq": "=",
+    "<": "<",
+    "\\lt": "<",
+    ">": ">",
+    "\\gt": ">",
+    "\\le": "<=",
+    "\\leq": "<=",
+    "\\leqslant": "<=",
+    "\\ge": ">=",
+    "\\geq": ">=",
+    "\\geqslant": ">=",
+    "\\ne": "!=",
+    "\\neq": "!=",
+    "\\approx": "approx",
+    "\\simeq": "approx",
+    "\\in": "in",
+    "\\notin": "notin",
+    "\\to": "to",
+    "\\rightarrow": "to",
+}
+OPERATORS = {
+    "\\cdot": "dot",
+    "\\times": "times",
+    "*": "star",
+    "\\ast": "star",
+    "\\odot": "hadamard",
+    "\\circ": "circ",
+    "\\otimes": "outer",
+    "\\bmod": "mod",
+    "\\div": "divide",
+}
+DOTS = {"\\ldots", "\\cdots", "\\dots", "\\dotsb", "\\dotsc", "\\vdots", "\\ddots", "\\dotsm"}
+ACCENTS = {"\\bar", "\\overline", "\\hat", "\\widehat", "\\tilde", "\\widetilde", "\\vec", "\\dot"}
+FONTS = {
+    *("\\mathbf", "\\mathrm", "\\mathcal", "\\mathbb", "\\mathsf", "\\mathit", "\\mathfrak"),
+    *("\\mathtt", "\\mathscr", "\\boldsymbol", "\\bm", "\\operatorname", "\\textbf", "\\textrm"),
+    *("\\textsf", "\\textit", "\\mathop"),
+}
+SEPARATING_WORDS = {
+    *("for", "for all", "for every", "for each", "for any", "if", "when", "where", "with", "and"),
+    *("so", "so that", "hence", "thus", "therefore", "that is", "whenever", "given", "as"),
+}
+OTHERWISE_WORDS = {"otherwise", "else"}
+PARITY_WORDS = {"even": "even", "is even": "even", "odd": "odd", "is odd": "odd"}
+IMPLICATIONS = {"\\implies", "\\iff", "\\Rightarrow", "\\Leftrightarrow", "\\Longrightarrow"}
+
+OPENING = {
+    "(": ("LPAR", "RPAR"),
+    "[": ("LBRACK", "RBRACK"),
+    "\\lbrack": ("LBRACK", "RBRACK"),
+    "\\{": ("LSET", "RSET"),
+    "\\lbrace": ("LSET", "RSET"),
+    "\\lfloor": ("LFLOOR", "RFLOOR"),
+    "\\lceil": ("LCEIL", "RCEIL"),
+    "\\langle": ("LANGLE", "RANGLE"),
+    "\\lvert": ("LBAR", "RBAR"),
+    "\\lVert": ("LNORM", "RNORM"),
+}
+CLOSING = {
+    ")": "RPAR",
+    "]": "RBRACK",
+    "\\rbrack": "RBRACK",
+    "\\}": "RSET",
+    "\\rbrace": "RSET",
+    "\\rfloor": "RFLOOR",
+    "\\rceil": "RCEIL",
+    "\\rangle": "RANGLE",
+    "\\rvert": "RBAR",
+    "\\rVert": "RNORM",
+}
+BARS = {"|": ("LBAR", "RBAR"), "\\vert": ("LBAR", "RBAR")}
+BARS |= {"\\|": ("LNORM", "RNORM"), "\\Vert": ("LNORM", "RNORM")}
+INTERVAL_ENDS = {"RPAR", "RBRACK"}
+MATRICES = {"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "smallmatrix", "array"}
+ALIGNMENTS = {"aligned", "align*", "split", "gathered", "alignedat"}
+ENDS_OPERAND = {
+    *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RANGLE", "RBAR", "RNORM"),
+    *("RBRACE", "PRIME", "BANG", "ENDMATRIX", "ENDCASES", "DOTS"),
+}
+ARGUMENTS = {"FRAC": 2, "BINOM": 2, "SQRT": 1, "ACCENT": 1, "SUB": 1, "SUP": 1}
+SIMPLE = {
+    "_": "SUB",
+    "^": "SUP",
+    "+": "ADDOP",
+    "-": "ADDOP",
+    "/": "SLASH",
+    "!": "BANG",
+    ":": "COLON",
+    ";": "SEMI",
+    ",": "COMMA",
+}
+COMMANDS = {
+    "\\frac": "FRAC",
+    "\\dfrac": "FRAC",
+    "\\tfrac": "FRAC",
+    "\\cfrac": "FRAC",
+    "\\binom": "BINOM",
+    "\\sqrt": "SQRT",
+}
+
+PIECE = re.compile(
+    r"(?P<space>\s+|~)"
+    r"|(?P<number>\d+(?:(?:\{,\}|\\,)\d{3})*(?:\.\d+)?)"
+    r"|(?P<command>\\(?:[A-Za-z]+\*?|.))"
+    r"|(?P<letter>[A-Za-z])"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+@dataclass
+class Group:
+    """An open delimiter, and which token may close it."""
+
+    closer: str
+    position: int
+    kind: str
+
+
+@dataclass
+class Lexer:
+    """Reads one formula; ``tokens`` is the result."""
+
+    text: str
+    place: int = 0
+    tokens: list[Token] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    pending: list[int] = field(default_factory=list)
+
+    def fail(self, message: str, position: int | None = None) -> LatexError:
+        return LatexError(message, self.place if position is None else position, self.text)
+
+    def emit(self, kind: str, value: str, position: int) -> None:
+        self.tokens.append(Token(kind, value, start_pos=position, end_pos=self.place))
+
+    @property
+    def top_level(self) -> bool:
+        return not self.groups or self.groups[-1].kind == "aligned"
+
+    @property
+    def in_cases(self) -> bool:
+        return bool(self.groups) and self.groups[-1].kind == "cases"
+
+    def run(self) -> list[Token]:
+        while self.place < len(self.text):
+            self.step()
+        if self.groups:
+            group = self.groups[-1]
+            raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
+        return self.tidy()
+
+    def step(self) -> None:
+        position = self.place
+        match = PIECE.match(self.text, position)
+        assert match is not None
+        piece = match.group()
+        self.place = match.end()
+        if match.lastgroup == "space":
+            return
+        if match.lastgroup == "number":
+            self.number(piece, position)
+        elif match.lastgroup == "letter":
+            self.operand("SYMBOL", piece, position)
+        elif match.lastgroup == "command":
+            self.command(piece, position)
+        else:
+            self.punctuation(piece, position)
+
+    def number(self, piece: str, position: int) -> None:
+        if self.pending_argument() and len(piece) > 1:
+            if self.tokens[-1].type in ("SUB", "SUP"):
+                mark = self.tokens[-1].value
+                raise self.fail(
+                    f"{mark}{piece} is printed as {mark}{{{piece[0]}}}{piece[1:]}; "
+                    f"write {mark}{{{piece}}}",
+                    position,
+                )
+            piece = piece[0]
+            self.place = position + 1
+        value = piece.replace("{,}", "").replace("\\,", "")
+        self.operand("NUMBER", value, position)
+
+    def pending_argument(self) -> bool:
+        return bool(self.pending) and self.pending[-1] > 0
+
+    def argument_done(self) -> None:
+        while self.pending and self.pending[-1] > 0:
+            self.pending[-1] -= 1
+            if self.pending[-1] > 0:
+                return
+            self.pending.pop()
+
+    def operand(self, kind: str, value: str, position: int) -> None:
+        self.emit(kind, value, position)
+        self.argument_done()
+
+    def open(self, kind: str, closer: str, name: str, position: int) -> None:
+        self.emit(kind, name, position)
+        self.groups.append(Group(closer, position, name))
+        self.pending.append(0)
+
+    def close(self, kind: str, name: str, position: int) -> None:
+        group = self.groups[-1] if self.groups else None
+        interval = group is not None and {group.closer, kind} == INTERVAL_ENDS
+        if group is None or (group.closer != kind and not interval):
+            opened = f"; the last open one is {group.kind!r}" if group else ""
+            raise self.fail(f"{name!r} closes nothing that is open{opened}", position)
+        self.groups.pop()
+        self.pending.pop()
+        self.emit(kind, name, position)
+        if kind == "OPTR":
+            return
+        self.argument_done()
+
+    def command(self, piece: str, position: int) -> None:
+        if piece.endswith("*") and piece != "\\operatorname*":
+            piece = piece[:-1]
+            self.place -= 1
+        if piece in SPACING or piece in SIZES:
+            return
+        if piece in ("\\left", "\\right"):
+            self.sized_delimiter(piece, position)
+        elif piece in BARS:
+            self.bar(piece, position)
+        elif piece in OPENING:
+            kind, closer = OPENING[piece]
+            self.open(kind, closer, piece, position)
+        elif piece in CLOSING:
+            self.close(CLOSING[piece], piece, position)
+        elif piece in WIDE_SPACES:
+            self.emit("QUAD", piece, position)
+        elif piece in IMPLICATIONS:
+            self.emit("SEP" if self.top_level else "IMPLIES", piece, position)
+        elif piece in RELATIONS:
+            self.emit("REL", RELATIONS[piece], position)
+        elif piece in OPERATORS:
+            self.operator(OPERATORS[piece], position)
+        elif piece in DOTS:
+            self.operand("DOTS", piece, position)
+        elif piece in COMMANDS or piece in ACCENTS:
+            kind = COMMANDS.get(piece, "ACCENT")
+            self.emit(kind, piece, position)
+            self.pending.append(ARGUMENTS[kind])
+            if kind == "SQRT":
+                self.optional_argument()
+        elif piece in FONTS or piece in ("\\operatorname*", "\\text", "\\mbox"):
+            self.named(piece, position)
+        elif piece in ("\\phantom", "\\hphantom", "\\vphantom"):
+            self.raw_argument(piece, position)
+        elif piece == "\\begin":
+            self.begin(position)
+        elif piece == "\\end":
+            self.end(position)
+        elif piece == "\\\\":
+            self.row_end(position)
+        elif piece == "\\forall":
+            self.emit("TEXT", "for all", position)
+        else:
+            self.operand("SYMBOL", piece, position)
+
+    def operator(self, value: str, position: int) -> None:
+        self.emit("MULOP", value, position)
+        previous = self.tokens[-2].type if len(self.tokens) > 1 else ""
+        if previous in ("SUB", "SUP"):
+            self.argument_done()
+
+    def optional_argument(self) -> None:
+        match = re.compile(r"\s*\[").match(self.text, self.place)
+        if match:
+            position = match.end() - 1
+            self.place = match.end()
+            self.open("OPTL", "OPTR", "[", position)
+
+    def sized_delimiter(self, piece: str, position: int) -> None:
+        match = re.compile(r"\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL).match(self.text, self.place)
+        if match is None:
+            raise self.fail(f"{piece} without a delimiter", position)
+        self.place = match.end()
+        name = match.group(1)
+        if name in BARS:
+            kind, closer = BARS[name]
+            if piece == "\\left":
+                self.open(kind, closer, name, position)
+            else:
+                self.close(closer, name, position)
+        elif piece == "\\left" and name in OPENING:
+            kind, closer = OPENING[name]
+            self.open(kind, closer, name, position)
+        elif piece == "\\right" and name in CLOSING:
+            self.close(CLOSING[name], name, position)
+        else:
+            raise self.fail(f"{piece}{name} is not a delimiter that can be evaluated", position)
+
+    def bar(self, piece: str, position: int) -> None:
+        kind, closer = BARS[piece]
+        previous = self.tokens[-1].type if self.tokens else ""
+        if self.groups and self.groups[-1].closer == closer and previous in ENDS_OPERAND:
+            self.close(closer, piece, position)
+        else:
+            self.open(kind, closer, piece, position)
+
+    def raw_argument(self, piece: str, position: int) -> str:
+        """The text of the next argument: one token or a balanced group, unread."""
+        match = re.compile(r"\s*(\{|\\[A-Za-z]+|.)", re.DOTALL).match(self.text, self.place)
+        if match is None:
+            raise self.fail(f"{piece} without an argument", position)
+        self.place = match.end()
+        if match.group(1) != "{":
+            return match.group(1)
+        start, depth = self.place, 1
+        while depth:
+            if self.place >= len(self.text):
+                raise self.fail(f"the argument of {piece} is never closed", position)
+            character = self.text[self.place]
+            if character == "\\":
+                self.place += 1
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            self.place += 1
+        return self.text[start : self.place - 1]
+
+    def named(self, piece: str, position: int) -> None:
+        content = self.raw_argument(piece, position)
+        words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
+        if piece in ("\\text", "\\mbox", "\\textrm"):
+            if words in SEPARATING_WORDS:
+                self.emit("TEXT", words, position)
+                return
+            if words in OTHERWISE_WORDS:
+                self.emit("OTHERWISE", words, position)
+                return
+            if words in PARITY_WORDS:
+                self.emit("REL", "in", position)
+                self.operand("SYMBOL", f"\\text{{{PARITY_WORDS[words]}}}", position)
+                return
+            if not re.fullmatch(r"[A-Za-z0-9 _.\-]+", content):
+                raise self.fail(f"\\text{{{content}}} is not a word that can be checked", position)
+        if any(mark in content for mark in "_^"):
+            raise self.fail(f"{piece}{{{content}}} holds scripts; write them outside", position)
+        name = re.sub(r"\\[,;:! ]|\s+", "", content)
+        if not name:
+            raise self.fail(f"{piece} has an empty argument", position)
+        self.operand("SYMBOL", f"{piece.rstrip('*')}{{{name}}}", position)
+
+    def environment_name(self, piece: str, position: int) -> str:
+        match = re.compile(r"\s*\{([A-Za-z*]+)\}").match(self.text, self.place)
+        if match is None:
+            raise self.fail(f"{piece} without the name of an environment", position)
+        self.place = match.end()
+        return match.group(1)
+
+    def begin(self, position: int) -> None:
+        name = self.environment_name("\\begin", position)
+        if name == "array":
+            self.raw_argument("\\begin{array}", position)
+        if name in MATRICES:
+            self.open("BEGINMATRIX", "ENDMATRIX", name, position)
+        elif name in ("cases", "dcases"):
+            self.open("BEGINCASES", "ENDCASES", "cases", position)
+        elif name in ALIGNMENTS:
+            if not self.top_level:
+                raise self.fail(f"{name} inside another construct", position)
+            self.groups.append(Group("ENDALIGNED", position, "aligned"))
+            self.pending.append(0)
+        else:
+            raise self.fail(f"environment {name!r} is not known", position)
+
+    def end(self, position: int) -> None:
+        name = self.environment_name("\\end", position)
+        closer = {"cases": "ENDCASES", "dcases": "ENDCASES"}.get(name)
+        closer = closer or ("ENDALIGNED" if name in ALIGNMENTS else "ENDMATRIX")
+        group = self.groups[-1] if self.groups else None
+        if (
+            group is None
+            or group.closer != closer
+            or (closer == "ENDMATRIX" and group.kind != name)
+        ):
+            raise self.fail(f"\\end{{{name}}} closes nothing that is open", position)
+        if closer == "ENDALIGNED":
+            self.groups.pop()
+            self.pending.pop()
+            return
+        while self.tokens[-1].type in ("ROWSEP", "COMMA", "QUAD"):
+            self.tokens.pop()
+        self.close(closer, name, position)
+
+    def row_end(self, position: int) -> None:
+        kind = self.groups[-1].kind if self.groups else "aligned"
+        spacing = re.compile(r"\s*\[[-\d.]+[a-z]+\]").match(self.text, self.place)
+        if spacing:
+            self.place = spacing.end()
+        if kind == "aligned":
+            self.emit("NEWLINE", "\\\\", position)
+        elif kind == "cases" or self.groups[-1].closer == "ENDMATRIX":
+            self.emit("ROWSEP", "\\\\", position)
+        else:
+            raise self.fail(f"a line break inside {kind!r}", position)
+
+    def punctuation(self, piece: str, position: int) -> None:
+        if piece == "{":
+            self.open("LBRACE", "RBRACE", "{", position)
+        elif piece == "}":
+            self.close("RBRACE", "}", position)
+        elif piece in BARS:
+            self.bar(piece, position)
+        elif piece in OPENING:
+            kind, closer = OPENING[piece]
+            self.open(kind, closer, piece, position)
+        elif piece in CLOSING:
+            if piece == "]" and self.groups and self.groups[-1].closer == "OPTR":
+                self.close("OPTR", piece, position)
+            else:
+                self.close(CLOSING[piece], piece, position)
+        elif piece in RELATIONS:
+            if piece == "=" and self.tokens and self.tokens[-1].type == "COLON":
+                self.tokens.pop()
+            self.emit("REL", RELATIONS[piece], position)
+        elif piece in OPERATORS:
+            self.operator(OPERATORS[piece], position)
+        elif piece == "'":
+            self.emit("PRIME", piece, position)
+        elif piece == "&":
+            self.emit("AMP", piece, position)
+        elif piece == ".":
+            self.emit("PERIOD", piece, position)
+        elif piece in SIMPLE:
+            kind = SIMPLE[piece]
+            if kind in ("SUB", "SUP"):
+                self.emit(kind, piece, position)
+                self.pending.append(1)
+            else:
+                if kind == "ADDOP" and self.tokens and self.tokens[-1].type in ("SUB", "SUP"):
+                    self.argument_done()
+                self.emit(kind, piece, position)
+        else:
+            raise self.fail(f"the character {piece!r} is not understood here", position)
+
+    def tidy(self) -> list[Token]:
+        """Turn punctuation at the top level into separators of statements."""
+        aligned = self.join_aligned_lines(self.tokens)
+        result: list[Token] = []
+        depth: list[str] = []
+        for token in aligned:
+            kind = token.type
+            if kind in ("LBRACE", "OPTL", "BEGINMATRIX", "BEGINCASES") or kind in {
+                opening for opening, _ in [*OPENING.values(), *BARS.values()]
+            }:
+                depth.append(kind)
+            elif kind in ("RBRACE", "OPTR", "ENDMATRIX", "ENDCASES") or kind in {*CLOSING.values()}:
+                depth.pop()
+            if not depth:
+                self.tidy_top(token, result)
+            elif depth[-1] == "BEGINCASES":
+                self.tidy_cases(token, result)
+            elif kind == "TEXT" and depth[-1] == "LBRACE" and token.value == "and":
+                result.append(Token("COMMA", ",", start_pos=token.start_pos))
+            elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE"):
+                raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
+            elif kind != "QUAD":
+                result.append(token)
+        while result and result[-1].type == "SEP":
+            result.pop()
+        if not result:
+            raise self.fail("the formula is empty", 0)
+        return result
+
+    def tidy_top(self, token: Token, result: list[Token]) -> None:
+        if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
+            if result and result[-1].type != "SEP":
+                result.append(Token("SEP", token.value, start_pos=token.start_pos))
+            elif result and token.type != "QUAD" and result[-1].value == token.value == ",":
+                raise self.fail("two commas with nothing between them", token.start_pos)
+        elif token.type == "AMP":
+            raise self.fail("an alignment mark & outside an environment", token.start_pos)
+        elif token.type == "OTHERWISE":
+            raise self.fail(f"{token.value!r} outside cases", token.start_pos)
+        else:
+            result.append(token)
+
+    def tidy_cases(self, token: Token, result: list[Token]) -> None:
+        if token.type == "QUAD" or (token.type == "TEXT" and token.value != "and"):
+            return
+        if token.type in ("TEXT", "PERIOD"):
+            token = Token("COMMA", token.value, start_pos=token.start_pos)
+        if token.type in ("AMP", "ROWSEP", "ENDCASES", "OTHERWISE"):
+            while result[-1].type == "COMMA":
+                result.pop()
+        if token.type == "COMMA" and result[-1].type in ("AMP", "BEGINCASES", "ROWSEP", "COMMA"):
+            return
+        result.append(token)
+
+    def join_aligned_lines(self, tokens: list[Token]) -> list[Token]:
+        """Drop the marks of ``aligned``; a line that starts empty continues the line before."""
+        result: list[Token] = []
+        line: list[Token] = []
+        depth = 0
+        lines: list[list[Token]] = [line]
+        for token in tokens:
+            if token.type in ("BEGINMATRIX", "BEGINCASES"):
+                depth += 1
+            elif token.type in ("ENDMATRIX", "ENDCASES"):
+                depth -= 1
+            if token.type == "NEWLINE" and depth == 0:
+                line = []
+                lines.append(line)
+                line.append(token)
+            elif token.type == "AMP" and depth == 0:
+                line.append(Token("MARK", "&", start_pos=token.start_pos))
+            else:
+                line.append(token)
+        single = len(lines) == 1
+        for line in lines:
+            body = [token for token in line if token.type not in ("MARK", "NEWLINE")]
+            marks = [token for token in line if token.type == "MARK"]
+            if single and marks and "aligned" not in self.text and "align" not in self.text:
+                position = marks[0].start_pos
+                raise self.fail("an alignment mark & outside an environment", position)
+            visible = [token for token in line if token.type not in ("NEWLINE", "QUAD")]
+            starts_empty = bool(visible) and visible[0].type == "MARK"
+            content = [token for token in body if token.type != "QUAD"]
+            if not content:
+                continue
+            continues = content[0].type == "REL" or (
+                starts_empty and content[0].type in ("ADDOP", "MULOP", "SLASH", "LPAR", "LBRACK")
+            )
+            if result and continues:
+                result.extend(body[body.index(content[0]) :])
+            else:
+                if result:
+                    result.append(Token("NEWLINE", "\\\\", start_pos=content[0].start_pos))
+                result.extend(body)
+        return result
+
+
+def tokenize(text: str) -> list[Token]:
+    """Cut a formula into tokens, each with its place in the text."""
+    return Lexer(text).run()
