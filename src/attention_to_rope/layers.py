@@ -7,13 +7,19 @@ import torch
 from torch import Tensor, nn
 
 from attention_to_rope import randomness
-from attention_to_rope._checks import check_count, check_float, check_integers, check_positive
+from attention_to_rope._checks import (
+    check_count,
+    check_float,
+    check_integers,
+    check_positive,
+    check_same_kind,
+)
 
 Seed = int | np.random.Generator
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The generator for a seed; a generator stays as it is, so that the parts of a model share it."""
+    """The generator for a seed; a generator stays as it is: the parts of a model share one."""
     return seed if isinstance(seed, np.random.Generator) else randomness.generator(seed)
 
 
@@ -43,6 +49,7 @@ class Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_in) → (..., d_out)"""
         check_float("x", x)
+        check_same_kind("x", x, "W", self.W)
         if x.shape[-1] != self.W.shape[0]:
             raise ValueError(
                 f"x must have {self.W.shape[0]} entries on its last axis, got {x.shape[-1]}"

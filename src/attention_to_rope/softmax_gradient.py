@@ -26,20 +26,15 @@ def softmax_jacobian(p: Tensor) -> Tensor:
 def softmax_jacobian_norm(p: Tensor, kind: str) -> Tensor:
     r"""The size of the Jacobian at weights p: `spectral` $\|J\|_2$ or `frobenius` $\|J\|_F$.
 
-    (..., n) → (...). The Frobenius norm needs no matrix:
-    $\|J\|_F^2 = \sum_i p_i^2 - 2\sum_i p_i^3 + (\sum_i p_i^2)^2$.
+    (..., n) → (...)
     """
     check_choice("kind", kind, ("spectral", "frobenius"))
-    if kind == "spectral":
-        # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
-        eigenvalues: Tensor = torch.linalg.eigvalsh(softmax_jacobian(p))
-        return eigenvalues[..., -1]
-    check_float("p", p)
-    # Grouped without cancellation: diagonal p(1−p) and off-diagonal p_i p_j, squared and summed.
-    square = p.square()
-    diagonal = (p * (1 - p)).square().sum(-1)
-    off_diagonal = (square * (square.sum(-1, keepdim=True) - square)).sum(-1)
-    return (diagonal + off_diagonal).sqrt()
+    J = softmax_jacobian(p)
+    if kind == "frobenius":
+        return J.square().sum((-2, -1)).sqrt()
+    # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
+    eigenvalues: Tensor = torch.linalg.eigvalsh(J)
+    return eigenvalues[..., -1]
 
 
 def saturation(p: Tensor) -> Tensor:

@@ -1,0 +1,262 @@
+"""Each formula in NumPy float64, written as it reads, loops included. Slow on purpose.
+
+The tests hold the torch code to these. Nothing is checked or guarded here beyond what the formula
+says; one sequence and one head at a time: matrices (N, d), no batch axes.
+"""
+
+import cmath
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def softmax(logits: ArrayLike) -> Array:
+    """p_j = exp(x_j) / Σ_l exp(x_l) for one row, shifted by its maximum; 0 if all x are −inf."""
+    x = np.asarray(logits, dtype=np.float64)
+    largest = x.max()
+    if largest == -math.inf:
+        return np.zeros_like(x)
+    powers = np.array([math.exp(entry - largest) for entry in x])
+    return powers / math.fsum(powers)
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: NDArray[np.bool_] | None = None,
+    bias: Array | None = None,
+    scale: float | None = None,
+) -> tuple[Array, Array]:
+    """o_m = Σ_n A_mn v_n over the keys n that query m may see; output (N_q, d_v) and weights."""
+    q, k, v = (np.asarray(matrix, dtype=np.float64) for matrix in (q, k, v))
+    scale = 1 / math.sqrt(q.shape[1]) if scale is None else scale
+    output = np.zeros((len(q), v.shape[1]))
+    weights = np.zeros((len(q), len(k)))
+    for m in range(len(q)):
+        seen = [n for n in range(len(k)) if mask is None or mask[m, n]]
+        if not seen:
+            continue
+        scores = [
+            scale * math.fsum(q[m] * k[n]) + (0.0 if bias is None else bias[m, n]) for n in seen
+        ]
+        weights[m, seen] = softmax(scores)
+        for n in seen:
+            output[m] += weights[m, n] * v[n]
+    return output, weights
+
+
+def multi_head_attention(
+    x: Array,
+    context: Array,
+    W_Q: Array,
+    W_K: Array,
+    W_V: Array,
+    W_O: Array,
+    heads: int,
+    kv_heads: int,
+    mask: NDArray[np.bool_] | None = None,
+) -> Array:
+    """Σ_h attention(x W^Q_h, c W^K_g, c W^V_g) W^O_h, g the group that head h belongs to."""
+    d_k = W_Q.shape[1] // heads
+    output = np.zeros((len(x), W_O.shape[1]))
+    for h in range(heads):
+        g = h // (heads // kv_heads)
+        own, shared = slice(h * d_k, (h + 1) * d_k), slice(g * d_k, (g + 1) * d_k)
+        head, _ = attention(
+            x @ W_Q[:, own], context @ W_K[:, shared], context @ W_V[:, shared], mask
+        )
+        output += head @ W_O[own]
+    return output
+
+
+def causal_mask(q_len: int, k_len: int) -> NDArray[np.bool_]:
+    """Key n is seen by query m if n ≤ m; the queries are the last q_len of the k_len positions."""
+    return np.array([[n <= m + k_len - q_len for n in range(k_len)] for m in range(q_len)])
+
+
+def dilated_mask(
+    q_len: int, k_len: int, window: int, dilation: int, causal: bool
+) -> NDArray[np.bool_]:
+    """Key n is seen by query m if m − n is one of 0, ±dilation, …, ±(window − 1) dilation."""
+    steps = {step * dilation for step in range(window)}
+    if not causal:
+        steps |= {-step for step in steps}
+    offset = k_len - q_len
+    return np.array([[m + offset - n in steps for n in range(k_len)] for m in range(q_len)])
+
+
+def softmax_jacobian(p: Array) -> Array:
+    """J_ij = p_i (δ_ij − p_j)."""
+    n = len(p)
+    return np.array([[p[i] * ((i == j) - p[j]) for j in range(n)] for i in range(n)])
+
+
+def layer_norm(x: Array, gain: Array, bias: Array, eps: float) -> Array:
+    """g (x − μ) / √(σ² + ε) + b for one vector."""
+    mean = math.fsum(x) / len(x)
+    variance = math.fsum((entry - mean) ** 2 for entry in x) / len(x)
+    return gain * (x - mean) / math.sqrt(variance + eps) + bias
+
+
+def rms_norm(x: Array, gain: Array, eps: float) -> Array:
+    """g x / √(Σ x² / d + ε) for one vector."""
+    return gain * x / math.sqrt(math.fsum(entry**2 for entry in x) / len(x) + eps)
+
+
+def relu(x: float) -> float:
+    """max(0, x)."""
+    return max(0.0, x)
+
+
+def sigmoid(x: float) -> float:
+    """1 / (1 + e^{−x})."""
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def silu(x: float, beta: float = 1.0) -> float:
+    """x σ(βx)."""
+    return x * sigmoid(beta * x)
+
+
+def gelu(x: float) -> float:
+    """x Φ(x), Φ(x) = erfc(−x/√2) / 2."""
+    return x * math.erfc(-x / math.sqrt(2)) / 2
+
+
+def gelu_tanh(x: float) -> float:
+    """x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))."""
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def feed_forward(
+    x: Array,
+    W_1: Array,
+    W_2: Array,
+    activation: Callable[[float], float],
+    W_3: Array | None = None,
+) -> Array:
+    """f(x W_1) W_2 or, gated, (f(x W_1) ⊙ x W_3) W_2 for one vector, without biases."""
+    hidden = np.array([activation(entry) for entry in x @ W_1])
+    return (hidden if W_3 is None else hidden * (x @ W_3)) @ W_2
+
+
+def sinusoidal(position: int, d: int, base: float = 10000.0) -> Array:
+    """sin m θ_i at 2i, cos m θ_i at 2i + 1, θ_i = base^{−2i/d}."""
+    row = np.zeros(d)
+    for i in range(d // 2):
+        angle = position * base ** (-2 * i / d)
+        row[2 * i], row[2 * i + 1] = math.sin(angle), math.cos(angle)
+    return row
+
+
+def t5_bucket(relative: int, bidirectional: bool, buckets: int, max_distance: int) -> int:
+    """Exact buckets for near keys, then as many logarithmic ones; later keys after those."""
+    start = 0
+    if bidirectional:
+        buckets //= 2
+        start = buckets if relative > 0 else 0
+        distance = abs(relative)
+    else:
+        distance = max(-relative, 0)
+    exact = buckets // 2
+    if distance < exact:
+        return start + distance
+    share = math.log(distance / exact) / math.log(max_distance / exact)
+    # Distances such as 8 · 2^k sit on a border; a logarithm must not put them below it.
+    return start + min(exact + math.floor(share * (buckets - exact) + 1e-9), buckets - 1)
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """2^{−8i/h} for a power of two; else those of the power below, then odd ones of the next."""
+    if heads & (heads - 1) == 0:
+        return [2.0 ** (-8 * i / heads) for i in range(1, heads + 1)]
+    power = 1 << (heads.bit_length() - 1)
+    return alibi_slopes(power) + alibi_slopes(2 * power)[0::2][: heads - power]
+
+
+def alibi_bias(slope: float, m: int, n: int) -> float:
+    """−s |m − n|."""
+    return -slope * abs(m - n)
+
+
+def rotary_frequencies(d: int, base: float = 10000.0) -> list[float]:
+    """θ_i = base^{−2i/d}, i = 0 … d/2 − 1."""
+    return [base ** (-2 * i / d) for i in range(d // 2)]
+
+
+def pair(i: int, d: int, layout: str) -> tuple[int, int]:
+    """The two dimensions of pair i: (2i, 2i + 1) interleaved, (i, i + d/2) half."""
+    return (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + d // 2)
+
+
+def rotate(x: Array, position: int, frequencies: Sequence[float], layout: str) -> Array:
+    """(x_a, x_b) → (x_a cos mθ − x_b sin mθ, x_a sin mθ + x_b cos mθ) for one vector."""
+    x = np.asarray(x, dtype=np.float64)
+    rotary_dim = 2 * len(frequencies)
+    y = x.copy()
+    for i, theta in enumerate(frequencies):
+        a, b = pair(i, rotary_dim, layout)
+        cos, sin = math.cos(position * theta), math.sin(position * theta)
+        y[a] = x[a] * cos - x[b] * sin
+        y[b] = x[a] * sin + x[b] * cos
+    return y
+
+
+def rotate_complex(x: Array, position: int, frequencies: Sequence[float], layout: str) -> Array:
+    """x_a + i x_b times e^{imθ} for one vector."""
+    y = np.array(x, dtype=np.float64)
+    for i, theta in enumerate(frequencies):
+        a, b = pair(i, 2 * len(frequencies), layout)
+        z = complex(x[a], x[b]) * cmath.exp(1j * position * theta)
+        y[a], y[b] = z.real, z.imag
+    return y
+
+
+def rotation_matrix(position: int, frequencies: Sequence[float], layout: str) -> Array:
+    """The matrix R with rotate(x) = x R: row e_a of the unit matrix goes to its rotation."""
+    unit = np.eye(2 * len(frequencies))
+    return np.array([rotate(row, position, frequencies, layout) for row in unit])
+
+
+def ntk_aware(d: int, base: float, scale: float) -> list[float]:
+    """The frequencies of the base b s^{d/(d−2)}."""
+    return rotary_frequencies(d, base * scale ** (d / (d - 2)))
+
+
+def dynamic_ntk(
+    d: int, base: float, scale: float, length: int, original_length: int
+) -> list[float]:
+    """NTK-aware with s L/L₀ − (s − 1) once the length L passes L₀."""
+    if length <= original_length:
+        return rotary_frequencies(d, base)
+    return ntk_aware(d, base, scale * length / original_length - (scale - 1))
+
+
+def ntk_by_parts(
+    theta: float, scale: float, original_length: int, slow: float, fast: float
+) -> float:
+    """γθ + (1 − γ)θ/s, γ = (r − slow) / (fast − slow) in [0, 1], r = Lθ/2π turns."""
+    turns = original_length * theta / (2 * math.pi)
+    keep = min(max((turns - slow) / (fast - slow), 0.0), 1.0)
+    return keep * theta + (1 - keep) * theta / scale
+
+
+def yarn(
+    d: int, base: float, scale: float, original_length: int, slow: float, fast: float
+) -> list[float]:
+    """The released ramp, linear in i between the pairs that make `fast` and `slow` turns."""
+
+    def index(turns: float) -> float:
+        return d * math.log(original_length / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    start, stop = max(math.floor(index(fast)), 0), min(math.ceil(index(slow)), d - 1)
+    result = []
+    for i, theta in enumerate(rotary_frequencies(d, base)):
+        keep = 1 - min(max((i - start) / (stop - start), 0.0), 1.0)
+        result.append(keep * theta + (1 - keep) * theta / scale)
+    return result
