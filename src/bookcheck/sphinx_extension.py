@@ -1,5 +1,6 @@
 """The book's own Sphinx extension, named in _config.yml."""
 
+import importlib
 import importlib.util
 from typing import Any
 
@@ -13,7 +14,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for part in (maths, figures, folding, pages):
         part.setup(app)
     if importlib.util.find_spec("bookcheck.ledger"):
-        from bookcheck import ledger
-
-        ledger.setup(app)
+        importlib.import_module("bookcheck.ledger").setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

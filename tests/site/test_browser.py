@@ -19,7 +19,7 @@ FAULTS = {
     "raw-tex": ("<p>The formula $\\frac{a}{b}$ is raw.</p>", "raw TeX"),
     "raw-symbol": ("<p>The angle \\theta is raw.</p>", "raw TeX"),
     "unrendered": ('<p><span class="math">a_b</span></p>', "not rendered: a_b"),
-    "red-formula": ('<p><span class="katex-error">\\frac</span></p>', "KaTeX shows an error"),
+    "red-formula": ('<p><span class="katex-error">x</span></p>', "KaTeX shows an error"),
     "overflow": ('<div style="width: 700px">wide</div>', "700"),
     "nameless": ('<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">', "image-alt"),
     "folded": ('<details><summary>More</summary><input type="text"></details>', "label"),
@@ -40,8 +40,8 @@ KINDS = {
     "folded": "axe",
     "dark-only": "axe",
 }
-MODES = {"1280 light", "1280 dark", "390 light", "390 dark"}
-ONLY = {"overflow": {"390 light", "390 dark"}, "dark-only": {"1280 dark", "390 dark"}}
+# These two are wrong in some modes only, so they are opened in all; the others in one.
+IN_MODES = {"overflow": {"390 light", "390 dark"}, "dark-only": {"1280 dark", "390 dark"}}
 
 pytestmark = pytest.mark.browser
 
@@ -52,14 +52,18 @@ def planted(tmp_path_factory):
     (site / "clean.html").write_text(PAGE.format("<p>It costs $5 and <code>$x$</code>.</p>"))
     for name, (body, _) in FAULTS.items():
         (site / f"{name}.html").write_text(PAGE.format(body))
-    return check_site(site)
+    everywhere = [f"{name}.html" for name in IN_MODES]
+    once = [page for page in pages_of(site) if page not in everywhere]
+    return check_site(site, pages=everywhere) + check_site(
+        site, pages=once, widths=[390], schemes=["light"]
+    )
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found_and_named(planted, name):
     found = [fault for fault in planted if fault.page == f"{name}.html"]
     assert {fault.kind for fault in found} == {KINDS.get(name, name)}
-    assert {fault.mode for fault in found} == ONLY.get(name, MODES)
+    assert {fault.mode for fault in found} == IN_MODES.get(name, {"390 light"})
     assert all(FAULTS[name][1] in fault.detail for fault in found)
     assert str(found[0]).startswith(f"{name}.html [")
 

@@ -14,7 +14,7 @@ FIRST_WORD = re.compile(r"<p>(\w+)\.\s")
 LINK = re.compile(r"</?a\b[^>]*>")
 
 
-class folded(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes in lower case
+class folded(nodes.General, nodes.Element):  # type: ignore[misc]  # noqa: N801 - as docutils does
     """A wrapper around an admonition that is closed until the reader opens it."""
 
 
