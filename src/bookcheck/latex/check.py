@@ -144,7 +144,7 @@ class Quantifier:
     """An index that the display itself ranges over."""
 
     names: tuple[str, ...]
-    ranges: tuple[Any, ...]
+    ranges: tuple[range | None, ...]
     test: Node | None
     listed: tuple[Node, ...] = ()
 
@@ -165,6 +165,7 @@ def check(
     """
     table = symbol_table(declared_values(values))
     statements, quantifiers = read_display(text, table)
+    quantifiers = [*declared_ranges(statements, table), *quantifiers]
     comparison = Comparison(text, tolerance, approx)
 
     def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
@@ -209,6 +210,31 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
     if not statements:
         raise LatexError("the display holds no relation that could be checked", 0, text)
     return statements, quantifiers
+
+
+def declared_ranges(statements: list[Statement], table: Mapping[str, Any]) -> list[Quantifier]:
+    """Indices declared as a ``range``: the display must hold for every value in it."""
+    used: set[str] = set()
+    for statement in statements:
+        used |= names_outside_sets(statement.node.parts)
+    return [
+        Quantifier((name,), (value,), None)
+        for name, value in table.items()
+        if isinstance(value, range) and name in used
+    ]
+
+
+def names_outside_sets(parts: tuple[Any, ...]) -> set[str]:
+    found: set[str] = set()
+    for part in parts:
+        if isinstance(part, Node):
+            if part.kind == "symbol":
+                found.add(part.parts[0])
+            elif part.kind != "declared_set":
+                found |= names_outside_sets(part.parts)
+        elif isinstance(part, tuple):
+            found |= names_outside_sets(part)
+    return found
 
 
 def membership(first: Node, others: list[Node]) -> Node:
@@ -269,8 +295,11 @@ def instances(quantifiers: list[Quantifier], evaluator: Evaluator) -> list[dict[
     if not quantifiers:
         return [{}]
     first, *rest = quantifiers
-    position = first.test if first.test is not None else first.listed[0]
-    if first.listed:
+    whole_range = first.ranges[0]
+    position = Node("number") if whole_range is not None else (first.test or first.listed[0])
+    if whole_range is not None:
+        choices = [{first.names[0]: number} for number in whole_range]
+    elif first.listed:
         numbers = [evaluator.whole(v, position) for v in evaluator.arguments(first.listed)]
         choices = [{first.names[0]: number} for number in numbers]
     else:

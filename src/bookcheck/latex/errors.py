@@ -22,7 +22,8 @@ class LatexError(ValueError):
         start = max(0, self.position - 25)
         before = self.text[start : self.position].replace("\n", " ")
         after = self.text[self.position : self.position + 25].replace("\n", " ")
-        return f"{self.message} (at character {self.position}, line {line}: …{before} >>>here>>> {after})"
+        place = f"at character {self.position}, line {line}"
+        return f"{self.message} ({place}: …{before} >>>here>>> {after})"
 
 
 class ShapeError(LatexError):

@@ -2,7 +2,7 @@
 
 The entries before and after the dots are compared as trees. Where they differ there must stand
 whole numbers in arithmetic progression; the same progression fills the gap. Entries may repeat in
-blocks (``\\cos m\\theta_1, \\cos m\\theta_1, \\cos m\\theta_2, …``) and matrices may be block diagonal.
+blocks (``\\cos\\theta_1, \\cos\\theta_1, \\cos\\theta_2, …``) and matrices may be block diagonal.
 """
 
 from __future__ import annotations

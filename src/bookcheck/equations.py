@@ -1,0 +1,557 @@
+r"""Every displayed equation of the book has a label and a check that executes its printed text.
+
+A chapter prints ``$$ … $$ (eq-name)``. Its file ``tests/equations/test_NN_name.py`` binds the
+label to values::
+
+    @equation("eq-score", library=attention_weights, first_index=0)
+    def test_score(rng):
+        q, k = rng.normal(size=(2, 3, 4))
+        return {"q": q, "k": k, "d_k": 4, "m": range(3), "n": range(3), "S": q @ k.T / 2}
+
+The function gets a NumPy generator and returns what each printed symbol stands for: a number, an
+array, a function (``"\\operatorname{Attention}": attention``), ``depends("x", softmax)`` for a
+symbol that follows another, ``Random([-1, 1])`` for a random variable, ``range(3)`` for an index
+for which the formula must hold at every value. It runs ``draws`` times; it may return a list of
+such dictionaries (edge cases).
+
+``library=`` names the function of the book's library that the formula is compared with. It must
+really run during the check. A display that cannot be executed uses ``by_hand`` with a reason.
+
+Each check that passes writes a small record under ``_build/equations``; the ledger page is made
+from these. ``python -m bookcheck.equations`` runs the checks whose chapter, check or code changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from bookcheck.latex import LatexError, Random, Relation, check, depends
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = ROOT / "chapters"
+CHECKS = ROOT / "tests" / "equations"
+SOURCES = ROOT / "src"
+RECORDS = ROOT / "_build" / "equations"
+
+DRAWS = 4
+FENCE = re.compile(r"^[ >\t]*(?P<marks>`{3,}|~{3,}|:{3,})\s*(?:\{(?P<name>[^}]*)\})?(?P<rest>.*)$")
+LITERAL = {"", "code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
+OPTION = re.compile(r"\s*:\w+:")
+LABEL = re.compile(r"[ \t]*\(([^()\s]+)\)")
+BARE_DISPLAY = re.compile(
+    r"^[ >\t]*\\begin\{(equation|align|gather|multline|eqnarray|alignat|flalign)\*?\}"
+)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A displayed equation: its text and the place where it is printed."""
+
+    label: str | None
+    text: str
+    chapter: str
+    cell: int | None
+    line: int
+
+    @property
+    def place(self) -> str:
+        cell = "" if self.cell is None else f"cell {self.cell}, "
+        return f"chapters/{self.chapter}, {cell}line {self.line}"
+
+
+def equations_of_markdown(text: str, chapter: str, cell: int | None = None) -> list[Equation]:
+    """The displayed equations of one markdown text, in order."""
+    return list(MarkdownScanner(text, chapter, cell).run())
+
+
+def closes(line: str, marks: str) -> bool:
+    """Whether a line is a fence that closes the fence ``marks``."""
+    return len(line) >= len(marks) and line == marks[0] * len(line)
+
+
+class MarkdownScanner:
+    """Finds displays in MyST text; code is not looked into, other directives are."""
+
+    def __init__(self, text: str, chapter: str, cell: int | None) -> None:
+        self.lines = text.split("\n")
+        self.chapter = chapter
+        self.cell = cell
+        self.row = 0
+        self.open_directives: list[str] = []
+
+    def found(self, label: str | None, text: str, row: int) -> Equation:
+        return Equation(label, text.strip(), self.chapter, self.cell, row + 1)
+
+    def run(self) -> Iterator[Equation]:
+        while self.row < len(self.lines):
+            line = self.lines[self.row]
+            fence = FENCE.match(line)
+            if fence:
+                self.row += 1
+                yield from self.fence(fence["marks"], fence["name"], fence["rest"].strip())
+                continue
+            if BARE_DISPLAY.match(line):
+                yield self.found(None, line, self.row)
+                self.row += 1
+                continue
+            visible = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda m: " " * len(m.group()), line)
+            start = visible.find("$$")
+            if start < 0:
+                self.row += 1
+                continue
+            yield self.display(start)
+
+    def fence(self, marks: str, name: str | None, rest: str) -> Iterator[Equation]:
+        """Leave a directive, or skip code, read a ``{math}`` directive, enter any other."""
+        if (
+            name is None
+            and not rest
+            and self.open_directives
+            and closes(marks, self.open_directives[-1])
+        ):
+            self.open_directives.pop()
+            return
+        if name is not None and name.strip() not in {*LITERAL, "math"}:
+            self.open_directives.append(marks)
+            return
+        start = self.row - 1
+        body: list[str] = []
+        while self.row < len(self.lines) and not closes(self.lines[self.row].strip(" >\t"), marks):
+            body.append(self.lines[self.row])
+            self.row += 1
+        self.row += 1
+        if name == "math":
+            options = [line.strip() for line in body if OPTION.match(line)]
+            labels = [option[7:].strip() for option in options if option.startswith(":label:")]
+            text = "\n".join(line for line in body if not OPTION.match(line))
+            yield self.found(labels[0] if labels else None, text, start)
+
+    def display(self, start: int) -> Equation:
+        first = self.row
+        rest = self.lines[self.row][start + 2 :]
+        pieces: list[str] = []
+        while "$$" not in rest:
+            pieces.append(rest)
+            self.row += 1
+            if self.row >= len(self.lines):
+                where = self.found(None, "", first).place
+                raise ValueError(f"{where}: a display is opened with $$ and never closed")
+            rest = re.sub(r"^[ >\t]*(?=\S)", "", self.lines[self.row])
+        content, after = rest.split("$$", 1)
+        pieces.append(content)
+        label = LABEL.match(after)
+        remaining = after[label.end() :] if label else after
+        # What follows on the same line may hold another display.
+        self.lines[self.row] = remaining
+        return self.found(label.group(1) if label else None, "\n".join(pieces), first)
+
+
+def collect(folder: Path = CHAPTERS) -> list[Equation]:
+    """All displayed equations of the notebooks and pages of a folder, in order."""
+    found: list[Equation] = []
+    for path in sorted([*folder.glob("*.ipynb"), *folder.glob("*.md")]):
+        if path.suffix == ".md":
+            found += equations_of_markdown(path.read_text(encoding="utf-8"), path.name)
+            continue
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for number, cell in enumerate(notebook["cells"], start=1):
+            if cell["cell_type"] == "markdown":
+                source = cell["source"]
+                text = source if isinstance(source, str) else "".join(source)
+                found += equations_of_markdown(text, path.name, number)
+    return found
+
+
+@functools.cache
+def printed() -> Mapping[str, Equation]:
+    """The labelled equations of the book, by label."""
+    return {equation.label: equation for equation in collect() if equation.label}
+
+
+@dataclass
+class Check:
+    """A label with the function that binds it, or that checks it by hand."""
+
+    label: str
+    function: Callable[[np.random.Generator], Any]
+    draws: int
+    library: tuple[Callable[..., Any], ...]
+    options: dict[str, Any]
+    reason: str | None = None
+
+    @property
+    def file(self) -> Path:
+        return Path(inspect.getsourcefile(self.function) or "")
+
+    @property
+    def line(self) -> int:
+        return inspect.getsourcelines(self.function)[1]
+
+
+@dataclass
+class Outcome:
+    """What a check did: the row of the ledger."""
+
+    label: str
+    chapter: str
+    text: str
+    executed: bool
+    reason: str | None
+    library: list[str]
+    inputs: int
+    relations: int
+    deviation: float
+    file: str
+    line: int
+    fingerprint: str = ""
+
+
+REGISTRY: list[list[Check]] = []
+
+
+def equation(
+    label: str,
+    *,
+    library: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
+    draws: int = DRAWS,
+    first_index: int = 1,
+    vectors: str | None = None,
+    tolerance: float = 1e-9,
+    approx: float = 0.02,
+) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
+    """Bind the printed equation ``label`` to values and execute its text."""
+    options = {
+        "first_index": first_index,
+        "vectors": vectors,
+        "tolerance": tolerance,
+        "approx": approx,
+    }
+
+    def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
+        return registered(Check(label, function, draws, functions(library), options))
+
+    return decorate
+
+
+def by_hand(
+    label: str,
+    reason: str,
+    *,
+    library: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
+    draws: int = DRAWS,
+) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
+    """Check an equation whose text cannot be executed; the function asserts and may return
+    the deviation it found."""
+    if len(reason.split()) < 3:
+        raise ValueError(f"{label}: say in a sentence why the text cannot be executed")
+
+    def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
+        return registered(Check(label, function, draws, functions(library), {}, reason))
+
+    return decorate
+
+
+def functions(library: Any) -> tuple[Callable[..., Any], ...]:
+    return (library,) if callable(library) else tuple(library)
+
+
+def registered(item: Check) -> Callable[[], None]:
+    if REGISTRY:
+        REGISTRY[-1].append(item)
+
+    # Not functools.wraps: pytest would read the signature of the wrapped function as fixtures.
+    def test() -> None:
+        if item.label not in printed():
+            raise AssertionError(f"{item.label} is checked, but no chapter prints it")
+        execute(item, printed()[item.label])
+
+    test.__name__ = item.function.__name__
+    test.__doc__ = item.function.__doc__
+    test.__module__ = item.function.__module__
+    test.__qualname__ = item.function.__qualname__
+    return test
+
+
+def load_checks(folder: Path = CHECKS) -> list[Check]:
+    """The checks of a folder's ``test_*.py`` files."""
+    found: list[Check] = []
+    for path in sorted(folder.glob("test_*.py")):
+        REGISTRY.append([])
+        try:
+            name = f"bookcheck_equations_{path.stem}_{zlib.crc32(str(path).encode())}"
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+        finally:
+            found += REGISTRY.pop()
+    return found
+
+
+def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> list[str]:
+    """What breaks the rule: every displayed equation has a unique label and one check."""
+    problems = [
+        f"{item.place}: a displayed equation without a label; "
+        f"write $$ … $$ (eq-name): {item.text[:60]!r}"
+        for item in equations
+        if item.label is None
+    ]
+    first: dict[str, Equation] = {}
+    for item in equations:
+        if item.label is None:
+            continue
+        if item.label in first:
+            problems.append(
+                f"{item.place}: the label {item.label} is used before, in {first[item.label].place}"
+            )
+        first.setdefault(item.label, item)
+    bound: dict[str, Check] = {}
+    for known in checks:
+        if known.label in bound:
+            problems.append(f"{known.file.name}: {known.label} has a second check")
+        bound.setdefault(known.label, known)
+        if known.label not in first:
+            problems.append(
+                f"{known.file.name}, line {known.line}: {known.label} is checked, "
+                "but no chapter prints an equation with this label"
+            )
+    problems += [
+        f"{item.place}: the equation {label} has no check in tests/equations"
+        for label, item in first.items()
+        if label not in bound
+    ]
+    return problems
+
+
+def inputs_of(item: Check) -> Iterator[Any]:
+    """What the function returns for each draw; the seed follows the label, so runs repeat."""
+    for draw in range(item.draws):
+        rng = np.random.default_rng([zlib.crc32(item.label.encode()), draw])
+        result = item.function(rng)
+        if item.reason is not None or isinstance(result, Mapping):
+            yield result
+        elif isinstance(result, Sequence) and result:
+            yield from result
+        else:
+            raise TypeError(
+                f"{item.label}: the check must return a dictionary of symbols "
+                f"or a list of them, got {type(result).__name__}"
+            )
+
+
+def codes(function: Any) -> set[CodeType]:
+    """The code that runs when a library function (or a class) is used."""
+    function = inspect.unwrap(function)
+    if inspect.isclass(function):
+        members = [m for m in vars(function).values() if inspect.isfunction(m)]
+        return {member.__code__ for member in members}
+    function = getattr(function, "__func__", function)
+    if not hasattr(function, "__code__"):
+        raise TypeError(f"library= needs functions written in Python, got {function!r}")
+    return {function.__code__}
+
+
+@contextlib.contextmanager
+def watching(functions: Sequence[Callable[..., Any]]) -> Iterator[set[CodeType]]:
+    """Note which code of the given functions runs inside the block."""
+    wanted = set().union(*(codes(function) for function in functions)) if functions else set()
+    seen: set[CodeType] = set()
+    if not wanted:
+        yield seen
+        return
+
+    def notice(frame: FrameType, event: str, argument: Any) -> None:
+        del argument
+        if event == "call" and frame.f_code in wanted:
+            seen.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(notice)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)
+
+
+def run(item: Check, text: str) -> tuple[int, int, float]:
+    """Check a text on all inputs: their number, the relations in one, the largest deviation."""
+    inputs, relations, deviation = 0, 0, 0.0
+    for values in inputs_of(item):
+        if item.reason is not None:
+            inputs += 1
+            deviation = max(deviation, float(values or 0.0))
+            continue
+        entries = check(text, values, **item.options)
+        failed = [entry for entry in entries if not entry.holds]
+        if failed:
+            raise AssertionError(f"{item.label}: {failed[0]}")
+        inputs += max(entry.instances for entry in entries)
+        relations = len(entries)
+        deviation = max([deviation, *(equality_deviation(entry) for entry in entries)])
+    return inputs, relations, deviation
+
+
+def equality_deviation(entry: Relation) -> float:
+    """The deviation that the ledger reports: of equalities, not the slack of ≈."""
+    return entry.deviation if entry.relation == "=" else 0.0
+
+
+def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) -> Outcome:
+    """Run a check against the printed text and write its record."""
+    record = records / f"{item.label}.json"
+    record.unlink(missing_ok=True)
+    with watching(item.library) as seen:
+        inputs, relations, deviation = run(item, printed_equation.text)
+    for function in item.library:
+        if not codes(function) & seen:
+            raise AssertionError(
+                f"{item.label}: says it is compared with {function.__name__}, "
+                "but that function never ran; bind it to a symbol or call it for a value"
+            )
+    outcome = Outcome(
+        label=item.label,
+        chapter=printed_equation.chapter,
+        text=printed_equation.text,
+        executed=item.reason is None,
+        reason=item.reason,
+        library=[f"{f.__module__}.{f.__qualname__}" for f in item.library],
+        inputs=inputs,
+        relations=relations,
+        deviation=deviation,
+        file=relative(item.file),
+        line=item.line,
+        fingerprint=fingerprint(item.file, printed_equation),
+    )
+    records.mkdir(parents=True, exist_ok=True)
+    # Written whole or not at all: several workers may run at once.
+    temporary = record.with_suffix(f".{id(outcome)}.tmp")
+    temporary.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
+    temporary.replace(record)
+    return outcome
+
+
+def relative(path: Path) -> str:
+    return path.resolve().relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+
+
+@functools.cache
+def sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted([*SOURCES.rglob("*.py"), *SOURCES.rglob("*.lark")]):
+        digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint(check_file: Path, printed_equation: Equation) -> str:
+    """Changes when the formula, its check or any code changes."""
+    digest = hashlib.sha256(sources_digest().encode())
+    digest.update(check_file.read_bytes())
+    digest.update(f"{printed_equation.chapter}\0{printed_equation.text}".encode())
+    return digest.hexdigest()
+
+
+def read_records(records: Path = RECORDS) -> dict[str, Outcome]:
+    """The outcomes on record, by label; whether they are still true is not asked here."""
+    found: dict[str, Outcome] = {}
+    for path in sorted(records.glob("*.json")):
+        outcome = Outcome(**json.loads(path.read_text(encoding="utf-8")))
+        found[outcome.label] = outcome
+    return found
+
+
+@dataclass
+class Status:
+    """The equations of the book in order, with what is on record for each."""
+
+    equations: list[Equation]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def labelled(self) -> list[Equation]:
+        return [item for item in self.equations if item.label]
+
+    @property
+    def checked(self) -> int:
+        return sum(item.label in self.outcomes for item in self.labelled)
+
+    @property
+    def executed(self) -> int:
+        found = [self.outcomes.get(item.label or "") for item in self.labelled]
+        return sum(outcome is not None and outcome.executed for outcome in found)
+
+
+def status(folder: Path = CHAPTERS, records: Path = RECORDS) -> Status:
+    """What the ledger shows: only records of the text as it is printed now."""
+    equations = collect(folder)
+    texts = {item.label: item.text for item in equations}
+    outcomes = {
+        label: outcome
+        for label, outcome in read_records(records).items()
+        if texts.get(label) == outcome.text
+    }
+    return Status(equations, outcomes)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the checks that are not on record; say what fails; 0 when everything holds."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--all", action="store_true", help="run every check again")
+    options = parser.parse_args(arguments)
+    equations, checks = collect(), load_checks()
+    by_label = {item.label: item for item in equations if item.label}
+    recorded = read_records()
+    problems = rule_violations(equations, checks)
+    fresh = 0
+    for item in checks:
+        place = by_label.get(item.label)
+        if place is None:
+            continue
+        known = recorded.get(item.label)
+        if known and known.fingerprint == fingerprint(item.file, place) and not options.all:
+            fresh += 1
+            continue
+        try:
+            execute(item, place)
+        except (AssertionError, LatexError, TypeError, ValueError) as error:
+            problems.append(f"{place.place}: {error}")
+    for label in set(recorded) - set(by_label):
+        (RECORDS / f"{label}.json").unlink(missing_ok=True)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    total = len(by_label)
+    if problems:
+        print(f"{len(problems)} problems in {total} displayed equations", file=sys.stderr)
+        return 1
+    executed = sum(item.reason is None for item in checks)
+    print(
+        f"{total} displayed equations: {executed} executed, {total - executed} by hand, "
+        f"{fresh} unchanged since their last check"
+    )
+    return 0
+
+
+__all__ = ["Random", "by_hand", "collect", "depends", "equation", "load_checks", "rule_violations"]
+
+if __name__ == "__main__":
+    # The checks import this module by its name; run that one, so that there is one registry.
+    from bookcheck.equations import main as run_main
+
+    sys.exit(run_main())
