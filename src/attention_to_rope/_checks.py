@@ -84,8 +84,8 @@ def check_heads(d: int, heads: int) -> None:
         )
 
 
-def check_positions(positions: Tensor, *, name: str = "positions", limit: int = 2**31) -> None:
-    """Raise unless `positions` is a non-empty integer tensor with all |position| <= limit.
+def check_positions(positions: Tensor, *, name: str = "positions") -> None:
+    """Raise unless `positions` is a non-empty integer tensor with every |position| ≤ 2³¹.
 
     Floating-point positions collide: bfloat16 holds only 769 of the positions 0…4095.
     """
@@ -105,13 +105,14 @@ def check_positions(positions: Tensor, *, name: str = "positions", limit: int = 
         )
     if positions.shape[-1] == 0:
         raise ValueError(
-            f"{name} must hold at least one position, got shape {tuple(positions.shape)}"
+            f"{name} must hold at least one position, got {tuple(positions.shape)}"
         )
+    limit = 2**31
     if positions.numel() and values_are_known(positions):
-        largest = int(positions.abs().max())
-        if largest > limit:
+        low, high = int(positions.min()), int(positions.max())
+        if low < -limit or high > limit:
             raise ValueError(
-                f"{name} must lie between {-limit} and {limit}, got {largest} in size; beyond that "
+                f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond that "
                 "float64 angles are not exact to 1e-6"
             )
 

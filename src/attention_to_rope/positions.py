@@ -113,12 +113,13 @@ def t5_bucket(
     exact = per_side // 2
     check_count("max_distance", max_distance, at_least=exact + 1)
     check_positions(relative, name="relative")
+    relative = relative.long()  # small integers would wrap around when negated
     distance = relative.abs() if bidirectional else (-relative).clamp_min(0)
     thresholds = torch.tensor(
         _t5_thresholds(exact, per_side - exact, max_distance), device=relative.device
     )
-    far = exact - 1 + torch.bucketize(distance.long(), thresholds, right=True)
-    bucket = torch.where(distance < exact, distance.long(), far)
+    far = exact - 1 + torch.bucketize(distance, thresholds, right=True)
+    bucket = torch.where(distance < exact, distance, far)
     return bucket + per_side * (relative > 0) if bidirectional else bucket
 
 

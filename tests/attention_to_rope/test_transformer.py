@@ -1,0 +1,462 @@
+"""Blocks against PyTorch's layers; models with every scheme; generation with and without cache."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import attention_to_rope as book
+from attention_to_rope.randomness import generator, normal
+
+TINY = book.Architecture(d=8, heads=2, layers=2)
+TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+
+
+def schemes(d: int = 8, heads: int = 2) -> dict[str, book.PositionalScheme | None]:
+    d_k = d // heads
+    return {
+        "none": None,
+        "sinusoidal": book.Sinusoidal(),
+        "learned": book.Learned(32, d, seed=1, deviation=1.0),
+        "t5": book.T5Bias(heads, bidirectional=False, seed=1, deviation=1.0),
+        "alibi": book.ALiBi(heads),
+        "rotary half": book.Rotary(book.rotary_frequencies(d_k), layout="half"),
+        "rotary interleaved": book.Rotary(book.rotary_frequencies(d_k), layout="interleaved"),
+        "rotary partial": book.Rotary(book.rotary_frequencies(2), layout="half", rotary_dim=2),
+    }
+
+
+def frozen_double(module: nn.Module) -> nn.Module:
+    return module.double().requires_grad_(False)
+
+
+def randomised(module: nn.Module) -> nn.Module:
+    """All parameters random, so that gains and biases matter too."""
+    rng = generator(0)
+    for parameter in module.parameters():
+        parameter.copy_(torch.from_numpy(rng.normal(size=parameter.shape) * 0.5))
+    return module
+
+
+def copy_attention(ours: book.MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
+    ours.query.W.copy_(theirs.in_proj_weight[:8].T)
+    ours.key.W.copy_(theirs.in_proj_weight[8:16].T)
+    ours.value.W.copy_(theirs.in_proj_weight[16:].T)
+    ours.query.b.copy_(theirs.in_proj_bias[:8])
+    ours.key.b.copy_(theirs.in_proj_bias[8:16])
+    ours.value.b.copy_(theirs.in_proj_bias[16:])
+    ours.output.W.copy_(theirs.out_proj.weight.T)
+    ours.output.b.copy_(theirs.out_proj.bias)
+
+
+def copy_rest(ours: book.Block, theirs: nn.Module, norms: list[tuple[str, str]]) -> None:
+    ours.feed_forward.up.W.copy_(theirs.linear1.weight.T)
+    ours.feed_forward.up.b.copy_(theirs.linear1.bias)
+    ours.feed_forward.down.W.copy_(theirs.linear2.weight.T)
+    ours.feed_forward.down.b.copy_(theirs.linear2.bias)
+    for name, their_name in norms:
+        getattr(ours, name).norm.gain.copy_(getattr(theirs, their_name).weight)
+        getattr(ours, name).norm.bias.copy_(getattr(theirs, their_name).bias)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_block_equals_pytorch_encoder_layer(placement: str, activation: str) -> None:
+    architecture = book.Architecture(
+        d=8, heads=2, layers=1, hidden=12, activation=activation, placement=placement
+    )
+    ours = frozen_double(book.Block(architecture, seed=0))
+    theirs = nn.TransformerEncoderLayer(
+        8,
+        2,
+        12,
+        dropout=0.0,
+        activation=activation,
+        batch_first=True,
+        norm_first=placement == "pre",
+    )
+    theirs = randomised(frozen_double(theirs))
+    copy_attention(ours.attention, theirs.self_attn)
+    copy_rest(ours, theirs, [("attention_residual", "norm1"), ("feed_forward_residual", "norm2")])
+    x = normal(2, 5, 8, seed=0)
+    keep = book.padding_mask(torch.tensor([3, 5]), 5)
+    expected = theirs(x, src_key_padding_mask=~keep[:, 0])
+    assert (ours(x, mask=keep) - expected).abs().max() <= 1e-12
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_block_equals_pytorch_decoder_layer(placement: str) -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=1, hidden=12, placement=placement)
+    ours = frozen_double(book.Block(architecture, seed=0, cross=True))
+    theirs = nn.TransformerDecoderLayer(
+        8, 2, 12, dropout=0.0, batch_first=True, norm_first=placement == "pre"
+    )
+    theirs = randomised(frozen_double(theirs))
+    copy_attention(ours.attention, theirs.self_attn)
+    copy_attention(ours.cross_attention, theirs.multihead_attn)
+    norms = [
+        ("attention_residual", "norm1"),
+        ("cross_residual", "norm2"),
+        ("feed_forward_residual", "norm3"),
+    ]
+    copy_rest(ours, theirs, norms)
+    x, memory = normal(2, 5, 8, seed=0), normal(2, 3, 8, seed=1)
+    keep = book.padding_mask(torch.tensor([2, 3]), 3)
+    expected = theirs(x, memory, tgt_mask=~book.causal_mask(5), memory_key_padding_mask=~keep[:, 0])
+    got, weights = ours(
+        x, mask=book.causal_mask(5), memory=memory, memory_mask=keep, return_weights=True
+    )
+    assert (got - expected).abs().max() <= 1e-12
+    assert weights.own.shape == (2, 2, 5, 5)
+    assert weights.cross.shape == (2, 2, 5, 3)
+    assert (weights.cross.sum(-1) - 1).abs().max() <= 1e-15
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich", "deep"])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_block_by_its_parts(placement: str, norm: str) -> None:
+    architecture = book.Architecture(
+        d=8, heads=2, layers=3, placement=placement, norm=norm, activation="swiglu", kv_heads=1
+    )
+    block = randomised(frozen_double(book.Block(architecture, seed=0)))
+    x = normal(1, 4, 8, seed=0)
+    position = book.Rotary(book.rotary_frequencies(4), layout="half")
+    y = x
+    for residual, sublayer in (
+        (block.attention_residual, lambda t: block.attention(t, position=position)),
+        (block.feed_forward_residual, block.feed_forward),
+    ):
+        y = {
+            "pre": lambda t, f, r: book.pre_norm(t, f, r.norm),
+            "post": lambda t, f, r: book.post_norm(t, f, r.norm),
+            "sandwich": lambda t, f, r: book.sandwich_norm(t, f, r.norm, r.norm_out),
+            "deep": lambda t, f, r: book.deep_norm(t, f, r.norm, alpha=6**0.25),
+        }[placement](y, sublayer, residual)
+    assert torch.equal(block(x, position=position), y)
+    assert isinstance(
+        block.attention_residual.norm, book.LayerNorm if norm == "layer" else book.RMSNorm
+    )
+    assert block.attention.kv_heads == 1
+
+
+def test_deep_placement_scales_its_weights_by_beta() -> None:
+    plain = book.Block(TINY, seed=0)
+    deep = book.Block(book.Architecture(d=8, heads=2, layers=2, placement="deep"), seed=0)
+    beta = book.deepnorm_constants(2).beta
+    for name in ("value", "output"):
+        a, b = getattr(plain.attention, name).W, getattr(deep.attention, name).W
+        assert torch.allclose(a * beta, b)
+    assert torch.equal(plain.attention.query.W, deep.attention.query.W)
+    assert torch.allclose(plain.feed_forward.down.W * beta, deep.feed_forward.down.W)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "sandwich", "deep"])
+def test_stack_ends_normalised(placement: str) -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=2, placement=placement)
+    x = book.Encoder(9, architecture, seed=0)(TOKENS).detach()
+    assert x.mean(-1).abs().max() <= 1e-6
+    assert (x.square().mean(-1) - 1).abs().max() <= 1e-3
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_eps_and_bias_reach_the_parts(eps: float) -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=1, eps=eps, bias=False)
+    block = book.Block(architecture, seed=0)
+    assert block.attention_residual.norm.eps == eps
+    assert block.attention.query.b is block.feed_forward.up.b is None
+    assert book.Architecture(d=8, heads=2, layers=1).eps == 1e-5
+
+
+def test_embedding_has_unit_variance_after_its_scale() -> None:
+    """√d times a deviation of 1/√d: the size that a positional encoding is added to."""
+    encoder = book.Encoder(4000, book.Architecture(d=64, heads=2, layers=1), seed=0)
+    x = encoder.embed(torch.arange(4000)[None], torch.arange(4000)).detach()
+    assert float(x.std()) == pytest.approx(1.0, rel=0.01)
+    with_position = book.Encoder(
+        4000, book.Architecture(d=64, heads=2, layers=1), seed=0, position=book.Sinusoidal()
+    )
+    y = with_position.embed(torch.arange(4000)[None], torch.arange(4000)).detach()
+    assert torch.allclose(y - x, book.sinusoidal(torch.arange(4000), 64)[None], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", schemes())
+@pytest.mark.parametrize("placement", ["pre", "deep"])
+def test_generation_with_cache_equals_generation_without(name: str, placement: str) -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=2, kv_heads=1, placement=placement)
+    decoder = frozen_double(book.Decoder(9, architecture, seed=2, position=schemes()[name]))
+    for options in ({}, {"temperature": 1.3, "seed": 5}):
+        fast, slow = (
+            book.generate(decoder, TOKENS, 12, use_cache=use_cache, **options)
+            for use_cache in (True, False)
+        )
+        assert torch.equal(fast, slow)
+        assert fast.shape == (2, 16)
+        assert torch.equal(fast[:, :4], TOKENS)
+    logits, caches = decoder.extend(TOKENS[:, :3], decoder.empty_caches())
+    last, caches = decoder.extend(TOKENS[:, 3:], caches)
+    whole = decoder(TOKENS)
+    assert (torch.cat((logits, last), 1) - whole).abs().max() <= 1e-12
+    assert [cache.length for cache in caches] == [4, 4]
+
+
+def test_cross_generation_with_cache_equals_generation_without() -> None:
+    encoder = frozen_double(book.Encoder(9, TINY, seed=0, position=book.Sinusoidal()))
+    decoder = frozen_double(book.Decoder(9, TINY, seed=1, position=book.ALiBi(2), cross=True))
+    keep = book.padding_mask(torch.tensor([2, 4]), 4)
+    memory = encoder(TOKENS, mask=keep)
+    options = {"memory": memory, "memory_mask": keep}
+    results = [
+        book.generate(decoder, TOKENS[:, :1], 9, use_cache=c, **options) for c in (True, False)
+    ]
+    assert torch.equal(*results)
+    unmasked = book.generate(decoder, TOKENS[:, :1], 9, memory=memory)
+    assert not torch.equal(decoder(TOKENS, memory=memory), decoder(TOKENS, **options))
+    assert unmasked.shape == (2, 10)
+
+
+def test_greedy_takes_the_largest_logit() -> None:
+    decoder = frozen_double(book.Decoder(9, TINY, seed=0))
+    tokens = TOKENS
+    for _ in range(3):
+        tokens = torch.cat((tokens, decoder(tokens)[:, -1].argmax(-1, keepdim=True)), 1)
+    assert torch.equal(book.generate(decoder, TOKENS, 3), tokens)
+    assert torch.equal(book.generate(decoder, TOKENS, 0), TOKENS)
+
+
+class TestSampling:
+    def test_frequencies_follow_the_weights(self) -> None:
+        logits = torch.tensor([0.0, 1.0, -torch.inf, 2.0]).expand(20_000, 4)
+        for temperature in (0.5, 2.0):
+            drawn = book.sample_token(logits, temperature, generator(0))
+            share = torch.bincount(drawn, minlength=4) / 20_000
+            expected = torch.softmax(logits[0] / temperature, -1)
+            # Five standard deviations of a share, at most √(1/4 / 20 000) each.
+            assert (share - expected).abs().max() <= 5 * (0.25 / 20_000) ** 0.5
+            assert share[2] == 0
+
+    def test_one_uniform_number_a_row(self) -> None:
+        class Fixed:
+            def random(self, shape: tuple[int, int]) -> np.ndarray:
+                assert shape == (4, 1)
+                return np.array([[0.0], [0.2499], [0.2501], [np.nextafter(1, 0)]])
+
+        logits = torch.log(torch.tensor([0.25, 0.75])).expand(4, 2)
+        drawn = book.sample_token(logits, 1.0, Fixed())  # type: ignore[arg-type]
+        assert drawn.tolist() == [0, 0, 1, 1]
+
+    def test_a_token_without_weight_is_never_drawn_at_the_edges(self) -> None:
+        class Zero:
+            def random(self, shape: tuple[int, int]) -> np.ndarray:
+                return np.zeros(shape)
+
+        logits = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
+        assert book.sample_token(logits, 1.0, Zero()).tolist() == [1]  # type: ignore[arg-type]
+
+    def test_same_seed_same_tokens(self) -> None:
+        decoder = book.Decoder(9, TINY, seed=0)
+        one, two, other = (
+            book.generate(decoder, TOKENS, 20, temperature=1.0, seed=seed) for seed in (0, 0, 1)
+        )
+        assert torch.equal(one, two)
+        assert not torch.equal(one, other)
+
+
+class TestCausality:
+    @given(st.sampled_from(sorted(schemes())), st.integers(1, 3))
+    @settings(max_examples=12)
+    def test_later_tokens_do_not_change_earlier_logits(self, name: str, cut: int) -> None:
+        decoder = frozen_double(book.Decoder(9, TINY, seed=2, position=schemes()[name]))
+        changed = TOKENS.clone()
+        changed[:, cut:] = 0
+        assert torch.equal(decoder(TOKENS)[:, :cut], decoder(changed)[:, :cut])
+        assert not torch.equal(decoder(TOKENS)[:, cut:], decoder(changed)[:, cut:])
+
+    def test_padding_mask_restricts_further(self) -> None:
+        decoder = frozen_double(book.Decoder(9, TINY, seed=0))
+        keep = book.padding_mask(torch.tensor([2, 4]), 4)
+        masked, weights = decoder(TOKENS, mask=keep, return_weights=True)
+        assert len(weights) == 2
+        assert torch.equal(weights[0].own[0, 0] > 0, book.causal_mask(4) & keep[0])
+        assert torch.allclose(masked[1], decoder(TOKENS)[1], atol=1e-14)
+
+
+def test_positions_argument() -> None:
+    encoder = frozen_double(book.Encoder(9, TINY, seed=0, position=book.Sinusoidal()))
+    plain = encoder(TOKENS)
+    assert torch.equal(encoder(TOKENS, positions=torch.arange(4)), plain)
+    assert not torch.equal(encoder(TOKENS, positions=torch.arange(4) + 3), plain)
+    decoder = frozen_double(book.Decoder(9, TINY, seed=0, position=book.ALiBi(2)))
+    shifted = decoder(TOKENS, positions=torch.arange(4) + 3)
+    assert (shifted - decoder(TOKENS)).abs().max() <= 1e-14
+    assert not torch.allclose(decoder(TOKENS, positions=torch.arange(4) * 3), decoder(TOKENS))
+
+
+def test_encoder_without_positions_is_permutation_equivariant() -> None:
+    encoder = frozen_double(book.Encoder(9, TINY, seed=0))
+    order = torch.tensor([2, 0, 3, 1])
+    x, weights = encoder(TOKENS[:, order], return_weights=True)
+    assert (x - encoder(TOKENS)[:, order]).abs().max() <= 1e-14
+    assert [w.cross for w in weights] == [None, None]
+
+
+def test_encoder_decoder() -> None:
+    encoder = frozen_double(book.Encoder(9, TINY, seed=0, position=book.Sinusoidal()))
+    decoder = frozen_double(book.Decoder(11, TINY, seed=1, position=book.Sinusoidal(), cross=True))
+    model = book.EncoderDecoder(encoder, decoder)
+    keep = book.padding_mask(torch.tensor([2, 4]), 4)
+    target = TOKENS[:, :3]
+    target_keep = book.padding_mask(torch.tensor([1, 3]), 3)
+    logits = model(TOKENS, target, source_mask=keep, target_mask=target_keep)
+    memory = encoder(TOKENS, mask=keep)
+    expected = decoder(target, memory=memory, memory_mask=keep, mask=target_keep)
+    assert logits.shape == (2, 3, 11)
+    assert torch.equal(logits, expected)
+    padded = TOKENS.clone()
+    padded[0, 2:] = 0
+    assert torch.equal(model(padded, target, source_mask=keep, target_mask=target_keep), logits)
+
+
+def test_seeds_and_pickle() -> None:
+    one, two = (book.Decoder(9, TINY, seed=3) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    copy = pickle.loads(pickle.dumps(one))
+    assert torch.equal(copy(TOKENS), one(TOKENS))
+    assert not torch.equal(one.blocks[0].attention.query.W, one.blocks[1].attention.query.W)
+    restored = book.Decoder(9, TINY, seed=4)
+    restored.load_state_dict(one.state_dict())
+    assert torch.equal(restored(TOKENS), one(TOKENS))
+
+
+def test_default_widths_and_counts() -> None:
+    decoder = book.Decoder(9, TINY, seed=0)
+    attention, feed_forward, norms = 4 * (64 + 8), 8 * 32 + 32 + 32 * 8 + 8, 2 * 16
+    expected = 9 * 8 + 2 * (attention + feed_forward + norms) + 16 + 8 * 9
+    assert sum(p.numel() for p in decoder.parameters()) == expected
+
+
+def test_training_reduces_the_loss() -> None:
+    decoder = book.Decoder(9, TINY, seed=0, position=schemes()["rotary half"])
+    optimiser = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    losses = []
+    for _ in range(20):
+        logits = decoder(TOKENS[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), TOKENS[:, 1:].flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < losses[0] / 2
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in decoder.parameters())
+
+
+def build(**changes: object) -> book.Architecture:
+    return book.Architecture(**{"d": 8, "heads": 2, "layers": 1, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: build(heads=3), ValueError, r"heads must divide d, got d=8 and heads=3"),
+        (lambda: build(layers=0), ValueError, r"layers must be at least 1, got 0"),
+        (
+            lambda: build(norm="batch"),
+            ValueError,
+            r"norm must be one of 'layer', 'rms'; got 'batch",
+        ),
+        (lambda: build(placement="mid"), ValueError, r"placement must be one of 'pre', 'post'"),
+        (lambda: build(eps=0.0), ValueError, r"eps must be finite and above 0"),
+        (
+            lambda: book.Block(TINY, seed=0)(torch.zeros(1, 2, 8), memory=torch.zeros(1, 2, 8)),
+            ValueError,
+            r"no cross-attention: build it with cross=True",
+        ),
+        (
+            lambda: book.Block(TINY, seed=0, cross=True)(torch.zeros(1, 2, 8)),
+            ValueError,
+            r"needs memory, the encoder's output",
+        ),
+        (
+            lambda: book.Encoder(9, TINY, seed=0)(torch.tensor([1, 2])),
+            ValueError,
+            r"tokens must have shape \(B, N\) with N ≥ 1, got \(2,\)",
+        ),
+        (
+            lambda: book.Encoder(9, TINY, seed=0)(torch.zeros(1, 0).long()),
+            ValueError,
+            r"tokens must have shape \(B, N\) with N ≥ 1, got \(1, 0\)",
+        ),
+        (
+            lambda: book.Decoder(9, TINY, seed=0)(torch.zeros(1, 0).long()),
+            ValueError,
+            r"tokens must have shape \(B, N\) with N ≥ 1, got \(1, 0\)",
+        ),
+        (
+            lambda: book.Decoder(9, TINY, seed=0)(torch.tensor([[9]])),
+            ValueError,
+            r"tokens must lie in 0…8, got values from 9 to 9",
+        ),
+        (
+            lambda: book.Decoder(9, TINY, seed=0).extend(TOKENS, []),
+            ValueError,
+            r"caches must be one per block, 2; got 0",
+        ),
+        (
+            lambda: book.EncoderDecoder(
+                book.Encoder(9, TINY, seed=0), book.Decoder(9, TINY, seed=0)
+            ),
+            ValueError,
+            r"decoder must be built with cross=True",
+        ),
+        (
+            lambda: book.EncoderDecoder(
+                book.Encoder(9, build(d=4), seed=0), book.Decoder(9, TINY, seed=0, cross=True)
+            ),
+            ValueError,
+            r"same d, got 4 and 8",
+        ),
+        (
+            lambda: book.generate(book.Decoder(9, TINY, seed=0), TOKENS, -1),
+            ValueError,
+            r"steps must be at least 0, got -1",
+        ),
+        (
+            lambda: book.generate(book.Decoder(9, TINY, seed=0), TOKENS.float(), 1),
+            TypeError,
+            r"prompt must be an integer tensor",
+        ),
+        (
+            lambda: book.generate(book.Decoder(9, TINY, seed=0), TOKENS + 5, 1),
+            ValueError,
+            r"prompt must lie in 0…8",
+        ),
+        (
+            lambda: book.generate(book.Decoder(9, TINY, seed=0), TOKENS, 1, temperature=1.0),
+            ValueError,
+            r"sampling needs both temperature and seed.*temperature=1\.0 and seed=None",
+        ),
+        (
+            lambda: book.generate(book.Decoder(9, TINY, seed=0), TOKENS, 1, seed=0),
+            ValueError,
+            r"sampling needs both temperature and seed",
+        ),
+        (
+            lambda: book.generate(
+                book.Decoder(9, TINY, seed=0), TOKENS, 1, temperature=0.0, seed=0
+            ),
+            ValueError,
+            r"temperature must be finite and above 0, got 0\.0",
+        ),
+        (
+            lambda: book.sample_token(torch.zeros(1, 2), -1.0, generator(0)),
+            ValueError,
+            r"temperature must be finite and above 0, got -1\.0",
+        ),
+    ],
+)
+def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=message):
+        call()
