@@ -13,7 +13,7 @@ from lark import Token, Tree
 
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
-from bookcheck.latex.nodes import Node
+from bookcheck.latex.nodes import Node, free_names
 from bookcheck.latex.parser import parse, position_of
 from bookcheck.latex.reader import Reader, canonical_name, symbol_table, tree_of
 from bookcheck.latex.values import (
@@ -214,27 +214,12 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
 
 def declared_ranges(statements: list[Statement], table: Mapping[str, Any]) -> list[Quantifier]:
     """Indices declared as a ``range``: the display must hold for every value in it."""
-    used: set[str] = set()
-    for statement in statements:
-        used |= names_outside_sets(statement.node.parts)
+    used = set().union(*(free_names(statement.node) for statement in statements))
     return [
         Quantifier((name,), (value,), None)
         for name, value in table.items()
         if isinstance(value, range) and name in used
     ]
-
-
-def names_outside_sets(parts: tuple[Any, ...]) -> set[str]:
-    found: set[str] = set()
-    for part in parts:
-        if isinstance(part, Node):
-            if part.kind == "symbol":
-                found.add(part.parts[0])
-            elif part.kind != "declared_set":
-                found |= names_outside_sets(part.parts)
-        elif isinstance(part, tuple):
-            found |= names_outside_sets(part)
-    return found
 
 
 def membership(first: Node, others: list[Node]) -> Node:

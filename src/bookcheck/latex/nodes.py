@@ -34,3 +34,28 @@ def walk_parts(parts: tuple[Any, ...]) -> Iterator[Node]:
 def names_in(node: Node) -> set[str]:
     """The symbols that occur in a tree, by their canonical names."""
     return {part.parts[0] for part in node.walk() if part.kind == "symbol"}
+
+
+def free_names(node: Node) -> set[str]:
+    """The symbols whose value a tree needs: not those it binds itself, nor names of sets."""
+    if node.kind == "symbol":
+        return {node.parts[0]}
+    if node.kind == "declared_set":
+        return set()
+    if node.kind == "reduction":
+        _, names, ranges, tests, body = node.parts
+        return free_in_parts(ranges) | (free_in_parts((tests, body)) - set(names))
+    if node.kind == "integral":
+        name, low, high, body = node.parts
+        return free_in_parts((low, high)) | (free_names(body) - {name})
+    return free_in_parts(node.parts)
+
+
+def free_in_parts(parts: tuple[Any, ...]) -> set[str]:
+    found: set[str] = set()
+    for part in parts:
+        if isinstance(part, Node):
+            found |= free_names(part)
+        elif isinstance(part, tuple):
+            found |= free_in_parts(part)
+    return found

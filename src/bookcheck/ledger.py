@@ -1,0 +1,271 @@
+"""The ledger of equations on the site: the page, the marks beside formulas, the counts.
+
+The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``; the role
+``{equation-count}`` gives ``total``, ``checked``, ``executed`` or ``by-hand``. Everything comes
+from the records that the checks write under ``_build/equations``; nothing is typed.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from bookcheck.equations import ROOT, Equation, Outcome, Status, status
+
+STATIC = Path(__file__).with_name("static")
+COUNTS = ("total", "checked", "executed", "by-hand")
+ADVICE = "run: python -m bookcheck.equations (make book does it first)"
+
+
+class equation_ledger(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes so
+    """Stands where the ledger will be printed, once all equations are numbered."""
+
+
+class equation_count(nodes.Inline, nodes.Element):  # noqa: N801
+    """Stands where a count of equations will be printed."""
+
+
+class LedgerDirective(SphinxDirective):
+    """``{equation-ledger}``: all equations of the book, and how each was checked."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.metadata[self.env.docname]["equation-ledger"] = True
+        return [equation_ledger()]
+
+
+class CountRole(SphinxRole):
+    """``{equation-count}`executed` ``: a number that the records give."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if self.text not in COUNTS:
+            message = self.inliner.reporter.error(
+                f"equation-count knows {', '.join(COUNTS)}, got {self.text!r}", line=self.lineno
+            )
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        self.env.metadata[self.env.docname]["equation-count"] = True
+        return [equation_count(kind=self.text)], []
+
+
+def current_status(app: Sphinx) -> Status:
+    """The equations of the book that is being built; read once for each build."""
+    if not hasattr(app, "book_equations"):
+        source = Path(app.srcdir)
+        app.book_equations = status(  # type: ignore[attr-defined]
+            source / "chapters", source / "_build" / "equations"
+        )
+    found: Status = app.book_equations
+    return found
+
+
+def ledger_page(env: BuildEnvironment) -> str | None:
+    """The name of the page that holds the ledger, if the book has one."""
+    pages = [name for name, data in env.metadata.items() if data.get("equation-ledger")]
+    return pages[0] if pages else None
+
+
+def row_id(label: str) -> str:
+    return nodes.make_id(f"ledger-{label}")
+
+
+def check_page(outcome: Outcome) -> str:
+    """The page of the site that shows the source of a check."""
+    return f"checks/{PurePosixPath(outcome.file).stem}"
+
+
+def number_of(env: BuildEnvironment, label: str) -> str:
+    """The number printed beside an equation, such as 4.2, or an empty text."""
+    known = env.get_domain("math").equations.get(label)  # type: ignore[attr-defined]
+    if known is None:
+        return ""
+    docname, plain_number = known
+    if env.app.config.math_numfig and env.app.config.numfig:
+        identifier = nodes.make_id(f"equation-{label}")
+        numbers = env.toc_fignumbers.get(docname, {}).get("displaymath", {})
+        return ".".join(map(str, numbers.get(identifier, ())))
+    return str(plain_number)
+
+
+def link(text: str, target: str, title: str = "") -> nodes.reference:
+    reference = nodes.reference("", text, internal=True, refuri=target)
+    if title:
+        reference["reftitle"] = title
+    return reference
+
+
+def summary(outcome: Outcome) -> str:
+    """One sentence: what was done to the formula."""
+    inputs = "1 input" if outcome.inputs == 1 else f"{outcome.inputs} inputs"
+    if not outcome.executed:
+        return f"Checked by hand on {inputs}: {outcome.reason}"
+    return f"Executed from its text on {inputs}, largest deviation {deviation(outcome)}."
+
+
+def deviation(outcome: Outcome) -> str:
+    return "0" if outcome.deviation == 0 else f"{outcome.deviation:.0e}".replace("e-0", "e-")
+
+
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Print the counts, the marks and the ledger of one page."""
+    found = current_status(app)
+    for node in list(doctree.findall(equation_count)):
+        node.replace_self(nodes.Text(count(found, node["kind"])))
+    page = ledger_page(app.env)
+    if page is None:
+        return
+    for node in list(doctree.findall(nodes.math_block)):
+        if node.get("label"):
+            place_mark(app, node, docname, page, found)
+    for node in list(doctree.findall(equation_ledger)):
+        node.replace_self(list(ledger_nodes(app, docname, found)))
+
+
+def count(found: Status, kind: str) -> str:
+    numbers = {
+        "total": len(found.labelled),
+        "checked": found.checked,
+        "executed": found.executed,
+        "by-hand": found.checked - found.executed,
+    }
+    return str(numbers[kind])
+
+
+def place_mark(app: Sphinx, node: nodes.math_block, docname: str, page: str, found: Status) -> None:
+    """Put a small link to the ledger's row below a displayed equation."""
+    outcome = found.outcomes.get(node["label"])
+    if outcome is None:
+        text, title = "not checked", f"No check of this formula is on record; {ADVICE}"
+    else:
+        text = "✓ executed" if outcome.executed else "✓ by hand"
+        title = summary(outcome)
+    target = f"{app.builder.get_relative_uri(docname, page)}#{row_id(node['label'])}"
+    mark = nodes.paragraph("", "", link(text, target, title), classes=["equation-mark"])
+    node.parent.insert(node.parent.index(node) + 1, mark)
+
+
+def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Node]:
+    """The overview and one block for each equation, chapter by chapter."""
+    total = len(found.labelled)
+    if not found.outcomes:
+        yield nodes.paragraph(
+            "",
+            f"There is no record of the checks of the {total} displayed equations yet; {ADVICE}.",
+        )
+    else:
+        by_hand = found.checked - found.executed
+        text = (
+            f"The book displays {total} equations. {found.executed} are executed from their own "
+            f"text, {by_hand} are checked by hand for a stated reason"
+        )
+        missing = total - found.checked
+        ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
+        yield nodes.paragraph("", text + ending)
+    chapter = None
+    for item in found.labelled:
+        if item.chapter != chapter:
+            chapter = item.chapter
+            yield chapter_heading(app, docname, chapter)
+        yield row(app, docname, item, found.outcomes.get(item.label or ""))
+
+
+def chapter_heading(app: Sphinx, docname: str, chapter: str) -> nodes.Node:
+    name = f"chapters/{PurePosixPath(chapter).stem}"
+    title = app.env.titles.get(name)
+    if title is None:
+        return nodes.rubric("", chapter)
+    return nodes.rubric("", "", link(title.astext(), app.builder.get_relative_uri(docname, name)))
+
+
+def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> nodes.Node:
+    assert item.label is not None
+    box = nodes.container(classes=["ledger-row"], ids=[row_id(item.label)])
+    heading = nodes.paragraph(classes=["ledger-name"])
+    known = app.env.get_domain("math").equations.get(item.label)  # type: ignore[attr-defined]
+    if known is None:
+        heading += nodes.Text(item.label)
+    else:
+        anchor = nodes.make_id(f"equation-{item.label}")
+        target = f"{app.builder.get_relative_uri(docname, known[0])}#{anchor}"
+        heading += link(f"({number_of(app.env, item.label)})", target, "To the equation")
+        heading += nodes.Text(f" {item.label}")
+    box += heading
+    box += nodes.math_block(
+        item.text, item.text, nowrap=False, number=None, label=None, docname=docname
+    )
+    if outcome is None:
+        box += nodes.paragraph("", f"Not checked: no current record; {ADVICE}.")
+        return box
+    facts = nodes.paragraph("", summary(outcome) + " ", classes=["ledger-facts"])
+    if outcome.library:
+        facts += nodes.Text("Compared with ")
+        for place, name in enumerate(outcome.library):
+            facts += nodes.Text(", " if place else "")
+            facts += nodes.literal("", name)
+        facts += nodes.Text(". ")
+    target = f"{app.builder.get_relative_uri(docname, check_page(outcome))}#L{outcome.line}"
+    facts += link("See the check", target)
+    facts += nodes.Text(".")
+    box += facts
+    return box
+
+
+def check_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """One page for each file of checks, with an anchor at every line that is linked to."""
+    if ledger_page(app.env) is None:
+        return
+    lines: dict[str, set[int]] = {}
+    pages: dict[str, str] = {}
+    for outcome in current_status(app).outcomes.values():
+        lines.setdefault(outcome.file, set()).add(outcome.line)
+        pages[outcome.file] = check_page(outcome)
+    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
+    for file in sorted(lines):
+        source = (ROOT / file).read_text(encoding="utf-8")
+        block = highlighter.highlight_block(source, "python", linenos=False)
+        title = f"Checks: {PurePosixPath(file).name}"
+        body = f"<h1>{html.escape(title)}</h1>\n{anchored(block, lines[file])}"
+        yield pages[file], {"title": title, "body": body}, "page.html"
+
+
+def anchored(block: str, lines: set[int]) -> str:
+    """Give the wanted lines of highlighted code an id."""
+    head, start, code = block.partition("<pre>")
+    code_lines = code.split("\n")
+    for number in lines:
+        if number <= len(code_lines):
+            code_lines[number - 1] = f'<span id="L{number}"></span>{code_lines[number - 1]}'
+    return head + start + "\n".join(code_lines)
+
+
+def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Write pages again that show what the records say, when the records changed."""
+    found = current_status(app)
+    state = repr(sorted((o.label, o.fingerprint, o.inputs) for o in found.outcomes.values()))
+    if getattr(env, "equation_records", None) == state:
+        return []
+    env.equation_records = state  # type: ignore[attr-defined]
+    labelled = {name for name, _ in env.get_domain("math").equations.values()}  # type: ignore[attr-defined]
+    shown = {
+        n for n, data in env.metadata.items() if {"equation-ledger", "equation-count"} & {*data}
+    }
+    return sorted(labelled | shown)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive, the role, the marks and the style sheet."""
+    app.add_node(equation_ledger)
+    app.add_node(equation_count)
+    app.add_directive("equation-ledger", LedgerDirective)
+    app.add_role("equation-count", CountRole())
+    app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
+    app.connect("env-updated", outdated)
+    app.connect("doctree-resolved", resolve)
+    app.connect("html-collect-pages", check_pages)
+    app.add_css_file("equation-ledger.css")
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
