@@ -1,6 +1,7 @@
 """The book itself builds without a warning, from a clean start, and asks no other host."""
 
 import pytest
+import yaml
 
 from bookcheck.site.node import ROOT
 from bookcheck.site.offline import external_requests
@@ -30,6 +31,14 @@ def test_every_notebook_can_be_downloaded(site):
 def test_every_figure_stands_in_its_page(site):
     for page in site.glob("chapters/*.html"):
         assert '.svg"' not in page.read_text().replace("_static/", ""), page.name
+
+
+def test_buttons_that_need_an_address_are_there_only_with_one(site):
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text())
+    known = bool(settings["repository"]["url"])
+    page = (site / "chapters" / "01-attention.html").read_text()
+    for address in ("mybinder.org", "colab.research", "/edit/", "/issues/"):
+        assert (address in page) == known
 
 
 def test_what_no_page_needs_is_not_there(site):

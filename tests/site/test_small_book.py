@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from bookcheck.site.running import running_box
+
 ADDRESS = "https://github.com/example/book"
 SVG = (
     '<svg role="img" aria-label="A line that rises from left to right" viewBox="0 0 9 9">'
@@ -87,6 +89,24 @@ def test_one_address_drives_all_buttons(page):
         'href="https://colab.research.google.com/github/example/book/blob/main/chapters/one.ipynb"',
     ):
         assert link in page
+
+
+def test_the_box_tells_how_to_run_the_chapter(page):
+    box = re.search(r'<details class="admonition running">.*?</details>', page, re.DOTALL)[0]
+    assert '<a href="../_sources/chapters/one.ipynb" download>' in box
+    assert f"git clone {ADDRESS}\ncd book\nmake lab" in box
+    assert f"%pip install --quiet &quot;git+{ADDRESS}@main&quot;" in box
+    assert "mybinder.org" in box
+    assert "colab.research.google.com" in box
+
+
+def test_without_an_address_nothing_points_nowhere():
+    box = running_box("chapters/one.ipynb", "one.ipynb", "", "main")
+    assert "Download" in box
+    assert "make lab" in box
+    assert "Binder" not in box
+    assert "Colab" not in box
+    assert "git clone" not in box
 
 
 def test_the_theme_still_has_what_is_repaired(page):
