@@ -15,9 +15,10 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def values_are_known(tensor: Tensor) -> bool:
     """Whether values can be looked at: not while tracing (compile, export), not inside vmap."""
+    if torch.compiler.is_compiling():
+        return False
     # torch has no public question for "is this tensor wrapped by vmap or grad".
-    wrapped: bool = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return not (torch.compiler.is_compiling() or wrapped)
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def check_float(name: str, tensor: Tensor) -> None:
@@ -112,8 +113,8 @@ def check_positions(positions: Tensor, *, name: str = "positions") -> None:
         low, high = int(positions.min()), int(positions.max())
         if low < -limit or high > limit:
             raise ValueError(
-                f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond that "
-                "float64 angles are not exact to 1e-6"
+                f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond "
+                "that, float64 angles are not exact to 1e-6"
             )
 
 

@@ -387,4 +387,4 @@ class MultiHeadAttention(nn.Module):
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
     """(B, N, H · d_k) → (B, H, N, d_k)."""
-    return x.reshape(*x.shape[:-1], heads, -1).transpose(1, 2)
+    return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads).transpose(1, 2)

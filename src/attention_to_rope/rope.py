@@ -5,7 +5,7 @@ A pair is made of dimensions (2i, 2i + 1) in the `interleaved` layout (RoFormer,
 is a safe guess, so every function that depends on it asks for `layout=`.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from attention_to_rope._checks import (
     check_positions,
     check_positive,
     check_same_device,
+    values_are_known,
     working_dtype,
 )
 
@@ -195,12 +196,63 @@ def rotate(
     """
     check_choice("layout", layout, LAYOUTS)
     cos, sin = _aligned_table(x, table, rotary_dim, sequence_axis)
-    turned = x[..., : 2 * cos.shape[-1]].to(cos.dtype)
-    first, second = _pairs(turned, layout)
-    rotated = _join(first * cos - second * sin, first * sin + second * cos, layout).to(x.dtype)
-    if turned.shape == x.shape:
-        return rotated
-    return torch.cat((rotated, x[..., turned.shape[-1] :]), dim=-1)
+    width = 2 * cos.shape[-1]
+    turned = x[..., :width]
+    if (
+        not (values_are_known(x) and values_are_known(cos))
+        or cos.requires_grad
+        or sin.requires_grad
+    ):
+        rotated = _turn_by_formula(turned, cos, sin, layout)
+    elif turned.requires_grad:
+        rotated = _Turn.apply(turned, cos, sin, layout)  # type: ignore[no-untyped-call]
+    else:
+        rotated = _turn(turned, cos, sin, layout)
+    return rotated if width == x.shape[-1] else torch.cat((rotated, x[..., width:]), dim=-1)
+
+
+def _turn_by_formula(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
+    """The rotation as the formula reads, for compilers, vmap and gradients of the table."""
+    first, second = _pairs(x.to(cos.dtype), layout)
+    return _join(first * cos - second * sin, first * sin + second * cos, layout).to(x.dtype)
+
+
+def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
+    """The same with fewer passes over memory, for eager mode."""
+    wide = x.to(cos.dtype)
+    if layout == "interleaved":
+        # Neighbours in memory are the two parts of a complex number: one product does it all.
+        strides_fit = wide.stride(-1) == 1 and all(step % 2 == 0 for step in wide.stride()[:-1])
+        if not strides_fit or wide.storage_offset() % 2:
+            wide = wide.contiguous()
+        z = torch.view_as_complex(wide.reshape(*wide.shape[:-1], cos.shape[-1], 2))
+        rotated = torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+    else:
+        rotated = torch.empty_like(wide, memory_format=torch.contiguous_format)
+        first, second = _pairs(wide, layout)
+        for target, straight, across, sign in zip(
+            _pairs(rotated, layout), (first, second), (second, first), (-1, 1), strict=True
+        ):
+            torch.mul(straight, cos, out=target).addcmul_(across, sin, value=sign)
+    return rotated.to(x.dtype)
+
+
+class _Turn(torch.autograd.Function):
+    """`_turn` with the inverse rotation as its gradient: nothing of x is kept."""
+
+    @staticmethod
+    def forward(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
+        return _turn(x, cos, sin, layout)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, cos, sin, ctx.layout = inputs
+        ctx.save_for_backward(cos, sin)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        cos, sin = ctx.saved_tensors
+        return _Turn.apply(gradient, cos, -sin, ctx.layout), None, None, None  # type: ignore[no-untyped-call]
 
 
 def rotate_back(
@@ -292,6 +344,6 @@ def convert_projection_layout(
     check_count("heads", heads)
     if W.shape[-1] % heads:
         raise ValueError(f"heads must divide the columns of W, got {W.shape[-1]} and heads={heads}")
-    per_head = W.reshape(*W.shape[:-1], heads, -1)
+    per_head = W.reshape(*W.shape[:-1], heads, W.shape[-1] // heads)
     converted = convert_layout(per_head, source=source, target=target, rotary_dim=rotary_dim)
     return converted.flatten(-2)

@@ -485,6 +485,10 @@ class TestMultiHeadAttention:
         x = normal(1, 3, 8, seed=0, dtype=torch.bfloat16)
         assert mha(x, position=book.ALiBi(2)).dtype == torch.bfloat16
 
+    def test_empty_batch(self) -> None:
+        mha = book.MultiHeadAttention(8, 2, seed=0)
+        assert mha(torch.zeros(0, 3, 8), mask=book.causal_mask(3)).shape == (0, 3, 8)
+
     def test_same_seed_same_weights_and_pickle(self) -> None:
         one, two = (book.MultiHeadAttention(8, 2, seed=3) for _ in range(2))
         copy = pickle.loads(pickle.dumps(one))
