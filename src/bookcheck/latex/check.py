@@ -199,14 +199,14 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
         quantifiers.append(quantifier)
     statements = []
     for group in claims:
+        chain = group[0]
+        if len(chain.children) == 1:
+            reader.only_expression(chain)  # an unknown symbol in it is the better complaint
+            raise reader.fail("an expression without a relation states nothing", chain)
+        node = reader.relation_chain(chain)
         if len(group) > 1:
-            node = reader.listed(group[1:])
-            first = reader.relation_chain(group[0])
-            statements.append(Statement(membership(first, node)))
-            continue
-        if len(group[0].children) == 1:
-            raise reader.fail("an expression without a relation states nothing", group[0])
-        statements.append(Statement(reader.relation_chain(group[0])))
+            node = membership(node, listed_after(group, reader), reader)
+        statements.append(Statement(node))
     if not statements:
         raise LatexError("the display holds no relation that could be checked", 0, text)
     return statements, quantifiers
@@ -222,22 +222,20 @@ def declared_ranges(statements: list[Statement], table: Mapping[str, Any]) -> li
     ]
 
 
-def membership(first: Node, others: list[Node]) -> Node:
+def listed_after(group: list[Tree[Token]], reader: Reader) -> tuple[Node, ...]:
+    """The values in ``i = 0, 1, \\ldots, n``, of which the parser sees separate pieces."""
+    first = Tree("chain", [group[0].children[-1]])
+    return tuple(reader.listed([first, *group[1:]]))
+
+
+def membership(first: Node, items: tuple[Node, ...], reader: Reader) -> Node:
     """``i = 0, 1, 2`` for a declared i: i is one of these."""
     sides, relations, places, texts = first.parts
     if relations != ("=",):
-        raise LatexError("a list of values after a relation that is not =", first.position)
-    items = (
-        (sides[1], *others) if others[0].kind != "dotted_list" else with_first(sides[1], others[0])
-    )
-    listed = Node("listed_set", (tuple(items), None), first.position)
-    return Node(
-        "chain", ((sides[0], listed), ("in",), places, (texts[0], texts[1] + ", …")), first.position
-    )
-
-
-def with_first(first: Node, dotted: Node) -> tuple[Node, ...]:
-    return (Node("dotted_list", ((first, *dotted.parts[0]),), dotted.position),)
+        raise reader.fail("a list of values after a relation that is not =", first.position)
+    listed = Node("listed_set", (items, None), first.position)
+    texts = (texts[0], texts[1] + ", …")
+    return Node("chain", ((sides[0], listed), ("in",), places, texts), first.position)
 
 
 def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | None:
@@ -246,8 +244,10 @@ def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | No
     sides = [child for child in chain.children if isinstance(child, Tree)]
     relations = [child.value for child in chain.children if isinstance(child, Token)]
     fresh: list[str] = []
-    for side in sides:
+    for place, side in enumerate(sides):
         name = reader.lone_symbol(side)
+        if place and relations[place - 1] in ("in", "notin"):
+            continue
         if name and not reader.known(name) and name not in ("e", r"\pi", r"\infty"):
             fresh.append(name)
     if not fresh or not relations:
@@ -256,16 +256,7 @@ def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | No
     if relations == ["="]:
         if len(group) == 1:
             return None
-        rest = group[1:]
-        if reader.is_dots(rest[0]):
-            first = reader.expression(sides[1])
-            after = [reader.only_expression(c) for c in rest[1:]]
-            items = (Node("dotted_list", ((first, None, *after),), first.position),)
-        else:
-            others = reader.listed(rest)
-            first = reader.expression(sides[1])
-            dotted = others[0].kind == "dotted_list"
-            items = with_first(first, others[0]) if dotted else (first, *others)  # type: ignore[assignment]
+        items = listed_after(group, reader)
         return Quantifier(names, (None,), None, items)
     if len(group) > 1:
         raise reader.fail("a list after this relation is not understood", group[1])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from scipy import integrate, special
 from bookcheck.latex import patterns
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.nodes import Node, names_in
+from bookcheck.latex.reader import canonical_name, operator_name
 from bookcheck.latex.values import (
     Arithmetic,
     Crossed,
@@ -129,8 +131,6 @@ class Evaluator:
         return value
 
     def dependency(self, key: str, node: Node) -> Any:
-        from bookcheck.latex.reader import canonical_name
-
         name = canonical_name(key)
         if name not in self.values:
             raise self.fail(f"{node.parts[0]} depends on {key}, which is not declared", node)
@@ -189,8 +189,8 @@ class Evaluator:
         if isinstance(value, (int, np.integer)):
             return int(value)
         if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
-            nearest = round(value)
-            if abs(value - nearest) < 1e-9:
+            nearest = round(float(value))
+            if abs(float(value) - nearest) < 1e-9:
                 return nearest
         raise self.fail(f"a whole number is needed here, got {describe(value)}", node)
 
@@ -198,6 +198,9 @@ class Evaluator:
         operator, left_node, right_node = node.parts
         left, right = self.evaluate(left_node), self.evaluate(right_node)
         arithmetic, position = self.arithmetic, node.position
+        declared = self.values.get(operator_name(operator))
+        if declared is not None:
+            return plain(declared(self.argument(left), self.argument(right)))
         if operator == "juxtaposed":
             return arithmetic.multiply(left, right, position)
         if operator in ("dot", "star"):
@@ -205,7 +208,10 @@ class Evaluator:
         if operator == "hadamard":
             return arithmetic.hadamard(left, right, position)
         if operator == "outer":
-            return self.outer(left, right, position)
+            raise self.fail(
+                r"\otimes may be an outer, a Kronecker or an entrywise product; declare \otimes",
+                node,
+            )
         if operator in ("/", "divide"):
             return self.divide(left, right, position)
         if operator == "times" and is_number(left) and is_number(right):
@@ -216,13 +222,6 @@ class Evaluator:
         raise self.fail(
             f"the operator {operator!r} between {describe(left)} and {describe(right)}", node
         )
-
-    def outer(self, left: Any, right: Any, position: int) -> Any:
-        if self.arithmetic.is_vector(left) and self.arithmetic.is_vector(right):
-            return np.outer(as_array(left), as_array(right))
-        if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
-            return np.kron(left, right)
-        raise self.shape_error(r"\otimes needs two vectors or two matrices", position)
 
     def divide(self, left: Any, right: Any, position: int) -> Any:
         if not is_number(right):
@@ -510,7 +509,7 @@ class Evaluator:
         for value in arguments[1:]:
             if is_number(result) or is_number(value):
                 array, number = (value, result) if is_number(result) else (result, value)
-                result = self.mapped(array, lambda x, n=number: chosen(x, float(n)))
+                result = self.mapped(array, functools.partial(chosen, float(number)))
             else:
                 result = self.arithmetic.elementwise(
                     "compare", chosen, result, value, node.position
@@ -599,12 +598,20 @@ class Evaluator:
         return int(all(self.condition(test) for test in node.parts))
 
     def eval_tuple(self, node: Node) -> Any:
+        if node.parts[0].kind == "dotted_list":
+            return self.dotted_tuple(node.parts[0], node)
         values = self.arguments(node.parts)
         if not all(is_number(value) for value in values):
             raise self.shape_error(
                 "a list of numbers is needed between these brackets", node.position
             )
         return np.array([float(v) if not isinstance(v, complex) else v for v in values])
+
+    def dotted_tuple(self, entries: Node, node: Node) -> Any:
+        """A list with dots: filled by its pattern, else known at its printed entries only."""
+        row = tuple("dots" if entry is None else entry for entry in entries.parts[0])
+        value = self.eval_matrix(Node("matrix", ((row,),), node.position))
+        return value if isinstance(value, Dotted) else value.reshape(-1)
 
     def eval_cases(self, node: Node) -> Any:
         chosen: list[Node] = []
@@ -776,35 +783,57 @@ class Evaluator:
         """The range of an index: from its conditions, or from the arrays it indexes."""
         low: int | None = None
         high: int | None = None
+        subject = Node("symbol", (name,))
         for test in tests:
             sides, relations, *_ = test.parts
-            for k, relation in enumerate(relations):
-                left, right = sides[k], sides[k + 1]
-                if relation in ("in", "notin"):
-                    if relation == "in" and left == Node("symbol", (name,)):
-                        members = self.members(right)
-                        if members is not None:
-                            return members
+            for k, side in enumerate(sides):
+                if side != subject:
                     continue
-                for subject, bound, flipped in ((left, right, False), (right, left, True)):
-                    if subject != Node("symbol", (name,)) or names_in(bound) & (later | {name}):
-                        continue
-                    value = self.evaluate(bound)
-                    if not is_number(value) or isinstance(value, complex):
-                        continue
-                    direction = relation if not flipped else FLIPPED[relation]
-                    if direction in ("<", "<=", "=") and math.isfinite(value):
-                        top = math.floor(value) if direction != "<" else math.ceil(value) - 1
-                        high = top if high is None else min(high, top)
-                    if direction in (">", ">=", "=") and math.isfinite(value):
-                        bottom = math.ceil(value) if direction != ">" else math.floor(value) + 1
-                        low = bottom if low is None else max(low, bottom)
+                if k < len(relations) and relations[k] == "in":
+                    members = self.members(sides[k + 1])
+                    if members is not None:
+                        return members
+                for bounds in (
+                    self.bound_beyond(sides[k + 1 :], relations[k:], later | {name}),
+                    self.bound_beyond(
+                        sides[:k][::-1], [FLIPPED[r] for r in relations[:k][::-1]], later | {name}
+                    ),
+                ):
+                    low = max((b for b in (low, bounds[0]) if b is not None), default=None)
+                    high = min((b for b in (high, bounds[1]) if b is not None), default=None)
         if low is not None and high is not None:
             return range(low, high + 1)
         size = self.indexed_size(name, body, node)
         start = self.first_index if low is None else low
         stop = self.first_index + size - 1 if high is None else high
         return range(start, stop + 1)
+
+    def bound_beyond(
+        self, sides: Sequence[Node], relations: Sequence[str], unknown: set[str]
+    ) -> tuple[int | None, int | None]:
+        """The lowest and highest whole number that a chain ``index R side R side …`` allows.
+
+        Sides that hold other running indices are passed over as long as the direction stays.
+        """
+        direction, strict = "", False
+        for side, relation in zip(sides, relations, strict=False):
+            if relation not in ("<", "<=", ">", ">=", "=") or (
+                direction and relation != "=" and relation[0] != direction
+            ):
+                break
+            direction = direction or ("" if relation == "=" else relation[0])
+            strict = strict or relation in ("<", ">")
+            if names_in(side) & unknown:
+                continue
+            value = self.evaluate(side)
+            if not is_number(value) or isinstance(value, complex) or not math.isfinite(value):
+                break
+            highest = math.ceil(value) - 1 if strict else math.floor(value)
+            lowest = math.floor(value) + 1 if strict else math.ceil(value)
+            if not direction:
+                return lowest, highest
+            return (None, highest) if direction == "<" else (lowest, None)
+        return None, None
 
     def indexed_size(self, name: str, body: Node | None, node: Node) -> int:
         """The length of the axis that an index without a stated range runs over."""
@@ -934,8 +963,6 @@ class Evaluator:
 
     def reached(self, names: set[str]) -> set[str]:
         """The symbols that a set of symbols is computed from, themselves included."""
-        from bookcheck.latex.reader import canonical_name
-
         found = set(names)
         queue = list(names)
         while queue:
@@ -1078,7 +1105,8 @@ class Evaluator:
 
 
 EXTREME_FUNCTIONS = {"max", "min"}
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!=", "approx": "approx"}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+FLIPPED |= {name: name for name in ("!=", "approx", "in", "notin")}
 CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b or abs(a - b) <= 1e-12 * max(1.0, abs(a)),
     "!=": lambda a, b: a != b,

@@ -51,6 +51,7 @@ OPERATORS = {
     "\\times": "times",
     "*": "star",
     "\\ast": "star",
+    "\\star": "star",
     "\\odot": "hadamard",
     "\\circ": "circ",
     "\\otimes": "outer",

@@ -36,7 +36,7 @@ def parse(text: str) -> Tree[Token]:
     """The structure of a displayed formula; its symbols are not yet given a meaning."""
     tokens = tokenize(text)
     try:
-        return grammar().parse(tokens)  # type: ignore[arg-type]
+        return grammar().parse(tokens)
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise LatexError("the formula ends too early", len(text), text) from None

@@ -16,6 +16,7 @@ from typing import Any
 from lark import Token, Tree
 
 from bookcheck.latex.errors import LatexError
+from bookcheck.latex.lexer import OPERATORS
 from bookcheck.latex.nodes import Node
 from bookcheck.latex.parser import canonical, parse, position_of, tokens_of
 
@@ -119,6 +120,8 @@ def full_name(base: str, sub: Part | None, sup: Part | None) -> str:
 
 def canonical_name(printed: str) -> str:
     """The name under which a declared symbol is found in formulas."""
+    if printed in OPERATORS:
+        return operator_name(OPERATORS[printed])
     if re.fullmatch(r"[A-Za-z]{2,}", printed):
         return f"\\operatorname{{{printed}}}"
     tree = parse(printed)
@@ -134,6 +137,11 @@ def canonical_name(printed: str) -> str:
     if not factor.is_symbol and factor.bracket not in ("LNORM", "LBAR"):
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
     return full_name(factor.name, factor.sub, factor.sup)
+
+
+def operator_name(operator: str) -> str:
+    """The name under which an operator such as ``\\otimes`` is declared."""
+    return f"operator {operator}"
 
 
 def symbol_table(values: Mapping[str, Any]) -> dict[str, Any]:

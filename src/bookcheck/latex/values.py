@@ -8,6 +8,7 @@ transpose is a ``Crossed`` vector. Operations that the printed mathematics does 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,14 +77,14 @@ class Random:
         return cls(list(mean + std * nodes), list(weights), shape)
 
     def count(self) -> int:
-        return len(self.outcomes) ** (1 if self.shape is None else int(np.prod(self.shape)))
+        return int(len(self.outcomes) ** (1 if self.shape is None else math.prod(self.shape)))
 
     def joint(self) -> Iterator[tuple[Any, float]]:
         pairs = list(zip(self.outcomes, self.probabilities, strict=True))
         if self.shape is None:
             yield from pairs
             return
-        for chosen in itertools.product(pairs, repeat=int(np.prod(self.shape))):
+        for chosen in itertools.product(pairs, repeat=math.prod(self.shape)):
             array = np.array([value for value, _ in chosen]).reshape(self.shape)
             yield array, float(np.prod([weight for _, weight in chosen]))
 
@@ -138,7 +139,7 @@ def is_number(value: Any) -> bool:
 
 def is_exact(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype == object
+        return bool(value.dtype == object)
     return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 
 
