@@ -24,11 +24,11 @@ COUNTS = ("total", "checked", "executed", "by-hand")
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
 
-class equation_ledger(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes so
+class equation_ledger(nodes.General, nodes.Element):  # type: ignore[misc] # noqa: N801
     """Stands where the ledger will be printed, once all equations are numbered."""
 
 
-class equation_count(nodes.Inline, nodes.Element):  # noqa: N801
+class equation_count(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa: N801
     """Stands where a count of equations will be printed."""
 
 
@@ -60,7 +60,7 @@ def current_status(app: Sphinx) -> Status:
         app.book_equations = status(  # type: ignore[attr-defined]
             source / "chapters", source / "_build" / "equations"
         )
-    found: Status = app.book_equations
+    found: Status = app.book_equations  # type: ignore[attr-defined]
     return found
 
 
@@ -71,7 +71,7 @@ def ledger_page(env: BuildEnvironment) -> str | None:
 
 
 def row_id(label: str) -> str:
-    return nodes.make_id(f"ledger-{label}")
+    return str(nodes.make_id(f"ledger-{label}"))
 
 
 def check_page(outcome: Outcome) -> str:

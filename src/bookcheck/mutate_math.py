@@ -32,6 +32,7 @@ from bookcheck.latex.reader import LOOSE_FUNCTIONS, REDUCTIONS, canonical_name
 
 EQUIVALENT = CHECKS / "equivalent_mutants.json"
 BAR = 0.98
+SAMPLED_EACH = 4
 SWAPS = {
     "\\sin": "\\cos",
     "\\cos": "\\sin",
@@ -230,23 +231,27 @@ def verdicts(
     sample: int | None = None,
     seed: int = 0,
 ) -> list[Verdict]:
-    """Try the mutants of all executed equations, or a sample of them."""
-    tasks: list[tuple[Check, Mutant]] = []
-    inputs: dict[str, list[Mapping[str, Any]]] = {}
-    for item in checks:
-        if item.reason is not None or item.label not in printed:
-            continue
-        inputs[item.label] = list(inputs_of(item))
-        names = matrix_symbols(inputs[item.label][0])
-        symbols = [name for name in names if canonical_name(name) == name]
-        text = printed[item.label].text
-        tasks += [(item, mutant) for mutant in mutants(text, symbols)]
-    if sample is not None and sample < len(tasks):
-        tasks = random.Random(seed).sample(tasks, sample)
-    found = []
-    for item, mutant in tasks:
-        survived, by_error = survives(mutant.text, item, inputs[item.label])
-        found.append(Verdict(item.label, mutant, not survived, by_error))
+    """Try the mutants of all executed equations, or a sample of them.
+
+    A sample takes equations in random order and a few mutants of each, so that a small sample
+    reaches many equations without drawing the inputs of all.
+    """
+    items = [item for item in checks if item.reason is None and item.label in printed]
+    choose = random.Random(seed)
+    if sample is not None:
+        choose.shuffle(items)
+    found: list[Verdict] = []
+    for item in items:
+        inputs = list(inputs_of(item))
+        names = [name for name in matrix_symbols(inputs[0]) if canonical_name(name) == name]
+        tried = mutants(printed[item.label].text, names)
+        if sample is not None:
+            tried = choose.sample(tried, min(len(tried), SAMPLED_EACH, sample - len(found)))
+        for mutant in tried:
+            survived, by_error = survives(mutant.text, item, inputs)
+            found.append(Verdict(item.label, mutant, not survived, by_error))
+        if sample is not None and len(found) >= sample:
+            break
     return found
 
 

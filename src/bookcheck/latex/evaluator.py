@@ -850,7 +850,7 @@ class Evaluator:
             value = self.evaluate(base_node)
             array = as_array(value)
             for axis, index in enumerate(self.split_indices(array, indices, part)):
-                if index == wanted:
+                if index == wanted and axis < array.ndim:
                     sizes.add(array.shape[axis])
         if len(sizes) != 1:
             found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"

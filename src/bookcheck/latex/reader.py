@@ -800,7 +800,7 @@ class Reader:
                 "write \\mathrm{d} for the derivative",
                 top,
             )
-        order = 1 if first.sup is None else int(canonical(first.sup))
+        order = self.order(first.sup)
         variables: list[Node] = []
         place = 0
         while place < len(below):
@@ -808,7 +808,7 @@ class Reader:
             if sign.name != marker or place + 1 >= len(below):
                 raise self.fail("the lower side of a derivative is not understood", bottom)
             variable = read_factor(below[place + 1], self.text)
-            count = 1 if variable.sup is None else int(canonical(variable.sup))
+            count = self.order(variable.sup)
             variable.sup = None
             node = self.symbol(variable, [below[place + 1]], 0)[0]
             variables += [node] * count
@@ -817,6 +817,14 @@ class Reader:
             raise self.fail(f"a derivative of order {order} by {len(variables)} variables", bottom)
         body = self.product(above[1:]) if len(above) > 1 else None
         return Node("derivative", (body, tuple(variables)), position_of(top))
+
+    def order(self, sup: Part | None) -> int:
+        """How often a derivative is taken: the number above the sign."""
+        if sup is None:
+            return 1
+        if not canonical(sup).isdigit():
+            raise self.fail(f"a derivative of order {canonical(sup)}", sup)
+        return int(canonical(sup))
 
     def binomial(self, tree: Tree[Token]) -> Node:
         parts = (self.single(tree.children[1]), self.single(tree.children[2]))

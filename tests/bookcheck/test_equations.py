@@ -1,0 +1,290 @@
+"""Finding displays, the rule, running checks, records: each fault is planted and seen."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bookcheck import equations
+from bookcheck.equations import (
+    Check,
+    Equation,
+    by_hand,
+    collect,
+    equation,
+    equations_of_markdown,
+    execute,
+    load_checks,
+    read_records,
+    rule_violations,
+    status,
+)
+
+PAGE = r"""Inline $x$, code `$$ not this $$`, and a display:
+
+$$
+a = b
+$$ (eq-first)
+
+```python
+s = "$$ nor this $$"
+```
+
+````{prf:proof}
+:class: dropdown
+
+$$ c = d $$ (eq-second)
+
+```{math}
+:label: eq-third
+e = f
+```
+````
+
+```{exercise} A title
+> $$
+> g = h
+> $$ (eq-fourth)
+```
+
+$$ unlabelled $$
+\begin{align}
+bare = display
+\end{align}
+"""
+
+
+def test_displays_are_found_with_their_labels_and_lines():
+    found = equations_of_markdown(PAGE, "x.ipynb", 3)
+    assert [(e.label, e.line) for e in found] == [
+        ("eq-first", 3),
+        ("eq-second", 14),
+        ("eq-third", 16),
+        ("eq-fourth", 23),
+        (None, 28),
+        (None, 29),
+    ]
+    assert found[0].text == "a = b"
+    assert found[3].text == "g = h"
+    assert found[0].place == "chapters/x.ipynb, cell 3, line 3"
+
+
+def test_two_displays_on_one_line_are_two():
+    found = equations_of_markdown("$$a$$ (eq-a) and $$b$$ (eq-b)", "x.md")
+    assert [(e.label, e.text) for e in found] == [("eq-a", "a"), ("eq-b", "b")]
+
+
+def test_an_open_display_is_an_error_with_its_place():
+    with pytest.raises(ValueError, match=r"chapters/x.md, line 2.*never closed"):
+        equations_of_markdown("text\n$$ a = b\n", "x.md")
+
+
+def notebook(*cells):
+    made = [
+        {"cell_type": "markdown", "source": [line + "\n" for line in c.split("\n")]} for c in cells
+    ]
+    return json.dumps({"cells": [{"cell_type": "code", "source": "'$$ a $$'"}, *made]})
+
+
+def test_notebooks_and_pages_are_read_in_order(tmp_path):
+    (tmp_path / "02-b.ipynb").write_text(notebook("$$ b $$ (eq-b)", "no", "$$ c $$ (eq-c)"))
+    (tmp_path / "01-a.md").write_text("$$ a $$ (eq-a)")
+    found = collect(tmp_path)
+    assert [(e.label, e.cell) for e in found] == [("eq-a", None), ("eq-b", 2), ("eq-c", 4)]
+
+
+CHECKS = """
+from bookcheck.equations import by_hand, equation
+
+@equation("eq-a")
+def test_a(rng):
+    return {"a": 1}
+
+@by_hand("eq-b", "It is a picture of a formula.")
+def test_b(rng):
+    assert True
+"""
+
+
+def book(tmp_path, text, checks=CHECKS):
+    chapters, tests = tmp_path / "chapters", tmp_path / "tests"
+    chapters.mkdir()
+    tests.mkdir()
+    (chapters / "01-x.ipynb").write_text(notebook(text))
+    (tests / "test_01_x.py").write_text(checks)
+    return collect(chapters), load_checks(tests)
+
+
+GOOD = "$$ a = 1 $$ (eq-a)\n\n$$ b = 1 $$ (eq-b)"
+
+
+def test_the_rule_accepts_a_good_book(tmp_path):
+    assert rule_violations(*book(tmp_path, GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD + "\n\n$$ c = 1 $$", "cell 2, line 5: a displayed equation without a label"),
+        (GOOD + "\n\n$$ c = 1 $$ (eq-c)", "cell 2, line 5: the equation eq-c has no check"),
+        ("$$ a = 1 $$ (eq-a)", "test_01_x.py, line 8: eq-b is checked, but no chapter prints"),
+        (GOOD + "\n\n$$ c = 1 $$ (eq-a)", "cell 2, line 5: the label eq-a is used before"),
+    ],
+)
+def test_a_breach_of_the_rule_is_named_with_its_place(tmp_path, text, message):
+    (problem,) = rule_violations(*book(tmp_path, text))
+    assert message in problem
+
+
+def test_a_second_check_of_one_label_breaks_the_rule(tmp_path):
+    twice = CHECKS + CHECKS.replace("test_a", "test_c").replace('"eq-b"', '"eq-d"')
+    problems = rule_violations(*book(tmp_path, GOOD + "\n\n$$ d $$ (eq-d)", twice))
+    assert problems == ["test_01_x.py: eq-a has a second check"]
+
+
+def test_by_hand_needs_a_reason():
+    with pytest.raises(ValueError, match="why"):
+        by_hand("eq-a", "Difficult.")
+
+
+def double(x):
+    return 2 * x
+
+
+def made(function, **options):
+    """The check that a decorator registers."""
+    equations.REGISTRY.append([])
+    try:
+        equation("eq-x", **options)(function)
+        return equations.REGISTRY[-1][0]
+    finally:
+        equations.REGISTRY.pop()
+
+
+def printed(text):
+    return Equation("eq-x", text, "01-x.ipynb", 2, 1)
+
+
+def test_a_check_that_holds_writes_its_record(tmp_path):
+    def values(rng):
+        x = rng.normal(size=3)
+        return {"x": x, "y": double(x), "i": range(1, 4)}
+
+    outcome = execute(made(values, library=double, draws=5), printed("y_i = 2 x_i"), tmp_path)
+    assert (outcome.inputs, outcome.executed, outcome.relations) == (15, True, 1)
+    assert outcome.library == [f"{double.__module__}.double"]
+    assert read_records(tmp_path)["eq-x"] == outcome
+
+
+def test_a_check_that_fails_says_so_and_leaves_no_record(tmp_path):
+    item = made(lambda rng: {"x": rng.normal(), "f": double})
+    execute(item, printed("f(x) = 2 x"), tmp_path)
+    with pytest.raises(AssertionError, match=r"eq-x: .*fails"):
+        execute(item, printed("f(x) = 3 x"), tmp_path)
+    assert read_records(tmp_path) == {}
+
+
+def test_a_library_function_that_never_runs_is_noticed(tmp_path):
+    item = made(lambda rng: {"x": 1.0, "y": 2.0}, library=double)
+    with pytest.raises(AssertionError, match="double, but that function never ran"):
+        execute(item, printed("y = 2 x"), tmp_path)
+
+
+def test_a_list_of_inputs_is_run_through(tmp_path):
+    item = made(lambda rng: [{"x": 1.0, "y": 1.0}, {"x": 2.0, "y": 5.0}], draws=1)
+    with pytest.raises(AssertionError, match="fails"):
+        execute(item, printed("x = y"), tmp_path)
+
+
+def test_a_check_must_return_values(tmp_path):
+    with pytest.raises(TypeError, match="dictionary"):
+        execute(made(lambda rng: None), printed("x = y"), tmp_path)
+
+
+def test_a_check_by_hand_reports_its_deviation(tmp_path):
+    item = Check("eq-x", lambda rng: 1e-3, 2, (), {}, "The limit cannot be evaluated.")
+    outcome = execute(item, printed(r"\lim"), tmp_path)
+    assert (outcome.executed, outcome.inputs, outcome.deviation) == (False, 2, 1e-3)
+
+
+def test_draws_repeat_from_run_to_run():
+    seen = []
+    item = made(lambda rng: seen.append(rng.normal()) or {"x": 1}, draws=3)
+    list(equations.inputs_of(item))
+    list(equations.inputs_of(item))
+    assert seen[:3] == seen[3:]
+    assert len(set(seen)) == 3
+
+
+def test_the_decorated_function_asks_pytest_for_nothing():
+    import inspect
+
+    test = equation("eq-none")(lambda rng: {})
+    assert not inspect.signature(test).parameters
+    with pytest.raises(AssertionError, match="no chapter prints it"):
+        test()
+
+
+@pytest.fixture
+def small_book(tmp_path, monkeypatch):
+    """A book of its own, for the command that `make book` runs."""
+    chapters, tests, records = tmp_path / "chapters", tmp_path / "tests", tmp_path / "records"
+    chapters.mkdir()
+    tests.mkdir()
+    (chapters / "01-x.ipynb").write_text(notebook(r"$$ a = 1 $$ (eq-a)", "$$ b = 1 $$ (eq-b)"))
+    (tests / "test_01_x.py").write_text(CHECKS)
+    monkeypatch.setattr(equations, "collect", lambda folder=chapters: collect(folder))
+    monkeypatch.setattr(equations, "load_checks", lambda: load_checks(tests))
+    monkeypatch.setattr(equations, "RECORDS", records)
+    monkeypatch.setattr(equations, "read_records", lambda: read_records(records))
+    monkeypatch.setattr(equations, "execute", lambda item, place: execute(item, place, records))
+    return tmp_path
+
+
+def test_the_command_runs_only_what_changed(small_book, capsys):
+    assert equations.main([]) == 0
+    assert "2 displayed equations: 1 executed, 1 by hand, 0 unchanged" in capsys.readouterr().out
+    assert equations.main([]) == 0
+    assert "2 unchanged" in capsys.readouterr().out
+    chapter = small_book / "chapters" / "01-x.ipynb"
+    chapter.write_text(chapter.read_text().replace("a = 1", "a = 1 + 0"))
+    assert equations.main([]) == 0
+    assert "1 unchanged" in capsys.readouterr().out
+    (small_book / "tests" / "test_01_x.py").write_text(CHECKS + "# changed\n")
+    assert equations.main([]) == 0
+    assert "0 unchanged" in capsys.readouterr().out
+
+
+def test_the_command_turns_red_when_a_sign_flips(small_book, capsys):
+    assert equations.main([]) == 0
+    chapter = small_book / "chapters" / "01-x.ipynb"
+    chapter.write_text(chapter.read_text().replace("a = 1", "a = -1"))
+    assert equations.main([]) == 1
+    assert "chapters/01-x.ipynb, cell 2, line 1: eq-a" in capsys.readouterr().err
+    assert equations.main([]) == 1, "a failure must not be taken for fresh"
+
+
+def test_the_command_names_a_breach_of_the_rule_and_of_the_language(small_book, capsys):
+    chapter = small_book / "chapters" / "01-x.ipynb"
+    chapter.write_text(notebook("$$ a = \\\\magic $$ (eq-a)".replace("\\\\", "\\"), "$$ b $$"))
+    assert equations.main([]) == 1
+    problems = capsys.readouterr().err
+    assert r"unknown symbol \magic" in problems
+    assert "without a label" in problems
+
+
+def test_the_record_of_another_text_is_not_shown(tmp_path):
+    chapters, records = tmp_path / "chapters", tmp_path / "records"
+    chapters.mkdir()
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x $$ (eq-x)"))
+    execute(made(lambda rng: {"x": 1.0}), printed("x = x"), records)
+    assert status(chapters, records).executed == 1
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"))
+    found = status(chapters, records)
+    assert (len(found.labelled), found.checked, found.executed) == (1, 0, 0)
+
+
+def test_values_that_only_look_right_are_refused(tmp_path):
+    item = made(lambda rng: {"x": np.array([1.0, 2.0]), "y": 1.0})
+    with pytest.raises(AssertionError, match="number against an array"):
+        execute(item, printed("x = y"), tmp_path)
