@@ -67,8 +67,8 @@ def _install(root: Path, missing: str) -> None:
         check=False,
     )
     if result.returncode:
-        last_lines = "\n".join(result.stderr.strip().splitlines()[-5:])
+        first_lines = "\n".join(result.stderr.strip().splitlines()[:5])
         raise NodePackagesError(
             f"the formulas need the npm packages {missing}, and `npm ci` failed: "
-            f"connect to a package registry and build again, or run `npm ci` by hand.\n{last_lines}"
+            f"connect to a package registry and build again, or run `npm ci` by hand.\n{first_lines}"
         )
