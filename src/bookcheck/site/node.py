@@ -70,5 +70,5 @@ def _install(root: Path, missing: str) -> None:
         first_lines = "\n".join(result.stderr.strip().splitlines()[:5])
         raise NodePackagesError(
             f"the formulas need the npm packages {missing}, and `npm ci` failed: "
-            f"connect to a package registry and build again, or run `npm ci` by hand.\n{first_lines}"
+            f"connect to a package registry and build again, or run it by hand.\n{first_lines}"
         )
