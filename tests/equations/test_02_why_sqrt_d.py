@@ -216,14 +216,27 @@ def independent(d_k=D_K):
     return {"q": q, "k": k, "d_k": d_k}
 
 
-@equation("eq-dot-mean", first_index=0, draws=1)
+@equation("eq-dot-mean", first_index=0)
 def test_dot_mean(rng):
+    # Means that are not 0, so that every term counts.
+    outcomes = rng.normal(size=(2, 2)).tolist()
+    q, k = (Random(values, SKEWED_CHANCES, shape=(D_K,)) for values in outcomes)
+    return {"q": q, "k": k, "d_k": D_K}
+
+
+@equation("eq-dot-mean-zero", first_index=0, draws=1)
+def test_dot_mean_zero(rng):
     return independent()
 
 
 @equation("eq-dot-variance", first_index=0, draws=1)
 def test_dot_variance(rng):
     return independent()
+
+
+@equation("eq-divided-variance", first_index=0)
+def test_divided_variance(rng):
+    return {**independent(), "s": float(rng.uniform(1.5, 4))}
 
 
 @equation("eq-scaled-variance", first_index=0, draws=1)
