@@ -372,19 +372,20 @@ def codes(function: Any) -> set[CodeType]:
 @contextlib.contextmanager
 def watching(functions: Sequence[Callable[..., Any]]) -> Iterator[set[CodeType]]:
     """Note which code of the given functions runs inside the block."""
-    wanted = set().union(*(codes(function) for function in functions)) if functions else set()
+    waiting = [codes(function) for function in functions]
     seen: set[CodeType] = set()
-    if not wanted:
-        yield seen
-        return
+    before = sys.getprofile()
 
     def notice(frame: FrameType, event: str, argument: Any) -> None:
         del argument
-        if event == "call" and frame.f_code in wanted:
+        if event == "call" and any(frame.f_code in wanted for wanted in waiting):
             seen.add(frame.f_code)
+            waiting[:] = [wanted for wanted in waiting if not wanted & seen]
+            if not waiting:
+                sys.setprofile(before)  # all have run: the rest need not be slowed down
 
-    before = sys.getprofile()
-    sys.setprofile(notice)
+    if waiting:
+        sys.setprofile(notice)
     try:
         yield seen
     finally:

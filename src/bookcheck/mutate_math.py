@@ -3,11 +3,12 @@ r"""Mutation test of the mathematics: would a misprint in a formula be noticed?
 Each executed equation is changed in one place (a flipped sign, sin for cos, a dropped factor,
 another index, a bound off by one, a transpose more or less, a fraction upside down), and its check
 runs on the changed text. A change that still passes has survived. Survivors that are truly
-equivalent stand with their reason in ``tests/equations/equivalent_mutants.json``; any other
-survivor shows a check that is not sharp.
+equivalent (or true as well) stand with their reason in a file for each chapter,
+``tests/equations/equivalent/01-attention.json``: ``{label: {change: reason}}``. Any other survivor
+shows a check that is not sharp.
 
     python -m bookcheck.mutate_math                 every mutant
-    python -m bookcheck.mutate_math --sample 200    some, the same for the same day's formulas
+    python -m bookcheck.mutate_math --sample 200    some; --seed N for others
     python -m bookcheck.mutate_math 01-attention    one chapter
 """
 
@@ -28,9 +29,9 @@ from bookcheck.equations import CHECKS, Check, Equation, collect, inputs_of, loa
 from bookcheck.latex import LatexError, check
 from bookcheck.latex.lexer import Lexer
 from bookcheck.latex.parser import parse, tokens_of
-from bookcheck.latex.reader import LOOSE_FUNCTIONS, REDUCTIONS, canonical_name
+from bookcheck.latex.reader import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS, canonical_name
 
-EQUIVALENT = CHECKS / "equivalent_mutants.json"
+EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.98
 SAMPLED_EACH = 4
 SWAPS = {
@@ -170,9 +171,11 @@ def dropped_factors(text: str, term: Tree[Token]) -> Iterator[tuple[int, int, st
         takes = isinstance(base, Token) and (
             base.value in LOOSE_FUNCTIONS
             or base.value in REDUCTIONS
+            or base.value in INDICATORS
             or base.value.startswith(("\\operatorname", "\\mathbb", "\\int", "\\partial", "\\Pr"))
         )
-        droppable = not takes and not (previous_takes and bracket) and base != "d"
+        one = isinstance(base, Token) and base == "1" and len(child.children) == 1
+        droppable = not (takes or one or (previous_takes and bracket) or base == "d")
         after_name = place > 0 and not isinstance(children[place - 1], Token)
         if droppable and len(children) > 1 and not (bracket and after_name):
             start, end = span(child)
@@ -255,10 +258,11 @@ def verdicts(
     return found
 
 
-def read_reasons(path: Path = EQUIVALENT) -> dict[str, dict[str, str]]:
-    if not path.exists():
-        return {}
-    reasons: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+def read_reasons(folder: Path = EQUIVALENT) -> dict[str, dict[str, str]]:
+    """Why some mutants may survive: from one file for each chapter."""
+    reasons: dict[str, dict[str, str]] = {}
+    for path in sorted(folder.glob("*.json")):
+        reasons |= json.loads(path.read_text(encoding="utf-8"))
     return reasons
 
 
@@ -287,7 +291,7 @@ def report(
             for change in changes_of
             if (label, change) not in alive
         ]
-        lines += [f"no longer a survivor, remove it from {EQUIVALENT.name}: {s}" for s in stale]
+        lines += [f"no longer a survivor, remove its reason: {s}" for s in stale]
     lines.append(
         f"{len(found)} mutants: {caught} caught ({by_error} of them refused as not meaningful), "
         f"{len(explained)} equivalent, {len(open_ones)} survived; "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Token, Tree
@@ -44,6 +44,7 @@ MOMENTS |= {"P": "probability"}
 TRANSPOSES = {"\\top", "\\intercal", "\\mathsf{T}", "\\mathrm{T}", "\\mathtt{T}", "\\text{T}"}
 HERMITIAN = {"\\dagger", "\\mathsf{H}", "\\mathrm{H}"}
 NORMS = {"2": "2", "F": "F", "\\mathrm{F}": "F", "\\text{F}": "F", "1": "1", "\\infty": "inf"}
+DIFFERENCE = "\\Delta"
 DIFFERENTIALS = {"\\partial", "d", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}", "\\mathbf{I}", "\\mathbb{I}"}
 WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathsf|mathbb|textrm|mathbf)\{(\w+)\}")
@@ -124,19 +125,26 @@ def canonical_name(printed: str) -> str:
         return operator_name(OPERATORS[printed])
     if re.fullmatch(r"[A-Za-z]{2,}", printed):
         return f"\\operatorname{{{printed}}}"
-    tree = parse(printed)
-    terms = list(tree.find_data("factor"))
-    top = tree
-    for _ in range(4):
-        if len(top.children) != 1:
-            break
+    top = parse(printed)
+    while top.data != "term" and len(top.children) == 1:
         top = tree_of(top.children[0])
-    if top.data != "factor" or not terms:
+    factors = [read_factor(child, printed) for child in top.children if isinstance(child, Tree)]
+    if top.data == "term" and len(factors) == 2 == len(top.children):
+        first, factor = factors
+        if first.name == DIFFERENCE and not (first.sub or first.sup) and factor.is_symbol:
+            factors = [joined_difference(factor, 0)]
+    if top.data != "term" or len(factors) != 1 or len(top.children) > 2:
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
-    factor = read_factor(top, printed)
+    factor = factors[0]
     if not factor.is_symbol and factor.bracket not in ("LNORM", "LBAR"):
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
     return full_name(factor.name, factor.sub, factor.sup)
+
+
+def joined_difference(factor: Factor, position: int) -> Factor:
+    """``\\Delta w`` as one symbol: a difference is declared together with its letter."""
+    base = Token("SYMBOL", f"{DIFFERENCE} {canonical(factor.base)}", start_pos=position)
+    return replace(factor, base=base, position=position)
 
 
 def operator_name(operator: str) -> str:
@@ -306,6 +314,11 @@ class Reader:
 
     def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         found = self.match(factor)
+        if found is None and factor.name == DIFFERENCE and self.next_name(parts, place):
+            joined = joined_difference(read_factor(parts[place + 1], self.text), factor.position)
+            found = self.match(joined)
+            if found is not None:
+                factor, place = joined, place + 1
         if found is not None:
             name, sub, sup = found
             if self.is_function(name):
@@ -815,8 +828,17 @@ class Reader:
             place += 2
         if len(variables) != order:
             raise self.fail(f"a derivative of order {order} by {len(variables)} variables", bottom)
-        body = self.product(above[1:]) if len(above) > 1 else None
+        body = self.derivative_body(above[1:], variables[0]) if len(above) > 1 else None
         return Node("derivative", (body, tuple(variables)), position_of(top))
+
+    def derivative_body(self, parts: list[Part], variable: Node) -> Node:
+        """What is differentiated; a function without its argument is one of the variable."""
+        if len(parts) == 1 and isinstance(parts[0], Tree):
+            factor = read_factor(parts[0], self.text)
+            plain_symbol = factor.is_symbol and factor.sub is None and factor.sup is None
+            if plain_symbol and self.is_function(factor.name) and variable.kind == "symbol":
+                return Node("call", (factor.name, (variable,)), factor.position)
+        return self.product(parts)
 
     def order(self, sup: Part | None) -> int:
         """How often a derivative is taken: the number above the sign."""

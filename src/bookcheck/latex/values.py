@@ -133,8 +133,14 @@ def plain(value: Any) -> Any:
     return array.astype(np.float64)
 
 
+# Looked at first: most values are one of these, and abstract number types are slow to test.
+COMMON_NUMBERS = {int, float, complex}
+
+
 def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex, Fraction, np.number))
+    return type(value) in COMMON_NUMBERS or isinstance(
+        value, (int, float, complex, Fraction, np.number)
+    )
 
 
 def is_exact(value: Any) -> bool:
@@ -172,6 +178,8 @@ def describe(value: Any) -> str:
 
 def unify(left: Any, right: Any) -> tuple[Any, Any]:
     """Leave two exact numbers exact; else turn fractions and big integers into floats."""
+    if type(left) is float and type(right) is float:
+        return left, right
     if is_exact(left) and is_exact(right):
         return left, right
 

@@ -58,6 +58,7 @@ CASES = [
     (r"\mathbf{x}_2", {r"\mathbf{x}": X}, X[1]),
     (r"\sigma^2", {r"\sigma": 3}, 9),
     (r"x^{(2)}", {"x^{(2)}": 7}, 7),
+    (r"2 \Delta w_2 + \Delta t", {r"\Delta w": X, r"\Delta t": 1}, 2 * X[1] + 1),
     # functions
     (r"f(x)", {"f": lambda x: x + 1, "x": 2}, 3),
     (r"f(x)^2", {"f": lambda x: x + 1, "x": 2}, 9),
@@ -152,6 +153,7 @@ CASES = [
     # calculus
     (r"\frac{\mathrm{d}}{\mathrm{d}x} x^3", {"x": 2.0}, 12.0),
     (r"\frac{\partial f(x, y)}{\partial x}", {"f": lambda x, y: x**2 * y, "x": 3.0, "y": 2.0}, 12),
+    (r"\frac{\partial f}{\partial x}", {"f": lambda x: x**3, "x": 2.0}, 12.0),
     (r"\frac{\partial^2}{\partial x^2} x^3", {"x": 2.0}, 12.0),
     (r"\frac{\partial p_i}{\partial x_j}", {"p": depends("x", softmax), "x": X, "i": 1, "j": 2},
      -softmax(X)[0] * softmax(X)[1]),
