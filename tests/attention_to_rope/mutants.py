@@ -1,0 +1,248 @@
+"""Plant small faults in the library, one at a time, and count how many the tests catch.
+
+    python tests/attention_to_rope/mutants.py                 all modules
+    python tests/attention_to_rope/mutants.py rope masks      some modules
+    python tests/attention_to_rope/mutants.py --sample 60     a fixed sample of each module
+
+Every fault is one change of one expression: another comparison or operator, a number one larger,
+a dropped check or argument, a turned condition. Torch is imported once; each fault runs in a fork
+that sees the changed module, so a fault costs the time of its tests until the first one fails.
+mutmut 3.8 does not run under pytest 9.2; this file is what of it the library needs.
+"""
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.machinery
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis  # noqa: F401  # loaded once, before the forks
+import numpy as np  # noqa: F401
+import pytest
+import torch
+import torch._dynamo  # gradients import it late; once here saves seconds in every fork
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
+# The tests that hold each module, the nearest first.
+TESTS = {
+    "_checks": ["masks", "rope", "attention", "layers", "norms", "context_extension"],
+    "activations": ["activations"],
+    "attention": ["attention"],
+    "blockwise": ["blockwise"],
+    "context_extension": ["context_extension"],
+    "layers": ["layers"],
+    "masks": ["masks"],
+    "norms": ["norms"],
+    "positions": ["positions", "attention"],
+    "rope": ["rope"],
+    "softmax_gradient": ["softmax_gradient"],
+    "transformer": ["transformer"],
+}
+SECONDS = 300  # a fault that makes the tests run longer than this counts as caught
+
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+
+# Faults that change nothing a caller could see: part of the changed line → why.
+EQUIVALENT: dict[tuple[str, str], str] = {}
+
+
+def mutable_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes to change: not annotations, docstrings, overloads, or texts of errors."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.arg):
+            continue
+        if isinstance(node, ast.FunctionDef):
+            if any("overload" in ast.dump(decorator) for decorator in node.decorator_list):
+                continue
+            for default in (*node.args.defaults, *node.args.kw_defaults):
+                if default is not None:
+                    yield default
+            for statement in node.body:
+                yield statement
+                yield from mutable_nodes(statement)
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                yield node.value
+                yield from mutable_nodes(node.value)
+            continue
+        yield node
+        yield from mutable_nodes(node)
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Every small fault of one node: what it is, and the node to put in its place."""
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            changed = copy.deepcopy(node)
+            changed.ops[place] = SWAPS[type(operator)]()  # type: ignore[call-overload]
+            yield type(operator).__name__, changed
+    elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in SWAPS:
+        changed = copy.deepcopy(node)
+        changed.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
+        yield type(node.op).__name__, changed
+    elif isinstance(node, ast.UnaryOp):
+        yield f"no {type(node.op).__name__}", node.operand
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, bool):
+            yield "other truth", ast.Constant(not node.value)
+        elif isinstance(node.value, int | float):
+            yield "one more", ast.Constant(node.value + 1)
+    elif isinstance(node, ast.IfExp):
+        yield "other branch", ast.IfExp(node.test, node.orelse, node.body)
+    elif isinstance(node, ast.If):
+        changed = copy.deepcopy(node)
+        changed.test = ast.UnaryOp(ast.Not(), node.test)
+        yield "turned condition", changed
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield "dropped call", ast.Pass()
+    elif isinstance(node, ast.Call):
+        for place, keyword in enumerate(node.keywords):
+            changed = copy.deepcopy(node)
+            del changed.keywords[place]
+            yield f"no {keyword.arg}=", changed
+
+
+class Replace(ast.NodeTransformer):
+    """Puts one node in place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else super().generic_visit(node)
+
+
+def faults(source: str) -> Iterator[tuple[int, str, str]]:
+    """All faults of a module: the line, what was done, the whole changed source."""
+    tree = ast.parse(source)
+    for node in list(mutable_nodes(tree)):
+        for name, new in changes(node):
+            changed = Replace(node, new).visit(copy_with(tree, node))
+            yield node.lineno, name, ast.unparse(ast.fix_missing_locations(changed))  # type: ignore[attr-defined]
+
+
+def copy_with(tree: ast.AST, keep: ast.AST) -> ast.AST:
+    """A copy of the tree that still holds the node itself, so that it can be found."""
+    return copy.deepcopy(tree, {id(keep): keep})
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from changed source."""
+
+    def __init__(self, module: str, source: str) -> None:
+        self.module, self.source = module, source
+
+    def find_spec(self, name, path, target=None):  # type: ignore[no-untyped-def]
+        if name != self.module:
+            return None
+        origin = str(SOURCE / f"{name.rpartition('.')[2]}.py")
+        return importlib.machinery.ModuleSpec(name, self, origin=origin)
+
+    def exec_module(self, module) -> None:  # type: ignore[no-untyped-def]
+        exec(compile(self.source, "<fault>", "exec"), module.__dict__)
+
+
+def caught(module: str, source: str) -> bool:
+    """Whether the tests of a module fail when it has this source."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", source))
+        files = [str(HERE / f"test_{name}.py") for name in TESTS[module]]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+        code = pytest.main([*options, "-o", "addopts=--import-mode=importlib", *files])
+        os._exit(int(code))
+    _, status = os.waitpid(child, 0)
+    return status != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("modules", nargs="*", default=list(TESTS))
+    parser.add_argument("--sample", type=int, help="try at most so many faults of each module")
+    options = parser.parse_args()
+    unknown = set(options.modules) - set(TESTS)
+    if unknown:
+        parser.error(f"modules must be among {', '.join(TESTS)}; got {', '.join(sorted(unknown))}")
+    torch.set_num_threads(1)
+    # Loads pytest's plugins before the forks; there is nothing to collect in this file.
+    pytest.main(
+        ["-q", "--collect-only", "-o", "addopts=", "-p", "no:xdist", str(HERE / "conftest.py")]
+    )
+    tried = found = excused = 0
+    start = time.monotonic()
+    for module in options.modules:
+        source = (SOURCE / f"{module}.py").read_text()
+        lines = source.splitlines()
+        if caught(module, source):
+            print(f"{module}: its tests fail without any fault; mend them first")
+            return 1
+        planted = list(faults(source))
+        if options.sample and options.sample < len(planted):
+            planted = sorted(random.Random(0).sample(planted, options.sample))
+        survivors = 0
+        for line, name, changed in planted:
+            tried += 1
+            if caught(module, changed):
+                found += 1
+                continue
+            text = lines[line - 1].strip()
+            reason = next(
+                (
+                    why
+                    for (where, part), why in EQUIVALENT.items()
+                    if where == f"{module}: {name}" and part in text
+                ),
+                None,
+            )
+            excused += reason is not None
+            survivors += 1
+            print(f"  survived: {module}.py:{line} {name}: {text}")
+            print(f"            {reason or 'NOT EXPLAINED'}", flush=True)
+        print(f"{module}: {len(planted) - survivors} of {len(planted)} caught", flush=True)
+    share = 100 * found / tried
+    print(
+        f"{found} of {tried} faults caught ({share:.1f} %), {excused} survivors change nothing a "
+        f"caller can see, {tried - found - excused} unexplained; {time.monotonic() - start:.0f} s"
+    )
+    return 0 if share >= 95 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
