@@ -1,0 +1,345 @@
+"""Chapter 4: residuals, norms and their placement, executed against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    deep_norm,
+    deepnorm_constants,
+    layer_norm,
+    post_norm,
+    pre_norm,
+    relu,
+    rms_norm,
+    sandwich_norm,
+)
+from bookcheck.equations import Random, depends, equation
+
+D = 5
+EPSILON = 0.3  # large, so that a formula without it fails
+TINY = 1e-300  # stands for ε = 0, which the library refuses
+
+
+def tensor(x):
+    return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def library_layer_norm(x, eps=TINY):
+    return layer_norm(tensor(x), eps=eps).numpy()
+
+
+def library_rms_norm(x, eps=TINY):
+    return rms_norm(tensor(x), eps=eps).numpy()
+
+
+def centring():
+    return np.eye(D) - np.ones((D, D)) / D
+
+
+def sublayer(rng):
+    """A smooth sublayer with its own weights, for tensors."""
+    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
+    return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
+
+
+def norm(x):
+    return layer_norm(tensor(x), eps=EPSILON)
+
+
+def other_norm(x):
+    return rms_norm(tensor(x), eps=EPSILON)
+
+
+def as_array(function):
+    return lambda x: function(tensor(x)).numpy()
+
+
+@equation("eq-pre-block", library=pre_norm)
+def test_pre_block(rng):
+    X, A, F = rng.normal(size=(4, D)), sublayer(rng), sublayer(rng)
+    after_attention = pre_norm(tensor(X), A, norm)
+    Y = pre_norm(after_attention, F, other_norm)
+    return {
+        "X": X,
+        "X'": after_attention.numpy(),
+        "Y": Y.numpy(),
+        "A": as_array(A),
+        "F": as_array(F),
+        r"\operatorname{norm}_1": as_array(norm),
+        r"\operatorname{norm}_2": as_array(other_norm),
+    }
+
+
+@equation("eq-residual-sum", first_index=0)
+def test_residual_sum(rng):
+    blocks = 4
+    functions = [sublayer(rng) for _ in range(blocks)]
+    states = [rng.normal(size=D)]
+    for f in functions:
+        states.append(states[-1] + f(states[-1]).numpy())
+    return {
+        "x": np.array(states),
+        "L": blocks,
+        "f": lambda block, x: functions[int(block) - 1](x).numpy(),
+    }
+
+
+@equation("eq-residual-jacobian")
+def test_residual_jacobian(rng):
+    W_1, W_2 = rng.normal(size=(D, D)), rng.normal(size=(D, D))
+    return {"x": rng.normal(size=D), "f": lambda x: np.tanh(x @ W_1) @ W_2, "I": np.eye(D)}
+
+
+@equation("eq-moments", first_index=0)
+def test_moments(rng):
+    x = rng.normal(size=D)
+    return {"x": x, "d": D, r"\mu": x.mean(), r"\sigma": x.std()}
+
+
+@equation("eq-layer-norm", first_index=0, library=layer_norm)
+def test_layer_norm(rng):
+    x, gain, bias = rng.normal(size=(3, D))
+    return {
+        "x": x,
+        "g": gain,
+        "b": bias,
+        "j": range(D),
+        r"\mu": x.mean(),
+        r"\sigma": x.std(),
+        r"\epsilon": EPSILON,
+        r"\operatorname{LayerNorm}": lambda x: layer_norm(
+            tensor(x), tensor(gain), tensor(bias), eps=EPSILON
+        ).numpy(),
+    }
+
+
+@equation("eq-centring", vectors="row")
+def test_centring(rng):
+    x = rng.normal(size=D)
+    return {
+        "x": x,
+        "d": D,
+        "u": np.ones(D),
+        r"\mu": x.mean(),
+        "I": np.eye(D),
+        "P": centring(),
+    }
+
+
+def on_the_sphere(rng):
+    x = rng.normal(size=D) * 3 + 2
+    return {
+        "x": x,
+        "y": library_layer_norm(x),
+        "d": D,
+        "u": np.ones(D),
+        "P": centring(),
+        r"\mu": x.mean(),
+        r"\sigma": x.std(),
+    }
+
+
+@equation("eq-sphere", library=layer_norm)
+def test_sphere(rng):
+    return on_the_sphere(rng)
+
+
+@equation("eq-sphere-proof", library=layer_norm)
+def test_sphere_proof(rng):
+    return on_the_sphere(rng)
+
+
+@equation("eq-norm-invariance", library=layer_norm)
+def test_norm_invariance(rng):
+    return {
+        "x": rng.normal(size=D),
+        "u": np.ones(D),
+        "a": rng.uniform(0.2, 4),
+        "c": rng.normal(),
+        r"\operatorname{LayerNorm}": library_layer_norm,
+    }
+
+
+@equation("eq-norm-jacobian", vectors="row", library=layer_norm, tolerance=1e-6)
+def test_norm_jacobian(rng):
+    x = rng.normal(size=D) * 2 + 1
+    return {
+        "x": x,
+        "y": depends("x", library_layer_norm),
+        "d": D,
+        r"\sigma": x.std(),
+        "P": centring(),
+    }
+
+
+@equation("eq-norm-jacobian-proof", vectors="row", tolerance=1e-6)
+def test_norm_jacobian_proof(rng):
+    z = rng.normal(size=D) @ centring() * 2
+    sigma = np.sqrt((z**2).mean())
+    return {"z": z, "y": z / sigma, "d": D, r"\sigma": sigma, "I": np.eye(D)}
+
+
+@equation("eq-eps-radius", library=layer_norm)
+def test_eps_radius(rng):
+    x = rng.normal(size=D)
+    y = library_layer_norm(x, EPSILON)
+    return {"y": y, "d": D, r"\sigma": x.std(), r"\epsilon": EPSILON}
+
+
+@equation("eq-rms-norm", first_index=0, library=rms_norm)
+def test_rms_norm(rng):
+    x, gain = rng.normal(size=(2, D))
+    return {
+        "x": x,
+        "g": gain,
+        "d": D,
+        "j": range(D),
+        r"\epsilon": EPSILON,
+        r"\operatorname{RMSNorm}": lambda x: rms_norm(tensor(x), tensor(gain), eps=EPSILON).numpy(),
+    }
+
+
+@equation("eq-layer-is-rms", library=[layer_norm, rms_norm])
+def test_layer_is_rms(rng):
+    return {
+        "x": rng.normal(size=D),
+        "P": centring(),
+        r"\operatorname{LayerNorm}": lambda x: library_layer_norm(x, EPSILON),
+        r"\operatorname{RMSNorm}": lambda x: library_rms_norm(x, EPSILON),
+    }
+
+
+def placed(rng, name, place):
+    """A sublayer, two norms, and the placement of the library under its printed name."""
+    f = sublayer(rng)
+    return {
+        "x": rng.normal(size=D),
+        "f": as_array(f),
+        r"\operatorname{norm}": as_array(norm),
+        rf"\operatorname{{{name}}}": lambda x: place(tensor(x), f).numpy(),
+    }
+
+
+@equation("eq-post-norm", library=post_norm)
+def test_post_norm(rng):
+    return placed(rng, "post", lambda x, f: post_norm(x, f, norm))
+
+
+@equation("eq-pre-norm", library=pre_norm)
+def test_pre_norm(rng):
+    return placed(rng, "pre", lambda x, f: pre_norm(x, f, norm))
+
+
+@equation("eq-sandwich-norm", library=sandwich_norm)
+def test_sandwich_norm(rng):
+    values = placed(rng, "sandwich", lambda x, f: sandwich_norm(x, f, norm, other_norm))
+    norms = {
+        r"\operatorname{norm}_1": as_array(norm),
+        r"\operatorname{norm}_2": as_array(other_norm),
+    }
+    del values[r"\operatorname{norm}"]
+    return {**values, **norms}
+
+
+@equation("eq-deep-norm", library=deep_norm)
+def test_deep_norm(rng):
+    alpha = rng.uniform(1.2, 3)
+    values = placed(rng, "deep", lambda x, f: deep_norm(x, f, norm, alpha=alpha))
+    return {**values, r"\alpha": alpha}
+
+
+def constants(rng):
+    blocks = int(rng.integers(2, 200))
+    alpha, beta = deepnorm_constants(blocks)
+    return {"L": blocks, r"\alpha": alpha, r"\beta": beta}
+
+
+@equation("eq-deep-constants", library=deepnorm_constants)
+def test_deep_constants(rng):
+    return constants(rng)
+
+
+@equation("eq-deep-balance", library=deepnorm_constants)
+def test_deep_balance(rng):
+    return constants(rng)
+
+
+@equation("eq-relu-half")
+def test_relu_half(rng):
+    half = rng.normal(size=4)
+    return {"z": Random([*half, *-half])}
+
+
+def mean_square_of_the_stream(rng, blocks, equal):
+    """The mean square after each Pre-Norm block, averaged over weights, at an extreme of attention.
+
+    With `equal` all values are the same, and attention passes on one of them; without, the values
+    are independent and so many that their average is 0.
+    """
+    d, tokens = 48, 400
+    x = rng.normal(size=(1 if equal else tokens, d))
+    x /= np.sqrt((x**2).mean())
+    v = [1.0]
+    for _ in range(blocks):
+        total = 0.0
+        runs = 40
+        for _ in range(runs):
+            W = rng.normal(size=(4, d, d)) / np.sqrt(d)
+            y = x if not equal else x + library_layer_norm(x) @ W[0] @ W[1]
+            hidden = relu(tensor(library_layer_norm(y) @ W[2])).numpy()
+            total += ((y + hidden @ W[3]) ** 2).mean()
+        v.append(total / runs)
+        x = y + hidden @ W[3]
+        x *= np.sqrt(v[-1] / (x**2).mean())
+    return np.array(v)
+
+
+@equation("eq-stream-bounds", first_index=0, draws=1, library=layer_norm)
+def test_stream_bounds(rng):
+    # Both extremes of attention, with 4 % for the average over finitely many weights.
+    low = 1.04 * mean_square_of_the_stream(rng, 4, equal=False)
+    high = 0.96 * mean_square_of_the_stream(rng, 4, equal=True)
+    return [{"v": low, "l": range(1, 5)}, {"v": high, "l": range(1, 5)}]
+
+
+@equation("eq-pre-step", first_index=0)
+def test_pre_step(rng):
+    blocks = 6
+    v = 1 + np.arange(blocks + 1) / 2
+    G = rng.uniform(1, 2) / v
+    return {"G": G, "v": v, "l": range(1, blocks + 1)}
+
+
+@equation("eq-pre-gradient", first_index=0)
+def test_pre_gradient(rng):
+    """G_l computed by the recursion, from the last block down."""
+    blocks, behind = 6, rng.uniform(1.2, 2)
+    v = 1 + np.arange(blocks + 1) / 2
+    by_block = {blocks: behind / v[blocks]}
+    for block in range(blocks, 0, -1):
+        by_block[block - 1] = by_block[block] * (1 + 1 / (2 * v[block - 1]))
+    values = np.array([by_block[block] for block in range(blocks + 1)])
+    return {"G": values, r"\Gamma": behind, "v": v, "l": range(blocks + 1), "L": blocks}
+
+
+@equation("eq-post-step", first_index=0)
+def test_post_step(rng):
+    return {"G": np.full(5, rng.uniform(1.2, 3)), "l": range(1, 5)}
+
+
+@equation("eq-adam-first")
+def test_adam_first(rng):
+    """PyTorch's Adam makes this step; its ε is far below the gradient."""
+    rate, gradient = rng.uniform(0.01, 0.5), rng.normal() * 7
+    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.Adam([weight], lr=rate, eps=1e-300)
+    weight.grad = torch.full_like(weight, gradient)
+    optimiser.step()
+    return {r"\Delta w": weight.item(), r"\eta": rate, "g": gradient}
+
+
+@equation("eq-vanishing-pre", vectors="row", library=rms_norm)
+def test_vanishing_pre(rng):
+    x = rng.normal(size=D)
+    r = np.sqrt((x**2).mean())
+    return {"r": r, "d": D, "I": np.eye(D), "y": library_rms_norm(x)}
