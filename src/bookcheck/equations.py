@@ -231,11 +231,14 @@ def equation(
     library: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
     draws: int = DRAWS,
     first_index: int = 1,
-    vectors: str | None = None,
+    vectors: str | None = "row",
     tolerance: float = 1e-9,
     approx: float = 0.02,
 ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
-    """Bind the printed equation ``label`` to values and execute its text."""
+    """Bind the printed equation ``label`` to values and execute its text.
+
+    The book's vectors are rows; a formula quoted with columns says ``vectors="column"``.
+    """
     options = {
         "first_index": first_index,
         "vectors": vectors,

@@ -19,6 +19,7 @@ from bookcheck.equations import (
     rule_violations,
     status,
 )
+from bookcheck.latex import LatexError
 
 PAGE = r"""Inline $x$, code `$$ not this $$`, and a display:
 
@@ -282,6 +283,16 @@ def test_the_record_of_another_text_is_not_shown(tmp_path):
     (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"))
     found = status(chapters, records)
     assert (len(found.labelled), found.checked, found.executed) == (1, 0, 0)
+
+
+def test_vectors_are_rows_unless_the_check_says_columns(tmp_path):
+    def values(rng):
+        W, x = rng.normal(size=(2, 3)), rng.normal(size=3)
+        return {"W": W, "x": x, "y": W @ x}
+
+    with pytest.raises(LatexError, match="vectors as rows"):
+        execute(made(values), printed("y = W x"), tmp_path)
+    assert execute(made(values, vectors="column"), printed("y = W x"), tmp_path).executed
 
 
 def test_values_that_only_look_right_are_refused(tmp_path):

@@ -902,11 +902,13 @@ class Evaluator:
             return bool(np.all(above & below))
         if node.kind == "listed_set":
             members = self.arguments(node.parts[0])
+            if not all(is_number(member) for member in members):
+                raise self.fail("the members of a set must be numbers", node)
             if node.parts[1] is not None:
                 size = self.whole(self.evaluate(node.parts[1]), node)
                 if as_array(value).shape != (size,):
                     return False
-            return all(any(abs(e - float(m)) <= 1e-12 for m in members) for e in entries)
+            return all(any(abs(e - m) <= 1e-12 for m in members) for e in entries)
         elements = self.members(node)
         if elements is None:
             raise self.fail("this is not a set that can be checked", node)

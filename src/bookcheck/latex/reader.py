@@ -443,7 +443,7 @@ class Reader:
         index = self.indices(sub)
         if len(index) == 1 and index[0].kind == "run_together":
             items, product = index[0].parts
-            if all(item.kind == "symbol" for item in items):
+            if product is None or all(item.kind == "symbol" for item in items):
                 raise self.fail("write a comma between the indices of a function", sub)
             return [product]
         return index
