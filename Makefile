@@ -6,8 +6,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+PEERS := .venv-peers
 SITE := _build/html
 NB ?=
+ARGUMENTS ?=
 
 .PHONY: help
 help:  ## Print this list
@@ -42,11 +44,32 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest -n 0 -p no:nbval tests/site --site
+	$(BIN)/python -m pytest -n 0 tests/site --site
+
+# Other people's libraries, in an environment of their own: torch first, or they pull another one.
+$(PEERS)/installed: requirements-peers.txt | $(INSTALLED)
+	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torchtune==0.6.1
+	@touch $@
 
 .PHONY: test-peers
-test-peers: $(INSTALLED)  ## Compare the library with other people's (installs them apart)
-	@echo "see tests/peers"
+test-peers: $(PEERS)/installed  ## Compare the library with the libraries people use
+	$(PEERS)/bin/python -m pytest -c tests/peers/pytest.ini tests/peers
+
+.PHONY: coverage
+coverage: $(INSTALLED)  ## Report the lines and branches of the library that tests reach
+	$(BIN)/python -m coverage run -m pytest -q -n 0 tests/attention_to_rope
+	$(BIN)/python -m coverage report
+
+.PHONY: mutants
+mutants: $(INSTALLED)  ## Plant faults in the library, one at a time; the tests must see them
+	OMP_NUM_THREADS=1 $(BIN)/python tests/attention_to_rope/mutants.py $(ARGUMENTS)
+
+.PHONY: mutants-math
+mutants-math: $(INSTALLED)  ## Plant faults in the printed formulas; the checks must see them
+	$(BIN)/python -m bookcheck.mutate_math $(ARGUMENTS)
 
 .PHONY: serve
 serve:  ## Serve the built site on this machine
@@ -83,5 +106,5 @@ lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
 
 .PHONY: clean
 clean:  ## Remove everything that was built or installed
-	rm -rf $(VENV) node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
 	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +

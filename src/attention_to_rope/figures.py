@@ -38,7 +38,7 @@ SIGNED_MAP = matplotlib.colors.LinearSegmentedColormap.from_list(
     "signed", ["#7a3c00", ORANGE, "#f0c9a0", "#f5f6f8", "#9cc3e6", BLUE, "#0b3760"]
 )
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "attention-to-rope",
     "svg.fonttype": "path",
     "path.simplify": False,

@@ -21,15 +21,6 @@ def test_versions_are_exact_and_the_lock_holds_no_addresses():
         assert name == "" or package["integrity"].startswith("sha512-")
 
 
-def test_binder_has_the_versions_of_the_book():
-    pinned = set(re.findall(r"^([\w-]+==[\w.]+)", (ROOT / "requirements.in").read_text(), re.M))
-    binder = re.findall(
-        r"^([\w-]+==[\w.]+)", (ROOT / "binder" / "requirements.txt").read_text(), re.M
-    )
-    assert len(binder) >= 3
-    assert set(binder) <= pinned
-
-
 def test_packages_that_cannot_be_installed_are_named_in_one_sentence(tmp_path):
     # A manifest without its lock file: npm refuses, on any network.
     (tmp_path / "package.json").write_text('{"dependencies": {"katex": "0.0.1"}}')

@@ -66,7 +66,7 @@ def _identifier(source: str, taken: set[str]) -> str:
 
 
 def _output(output: Any, count: int) -> dict[str, Any]:
-    plain = json.loads(json.dumps(output))
+    plain: dict[str, Any] = json.loads(json.dumps(output))
     plain.pop("transient", None)
     if "execution_count" in plain:
         plain["execution_count"] = count

@@ -30,7 +30,7 @@ def difference(
     relative: float = RELATIVE,
 ) -> str | None:
     """The first way in which a cell's fresh outputs differ from the stored ones, or None."""
-    stored, fresh = _merge_streams(stored), _merge_streams(fresh)
+    stored, fresh = merge_streams(stored), merge_streams(fresh)
     if len(stored) != len(fresh):
         return (
             f"{len(stored)} outputs are stored ({_kinds(stored)}), "
@@ -53,7 +53,7 @@ def _kinds(outputs: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _merge_streams(outputs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def merge_streams(outputs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Kernels cut one stream into pieces at will; join what belongs together."""
     merged: list[dict[str, Any]] = []
     for output in outputs:
