@@ -1,0 +1,237 @@
+"""Chapter 9: the equations of the page, executed against the library where it has them."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    alibi_bias,
+    alibi_slopes,
+    attention,
+    causal_mask,
+    relative_positions,
+    sinusoidal,
+    t5_bucket,
+)
+from bookcheck.equations import by_hand, equation
+
+N, D, D_K = 5, 6, 3
+
+
+def scores_of(q, k, bias):
+    """The library's scores: the logarithms of its weights, with the constant of each row set."""
+    S = np.log(weights_of(q, k, bias=bias))
+    return S + (q @ k[0] / math.sqrt(D_K) + bias[:, 0] - S[:, 0])[:, None]
+
+
+def weights_of(q, k, *, bias, mask=None):
+    """The attention weights of the library: values that are unit vectors show them."""
+    size = bias.shape[-1]
+    q, k, bias = (torch.as_tensor(x, dtype=torch.float64) for x in (q, k, bias))
+    return attention(q, k, torch.eye(size, dtype=torch.float64), bias=bias, mask=mask).numpy()
+
+
+def alibi(slope, size, first=0):
+    """The library's bias of one head at positions first, first + 1, …"""
+    places = torch.arange(size) + first
+    return alibi_bias(torch.tensor([slope], dtype=torch.float64), places, places)[0].numpy()
+
+
+def relative_scores(rng):
+    """Scores with an ALiBi bias, at positions from 0 and from c, and g as a formula of its own."""
+    x, M, slope, c = rng.normal(size=(N, D)), rng.normal(size=(D, D)), 0.37, 11
+
+    def g(left, right, offset):
+        return left @ M @ right - slope * abs(offset)
+
+    content = x @ M @ x.T
+    every = {"m": range(N), "n": range(N), "x": x, "g": g, "c": c}
+    return every | {
+        "S": content + alibi(slope, N),
+        r"\tilde{S}": content + alibi(slope, N, first=c),
+    }
+
+
+@equation("eq-relative-goal", first_index=0, library=alibi_bias)
+def test_relative_goal(rng):
+    return relative_scores(rng)
+
+
+@equation("eq-shift-invariance", first_index=0, library=alibi_bias)
+def test_shift_invariance(rng):
+    return relative_scores(rng)
+
+
+def bias_of_offsets(rng):
+    """A bias with a random number for every offset, and these numbers as a function."""
+    numbers = rng.normal(size=2 * N + 1)
+    places = torch.arange(N)
+    offsets = relative_positions(places, places).numpy()
+    return numbers[offsets + N], lambda offset: numbers[int(offset) + N]
+
+
+@equation("eq-relative-bias", first_index=0, vectors="row", library=attention)
+def test_relative_bias(rng):
+    B, r = bias_of_offsets(rng)
+    q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
+    every = {"m": range(N), "n": range(N), "d_k": D_K}
+    return {"q": q, "k": k, "S": scores_of(q, k, B), "B": B, "r": r, **every}
+
+
+@equation("eq-toeplitz", first_index=0, library=relative_positions)
+def test_toeplitz(rng):
+    B, _ = bias_of_offsets(rng)
+    return {"B": B, "m": range(N - 1), "n": range(N - 1)}
+
+
+@equation("eq-toeplitz-matrix", library=relative_positions)
+def test_toeplitz_matrix(rng):
+    B, r = bias_of_offsets(rng)
+    return {"B": B[:4, :4], "r": r, "N": 4}
+
+
+@equation("eq-relative-four-terms", first_index=0, vectors="row")
+def test_four_terms(rng):
+    W_Q, W_K = rng.normal(size=(D, D_K)), rng.normal(size=(D, D_K))
+    vectors = {"x": rng.normal(size=(N, D)), "p": rng.normal(size=(N, D))}
+    return {**vectors, "M": W_Q @ W_K.T, "m": range(N), "n": range(N)}
+
+
+def blocks(rng, d):
+    a, b = rng.normal(size=d // 2), rng.normal(size=d // 2)
+    J = np.array([[0.0, -1.0], [1.0, 0.0]])
+    M = np.zeros((d, d))
+    for i in range(d // 2):
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = a[i] * np.eye(2) + b[i] * J
+    return {"a": a, "b": b, "M": M, "J": J, "I": np.eye(2), "d": d}
+
+
+@equation("eq-directed-blocks", first_index=0, vectors="row", library=sinusoidal)
+def test_directed_blocks(rng):
+    p = sinusoidal(torch.arange(N), D, base=50.0, dtype=torch.float64)
+    theta = 50.0 ** (-2 * np.arange(D // 2) / D)
+    return {**blocks(rng, D), "p": p, r"\theta": theta, "m": range(N), "n": range(N)}
+
+
+@equation("eq-directed-matrix", first_index=0)
+def test_directed_matrix(rng):
+    return blocks(rng, 4)
+
+
+def pair(rng):
+    theta = 0.6
+    every = {"m": range(N), "n": range(N), "a": rng.normal(), "b": rng.normal()}
+    functions = {"s": lambda m: math.sin(m * theta), "c": lambda m: math.cos(m * theta)}
+    J = np.array([[0.0, -1.0], [1.0, 0.0]])
+    p = np.stack([np.sin(theta * np.arange(N)), np.cos(theta * np.arange(N))], axis=1)
+    return {**every, **functions, "p": p, "I": np.eye(2), "J": J, r"\theta": theta}
+
+
+@equation("eq-one-block", first_index=0, vectors="row")
+def test_one_block(rng):
+    return pair(rng)
+
+
+@equation("eq-sum-block", first_index=0, vectors="row")
+def test_sum_block(rng):
+    return pair(rng)
+
+
+def shaw(rng):
+    size, reach = 7, 2
+    q, k = rng.normal(size=(size, D_K)), rng.normal(size=(size, D_K))
+    a = rng.normal(size=(2 * reach + 1, D_K))
+    places = torch.arange(size)
+    rho = relative_positions(places, places).numpy().clip(-reach, reach)
+    bias = np.take_along_axis(q @ a.T, rho + reach, axis=1) / math.sqrt(D_K)
+    every = {"m": range(size), "n": range(size), "K": reach, "d_k": D_K}
+    functions = {
+        "a": lambda offset: a[int(offset) + reach],
+        r"\rho": lambda m, n: int(rho[int(m), int(n)]),
+    }
+    return {"q": q, "k": k, "S": scores_of(q, k, bias), **every, **functions}
+
+
+@equation("eq-shaw", first_index=0, vectors="row", library=[attention, relative_positions])
+def test_shaw(rng):
+    return shaw(rng)
+
+
+@equation("eq-shaw-bias", first_index=0, vectors="row", library=[attention, relative_positions])
+def test_shaw_bias(rng):
+    return shaw(rng)
+
+
+@equation("eq-t5-bucket", library=t5_bucket)
+def test_t5_bucket(rng):
+    cases = []
+    for buckets, farthest in ((32, 128), (12, 50)):
+
+        def bucket(distance, buckets=buckets, farthest=farthest):
+            relative = -torch.tensor([int(distance)])
+            found = t5_bucket(relative, bidirectional=False, buckets=buckets, max_distance=farthest)
+            return int(found)
+
+        scale = {"n_b": buckets, "e": buckets // 2, r"\delta_{\max}": farthest}
+        for distance in (*range(1, 30), 47, 51, 65, 127, 300):
+            cases.append({r"\delta": distance, r"\operatorname{bucket}": bucket, **scale})
+    return cases
+
+
+@equation("eq-alibi", first_index=0, vectors="row", library=[alibi_bias, attention])
+def test_alibi(rng):
+    slope = 0.3
+    q, k, B = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), alibi(slope, N)
+    every = {"m": range(N), "n": range(N), "d_k": D_K}
+    return {"q": q, "k": k, "S": scores_of(q, k, B), "s_j": slope, **every}
+
+
+@equation("eq-alibi-slopes", library=alibi_slopes)
+def test_alibi_slopes(rng):
+    return [{"s": alibi_slopes(heads), "h": heads} for heads in (2, 8, 16)]
+
+
+@by_hand("eq-alibi-window", "The sums have no end; 6000 terms leave less than 1e-9 of them.")
+def test_alibi_window(rng):
+    largest = 0.0
+    distance = np.arange(6000)
+    for slope in alibi_slopes(8).numpy():
+        weight = np.exp(-slope * distance)
+        mean = (distance * weight).sum() / weight.sum()
+        largest = max(largest, abs(mean / (1 / np.expm1(slope)) - 1))
+    assert largest < 1e-6
+    return largest
+
+
+@equation("eq-alibi-key", first_index=0, library=[alibi_bias, attention])
+def test_alibi_key(rng):
+    """The left side is also the library's causal attention with the full bias."""
+    slope = 0.45
+    q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
+    S = q @ k.T / math.sqrt(D_K)
+    A = weights_of(q, k, bias=alibi(slope, N), mask=causal_mask(N))
+    cases = []
+    for m in range(N):
+        row = np.exp(S[m, : m + 1] - slope * (m - np.arange(m + 1)))
+        assert np.allclose(row / row.sum(), A[m, : m + 1], atol=1e-12)
+        cases.append({"S": S, "s": slope, "m": m, "n": range(m + 1)})
+    return cases
+
+
+@equation("eq-mirror", first_index=0, library=alibi_bias)
+def test_mirror(rng):
+    mirror = np.eye(N)[::-1].copy()
+    every = {"m": range(N), "n": range(N), "s": 0.7}
+    return {r"\Pi": mirror, "B": alibi(0.7, N), **every}
+
+
+@equation("eq-alibi-half", library=alibi_slopes)
+def test_alibi_half(rng):
+    """t is counted: how many tokens it takes until half of the weight is passed."""
+    cases = []
+    for slope in (*alibi_slopes(8).tolist(), 0.3, 1.7):
+        weight = np.exp(-slope * np.arange(20000))
+        t = int((weight.cumsum() < 0.5 * weight.sum()).sum()) + 1
+        cases.append({"t": t, "s": slope})
+    return cases
