@@ -15,7 +15,7 @@ from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
 from bookcheck.latex.nodes import Node, free_names
 from bookcheck.latex.parser import parse, position_of
-from bookcheck.latex.reader import Reader, canonical_name, symbol_table, tree_of
+from bookcheck.latex.reader import Reader, canonical_name, symbol_table
 from bookcheck.latex.values import (
     Crossed,
     Dotted,
@@ -180,8 +180,11 @@ def check(
 
 def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], list[Quantifier]]:
     """Split a display into statements to be checked and ranges for their free indices."""
-    chains = [tree_of(child) for child in parse(text).children if isinstance(child, Tree)]
     reader = Reader(text, table)
+    chains: list[Tree[Token]] = []
+    for child in parse(text).children:
+        if isinstance(child, Tree):
+            chains += reader.bracketed_relations(child) or [child]
     groups: list[list[Tree[Token]]] = []
     for chain in chains:
         if len(chain.children) == 1 and groups:

@@ -237,9 +237,11 @@ class Reader:
         return Node("dotted_sum", (tuple(nodes[start:]),), position)
 
     def product(self, parts: list[Part]) -> Node:
+        """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
         result: Node | None = None
+        run: Node | None = None
+        operator: Token | None = None
         pending: Token | None = None
-        after_slash = False
         place = 0
         while place < len(parts):
             part = parts[place]
@@ -247,19 +249,24 @@ class Reader:
                 pending = part
                 place += 1
                 continue
-            if pending is None and result is not None:
-                self.forbid_side_by_side(part, after_slash)
+            if pending is None and run is not None:
+                self.forbid_side_by_side(part, operator is not None and operator == "/")
             node, place = self.operand(parts, place)
-            if result is None:
-                result = node
-            else:
-                operator = "juxtaposed" if pending is None else pending.value
-                where = part if pending is None else pending
-                result = Node("product", (operator, result, node), position_of(where))
-            after_slash = pending is not None and pending.value == "/"
-            pending = None
-        assert result is not None
-        return result
+            if pending is not None:
+                result, run = self.joined(result, operator, run), None
+                operator, pending = pending, None
+            run = (
+                node
+                if run is None
+                else Node("product", ("juxtaposed", run, node), position_of(part))
+            )
+        return self.joined(result, operator, run)
+
+    def joined(self, left: Node | None, operator: Token | None, right: Node | None) -> Node:
+        assert right is not None
+        if left is None or operator is None:
+            return right
+        return Node("product", (operator.value, left, right), position_of(operator))
 
     def forbid_side_by_side(self, part: Part, after_slash: bool) -> None:
         factor = read_factor(part, self.text)
@@ -998,6 +1005,17 @@ class Reader:
         return Node("power", (node, self.single(sup), indexed), position)
 
     # -- relations ---------------------------------------------------------------------------
+
+    def bracketed_relations(self, chain: Tree[Token]) -> list[Tree[Token]]:
+        """The statements inside ``(0 \\le i < n)``, a side condition in brackets; else nothing."""
+        parts = self.term_parts(chain)
+        if len(chain.children) != 1 or len(parts) != 1 or isinstance(parts[0], Token):
+            return []
+        factor = read_factor(parts[0], self.text)
+        if factor.bracket != "LPAR" or factor.sub or factor.sup:
+            return []
+        inner = [child for child in tree_of(factor.base).children if isinstance(child, Tree)]
+        return inner if any(len(piece.children) > 1 for piece in inner) else []
 
     def relation_chain(self, tree: Tree[Token]) -> Node:
         """``a < b = c`` as a node; a chain without a relation is an error."""

@@ -85,6 +85,8 @@ def test_shapes_and_sets(text, expected):
             "(", ""
         ).replace(")", ""),
         r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}}, \quad i = 1, \ldots, n",
+        r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \qquad (i = 1, \ldots, n)",
+        r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \qquad (0 < i \le n)",
     ],
 )
 def test_a_stated_range_is_run_through(text):

@@ -120,6 +120,8 @@ CASES = [
     (r"x A^\top", {"A": A, "x": X}, X @ A.T),
     (r"x^\top A^T B", {"A": A, "B": B, "x": X}, X @ A.T @ B),
     (r"x \odot y", {"x": X, "y": Y}, X * Y),
+    (r"x A^\top \odot v B", {"x": X, "A": A, "v": Y[:2], "B": B}, (X @ A.T) * (Y[:2] @ B)),
+    (r"a b / c", {"a": 6, "b": 2, "c": 4}, 3),
     (r"x^{\odot 2}", {"x": X}, X**2),
     (r"B C", {"B": B, "C": C}, B @ C),
     (r"B^2 + B^{-1}", {"B": B}, B @ B + np.linalg.inv(B)),
