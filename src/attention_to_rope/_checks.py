@@ -14,8 +14,8 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def values_are_known(tensor: Tensor) -> bool:
-    """Whether values can be looked at: not while tracing (compile, export), not inside vmap."""
-    if torch.compiler.is_compiling():
+    """Whether values can be looked at: not while tracing, not inside vmap, not on "meta"."""
+    if torch.compiler.is_compiling() or tensor.is_meta:
         return False
     # torch has no public question for "is this tensor wrapped by vmap or grad".
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)

@@ -19,7 +19,7 @@ def _distance(q_len: int, k_len: int | None, device: torch.device | str | None) 
             f"q_len must not exceed k_len, got {q_len} queries and {k_len} keys: the queries are "
             "the last positions of the keys, so the first ones would stand before the sequence"
         )
-    m = torch.arange(k_len - q_len, k_len, device=device).unsqueeze(-1)
+    m = torch.arange(k_len - q_len, k_len, device=device)[:, None]
     n = torch.arange(k_len, device=device)
     return m - n
 
@@ -50,7 +50,7 @@ def padding_mask(lengths: Tensor, N: int) -> Tensor:
     check_integers("lengths", lengths, 0, N)
     if lengths.ndim != 1:
         raise ValueError(f"lengths must have shape (B,), got {tuple(lengths.shape)}")
-    return (torch.arange(N, device=lengths.device) < lengths.unsqueeze(-1)).unsqueeze(1)
+    return (torch.arange(N, device=lengths.device) < lengths[:, None])[:, None]
 
 
 def sliding_window_mask(
@@ -101,5 +101,5 @@ def global_mask(N: int, tokens: Tensor) -> Tensor:
     check_integers("tokens", tokens, 0, N - 1)
     if tokens.ndim != 1:
         raise ValueError(f"tokens must have shape (count,), got {tuple(tokens.shape)}")
-    is_global = (torch.arange(N, device=tokens.device) == tokens.unsqueeze(-1)).any(0)
-    return is_global | is_global.unsqueeze(-1)
+    is_global = (torch.arange(N, device=tokens.device) == tokens[:, None]).any(0)
+    return is_global | is_global[:, None]

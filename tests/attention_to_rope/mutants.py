@@ -35,14 +35,14 @@ SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
 TESTS = {
     "_checks": ["masks", "rope", "attention", "layers", "norms", "context_extension"],
     "activations": ["activations"],
-    "attention": ["attention"],
+    "attention": ["attention", "state"],
     "blockwise": ["blockwise"],
     "context_extension": ["context_extension"],
     "layers": ["layers"],
     "masks": ["masks"],
     "norms": ["norms"],
     "positions": ["positions", "attention"],
-    "rope": ["rope"],
+    "rope": ["rope", "state"],
     "softmax_gradient": ["softmax_gradient"],
     "transformer": ["transformer"],
 }
@@ -73,7 +73,13 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }
 
 # Faults that change nothing a caller could see: part of the changed line → why.
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("attention: other truth", "strict=True"): "both shapes have the same length by then",
+    ("attention: one more", "torch.where("): "what stands behind the mask may be any finite number",
+    ("attention: Add", "scores + poison"): "plus or minus NaN is NaN",
+    ("attention: no USub", "torch.cat((held, new)"): "a cache has four axes: -2 is axis 2",
+    ("rope: no Not", "not (values_are_known"): "the formula gives the same numbers, slower",
+}
 
 
 def mutable_nodes(tree: ast.AST) -> Iterator[ast.AST]:

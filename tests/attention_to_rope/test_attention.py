@@ -505,7 +505,7 @@ class TestMultiHeadAttention:
         half = book.MultiHeadAttention(8, 2, seed=3, gain=0.5)
         for name, factor in (("query", 1), ("key", 1), ("value", 0.5), ("output", 0.5)):
             assert torch.allclose(getattr(half, name).W, factor * getattr(one, name).W)
-        assert one.query.b is None
+            assert getattr(one, name).b is None
 
     @pytest.mark.parametrize(
         ("build", "error", "message"),

@@ -209,3 +209,30 @@ def test_a_branched_cache_keeps_its_own_history() -> None:
     again, _ = decoder.extend(TOKENS[:1, 2:], stem)
     assert torch.equal(left, again)
     assert stem[0].length == 2
+
+
+def test_results_stay_on_the_device_of_the_arguments() -> None:
+    """The "meta" device has shapes and no values: what is made on the CPU beside it fails."""
+    positions = torch.arange(4, device="meta")
+    frequencies = book.rotary_frequencies(8, device="meta")
+    x = torch.zeros(2, 3, 4, 8, device="meta")
+    tokens = torch.zeros(2, 4, dtype=torch.int64, device="meta")
+    table = book.rotary_table(positions, frequencies)
+    results = [
+        *table,
+        *(book.rotate(x, table, layout=layout) for layout in LAYOUTS),
+        book.rotation_matrix(positions, frequencies, layout="half"),
+        book.rotate_complex(x, positions, frequencies, layout="half"),
+        book.convert_layout(x, source="half", target="interleaved"),
+        book.ntk_aware(frequencies, 2.0),
+        book.sinusoidal(positions, 8),
+        book.t5_bucket(positions, bidirectional=True),
+        book.ALiBi(2).bias(positions, positions),
+        book.Rotary(book.rotary_frequencies(8), layout="half").rotate(x, positions),
+        book.padding_mask(positions, 9),
+        book.global_mask(9, positions),
+        book.attention(x, x, x, mask=book.causal_mask(4, device="meta")),
+        book.blockwise_attention(x, x, x, causal=True, q_block=3),
+        model().to("meta")(tokens),
+    ]
+    assert {result.device.type for result in results} == {"meta"}
