@@ -261,7 +261,7 @@ def test_query_length(rng):
     return independent()
 
 
-def mixed(rng, d_k=2):
+def mixed(rng, d_k=D_K):
     """q = μ_q + u with correlated coordinates, and k the same, from few equally likely points."""
     mix_q, mix_k = rng.normal(size=(2, 2, d_k))
     mu_q, mu_k = rng.normal(size=(2, d_k))
@@ -301,7 +301,7 @@ def test_dot_expanded(rng):
 def test_cross_terms(rng):
     # The identities need independence alone; means that are not 0 make every factor count.
     values = mixed(rng)
-    shift_u, shift_w = rng.normal(size=(2, 2))
+    shift_u, shift_w = rng.normal(size=(2, D_K))
     inner_u, inner_w = values["u"].function, values["w"].function
     values["u"] = depends("z_q", lambda z: inner_u(z) + shift_u)
     values["w"] = depends("z_k", lambda z: inner_w(z) + shift_w)
