@@ -120,7 +120,7 @@ def factor(item, style):
     return item.text if item.rank == 2 else f"({item.text})" if style else f"[{item.text}]"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(scalars())
 def test_scalar_expressions(item):
     assume(abs(item.value) < 1e9)
@@ -172,7 +172,7 @@ def test_matrix_expressions(item):
     np.testing.assert_allclose(evaluate(item.text, VALUES), item.value, rtol=1e-9, atol=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(scalars(), st.data())
 def test_an_undeclared_symbol_anywhere_is_an_error(item, data):
     used = [name for name in SYMBOLS if name in item.text]
