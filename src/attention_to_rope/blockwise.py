@@ -29,7 +29,7 @@ def blockwise_attention(
 
     Shapes as in `attention`. With `causal` the queries are the last N_q positions of the keys, and
     blocks that nobody may see are skipped. The backward pass computes the blocks again instead of
-    keeping them.
+    keeping them. On a GPU, PyTorch's fused kernel does the same where its arguments allow.
     """
     _check_attention_shapes(q, k, v)
     check_count("q_block", q_block)
@@ -42,6 +42,12 @@ def blockwise_attention(
         raise ValueError(
             f"causal attention needs at least as many keys as queries, got {k.shape[-2]} keys and "
             f"{q.shape[-2]} queries"
+        )
+    if q.is_cuda and q.dtype != torch.float64 and not (causal and q.shape[-2] != k.shape[-2]):
+        # PyTorch's fused kernels are this algorithm in one pass. Their causal mask begins at the
+        # first key, so with fewer queries than keys the blocks below are right and theirs are not.
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, scale=scale
         )
     exact = working_dtype(q.dtype)
     output: Tensor = _Blockwise.apply(  # type: ignore[no-untyped-call]

@@ -1,0 +1,79 @@
+"""Timing several candidates side by side, so that what disturbs one disturbs all."""
+
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+Candidate = Callable[[], Any]
+
+
+def _seconds(candidate: Candidate, repeats: int, device: str) -> float:
+    if device == "cuda":
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(repeats):
+            candidate()
+        end.record()
+        torch.cuda.synchronize()
+        return start.elapsed_time(end) / 1e3 / repeats
+    began = time.perf_counter()
+    for _ in range(repeats):
+        candidate()
+    return (time.perf_counter() - began) / repeats
+
+
+def compare(
+    candidates: dict[str, Candidate],
+    *,
+    floor: str,
+    device: str = "cpu",
+    rounds: int = 15,
+    repeats: int = 1,
+) -> list[dict[str, Any]]:
+    """One row a candidate: median seconds, and the ratio to the floor of the same round.
+
+    Every round times every candidate once, in a rotating order. The ratio is the median over the
+    rounds of time / floor's time, with its quartiles.
+    """
+    if floor not in candidates:
+        raise ValueError(f"floor must be one of {list(candidates)}, got {floor!r}")
+    names = list(candidates)
+    for name in names:  # warm-up: compilation, caches, allocator
+        _seconds(candidates[name], max(2, repeats // 4), device)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            times[name].append(_seconds(candidates[name], repeats, device))
+    rows = []
+    for name in names:
+        ratios = [mine / base for mine, base in zip(times[name], times[floor], strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        rows.append(
+            {
+                "candidate": name,
+                "seconds": float(f"{statistics.median(times[name]):.4g}"),
+                "ratio": round(middle, 3),
+                "ratio_quartiles": [round(low, 3), round(high, 3)],
+                "floor": floor,
+            }
+        )
+    return rows
+
+
+def facts(device: str, command: str) -> dict[str, Any]:
+    """What a recorded row must say about where it comes from."""
+    name = torch.cuda.get_device_name() if device == "cuda" else f"CPU {platform.machine()}"
+    return {
+        "device": name,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": command,
+    }

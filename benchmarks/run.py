@@ -1,0 +1,52 @@
+"""Run the benchmarks and record them: `python -m benchmarks.run --help`."""
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+from benchmarks.measure import facts
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure the chosen groups; print and record each row."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument(
+        "--group", choices=["cpu", "gpu"], default=None, help="default: what is there"
+    )
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=Path, help="file of results (default results/GROUP.jsonl)")
+    given = parser.parse_args(arguments)
+    group = given.group or ("gpu" if torch.cuda.is_available() else "cpu")
+    if group == "gpu" and not torch.cuda.is_available():
+        raise SystemExit("no CUDA device found; run: python -m benchmarks.run --group cpu")
+    if group == "gpu":
+        from benchmarks.gpu import attention_rows, rope_rows
+
+        parts = [rope_rows, attention_rows]
+    else:
+        from benchmarks.cpu import PARTS as parts  # noqa: N811 - the name of the other branch
+    about = facts("cuda" if group == "gpu" else "cpu", f"python -m benchmarks.run --group {group}")
+    out = given.out or RESULTS / f"{group}.jsonl"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for number, part in enumerate(parts, start=1):
+        print(f"[{number}/{len(parts)}] {part.__doc__.splitlines()[0]}", flush=True)
+        for row in part(given.rounds):
+            lines.append(json.dumps(row | about))
+            shape = "x".join(str(size) for size in row.get("shape", []))
+            low, high = row["ratio_quartiles"]
+            print(
+                f"  {row['candidate']:42} {shape:18} {row['ratio']:7.2f} x {row['floor']}"
+                f"  ({low:.2f} to {high:.2f})",
+                flush=True,
+            )
+    out.write_text("\n".join(lines) + "\n")
+    print(f"recorded in {out}")
+
+
+if __name__ == "__main__":
+    main()

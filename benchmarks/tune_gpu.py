@@ -1,0 +1,58 @@
+"""Choose the fused kernel's tile on a GPU: `python -m benchmarks.tune_gpu`.
+
+Each tile is (positions, heads at a time, warps); each row is a ratio to copying q and k in the same
+run. The best worst case over the three shapes goes into `rope_cuda.py` by hand.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attention_to_rope import rope_cuda, rotary_frequencies, rotary_table
+from benchmarks.gpu import DIM, HEADS, KV_HEADS, SHAPES
+from benchmarks.measure import compare, facts
+
+TILES = [
+    (4, 1, 4), (4, 2, 4), (4, 4, 4), (4, 4, 8), (2, 4, 4), (2, 8, 4), (8, 2, 8),
+    (8, 1, 8), (8, 4, 8), (1, 8, 4), (1, 16, 4), (16, 1, 8), (16, 2, 8), (2, 2, 2),
+]  # fmt: skip
+RESULTS = Path(__file__).parent / "results" / "gpu-tiles.jsonl"
+
+
+def main() -> None:
+    """Measure every tile on every shape and record the rows."""
+    about = facts("cuda", "python -m benchmarks.tune_gpu")
+    lines = []
+    for batch, length in SHAPES:
+        q, k = (
+            torch.randn(batch, heads, length, DIM, device="cuda", dtype=torch.bfloat16)
+            for heads in (HEADS, KV_HEADS)
+        )
+        table = rotary_table(
+            torch.arange(length, device="cuda"), rotary_frequencies(DIM, device="cuda")
+        )
+
+        def with_tile(tile: tuple[int, int, int], layout: Any, q=q, k=k, table=table) -> Any:  # type: ignore[no-untyped-def]
+            def run() -> Any:
+                rope_cuda._ROWS, rope_cuda._HEADS, rope_cuda._WARPS = tile
+                return rope_cuda.rotate_queries_and_keys(q, k, table, layout=layout)
+
+            return run
+
+        candidates = {"clone": lambda q=q, k=k: (q.clone(), k.clone())}
+        for tile in TILES:
+            for layout in ("half", "interleaved"):
+                candidates[f"{tile} {layout}"] = with_tile(tile, layout)
+        repeats = 10 if length <= 8192 else 4
+        for row in compare(candidates, floor="clone", device="cuda", rounds=11, repeats=repeats):
+            lines.append(
+                json.dumps(row | {"shape": [batch, HEADS + KV_HEADS, length, DIM]} | about)
+            )
+            print(batch, length, row["candidate"], row["ratio"], flush=True)
+    RESULTS.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
