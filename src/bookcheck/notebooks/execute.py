@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from bookcheck.notebooks.files import ROOT, chapter_notebooks, read, stored_form
-from bookcheck.notebooks.outputs import difference, merge_streams
+from bookcheck.notebooks.outputs import difference, join_pieces
 from bookcheck.notebooks.rules import tolerance
 
 
@@ -36,7 +36,7 @@ def execute(path: Path) -> bool:
     ).execute()
     for cell in after.cells:
         if cell.cell_type == "code":
-            cell.outputs = merge_streams(cell.outputs)
+            cell.outputs = join_pieces(cell.outputs)
     _keep_equal_outputs(before, after)
     text = stored_form(after)
     if path.read_text(encoding="utf-8") == text:

@@ -30,7 +30,7 @@ def difference(
     relative: float = RELATIVE,
 ) -> str | None:
     """The first way in which a cell's fresh outputs differ from the stored ones, or None."""
-    stored, fresh = merge_streams(stored), merge_streams(fresh)
+    stored, fresh = _merge_streams(stored), _merge_streams(fresh)
     if len(stored) != len(fresh):
         return (
             f"{len(stored)} outputs are stored ({_kinds(stored)}), "
@@ -53,18 +53,29 @@ def _kinds(outputs: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def merge_streams(outputs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Kernels cut one stream into pieces at will; join what belongs together."""
-    merged: list[dict[str, Any]] = []
+def join_pieces(outputs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Join neighbouring pieces of one stream: kernels cut a stream where they like."""
+    joined: list[dict[str, Any]] = []
     for output in outputs:
         output = dict(output)
         if output["output_type"] == "stream":
             output["text"] = _text(output["text"])
-            same = [one for one in merged if one.get("name") == output["name"]]
-            if same:
-                same[0]["text"] += output["text"]
+            if joined and joined[-1].get("name") == output["name"]:
+                joined[-1]["text"] += output["text"]
                 continue
-        merged.append(output)
+        joined.append(output)
+    return joined
+
+
+def _merge_streams(outputs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each stream whole, at the place of its first piece; nbval hands outputs over like this."""
+    merged: list[dict[str, Any]] = []
+    for output in join_pieces(outputs):
+        same = [one for one in merged if one.get("name") == output.get("name", "")]
+        if same:
+            same[0]["text"] += output["text"]
+        else:
+            merged.append(output)
     return merged
 
 

@@ -11,6 +11,7 @@ from attention_to_rope.figures import figure, svg
 from bookcheck.notebooks.outputs import (
     difference,
     drawing_difference,
+    join_pieces,
     pixel_difference,
     text_difference,
 )
@@ -135,3 +136,10 @@ def test_pictures_are_compared_by_their_pixels():
     stored = result(image__png=base64.b64encode(png(flat)).decode())
     fresh = result(image__png=base64.b64encode(png(spot)).decode())
     assert "image/png" in difference([stored], [fresh])
+
+
+def test_pieces_of_a_stream_are_joined_and_what_stands_between_keeps_its_place():
+    table = result(text__plain="a table")
+    pieces = [stream("one "), stream("line\n"), table, stream("after\n")]
+    assert join_pieces(pieces) == [stream("one line\n"), table, stream("after\n")]
+    assert difference(pieces, [stream("one line\nafter\n"), table]) is None
