@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +30,16 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(float(sample.mean()), float(half))
 
 
+@cache
+def _recorded(size: str) -> list[dict[str, Any]]:
+    return read_rows(RESULTS / f"{size}.jsonl")
+
+
 def rows(size: str, study: str, **chosen: Any) -> list[dict[str, Any]]:
     """The recorded rows of one study, ordered by seed; `chosen` narrows them: scheme="RoPE"."""
     found = [
         row
-        for row in read_rows(RESULTS / f"{size}.jsonl")
+        for row in _recorded(size)
         if row["study"] == study and all(row.get(key) == value for key, value in chosen.items())
     ]
     if not found:
