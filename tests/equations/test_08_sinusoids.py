@@ -281,7 +281,7 @@ def joined(rng):
     return {"x": x, "p": p, "W_x": rng.normal(size=(3, 5)), "W_p": rng.normal(size=(4, 5))}
 
 
-@equation("eq-concat", vectors="row")
+@equation("eq-position-concat", vectors="row")
 def test_concat(rng):
     return joined(rng)
 
