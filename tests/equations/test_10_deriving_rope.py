@@ -470,12 +470,12 @@ def values(rng):
     return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
 
 
-@equation("eq-value-turned", first_index=0, library=[attention, rotation_matrix])
+@equation("eq-rope-value-turned", first_index=0, library=[attention, rotation_matrix])
 def test_value_turned(rng):
     return values(rng)
 
 
-@equation("eq-value-back", first_index=0, library=[attention, rotation_matrix])
+@equation("eq-rope-value-back", first_index=0, library=[attention, rotation_matrix])
 def test_value_back(rng):
     return values(rng)
 
