@@ -1,0 +1,83 @@
+// Which dimensions turn together in the two layouts of RoPE.
+"use strict";
+(() => {
+  const { colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
+
+  function compute({ d, pair, m }) {
+    const half = d / 2;
+    const dimensions = Array.from({ length: d }, (_, j) => j);
+    const theta = 10000 ** ((-2 * pair) / d);
+    return {
+      // The pair of each dimension.
+      interleaved: dimensions.map((j) => Math.floor(j / 2)),
+      half: dimensions.map((j) => j % half),
+      // half-split vector = interleaved vector [permutation]
+      permutation: dimensions.map((j) => (j < half ? 2 * j : 2 * (j - half) + 1)),
+      interleavedPair: [2 * pair, 2 * pair + 1],
+      halfPair: [pair, pair + half],
+      theta,
+      angle: m * theta,
+    };
+  }
+
+  function draw({ d, pair }, { interleaved, half, permutation, interleavedPair, halfPair }) {
+    const width = 420;
+    const step = width / d;
+    const rows = { interleaved: 44, half: 190 };
+    const middle = (j) => (j + 0.5) * step;
+    let drawing = text(0, 16, "interleaved: neighbours", { "text-anchor": "start" });
+    drawing += text(0, 276, "half-split: half a vector apart", { "text-anchor": "start" });
+    permutation.forEach((source, j) => {
+      const own = half[j] === pair;
+      drawing += path([[middle(source), rows.interleaved + 48], [middle(j), rows.half - 2]], {
+        stroke: colour(half[j]),
+        "stroke-width": own ? 4 : 1.2,
+        "stroke-opacity": own ? 1 : 0.45,
+      });
+    });
+    for (const [layout, pairs] of [["interleaved", interleaved], ["half", half]]) {
+      const y = rows[layout];
+      pairs.forEach((owner, j) => {
+        const own = owner === pair;
+        drawing += tag("rect", {
+          x: j * step + 2,
+          y,
+          width: step - 4,
+          height: 46,
+          rx: 4,
+          fill: colour(owner),
+          "fill-opacity": own ? 1 : 0.3,
+          stroke: own ? "currentColor" : undefined,
+          "stroke-width": own ? 2 : undefined,
+        });
+        const ink = own ? { style: "fill: var(--pst-color-background, #fff); font-weight: 700" } : {};
+        drawing += text(middle(j), y + 29, j, ink);
+      });
+    }
+    const words =
+      `Two rows of ${d} dimensions. Pair ${pair} is dimensions ${interleavedPair.join(" and ")} in the ` +
+      `interleaved layout and ${halfPair.join(" and ")} in the half-split layout.`;
+    return [panel(width, 286, words, drawing).replace("book-panel", "book-panel wide")];
+  }
+
+  bookWidgets.define("layout", {
+    title: "the pairs of dimensions in both layouts",
+    controls: [
+      { name: "d", label: "d, dimension of the head", value: 8, options: [[4, "4"], [8, "8"], [12, "12"]] },
+      { name: "pair", label: "i, pair", value: 1, min: 0, max: 5 },
+      { name: "m", label: "m, position", value: 5, min: 0, max: 100 },
+    ],
+    link(state) {
+      state.pair = Math.min(state.pair, state.d / 2 - 1);
+    },
+    compute,
+    draw,
+    numbers: (state, { interleavedPair, halfPair, permutation, theta, angle }) => [
+      ["interleaved", "interleaved", interleavedPair.join(", ")],
+      ["half", "half-split", halfPair.join(", ")],
+      ["theta", "both turn by θ =", significant(theta)],
+      ["angle", "at m: mθ =", number(angle, 3)],
+      ["permutation", "half-split takes the interleaved dimensions", permutation.join(" ")],
+    ],
+  });
+})();

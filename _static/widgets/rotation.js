@@ -1,0 +1,98 @@
+// Two arrows turned by their positions: the score knows their distance only.
+"use strict";
+(() => {
+  const { arrow, axes, colour, number, panel, path, text } = bookWidgets.kit;
+  const Q = [2, 1];
+  const K = [1, 2];
+  const LAST = 20;
+
+  // Turns a row vector counter-clockwise: (x, y) R(angle).
+  function turn([x, y], angle) {
+    const [c, s] = [Math.cos(angle), Math.sin(angle)];
+    return [x * c - y * s, x * s + y * c];
+  }
+
+  function compute({ m, n, theta }) {
+    const q = turn(Q, m * theta);
+    const k = turn(K, n * theta);
+    return { q, k, score: q[0] * k[0] + q[1] * k[1], distance: n - m };
+  }
+
+  function drawArrows(state, { q, k, score }) {
+    const size = 300;
+    const place = ([x, y]) => [size / 2 + x * 50, size / 2 - y * 50];
+    const centre = place([0, 0]);
+    const faint = { stroke: "currentColor", "stroke-opacity": 0.25 };
+    let drawing = path([[8, size / 2], [size - 8, size / 2]], faint);
+    drawing += path([[size / 2, 8], [size / 2, size - 8]], faint);
+    const arc = [];
+    const begin = Math.atan2(q[1], q[0]);
+    const between = Math.atan2(q[0] * k[1] - q[1] * k[0], score);
+    for (let step = 0; step <= 24; step++) {
+      const angle = begin + (between * step) / 24;
+      arc.push(place([0.8 * Math.cos(angle), 0.8 * Math.sin(angle)]));
+    }
+    drawing += path(arc, { stroke: colour("green"), "stroke-width": 2.5 });
+    for (const [start, now, name, paint] of [[Q, q, "q", colour("blue")], [K, k, "k", colour("orange")]]) {
+      drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.6 });
+      drawing += arrow(centre, place(now), paint);
+      const [x, y] = place(now.map((part) => 1.15 * part));
+      drawing += text(x, y + 5, name, { style: `fill: ${paint}; font-weight: 700` });
+    }
+    const words = `The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
+    return panel(size, size, words, drawing);
+  }
+
+  function drawScores({ theta }, { distance, score }) {
+    const size = 300;
+    const { x, y, drawing } = axes({
+      width: size,
+      height: size,
+      x: [-LAST, LAST],
+      y: [-5.5, 5.5],
+      xTicks: [-20, -10, 0, 10, 20],
+      yTicks: [-5, 0, 5],
+      xLabel: "distance n − m",
+      yLabel: "score",
+    });
+    const curve = [];
+    for (let step = -LAST; step <= LAST; step += 0.25) {
+      curve.push([x(step), y(compute({ m: 0, n: step, theta }).score)]);
+    }
+    const dot = `<circle cx="${x(distance).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("green")}"/>`;
+    const words = `The score as a wave over the distance; at distance ${number(distance, 0)} it is ${number(score)}.`;
+    return panel(size, size, words, drawing + path(curve, { stroke: colour("grey"), "stroke-width": 2 }) + dot);
+  }
+
+  const positions = { min: 0, max: LAST };
+  bookWidgets.define("rotation", {
+    title: "a query and a key turned by their positions",
+    controls: [
+      { name: "m", label: "m, position of the query", value: 2, ...positions },
+      { name: "n", label: "n, position of the key", value: 5, ...positions },
+      { name: "theta", label: "θ, angle per position", value: 0.5, min: 0.05, max: 1, step: 0.05, show: number },
+      {
+        name: "lock",
+        label: "When one moves",
+        value: "difference",
+        options: [["free", "the other stays"], ["difference", "keep n − m"], ["sum", "keep n + m"]],
+      },
+    ],
+    play: ["m", 2],
+    // The other position follows, and both stay inside their range.
+    link(state, previous, changed) {
+      const other = { m: "n", n: "m" }[changed];
+      if (!other || state.lock === "free") return;
+      const sign = state.lock === "sum" ? -1 : 1;
+      const moved = previous[other] + sign * (state[changed] - previous[changed]);
+      state[other] = Math.min(LAST, Math.max(0, moved));
+      state[changed] = previous[changed] + sign * (state[other] - previous[other]);
+    },
+    compute,
+    draw: (state, result) => [drawArrows(state, result), drawScores(state, result)],
+    numbers: (state, { distance, score }) => [
+      ["distance", "n − m", number(distance, 0)],
+      ["score", "score q R(mθ) · k R(nθ)", number(score, 4)],
+    ],
+  });
+})();

@@ -1,0 +1,65 @@
+// Moves the controls of interactive figures in Chromium and prints what the page then shows.
+// Takes one JSON argument: {address, chromium, modules, width, height, scheme, screenshot, steps};
+// a step is {widget, set: {control: slider value or choice}, press: {control: key}, click: words}.
+// Prints a JSON list with {ready, errors, steps: [{numbers, sliders, label, panels}]}.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const settings = JSON.parse(process.argv[2]);
+const require = createRequire(join(settings.modules, "x.js"));
+const { chromium } = require("playwright-core");
+
+async function readFigure(figure) {
+  return figure.evaluate((element) => ({
+    numbers: Object.fromEntries(
+      [...element.querySelectorAll("dd")].map((dd) => [dd.dataset.value, dd.textContent]),
+    ),
+    sliders: Object.fromEntries(
+      [...element.querySelectorAll("input[type=range]")].map((input) => [input.name, input.value]),
+    ),
+    label: element.getAttribute("aria-label"),
+    panels: [...element.querySelectorAll("svg")].map((svg) => svg.getAttribute("aria-label")),
+  }));
+}
+
+const browser = await chromium.launch({
+  executablePath: settings.chromium,
+  args: ["--disable-gpu", "--no-sandbox", "--disable-background-networking"],
+});
+try {
+  const page = await browser.newPage({
+    viewport: { width: settings.width, height: settings.height },
+    colorScheme: settings.scheme,
+    javaScriptEnabled: settings.javascript ?? true,
+  });
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+  await page.goto(settings.address, { waitUntil: "load" });
+  const loaded = () => page.evaluate(() => Object.keys(globalThis.bookWidgets ?? {}));
+  const first = await loaded();
+  const steps = [];
+  for (const { widget, set = {}, press = {}, click } of settings.steps) {
+    const figure = page.locator(`.interactive[data-widget="${widget}"]`).first();
+    await figure.evaluate((element) => element.scrollIntoView());
+    await page.waitForSelector(`.interactive[data-widget="${widget}"][data-ready]`, { timeout: 5000 });
+    for (const [name, value] of Object.entries(set)) {
+      const slider = figure.locator(`input[type=range][name="${name}"]`);
+      if (await slider.count()) await slider.fill(String(value));
+      else await figure.locator(`input[type=radio][value="${value}"]`).check();
+    }
+    for (const [name, key] of Object.entries(press)) {
+      await figure.locator(`input[type=range][name="${name}"]`).press(key);
+    }
+    if (click) {
+      await figure.getByRole("button", { name: click }).click();
+      await page.waitForTimeout(300);
+    }
+    steps.push(await readFigure(figure));
+  }
+  if (settings.screenshot) await page.screenshot({ path: settings.screenshot, fullPage: true });
+  const text = await page.evaluate(() => document.body.innerText);
+  console.log(JSON.stringify({ first, loaded: await loaded(), errors, steps, text }));
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,36 @@
+"""Move the controls of interactive figures in Chromium and read what the page then shows."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bookcheck.site.browser import find_chromium
+from bookcheck.site.node import NODE, ROOT, ensure_packages
+
+SCRIPT = Path(__file__).with_name("controls.mjs")
+
+
+def move_controls(page: Path, steps: list[dict[str, Any]], **settings: Any) -> dict[str, Any]:
+    """Open a page from disk, do the steps, and return what it showed after each.
+
+    A step names a figure, and what to do: {"widget": "rotation", "set": {"m": 3}}.
+    """
+    ensure_packages(ROOT)
+    everything = {
+        "address": page.resolve().as_uri(),
+        "chromium": find_chromium(),
+        "modules": str(ROOT),
+        "width": 1280,
+        "height": 900,
+        "scheme": "light",
+        "steps": steps,
+        **settings,
+    }
+    result = subprocess.run(
+        [NODE, SCRIPT, json.dumps(everything)], capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        raise RuntimeError(f"the browser run ended early:\n{result.stderr.strip()}")
+    shown: dict[str, Any] = json.loads(result.stdout)
+    return shown
