@@ -1,7 +1,9 @@
-// Moves the controls of interactive figures in Chromium and prints what the page then shows.
-// Takes one JSON argument: {address, chromium, modules, width, height, scheme, screenshot, steps};
-// a step is {widget, set: {control: slider value or choice}, press: {control: key}, click: words}.
-// Prints a JSON list with {ready, errors, steps: [{numbers, sliders, label, panels}]}.
+// Moves controls in Chromium and prints what the page then shows.
+// Takes one JSON argument: {address, chromium, modules, width, height, scheme, javascript, screenshot,
+// steps}. A step moves an interactive figure: {widget, set: {control: slider value or choice},
+// press: {control: key}, click: words}; or anything: {act: [[method, selector, argument]], read: selector}.
+// Prints {first, loaded, errors, steps, text}: the scripts at the start and at the end, what went
+// wrong, what each step showed, and the words on the page.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
@@ -39,7 +41,13 @@ try {
   const loaded = () => page.evaluate(() => Object.keys(globalThis.bookWidgets ?? {}));
   const first = await loaded();
   const steps = [];
-  for (const { widget, set = {}, press = {}, click } of settings.steps) {
+  for (const { widget, set = {}, press = {}, click, act = [], read } of settings.steps) {
+    for (const [method, selector, argument] of act) {
+      if (method === "reload") await page.reload({ waitUntil: "load" });
+      else await page.locator(selector).first()[method](argument);
+    }
+    if (read) steps.push(await page.locator(read).allInnerTexts());
+    if (!widget) continue;
     const figure = page.locator(`.interactive[data-widget="${widget}"]`).first();
     await figure.evaluate((element) => element.scrollIntoView());
     await page.waitForSelector(`.interactive[data-widget="${widget}"][data-ready]`, { timeout: 5000 });

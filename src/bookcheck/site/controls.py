@@ -1,4 +1,4 @@
-"""Move the controls of interactive figures in Chromium and read what the page then shows."""
+"""Move controls in Chromium and read what the page then shows."""
 
 import json
 import subprocess
@@ -14,7 +14,8 @@ SCRIPT = Path(__file__).with_name("controls.mjs")
 def move_controls(page: Path, steps: list[dict[str, Any]], **settings: Any) -> dict[str, Any]:
     """Open a page from disk, do the steps, and return what it showed after each.
 
-    A step names a figure, and what to do: {"widget": "rotation", "set": {"m": 3}}.
+    A step moves an interactive figure, {"widget": "rotation", "set": {"m": 3}}, or acts on any
+    element, {"act": [["click", "button"]], "read": "p"}.
     """
     ensure_packages(ROOT)
     everything = {

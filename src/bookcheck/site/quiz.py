@@ -1,0 +1,291 @@
+"""Understanding checks: questions answered in the page, whose numbers the tests compute.
+
+    ```{quiz}
+    Which divisor keeps the weights the same at every $d_k$?
+
+    - [ ] $d_k$
+      > All weights become equal.
+    - [x] $\\sqrt{d_k}$
+      > The scores then have variance 1.
+
+    What is $(2, 1) \\cdot (1, 2)$?
+
+    - [=] 4 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
+      > Two plus two.
+    ```
+
+A question has choices, of which one is right, or asks for a number. `{check}` holds Python that the
+page does not show: its value must be the number of a right answer, or the truth of the choice.
+`problems` computes them all.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ANSWER = re.compile(r"- \[([ x=])\] (.*)")
+CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
+NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
+BLOCK = re.compile(r"^(`{3,})\{quiz\}[^\n]*\n(.*?)^\1`*\s*$", re.DOTALL | re.MULTILINE)
+
+
+class QuizError(ValueError):
+    """What is wrong with the text of a quiz."""
+
+
+@dataclass
+class Answer:
+    """A choice, or the number that is asked for."""
+
+    text: str
+    kind: str
+    feedback: str = ""
+    check: str | None = None
+
+    @property
+    def right(self) -> bool:
+        return self.kind != " "
+
+    @property
+    def number(self) -> float | None:
+        """The number that the answer is, if it is one."""
+        plain = self.text.strip("$ ")
+        if not NUMBER.fullmatch(plain):
+            return None
+        return float(plain.replace("−", "-").replace(",", ""))
+
+    @property
+    def tolerance(self) -> float:
+        """Half a unit of the last printed digit."""
+        decimals = len(self.text.strip("$ ").partition(".")[2])
+        return 0.5 * 10.0**-decimals
+
+
+@dataclass
+class Question:
+    """What is asked, and its answers."""
+
+    text: str
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def wants_number(self) -> bool:
+        return self.answers[0].kind == "="
+
+    @property
+    def identifier(self) -> str:
+        """A name that changes with the question, so that no old answer is kept for a new one."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:8]
+
+
+def parse_quiz(text: str) -> list[Question]:
+    """Return the questions of a quiz, or say what is wrong with its text."""
+    questions: list[Question] = []
+    asked: list[str] = []
+    answer: Answer | None = None
+    for line in text.splitlines():
+        starts = ANSWER.match(line)
+        if starts:
+            if asked:
+                questions.append(Question("\n".join(asked).strip()))
+                asked = []
+            if not questions:
+                raise QuizError(f"an answer stands before any question: {line!r}")
+            answer = Answer(starts[2].strip(), starts[1])
+            questions[-1].answers.append(answer)
+        elif answer and line.startswith("  > "):
+            answer.feedback = f"{answer.feedback} {line[4:].strip()}".strip()
+        elif answer and line.startswith("  ") and line.strip():
+            answer.text += f" {line.strip()}"
+        elif line.strip():
+            answer = None
+            asked.append(line)
+    if asked:
+        raise QuizError(f"a question has no answers: {asked[0]!r}")
+    for question in questions:
+        _inspect(question)
+    return questions
+
+
+def _inspect(question: Question) -> None:
+    """Take the checks out of the answers, and see that the question can be answered."""
+    name = question.text.splitlines()[0]
+    for answer in question.answers:
+        found = CHECK.search(answer.text)
+        if found:
+            answer.check = found[1]
+            answer.text = CHECK.sub("", answer.text).strip()
+        if not answer.feedback:
+            raise QuizError(f"{name!r}: the answer {answer.text!r} has no line '  > why'")
+        if answer.right and answer.number is not None and not answer.check:
+            raise QuizError(
+                f"{name!r}: the right answer {answer.text} is a number: "
+                "add {check}`Python that computes it`"
+            )
+    right = [answer for answer in question.answers if answer.right]
+    if len(right) != 1:
+        raise QuizError(f"{name!r}: one answer must be right ([x] or [=]), got {len(right)}")
+    if question.wants_number:
+        if len(question.answers) != 1:
+            raise QuizError(f"{name!r}: a question for a number has one answer, '- [=] number'")
+        if right[0].number is None:
+            raise QuizError(f"{name!r}: [=] needs a number, got {right[0].text!r}")
+    elif len(question.answers) < 2 or right[0].kind == "=":
+        raise QuizError(f"{name!r}: needs two choices or more")
+
+
+def quizzes_in(markdown: str) -> list[str]:
+    """Return the text of each quiz in a Markdown cell or page."""
+    return [found[2] for found in BLOCK.finditer(markdown)]
+
+
+def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
+    """Compute the checks of a quiz with the given names and yield what does not agree."""
+    for question in parse_quiz(text):
+        for answer in question.answers:
+            if answer.check is None:
+                continue
+            place = f"{question.text.splitlines()[0]!r}, answer {answer.text!r}"
+            value = eval(answer.check, dict(names))
+            if isinstance(value, bool):
+                if value != answer.right:
+                    yield f"{place}: is marked {answer.right}, and its check gives {value}"
+                continue
+            if answer.number is None:
+                yield f"{place}: its check must give True or False, got {value!r}"
+                continue
+            computed = float(value)
+            agrees = math.isclose(
+                computed, answer.number, rel_tol=0, abs_tol=answer.tolerance * (1 + 1e-9)
+            )
+            if agrees != answer.right:
+                yield f"{place}: is marked {answer.right}, computed {computed}"
+
+
+class quiz(nodes.General, nodes.Element):  # type: ignore[misc]  # noqa: N801 - as docutils does
+    """The questions of a page."""
+
+
+class Quiz(SphinxDirective):
+    """The directive `quiz`."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Parse the questions into HTML forms around Markdown."""
+        try:
+            questions = parse_quiz("\n".join(self.content))
+        except QuizError as problem:
+            raise self.error(f"quiz: {problem}") from problem
+        place = quiz(page=self.env.docname)
+        self.set_source_info(place)
+        for count, question in enumerate(questions, 1):
+            place += (
+                self._number(question)
+                if question.wants_number
+                else self._choices(question, f"question-{count}")
+            )
+        return [place]
+
+    def _parsed(self, text: str) -> list[nodes.Node]:
+        holder = nodes.container()
+        lines = StringList(text.splitlines(), source=self.env.docname)
+        self.state.nested_parse(lines, self.content_offset, holder)
+        return list(holder.children)
+
+    def _inline(self, text: str) -> nodes.inline:
+        parsed = self._parsed(text)
+        if len(parsed) != 1 or not isinstance(parsed[0], nodes.paragraph):
+            raise self.error(f"quiz: write questions and answers as one paragraph: {text!r}")
+        return nodes.inline("", "", *parsed[0].children)
+
+    def _choices(self, question: Question, name: str) -> list[nodes.Node]:
+        parts = [_raw(_opening(question)), self._inline(question.text), _raw("</legend>")]
+        for value, answer in enumerate(question.answers):
+            right = " data-right" if answer.right else ""
+            parts += [
+                _raw(
+                    f'<div class="choice"{right}><label>'
+                    f'<input type="radio" name="{name}" value="{value}"> '
+                ),
+                self._inline(answer.text),
+                _raw(f'</label><div class="why"><strong>{_verdict(answer)}</strong> '),
+                self._inline(answer.feedback),
+                _raw("</div></div>"),
+            ]
+        return [*parts, _raw(_CLOSING)]
+
+    def _number(self, question: Question) -> list[nodes.Node]:
+        answer = question.answers[0]
+        data = f' data-answer="{answer.number!r}" data-tolerance="{answer.tolerance!r}"'
+        return [
+            _raw(_opening(question, data)),
+            self._inline(question.text),
+            _raw(
+                '</legend><label hidden>Your number <input type="text" inputmode="decimal" '
+                'autocomplete="off" size="10"></label>'
+                "<details><summary>Show the answer</summary>"
+                f"<p><strong>{escape(answer.text)}</strong> "
+            ),
+            self._inline(answer.feedback),
+            _raw(f"</p></details>{_CLOSING}"),
+        ]
+
+
+_CLOSING = (
+    '<div class="verdict" role="status"></div>'
+    '<button type="submit" hidden>Check</button></fieldset></form>'
+)
+
+
+def _opening(question: Question, data: str = "") -> str:
+    return f'<form data-question="{question.identifier}"{data}><fieldset><legend>'
+
+
+def _verdict(answer: Answer) -> str:
+    return "Right." if answer.right else "Not yet."
+
+
+def _raw(html: str) -> nodes.raw:
+    return nodes.raw("", html, format="html")
+
+
+def visit_quiz(translator: Any, node: quiz) -> None:
+    """Open the box."""
+    translator.body.append(f'<div class="quiz" data-page="{escape(node["page"])}">')
+
+
+def depart_quiz(translator: Any, _node: quiz) -> None:
+    """Close the box, with the progress that the script fills in."""
+    translator.body.append(
+        '<p class="progress-line" hidden><span role="status"></span> '
+        '<button type="button">Forget my answers</button></p></div>'
+    )
+
+
+def add_script(
+    app: Sphinx,
+    _pagename: str,
+    _template: str,
+    _context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """Link the script into pages with a quiz."""
+    if doctree is not None and next(doctree.findall(quiz), None) is not None:
+        app.add_js_file("widgets/quiz.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_node(quiz, html=(visit_quiz, depart_quiz))
+    app.add_directive("quiz", Quiz)
+    app.connect("html-page-context", add_script)
