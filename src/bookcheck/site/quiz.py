@@ -216,6 +216,7 @@ class Quiz(SphinxDirective):
                 _raw(
                     f'<div class="choice"{right}><label>'
                     f'<input type="radio" name="{name}" value="{value}"> '
+                    f"<span>{chr(ord('A') + value)}</span> "
                 ),
                 self._inline(answer.text),
                 _raw(f'</label><div class="why"><strong>{_verdict(answer)}</strong> '),
