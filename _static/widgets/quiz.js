@@ -1,7 +1,11 @@
 // Judges answers in the page. They are kept in this browser only, until the reader forgets them.
 "use strict";
 (() => {
-  const parse = (text) => Number(text.trim().replace(/[−–]/, "-").replace(",", "."));
+  // "6,283" groups thousands; any other comma is a decimal one.
+  function parse(text) {
+    const plain = text.trim().replace(/[−–]/, "-");
+    return Number(/^-?\d{1,3}(,\d{3})+$/.test(plain) ? plain.replace(/,/g, "") : plain.replace(",", "."));
+  }
 
   // A page opened from disk, or a strict browser, may have no storage: then nothing is kept.
   function recall(key) {
