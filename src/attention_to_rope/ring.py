@@ -39,8 +39,8 @@ Result = TypeVar("Result")
 class Partial(NamedTuple):
     r"""What some keys contribute to each query: all that another block of keys has to know.
 
-    largest $m = \max_j s_j$ (..., N, 1), total $\ell = \sum_j e^{s_j - m}$ (..., N, 1) and
-    output $u = \sum_j e^{s_j - m} v_j$ (..., N, d_v), not yet divided by the total.
+    largest $c = \max_j s_j$ (..., N, 1), total $\ell = \sum_j e^{s_j - c}$ (..., N, 1) and
+    output $u = \sum_j e^{s_j - c} v_j$ (..., N, d_v), not yet divided by the total.
     """
 
     largest: Tensor
@@ -72,8 +72,8 @@ def partial_attention(
 def merge(first: Partial, second: Partial) -> Partial:
     r"""Join the contributions of two disjoint sets of keys; associative and commutative.
 
-    $m = \max(m_1, m_2)$, $\ell = e^{m_1-m}\ell_1 + e^{m_2-m}\ell_2$,
-    $u = e^{m_1-m} u_1 + e^{m_2-m} u_2$
+    $c = \max(c_1, c_2)$, $\ell = e^{c_1-c}\ell_1 + e^{c_2-c}\ell_2$,
+    $u = e^{c_1-c} u_1 + e^{c_2-c} u_2$
     """
     largest = torch.maximum(first.largest, second.largest)
     a = torch.exp(first.largest - _finite(largest))
