@@ -44,12 +44,22 @@ def common(rng, layout="interleaved"):
     return symbols | {"d_k": D_K, "i": range(PAIRS)}
 
 
-@equation("eq-form-dense", first_index=0, library=[rotate, rotation_matrix])
-def test_dense(rng):
+def with_blocks(rng):
     symbols = common(rng)
     whole = R(symbols["m"])
     blocks = [whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] for i in range(PAIRS)]
     return symbols | {r"\mathbf{R}": R, "B": np.array(blocks)}
+
+
+@equation("eq-form-dense", first_index=0, library=rotation_matrix)
+def test_dense(rng):
+    symbols = with_blocks(rng)
+    return {name: symbols[name] for name in ("m", "d_k", "B", r"\mathbf{R}")}
+
+
+@equation("eq-form-block", first_index=0, library=[rotate, rotation_matrix])
+def test_block(rng):
+    return with_blocks(rng)
 
 
 @equation("eq-form-sparse", first_index=0, library=rotate)
