@@ -105,6 +105,14 @@ def test_yarn_ramp_without_width_is_a_step() -> None:
     assert torch.allclose(theta / got, torch.tensor([1.0, 2.0, 2.0, 2.0]).double())
 
 
+@pytest.mark.parametrize("scale", [1.1, 2.3, 3.7, 6.1])
+def test_dynamic_ntk_changes_nothing_up_to_the_trained_length(scale: float) -> None:
+    theta = book.rotary_frequencies(8)
+    for length in (1, 7, 8):
+        same = book.dynamic_ntk(theta, scale, length=length, original_length=8)
+        assert torch.equal(same, theta)
+
+
 def test_dynamic_ntk_depends_on_the_length() -> None:
     """The known mistake: keys cached at another length have other angles."""
     theta = book.rotary_frequencies(8)
