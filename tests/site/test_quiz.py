@@ -86,6 +86,7 @@ def test_a_right_quiz_has_no_problem(names):
         ("- [ ] $d_k$", "- [ ] 7 {check}`3 + 4`"),
         ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`1 > 2`"),
         ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`1 + 2`"),
+        ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`no_such_name`"),
     ],
 )
 def test_a_wrong_answer_is_caught(names, right, wrong):

@@ -155,7 +155,11 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
             if answer.check is None:
                 continue
             place = f"{question.text.splitlines()[0]!r}, answer {answer.text!r}"
-            value = eval(answer.check, dict(names))
+            try:
+                value = eval(answer.check, dict(names))
+            except Exception as error:
+                yield f"{place}: its check fails: {error}"
+                continue
             if isinstance(value, bool):
                 if value != answer.right:
                     yield f"{place}: is marked {answer.right}, and its check gives {value}"
@@ -223,7 +227,7 @@ class Quiz(SphinxDirective):
                 self._inline(answer.feedback),
                 _raw("</div></div>"),
             ]
-        return [*parts, _raw(_CLOSING)]
+        return [*parts, _raw(f"{_JUDGED}</fieldset></form>")]
 
     def _number(self, question: Question) -> list[nodes.Node]:
         answer = question.answers[0]
@@ -233,19 +237,16 @@ class Quiz(SphinxDirective):
             self._inline(question.text),
             _raw(
                 '</legend><label hidden>Your number <input type="text" inputmode="decimal" '
-                'autocomplete="off" size="10"></label>'
+                f'autocomplete="off" size="10"></label>{_JUDGED}'
                 "<details><summary>Show the answer</summary>"
                 f"<p><strong>{escape(answer.text)}</strong> "
             ),
             self._inline(answer.feedback),
-            _raw(f"</p></details>{_CLOSING}"),
+            _raw("</p></details></fieldset></form>"),
         ]
 
 
-_CLOSING = (
-    '<div class="verdict" role="status"></div>'
-    '<button type="submit" hidden>Check</button></fieldset></form>'
-)
+_JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
 
 
 def _opening(question: Question, data: str = "") -> str:

@@ -64,7 +64,7 @@ def container_html(name: str, about: str = "", *, still: bool = False) -> str:
     if still:
         request = {"widget": name, "call": "picture", "arguments": []}
         picture = f'<div class="panels">{run_widgets([request])[0]}</div>'
-    text = f'<div class="about"{"" if still else " hidden"}>{about}</div>' if about else ""
+    text = f'<div class="about" hidden>{about}</div>' if about else ""
     return f'<div class="interactive" data-widget="{name}">{text}{picture}</div>'
 
 
