@@ -1,0 +1,77 @@
+"""The headings of a page, and the names by which links reach them, as on the site."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from myst_parser.mdit_to_docutils.base import compute_unique_slug, default_slugify
+
+from bookcheck.notebooks.files import read
+
+_TARGET = re.compile(r"^\(([\w-]+)\)=[ \t]*$|\{#([\w-]+)\}", re.MULTILINE)
+
+
+class Heading(NamedTuple):
+    """A heading and the name after `#` that a link to it needs."""
+
+    level: int
+    text: str
+    slug: str
+
+
+def _headings(text: str, taken: set[str]) -> Iterator[Heading]:
+    parser = MarkdownIt("commonmark").use(dollarmath_plugin)
+    for node in SyntaxTreeNode(parser.parse(text)).walk():
+        if node.type == "heading":
+            slug = compute_unique_slug(node, taken, default_slugify)
+            taken.add(slug)
+            yield Heading(int(node.tag[1:]), node.children[0].content, slug)
+
+
+def headings_before_cells(cells: Iterable[Any]) -> list[Heading | None]:
+    """For each cell the heading under which it stands: its own last one, if it has any."""
+    taken: set[str] = set()
+    current: Heading | None = None
+    found = []
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            for heading in _headings(cell.source, taken):
+                current = heading
+        found.append(current)
+    return found
+
+
+def page_text(path: Path) -> str:
+    """The prose of a page: a notebook's Markdown cells, or the whole file."""
+    if path.suffix == ".ipynb":
+        return "\n\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
+    return path.read_text(encoding="utf8")
+
+
+def headings_of(text: str) -> list[Heading]:
+    """All headings of a text, in order."""
+    return list(_headings(text, set()))
+
+
+class Names(NamedTuple):
+    """What links can name on a page."""
+
+    headings: list[Heading]
+    targets: set[str]
+
+
+@functools.cache
+def _names(path: Path, _modified: int) -> Names:
+    text = page_text(path)
+    targets = {first or second for first, second in _TARGET.findall(text)}
+    return Names(headings_of(text), targets)
+
+
+def page_names(path: Path) -> Names:
+    """All headings of a page in order, and the names it gives by `(name)=` and `{#name}`."""
+    return _names(path, path.stat().st_mtime_ns)

@@ -1,0 +1,413 @@
+"""The reference of the library: made from its docstrings, its uses in the chapters and its tests.
+
+A page that holds the directive ``{api}`` alone on two lines becomes the reference. Every name is an
+object of Sphinx's Python domain, so that the search finds it. Links go both ways: from a name to
+the sections that use it and to the tests that call it; from each chapter and each page of tests
+back to the names.
+"""
+
+import ast
+import functools
+import html
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxRole
+
+from bookcheck.equations import ROOT
+from bookcheck.headings import headings_before_cells
+from bookcheck.ledger import anchored, current_status, link
+from bookcheck.notebooks.files import read
+
+PACKAGE = "attention_to_rope"
+PLACEHOLDER = "```{api}\n```"
+TESTS = ROOT / "tests" / PACKAGE
+# Not for readers: checks of arguments, and the tests' own slow copies of the formulas.
+HIDDEN_MODULES = ("_checks", "reference")
+
+
+class Entry(NamedTuple):
+    """One public name: a function or a class."""
+
+    module: str
+    name: str
+    thing: Any
+
+    @property
+    def full_name(self) -> str:
+        """The name by which it is imported, which is also its anchor."""
+        exported = self.name in importlib.import_module(PACKAGE).__all__
+        return f"{PACKAGE}.{self.name}" if exported else f"{PACKAGE}.{self.module}.{self.name}"
+
+
+class Use(NamedTuple):
+    """A section of a chapter that uses a name."""
+
+    chapter: str
+    title: str
+    heading: str
+    slug: str
+
+
+class Test(NamedTuple):
+    """A test that names something of the library."""
+
+    file: Path
+    line: int
+
+
+def public_entries() -> list[Entry]:
+    """What the package exports, module by module, then what its other modules define."""
+    package = importlib.import_module(PACKAGE)
+    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    found = []
+    for module_name in _modules_in_order(package, modules):
+        module = importlib.import_module(f"{PACKAGE}.{module_name}")
+        names = sorted(name for name, thing in vars(module).items() if _belongs(thing, module))
+        exported = [name for name in names if name in package.__all__]
+        found += [Entry(module_name, n, getattr(module, n)) for n in exported or names]
+    return found
+
+
+def _modules_in_order(package: ModuleType, modules: list[str]) -> list[str]:
+    described = list(module_descriptions(package))
+    known = [name for name in described if name in modules]
+    others = [name for name in modules if name not in described]
+    return [name for name in known + others if name not in HIDDEN_MODULES]
+
+
+def module_descriptions(package: ModuleType) -> dict[str, str]:
+    """The package's own list of its modules, from its docstring."""
+    lines = (package.__doc__ or "").splitlines()[2:]
+    pairs = [line.split(None, 1) for line in lines if line.strip()]
+    return {name: text for name, text in pairs}
+
+
+def _belongs(thing: Any, module: ModuleType) -> bool:
+    if not (inspect.isfunction(thing) or inspect.isclass(thing)):
+        return False
+    hidden = thing.__name__.startswith("_") or thing.__name__ == "main"
+    return thing.__module__ == module.__name__ and not hidden
+
+
+def signature(thing: Any) -> str:
+    """How to call it, with short names of types."""
+    text = str(inspect.signature(thing))
+    text = re.sub(r"\b(?:[a-z_0-9]+\.)+(?=[A-Za-z_])", "", text.replace("'", '"'))
+    text = re.sub(r"^\(self(?:, )?", "(", text)
+    text = re.sub(r'"([A-Z]\w*)"', r"\1", text) if "Literal" not in text else text
+    return text.removesuffix(" -> None") if inspect.isclass(thing) else text
+
+
+def docstring_as_markdown(text: str) -> str:
+    """The docstring with its examples fenced: Markdown reads `>>>` as three quotations."""
+    lines: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line.startswith(">>>") and not inside:
+            lines += ["```pycon"]
+            inside = True
+        elif inside and not line.strip():
+            lines += ["```"]
+            inside = False
+        lines.append(line)
+    return "\n".join([*lines, *(["```"] if inside else [])])
+
+
+@functools.cache
+def names_used(source: str) -> dict[str, int]:
+    """The names of the library that code uses, each with the line of its first use.
+
+    An import alone is no use. A name counts under the module from which it was imported.
+    """
+    tree = ast.parse(source)
+    imported = imports_of(tree)
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in imported:
+            full_name = imported[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id not in imported:
+                continue
+            full_name = f"{imported[node.value.id]}.{node.attr}"
+        else:
+            continue
+        found[full_name] = min(node.lineno, found.get(full_name, node.lineno))
+    return found
+
+
+def imports_of(tree: ast.AST) -> dict[str, str]:
+    """What each local name stands for, of the names imported from the library."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == PACKAGE and (alias.asname or "." not in alias.name):
+                    found[alias.asname or alias.name] = alias.name
+    return found
+
+
+def same_thing(used: str, entry: Entry) -> bool:
+    """Whether a dotted name is this entry, imported from the package or from its module."""
+    return used in (f"{PACKAGE}.{entry.name}", f"{PACKAGE}.{entry.module}.{entry.name}")
+
+
+def chapter_uses(path: Path) -> dict[str, Use]:
+    """The dotted names that a notebook uses, each with the section of its first use."""
+    notebook = read(path)
+    title = ""
+    imports = ""
+    found: dict[str, Use] = {}
+    for cell, heading in zip(notebook.cells, headings_before_cells(notebook.cells), strict=True):
+        title = title or (heading.text if heading else "")
+        if cell.cell_type != "code":
+            continue
+        try:
+            used = names_used(f"{imports}\n{cell.source}")
+            tree = ast.parse(cell.source)
+        except SyntaxError as error:
+            raise ValueError(f"{path.name}: a cell is not plain Python ({error.msg})") from error
+        imports += "\n" + "\n".join(
+            ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))
+        )
+        for name in used:
+            if heading is not None:
+                found.setdefault(name, Use(path.name, title, heading.text, heading.slug))
+    return found
+
+
+@functools.cache
+def all_tests() -> dict[str, list[Test]]:
+    """The dotted names that the library's tests use, each with its tests in order."""
+    found: dict[str, list[Test]] = {}
+    for file in sorted(TESTS.glob("test_*.py")):
+        tree = ast.parse(file.read_text(encoding="utf8"))
+        imports = "\n".join(
+            ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))
+        )
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+                decorated = ast.unparse(node)
+                for name in names_used(f"{imports}\n{decorated}"):
+                    found.setdefault(name, []).append(Test(file, node.lineno))
+    return found
+
+
+def tests_of(entry: Entry) -> list[Test]:
+    """The tests that name an entry, at most once each."""
+    tests = {t for name, some in all_tests().items() if same_thing(name, entry) for t in some}
+    return sorted(tests)
+
+
+def test_page(file: Path) -> str:
+    """The page of the site that shows a file of tests."""
+    return f"checks/{file.stem}"
+
+
+class tests_of_name(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa: N801
+    """Stands where the links to a name's tests will be printed."""
+
+
+class TestsRole(SphinxRole):
+    """``{library-tests}`name` ``: links to the tests that use a name of the library."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        return [tests_of_name(name=self.text)], []
+
+
+def reference_markdown(chapters: list[Path], formulas: dict[str, list[str]]) -> str:
+    """The page as MyST text: an index of names, then every module with its entries."""
+    package = importlib.import_module(PACKAGE)
+    entries = public_entries()
+    uses = [chapter_uses(path) for path in chapters]
+    descriptions = module_descriptions(package)
+    index = sorted(entries, key=lambda entry: entry.name.lower())
+    parts = ["## All names", ""]
+    parts += [" · ".join(f"{{py:obj}}`{e.name} <{e.full_name}>`" for e in index), ""]
+    module = ""
+    for entry in entries:
+        if entry.module != module:
+            module = entry.module
+            about = importlib.import_module(f"{PACKAGE}.{module}").__doc__ or ""
+            text = descriptions.get(module) or about.splitlines()[0].rstrip(".")
+            parts += [f"## {module}", "", f"{text[0].upper()}{text[1:]}.", ""]
+        parts += _entry_markdown(entry, uses, formulas)
+    return "\n".join(parts)
+
+
+def _entry_markdown(
+    entry: Entry, uses: list[dict[str, Use]], formulas: dict[str, list[str]]
+) -> list[str]:
+    kind = "class" if inspect.isclass(entry.thing) else "function"
+    lines = [
+        f"`````{{py:{kind}}} {entry.full_name}{signature(entry.thing)}",
+        docstring_as_markdown(inspect.getdoc(entry.thing) or ""),
+        "",
+    ]
+    if kind == "class":
+        for name, method in vars(entry.thing).items():
+            if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
+                lines += [
+                    f"````{{py:method}} {name}{signature(method)}",
+                    docstring_as_markdown(inspect.getdoc(method) or ""),
+                    "````",
+                    "",
+                ]
+    found = [use for chapter in uses for name, use in chapter.items() if same_thing(name, entry)]
+    facts = []
+    if found:
+        links = [f"[{int(u.chapter[:2])}, {u.heading}]({u.chapter}#{u.slug})" for u in found]
+        facts.append("Used in chapter " + "; ".join(links) + ".")
+    labels = formulas.get(f"{PACKAGE}.{entry.module}.{entry.name}", [])
+    if labels:
+        links = [f"{{eq}}`{label}`" for label in labels]
+        facts.append("Compared with the printed formulas " + ", ".join(links) + ".")
+    tests = tests_of(entry)
+    if tests:
+        facts.append(f"{{library-tests}}`{entry.full_name}`")
+    if facts:
+        lines += ["{.api-facts}", "\\\n".join(facts)]
+    return [*lines, "`````", ""]
+
+
+def formulas_by_function(app: Sphinx) -> dict[str, list[str]]:
+    """The labels of the displayed equations that were compared with each function."""
+    found: dict[str, list[str]] = {}
+    status = current_status(app)
+    for item in status.labelled:
+        outcome = status.outcomes.get(item.label or "")
+        if outcome and f"chapters/{Path(item.chapter).stem}" in app.env.found_docs:
+            for function in outcome.library:
+                found.setdefault(function, []).append(outcome.label)
+    return found
+
+
+def chapters_of(env: BuildEnvironment) -> list[Path]:
+    """The notebooks of the book that is being built, in order."""
+    paths = [Path(env.doc2path(name)) for name in sorted(env.found_docs)]
+    return [path for path in paths if re.fullmatch(r"\d\d-.*\.ipynb", path.name)]
+
+
+def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the reference in the place of its directive, before the page is read."""
+    if PLACEHOLDER not in source[0]:
+        return
+    chapters = chapters_of(app.env)
+    text = reference_markdown(chapters, formulas_by_function(app))
+    source[0] = source[0].replace(PLACEHOLDER, text)
+    app.env.metadata[docname]["api"] = True
+    library = Path(importlib.import_module(PACKAGE).__file__ or "").parent
+    for path in [*chapters, *library.glob("*.py"), *TESTS.glob("*.py")]:
+        app.env.note_dependency(str(path))
+
+
+def reference_page(env: BuildEnvironment) -> str | None:
+    """The name of the page that holds the reference, if the book has one."""
+    pages = [name for name, data in env.metadata.items() if data.get("api")]
+    return pages[0] if pages else None
+
+
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Print the links to tests, and below each chapter the links to the names it uses."""
+    page = reference_page(app.env)
+    if page is None:
+        return
+    for node in list(doctree.findall(tests_of_name)):
+        node.replace_self(list(test_links(app, docname, node["name"])))
+    path = Path(app.env.doc2path(docname))
+    if path in chapters_of(app.env):
+        add_names_used(app, doctree, docname, page, path)
+
+
+def test_links(app: Sphinx, docname: str, name: str) -> Iterator[nodes.Node]:
+    """One link to each file that tests a name, to the first of its tests there."""
+    (entry,) = [entry for entry in public_entries() if entry.full_name == name]
+    by_file: dict[Path, list[int]] = {}
+    for test in tests_of(entry):
+        by_file.setdefault(test.file, []).append(test.line)
+    yield nodes.Text("Tested in ")
+    for place, (file, lines) in enumerate(by_file.items()):
+        yield nodes.Text(", " if place else "")
+        target = app.builder.get_relative_uri(docname, test_page(file))
+        yield link(file.name, f"{target}#L{min(lines)}")
+        yield nodes.Text(f" ({len(lines)} {'test' if len(lines) == 1 else 'tests'})")
+    yield nodes.Text(".")
+
+
+def add_names_used(
+    app: Sphinx, doctree: nodes.document, docname: str, page: str, path: Path
+) -> None:
+    """Append to a chapter the names of the library that its cells use."""
+    used = chapter_uses(path)
+    entries = [entry for entry in public_entries() if any(same_thing(u, entry) for u in used)]
+    if not entries:
+        return
+    target = app.builder.get_relative_uri(docname, page)
+    paragraph = nodes.paragraph("", "From the library, used here: ", classes=["api-facts"])
+    for place, entry in enumerate(sorted(entries, key=lambda entry: entry.name.lower())):
+        paragraph += nodes.Text(", " if place else "")
+        paragraph += link(entry.name, f"{target}#{entry.full_name}")
+    paragraph += nodes.Text(".")
+    sections = [node for node in doctree.children if isinstance(node, nodes.section)]
+    (sections[-1] if sections else doctree).append(paragraph)
+
+
+def test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """One page for each file of the library's tests, with links back to what it tests."""
+    page = reference_page(app.env)
+    if page is None:
+        return
+    tested: dict[Path, dict[str, int]] = {}
+    for entry in public_entries():
+        for test in tests_of(entry):
+            names = tested.setdefault(test.file, {})
+            names[entry.full_name] = min(test.line, names.get(entry.full_name, test.line))
+    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
+    for file, names in sorted(tested.items()):
+        target = app.builder.get_relative_uri(test_page(file), page)
+        links = ", ".join(
+            f'<a href="{target}#{name}">{html.escape(name.rpartition(".")[2])}</a>'
+            for name in sorted(names, key=str.lower)
+        )
+        source = file.read_text(encoding="utf8")
+        block = highlighter.highlight_block(source, "python", linenos=False)
+        title = f"Tests: {file.name}"
+        body = (
+            f"<h1>{html.escape(title)}</h1>\n<p>Tests of {links}.</p>\n"
+            f"{anchored(block, set(names.values()))}"
+        )
+        yield test_page(file), {"title": title, "body": body}, "page.html"
+
+
+def leave_types_unlinked(
+    _app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
+) -> nodes.TextElement | None:
+    """Types of other packages in a signature are words, not links to a page of this book."""
+    own = node.get("reftarget", "").startswith(PACKAGE)
+    if node.get("refdomain") == "py" and node.get("reftype") == "class" and not own:
+        return text if node.get("refdoc") == reference_page(env) else None
+    return None
+
+
+def setup(app: Sphinx) -> None:
+    """Connect all of it."""
+    app.add_node(tests_of_name)
+    app.add_role("library-tests", TestsRole())
+    app.connect("source-read", write_reference)
+    app.connect("doctree-resolved", resolve)
+    app.connect("html-collect-pages", test_pages)
+    app.connect("missing-reference", leave_types_unlinked)
+    app.add_css_file("api.css")
