@@ -53,7 +53,7 @@ def compare(
     rows = []
     for name in names:
         ratios = [mine / base for mine, base in zip(times[name], times[floor], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
+        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
         rows.append(
             {
                 "candidate": name,

@@ -18,17 +18,24 @@ def main(arguments: list[str] | None = None) -> None:
         "--group", choices=["cpu", "gpu"], default=None, help="default: what is there"
     )
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument(
+        "--quick", action="store_true", help="toy sizes, to see that it runs; CPU only"
+    )
     parser.add_argument("--out", type=Path, help="file of results (default results/GROUP.jsonl)")
     given = parser.parse_args(arguments)
     group = given.group or ("gpu" if torch.cuda.is_available() else "cpu")
     if group == "gpu" and not torch.cuda.is_available():
         raise SystemExit("no CUDA device found; run: python -m benchmarks.run --group cpu")
+    if given.quick and (group == "gpu" or given.out is None):
+        raise SystemExit("--quick is for --group cpu and needs --out: its numbers mean nothing")
     if group == "gpu":
         from benchmarks.gpu import attention_rows, rope_rows
 
         parts = [rope_rows, attention_rows]
     else:
-        from benchmarks.cpu import PARTS as parts  # noqa: N811 - the name of the other branch
+        from benchmarks.cpu import PARTS, QUICK_PARTS
+
+        parts = QUICK_PARTS if given.quick else PARTS
     about = facts("cuda" if group == "gpu" else "cpu", f"python -m benchmarks.run --group {group}")
     out = given.out or RESULTS / f"{group}.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,10 @@ from torch import Tensor
 from attention_to_rope._checks import check_count, check_positive, working_dtype
 from attention_to_rope.attention import _check_attention_shapes
 
+# Powers of 2 are cheaper than powers of e on most machines: e^s = 2^(s / ln 2), with 1 / ln 2 put
+# into the scale of the queries.
+_PER_POWER_OF_2 = 1 / math.log(2)
+
 
 def blockwise_attention(
     q: Tensor,
@@ -86,10 +90,11 @@ class _Blockwise(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         q_len, k_len = q.shape[-2], k.shape[-2]
         offset = k_len - q_len
-        outputs, logsums = [], []
+        outputs = q.new_empty((*q.shape[:-1], v.shape[-1]))
+        logsums = q.new_empty((*q.shape[:-1], 1))
         for start in range(0, q_len, q_block):
             stop = min(start + q_block, q_len)
-            query = q[..., start:stop, :] * scale
+            query = q[..., start:stop, :] * (scale * _PER_POWER_OF_2)
             largest = query.new_full((*query.shape[:-1], 1), -torch.inf)
             total = torch.zeros_like(largest)
             output = query.new_zeros((*query.shape[:-1], v.shape[-1]))
@@ -97,16 +102,17 @@ class _Blockwise(torch.autograd.Function):
                 scores = query @ k[..., first:last, :].transpose(-2, -1)
                 if partly:
                     future = _future(start, stop, first, last, offset, q.device)
-                    scores = scores.masked_fill(future, -torch.inf)
+                    scores.masked_fill_(future, -torch.inf)
                 new_largest = torch.maximum(largest, scores.amax(-1, keepdim=True))
-                powers = torch.exp(scores - new_largest)
-                correction = torch.exp(largest - new_largest)
-                total = correction * total + powers.sum(-1, keepdim=True)
-                output = correction * output + powers @ v[..., first:last, :]
+                # In place: the block of scores is by far the largest thing in memory.
+                powers = scores.sub_(new_largest).exp2_()
+                correction = largest.sub_(new_largest).exp2_()
+                total.mul_(correction).add_(powers.sum(-1, keepdim=True))
+                output.mul_(correction).add_(powers @ v[..., first:last, :])
                 largest = new_largest
-            outputs.append(output / total)
-            logsums.append(largest + total.log())
-        return torch.cat(outputs, dim=-2), torch.cat(logsums, dim=-2)
+            outputs[..., start:stop, :] = output.div_(total)
+            logsums[..., start:stop, :] = total.log2_().add_(largest)
+        return outputs, logsums
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -126,7 +132,7 @@ class _Blockwise(torch.autograd.Function):
         for start in range(0, q_len, ctx.q_block):
             stop = min(start + ctx.q_block, q_len)
             rows = slice(start, stop)
-            query = q[..., rows, :] * ctx.scale
+            query = q[..., rows, :] * (ctx.scale * _PER_POWER_OF_2)
             for first, last, partly in _visible_blocks(
                 start, stop, offset, k_len, ctx.k_block, ctx.causal
             ):
@@ -134,11 +140,11 @@ class _Blockwise(torch.autograd.Function):
                 scores = query @ k[..., keys, :].transpose(-2, -1)
                 if partly:
                     future = _future(start, stop, first, last, offset, q.device)
-                    scores = scores.masked_fill(future, -torch.inf)
-                weights = torch.exp(scores - logsum[..., rows, :])
+                    scores.masked_fill_(future, -torch.inf)
+                weights = scores.sub_(logsum[..., rows, :]).exp2_()
                 grad_v[..., keys, :] += weights.transpose(-2, -1) @ grad_output[..., rows, :]
                 grad_weights = grad_output[..., rows, :] @ v[..., keys, :].transpose(-2, -1)
-                grad_scores = weights * (grad_weights - share[..., rows, :])
-                grad_q[..., rows, :] += grad_scores @ k[..., keys, :] * ctx.scale
-                grad_k[..., keys, :] += grad_scores.transpose(-2, -1) @ query
+                grad_scores = grad_weights.sub_(share[..., rows, :]).mul_(weights).mul_(ctx.scale)
+                grad_q[..., rows, :] += grad_scores @ k[..., keys, :]
+                grad_k[..., keys, :] += grad_scores.transpose(-2, -1) @ q[..., rows, :]
         return grad_q, grad_k, grad_v, None, None, None, None

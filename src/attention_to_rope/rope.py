@@ -197,7 +197,7 @@ def rotate(
     check_choice("layout", layout, LAYOUTS)
     cos, sin = _aligned_table(x, table, rotary_dim, sequence_axis)
     width = 2 * cos.shape[-1]
-    turned = x[..., :width]
+    turned = x if width == x.shape[-1] else x[..., :width]
     if (
         not (values_are_known(x) and values_are_known(cos))
         or cos.requires_grad
@@ -226,14 +226,16 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
         if not strides_fit or wide.storage_offset() % 2:
             wide = wide.contiguous()
         z = torch.view_as_complex(wide.reshape(*wide.shape[:-1], cos.shape[-1], 2))
-        rotated = torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
-    else:
-        rotated = torch.empty_like(wide, memory_format=torch.contiguous_format)
-        first, second = _pairs(wide, layout)
-        for target, straight, across, sign in zip(
-            _pairs(rotated, layout), (first, second), (second, first), (-1, 1), strict=True
-        ):
-            torch.mul(straight, cos, out=target).addcmul_(across, sin, value=sign)
+        turn = torch.complex(cos, sin)
+        product = z * turn if wide is x else z.mul_(turn)
+        return torch.view_as_real(product).flatten(-2).to(x.dtype)
+    # A table as wide as x runs through whole heads in one loop; a half at a time stops at every
+    # position. So the products with cos are made at once, those with sin are added by halves.
+    rotated = wide * torch.cat((cos, cos), dim=-1)
+    first, second = _pairs(wide, layout)
+    first_out, second_out = _pairs(rotated, layout)
+    first_out.addcmul_(second, sin, value=-1)
+    second_out.addcmul_(first, sin)
     return rotated.to(x.dtype)
 
 

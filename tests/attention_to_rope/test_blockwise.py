@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
@@ -113,3 +114,35 @@ def test_errors() -> None:
         book.blockwise_attention(x, x[:2], x[:2], causal=True)
     with pytest.raises(ValueError, match=r"same head dim"):
         book.blockwise_attention(x, x[:, :2], x)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n_q", "causal", "fused"),
+    [
+        (torch.float32, 4, False, True),
+        (torch.bfloat16, 4, True, True),
+        (torch.float32, 3, False, True),
+        (torch.float32, 3, True, False),  # their causal mask begins at the first key
+        (torch.float64, 4, False, False),
+    ],
+)
+def test_a_gpu_uses_the_fused_kernel_where_it_means_the_same(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, n_q: int, causal: bool, fused: bool
+) -> None:
+    """Fake tensors know that they are on a GPU and need none."""
+    calls = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+
+    def counted(*arguments, **options):  # type: ignore[no-untyped-def]
+        calls.append(options)
+        return kernel(*arguments, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", counted)
+    with FakeTensorMode():
+        q = torch.empty(1, 2, n_q, 8, dtype=dtype, device="cuda")
+        k = torch.empty(1, 2, 4, 8, dtype=dtype, device="cuda")
+        got = book.blockwise_attention(q, k, k, causal=causal, scale=0.3)
+    assert calls == ([{"is_causal": causal, "scale": 0.3}] if fused else [])
+    assert got.shape == q.shape
+    assert got.dtype == dtype
+    assert got.is_cuda

@@ -7,7 +7,6 @@ the test says so, and the book's table must change.
 import pytest
 import rotary_embedding_torch
 import torch
-import torchtune_files
 from torch import Tensor
 from transformers import GPTNeoXConfig, LlamaConfig, RoFormerConfig
 from transformers.models.gpt_neox import modeling_gpt_neox as gpt_neox
@@ -17,8 +16,9 @@ from x_transformers import x_transformers
 
 import attention_to_rope as book
 from attention_to_rope.randomness import normal
+from benchmarks.peers import torchtune_file
 
-RotaryPositionalEmbeddings = torchtune_files.load(
+RotaryPositionalEmbeddings = torchtune_file(
     "modules/position_embeddings.py"
 ).RotaryPositionalEmbeddings
 HEAD_DIM = 128

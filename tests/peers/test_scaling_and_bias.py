@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torchtune_files
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
@@ -10,8 +9,9 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import attention_to_rope as book
+from benchmarks.peers import torchtune_file
 
-Llama3ScaledRoPE = torchtune_files.load("models/llama3_1/_position_embeddings.py").Llama3ScaledRoPE
+Llama3ScaledRoPE = torchtune_file("models/llama3_1/_position_embeddings.py").Llama3ScaledRoPE
 ORIGINAL = 4096
 HEAD_DIM = 128
 # float32 on their side: a few units in the seventh digit.
