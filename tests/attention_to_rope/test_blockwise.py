@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
-from attention_to_rope.blockwise import _visible_blocks
+from attention_to_rope.blockwise import _Blockwise, _visible_blocks
 from attention_to_rope.randomness import normal
 
 
@@ -129,20 +129,27 @@ def test_errors() -> None:
 def test_a_gpu_uses_the_fused_kernel_where_it_means_the_same(
     monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, n_q: int, causal: bool, fused: bool
 ) -> None:
-    """Fake tensors know that they are on a GPU and need none."""
+    """Fake tensors know that they are on a GPU and need none; what is called is only noted."""
     calls = []
-    kernel = torch.nn.functional.scaled_dot_product_attention
 
-    def counted(*arguments, **options):  # type: ignore[no-untyped-def]
-        calls.append(options)
-        return kernel(*arguments, **options)
+    def kernel(q, k, v, **options):  # type: ignore[no-untyped-def]
+        calls.append(("fused", options))
+        return q
 
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", counted)
+    def blocks(q, k, v, *options):  # type: ignore[no-untyped-def]
+        calls.append(("blocks", options))
+        return (q,)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr(_Blockwise, "apply", blocks)
     with FakeTensorMode():
         q = torch.empty(1, 2, n_q, 8, dtype=dtype, device="cuda")
         k = torch.empty(1, 2, 4, 8, dtype=dtype, device="cuda")
         got = book.blockwise_attention(q, k, k, causal=causal, scale=0.3)
-    assert calls == ([{"is_causal": causal, "scale": 0.3}] if fused else [])
+    if fused:
+        assert calls == [("fused", {"is_causal": causal, "scale": 0.3})]
+    else:
+        assert calls == [("blocks", (causal, 0.3, 512, 512))]
     assert got.shape == q.shape
     assert got.dtype == dtype
     assert got.is_cuda

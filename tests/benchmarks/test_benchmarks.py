@@ -11,7 +11,6 @@ from attention_to_rope.randomness import normal
 from benchmarks import cpu, peers, run
 from benchmarks.measure import compare, facts
 
-
 SMALL = ("blockwise_attention, memory", "PyTorch's fused kernel, memory")
 
 
