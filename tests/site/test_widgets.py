@@ -54,6 +54,11 @@ def clocks(m, d, base):
     return {"theta": theta, "wavelength": 2 * math.pi / theta, "row": row}
 
 
+def counter(m):
+    waves = sinusoidal(torch.tensor([m]), 12, 64.0, dtype=double)[0, 0::2]
+    return {"bits": [int(bit) for bit in reversed(f"{m:06b}")], "waves": waves}
+
+
 def softmax_of_one_query(d_k, N, divisor):
     z = normal(64, seed=2)[:N].round(decimals=3)
     products = z * d_k**0.5
@@ -155,6 +160,7 @@ VECTORS = {
             for base in (100, 10000, 500000)
         ],
     ),
+    "counter": (counter, [{"m": m} for m in range(64)]),
     "softmax": (
         softmax_of_one_query,
         [
@@ -235,6 +241,7 @@ def test_the_script_computes_what_the_library_computes(computed, name):
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
         ("clocks", "-2 * i) / d", "-2 * i) / (d - 2)"),
+        ("counter", "Math.sin(m / 2 ** i)", "Math.cos(m / 2 ** i)"),
         ("softmax", "if (sum < 0)", "if (sum > 0)"),
         ("layout", "j % half", "Math.floor(j / 2)"),
         ("wavelength", "value > length", "value > 2 * length"),
@@ -339,7 +346,7 @@ def test_a_wrong_place_stops_the_build(build, write_book, markdown, tmp_path):
     done = build(write_book(tmp_path, cells), "--all", "-n", "-W", "--keep-going")
     assert done.returncode != 0
     said = " ".join((done.stdout + done.stderr).split())
-    assert "no interactive figure 'clock'; there are activation, clocks" in said
+    assert "no interactive figure 'clock'; there are activation, clocks, counter" in said
     assert "names the fallback fig-line, and the page has no figure of that name" in said
 
 
@@ -360,6 +367,7 @@ MOVES = [
     ("rotation", {"m": 7, "lock": "difference"}, {"m": 7, "n": 10, "theta": 0.5}),
     ("rotation", {"lock": "free", "n": 3, "theta": 0.25}, {"m": 7, "n": 3, "theta": 0.25}),
     ("clocks", {"m": 1234, "d": 4, "base": 100}, {"m": 1234, "d": 4, "base": 100}),
+    ("counter", {"m": 45}, {"m": 45}),
     ("softmax", {"d_k": 8, "N": 33, "divisor": "root"}, {"d_k": 1024, "N": 33, "divisor": "root"}),
     ("layout", {"d": 12, "pair": 4, "m": 9}, {"d": 12, "pair": 4, "m": 9}),
     ("wavelength", {"base": 4, "length": 6, "d": 64}, {"base": 500000, "length": 32768, "d": 64}),
