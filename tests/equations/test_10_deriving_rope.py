@@ -363,10 +363,11 @@ def test_score(rng):
     _, theta = frequencies(rng)
     x = rng.normal(size=(N, D))
     W_Q, W_K = rng.normal(size=(D, D_K)) / 2, rng.normal(size=(D, D_K)) / 2
-    q = np.stack([turned(x[m] @ W_Q, m, theta) for m in range(N)])
-    k = np.stack([turned(x[n] @ W_K, n, theta) for n in range(N)])
+    q, k = x @ W_Q, x @ W_K
+    Q = np.stack([turned(q[m], m, theta) for m in range(N)])
+    K = np.stack([turned(k[n], n, theta) for n in range(N)])
     places = {"m": range(N), "n": range(N), r"\mathbf{R}": big(theta), "d_k": D_K}
-    return {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "S": library_scores(q, k), **places}
+    return {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "S": library_scores(Q, K), **places}
 
 
 @equation("eq-rope-sum", first_index=0, library=[rotate, attention])
