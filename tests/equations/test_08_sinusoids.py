@@ -88,11 +88,6 @@ def test_wavelength_range(rng):
     return wavelengths(rng)
 
 
-@equation("eq-alias")
-def test_alias(rng):
-    return {"m": range(2, 7), r"\theta": rng.uniform(0.2, 3)}
-
-
 @equation("eq-digits")
 def test_digits(rng):
     B, count = int(rng.integers(2, 12)), 4
