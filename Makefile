@@ -58,6 +58,10 @@ $(PEERS)/installed: requirements-peers.txt | $(INSTALLED)
 test-peers: $(PEERS)/installed  ## Compare the library with the libraries people use
 	$(PEERS)/bin/python -m pytest -c tests/peers/pytest.ini tests/peers
 
+.PHONY: bench
+bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minutes; wants a quiet machine)
+	PYTHONPATH=src:. $(PEERS)/bin/python -m benchmarks.run
+
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Report the lines and branches of the library that tests reach
 	$(BIN)/python -m coverage run -m pytest -q -n 0 tests/attention_to_rope
