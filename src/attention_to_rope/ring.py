@@ -70,7 +70,7 @@ def partial_attention(
 
 
 def merge(first: Partial, second: Partial) -> Partial:
-    r"""Join the contributions of two disjoint sets of keys; associative and commutative.
+    r"""Join what two disjoint sets of keys contribute, in any order.
 
     $c = \max(c_1, c_2)$, $\ell = e^{c_1-c}\ell_1 + e^{c_2-c}\ell_2$,
     $u = e^{c_1-c} u_1 + e^{c_2-c} u_2$
