@@ -33,7 +33,7 @@ R, H = matrix("interleaved"), matrix("half")
 
 
 def permutation():
-    """P with x P = x in the half layout, from the library's order of the dimensions."""
+    """Π with x Π = x in the half layout, from the library's order of the dimensions."""
     order = layout_permutation(D_K, source="interleaved", target="half")
     return np.eye(D_K)[:, order.numpy()]
 
@@ -44,17 +44,20 @@ def common(rng, layout="interleaved"):
     return symbols | {"d_k": D_K, "i": range(PAIRS)}
 
 
+def plane(angle):
+    """The library's rotation of one pair by this angle."""
+    frequency = torch.tensor([float(angle)], dtype=torch.float64)
+    return rotation_matrix(torch.tensor(1), frequency, layout="interleaved").numpy()
+
+
 def with_blocks(rng):
-    symbols = common(rng)
-    whole = R(symbols["m"])
-    blocks = [whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] for i in range(PAIRS)]
-    return symbols | {r"\mathbf{R}": R, "B": np.array(blocks)}
+    return common(rng) | {r"\mathbf{R}": R, "R": plane}
 
 
 @equation("eq-form-dense", first_index=0, library=rotation_matrix)
 def test_dense(rng):
     symbols = with_blocks(rng)
-    return {name: symbols[name] for name in ("m", "d_k", "B", r"\mathbf{R}")}
+    return {name: symbols[name] for name in ("m", "d_k", r"\theta", "R", r"\mathbf{R}")}
 
 
 @equation("eq-form-block", first_index=0, library=[rotate, rotation_matrix])
@@ -118,33 +121,33 @@ def test_half_split(rng):
 
 @equation("eq-layout-permutation", first_index=0, library=layout_permutation)
 def test_layout_permutation(rng):
-    return common(rng) | {"P": permutation(), "I": np.eye(D_K)}
+    return common(rng) | {r"\Pi": permutation(), "I": np.eye(D_K)}
 
 
 @equation("eq-layout-matrices", library=[layout_permutation, rotation_matrix, convert_layout])
 def test_layout_matrices(rng):
     x = rng.normal(size=D_K)
     converted = convert_layout(torch.as_tensor(x), source="interleaved", target="half").numpy()
-    P = permutation()
-    assert np.array_equal(x @ P, converted)
-    return {"x": x, "P": P, r"\mathbf{R}": R, r"\mathbf{H}": H, "m": range(2, 6)}
+    Pi = permutation()
+    assert np.array_equal(x @ Pi, converted)
+    return {"x": x, r"\Pi": Pi, r"\mathbf{R}": R, r"\mathbf{H}": H, "m": range(2, 6)}
 
 
 @equation("eq-layout-scores", library=[layout_permutation, rotation_matrix])
 def test_layout_scores(rng):
-    return query_and_key(rng) | {"P": permutation(), r"\mathbf{R}": R, r"\mathbf{H}": H}
+    return query_and_key(rng) | {r"\Pi": permutation(), r"\mathbf{R}": R, r"\mathbf{H}": H}
 
 
 @equation("eq-convert-weights", library=[convert_projection_layout, rotation_matrix])
 def test_convert_weights(rng):
-    """One head of two; P is read off the library's conversion of the weights."""
+    """One head of two; Π is read off the library's conversion of the weights."""
     d, W = 4, rng.normal(size=(4, 2 * D_K))
     changed = convert_projection_layout(
         torch.as_tensor(W), 2, source="interleaved", target="half"
     ).numpy()
-    P = permutation()
-    assert np.array_equal(changed, np.hstack([W[:, :D_K] @ P, W[:, D_K:] @ P]))
-    symbols = {"x": rng.normal(size=d), "W^Q": W[:, D_K:], "P": P, "m": range(2, 6)}
+    Pi = permutation()
+    assert np.array_equal(changed, np.hstack([W[:, :D_K] @ Pi, W[:, D_K:] @ Pi]))
+    symbols = {"x": rng.normal(size=d), "W^Q": W[:, D_K:], r"\Pi": Pi, "m": range(2, 6)}
     return symbols | {r"\mathbf{R}": R, r"\mathbf{H}": H}
 
 
