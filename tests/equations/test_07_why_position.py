@@ -201,4 +201,4 @@ def test_mirror(rng):
     slope = torch.tensor([float(rng.uniform(0.2, 2.0))], dtype=torch.float64)
     B = alibi_bias(slope, places, places)[0].numpy()
     assert not np.allclose(B, np.roll(B, 1, axis=1))
-    return {"J": np.eye(N)[::-1], "B": B}
+    return {r"\Pi": np.eye(N)[::-1], "B": B}
