@@ -12,9 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_to_rope import blockwise_attention, rotary_frequencies, rotary_table, rotate
+from attention_to_rope import (
+    blockwise_attention,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    rotation_matrix,
+)
 from attention_to_rope.randomness import normal
 from attention_to_rope.rope import LAYOUTS, Layout, RotaryTable
+from benchmarks.gpu import as_complex, rotated_half
 from benchmarks.measure import Candidate, compare
 from benchmarks.peers import (
     PEERS,
@@ -119,26 +126,34 @@ def compiled_rotation(layout: Layout, backend: str = "inductor") -> Callable[...
     return torch.compile(rotation, dynamic=True, backend=backend)
 
 
-def compiled_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """RoPE compiled by torch.compile for any length, float32, against copying."""
+def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
+    """The same rotation in several forms, float32, against copying; compiled for any length."""
+    compiled = {}
     if size.compiler == "inductor" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         print("  no C++ compiler found: the compiled rows are left out", flush=True)
-        return []
+    else:
+        compiled = {layout: compiled_rotation(layout, size.compiler) for layout in LAYOUTS}
     rows = []
-    rotations = {layout: compiled_rotation(layout, size.compiler) for layout in LAYOUTS}
     for shape in size.shapes:
         x = normal(*shape, seed=0, dtype=torch.float32)
-        cos, sin = rotary_table(torch.arange(shape[2]), rotary_frequencies(shape[3]))
-        candidates: dict[str, Candidate] = {"clone": x.clone}
-        for layout, rotation in rotations.items():
-            candidates[f"ours, compiled, {layout}"] = partial(rotation, x, cos, sin)
-        repeats = _repeats(x)
-        for row in compare(candidates, floor="clone", rounds=rounds, repeats=repeats):
-            rows.append(
-                row
-                | {"group": "rope compiled", "shape": list(shape), "dtype": "float32"}
-                | {"pass": "forward"}
-            )
+        positions, frequencies = torch.arange(shape[2]), rotary_frequencies(shape[3])
+        table = rotary_table(positions, frequencies)
+        wide = [torch.cat((part, part), dim=-1) for part in table]
+        turn = torch.complex(*table)
+        matrices = rotation_matrix(positions, frequencies, layout="half").float()
+        candidates: dict[str, Candidate] = {
+            "clone": x.clone,
+            "dense matrices": partial(torch.einsum, "bhnd,nde->bhne", x, matrices),
+            "elementwise, as published": partial(rotated_half, x, *wide),
+            "elementwise, ours": partial(rotate, x, table, layout="half"),
+            "complex, as published": partial(as_complex, x, turn),
+            "complex, ours": partial(rotate, x, table, layout="interleaved"),
+        }
+        for layout, rotation in compiled.items():
+            candidates[f"compiled, ours, {layout}"] = partial(rotation, x, *table)
+        measured = compare(candidates, floor="clone", rounds=rounds, repeats=_repeats(x))
+        about = {"group": "forms", "shape": list(shape), "dtype": "float32", "pass": "forward"}
+        rows += [row | about for row in measured]
     return rows
 
 
@@ -268,7 +283,7 @@ def import_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     return [row | {"group": "import"} for row in measured]
 
 
-_ALL = (rope_rows, compiled_rows, table_rows, attention_rows, memory_rows, import_rows)
+_ALL = (rope_rows, form_rows, table_rows, attention_rows, memory_rows, import_rows)
 PARTS: list[Callable[[int], list[Row]]] = list(_ALL)
 
 
