@@ -1,0 +1,328 @@
+"""Chapter 12: the equations of the page, executed against the library where it has them."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
+from bookcheck.equations import Random, depends, equation
+
+D = 6
+
+
+def base(rng):
+    return float(rng.uniform(5, 60))
+
+
+def matrices(theta):
+    """r -> R_r, by the library."""
+
+    def matrix(r):
+        frequencies = torch.as_tensor(theta)
+        return rotation_matrix(torch.tensor(int(r)), frequencies, layout="interleaved").numpy()
+
+    return matrix
+
+
+def pairs(x):
+    return x[0::2] + 1j * x[1::2]
+
+
+def contents(rng, d=D):
+    """A query, a key, their pairs and products, and everything that turns them.
+
+    The vectors are shorter than 1, so that a wrong power of a length is too small a bound.
+    """
+    b = base(rng)
+    q, k = (x * rng.uniform(0.3, 0.6) / np.linalg.norm(x) for x in rng.normal(size=(2, d)))
+    theta = rotary_frequencies(d, b).numpy()
+    h = pairs(q) * pairs(k).conj()
+    return {
+        "q": q,
+        "k": k,
+        "z": pairs(q),
+        "w": pairs(k),
+        "h": h,
+        r"\rho": np.abs(h),
+        r"\varphi": np.angle(h),
+        r"\theta": theta,
+        "R": matrices(theta),
+        "b": b,
+        "d_k": d,
+    }
+
+
+def only(values, *names):
+    return {name: values[name] for name in names}
+
+
+@equation("eq-wave-parts", first_index=0)
+def test_wave_parts(rng):
+    values = only(contents(rng), "q", "k", "z", "w", "h", r"\rho", r"\varphi")
+    return {**values, "i": range(D // 2)}
+
+
+@equation("eq-waves", first_index=0, library=rotation_matrix)
+def test_waves(rng):
+    names = ("q", "k", "h", r"\rho", r"\varphi", r"\theta", "R", "d_k")
+    return {**only(contents(rng), *names), "r": range(-2, 5)}
+
+
+@equation("eq-rope-wavelengths", first_index=0, library=rotary_frequencies)
+def test_wavelengths(rng):
+    values = only(contents(rng), r"\theta", "b", "d_k")
+    values[r"\lambda"] = 2 * np.pi / values[r"\theta"]
+    # Once over the printed range of i, once over the true one: neither may be larger.
+    return [values, {**values, "i": range(D // 2)}]
+
+
+@equation("eq-full-turns", first_index=0, draws=8, library=rotary_frequencies)
+def test_full_turns(rng):
+    b, d = base(rng), 2 * int(rng.integers(3, 9))
+    waves = 2 * np.pi / rotary_frequencies(d, b).numpy()
+    cases = [int(rng.integers(7, int(waves[-1]) + 2)), int(waves[-1]) + 40, int(waves[1]) + 1]
+    return [{r"\lambda": waves, "b": b, "d_k": d, "N": max(N, 7)} for N in cases]
+
+
+@equation("eq-slow-pair")
+def test_slow_pair(rng):
+    theta, r = float(rng.uniform(0.1, 0.4)), int(rng.integers(2, 6))
+    close = -r * theta / 2 + np.pi / 2  # the steepest place: the first bound is reached
+    free = float(rng.uniform(-3, 3))
+    angles = (close, close + 0.01, free)
+    edges = [
+        {r"\theta": 0.01, "r": 2, r"\varphi": np.pi / 2},  # both bounds almost reached
+        {r"\theta": 1.05, "r": 6, r"\varphi": 1.2},  # almost a full turn: hardly any change
+        {r"\theta": 2.0, "r": 1, r"\varphi": np.pi / 2 - 1},  # a change larger than r
+    ]
+    return [{r"\theta": theta, "r": r, r"\varphi": angle} for angle in angles] + edges
+
+
+@equation("eq-equal-score", first_index=0, library=rotation_matrix)
+def test_equal_score(rng):
+    values = only(contents(rng), "q", "z", r"\theta", "R", "d_k")
+    return {**values, "r": range(5)}
+
+
+def signs(rng, d=4):
+    """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
+    theta = rotary_frequencies(d, base(rng)).numpy()
+    return {"q": Random([-1, 1], shape=(d,)), r"\theta": theta, "R": matrices(theta), "d_k": d}
+
+
+@equation("eq-equal-mean", first_index=0, library=rotation_matrix)
+def test_equal_mean(rng):
+    return {**signs(rng), "r": 3}
+
+
+@equation("eq-random-score", library=rotation_matrix)
+def test_random_score(rng):
+    values = signs(rng)
+    del values[r"\theta"]
+    return {**values, "k": Random([-1, 1], shape=(4,)), "r": 3}
+
+
+@equation("eq-random-proof", first_index=0, library=rotation_matrix)
+def test_random_proof(rng):
+    values = signs(rng)
+    del values[r"\theta"]
+    R = values["R"]
+    turned = depends("q", lambda q: q @ R(3))
+    return {**values, "k": Random([-1, 1], shape=(4,)), "u": turned, "r": 3}
+
+
+@equation("eq-look-far", first_index=0, library=rotation_matrix)
+def test_look_far(rng):
+    values = only(contents(rng), "k", "w", r"\theta", "R", "d_k")
+    s = int(rng.integers(2, 9))
+    return {**values, "q": values["k"] @ values["R"](-s), "s": s, "r": range(s - 3, s + 4)}
+
+
+@equation("eq-mean-score", library=rotation_matrix)
+def test_mean_score(rng):
+    theta = rotary_frequencies(4, base(rng)).numpy()
+    mean_q, mean_k = rng.normal(size=4), rng.normal(size=4)
+    return {
+        "a": Random([-1, 1], shape=(4,)),
+        "c": Random([-2, 2], shape=(4,)),
+        "q": depends("a", lambda a: mean_q + a),
+        "k": depends("c", lambda c: mean_k + c),
+        r"\mu_q": mean_q,
+        r"\mu_k": mean_k,
+        "R": matrices(theta),
+        "r": 3,
+    }
+
+
+def sums(values, r):
+    """U_0 ... U_p, and the products with h_p = 0."""
+    steps = np.exp(1j * r * values[r"\theta"])
+    return np.concatenate([[0], np.cumsum(steps)]), np.concatenate([values["h"], [0]])
+
+
+@equation("eq-partial-sums", first_index=0)
+def test_partial_sums(rng):
+    values = contents(rng)
+    r = int(rng.integers(2, 9))
+    U, _ = sums(values, r)
+    return {"U": U, r"\theta": values[r"\theta"], "r": r, "p": D // 2}
+
+
+@equation("eq-abel", first_index=0)
+def test_abel(rng):
+    values = contents(rng)
+    r = int(rng.integers(2, 9))
+    U, h = sums(values, r)
+    return {"U": U, "h": h, r"\theta": values[r"\theta"], "r": r, "p": D // 2}
+
+
+@equation("eq-abel-bound", first_index=0, library=rotation_matrix)
+def test_abel_bound(rng):
+    """Besides free products: some for which one of the three sides is close to the next."""
+    free = contents(rng)
+    equal_steps = 2.5 * np.arange(D // 2, 0, -1.0)
+    alternating = (-1.0) ** np.arange(D // 2)
+    one_large_step = np.array([5.0, 1.0, 0.5])
+    chosen = (equal_steps, alternating, one_large_step, np.ones(D // 2))
+    # All waves agree at distance 0; at the other one they nearly cancel.
+    cancel = min(range(4, 400), key=lambda r: abs(sums(free, r)[0][-1]))
+    cases = [(free, int(rng.integers(4, 9)))]
+    for h, r in zip(chosen, (0, 0, 0, cancel), strict=True):
+        q = np.repeat(h, 2) / 2
+        cases.append(({**free, "q": q, "k": np.ones(D), "h": h.astype(complex)}, r))
+    bound = []
+    for values, r in cases:
+        U, h = sums(values, r)
+        bound.append({**only(values, "q", "k", "R"), "U": U, "h": h, "r": r, "p": D // 2})
+    return bound
+
+
+@equation("eq-trivial-bound", first_index=0, library=rotation_matrix)
+def test_trivial_bound(rng):
+    free = only(contents(rng), "q", "k", "h", "R")
+    one_pair = only(contents(rng, 2), "q", "k", "h", "R")
+    same = contents(rng)
+    same["q"] = same["k"] = 5 * same["q"]
+    same["h"] = np.abs(pairs(same["q"])) ** 2
+    same = only(same, "q", "k", "h", "R")
+    return [
+        {**free, "r": 3, "p": D // 2},
+        {**one_pair, "r": 2, "p": 1},
+        {**same, "r": 0, "p": D // 2},
+    ]
+
+
+@equation("eq-abel-ratio", first_index=0)
+def test_abel_ratio(rng):
+    p, step = 5, float(rng.uniform(0.3, 2))
+    free = np.concatenate([rng.normal(size=p) + 1j * rng.normal(size=p), [0]])
+    even = step * np.arange(p, -1, -1.0)  # falls in equal steps: equality
+    return [{"h": h, "D": np.abs(np.diff(h)).max(), "p": p} for h in (free, even)]
+
+
+@equation("eq-odd-part", first_index=0, library=rotation_matrix)
+def test_odd_part(rng):
+    values = only(contents(rng), "q", "k", "h", r"\theta", "R")
+    return {**values, "r": range(1, 6), "p": D // 2}
+
+
+@equation("eq-rope-distance", first_index=0, library=rotate)
+def test_rope_distance(rng):
+    values = contents(rng)
+    theta = torch.as_tensor(values[r"\theta"])
+
+    def turned(m):
+        table = rotary_table(torch.tensor([int(m)]), theta, dtype=torch.float64)
+        identity = torch.eye(D, dtype=torch.float64)[:, None]
+        return rotate(identity, table, layout="interleaved")[:, 0].numpy()
+
+    return {
+        "u": values["q"],
+        "z": values["z"],
+        r"\theta": values[r"\theta"],
+        "R": turned,
+        "m": range(4),
+        "n": range(2, 6),
+        "d_k": D,
+    }
+
+
+@equation("eq-norm-kept", library=rotation_matrix)
+def test_norm_kept(rng):
+    values = only(contents(rng), "q", "k", "R")
+    return [
+        {**values, "m": range(1, 5), "r": range(-2, 4)},
+        {**values, "q": 5 * values["q"], "k": 5 * values["q"], "m": 2, "r": 0},
+    ]
+
+
+def averages(rng):
+    N = 5
+    A = rng.uniform(size=(N, N))
+    return {
+        "A": A / A.sum(1, keepdims=True),
+        "v": rng.normal(size=(N, D)),
+        "R": contents(rng)["R"],
+        "N": N,
+        "m": range(N),
+    }
+
+
+@equation("eq-value-turned", first_index=0, library=rotation_matrix)
+def test_value_turned(rng):
+    return {**averages(rng), "s": 3}
+
+
+@equation("eq-value-back", first_index=0, library=rotation_matrix)
+def test_value_back(rng):
+    return averages(rng)
+
+
+@equation("eq-partial-rotary", library=rotate)
+def test_partial_rotary(rng):
+    values = contents(rng)
+    theta = torch.as_tensor(values[r"\theta"])
+    q, k = rng.normal(size=D + 4), rng.normal(size=D + 4)
+
+    def turned(r):
+        # The turned block of the library's own partial rotation.
+        table = rotary_table(torch.tensor([int(r)]), theta, dtype=torch.float64)
+        identity = torch.eye(D + 4, dtype=torch.float64)[:, None]
+        whole = rotate(identity, table, layout="interleaved", rotary_dim=D)[:, 0].numpy()
+        return whole[:D, :D]
+
+    return {
+        "q": q,
+        "k": k,
+        r"\hat{q}": q[:D],
+        r"\tilde{q}": q[D:],
+        r"\hat{k}": k[:D],
+        r"\tilde{k}": k[D:],
+        "R": turned,
+        "I": np.eye(4),
+        "r": range(-2, 4),
+    }
+
+
+@equation("eq-choose-base")
+def test_choose_base(rng):
+    N, d, j = int(rng.integers(50, 900)), 12, int(rng.integers(2, 6))
+    smallest = (N / (2 * math.pi)) ** (d / (2 * j))
+    return {"b": smallest, "N": N, "d_k": d, "j": j}
+
+
+@equation("eq-variance-trace", library=rotation_matrix)
+def test_variance_trace(rng):
+    theta = rotary_frequencies(4, base(rng)).numpy()
+    mix_q, mix_k = rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
+    return {
+        "a": Random([-1, 1], shape=(4,)),
+        "c": Random([-1, 1], shape=(4,)),
+        "q": depends("a", lambda a: a @ mix_q),
+        "k": depends("c", lambda c: c @ mix_k),
+        "C_q": mix_q.T @ mix_q,
+        "C_k": mix_k.T @ mix_k,
+        "R": matrices(theta),
+        "r": 3,
+    }
