@@ -91,51 +91,19 @@ def test_toeplitz_matrix(rng):
     return {"B": B[:4, :4], "r": r, "N": 4}
 
 
-@equation("eq-relative-four-terms", first_index=0, vectors="row")
-def test_four_terms(rng):
-    W_Q, W_K = rng.normal(size=(D, D_K)), rng.normal(size=(D, D_K))
-    vectors = {"x": rng.normal(size=(N, D)), "p": rng.normal(size=(N, D))}
-    return {**vectors, "M": W_Q @ W_K.T, "m": range(N), "n": range(N)}
-
-
 def blocks(rng, d):
-    a, b = rng.normal(size=d // 2), rng.normal(size=d // 2)
-    J = np.array([[0.0, -1.0], [1.0, 0.0]])
-    M = np.zeros((d, d))
+    a, c = rng.normal(size=d // 2), rng.normal(size=d // 2)
+    C = np.zeros((d, d))
     for i in range(d // 2):
-        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = a[i] * np.eye(2) + b[i] * J
-    return {"a": a, "b": b, "M": M, "J": J, "I": np.eye(2), "d": d}
+        C[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[a[i], c[i]], [-c[i], a[i]]]
+    return {"a": a, "c": c, "C": C, "d": d}
 
 
 @equation("eq-directed-blocks", first_index=0, vectors="row", library=sinusoidal)
 def test_directed_blocks(rng):
-    p = sinusoidal(torch.arange(N), D, base=50.0, dtype=torch.float64)
+    P = sinusoidal(torch.arange(N), D, base=50.0, dtype=torch.float64)
     theta = 50.0 ** (-2 * np.arange(D // 2) / D)
-    return {**blocks(rng, D), "p": p, r"\theta": theta, "m": range(N), "n": range(N)}
-
-
-@equation("eq-directed-matrix", first_index=0)
-def test_directed_matrix(rng):
-    return blocks(rng, 4)
-
-
-def pair(rng):
-    theta = 0.6
-    every = {"m": range(N), "n": range(N), "a": rng.normal(), "b": rng.normal()}
-    functions = {"s": lambda m: math.sin(m * theta), "c": lambda m: math.cos(m * theta)}
-    J = np.array([[0.0, -1.0], [1.0, 0.0]])
-    p = np.stack([np.sin(theta * np.arange(N)), np.cos(theta * np.arange(N))], axis=1)
-    return {**every, **functions, "p": p, "I": np.eye(2), "J": J, r"\theta": theta}
-
-
-@equation("eq-one-block", first_index=0, vectors="row")
-def test_one_block(rng):
-    return pair(rng)
-
-
-@equation("eq-sum-block", first_index=0, vectors="row")
-def test_sum_block(rng):
-    return pair(rng)
+    return {**blocks(rng, D), "P": P, r"\theta": theta, "m": range(N), "n": range(N)}
 
 
 def shaw(rng):
@@ -235,3 +203,10 @@ def test_alibi_half(rng):
         t = int((weight.cumsum() < 0.5 * weight.sum()).sum()) + 1
         cases.append({"t": t, "s": slope})
     return cases
+
+
+@equation("eq-alibi-appended", first_index=0, vectors="row", library=alibi_bias)
+def test_alibi_appended(rng):
+    slope = float(rng.uniform(0.2, 2.0))
+    B = alibi(slope, N)
+    return [{"B": B, "s": slope, "m": m, "n": range(m + 1)} for m in range(1, N)]
