@@ -11,6 +11,8 @@ positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model t
 rope               frequencies, tables, rotation in both layouts, layout conversion
 context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
 transformer        block, encoder, decoder, encoder–decoder, generation
+ring               attention over several processes, each holding a part of the sequence
+rope_cuda          RoPE of queries and keys in one pass on a GPU (Triton)
 reference          the same formulas in NumPy float64, as they read; the tests compare with it
 """
 

@@ -104,7 +104,7 @@ def t5_bucket(
     grow geometrically up to `max_distance`; all beyond shares the last. Without `bidirectional`,
     later keys count as distance 0.
 
-    $k = e + \lfloor \ln(\delta/e) / \ln(\delta_{\max}/e) \cdot (n - e) \rfloor$, e = n/2 exact ones.
+    $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$, e = n/2 exact ones.
     """
     check_count("buckets", buckets, at_least=4 if bidirectional else 2)
     if bidirectional and buckets % 2:

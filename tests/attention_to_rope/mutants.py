@@ -42,6 +42,7 @@ TESTS = {
     "masks": ["masks"],
     "norms": ["norms"],
     "positions": ["positions", "attention"],
+    "ring": ["ring"],
     "rope": ["rope", "state"],
     "softmax_gradient": ["softmax_gradient"],
     "transformer": ["transformer"],

@@ -1,6 +1,5 @@
 """The printed formula of chapter 15, executed."""
 
-import numpy as np
 from scipy.stats import t as student
 
 from bookcheck.equations import equation
