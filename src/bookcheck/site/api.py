@@ -201,9 +201,17 @@ def all_tests() -> dict[str, list[Test]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
                 decorated = ast.unparse(node)
-                for name in names_used(f"{imports}\n{decorated}"):
+                names = {*names_used(f"{imports}\n{decorated}"), *names_as_text(node)}
+                for name in sorted(names):
                     found.setdefault(name, []).append(Test(file, node.lineno))
     return found
+
+
+def names_as_text(tree: ast.AST) -> set[str]:
+    """Exported names that stand as strings, such as `activation="swiglu"`."""
+    exported = importlib.import_module(PACKAGE).__all__
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    return {f"{PACKAGE}.{name}" for name in exported if name in texts}
 
 
 def tests_of(entry: Entry) -> list[Test]:
@@ -253,7 +261,8 @@ def _entry_markdown(
 ) -> list[str]:
     kind = "class" if inspect.isclass(entry.thing) else "function"
     lines = [
-        f"`````{{py:{kind}}} {entry.full_name}{signature(entry.thing)}",
+        f"```{{py:currentmodule}} {entry.full_name.rpartition('.')[0]}\n```",
+        f"`````{{py:{kind}}} {entry.name}{signature(entry.thing)}",
         docstring_as_markdown(inspect.getdoc(entry.thing) or ""),
         "",
     ]
