@@ -47,7 +47,7 @@ def contents(rng, d=D):
         r"\rho": np.abs(h),
         r"\varphi": np.angle(h),
         r"\theta": theta,
-        "R": matrices(theta),
+        r"\mathbf{R}": matrices(theta),
         "b": b,
         "d_k": d,
     }
@@ -65,7 +65,7 @@ def test_wave_parts(rng):
 
 @equation("eq-waves", first_index=0, library=rotation_matrix)
 def test_waves(rng):
-    names = ("q", "k", "h", r"\rho", r"\varphi", r"\theta", "R", "d_k")
+    names = ("q", "k", "h", r"\rho", r"\varphi", r"\theta", r"\mathbf{R}", "d_k")
     return {**only(contents(rng), *names), "r": range(-2, 5)}
 
 
@@ -101,14 +101,14 @@ def test_slow_pair(rng):
 
 @equation("eq-equal-score", first_index=0, library=rotation_matrix)
 def test_equal_score(rng):
-    values = only(contents(rng), "q", "z", r"\theta", "R", "d_k")
+    values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
     return {**values, "r": range(5)}
 
 
 def signs(rng, d=4):
     """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
     theta = rotary_frequencies(d, base(rng)).numpy()
-    return {"q": Random([-1, 1], shape=(d,)), r"\theta": theta, "R": matrices(theta), "d_k": d}
+    return {"q": Random([-1, 1], shape=(d,)), r"\theta": theta, r"\mathbf{R}": matrices(theta), "d_k": d}
 
 
 @equation("eq-equal-mean", first_index=0, library=rotation_matrix)
@@ -127,16 +127,16 @@ def test_random_score(rng):
 def test_random_proof(rng):
     values = signs(rng)
     del values[r"\theta"]
-    R = values["R"]
+    R = values[r"\mathbf{R}"]
     turned = depends("q", lambda q: q @ R(3))
     return {**values, "k": Random([-1, 1], shape=(4,)), "u": turned, "r": 3}
 
 
 @equation("eq-look-far", first_index=0, library=rotation_matrix)
 def test_look_far(rng):
-    values = only(contents(rng), "k", "w", r"\theta", "R", "d_k")
+    values = only(contents(rng), "k", "w", r"\theta", r"\mathbf{R}", "d_k")
     s = int(rng.integers(2, 9))
-    return {**values, "q": values["k"] @ values["R"](-s), "s": s, "r": range(s - 3, s + 4)}
+    return {**values, "q": values["k"] @ values[r"\mathbf{R}"](-s), "s": s, "r": range(s - 3, s + 4)}
 
 
 @equation("eq-mean-score", library=rotation_matrix)
@@ -150,7 +150,7 @@ def test_mean_score(rng):
         "k": depends("c", lambda c: mean_k + c),
         r"\mu_q": mean_q,
         r"\mu_k": mean_k,
-        "R": matrices(theta),
+        r"\mathbf{R}": matrices(theta),
         "r": 3,
     }
 
@@ -194,18 +194,18 @@ def test_abel_bound(rng):
     bound = []
     for values, r in cases:
         U, h = sums(values, r)
-        bound.append({**only(values, "q", "k", "R"), "U": U, "h": h, "r": r, "p": D // 2})
+        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "p": D // 2})
     return bound
 
 
 @equation("eq-trivial-bound", first_index=0, library=rotation_matrix)
 def test_trivial_bound(rng):
-    free = only(contents(rng), "q", "k", "h", "R")
-    one_pair = only(contents(rng, 2), "q", "k", "h", "R")
+    free = only(contents(rng), "q", "k", "h", r"\mathbf{R}")
+    one_pair = only(contents(rng, 2), "q", "k", "h", r"\mathbf{R}")
     same = contents(rng)
     same["q"] = same["k"] = 5 * same["q"]
     same["h"] = np.abs(pairs(same["q"])) ** 2
-    same = only(same, "q", "k", "h", "R")
+    same = only(same, "q", "k", "h", r"\mathbf{R}")
     return [
         {**free, "r": 3, "p": D // 2},
         {**one_pair, "r": 2, "p": 1},
@@ -223,7 +223,7 @@ def test_abel_ratio(rng):
 
 @equation("eq-odd-part", first_index=0, library=rotation_matrix)
 def test_odd_part(rng):
-    values = only(contents(rng), "q", "k", "h", r"\theta", "R")
+    values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
     return {**values, "r": range(1, 6), "p": D // 2}
 
 
@@ -241,7 +241,7 @@ def test_rope_distance(rng):
         "u": values["q"],
         "z": values["z"],
         r"\theta": values[r"\theta"],
-        "R": turned,
+        r"\mathbf{R}": turned,
         "m": range(4),
         "n": range(2, 6),
         "d_k": D,
@@ -250,7 +250,7 @@ def test_rope_distance(rng):
 
 @equation("eq-norm-kept", library=rotation_matrix)
 def test_norm_kept(rng):
-    values = only(contents(rng), "q", "k", "R")
+    values = only(contents(rng), "q", "k", r"\mathbf{R}")
     return [
         {**values, "m": range(1, 5), "r": range(-2, 4)},
         {**values, "q": 5 * values["q"], "k": 5 * values["q"], "m": 2, "r": 0},
@@ -263,7 +263,7 @@ def averages(rng):
     return {
         "A": A / A.sum(1, keepdims=True),
         "v": rng.normal(size=(N, D)),
-        "R": contents(rng)["R"],
+        r"\mathbf{R}": contents(rng)[r"\mathbf{R}"],
         "N": N,
         "m": range(N),
     }
@@ -299,7 +299,7 @@ def test_partial_rotary(rng):
         r"\tilde{q}": q[D:],
         r"\hat{k}": k[:D],
         r"\tilde{k}": k[D:],
-        "R": turned,
+        r"\mathbf{R}": turned,
         "I": np.eye(4),
         "r": range(-2, 4),
     }
@@ -323,6 +323,6 @@ def test_variance_trace(rng):
         "k": depends("c", lambda c: c @ mix_k),
         "C_q": mix_q.T @ mix_q,
         "C_k": mix_k.T @ mix_k,
-        "R": matrices(theta),
+        r"\mathbf{R}": matrices(theta),
         "r": 3,
     }
