@@ -108,7 +108,12 @@ def test_equal_score(rng):
 def signs(rng, d=4):
     """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
     theta = rotary_frequencies(d, base(rng)).numpy()
-    return {"q": Random([-1, 1], shape=(d,)), r"\theta": theta, r"\mathbf{R}": matrices(theta), "d_k": d}
+    return {
+        "q": Random([-1, 1], shape=(d,)),
+        r"\theta": theta,
+        r"\mathbf{R}": matrices(theta),
+        "d_k": d,
+    }
 
 
 @equation("eq-equal-mean", first_index=0, library=rotation_matrix)
@@ -136,7 +141,12 @@ def test_random_proof(rng):
 def test_look_far(rng):
     values = only(contents(rng), "k", "w", r"\theta", r"\mathbf{R}", "d_k")
     s = int(rng.integers(2, 9))
-    return {**values, "q": values["k"] @ values[r"\mathbf{R}"](-s), "s": s, "r": range(s - 3, s + 4)}
+    return {
+        **values,
+        "q": values["k"] @ values[r"\mathbf{R}"](-s),
+        "s": s,
+        "r": range(s - 3, s + 4),
+    }
 
 
 @equation("eq-mean-score", library=rotation_matrix)
