@@ -105,9 +105,7 @@ def check_positions(positions: Tensor, *, name: str = "positions") -> None:
             f"{name} must have shape (N,) or (B, N), got a scalar; use torch.tensor([n])"
         )
     if positions.shape[-1] == 0:
-        raise ValueError(
-            f"{name} must hold at least one position, got {tuple(positions.shape)}"
-        )
+        raise ValueError(f"{name} must hold at least one position, got {tuple(positions.shape)}")
     limit = 2**31
     if positions.numel() and values_are_known(positions):
         low, high = int(positions.min()), int(positions.max())
