@@ -22,7 +22,7 @@ def blockwise_attention(
     causal: bool = False,
     scale: float | None = None,
     q_block: int = 512,
-    k_block: int = 512,
+    k_block: int = 1024,
 ) -> Tensor:
     r"""Attention without ever holding the N_q × N_k scores.
 
