@@ -1,0 +1,149 @@
+"""Chapter 16: bytes and operations, counted while the code runs, against the printed formulas."""
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
+from attention_to_rope.randomness import normal
+from benchmarks.gpu import as_complex, rotated_half
+from benchmarks.traffic import Traffic
+from bookcheck.equations import equation
+
+
+def moved(form):
+    with Traffic() as counted:
+        form()
+    return counted.total
+
+
+class Case:
+    """A tensor of random shape, its table, and the printed sizes."""
+
+    def __init__(self, rng, dtype=torch.float32):
+        B, h, N, pairs = (int(size) for size in rng.integers([2, 3, 5, 2], [5, 9, 12, 7]))
+        self.x = normal(B, h, N, 2 * pairs, seed=0, dtype=dtype)
+        self.positions, self.theta = torch.arange(N), rotary_frequencies(2 * pairs)
+        self.table = rotary_table(self.positions, self.theta)
+        self.sizes = {"B": B, "h": h, "N": N, "d_k": 2 * pairs, "w": self.x.element_size()}
+        self.copy = moved(self.x.clone)
+
+    def loads(self, g):
+        """Bytes of a rotation that keeps the table of a position for g heads, load by load."""
+        total = 0
+        for sequence in self.x:
+            for m in self.positions:
+                for first in range(0, self.sizes["h"], g):
+                    total += sum(part[m].numel() * part.element_size() for part in self.table)
+                    for head in sequence[first : first + g, m]:
+                        total += 2 * head.numel() * head.element_size()
+        return total
+
+
+DTYPES = (torch.float32, torch.bfloat16)
+
+
+def operations_of_pairs(case):
+    """Products and sums of the formula, tensor by tensor."""
+    first, second = case.x.chunk(2, -1)
+    products = [first, second, second, first]
+    sums = [first, second]
+    return sum(tensor.numel() for tensor in products + sums)
+
+
+@equation("eq-copy-traffic")
+def test_copy(rng):
+    return [case.sizes | {r"T_{\text{copy}}": case.copy} for case in (Case(rng, d) for d in DTYPES)]
+
+
+@equation("eq-rope-intensity")
+def test_intensity(rng):
+    return [
+        case.sizes | {r"T_{\text{copy}}": case.copy, r"F_{\text{pairs}}": operations_of_pairs(case)}
+        for case in (Case(rng, dtype) for dtype in DTYPES)
+    ]
+
+
+def dense(case):
+    matrices = rotation_matrix(case.positions, case.theta, layout="half").float()
+    return lambda: torch.einsum("bhnd,nde->bhne", case.x, matrices)
+
+
+def dense_operations(case):
+    with FlopCounterMode(display=False) as counter:
+        dense(case)()
+    return counter.get_total_flops()
+
+
+@equation("eq-dense-traffic", library=rotation_matrix)
+def test_dense(rng):
+    case = Case(rng)
+    return case.sizes | {
+        r"T_{\text{dense}}": moved(dense(case)),
+        r"F_{\text{dense}}": dense_operations(case),
+    }
+
+
+@equation("eq-dense-flops", library=rotation_matrix)
+def test_dense_operations(rng):
+    case = Case(rng)
+    return case.sizes | {
+        r"F_{\text{dense}}": dense_operations(case),
+        r"F_{\text{pairs}}": operations_of_pairs(case),
+    }
+
+
+@equation("eq-published-traffic")
+def test_published(rng):
+    results = []
+    for dtype in DTYPES:
+        case = Case(rng, dtype)
+        wide = [torch.cat((part, part), -1).to(dtype) for part in case.table]
+        total = moved(lambda case=case, wide=wide: rotated_half(case.x, *wide))
+        results.append(case.sizes | {r"T_{\text{pub}}": total})
+    return results
+
+
+@equation("eq-library-traffic", library=rotate)
+def test_library(rng):
+    case = Case(rng)
+    total = moved(lambda: rotate(case.x, case.table, layout="half"))
+    return case.sizes | {r"T_{\text{half}}": total}
+
+
+@equation("eq-complex-traffic")
+def test_complex(rng):
+    case = Case(rng)
+    turn = torch.complex(*case.table)
+    return case.sizes | {r"T_{\text{complex}}": moved(lambda: as_complex(case.x, turn))}
+
+
+@equation("eq-per-head-traffic")
+def test_per_head(rng):
+    return [
+        case.sizes | {r"T_{\text{per head}}": case.loads(1), r"T_{\text{copy}}": case.copy}
+        for case in (Case(rng, dtype) for dtype in DTYPES)
+    ]
+
+
+@equation("eq-grouped-traffic")
+def test_grouped(rng):
+    case = Case(rng, torch.bfloat16)
+    return [case.sizes | {"g": g, "T": lambda g, case=case: case.loads(int(g))} for g in (2, 3, 20)]
+
+
+@equation("eq-fused-ratio")
+def test_fused(rng):
+    return [
+        case.sizes | {"T_h": case.loads(case.sizes["h"]), r"T_{\text{copy}}": case.copy}
+        for case in (Case(rng, dtype) for dtype in DTYPES)
+    ]
+
+
+@equation("eq-read-once")
+def test_read_once(rng):
+    case = Case(rng, torch.bfloat16)
+    return case.sizes | {
+        "T_h": case.loads(case.sizes["h"]),
+        "T_1": case.loads(1),
+        r"T_{\text{copy}}": case.copy,
+    }
