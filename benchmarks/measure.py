@@ -1,5 +1,6 @@
 """Timing several candidates side by side, so that what disturbs one disturbs all."""
 
+import os
 import platform
 import statistics
 import time
@@ -69,7 +70,9 @@ def compare(
 def facts(device: str, command: str) -> dict[str, Any]:
     """What a recorded row must say about where it comes from."""
     name = torch.cuda.get_device_name() if device == "cuda" else f"CPU {platform.machine()}"
-    return {
+    # Other work on the machine disturbs a CPU's times; a reader must be able to see it.
+    busy = {} if device == "cuda" else {"load_at_start": round(os.getloadavg()[0], 1)}
+    return busy | {
         "device": name,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
