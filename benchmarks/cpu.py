@@ -118,12 +118,19 @@ def rope_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
 
 
 def compiled_rotation(layout: Layout, backend: str = "inductor") -> Callable[..., Tensor]:
-    """`rotate` compiled once for every length."""
+    """`rotate` compiled once for every length; heads and head dim are fixed, as in a model."""
 
     def rotation(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         return rotate(x, RotaryTable(cos, sin), layout=layout)
 
-    return torch.compile(rotation, dynamic=True, backend=backend)
+    compiled = torch.compile(rotation, backend=backend)
+
+    def of_any_length(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        for tensor in (x, cos, sin):
+            torch._dynamo.mark_dynamic(tensor, tensor.ndim - 2)
+        return compiled(x, cos, sin)
+
+    return of_any_length
 
 
 def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
