@@ -1,6 +1,7 @@
 """The ledger of equations on the site: the page, the marks beside formulas, the counts.
 
-The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``; the role
+The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an overview; the
+equations of each chapter stand on a page of their own, since formulas are heavy. The role
 ``{equation-count}`` gives ``total``, ``checked``, ``executed`` or ``by-hand``. Everything comes
 from the records that the checks write under ``_build/equations``; nothing is typed.
 """
@@ -33,7 +34,7 @@ class equation_count(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa:
 
 
 class LedgerDirective(SphinxDirective):
-    """``{equation-ledger}``: all equations of the book, and how each was checked."""
+    """``{equation-ledger}``: how many equations each chapter has, and how they were checked."""
 
     def run(self) -> list[nodes.Node]:
         self.env.metadata[self.env.docname]["equation-ledger"] = True
@@ -72,6 +73,15 @@ def ledger_page(env: BuildEnvironment) -> str | None:
 
 def row_id(label: str) -> str:
     return str(nodes.make_id(f"ledger-{label}"))
+
+
+def rows_page(chapter: str) -> str:
+    """The page of the site that lists the equations of a chapter."""
+    return f"ledger/{PurePosixPath(chapter).stem}"
+
+
+def chapter_page(chapter: str) -> str:
+    return f"chapters/{PurePosixPath(chapter).stem}"
 
 
 def check_page(outcome: Outcome) -> str:
@@ -116,12 +126,11 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     found = current_status(app)
     for node in list(doctree.findall(equation_count)):
         node.replace_self(nodes.Text(count(found, node["kind"])))
-    page = ledger_page(app.env)
-    if page is None:
+    if ledger_page(app.env) is None:
         return
     for node in list(doctree.findall(nodes.math_block)):
         if node.get("label"):
-            place_mark(app, node, docname, page, found)
+            place_mark(app, node, docname, found)
     for node in list(doctree.findall(equation_ledger)):
         node.replace_self(list(ledger_nodes(app, docname, found)))
 
@@ -136,7 +145,7 @@ def count(found: Status, kind: str) -> str:
     return str(numbers[kind])
 
 
-def place_mark(app: Sphinx, node: nodes.math_block, docname: str, page: str, found: Status) -> None:
+def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status) -> None:
     """Put a small link to the ledger's row below a displayed equation."""
     outcome = found.outcomes.get(node["label"])
     if outcome is None:
@@ -144,13 +153,14 @@ def place_mark(app: Sphinx, node: nodes.math_block, docname: str, page: str, fou
     else:
         text = "✓ executed" if outcome.executed else "✓ by hand"
         title = summary(outcome)
-    target = f"{app.builder.get_relative_uri(docname, page)}#{row_id(node['label'])}"
+    page = app.builder.get_relative_uri(docname, rows_page(docname))
+    target = f"{page}#{row_id(node['label'])}"
     mark = nodes.paragraph("", "", link(text, target, title), classes=["equation-mark"])
     node.parent.insert(node.parent.index(node) + 1, mark)
 
 
 def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Node]:
-    """The overview and one block for each equation, chapter by chapter."""
+    """The overview: the counts of the book, then those of each chapter."""
     total = len(found.labelled)
     if not found.outcomes:
         yield nodes.paragraph(
@@ -166,20 +176,75 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
         missing = total - found.checked
         ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
         yield nodes.paragraph("", text + ending)
-    chapter = None
+    heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
+    yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
+
+
+def by_chapter(found: Status) -> list[tuple[str, list[tuple[Equation, Outcome | None]]]]:
+    """The equations of each chapter with their records, in the order of the book."""
+    chapters: dict[str, list[tuple[Equation, Outcome | None]]] = {}
     for item in found.labelled:
-        if item.chapter != chapter:
-            chapter = item.chapter
-            yield chapter_heading(app, docname, chapter)
-        yield row(app, docname, item, found.outcomes.get(item.label or ""))
+        record = found.outcomes.get(item.label or "")
+        chapters.setdefault(item.chapter, []).append((item, record))
+    return list(chapters.items())
 
 
-def chapter_heading(app: Sphinx, docname: str, chapter: str) -> nodes.Node:
-    name = f"chapters/{PurePosixPath(chapter).stem}"
-    title = app.env.titles.get(name)
-    if title is None:
-        return nodes.rubric("", chapter)
-    return nodes.rubric("", "", link(title.astext(), app.builder.get_relative_uri(docname, name)))
+def overview_row(
+    app: Sphinx, docname: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
+) -> list[str | nodes.Node]:
+    outcomes = [outcome for _, outcome in items if outcome]
+    executed = [outcome for outcome in outcomes if outcome.executed]
+    target = app.builder.get_relative_uri(docname, rows_page(chapter))
+    return [
+        link(chapter_title(app, chapter), target),
+        str(len(items)),
+        str(len(executed)),
+        str(len(outcomes) - len(executed)),
+        deviation(max(executed, key=lambda outcome: outcome.deviation)) if executed else "",
+    ]
+
+
+def table(rows: list[list[str | nodes.Node]]) -> nodes.table:
+    """A table of one line of headings and lines of words or links."""
+    group = nodes.tgroup(cols=len(rows[0]))
+    group += [nodes.colspec(colwidth=1) for _ in rows[0]]
+    lines = []
+    for cells in rows:
+        line = nodes.row()
+        for cell in cells:
+            content = nodes.Text(cell) if isinstance(cell, str) else cell
+            line += nodes.entry("", nodes.paragraph("", "", content))
+        lines.append(line)
+    group += nodes.thead("", lines[0])
+    group += nodes.tbody("", *lines[1:])
+    return nodes.table("", group, classes=["ledger-overview"])
+
+
+def chapter_title(app: Sphinx, chapter: str) -> str:
+    title = app.env.titles.get(chapter_page(chapter))
+    return chapter if title is None else title.astext()
+
+
+def rows_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """One page for each chapter: its equations, and how each was checked."""
+    overview = ledger_page(app.env)
+    if overview is None:
+        return
+    builder: Any = app.builder
+    for chapter, items in by_chapter(current_status(app)):
+        page = rows_page(chapter)
+        name = chapter_title(app, chapter)
+        ways = nodes.paragraph("", "Every displayed equation of the chapter ")
+        ways += link(name, builder.get_relative_uri(page, chapter_page(chapter)))
+        ways += nodes.Text(". The ")
+        ways += link("ledger", builder.get_relative_uri(page, overview))
+        ways += nodes.Text(" tells what is checked, and leads to the other chapters.")
+        blocks = [ways, *(row(app, page, item, outcome) for item, outcome in items)]
+        # Formulas are written as on the page of the chapter.
+        builder.current_docname = chapter_page(chapter)
+        body = builder.render_partial(nodes.container("", *blocks))["fragment"]
+        title = f"Equations: {name}"
+        yield page, {"title": title, "body": f"<h1>{html.escape(title)}</h1>\n{body}"}, "page.html"
 
 
 def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> nodes.Node:
@@ -266,6 +331,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
     app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
+    app.connect("html-collect-pages", rows_pages)
     app.connect("html-collect-pages", check_pages)
     app.add_css_file("equation-ledger.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 
 import pytest
 from sphinx.application import Sphinx
@@ -73,26 +74,36 @@ def test_the_counts_stand_on_the_opening_page(site):
     assert "1 of 2, 1 by hand" in site[0]["index.html"]
 
 
-def test_each_equation_has_a_row(site):
+def test_the_overview_counts_the_equations_of_each_chapter(site):
     page = site[0]["chapters/ledger.html"]
     assert "2 equations. 1 are executed from their own text, 1 are checked by hand" in page
+    cells = re.findall(r"<td><p>(.*?)</p></td>", page)
+    assert "A chapter" in cells[0]
+    assert 'href="../ledger/01-x.html"' in cells[0]
+    assert cells[1:] == ["2", "1", "1", "2e-16"]
+
+
+def test_each_equation_has_a_row(site):
+    page = site[0]["ledger/01-x.html"]
+    assert "<h1>Equations: A chapter</h1>" in page
+    assert 'href="../chapters/ledger.html"' in page
     assert 'id="ledger-eq-a"' in page
     assert "Executed from its text on 12 inputs, largest deviation 2e-16." in page
     assert "attention_to_rope.attention" in page
     assert "Checked by hand on 12 inputs: It is a limit." in page
-    assert 'href="01-x.html#equation-eq-a"' in page
+    assert 'href="../chapters/01-x.html#equation-eq-a"' in page
     assert page.index("ledger-eq-a") < page.index("ledger-eq-b")
 
 
 def test_each_equation_carries_a_mark(site):
     page = site[0]["chapters/01-x.html"]
-    assert 'href="ledger.html#ledger-eq-a"' in page
+    assert 'href="../ledger/01-x.html#ledger-eq-a"' in page
     assert page.count("✓ executed") == 1
     assert page.count("✓ by hand") == 1
 
 
 def test_the_check_can_be_read_on_the_site(site):
-    ledger, check = site[0]["chapters/ledger.html"], site[0]["checks/test_01_attention.html"]
+    ledger, check = site[0]["ledger/01-x.html"], site[0]["checks/test_01_attention.html"]
     assert 'href="../checks/test_01_attention.html#L3"' in ledger
     assert '<span id="L3"></span>' in check
 
@@ -110,7 +121,7 @@ def test_without_records_the_page_says_how_to_make_them(tmp_path):
 def test_a_record_of_an_older_text_is_not_shown(tmp_path):
     pages, _ = build(tmp_path, [dataclasses.replace(EXECUTED, text="a = -b"), BY_HAND])
     assert "0 of 2" in pages["index.html"]
-    assert "Not checked" in pages["chapters/ledger.html"]
+    assert "Not checked" in pages["ledger/01-x.html"]
     assert "1 have no current record" in pages["chapters/ledger.html"]
 
 

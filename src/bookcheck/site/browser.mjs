@@ -1,6 +1,9 @@
-// Opens pages of a built site in Chromium and prints one JSON line for each fault it finds.
-// Takes one JSON argument: {site, pages, chromium, modules, widths, schemes, screenshots}.
+// Opens pages of a built site in Chromium and prints one JSON line for each fault it finds, one for
+// each page that is done, and one with the seconds of each step.
+// Takes one JSON argument: {site, pages, chromium, modules, widths, schemes, javascript, atOnce,
+// screenshots, pictures}. A picture is {page, width, height, scheme, file}.
 import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { extname, join, normalize } from "node:path";
@@ -8,9 +11,11 @@ import { extname, join, normalize } from "node:path";
 const settings = JSON.parse(process.argv[2]);
 const require = createRequire(join(settings.modules, "x.js"));
 const { chromium } = require("playwright-core");
-const axePath = require.resolve("axe-core/axe.min.js");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const inspection = readFileSync(new URL("in_page.js", import.meta.url), "utf8");
 
-const PAGES_AT_ONCE = 2;
+const WIDGET_PATIENCE = 5000;
+const PAGE_PATIENCE = 90_000;
 const TYPES = {
   ".css": "text/css",
   ".html": "text/html; charset=utf-8",
@@ -22,12 +27,27 @@ const TYPES = {
   ".woff2": "font/woff2",
 };
 
+const print = (record) => console.log(JSON.stringify(record));
+
+const seconds = {};
+async function timed(step, work) {
+  const start = performance.now();
+  try {
+    return await work;
+  } finally {
+    seconds[step] = (seconds[step] ?? 0) + (performance.now() - start) / 1000;
+  }
+}
+
 async function serve() {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://site").pathname));
     try {
       const body = await readFile(join(settings.site, path));
-      response.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" });
+      response.writeHead(200, {
+        "Content-Type": TYPES[extname(path)] ?? "application/octet-stream",
+        "Cache-Control": "max-age=600",
+      });
       response.end(body);
     } catch {
       response.writeHead(404).end();
@@ -37,140 +57,149 @@ async function serve() {
   return server;
 }
 
-// The next four run inside the page.
-
-function openFolds() {
-  for (const fold of document.querySelectorAll("details")) fold.open = true;
-}
-
-function findOverflow() {
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= width) return [];
-  const scrolls = (element) =>
-    ["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX);
-  const tooWide = [...document.body.querySelectorAll("*")].filter((element) => {
-    const box = element.getBoundingClientRect();
-    const textSticksOut = !element.children.length && box.left + element.scrollWidth > width;
-    if (box.right <= width && !textSticksOut) return false;
-    for (let up = element.parentElement; up && up !== document.body; up = up.parentElement) {
-      if (scrolls(up)) return false;
-    }
-    return true;
-  });
-  const names = tooWide.slice(0, 3).map((e) => e.outerHTML.slice(0, 100).replace(/\s+/g, " "));
-  return [
-    `the page is ${document.documentElement.scrollWidth} px wide in a window of ${width}: ` +
-      (names.join(" | ") || "no single element found"),
-  ];
-}
-
-function findBadFormulas() {
-  const faults = [];
-  for (const error of document.querySelectorAll(".katex-error, mjx-merror, merror")) {
-    faults.push(`KaTeX shows an error: ${error.textContent.slice(0, 80)}`);
-  }
-  for (const formula of document.querySelectorAll(".math")) {
-    if (!formula.querySelector(".katex-html")) {
-      faults.push(`not rendered: ${formula.textContent.trim().slice(0, 80)}`);
-    }
-  }
-  const rawTex = /\$\$|\\[([]|\\[A-Za-z]{2,}|(?<![\w$])\$[^\s$][^$]*\$(?!\w)/;
-  const skipped = "code, pre, script, style, noscript, textarea, .katex";
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const text = texts.currentNode;
-    if (rawTex.test(text.data) && !text.parentElement.closest(skipped)) {
-      faults.push(`raw TeX in the text: ${text.data.trim().slice(0, 80)}`);
-    }
-  }
-  return faults;
-}
-
-async function findViolations(colourOnly) {
-  // Half the work of axe would go into the inside of figures (a labelled image's parts are not
-  // read) and the visible copy of formulas (hidden from readers, in the colour of the text).
-  const exclude = [["svg.book-figure > *"], [".katex-html:not(:has([style*='color']))"]];
-  const options = { resultTypes: ["violations"] };
-  if (colourOnly) options.runOnly = ["color-contrast", "link-in-text-block"];
-  const { violations } = await axe.run({ exclude }, options);
-  return violations.flatMap((rule) =>
-    rule.nodes.map((node) => {
-      const why = [...node.any, ...node.all, ...node.none].map((check) => check.message)[0] ?? "";
-      const html = node.html.slice(0, 120).replace(/\s+/g, " ");
-      return `${rule.id}: ${node.target.join(" ")} (${why}) ${html}`;
-    }),
-  );
-}
-
-async function checkPage(page, origin, name, mode) {
-  const faults = [];
-  const add = (kind, detail) => faults.push({ page: name, mode, kind, detail });
-  const onConsole = (message) => {
-    // The failed request itself is reported below, with its address.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
-      add("console", message.text());
-    }
-  };
-  const onError = (error) => add("console", error.message);
-  const onResponse = (response) => {
-    if (response.status() >= 400) add("request", `${response.status()} for ${response.url()}`);
-  };
-  const onRequest = (request) => {
-    const url = new URL(request.url());
-    if (url.origin !== origin && !["data:", "blob:"].includes(url.protocol)) {
-      add("external", `asks another host: ${request.url()}`);
-    }
-  };
-  const onFailed = (request) => {
-    if (request.url().startsWith(origin)) {
-      add("request", `${request.failure()?.errorText} for ${request.url()}`);
-    }
-  };
-  const listeners = {
-    console: onConsole,
-    pageerror: onError,
-    request: onRequest,
-    requestfailed: onFailed,
-    response: onResponse,
-  };
-  for (const [event, listener] of Object.entries(listeners)) page.on(event, listener);
-  try {
-    await page.goto(`${origin}/${name}`, { waitUntil: "load" });
-    await page.evaluate(() => document.fonts.ready);
-    if (settings.screenshots) {
-      const file = `${name.replaceAll("/", "_")}-${mode.replace(" ", "-")}.png`;
-      await page.screenshot({ path: join(settings.screenshots, file), fullPage: true });
-    }
-    await page.evaluate(openFolds);
-    for (const detail of await page.evaluate(findOverflow)) add("overflow", detail);
-    for (const detail of await page.evaluate(findBadFormulas)) add("formula", detail);
-    await page.addScriptTag({ path: axePath });
-    // The two schemes differ in colours alone: the other rules need one of them.
-    const colourOnly = mode.endsWith("dark") && settings.schemes.includes("light");
-    for (const detail of await page.evaluate(findViolations, colourOnly)) add("axe", detail);
-  } finally {
-    for (const [event, listener] of Object.entries(listeners)) page.off(event, listener);
-  }
-  return faults;
-}
-
-async function checkMode(browser, origin, width, scheme) {
-  const context = await browser.newContext({
-    viewport: { width, height: width < 600 ? 844 : 900 },
-    colorScheme: scheme,
+function newContext(browser, javascript) {
+  return browser.newContext({
+    javaScriptEnabled: javascript,
     reducedMotion: "reduce",
     serviceWorkers: "block",
   });
-  await context.route(
-    (url) => url.origin !== origin,
-    (route) => route.abort(),
-  );
-  const page = await context.newPage();
-  for (const name of settings.pages) {
-    for (const fault of await checkPage(page, origin, name, `${width} ${scheme}`)) {
-      console.log(JSON.stringify(fault));
-    }
+}
+
+async function open(page, address, width, height, scheme) {
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.goto(address, { waitUntil: "load", timeout: PAGE_PATIENCE });
+}
+
+// Reports what the page asks for and what it complains about; returns a function that stops it.
+function listen(page, origin, add) {
+  const listeners = {
+    console(message) {
+      // The failed request itself is reported below, with its address.
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+        add("console", message.text());
+      }
+    },
+    pageerror: (error) => add("console", error.message),
+    request(request) {
+      const url = new URL(request.url());
+      if (url.origin !== origin && !["data:", "blob:"].includes(url.protocol)) {
+        add("external", `asks another host: ${request.url()}`);
+      }
+    },
+    requestfailed(request) {
+      if (request.url().startsWith(origin)) {
+        add("request", `${request.failure()?.errorText} for ${request.url()}`);
+      }
+    },
+    response(response) {
+      if (response.status() >= 400) add("request", `${response.status()} for ${response.url()}`);
+    },
+  };
+  for (const [event, listener] of Object.entries(listeners)) page.on(event, listener);
+  return () => {
+    for (const [event, listener] of Object.entries(listeners)) page.off(event, listener);
+  };
+}
+
+// Looks at one page in one mode; returns {letters, bytes}.
+async function look(page, origin, name, { width, scheme, javascript, mode }, add) {
+  // Pages ran without scripts; the inspection needs them.
+  const session = await page.context().newCDPSession(page);
+  const allowScripts = (value) =>
+    session.send("Emulation.setScriptExecutionDisabled", { value: !value });
+  if (!javascript) await allowScripts(false);
+  const height = width < 600 ? 844 : 900;
+  await timed("load", open(page, `${origin}/${name}`, width, height, scheme));
+  if (!javascript) await allowScripts(true);
+  await page.evaluate(inspection);
+  const collect = async (kind, step, ...values) => {
+    const call = ([step, values]) => inspect[step](...values);
+    const found = await timed(step, page.evaluate(call, [step, values]));
+    for (const detail of found) add(kind, detail);
+  };
+  await timed("fonts", page.evaluate(() => document.fonts.ready.then(() => {})));
+  if (settings.screenshots) {
+    const file = `${name.replaceAll("/", "_")}-${mode.replace(/\W+/g, "-")}.png`;
+    await page.screenshot({ path: join(settings.screenshots, file), fullPage: true });
   }
+  await page.evaluate(() => inspect.openFolds());
+  if (javascript) await collect("widget", "wakeWidgets", WIDGET_PATIENCE);
+  else await collect("control", "findDeadControls");
+  await collect("overflow", "findOverflow");
+  await collect("formula", "findBadFormulas");
+  await collect("heading", "findHeadingFaults");
+  await collect("contrast", "findFaintText", ".katex-html, pre");
+  await collect("figure", "findFaintMarks");
+  const letters = await timed("countLetters", page.evaluate(() => inspect.countLetters()));
+  const bytes = await page.evaluate(() => inspect.countBytes());
+  // Only after a key was pressed does the browser show where the focus is.
+  await page.keyboard.press("Tab");
+  await collect("focus", "findUnseenFocus");
+  await timed("lighten", page.evaluate(() => inspect.lighten()));
+  await timed("axe", page.evaluate(axe));
+  await collect("axe", "findViolations");
+  await session.detach();
+  return { letters, bytes };
+}
+
+async function checkPage(contexts, origin, name) {
+  const start = performance.now();
+  const letters = {};
+  let count = 0;
+  let bytes = 0;
+  for (const javascript of settings.javascript) {
+    const page = await contexts[javascript].newPage();
+    for (const width of settings.widths) {
+      for (const scheme of settings.schemes) {
+        const mode = `${width} ${scheme}${javascript ? "" : ", no JavaScript"}`;
+        const add = (kind, detail) => {
+          count += 1;
+          print({ page: name, mode, kind, detail });
+        };
+        const stop = listen(page, origin, add);
+        try {
+          const found = await look(page, origin, name, { width, scheme, javascript, mode }, add);
+          bytes = Math.max(bytes, found.bytes);
+          const other = (letters[`${width} ${scheme}`] ??= found.letters);
+          if (found.letters < 0.97 * other) {
+            add("script", `shows ${found.letters} letters without JavaScript, ${other} with it`);
+          }
+        } finally {
+          stop();
+        }
+      }
+    }
+    await page.close();
+  }
+  print({ done: name, seconds: (performance.now() - start) / 1000, faults: count, bytes });
+}
+
+// A picture must not depend on the fonts of the machine: the page is drawn in the site's own.
+const OWN_FONTS = `html {
+  --book-sans: KaTeX_SansSerif !important;
+  --book-mono: KaTeX_Typewriter !important;
+}
+* { caret-color: transparent !important; animation: none !important; transition: none !important }`;
+
+async function takePicture(browser, origin, { page: name, width, height, scheme, file }) {
+  const context = await newContext(browser, true);
+  const page = await context.newPage();
+  await open(page, `${origin}/${name}`, width, height, scheme);
+  await page.evaluate(async (style) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(style);
+    document.adoptedStyleSheets.push(sheet);
+    const faces = ["KaTeX_SansSerif", "KaTeX_Typewriter"].flatMap((name) => [
+      `16px ${name}`,
+      `bold 16px ${name}`,
+      `italic 16px ${name}`,
+    ]);
+    await Promise.all(faces.map((face) => document.fonts.load(face)));
+    await document.fonts.ready;
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  }, OWN_FONTS);
+  await page.screenshot({ path: file });
   await context.close();
 }
 
@@ -184,16 +213,25 @@ const browser = await chromium.launch({
     "--disable-gpu",
     "--disable-quic",
     "--disable-sync",
+    "--font-render-hinting=none",
+    // Requests to other hosts are reported, and get no further than this.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-first-run",
     "--no-sandbox",
   ],
 });
 try {
-  const modes = settings.widths.flatMap((width) => settings.schemes.map((scheme) => [width, scheme]));
-  const workers = Array.from({ length: PAGES_AT_ONCE }, async () => {
-    while (modes.length) await checkMode(browser, origin, ...modes.shift());
+  for (const picture of settings.pictures) await takePicture(browser, origin, picture);
+  const waiting = [...settings.pages];
+  const workers = Array.from({ length: settings.atOnce }, async () => {
+    const contexts = {};
+    for (const javascript of settings.javascript) {
+      contexts[javascript] = await newContext(browser, javascript);
+    }
+    while (waiting.length) await checkPage(contexts, origin, waiting.shift());
   });
   await Promise.all(workers);
+  print({ steps: seconds });
 } finally {
   await browser.close();
   server.close();

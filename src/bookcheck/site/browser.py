@@ -1,25 +1,22 @@
-"""Read a built site as a browser does: every page, two widths, light and dark.
-
-`python -m bookcheck.site.browser _build/html` prints one line for each fault and ends with 1 if
-there is any.
+"""Read a built site as a browser does: every page, two widths, light and dark, with and without
+JavaScript. `bookcheck.site.gates` runs it on the book.
 """
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bookcheck.site.node import NODE, ROOT, ensure_packages
 
 SCRIPT = Path(__file__).with_name("browser.mjs")
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
+JAVASCRIPT = (True, False)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ON_MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 
@@ -35,6 +32,36 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.page} [{self.mode}] {self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class PageDone:
+    """A page that was looked at in every mode; `bytes` is all it loaded, uncompressed."""
+
+    page: str
+    seconds: float
+    faults: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The first screen of a page, to be stored in a file."""
+
+    page: str
+    width: int
+    height: int
+    scheme: str
+    file: str
+
+
+@dataclass
+class Visit:
+    """What a browser run found, and the seconds that each of its steps took."""
+
+    faults: list[Fault] = field(default_factory=list)
+    pages: list[PageDone] = field(default_factory=list)
+    steps: dict[str, float] = field(default_factory=dict)
 
 
 def find_chromium() -> str:
@@ -63,60 +90,64 @@ def pages_of(site: Path) -> list[str]:
     )
 
 
-def check_site(
+def visit_site(
     site: Path,
     *,
     pages: Sequence[str] | None = None,
     widths: Sequence[int] = WIDTHS,
     schemes: Sequence[str] = SCHEMES,
+    javascript: Sequence[bool] = JAVASCRIPT,
     screenshots: Path | None = None,
-) -> list[Fault]:
-    """Open the pages in every mode and return what is wrong, sorted."""
+    pictures: Sequence[Picture] = (),
+    report: Callable[[PageDone], None] = lambda done: None,
+) -> Visit:
+    """Open the pages in every mode and return what is wrong; `report` hears of each page."""
     pages = pages_of(site) if pages is None else pages
-    if not pages:
+    if not pages and not pictures:
         raise FileNotFoundError(f"there is no page in {site}: build the site first (make book)")
     ensure_packages(ROOT)
     settings = {
         "site": str(site.resolve()),
-        "pages": list(pages),
+        # The heavy ones first: a light one at the end keeps no processor waiting.
+        "pages": sorted(pages, key=lambda page: -(site / page).stat().st_size),
         "chromium": find_chromium(),
         "modules": str(ROOT),
         "widths": list(widths),
         "schemes": list(schemes),
+        "javascript": list(javascript),
+        "atOnce": max(1, min(4, os.cpu_count() or 1, len(pages))),
         "screenshots": None if screenshots is None else str(screenshots.resolve()),
+        "pictures": [asdict(picture) for picture in pictures],
     }
-    result = subprocess.run(
-        [NODE, SCRIPT, json.dumps(settings)], capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        raise RuntimeError(f"the browser run ended early:\n{result.stderr.strip()}")
-    return sorted(Fault(**json.loads(line)) for line in result.stdout.splitlines())
+    visit = Visit()
+    with subprocess.Popen(
+        [NODE, SCRIPT, json.dumps(settings)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            _take(json.loads(line), visit, report)
+        errors = process.stderr.read()
+    if process.returncode:
+        raise RuntimeError(f"the browser run ended early:\n{errors.strip()}")
+    visit.faults.sort()
+    return visit
 
 
-def main() -> int:
-    """Check the site named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("site", type=Path)
-    parser.add_argument("--page", action="append", help="check this page only (may be repeated)")
-    parser.add_argument("--screenshots", type=Path, help="store a picture of each page and mode")
-    arguments = parser.parse_args()
-    if arguments.screenshots:
-        arguments.screenshots.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-    try:
-        faults = check_site(arguments.site, pages=arguments.page, screenshots=arguments.screenshots)
-    except (FileNotFoundError, RuntimeError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    for fault in faults:
-        print(fault)
-    count = len(arguments.page or pages_of(arguments.site))
-    print(
-        f"{count} pages × {len(WIDTHS)} widths × {len(SCHEMES)} colour schemes: "
-        f"{len(faults)} faults, {time.monotonic() - started:.0f} s"
-    )
-    return 1 if faults else 0
+def _take(record: dict[str, Any], visit: Visit, report: Callable[[PageDone], None]) -> None:
+    if "done" in record:
+        done = PageDone(record["done"], record["seconds"], record["faults"], record["bytes"])
+        visit.pages.append(done)
+        report(done)
+    elif "steps" in record:
+        visit.steps = record["steps"]
+    else:
+        visit.faults.append(Fault(**record))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def check_site(site: Path, **options: Any) -> list[Fault]:
+    """Return what is wrong in a site, sorted; the options are those of `visit_site`."""
+    return visit_site(site, **options).faults

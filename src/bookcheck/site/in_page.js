@@ -1,0 +1,403 @@
+// What the browser run looks at inside a page. Each function returns what is wrong, in words.
+// Read by browser.mjs, evaluated in the page under the name `inspect`.
+globalThis.inspect = (() => {
+  const TEXT_CONTRAST = 4.5;
+  const LARGE_TEXT_CONTRAST = 3;
+  const FIGURE_CONTRAST = 3;
+  const MARKS = "path, use, text, rect, circle, ellipse, line, polyline, polygon, image";
+
+  const short = (element, length = 100) =>
+    element.outerHTML.slice(0, length).replace(/\s+/g, " ");
+  const isVisible = (element) => element.checkVisibility({ visibilityProperty: true });
+
+  // Colours: {r, g, b, a}, the first three from 0 to 1.
+
+  function parseColour(text) {
+    if (!text || text === "none" || text === "transparent") return null;
+    const numbers = text.match(/-?[\d.]+(?:e-?\d+)?%?/g)?.map((number) => parseFloat(number));
+    if (text.startsWith("rgb")) {
+      const [r, g, b, a = 1] = numbers;
+      return { r: r / 255, g: g / 255, b: b / 255, a };
+    }
+    if (text.startsWith("color(srgb")) {
+      const [r, g, b, a = 1] = numbers;
+      return { r, g, b, a };
+    }
+    throw new Error(`a colour that the inspection cannot read: ${text}`);
+  }
+
+  function over(top, below) {
+    const mix = (key) => top.a * top[key] + (1 - top.a) * below[key];
+    return { r: mix("r"), g: mix("g"), b: mix("b"), a: 1 };
+  }
+
+  function luminance({ r, g, b }) {
+    const linear = [r, g, b].map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  }
+
+  function contrast(one, other) {
+    const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  }
+
+  const hex = ({ r, g, b }) =>
+    `#${[r, g, b].map((c) => Math.round(255 * c).toString(16).padStart(2, "0")).join("")}`;
+
+  // What lies behind an element's content: the colours of its ancestors and its own, one on another.
+  function backgroundOf(element, known = new Map()) {
+    if (!element) return { r: 1, g: 1, b: 1, a: 1 };
+    if (!known.has(element)) {
+      const own = parseColour(getComputedStyle(element).backgroundColor);
+      if (own?.a === 1) known.set(element, own);
+      else {
+        const below = backgroundOf(element.parentElement, known);
+        known.set(element, own ? over(own, below) : below);
+      }
+    }
+    return known.get(element);
+  }
+
+  function opacityOf(element, top, known = new Map()) {
+    if (!element || element === top) return 1;
+    if (!known.has(element)) {
+      const own = parseFloat(getComputedStyle(element).opacity);
+      known.set(element, own * opacityOf(element.parentElement, top, known));
+    }
+    return known.get(element);
+  }
+
+  function openFolds() {
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+  }
+
+  // Interactive figures load when they come near the window.
+  async function wakeWidgets(patience) {
+    const faults = [];
+    for (const place of document.querySelectorAll(".interactive[data-widget], .quiz")) {
+      place.scrollIntoView();
+      const end = performance.now() + patience;
+      while (!("ready" in place.dataset) && performance.now() < end) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      if (!("ready" in place.dataset)) {
+        faults.push(`not ready ${patience} ms after it came into view: ${short(place)}`);
+      }
+    }
+    scrollTo(0, 0);
+    return faults;
+  }
+
+  function findOverflow() {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const scrolls = (element) =>
+      ["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX);
+    const tooWide = [...document.body.querySelectorAll("*")].filter((element) => {
+      const box = element.getBoundingClientRect();
+      const textSticksOut = !element.children.length && box.left + element.scrollWidth > width;
+      if (box.right <= width && !textSticksOut) return false;
+      for (let up = element.parentElement; up && up !== document.body; up = up.parentElement) {
+        if (scrolls(up)) return false;
+      }
+      return true;
+    });
+    const names = tooWide.slice(0, 3).map((element) => short(element));
+    return [
+      `the page is ${document.documentElement.scrollWidth} px wide in a window of ${width}: ` +
+        (names.join(" | ") || "no single element found"),
+    ];
+  }
+
+  function findBadFormulas() {
+    const faults = [];
+    for (const error of document.querySelectorAll(".katex-error, mjx-merror, merror")) {
+      faults.push(`KaTeX shows an error: ${error.textContent.slice(0, 80)}`);
+    }
+    for (const formula of document.querySelectorAll(".math")) {
+      if (!formula.querySelector(".katex-html")) {
+        faults.push(`not rendered: ${formula.textContent.trim().slice(0, 80)}`);
+      }
+    }
+    const rawTex = /\$\$|\\[([]|\\[A-Za-z]{2,}|(?<![\w$])\$[^\s$][^$]*\$(?!\w)/;
+    const skipped = "code, pre, script, style, noscript, textarea, .katex";
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      if (rawTex.test(text.data) && !text.parentElement.closest(skipped)) {
+        faults.push(`raw TeX in the text: ${text.data.trim().slice(0, 80)}`);
+      }
+    }
+    return faults;
+  }
+
+  function findHeadingFaults() {
+    const headings = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].filter(isVisible);
+    const titles = headings.filter((heading) => heading.tagName === "H1").length;
+    const faults = titles === 1 ? [] : [`a page has one h1, this one has ${titles}`];
+    let before = 0;
+    for (const heading of headings) {
+      const level = Number(heading.tagName[1]);
+      if (level > before + 1) {
+        const found = before ? `h${before}` : "nothing";
+        faults.push(`h${level} comes after ${found}: ${heading.textContent.trim().slice(0, 60)}`);
+      }
+      before = level;
+    }
+    return faults;
+  }
+
+  // Letters of formulas and code. Each pair of colours is reported once.
+  function findFaintText(selector) {
+    const [backgrounds, opacities, judged, faults] = [new Map(), new Map(), new Set(), []];
+    for (const region of document.querySelectorAll(selector)) {
+      if (!isVisible(region)) continue;
+      const texts = document.createTreeWalker(region, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        if (!/[^\s\u200b]/.test(texts.currentNode.data)) continue;
+        const element = texts.currentNode.parentElement;
+        const style = getComputedStyle(element);
+        const below = backgroundOf(element, backgrounds);
+        const opacity = opacityOf(element, null, opacities);
+        const size = parseFloat(style.fontSize);
+        const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+        const key = `${style.color} ${hex(below)} ${opacity} ${large}`;
+        if (judged.has(key)) continue;
+        judged.add(key);
+        const colour = parseColour(style.color) ?? { ...below, a: 0 };
+        const shown = over({ ...colour, a: colour.a * opacity }, below);
+        const reached = contrast(shown, below);
+        if (reached < (large ? LARGE_TEXT_CONTRAST : TEXT_CONTRAST)) {
+          faults.push(
+            `"${texts.currentNode.data.trim().slice(0, 20)}" in ${hex(shown)} on ${hex(below)} ` +
+              `has contrast ${reached.toFixed(2)}: ${short(element)}`,
+          );
+        }
+      }
+    }
+    return faults;
+  }
+
+  // A property of a mark; what <use> points to may set its own.
+  function paintOf(mark, property) {
+    if (mark.tagName === "use") {
+      const target = document.getElementById(mark.href.baseVal.slice(1));
+      const sets = target && (target.style[property] || target.hasAttribute(property));
+      if (sets) return getComputedStyle(target)[property];
+    }
+    return getComputedStyle(mark)[property];
+  }
+
+  function colourOf(mark, kind, opacity) {
+    const colour = parseColour(paintOf(mark, kind));
+    if (!colour || (kind === "stroke" && !parseFloat(paintOf(mark, "stroke-width")))) return null;
+    return { ...colour, a: colour.a * parseFloat(paintOf(mark, `${kind}-opacity`)) * opacity };
+  }
+
+  // The lines behind a drawing help to read it and are meant to be faint.
+  function isGridLine(mark, stroke) {
+    if (mark.tagName !== "path" || stroke.a > 0.35) return false;
+    const corners = mark.getAttribute("d").match(/-?[\d.]+/g)?.map(Number) ?? [];
+    const [x0, y0, x1, y1] = corners;
+    return corners.length === 4 && (x0 === x1 || y0 === y1);
+  }
+
+  function isLetter(mark) {
+    if (mark.tagName === "text") return true;
+    if (mark.tagName !== "use") return false;
+    // Matplotlib writes letters as outlines on a grid of 64 units.
+    const target = document.getElementById(mark.href.baseVal.slice(1));
+    return target?.getAttribute("transform") === "scale(0.015625)";
+  }
+
+  // Places where a mark's colour meets what lies below it, in the coordinates of the window.
+  function placesOf(mark, box, alongLine) {
+    if (alongLine && mark.getTotalLength?.()) {
+      const [length, matrix] = [mark.getTotalLength(), mark.getScreenCTM()];
+      return [0.1, 0.3, 0.5, 0.7, 0.9].map((share) =>
+        mark.getPointAtLength(share * length).matrixTransform(matrix),
+      );
+    }
+    return [new DOMPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2)];
+  }
+
+  function covers(area, point) {
+    const { left, right, top, bottom } = area.box;
+    if (point.x < left || point.x > right || point.y < top || point.y > bottom) return false;
+    if (!area.mark.isPointInFill) return true;
+    return area.mark.isPointInFill(point.matrixTransform(area.inverse));
+  }
+
+  // Lines, markers, letters and solid areas of the palette in figures, against what is below them.
+  // Cells of a heat map show their number by their colour, and shades are there to be faint.
+  function findFaintMarks() {
+    const faults = new Map();
+    for (const figure of document.querySelectorAll("svg.book-figure, svg.book-panel")) {
+      if (!isVisible(figure)) continue;
+      const [page, opacities, areas] = [backgroundOf(figure), new Map(), []];
+      for (const mark of figure.querySelectorAll(MARKS)) {
+        if (mark.closest("defs, clipPath, mask, symbol, pattern") || !isVisible(mark)) continue;
+        const box = mark.getBoundingClientRect();
+        const opacity = opacityOf(mark, figure, opacities);
+        const letter = isLetter(mark);
+        const stroke = mark.tagName === "image" ? null : colourOf(mark, "stroke", opacity);
+        const fill = mark.tagName === "image" ? null : colourOf(mark, "fill", opacity);
+        const own = mark.getAttribute("style") + mark.getAttribute("fill");
+        const mustShow =
+          letter ||
+          (stroke && !isGridLine(mark, stroke)) ||
+          mark.tagName === "use" ||
+          (fill?.a > 0.9 && /--figure-|currentColor/.test(own));
+        if (mustShow && (stroke || fill)) {
+          const ratios = placesOf(mark, box, stroke && !fill).map((place) => {
+            let below = page;
+            for (const area of areas) if (covers(area, place)) below = over(area.colour, below);
+            const best = Math.max(
+              ...[stroke, fill].filter(Boolean).map((paint) => contrast(over(paint, below), below)),
+            );
+            return { best, below };
+          });
+          // A line may cross a small dark thing: most of its length counts.
+          ratios.sort((one, other) => one.best - other.best);
+          const { best, below } = ratios[Math.floor(ratios.length / 2)];
+          if (best < FIGURE_CONTRAST - 0.005) {
+            const kind = letter ? "letters" : stroke && !fill ? "a line" : "a mark";
+            const shown = hex(over(stroke ?? fill, below));
+            const words =
+              `${kind} ${shown} on ${hex(below)}: contrast ${best.toFixed(2)}, ` +
+              `${FIGURE_CONTRAST} is needed, in "${figure.getAttribute("aria-label")?.slice(0, 60)}"`;
+            faults.set(words, (faults.get(words) ?? 0) + 1);
+          }
+        }
+        if (fill?.a && !letter && box.width && box.height) {
+          areas.push({ mark, box, colour: fill, inverse: mark.getScreenCTM().inverse() });
+        }
+      }
+    }
+    return [...faults].map(([words, count]) => `${words} (${count} times)`);
+  }
+
+  function lookOf(element) {
+    const style = getComputedStyle(element);
+    const { backgroundColor, borderColor, boxShadow, textDecorationLine } = style;
+    const outline = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+    const colour = outline && style.outlineStyle !== "auto" ? parseColour(style.outlineColor) : null;
+    const changes = [backgroundColor, borderColor, boxShadow, textDecorationLine].join();
+    return { outline, colour, changes };
+  }
+
+  // Every stop of the Tab key must be seen when it has the focus.
+  function findUnseenFocus() {
+    const stops =
+      "a[href], area[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]";
+    const [faults, backgrounds] = [[], new Map()];
+    const still = new CSSStyleSheet();
+    still.replaceSync("*, *::before, *::after { transition: none !important }");
+    document.adoptedStyleSheets.push(still);
+    for (const stop of document.querySelectorAll(stops)) {
+      if (stop.tabIndex < 0 || stop.disabled || stop.closest("[inert]") || !isVisible(stop)) continue;
+      const before = lookOf(stop);
+      stop.focus({ preventScroll: true });
+      if (document.activeElement !== stop) continue;
+      const after = lookOf(stop);
+      let box = stop.getBoundingClientRect();
+      const outside = () => box.right <= 0 || box.left >= innerWidth || box.width * box.height < 2;
+      if (outside()) {
+        stop.scrollIntoView({ inline: "nearest" });
+        box = stop.getBoundingClientRect();
+      }
+      if (outside()) faults.push(`has the focus out of sight: ${short(stop)}`);
+      else if (!after.outline && after.changes === before.changes) {
+        faults.push(`looks the same with the focus: ${short(stop)}`);
+      } else if (after.colour && after.changes === before.changes) {
+        const below = backgroundOf(stop.parentElement, backgrounds);
+        const reached = contrast(over(after.colour, below), below);
+        if (reached < 3) {
+          faults.push(`its outline has contrast ${reached.toFixed(2)}: ${short(stop)}`);
+        }
+      }
+    }
+    document.activeElement?.blur();
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => sheet !== still);
+    scrollTo(0, 0);
+    return faults;
+  }
+
+  // Without JavaScript nothing may ask for it, unless a page says so.
+  function findDeadControls() {
+    const controls =
+      "button, [role=button], input, select, textarea, [onclick], a[href^='javascript:']";
+    return [...document.querySelectorAll(controls)]
+      .filter((control) => {
+        if (!isVisible(control) || control.closest("form[action]")) return false;
+        // A choice shows what belongs to it by style rules alone.
+        return !["radio", "checkbox", "hidden"].includes(control.type);
+      })
+      .map((control) => `does nothing without JavaScript: ${short(control)}`);
+  }
+
+  // How many letters a reader sees, apart from what JavaScript draws.
+  function countLetters() {
+    const main = document.querySelector("main");
+    const letters = (element) => element.innerText.replace(/\s+/g, "").length;
+    const drawn = [...main.querySelectorAll(".interactive, .quiz, noscript")];
+    return letters(main) - drawn.reduce((sum, element) => sum + letters(element), 0);
+  }
+
+  function countBytes() {
+    const entries = [
+      ...performance.getEntriesByType("navigation"),
+      ...performance.getEntriesByType("resource"),
+    ];
+    return entries.reduce((sum, entry) => sum + entry.decodedBodySize, 0);
+  }
+
+  // Takes away what has been looked at already and what axe would look at for minutes: the visible
+  // copy of formulas (hidden from screen readers), the inside of figures (labelled images), the
+  // colours of code. Nothing with a Tab stop in it is touched.
+  function lighten() {
+    const stops = "a, button, input, [tabindex]";
+    const formulas = [...document.querySelectorAll(`.katex-html:not(:has(${stops}))`)];
+    const boxes = formulas.map((formula) => formula.getBoundingClientRect());
+    const displays = formulas.map((formula) => getComputedStyle(formula).display);
+    formulas.forEach((formula, place) => {
+      formula.replaceChildren();
+      formula.style.width = `${boxes[place].width}px`;
+      formula.style.height = `${boxes[place].height}px`;
+      if (displays[place] === "inline") formula.style.display = "inline-block";
+    });
+    for (const figure of document.querySelectorAll(`svg.book-figure:not(:has(${stops}))`)) {
+      figure.replaceChildren();
+    }
+    for (const code of document.querySelectorAll(`pre:not(:has(${stops}))`)) {
+      code.textContent = code.textContent;
+    }
+  }
+
+  async function findViolations() {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap((rule) =>
+      rule.nodes.map((node) => {
+        const why = [...node.any, ...node.all, ...node.none].map((check) => check.message)[0] ?? "";
+        const html = node.html.slice(0, 120).replace(/\s+/g, " ");
+        return `${rule.id}: ${node.target.join(" ")} (${why}) ${html}`;
+      }),
+    );
+  }
+
+  return {
+    countBytes,
+    countLetters,
+    findBadFormulas,
+    findDeadControls,
+    findFaintMarks,
+    findFaintText,
+    findHeadingFaults,
+    findOverflow,
+    findUnseenFocus,
+    findViolations,
+    lighten,
+    openFolds,
+    wakeWidgets,
+  };
+})();
