@@ -46,6 +46,16 @@ test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest -n 0 tests/site --site
 
+.PHONY: pdf
+pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@$(BIN)/python -m bookcheck.site.printing $(SITE) _build/pdf/from-attention-to-rope.pdf
+
+.PHONY: zip
+zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@$(BIN)/python -m bookcheck.site.archive $(SITE) _build/from-attention-to-rope.zip
+
 # Other people's libraries, in an environment of their own: torch first, or they pull another one.
 $(PEERS)/installed: requirements-peers.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
