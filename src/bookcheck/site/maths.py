@@ -16,6 +16,7 @@ from sphinx.util.math import get_node_equation_number
 
 from bookcheck.site.node import NODE, ROOT
 from bookcheck.site.place import place_of
+from bookcheck.site.shapes import STYLE_SHEET, lighter
 
 SERVER = Path(__file__).with_name("katex_lines.cjs")
 # KaTeX would number the rows of these by itself, beside the book's own number.
@@ -51,7 +52,7 @@ class Katex:
             answer = self._ask({"tex": tex, "display": display})
             if "error" in answer:
                 raise UnreadableFormulaError(answer["error"])
-            self.rendered[key] = answer["html"]
+            self.rendered[key] = lighter(answer["html"])
         return self.rendered[key]
 
     def _ask(self, request: dict[str, Any]) -> dict[str, str]:
@@ -129,6 +130,7 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
 def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
+    app.add_css_file(STYLE_SHEET.name)
 
     def start(app: Sphinx) -> None:
         package = ROOT / "node_modules" / "katex" / "dist" / "katex.js"
