@@ -10,15 +10,21 @@ shows a check that is not sharp.
     python -m bookcheck.mutate_math                 every mutant
     python -m bookcheck.mutate_math --sample 200    some; --seed N for others
     python -m bookcheck.mutate_math 01-attention    one chapter
+
+Equations are shared out to two processes (``--jobs``). A sample is the same on every machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import multiprocessing
+import os
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +40,7 @@ from bookcheck.latex.reader import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS, cano
 EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.98
 SAMPLED_EACH = 4
+JOBS = 2
 SWAPS = {
     "\\sin": "\\cos",
     "\\cos": "\\sin",
@@ -228,34 +235,83 @@ def survives(text: str, item: Check, inputs: Sequence[Mapping[str, Any]]) -> tup
     return True, False
 
 
+def verdicts_of(
+    item: Check, printed_equation: Equation, chosen: Callable[[list[Mutant]], list[Mutant]]
+) -> list[Verdict]:
+    """Try the chosen mutants of one equation."""
+    inputs = list(inputs_of(item))
+    names = [name for name in matrix_symbols(inputs[0]) if canonical_name(name) == name]
+    found = []
+    for mutant in chosen(mutants(printed_equation.text, names)):
+        survived, by_error = survives(mutant.text, item, inputs)
+        found.append(Verdict(item.label, mutant, not survived, by_error))
+    return found
+
+
+def chooser(label: str, seed: int | None) -> Callable[[list[Mutant]], list[Mutant]]:
+    """All mutants of an equation, or the few that a sample takes; the same in every process."""
+    if seed is None:
+        return lambda tried: tried
+    choose = random.Random(f"{seed} {label}")
+    return lambda tried: choose.sample(tried, min(len(tried), SAMPLED_EACH))
+
+
 def verdicts(
     checks: Sequence[Check],
     printed: Mapping[str, Equation],
     sample: int | None = None,
     seed: int = 0,
+    jobs: int = 1,
 ) -> list[Verdict]:
     """Try the mutants of all executed equations, or a sample of them.
 
     A sample takes equations in random order and a few mutants of each, so that a small sample
     reaches many equations without drawing the inputs of all.
     """
-    items = [item for item in checks if item.reason is None and item.label in printed]
-    choose = random.Random(seed)
+    items = {item.label: item for item in checks if item.reason is None and item.label in printed}
+    labels = list(items)
     if sample is not None:
-        choose.shuffle(items)
+        random.Random(seed).shuffle(labels)
+    tasks = [(label, None if sample is None else seed) for label in labels]
     found: list[Verdict] = []
-    for item in items:
-        inputs = list(inputs_of(item))
-        names = [name for name in matrix_symbols(inputs[0]) if canonical_name(name) == name]
-        tried = mutants(printed[item.label].text, names)
-        if sample is not None:
-            tried = choose.sample(tried, min(len(tried), SAMPLED_EACH, sample - len(found)))
-        for mutant in tried:
-            survived, by_error = survives(mutant.text, item, inputs)
-            found.append(Verdict(item.label, mutant, not survived, by_error))
-        if sample is not None and len(found) >= sample:
-            break
+    with contextlib.ExitStack() as stack:
+        if jobs > 1:
+            # Not a fork: PyTorch's threads do not survive one.
+            context = multiprocessing.get_context("spawn")
+            pool = stack.enter_context(context.Pool(jobs, start_worker))
+            results: Iterable[list[Verdict]] = pool.imap(try_label, tasks)
+        else:
+            results = (verdicts_of(items[t[0]], printed[t[0]], chooser(*t)) for t in tasks)
+        for done, result in enumerate(results, start=1):
+            found += result
+            say_progress(done, len(tasks), found)
+            if sample is not None and len(found) >= sample:
+                return found[:sample]
     return found
+
+
+WORKER: dict[str, tuple[Check, Equation]] = {}
+
+
+def start_worker() -> None:
+    """Read the book and its checks once in each process, with one thread for each."""
+    import torch
+
+    torch.set_num_threads(1)
+    printed = {item.label: item for item in collect() if item.label}
+    WORKER.update({c.label: (c, printed[c.label]) for c in load_checks() if c.label in printed})
+
+
+def try_label(task: tuple[str, int | None]) -> list[Verdict]:
+    item, printed_equation = WORKER[task[0]]
+    return verdicts_of(item, printed_equation, chooser(*task))
+
+
+def say_progress(done: int, total: int, found: Sequence[Verdict]) -> None:
+    if done % 20 == 0:
+        survivors = sum(not verdict.caught for verdict in found)
+        line = f"{done} of {total} equations, {len(found)} mutants, {survivors} survived"
+        print(line, file=sys.stderr, flush=True)
 
 
 def read_reasons(folder: Path = EQUIVALENT) -> dict[str, dict[str, str]]:
@@ -267,7 +323,10 @@ def read_reasons(folder: Path = EQUIVALENT) -> dict[str, dict[str, str]]:
 
 
 def report(
-    found: Sequence[Verdict], reasons: Mapping[str, Mapping[str, str]], complete: bool
+    found: Sequence[Verdict],
+    reasons: Mapping[str, Mapping[str, str]],
+    complete: bool,
+    seconds: float = 0.0,
 ) -> tuple[str, bool]:
     """The summary, and whether the bar is reached and every reason still has its survivor."""
     survivors = [verdict for verdict in found if not verdict.caught]
@@ -292,10 +351,13 @@ def report(
             if (label, change) not in alive
         ]
         lines += [f"no longer a survivor, remove its reason: {s}" for s in stale]
+    raw = caught / len(found) if found else 1.0
     lines.append(
-        f"{len(found)} mutants: {caught} caught ({by_error} of them refused as not meaningful), "
+        f"{len(found)} mutants of {len({v.label for v in found})} equations in {seconds:.0f} s: "
+        f"{caught} caught ({by_error} of them refused as not meaningful), "
         f"{len(explained)} equivalent, {len(open_ones)} survived; "
-        f"{100 * rate:.1f} % of those that count are caught (at least {100 * BAR:.0f} % needed)"
+        f"caught of all {100 * raw:.2f} %, of those that are not equivalent {100 * rate:.2f} % "
+        f"(at least {100 * BAR:.0f} % needed)"
     )
     return "\n".join(lines), rate >= BAR and not stale
 
@@ -306,6 +368,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("chapters", nargs="*", help="names of chapters, such as 01-attention")
     parser.add_argument("--sample", type=int, help="try only this many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which sample")
+    parser.add_argument(
+        "--jobs", type=int, default=min(JOBS, os.cpu_count() or 1), help="how many processes"
+    )
     options = parser.parse_args(arguments)
     printed = {
         item.label: item
@@ -315,12 +380,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not printed:
         print(f"no equations in {options.chapters or 'chapters/'}", file=sys.stderr)
         return 1
-    found = verdicts(load_checks(), printed, options.sample, options.seed)
-    complete = options.sample is None and not options.chapters
-    text, passed = report(found, read_reasons(), complete)
+    started = time.monotonic()
+    found = verdicts(load_checks(), printed, options.sample, options.seed, options.jobs)
+    reasons = read_reasons()
+    if options.chapters:
+        reasons = {label: given for label, given in reasons.items() if label in printed}
+    complete = options.sample is None
+    text, passed = report(found, reasons, complete, time.monotonic() - started)
     print(text)
     return 0 if passed else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # The worker processes import this module by its name; run that one.
+    from bookcheck.mutate_math import main as run_main
+
+    sys.exit(run_main())

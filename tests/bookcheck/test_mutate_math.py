@@ -112,10 +112,44 @@ def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, caps
     monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED])
     monkeypatch.setattr(mutate_math, "read_reasons", dict)
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
-    assert main([]) == 0
-    assert main(["01-x", "--sample", "3"]) == 0
-    assert "3 mutants: 3 caught" in capsys.readouterr().out
+    assert main(["--jobs", "1"]) == 0
+    assert main(["01-x", "--sample", "3", "--jobs", "1"]) == 0
+    assert "3 mutants of 1 equations" in capsys.readouterr().out
     blunt = made(lambda rng: {"x": np.zeros(2), "p": np.full(2, 0.5), "i": 1, "n": 2})
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [blunt])
-    assert main([]) == 1
+    assert main(["--jobs", "1"]) == 1
     assert "survived: eq-x" in capsys.readouterr().out
+
+
+def test_both_shares_are_reported():
+    verdict = survivor()
+    caught = Verdict("eq-y", verdict.mutant, caught=True, by_error=False)
+    text, passed = report([verdict, caught], {"eq-x": {verdict.mutant.change: "b is 0"}}, True, 7.2)
+    assert passed
+    assert "2 mutants of 2 equations in 7 s" in text
+    assert "caught of all 50.00 %" in text
+    assert "not equivalent 100.00 %" in text
+
+
+def test_a_worker_tries_the_same_mutants_as_one_process(monkeypatch):
+    item = made(softmax_check)
+    monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED])
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [item])
+    monkeypatch.setattr(mutate_math, "WORKER", {})
+    mutate_math.start_worker()
+    assert mutate_math.try_label(("eq-x", None)) == verdicts([item], {"eq-x": PRINTED})
+    few = mutate_math.try_label(("eq-x", 5))
+    assert few == verdicts([item], {"eq-x": PRINTED}, sample=4, seed=5)
+    assert len(few) == mutate_math.SAMPLED_EACH
+
+
+def test_one_chapter_keeps_the_reasons_of_the_others(monkeypatch, capsys):
+    other = Equation("eq-y", "a = b", "02-y.ipynb", 1, 1)
+    monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED, other])
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
+    stale = {"flip sign at 9": "gone"}
+    monkeypatch.setattr(mutate_math, "read_reasons", lambda: {"eq-y": stale})
+    assert main(["01-x", "--jobs", "1"]) == 0
+    monkeypatch.setattr(mutate_math, "read_reasons", lambda: {"eq-x": stale})
+    assert main(["01-x", "--jobs", "1"]) == 1
+    assert "no longer a survivor" in capsys.readouterr().out

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from lark import Token, Tree
@@ -23,10 +24,13 @@ from bookcheck.latex.values import (
     declared_values,
     is_exact,
     is_number,
+    is_real,
+    is_undefined,
 )
 
 SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
 MOST_INSTANCES = 20_000
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -76,6 +80,20 @@ def result_of(value: Any, exact: bool) -> Any:
     return value
 
 
+def guarded(function: Callable[..., Result]) -> Callable[..., Result]:
+    """A formula nested beyond Python's stack is an error of the formula as well."""
+
+    @functools.wraps(function)
+    def inner(text: str, *arguments: Any, **options: Any) -> Result:
+        try:
+            return function(text, *arguments, **options)
+        except RecursionError:
+            raise LatexError("the formula is nested too deeply", 0, text) from None
+
+    return inner
+
+
+@guarded
 def evaluate(
     text: str, values: Mapping[str, Any], *, first_index: int = 1, vectors: str | None = None
 ) -> Any:
@@ -102,6 +120,8 @@ def evaluate(
             value = evaluator.evaluate(node)
         if isinstance(value, Dotted):
             raise LatexError("the dots show no pattern that could be filled", node.position, text)
+        if is_undefined(value) and not any(is_undefined(known) for known in table.values()):
+            raise LatexError("the result is not a number, as in ∞ − ∞", node.position, text)
         return value, evaluator, True
 
     return result_of(best_reading(under, vectors), exact)
@@ -149,6 +169,7 @@ class Quantifier:
     listed: tuple[Node, ...] = ()
 
 
+@guarded
 def check(
     text: str,
     values: Mapping[str, Any],
@@ -181,16 +202,19 @@ def check(
 def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], list[Quantifier]]:
     """Split a display into statements to be checked and ranges for their free indices."""
     reader = Reader(text, table)
-    chains: list[Tree[Token]] = []
-    for child in parse(text).children:
-        if isinstance(child, Tree):
-            chains += reader.bracketed_relations(child) or [child]
     groups: list[list[Tree[Token]]] = []
-    for chain in chains:
-        if len(chain.children) == 1 and groups:
-            groups[-1].append(chain)
-        else:
-            groups.append([chain])
+    separator = ","
+    for child in parse(text).children:
+        if isinstance(child, Token):
+            separator = child.value
+            continue
+        # Only commas hold a list of values together, as in i = 0, 1, 2.
+        for chain in reader.bracketed_relations(child) or [child]:
+            if len(chain.children) == 1 and groups and separator == ",":
+                groups[-1].append(chain)
+            else:
+                groups.append([chain])
+            separator = ","
     quantifiers: list[Quantifier] = []
     claims: list[list[Tree[Token]]] = []
     for group in groups:
@@ -208,6 +232,8 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
             raise reader.fail("an expression without a relation states nothing", chain)
         node = reader.relation_chain(chain)
         if len(group) > 1:
+            if not reader.lone_symbol(chain.children[0]):
+                raise reader.fail("a list of values for something that is not one symbol", chain)
             node = membership(node, listed_after(group, reader), reader)
         statements.append(Statement(node))
     if not statements:
@@ -378,8 +404,12 @@ class Comparison:
             a, b = self.aligned(relation, left, right, evaluator, position)
         except ShapeError as error:
             return math.inf, False, error.message
-        if relation not in ("=", "!=", "approx") and (np.iscomplexobj(a) or np.iscomplexobj(b)):
-            raise LatexError("an inequality between complex numbers", position, self.text)
+        except OverflowError:
+            raise LatexError("a number too large to compare", position, self.text) from None
+        if relation not in ("=", "!=", "approx"):
+            if not (is_real(a) and is_real(b)):
+                raise LatexError("an inequality between complex numbers", position, self.text)
+            a, b = np.real(a), np.real(b)
         with np.errstate(invalid="ignore"):
             gap = np.where(a == b, 0.0, np.abs(a - b))
         if np.any(np.isnan(gap)):
@@ -427,7 +457,10 @@ class Comparison:
 
 
 def numeric(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array.astype(np.float64) if array.dtype == object else array
+    if array.dtype != object:
+        return array
+    has_complex = any(isinstance(entry, complex) for entry in array.flat)
+    return array.astype(np.complex128 if has_complex else np.float64)
 
 
 __all__ = ["Relation", "canonical_name", "check", "evaluate"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ from bookcheck.latex.values import (
     as_array,
     describe,
     is_number,
+    is_real,
     plain,
     unify,
 )
@@ -39,8 +40,12 @@ CONSTANTS: dict[str, Any] = {
 }
 MOST_OUTCOMES = 200_000
 MOST_TERMS = 200_000
+# Whole numbers stay exact up to this many bits; beyond, a float says whether they are finite.
+MOST_BITS = 2**15
+LARGEST_FACTORIAL = 2_000
 # The central difference of order eight: exact enough to compare at 1e-9 without complex steps,
 # which conjugates, absolute values and comparisons would silently break.
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
 
 
@@ -92,7 +97,7 @@ class Evaluator:
     def shape_error(self, message: str, position: int) -> ShapeError:
         return ShapeError(message, position, self.text)
 
-    @contextmanager
+    @contextlib.contextmanager
     def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
         before = self.values
         self.values = {**before, **changed}
@@ -105,10 +110,15 @@ class Evaluator:
         method: Callable[[Node], Any] = getattr(self, "eval_" + node.kind)
         try:
             return method(node)
+        except (LatexError, RecursionError):
+            raise
         except FloatingPointError as error:
             raise self.fail(f"not a finite number: {error}", node) from None
         except (ZeroDivisionError, OverflowError) as error:
             raise self.fail(str(error), node) from None
+        except Exception as error:
+            # Such as a remainder of complex numbers: the values have no such operation.
+            raise self.fail(f"cannot be evaluated: {error}", node) from error
 
     # -- leaves ------------------------------------------------------------------------------
 
@@ -162,6 +172,12 @@ class Evaluator:
         terms = self.expanded_list(node.parts[0], node)
         return self.total(terms, node)
 
+    def eval_dotted_product(self, node: Node) -> Any:
+        factors = self.expanded_list(node.parts[0], node)
+        if not all(is_number(value) for value in factors):
+            raise self.fail("a product of arrays with dots; write \\prod", node)
+        return math.prod(factors)
+
     def total(self, terms: list[Any], node: Node) -> Any:
         result = terms[0]
         for value in terms[1:]:
@@ -170,12 +186,34 @@ class Evaluator:
 
     def expanded_list(self, entries: tuple[Node | None, ...], node: Node) -> list[Any]:
         gap = entries.index(None)
-        lead = [entry for entry in entries[:gap] if entry is not None]
-        trail = [entry for entry in entries[gap + 1 :] if entry is not None]
-        expanded = patterns.expand(lead, trail, self.whole_or_none)
+        printed = self.with_separate_indices([entry for entry in entries if entry is not None])
+        expanded = patterns.expand(printed[:gap], printed[gap:], self.whole_or_none)
         if expanded is None:
             raise self.fail("the entries beside the dots show no pattern", node)
         return [self.evaluate(entry) for entry in expanded]
+
+    def with_separate_indices(self, entries: list[Node]) -> list[Node]:
+        """``a_{1n}`` as ``a_{1,n}`` beside ``a_{11}``, so that entries beside dots compare."""
+        arrays: dict[Node, np.ndarray[Any, Any]] = {}
+        for part in (part for entry in entries for part in entry.walk()):
+            if part.kind == "index" and names_in(part.parts[0]) <= set(self.values):
+                array = as_array(self.evaluate(part.parts[0]))
+                with contextlib.suppress(LatexError):
+                    if len(self.split_indices(array, part.parts[1], part)) > 1:
+                        arrays[part.parts[0]] = array
+
+        def separated(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(separated(item) for item in part)
+            if not isinstance(part, Node):
+                return part
+            if part.kind == "index" and part.parts[0] in arrays:
+                base, indices, powered = part.parts
+                indices = self.split_indices(arrays[base], indices, part, mixed=True)
+                return part.rebuilt((base, indices, powered))
+            return part.rebuilt(separated(part.parts))
+
+        return [separated(entry) for entry in entries]
 
     def whole_or_none(self, node: Any) -> int | None:
         if not isinstance(node, Node):
@@ -203,8 +241,10 @@ class Evaluator:
             return plain(declared(self.argument(left), self.argument(right)))
         if operator == "juxtaposed":
             return arithmetic.multiply(left, right, position)
-        if operator in ("dot", "star"):
+        if operator == "dot":
             return arithmetic.dot(left, right, position)
+        if operator == "star" and (is_number(left) or is_number(right)):
+            return arithmetic.multiply(left, right, position)
         if operator == "hadamard":
             return arithmetic.hadamard(left, right, position)
         if operator == "outer":
@@ -290,7 +330,7 @@ class Evaluator:
         if base == 0 and not isinstance(exponent, complex) and exponent < 0:
             raise self.fail("a negative power of zero", node)
         exact = isinstance(base, (int, Fraction))
-        if exact and isinstance(exponent, int) and abs(exponent) <= 4096:
+        if exact and isinstance(exponent, int) and self.bits(base) * abs(exponent) <= MOST_BITS:
             value = Fraction(base) ** exponent
             return int(value) if value.denominator == 1 else value
         if isinstance(exponent, Fraction):
@@ -303,6 +343,9 @@ class Evaluator:
             return float(base) ** exponent
         return base**exponent
 
+    def bits(self, value: int | Fraction) -> int:
+        return max(abs(value.numerator), value.denominator).bit_length()
+
     def eval_elementwise_power(self, node: Node) -> Any:
         base, exponent = (self.evaluate(part) for part in node.parts)
         if is_number(base) or not is_number(exponent):
@@ -311,14 +354,14 @@ class Evaluator:
 
     def eval_factorial(self, node: Node) -> Any:
         value = self.whole(self.evaluate(node.parts[0]), node)
-        if value < 0:
-            raise self.fail("the factorial of a negative number", node)
+        if not 0 <= value <= LARGEST_FACTORIAL:
+            raise self.fail(f"the factorial of {value}", node)
         return math.factorial(value)
 
     def eval_binomial(self, node: Node) -> Any:
         upper, lower = (self.whole(self.evaluate(part), part) for part in node.parts)
-        if upper < 0 or lower < 0:
-            raise self.fail("a binomial coefficient of negative numbers", node)
+        if not (0 <= upper <= LARGEST_FACTORIAL and lower >= 0):
+            raise self.fail(f"the binomial coefficient of {upper} and {lower}", node)
         return math.comb(upper, lower)
 
     def eval_root(self, node: Node) -> Any:
@@ -401,8 +444,14 @@ class Evaluator:
         return result.item() if isinstance(result, np.generic) else result
 
     def split_indices(
-        self, value: np.ndarray[Any, Any], indices: tuple[Node, ...], node: Node
+        self,
+        value: np.ndarray[Any, Any],
+        indices: tuple[Node, ...],
+        node: Node,
+        *,
+        mixed: bool = False,
     ) -> tuple[Node, ...]:
+        """The indices of an array; ``mixed`` lets ``a_{1n}`` be two of them, not a product."""
         if len(indices) != 1 or indices[0].kind != "run_together":
             return indices
         items, product = indices[0].parts
@@ -412,7 +461,7 @@ class Evaluator:
             return (product,)
         symbols = all(item.kind in ("symbol", "index") for item in items)
         digits = all(item.kind == "number" for item in items) and max(value.shape) <= 9
-        if len(items) == value.ndim and (symbols or digits):
+        if len(items) == value.ndim and (symbols or digits or mixed or product is None):
             return tuple(items)
         raise self.fail(
             f"these indices on {describe(value)} are ambiguous; write commas between them", node
@@ -474,7 +523,7 @@ class Evaluator:
             return (
                 result
                 if not base
-                else self.divide(result, math.log(self.evaluate(base[0])), node.position)
+                else self.divide(result, self.logarithm_of_base(base[0]), node.position)
             )
         if name in ELEMENTWISE:
             if name in ("erf", "sign", "sgn", "relu", "ReLU", "sigmoid") and np.iscomplexobj(
@@ -483,6 +532,12 @@ class Evaluator:
                 raise self.fail(f"{name} of a complex number", node)
             return self.mapped(value, ELEMENTWISE[name])
         return self.linear_function(name, value, node)
+
+    def logarithm_of_base(self, node: Node) -> float:
+        base = self.evaluate(node)
+        if not is_number(base) or isinstance(base, complex) or base <= 0:
+            raise self.fail(f"a logarithm with {describe(base)} as its base", node)
+        return math.log(base)
 
     def exponential(self, name: str, value: Any, node: Node) -> Any:
         if isinstance(value, Dotted) or (isinstance(value, np.ndarray) and value.ndim > 1):
@@ -542,7 +597,9 @@ class Evaluator:
             return abs(value)
         if isinstance(value, np.ndarray) and value.ndim == 2:
             raise self.fail("|A| of a matrix: write \\det, or declare the symbol", node)
-        return self.mapped(value, np.abs)
+        raise self.fail(
+            "|x| of a vector: its length is \\lVert x \\rVert, its entries are |x_i|", node
+        )
 
     def eval_norm(self, node: Node) -> Any:
         kind, inner = node.parts
@@ -687,7 +744,8 @@ class Evaluator:
         column_gap = column_gaps[0] if column_gaps else None
         if row_gap in (0, len(rows) - 1) or column_gap in (0, len(columns) - 1):
             raise self.fail("dots need entries before and after them", node)
-        return row_gap, column_gap, grid
+        flat = iter(self.with_separate_indices([cell for row in grid for cell in row]))
+        return row_gap, column_gap, [[next(flat) for _ in row] for row in grid]
 
     def assembled(self, rows: list[list[Any]], node: Node) -> Any:
         flat = [value for row in rows for value in row]
@@ -881,6 +939,10 @@ class Evaluator:
             right = self.evaluate(sides[k + 1])
             if not (is_number(left) and is_number(right)):
                 raise self.fail("a condition must compare numbers", test)
+            if relation not in ("=", "!="):
+                if not (is_real(as_array(left)) and is_real(as_array(right))):
+                    raise self.fail("an inequality between complex numbers", test)
+                left, right = (v.real if isinstance(v, complex) else v for v in (left, right))
             if relation not in CONDITIONS:
                 raise self.fail(f"the relation {relation} as a condition", test)
             if not CONDITIONS[relation](left, right):
@@ -895,6 +957,9 @@ class Evaluator:
             return self.whole(value, test) % 2 == remainder
         entries = as_array(value).reshape(-1)
         if node.kind == "interval":
+            if not is_real(entries):
+                return False
+            entries = np.real(entries)
             low, high, (closed_low, closed_high) = node.parts
             a, b = self.evaluate(low), self.evaluate(high)
             above = entries >= a if closed_low else entries > a
@@ -922,9 +987,10 @@ class Evaluator:
             raise self.fail("the shape of a matrix whose dots show no pattern", node)
         if array.shape != shape:
             return False
-        if field in ("R", "Z", "N") and np.iscomplexobj(array):
+        if field in ("R", "Z", "N") and not is_real(array):
             return False
         if field in ("Z", "N"):
+            array = np.real(array).astype(np.float64)
             return bool(np.all(array == np.round(array)) and (field == "Z" or np.all(array >= 0)))
         return True
 
@@ -1018,6 +1084,7 @@ class Evaluator:
     def slope(
         self, body: Node, name: str, value: Any, place: tuple[int, ...] | None, node: Node
     ) -> Any:
+        @functools.cache
         def at(offset: float) -> Any:
             if place is None:
                 moved = value + offset
@@ -1036,11 +1103,33 @@ class Evaluator:
                 total = part if total is None else self.arithmetic.add(total, part, node.position)
             return total
 
-        fine, coarse = estimate(0.005), estimate(0.01)
-        gap = np.max(np.abs(as_array(fine) - as_array(coarse)))
-        if not gap <= 1e-7 * max(1.0, float(np.max(np.abs(as_array(fine))))):
-            raise self.fail(f"the derivative does not settle (differences of {gap:.1e})", node)
-        return fine
+        def bend(step: float) -> float:
+            """How far the graph bends: of order step² where it is smooth, of step at a corner."""
+            ahead, here, behind = (as_array(at(offset)) for offset in (step, 0.0, -step))
+            return float(np.max(np.abs(ahead + behind - 2 * here)))
+
+        problem: LatexError | None = None
+        for step in STEPS:
+            try:
+                fine, coarse = estimate(step / 2), estimate(step)
+                narrow, wide = bend(step / 2), bend(step)
+            except ShapeError:
+                raise
+            except LatexError as error:  # outside a domain, such as the logarithm's
+                problem = error
+                continue
+            size = max(1.0, float(np.max(np.abs(as_array(fine)))))
+            gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
+            if narrow > 0.4 * wide and narrow > 1e-6 * step * size:
+                problem = self.fail("the derivative at a corner of the graph", node)
+            elif gap <= 1e-7 * size:
+                return fine
+            else:
+                problem = self.fail(
+                    f"the derivative does not settle (differences of {gap:.1e})", node
+                )
+        assert problem is not None
+        raise problem
 
     def eval_moment(self, node: Node) -> Any:
         kind, over, arguments = node.parts

@@ -101,7 +101,8 @@ BARS = {"|": ("LBAR", "RBAR"), "\\vert": ("LBAR", "RBAR")}
 BARS |= {"\\|": ("LNORM", "RNORM"), "\\Vert": ("LNORM", "RNORM")}
 INTERVAL_ENDS = {"RPAR", "RBRACK"}
 MATRICES = {"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "smallmatrix", "array"}
-ALIGNMENTS = {"aligned", "align*", "split", "gathered", "alignedat"}
+ALIGNMENTS = {"aligned", "align", "align*", "split", "gathered", "gather", "gather*", "equation"}
+ALIGNMENTS |= {"equation*"}
 ENDS_OPERAND = {
     *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RANGLE", "RBAR", "RNORM"),
     *("RBRACE", "PRIME", "BANG", "ENDMATRIX", "ENDCASES", "DOTS"),
@@ -129,12 +130,15 @@ COMMANDS = {
 
 PIECE = re.compile(
     r"(?P<space>\s+|~)"
-    r"|(?P<number>\d+(?:(?:\{,\}|\\,)\d{3})*(?:\.\d+)?)"
+    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?)"
     r"|(?P<command>\\(?:[A-Za-z]+\*?|.))"
     r"|(?P<letter>[A-Za-z])"
     r"|(?P<other>.)",
     re.DOTALL,
 )
+
+# What a programmer writes for a power of ten: 1e-3.
+EXPONENT = re.compile(r"e[-+]?[0-9]")
 
 
 @dataclass
@@ -206,6 +210,10 @@ class Lexer:
                 )
             piece = piece[0]
             self.place = position + 1
+        if EXPONENT.match(self.text, self.place):
+            raise self.fail(
+                f"{piece}e… is printed as {piece} times e; write {piece} \\cdot 10^{{…}}", position
+            )
         value = piece.replace("{,}", "").replace("\\,", "")
         self.operand("NUMBER", value, position)
 
@@ -450,6 +458,8 @@ class Lexer:
         elif piece == "&":
             self.emit("AMP", piece, position)
         elif piece == ".":
+            if self.text[self.place : self.place + 1].isdigit():
+                raise self.fail("a number that starts with its point; write 0 before it", position)
             self.emit("PERIOD", piece, position)
         elif piece in SIMPLE:
             kind = SIMPLE[piece]
@@ -494,10 +504,14 @@ class Lexer:
 
     def tidy_top(self, token: Token, result: list[Token]) -> None:
         if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
+            separator = Token("SEP", token.value, start_pos=token.start_pos)
             if result and result[-1].type != "SEP":
-                result.append(Token("SEP", token.value, start_pos=token.start_pos))
-            elif result and token.type != "QUAD" and result[-1].value == token.value == ",":
+                result.append(separator)
+            elif result and result[-1].value == token.value == ",":
                 raise self.fail("two commas with nothing between them", token.start_pos)
+            elif result and token.type != "COMMA":
+                # A wide space, a word or a new line after a comma ends a list of values.
+                result[-1] = separator
         elif token.type == "AMP":
             raise self.fail("an alignment mark & outside an environment", token.start_pos)
         elif token.type == "OTHERWISE":

@@ -47,6 +47,7 @@ NORMS = {"2": "2", "F": "F", "\\mathrm{F}": "F", "\\text{F}": "F", "1": "1", "\\
 DIFFERENCE = "\\Delta"
 DIFFERENTIALS = {"\\partial", "d", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}", "\\mathbf{I}", "\\mathbb{I}"}
+UPRIGHT = re.compile(r"\\(?:operatorname|mathrm|text|textrm)\{(\w{2,})\}")
 WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathsf|mathbb|textrm|mathbf)\{(\w+)\}")
 
 Part = Tree[Token] | Token
@@ -56,6 +57,11 @@ def bare_name(name: str) -> str:
     """``softmax`` for ``\\operatorname{softmax}``, ``\\mathrm{softmax}``, ``\\text{softmax}``."""
     match = WRAPPED.fullmatch(name)
     return match.group(1) if match else name.removeprefix("\\")
+
+
+def upright(name: str) -> str:
+    """One spelling for words that are printed alike: ``\\text{PE}`` and ``\\mathrm{PE}``."""
+    return UPRIGHT.sub(r"\\operatorname{\1}", name)
 
 
 def tree_of(part: Any) -> Tree[Token]:
@@ -101,13 +107,26 @@ def read_factor(tree: Part, text: str) -> Factor:
     primes, factorials = "", 0
     for script in scripts:
         if isinstance(script, Token):
+            if "sup" in found or factorials:
+                raise LatexError(
+                    f"{script.value} after a power or a factorial is ambiguous; write brackets",
+                    position_of(script),
+                    text,
+                )
             primes += "'" if script.type == "PRIME" else ""
             factorials += script.type == "BANG"
             continue
         if script.data in found:
             raise LatexError(f"two {script.data}scripts on one symbol", position_of(script), text)
+        if factorials:
+            raise LatexError(
+                "a script after a factorial is ambiguous; write brackets", position_of(script), text
+            )
         found[script.data] = script.children[1]
-    return Factor(base, found.get("sub"), found.get("sup"), primes, factorials, position_of(tree))
+    factor = Factor(base, found.get("sub"), found.get("sup"), primes, factorials, position_of(tree))
+    if primes and not factor.is_symbol:
+        raise LatexError("a prime on something that is not a symbol", factor.position, text)
+    return factor
 
 
 def full_name(base: str, sub: Part | None, sup: Part | None) -> str:
@@ -169,6 +188,9 @@ class Reader:
         self.text = text
         self.table = table
         self.bound: list[str] = []
+        self.spellings: dict[str, set[str]] = {}
+        for name in table:
+            self.spellings.setdefault(upright(name), set()).add(name)
 
     def fail(self, message: str, where: Part | int) -> LatexError:
         position = where if isinstance(where, int) else position_of(where)
@@ -182,6 +204,13 @@ class Reader:
 
     def known(self, name: str) -> bool:
         return name in self.bound or name in self.table
+
+    def declared(self, name: str) -> str | None:
+        """The declared name that a printed one stands for."""
+        if self.known(name):
+            return name
+        spelled = self.spellings.get(upright(name), set())
+        return next(iter(spelled)) if len(spelled) == 1 else None
 
     def is_function(self, name: str) -> bool:
         return name not in self.bound and callable(self.table.get(name))
@@ -238,6 +267,8 @@ class Reader:
 
     def product(self, parts: list[Part]) -> Node:
         """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
+        if any(self.is_dots(part) for part in parts):
+            return self.dotted_product(parts)
         result: Node | None = None
         run: Node | None = None
         operator: Token | None = None
@@ -261,6 +292,28 @@ class Reader:
                 else Node("product", ("juxtaposed", run, node), position_of(part))
             )
         return self.joined(result, operator, run)
+
+    def dotted_product(self, parts: list[Part]) -> Node:
+        """``x_1 x_2 \\cdots x_n``: every factor stands in the pattern, with or without \\cdot."""
+        nodes: list[Node | None] = []
+        place = 0
+        while place < len(parts):
+            part = parts[place]
+            if isinstance(part, Token):
+                if part.value not in ("dot", "times"):
+                    raise self.fail("dots beside this operator", part)
+                place += 1
+            elif self.is_dots(part):
+                nodes.append(None)
+                place += 1
+            else:
+                if self.takes_argument(part):
+                    raise self.fail("dots need factors in brackets", part)
+                node, place = self.operand(parts, place)
+                nodes.append(node)
+        if nodes.count(None) != 1 or nodes[0] is None or nodes[-1] is None:
+            raise self.fail("dots need factors before and after them", parts[0])
+        return Node("dotted_product", (tuple(nodes),), position_of(parts[0]))
 
     def joined(self, left: Node | None, operator: Token | None, right: Node | None) -> Node:
         assert right is not None
@@ -298,26 +351,27 @@ class Reader:
         """The longest declared name in a symbol with its scripts, and the scripts left over."""
         name, sub, sup = factor.name, factor.sub, factor.sup
         if sub is not None and sup is not None:
-            both = full_name(name, sub, sup)
-            if self.known(both):
+            both = self.declared(full_name(name, sub, sup))
+            if both is not None:
                 return both, None, None
-            lower, upper = full_name(name, sub, None), full_name(name, None, sup)
-            if self.known(lower) and self.known(upper):
+            lower = self.declared(full_name(name, sub, None))
+            upper = self.declared(full_name(name, None, sup))
+            if lower is not None and upper is not None:
                 raise self.fail(
-                    f"{lower} and {upper} are both declared, so {both} is ambiguous",
+                    f"{lower} and {upper} are both declared, "
+                    f"so {full_name(name, sub, sup)} is ambiguous",
                     factor.position,
                 )
-            if self.known(lower):
+            if lower is not None:
                 return lower, None, sup
-            if self.known(upper):
+            if upper is not None:
                 return upper, sub, None
         elif sub is not None or sup is not None:
-            whole = full_name(name, sub, sup)
-            if self.known(whole):
+            whole = self.declared(full_name(name, sub, sup))
+            if whole is not None:
                 return whole, None, None
-        if self.known(name):
-            return name, sub, sup
-        return None
+        bare = self.declared(name)
+        return None if bare is None else (bare, sub, sup)
 
     def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         found = self.match(factor)
@@ -341,6 +395,8 @@ class Reader:
         if name in CONSTANTS:
             node = Node("constant", (CONSTANTS[name],), factor.position)
             return self.with_scripts(node, factor.sub, factor.sup, factor), place + 1
+        if factor.factorials:
+            raise self.fail(f"a factorial on {name}; write brackets", factor.position)
         if name in REDUCTIONS:
             return self.reduction(REDUCTIONS[name], factor, parts, place)
         if name == "\\arg" and self.next_name(parts, place) in ("\\max", "\\min"):
@@ -421,6 +477,8 @@ class Reader:
     ) -> tuple[Node, int]:
         arguments: list[Node] = []
         leftover = sup
+        if factor.factorials:
+            raise self.fail(f"a factorial on the function {name}; write brackets", factor.position)
         if sub is not None:
             arguments += self.call_indices(sub)
         if sup is not None and self.is_parenthesised(sup):
@@ -636,16 +694,21 @@ class Reader:
         if factor.sub is None or factor.sup is None:
             raise self.fail("an integral needs both bounds", factor.position)
         low, high = self.single(factor.sub), self.single(factor.sup)
+        inner = 0
         for end in range(place + 1, len(parts) - 1):
             first, second = parts[end], parts[end + 1]
             if isinstance(first, Token) or isinstance(second, Token):
                 continue
             marker, variable = read_factor(first, self.text), read_factor(second, self.text)
+            inner += marker.name == "\\int"
             if marker.name not in ("d", "\\mathrm{d}") or marker.sub or marker.sup:
                 continue
-            if not variable.is_symbol or variable.sub or variable.sup:
+            if not variable.is_symbol or variable.sub or variable.sup or variable.factorials:
                 continue
             if marker.name == "d" and variable.name in self.table and "d" in self.table:
+                continue
+            if inner:  # this differential belongs to an integral further inside
+                inner -= 1
                 continue
             with self.binding([variable.name]):
                 body = (
@@ -829,6 +892,8 @@ class Reader:
                 raise self.fail("the lower side of a derivative is not understood", bottom)
             variable = read_factor(below[place + 1], self.text)
             count = self.order(variable.sup)
+            if sign.factorials or variable.factorials:
+                raise self.fail("a factorial inside a derivative; write brackets", bottom)
             variable.sup = None
             node = self.symbol(variable, [below[place + 1]], 0)[0]
             variables += [node] * count
@@ -927,7 +992,10 @@ class Reader:
             run = self.run_together(pieces[0])
             if run is not None:
                 return [run]
-        return [self.index_piece(piece) for piece in pieces]
+        found = [self.index_piece(piece) for piece in pieces]
+        if len(found) == 1 and found[0].kind == "tuple":
+            return list(found[0].parts)  # PE_{(m, 2i)}
+        return found
 
     def index_piece(self, piece: Tree[Token]) -> Node:
         ends = [child for child in piece.children if isinstance(child, Tree)]

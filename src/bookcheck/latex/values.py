@@ -122,7 +122,7 @@ def plain(value: Any) -> Any:
     if callable(value):
         return value
     array = np.asarray(value)
-    if array.dtype == object:
+    if array.dtype == object and all(is_number(entry) for entry in array.flat):
         return array if array.ndim else array.item()
     if array.dtype.kind not in "biufc":
         raise TypeError(f"a symbol must be a number, an array or a callable, got {value!r}")
@@ -147,6 +147,19 @@ def is_exact(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return bool(value.dtype == object)
     return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+
+
+def is_real(array: np.ndarray[Any, Any]) -> bool:
+    """Whether no entry has an imaginary part: z times its conjugate is real."""
+    return not np.iscomplexobj(array) or not np.any(array.imag)
+
+
+def is_undefined(value: Any) -> bool:
+    """Whether a value has an entry that is not a number."""
+    if not (is_number(value) or isinstance(value, (np.ndarray, Crossed))):
+        return False
+    array = as_array(value)
+    return array.dtype.kind in "fc" and bool(np.any(np.isnan(array)))
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:
@@ -410,4 +423,10 @@ class Arithmetic:
 
 
 def declared_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in values.items()}
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            result[name] = plain(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"the value of {name!r} cannot be used: {error}") from None
+    return result

@@ -150,6 +150,20 @@ def test_matrices_with_dots_are_compared_at_their_printed_entries():
     assert holds(text.replace("1 - n", "2 - n"), {"T": T, "n": 4}) == [False]
 
 
+GENERAL = r"""B = \begin{pmatrix} a_{11} & a_{12} & \cdots & a_{1n} \\
+a_{21} & a_{22} & \cdots & a_{2n} \\ \vdots & \vdots & \ddots & \vdots \\
+a_{m1} & a_{m2} & \cdots & a_{mn} \end{pmatrix}"""
+
+
+def test_indices_without_commas_beside_dots_are_told_apart_by_the_other_entries():
+    a = np.arange(20.0).reshape(4, 5) ** 1.5
+    assert holds(GENERAL, {"a": a, "B": a, "m": 4, "n": 5}) == [True]
+    hidden = a.copy()
+    hidden[2, 3] += 1  # an entry that the dots stand for
+    assert holds(GENERAL, {"a": a, "B": hidden, "m": 4, "n": 5}) == [False]
+    assert holds(GENERAL.replace("a_{12}", "a_{21}"), {"a": a, "B": a, "m": 4, "n": 5}) == [False]
+
+
 def test_sides_of_different_shape_do_not_hold():
     (entry,) = check("A = B", {"A": A, "B": A.T})
     assert not entry.holds
@@ -178,8 +192,28 @@ def test_infinities_compare_as_they_should(sign):
         (r"x = 1, , x = 1", "two commas"),
         (r"x &= 1", "alignment mark"),
         (r"x = 1 \text{ by magic }", "unknown symbol"),
+        # a list of values needs commas and one symbol: these state something else
+        (r"\begin{aligned} x &= 1 \\ + x \end{aligned}", "without a relation"),
+        (r"x = 1 \quad 2", "without a relation"),
+        (r"x = 1, \quad 2", "without a relation"),
+        (r"x + 0 = 1, 2", "not one symbol"),
+        (r"10^{400} = 10^{400}", "too large"),
     ],
 )
 def test_what_is_not_a_claim_is_refused(text, message):
     with pytest.raises(LatexError, match=message):
         check(text, {"x": 1})
+
+
+def test_a_product_with_its_conjugate_is_real():
+    values = {"z": 0.6 - 1.1j}
+    assert (
+        holds(r"0 < z \overline{z} \le 5, \quad z \overline{z} \in \mathbb{R}", values)
+        == [True] * 3
+    )
+    assert holds(r"z \in \mathbb{R}, \quad z \in [0, 1]", values) == [False, False]
+
+
+def test_a_list_of_values_is_a_membership():
+    assert holds(r"x = 1, 2", {"x": 2}) == [True]
+    assert holds(r"x = 1, 3", {"x": 2}) == [False]

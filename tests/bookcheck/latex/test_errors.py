@@ -86,6 +86,41 @@ REFUSED = [
     (r"\underbrace{a}", 0, "unknown symbol"),
     (r"\mathbb{R}", 0, "after \\in"),
     (r"x^\top_i{}", 9, "cannot stand here"),
+    # readings that only look like another one
+    (r".5", 0, "write 0"),
+    (r"a + .5", 4, "write 0"),
+    (r"1.5.2", 3, "write 0"),
+    (r"1e-3", 0, "times e"),
+    ("a^２", 2, "not understood"),
+    ("٣", 0, "not understood"),
+    ("a − b", 2, "not understood"),
+    (r"a/bx", 3, "ambiguous"),
+    (r"(a + b)'", 0, "prime"),
+    (r"2'", 0, "prime"),
+    (r"a^2'", 3, "ambiguous"),
+    (r"f'(a)", 0, "unknown symbol f'"),
+    (r"n!^2", 2, "ambiguous"),
+    (r"n^2!", 3, "ambiguous"),
+    (r"n!!", 2, "ambiguous"),
+    (r"f!(a)", 0, "factorial"),
+    (r"\sin! a", 0, "factorial"),
+    (r"|x|", 0, "of a vector"),
+    (r"||x||", 1, "of a vector"),
+    (r"x * x", 2, "operator"),
+    (r"\infty - \infty", 0, "not a number"),
+    # values that have no such operation
+    (r"\log_{-2} a", 6, "base"),
+    (r"\log_x a", 5, "base"),
+    (r"z \bmod 2", 2, "cannot be evaluated"),
+    (r"\operatorname{atan2}(z, 1)", 0, "cannot be evaluated"),
+    (r"\begin{cases} 1 & z > 0 \\ 2 & z \le 0 \end{cases}", 18, "complex"),
+    (r"\sqrt[0]{a}", 0, "zero"),
+    # numbers that would fill the memory
+    (r"(10^{4000})^{4000}", 12, "too large"),
+    (r"100000!", 0, "factorial"),
+    (r"\binom{100000}{50000}", 0, "binomial"),
+    (r"\frac{\partial}{\partial a} |a - 2|", 5, "corner"),
+    ("(" * 400 + "a" + ")" * 400, 0, "too deeply"),
 ]  # fmt: skip
 
 
@@ -170,3 +205,14 @@ def test_any_string_gives_a_value_or_a_latex_error(pieces):
             function("".join(pieces), VALUES)
         except LatexError as error:
             assert 0 <= error.position <= len("".join(pieces))  # noqa: PT017
+
+
+def test_a_callable_that_returns_nothing_is_refused():
+    with pytest.raises(LatexError, match="cannot be evaluated"):
+        evaluate("h(a)", {"a": 1.0, "h": lambda a: None})
+
+
+@pytest.mark.parametrize("value", [None, "abc", {1: 2}, [[1, 2], [3]], [np.sin, np.cos]])
+def test_a_value_that_is_no_number_is_named(value):
+    with pytest.raises(TypeError, match="the value of 'g'"):
+        evaluate("1", {"g": value})

@@ -41,6 +41,7 @@ CASES = [
     (r"e x", {"e": 2.0, "x": 3.0}, 6.0),
     (r"2\pi r", {"r": 2.0}, 4 * math.pi),
     (r"n!", {"n": 5}, 120),
+    (r"(n!)^2 + (n^2)! + x_1!", {"n": 2, "x": [3, 1]}, 34),
     (r"\binom{n}{2}", {"n": 5}, 10),
     (r"7 \bmod 4", {}, 3),
     (r"a / b \cdot c", {"a": 6, "b": 2, "c": 5}, 15),
@@ -50,6 +51,7 @@ CASES = [
     # names: longest declared first
     (r"d_k + d", {"d_k": 64, "d": 512}, 576),
     (r"d_{k}", {"d_k": 64}, 64),
+    (r"\text{pos} + \mathrm{pos} + d_{\text{model}}", {"pos": 2, r"d_{\mathrm{model}}": 3}, 7),
     (r"F_{\text{core}} + \hat{x}", {r"F_{\text{core}}": 2, r"\hat{x}": 3}, 5),
     (r"W^Q x^2", {"W^Q": 2.0, "x": 3.0}, 18.0),
     (r"W^Q_j", {"W^Q": A, "j": 2}, A[1]),
@@ -111,6 +113,10 @@ CASES = [
     (r"x_1 + x_2 + \cdots + x_n", {"x": X, "n": 3}, X.sum()),
     (r"x_1 y_1 + \cdots + x_n y_n", {"x": X, "y": Y, "n": 3}, X @ Y),
     (r"1 + 3 + \cdots + 9", {}, 25),
+    (r"A_{11} + A_{12} + \cdots + A_{1n}", {"A": A, "n": 3}, A[0].sum()),
+    (r"x_1 x_2 \cdots x_n", {"x": X, "n": 3}, X.prod()),
+    (r"(1 + x_1) \cdot (1 + x_2) \cdots (1 + x_n)", {"x": X, "n": 3}, (1 + X).prod()),
+    (r"A_{(i,j)} + \mathrm{PE}_{(3, 2i)}", {"A": A, "i": 1, "j": 2, "PE": lambda m, c: m * c}, 8),
     (r"f(x_1, \ldots, x_n)", {"f": lambda *a: sum(a), "x": X, "n": 3}, X.sum()),
     # vectors and matrices
     (r"x \cdot y", {"x": X, "y": Y}, X @ Y),
@@ -160,6 +166,11 @@ CASES = [
     (r"\frac{\partial p_i}{\partial x_j}", {"p": depends("x", softmax), "x": X, "i": 1, "j": 2},
      -softmax(X)[0] * softmax(X)[1]),
     (r"\nabla_x (x \cdot x)", {"x": X}, 2 * X),
+    (r"\frac{\partial}{\partial x} \ln x", {"x": 0.01}, 100.0),
+    (r"\frac{\partial}{\partial x} \sqrt{x}", {"x": 1e-3}, 0.5 / math.sqrt(1e-3)),
+    (r"\frac{\partial}{\partial x} \sin(100 x)", {"x": 1.0}, 100 * math.cos(100)),
+    (r"\frac{\partial}{\partial x} |x|", {"x": 0.01}, 1.0),
+    (r"\int_0^1 \int_0^2 s t^2 \, ds \, dt", {}, 2 / 3),
     (r"\int_0^x e^{-t^2} \, dt", {"x": 0.8}, math.sqrt(math.pi) / 2 * math.erf(0.8)),
     (r"\int_{-\infty}^{\infty} e^{-t^2} \mathrm{d}t \cdot 2", {}, 2 * math.sqrt(math.pi)),
     # probability
