@@ -1,7 +1,7 @@
 """Choose the fused kernel's tile on a GPU: `python -m benchmarks.tune_gpu`.
 
-Each tile is (positions, heads at a time, warps); each row is a ratio to copying q and k in the same
-run. The best worst case over the three shapes goes into `rope_cuda.py` by hand.
+Each row is a ratio to copying q and k in the same run. The tile with the best worst case over the
+three shapes goes into `rope_cuda.py` by hand.
 """
 
 import json
@@ -11,13 +11,16 @@ from typing import Any
 import torch
 
 from attention_to_rope import rope_cuda, rotary_frequencies, rotary_table
+from attention_to_rope.rope_cuda import Tile
 from benchmarks.gpu import DIM, HEADS, KV_HEADS, SHAPES
 from benchmarks.measure import compare, facts
 
 TILES = [
-    (4, 1, 4), (4, 2, 4), (4, 4, 4), (4, 4, 8), (2, 4, 4), (2, 8, 4), (8, 2, 8),
-    (8, 1, 8), (8, 4, 8), (1, 8, 4), (1, 16, 4), (16, 1, 8), (16, 2, 8), (2, 2, 2),
-]  # fmt: skip
+    Tile(rows, heads, stretch, warps)
+    for rows, warps in [(4, 2), (4, 4), (8, 4), (8, 8), (16, 4), (16, 8)]
+    for heads in (1, 2, 4, 8, 32)
+    for stretch in (2048, 4096, 8192, 2**30)
+]
 RESULTS = Path(__file__).parent / "results" / "gpu-tiles.jsonl"
 
 
@@ -34,9 +37,9 @@ def main() -> None:
             torch.arange(length, device="cuda"), rotary_frequencies(DIM, device="cuda")
         )
 
-        def with_tile(tile: tuple[int, int, int], layout: Any, q=q, k=k, table=table) -> Any:  # type: ignore[no-untyped-def]
+        def with_tile(tile: Tile, layout: Any, q=q, k=k, table=table) -> Any:  # type: ignore[no-untyped-def]
             def run() -> Any:
-                rope_cuda._ROWS, rope_cuda._HEADS, rope_cuda._WARPS = tile
+                rope_cuda._TILE = tile
                 return rope_cuda.rotate_queries_and_keys(q, k, table, layout=layout)
 
             return run
@@ -44,7 +47,7 @@ def main() -> None:
         candidates = {"clone": lambda q=q, k=k: (q.clone(), k.clone())}
         for tile in TILES:
             for layout in ("half", "interleaved"):
-                candidates[f"{tile} {layout}"] = with_tile(tile, layout)
+                candidates[f"{tuple(tile)} {layout}"] = with_tile(tile, layout)
         repeats = 10 if length <= 8192 else 4
         for row in compare(candidates, floor="clone", device="cuda", rounds=11, repeats=repeats):
             lines.append(
