@@ -61,12 +61,12 @@ def multi_head_attention(
     kv_heads: int,
     mask: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """Σ_h attention(x W^Q_h, c W^K_g, c W^V_g) W^O_h, g the group that head h belongs to."""
+    """Σ_j attention(x W^Q_j, c W^K_g, c W^V_g) W^O_j, g the group that head j belongs to."""
     d_k = W_Q.shape[1] // heads
     output = np.zeros((len(x), W_O.shape[1]))
-    for h in range(heads):
-        g = h // (heads // kv_heads)
-        own, shared = slice(h * d_k, (h + 1) * d_k), slice(g * d_k, (g + 1) * d_k)
+    for j in range(heads):
+        g = j // (heads // kv_heads)
+        own, shared = slice(j * d_k, (j + 1) * d_k), slice(g * d_k, (g + 1) * d_k)
         head, _ = attention(
             x @ W_Q[:, own], context @ W_K[:, shared], context @ W_V[:, shared], mask
         )

@@ -56,13 +56,16 @@ def jacobian_norm_bound(p: Tensor) -> Tensor:
 
 
 def saturation_bound(m: float) -> float:
-    r"""The bound by saturation alone: $\|J\|_2 \le 2 m (1 - m)$ for $m = 1 - \max p \le 1/2$.
+    r"""The bound by saturation alone: $\|J\|_2 \le 2 m (1 - m)$ for $m = 1 - \max p$.
+
+    Either all weights are at most 1/2, or the others are at most m ≤ 1/2; in both cases no
+    $p_i (1 - p_i)$ exceeds $m (1 - m)$.
 
     >>> saturation_bound(0.5)
     0.5
     """
-    if not 0 <= m <= 0.5:
-        raise ValueError(f"m must lie in [0, 1/2], where the bound holds; got {m}")
+    if not 0 <= m <= 1:
+        raise ValueError(f"m must lie in [0, 1], got {m}; it is 1 minus the largest weight")
     return 2 * m * (1 - m)
 
 

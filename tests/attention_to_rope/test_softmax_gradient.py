@@ -42,8 +42,7 @@ def test_norms_and_bounds(x: list[float]) -> None:
     assert float(spectral) <= bound + 1e-15
     m = float(book.saturation(p))
     assert m == pytest.approx(1 - float(p.max()), abs=1e-15)
-    if m <= 0.5:
-        assert bound <= book.saturation_bound(m) + 1e-15
+    assert bound == pytest.approx(book.saturation_bound(m), abs=1e-15)
     ordered = sorted(x)
     gap = ordered[-1] - ordered[-2]
     assert m <= book.gap_bound(gap, len(x)) + 1e-15
@@ -65,6 +64,8 @@ def test_uniform_weights_also_have_a_small_jacobian() -> None:
 def test_saturation_bound_values() -> None:
     assert book.saturation_bound(0.0) == 0.0
     assert book.saturation_bound(0.25) == 0.375
+    assert book.saturation_bound(0.75) == 0.375
+    assert book.saturation_bound(1.0) == 0.0
     assert book.gap_bound(0.0, 3) == pytest.approx(2 / 3)
     assert book.gap_bound(math.log(3), 4) == pytest.approx(0.5)
     assert book.gap_bound(5.0, 1) == 0.0
@@ -104,7 +105,7 @@ def test_small_frobenius_norm_keeps_its_digits() -> None:
         ),
         (lambda: book.saturation(torch.arange(3)), TypeError, r"p must be floating point"),
         (lambda: book.jacobian_norm_bound(torch.arange(3)), TypeError, r"p must be floating point"),
-        (lambda: book.saturation_bound(0.51), ValueError, r"\[0, 1/2\].*got 0\.51"),
+        (lambda: book.saturation_bound(1.01), ValueError, r"\[0, 1\], got 1\.01"),
         (lambda: book.saturation_bound(-0.1), ValueError, r"got -0\.1"),
         (lambda: book.gap_bound(-1.0, 2), ValueError, r"gap must be at least 0, got -1\.0"),
         (lambda: book.gap_bound(math.nan, 2), ValueError, r"gap must be at least 0, got nan"),
