@@ -1,5 +1,6 @@
-"""The printed formula of chapter 15, executed."""
+"""The printed formulas of chapter 15, executed."""
 
+from scipy.stats import hmean, rankdata
 from scipy.stats import t as student
 
 from bookcheck.equations import equation
@@ -17,3 +18,11 @@ def test_seed_interval(rng):
         r"\tau": student.ppf(0.975, 4),
         "w": interval(y).half,
     }
+
+
+@equation("eq-reciprocal-rank")
+def test_reciprocal_rank(rng):
+    """The mean of the reciprocals is the reciprocal of the harmonic mean."""
+    shares = rng.uniform(size=(7, 5))  # 7 comparisons of 5 schemes
+    r = rankdata(-shares, axis=1)[:, 2]
+    return {"r": r, "T": 7, "M": 1 / hmean(r)}
