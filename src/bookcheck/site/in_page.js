@@ -67,7 +67,13 @@ globalThis.inspect = (() => {
     return known.get(element);
   }
 
-  function openFolds() {
+  // Opens all folds, and lets nothing move: a fold that is fading in has faint text.
+  function prepare() {
+    const still = new CSSStyleSheet();
+    still.replaceSync(
+      "*, *::before, *::after { animation: none !important; transition: none !important }",
+    );
+    document.adoptedStyleSheets.push(still);
     for (const fold of document.querySelectorAll("details")) fold.open = true;
   }
 
@@ -147,32 +153,31 @@ globalThis.inspect = (() => {
     return faults;
   }
 
-  // Letters of formulas and code. Each pair of colours is reported once.
-  function findFaintText(selector) {
+  // Letters against what is behind them. Each pair of colours is reported once.
+  function findFaintText() {
     const [backgrounds, opacities, judged, faults] = [new Map(), new Map(), new Set(), []];
-    for (const region of document.querySelectorAll(selector)) {
-      if (!isVisible(region)) continue;
-      const texts = document.createTreeWalker(region, NodeFilter.SHOW_TEXT);
-      while (texts.nextNode()) {
-        if (!/[^\s\u200b]/.test(texts.currentNode.data)) continue;
-        const element = texts.currentNode.parentElement;
-        const style = getComputedStyle(element);
-        const below = backgroundOf(element, backgrounds);
-        const opacity = opacityOf(element, null, opacities);
-        const size = parseFloat(style.fontSize);
-        const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-        const key = `${style.color} ${hex(below)} ${opacity} ${large}`;
-        if (judged.has(key)) continue;
-        judged.add(key);
-        const colour = parseColour(style.color) ?? { ...below, a: 0 };
-        const shown = over({ ...colour, a: colour.a * opacity }, below);
-        const reached = contrast(shown, below);
-        if (reached < (large ? LARGE_TEXT_CONTRAST : TEXT_CONTRAST)) {
-          faults.push(
-            `"${texts.currentNode.data.trim().slice(0, 20)}" in ${hex(shown)} on ${hex(below)} ` +
-              `has contrast ${reached.toFixed(2)}: ${short(element)}`,
-          );
-        }
+    const skipped = "svg, script, style, noscript, :disabled, [aria-disabled=true]";
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      if (!/[^\s\u200b]/.test(texts.currentNode.data)) continue;
+      const element = texts.currentNode.parentElement;
+      const style = getComputedStyle(element);
+      const opacity = opacityOf(element, null, opacities);
+      if (opacity === 0 || style.visibility !== "visible") continue;
+      const below = backgroundOf(element, backgrounds);
+      const size = parseFloat(style.fontSize);
+      const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+      const key = `${style.color} ${hex(below)} ${opacity} ${large}`;
+      if (judged.has(key) || element.closest(skipped) || !isVisible(element)) continue;
+      judged.add(key);
+      const colour = parseColour(style.color) ?? { ...below, a: 0 };
+      const shown = over({ ...colour, a: colour.a * opacity }, below);
+      const reached = contrast(shown, below);
+      if (reached < (large ? LARGE_TEXT_CONTRAST : TEXT_CONTRAST)) {
+        faults.push(
+          `"${texts.currentNode.data.trim().slice(0, 20)}" in ${hex(shown)} on ${hex(below)} ` +
+            `has contrast ${reached.toFixed(2)}: ${short(element)}`,
+        );
       }
     }
     return faults;
@@ -224,7 +229,6 @@ globalThis.inspect = (() => {
   function covers(area, point) {
     const { left, right, top, bottom } = area.box;
     if (point.x < left || point.x > right || point.y < top || point.y > bottom) return false;
-    if (!area.mark.isPointInFill) return true;
     return area.mark.isPointInFill(point.matrixTransform(area.inverse));
   }
 
@@ -269,7 +273,8 @@ globalThis.inspect = (() => {
             faults.set(words, (faults.get(words) ?? 0) + 1);
           }
         }
-        if (fill?.a && !letter && box.width && box.height) {
+        // Letters and markers are too small to be what others stand on.
+        if (fill?.a && mark.isPointInFill && box.width && box.height) {
           areas.push({ mark, box, colour: fill, inverse: mark.getScreenCTM().inverse() });
         }
       }
@@ -291,9 +296,6 @@ globalThis.inspect = (() => {
     const stops =
       "a[href], area[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]";
     const [faults, backgrounds] = [[], new Map()];
-    const still = new CSSStyleSheet();
-    still.replaceSync("*, *::before, *::after { transition: none !important }");
-    document.adoptedStyleSheets.push(still);
     for (const stop of document.querySelectorAll(stops)) {
       if (stop.tabIndex < 0 || stop.disabled || stop.closest("[inert]") || !isVisible(stop)) continue;
       const before = lookOf(stop);
@@ -318,7 +320,6 @@ globalThis.inspect = (() => {
       }
     }
     document.activeElement?.blur();
-    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => sheet !== still);
     scrollTo(0, 0);
     return faults;
   }
@@ -374,8 +375,13 @@ globalThis.inspect = (() => {
     }
   }
 
-  async function findViolations() {
-    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  // Colours are most of axe's work: `findFaintText` looks at them in every mode, axe in some.
+  async function findViolations({ allRules, contrast }) {
+    const options = { resultTypes: ["violations"] };
+    const colourRules = contrast ? ["color-contrast", "link-in-text-block"] : ["link-in-text-block"];
+    if (!allRules) options.runOnly = colourRules;
+    else if (!contrast) options.rules = { "color-contrast": { enabled: false } };
+    const { violations } = await axe.run(document, options);
     return violations.flatMap((rule) =>
       rule.nodes.map((node) => {
         const why = [...node.any, ...node.all, ...node.none].map((check) => check.message)[0] ?? "";
@@ -397,7 +403,7 @@ globalThis.inspect = (() => {
     findUnseenFocus,
     findViolations,
     lighten,
-    openFolds,
+    prepare,
     wakeWidgets,
   };
 })();
