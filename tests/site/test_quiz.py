@@ -99,6 +99,7 @@ def test_the_answers_of_the_chapters_are_right(names, path):
     cells = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     quizzes = [quiz for source in cells for quiz in quizzes_in(source)]
     assert sum("{quiz}" in source for source in cells) == len(quizzes), "a quiz is not closed"
+    assert len(quizzes) == (1 if path.name[0].isdigit() else 0), "each chapter has one quiz"
     for text in quizzes:
         assert 3 <= len(parse_quiz(text)) <= 5
         assert list(problems(text, names)) == []
