@@ -22,10 +22,135 @@ function openFoldOfTarget() {
   target?.scrollIntoView();
 }
 
+// The search page is for searching, and a button that prints prints: the theme writes these two as
+// scripts inside its pages, which the site's policy forbids.
+function serveTheTheme() {
+  const field = document.querySelector(".bd-search-container input");
+  field?.focus();
+  field?.select();
+  for (const button of document.querySelectorAll("[data-print]")) {
+    button.addEventListener("click", () => window.print());
+  }
+}
+
 window.addEventListener("load", () => {
   makeScrollingFormulasFocusable();
+  serveTheTheme();
   if (location.hash) openFoldOfTarget();
 });
 window.addEventListener("resize", makeScrollingFormulasFocusable);
 window.addEventListener("hashchange", openFoldOfTarget);
 document.addEventListener("toggle", makeScrollingFormulasFocusable, true);
+
+// What a symbol or a word means, beside it: under the mouse, at a tap, or when a link has the focus.
+// One script holds all meanings of the site; it is loaded when a reader first asks.
+(() => {
+  const folder = document.currentScript.src.replace(/[^/]*$/, "");
+  const TERM = 'a[href*="#term-"]';
+  const NUMBER = ".eqno a";
+  let table;
+  let box;
+  let owner;
+  let timer;
+
+  function meanings() {
+    table ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = `${folder}meanings.js`;
+      script.addEventListener("load", () => resolve(globalThis.bookMeanings));
+      script.addEventListener("error", reject);
+      document.head.append(script);
+    });
+    return table;
+  }
+
+  const keyOf = (element) => [...element.classList].find((name) => /^sy\d+$/.test(name));
+
+  // The symbol or term under the pointer. Inside a formula, boxes lie over one another: the bar of
+  // a fraction covers what stands below it.
+  function askedAt({ target, clientX, clientY }) {
+    const term = target.closest(TERM);
+    if (term || !target.closest(".katex-html")) return term;
+    return document.elementsFromPoint(clientX, clientY).find(keyOf);
+  }
+
+  // The number of a formula, which the keyboard reaches, stands for all symbols of the formula.
+  function entries(element, { symbols, terms }) {
+    if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
+    const inside = element.matches(NUMBER) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
+    return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);
+  }
+
+  function place(anchor) {
+    const space = 8;
+    const width = document.documentElement.clientWidth;
+    const { offsetWidth, offsetHeight } = box;
+    const middle = anchor.left + anchor.width / 2 - offsetWidth / 2;
+    box.style.left = `${Math.max(space, Math.min(middle, width - offsetWidth - space))}px`;
+    const above = anchor.top - offsetHeight - space;
+    box.style.top = `${above > space ? above : anchor.bottom + space}px`;
+  }
+
+  function hide() {
+    clearTimeout(timer);
+    if (!owner) return;
+    owner.removeAttribute("aria-describedby");
+    delete owner.dataset.asked;
+    owner = undefined;
+    if (box) box.hidden = true;
+  }
+
+  async function show(element) {
+    hide();
+    owner = element;
+    const texts = entries(element, await meanings()).filter(Boolean);
+    if (owner !== element) return;
+    if (!texts.length) {
+      owner = undefined;
+      return;
+    }
+    if (!box) {
+      box = document.createElement("div");
+      box.id = "meaning";
+      box.setAttribute("role", "tooltip");
+      (document.querySelector("main") ?? document.body).append(box);
+    }
+    box.innerHTML = texts.map((text) => `<p>${text}</p>`).join("");
+    box.hidden = false;
+    element.dataset.asked = "";
+    if (element.matches("a")) element.setAttribute("aria-describedby", box.id);
+    place(element.getBoundingClientRect());
+  }
+
+  function soon(action, milliseconds) {
+    clearTimeout(timer);
+    timer = setTimeout(action, milliseconds);
+  }
+
+  // The pointer may cross the gap to the box, and rest on it.
+  let under;
+  document.addEventListener("pointermove", (event) => {
+    if (event.pointerType !== "mouse") return;
+    const element = box?.contains(event.target) ? owner : askedAt(event);
+    if (element === under) return;
+    under = element;
+    if (element && element === owner) clearTimeout(timer);
+    else if (element) soon(() => show(element), 200);
+    else soon(hide, 300);
+  });
+  document.addEventListener("click", (event) => {
+    const element = askedAt(event);
+    if (element && !element.matches("a")) show(element);
+    else if (!box?.contains(event.target)) hide();
+  });
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches(`${TERM}, ${NUMBER}`) && event.target.matches(":focus-visible")) show(event.target);
+  });
+  document.addEventListener("focusout", hide);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hide();
+  });
+  // The browser scrolls to what gets the focus, after the focus.
+  const follow = () => owner && box && !box.hidden && place(owner.getBoundingClientRect());
+  document.addEventListener("scroll", follow, { capture: true, passive: true });
+})();

@@ -5,11 +5,36 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from bookcheck import ledger
-from bookcheck.site import api, figures, folding, maths, pages, quiz, running, widgets
+from bookcheck.site import (
+    address,
+    api,
+    figures,
+    folding,
+    maths,
+    meanings,
+    moved,
+    pages,
+    quiz,
+    running,
+    widgets,
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything the site needs beyond Jupyter Book."""
-    for part in (maths, figures, folding, pages, running, widgets, quiz, ledger, api):
+    for part in (
+        maths,
+        meanings,
+        figures,
+        folding,
+        pages,
+        address,
+        moved,
+        running,
+        widgets,
+        quiz,
+        ledger,
+        api,
+    ):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

@@ -91,3 +91,48 @@ def code():
         )
 
     return cell
+
+
+NOTATION = r"""# Notation
+
+| Symbol | Meaning | In code | Chapters |
+|---|---|---|---|
+| $d_k$ | {term}`head dimension`: length of a key | `d_k` | all |
+| $m,\ n$ | positions: $m$ of the query | `m` | 1–3 |
+| $s$ | a slope | `s` | 2 |
+| $s$ | a scale | `s` | 4 |
+| $\theta_i$ | angle of pair $i$ | `theta[i]` | all |
+"""
+GLOSSARY = """# Glossary
+
+:::{glossary}
+head dimension
+  The length $d_k$ of one query or key vector. It is even.
+:::
+"""
+
+
+@pytest.fixture(scope="session")
+def addressed_site(build, write_book, markdown, tmp_path_factory):
+    """A site with an address, a notation page, a glossary and a page that was renamed."""
+    cells = [
+        markdown(
+            "# Two & three\n\nAll are alike. Why is it *so*?\n\nMore {term}`head dimension`.\n\n"
+            "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (first)\n\nInline $n \\ne t$."
+        )
+    ]
+    folder = write_book(tmp_path_factory.mktemp("addressed"), cells)
+    (folder / "chapters" / "one.ipynb").rename(folder / "chapters" / "02-two.ipynb")
+    (folder / "chapters" / "notation.md").write_text(NOTATION)
+    (folder / "chapters" / "glossary.md").write_text(GLOSSARY)
+    (folder / "_moved.yml").write_text("chapters/01-old: chapters/02-two\nold: index\n")
+    contents = folder / "_toc.yml"
+    pages = "".join(f"  - file: chapters/{name}\n" for name in ("02-two", "notation", "glossary"))
+    contents.write_text(contents.read_text().replace("  - file: chapters/one\n", pages))
+    settings = folder / "_config.yml"
+    settings.write_text(
+        settings.read_text().replace('baseurl: ""', 'baseurl: "https://example.org/book"')
+    )
+    done = build(folder, "--all", "-n", "-W", "--keep-going")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder / "_build" / "html"

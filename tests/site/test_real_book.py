@@ -5,8 +5,11 @@ import re
 import pytest
 import yaml
 
+from bookcheck.site import api
 from bookcheck.site.node import ROOT
 from bookcheck.site.offline import external_requests
+from bookcheck.site.policy import policy_faults
+from bookcheck.site.search import find
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +50,52 @@ def test_what_no_page_needs_is_not_there(site):
     assert not (site / "_static" / "scripts" / "fontawesome.js").exists()
     assert not list(site.rglob("*.map"))
     assert "mathjax" not in (site / "index.html").read_text().lower()
+
+
+def test_every_page_carries_the_policy_and_keeps_it(site):
+    assert list(policy_faults(site)) == []
+
+
+def test_every_link_of_the_missing_page_leads_somewhere(site):
+    page = (site / "404.html").read_text()
+    for address in re.findall(r'\s(?:href|src)="/([^"?#]*)', page):
+        assert (site / (address or "index.html")).is_file(), address
+
+
+def test_every_chapter_has_a_picture_of_its_own(site):
+    chapters = sorted(path.stem for path in (ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
+    pictures = {path.stem: path.read_bytes() for path in (site / "_static" / "cards").glob("*.png")}
+    assert sorted(pictures) == [*chapters, "book"]
+    assert len(set(pictures.values())) == len(pictures)
+    for chapter in chapters:
+        page = (site / "chapters" / f"{chapter}.html").read_text()
+        assert f'content="../_static/cards/{chapter}.png"' in page
+        assert re.search(r'<meta name="description" content="[^"]{40,}"', page), chapter
+
+
+def test_the_search_finds_symbols_words_and_every_name_of_the_library(site):
+    for query in ("theta", "θ", "d_k", "R_m", "W^Q", "epsilon"):
+        assert find(site, [query])[0][0].page == "chapters/notation", query
+    for query in ("RMSNorm", "head dimension", "YaRN", "warm-up"):
+        anchors = [found.anchor for found in find(site, [query])[0][:3]]
+        assert any(anchor.startswith("#term-") for anchor in anchors), query
+    entries = api.public_entries()
+    for entry, results in zip(entries, find(site, [e.name for e in entries]), strict=True):
+        assert ("chapters/api", f"#{entry.full_name}") in [(r.page, r.anchor) for r in results[:5]]
+
+
+def test_names_chapters_and_tests_are_linked_both_ways(site):
+    reference = (site / "chapters" / "api.html").read_text()
+    chapters = sorted((ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
+    used = {path: api.chapter_uses(path) for path in chapters}
+    for entry in api.public_entries():
+        body = reference.partition(f'id="{entry.full_name}"')[2].partition('<dt class="sig')[0]
+        for path, names in used.items():
+            for use in [use for name, use in names.items() if api.same_thing(name, entry)]:
+                assert f'href="{path.stem}.html#{use.slug}"' in body, (entry.name, path.stem)
+                page = (site / "chapters" / f"{path.stem}.html").read_text()
+                assert f'href="api.html#{entry.full_name}"' in page, (entry.name, path.stem)
+        for test in api.tests_of(entry):
+            assert f'href="../{api.test_page(test.file)}.html#L' in body, (entry.name, test.file)
+            page = (site / f"{api.test_page(test.file)}.html").read_text()
+            assert f'href="../chapters/api.html#{entry.full_name}"' in page

@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 from sphinx.util.math import get_node_equation_number
 
+from bookcheck.site.meanings import symbols_on_page
 from bookcheck.site.node import NODE, ROOT
 from bookcheck.site.place import place_of
 from bookcheck.site.shapes import STYLE_SHEET, lighter
@@ -21,6 +22,8 @@ from bookcheck.site.shapes import STYLE_SHEET, lighter
 SERVER = Path(__file__).with_name("katex_lines.cjs")
 # KaTeX would number the rows of these by itself, beside the book's own number.
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
+
+Symbols = tuple[tuple[str, str], ...]
 
 
 class FormulaError(SphinxError):
@@ -37,19 +40,22 @@ class Katex:
     def __init__(self, package: Path) -> None:
         self.package = package
         self.process: subprocess.Popen[str] | None = None
-        self.rendered: dict[tuple[str, bool], str] = {}
+        self.rendered: dict[tuple[str, bool, Symbols], str] = {}
 
-    def render(self, tex: str, *, display: bool) -> str:
-        """Return the HTML of a formula, or raise UnreadableFormulaError."""
+    def render(self, tex: str, *, display: bool, symbols: Symbols = ()) -> str:
+        """Return the HTML of a formula, or raise UnreadableFormulaError.
+
+        Each of the symbols, a pair of TeX and class, gets its class where it stands.
+        """
         numbered = SELF_NUMBERED.search(tex)
         if numbered:
             name = numbered[1]
             raise UnreadableFormulaError(
                 f"{name} numbers its own rows: write {name}* and label the whole formula"
             )
-        key = (tex, display)
+        key = (tex, display, symbols)
         if key not in self.rendered:
-            answer = self._ask({"tex": tex, "display": display})
+            answer = self._ask({"tex": tex, "display": display, "symbols": symbols})
             if "error" in answer:
                 raise UnreadableFormulaError(answer["error"])
             self.rendered[key] = lighter(answer["html"])
@@ -98,8 +104,9 @@ def bad_formulas(document: nodes.document, katex: Katex, source_root: str | Path
 def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
     app: Sphinx = translator.builder.app
     katex: Katex = app.book_katex  # type: ignore[attr-defined]
+    symbols = symbols_on_page(app, translator.builder.current_docname)
     try:
-        return katex.render(node.astext(), display=display)
+        return katex.render(node.astext(), display=display, symbols=symbols)
     except UnreadableFormulaError:
         complaints = bad_formulas(node.document, katex, app.srcdir)
         raise FormulaError("\n".join(complaints)) from None

@@ -10,8 +10,12 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 
 from bookcheck.site.node import ROOT, ensure_packages
+from bookcheck.site.policy import secure, stopped_by_policy
+
+logger = logging.getLogger(__name__)
 
 UNUSED_FILES = ("scripts/fontawesome.js", "scripts/fontawesome.js.LICENSE.txt")
 
@@ -42,6 +46,22 @@ def set_repository_buttons(_app: Sphinx, config: Config) -> None:
     if not known:
         options.pop("repository_url", None)
         options["launch_buttons"] = {}
+
+
+def link_script(app: Sphinx, script: str, *, where: type[nodes.Node]) -> None:
+    """Link a script into the pages that hold a node of a kind, and into no other."""
+
+    def add(
+        app: Sphinx,
+        _pagename: str,
+        _template: str,
+        _context: dict[str, Any],
+        doctree: nodes.document | None,
+    ) -> None:
+        if doctree is not None and next(doctree.findall(where), None) is not None:
+            app.add_js_file(script, loading_method="defer")
+
+    app.connect("html-page-context", add)
 
 
 class UniqueIds(SphinxPostTransform):
@@ -88,15 +108,21 @@ def repair_html(html: str) -> str:
 
 
 def repair_pages(app: Sphinx) -> None:
-    """Repair each page as it is written."""
+    """Repair each page as it is written, and name what the policy would stop in it."""
     templates = getattr(app.builder, "templates", None)
     if templates is None:
         return
     render = templates.render
 
     def render_repaired(template: str, context: dict[str, Any]) -> str:
-        page = render(template, context)
-        return repair_html(page) if template.endswith(".html") else page
+        page: str = render(template, context)
+        if not template.endswith(".html"):
+            return page
+        page = secure(repair_html(page))
+        # The theme also renders parts of pages.
+        for fault in stopped_by_policy(page) if "<html" in page else []:
+            logger.warning("%s: %s", context.get("pagename", template), fault, type="policy")
+        return page
 
     templates.render = render_repaired
 

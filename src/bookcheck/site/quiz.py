@@ -32,6 +32,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from bookcheck.site.pages import link_script
+
 ANSWER = re.compile(r"- \[([ x=])\] (.*)")
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
 NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
@@ -274,20 +276,8 @@ def depart_quiz(translator: Any, _node: quiz) -> None:
     )
 
 
-def add_script(
-    app: Sphinx,
-    _pagename: str,
-    _template: str,
-    _context: dict[str, Any],
-    doctree: nodes.document | None,
-) -> None:
-    """Link the script into pages with a quiz."""
-    if doctree is not None and next(doctree.findall(quiz), None) is not None:
-        app.add_js_file("widgets/quiz.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_node(quiz, html=(visit_quiz, depart_quiz))
     app.add_directive("quiz", Quiz)
-    app.connect("html-page-context", add_script)
+    link_script(app, "widgets/quiz.js", where=quiz)

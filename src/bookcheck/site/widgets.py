@@ -27,6 +27,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.site.node import NODE, ROOT
+from bookcheck.site.pages import link_script
 from bookcheck.site.place import place_of
 
 logger = logging.getLogger(__name__)
@@ -133,22 +134,10 @@ def leave_scripts_out(_app: Sphinx, config: Config) -> None:
     ]
 
 
-def add_scripts(
-    app: Sphinx,
-    _pagename: str,
-    _template: str,
-    _context: dict[str, Any],
-    doctree: nodes.document | None,
-) -> None:
-    """Link the shared script into pages with an interactive figure."""
-    if doctree is not None and next(doctree.findall(interactive), None) is not None:
-        app.add_js_file("widgets/shared.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_node(interactive, html=(visit_interactive, depart_interactive))
     app.add_directive("interactive", Interactive)
     app.add_post_transform(FallbackFigures)
     app.connect("config-inited", leave_scripts_out)
-    app.connect("html-page-context", add_scripts)
+    link_script(app, "widgets/shared.js", where=interactive)

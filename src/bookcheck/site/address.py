@@ -1,0 +1,162 @@
+"""What others need to show and find the pages: descriptions, pictures, canonical links, a sitemap.
+
+`html: baseurl:` in _config.yml is the one place for the site's address. While it is empty, there is
+no canonical link and no sitemap, and the pictures of pages are named without a host.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+from xml.sax.saxutils import escape as escape_xml
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ConfigError
+
+from bookcheck.site import cards
+
+LONGEST_DESCRIPTION = 200
+CHAPTER = re.compile(r"chapters/(\d\d)-")
+
+
+def check_address(_app: Sphinx, config: Config) -> None:
+    """The address must be a whole one, and ends with a slash, so that names can be joined to it."""
+    address = config.html_baseurl
+    if not address:
+        return
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ConfigError(
+            f"html: baseurl: in _config.yml must be like https://owner.github.io/name/, "
+            f"got {address!r}"
+        )
+    config.html_baseurl = address.rstrip("/") + "/"
+
+
+def page_address(config: Config, docname: str) -> str:
+    """The address of a page, or an empty text where the site's address is not known."""
+    return urljoin(config.html_baseurl, f"{docname}.html") if config.html_baseurl else ""
+
+
+def opening(doctree: nodes.document) -> str:
+    """The first paragraph of a page: of a chapter, its question."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.section):
+            return " ".join(paragraph.astext().split())
+    return ""
+
+
+def shortened(text: str, length: int = LONGEST_DESCRIPTION) -> str:
+    """A text of at most `length` characters that ends with a whole word."""
+    if len(text) <= length:
+        return text
+    return text[: length - 1].rpartition(" ")[0] + "…"
+
+
+def card_of(docname: str) -> str:
+    """The picture of a page: chapters have their own, all others share the book's."""
+    name = docname.rpartition("/")[2] if CHAPTER.match(docname) else "book"
+    return f"_static/cards/{name}.png"
+
+
+def head_tags(title: str, description: str, address: str, card: str, site_name: str) -> str:
+    """The tags by which other programs show a link to the page."""
+    tags = [("name", "description", description)] if description else []
+    tags += [
+        ("property", "og:type", "article"),
+        ("property", "og:site_name", site_name),
+        ("property", "og:title", title),
+    ]
+    if description:
+        tags.append(("property", "og:description", description))
+    if address:
+        tags.append(("property", "og:url", address))
+    tags += [
+        ("property", "og:image", card),
+        ("property", "og:image:width", str(cards.WIDTH)),
+        ("property", "og:image:height", str(cards.HEIGHT)),
+        ("property", "og:image:alt", f"{title}. {description}".strip()),
+        ("name", "twitter:card", "summary_large_image"),
+    ]
+    return "\n".join(f'<meta {kind}="{key}" content="{escape(v)}" />' for kind, key, v in tags)
+
+
+def add_tags(
+    app: Sphinx,
+    pagename: str,
+    _template: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """Put the tags into the head of every page that is written by people."""
+    if doctree is None:
+        return
+    config = app.config
+    root = config.html_baseurl or "../" * pagename.count("/")
+    tags = head_tags(
+        app.env.titles[pagename].astext(),
+        shortened(opening(doctree)),
+        page_address(config, pagename),
+        root + card_of(pagename),
+        config.project,
+    )
+    context["metatags"] = f"{context.get('metatags', '')}\n{tags}\n"
+
+
+def question_of(text: str) -> str:
+    """The question of an opening, or all of it."""
+    sentences = re.split(r"(?<=[.?!])\s+", text)
+    questions = [sentence for sentence in sentences if sentence.endswith("?")]
+    return " ".join(questions) or text
+
+
+def write_cards(app: Sphinx, error: Exception | None) -> None:
+    """Draw the picture of each chapter and of the book."""
+    if error is not None or app.builder.name != "html":
+        return
+    root = app.config.root_doc
+    for docname in sorted(app.env.found_docs):
+        chapter = CHAPTER.match(docname)
+        if chapter or docname == root:
+            card = cards.Card(
+                number=int(chapter[1]) if chapter else None,
+                title=app.env.titles[docname].astext(),
+                question=question_of(opening(app.env.get_doctree(docname))),
+                book=app.config.project,
+            )
+            target = Path(app.outdir) / card_of(docname if chapter else "")
+            cards.write(card, target, kept_in=Path(app.outdir).parent / "cards")
+
+
+def sitemap(config: Config, env: BuildEnvironment) -> str:
+    """All pages of the book, for search engines."""
+    addresses = [page_address(config, docname) for docname in sorted(env.found_docs)]
+    lines = [f"<url><loc>{escape_xml(address)}</loc></url>" for address in addresses]
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        + "\n".join(lines)
+        + "\n</urlset>\n"
+    )
+
+
+def write_sitemap(app: Sphinx, error: Exception | None) -> None:
+    """Write sitemap.xml where the site's address is known; take an old one away where it is not."""
+    if error is not None or app.builder.name != "html":
+        return
+    path = Path(app.outdir) / "sitemap.xml"
+    path.unlink(missing_ok=True)
+    if app.config.html_baseurl:
+        path.write_text(sitemap(app.config, app.env), encoding="utf8")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect all of it."""
+    app.connect("config-inited", check_address)
+    app.connect("html-page-context", add_tags)
+    app.connect("build-finished", write_cards)
+    app.connect("build-finished", write_sitemap)

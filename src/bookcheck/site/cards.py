@@ -1,0 +1,93 @@
+"""The picture that stands beside a link to a chapter: its title, its question, its angles.
+
+The hands are rotary position embedding at the position that is the chapter's number: pair i stands
+at the angle m θ_i. So every chapter has a picture of its own, and neighbours look alike.
+"""
+
+import hashlib
+import shutil
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from attention_to_rope import rotary_frequencies
+from attention_to_rope.figures import BLUE, GREY, ORANGE
+
+WIDTH, HEIGHT = 1200, 630
+DPI = 100
+BACKGROUND, TEXT = "#ffffff", "#1d232b"
+PAIRS = 6
+# The base makes the slowest of six hands visibly turn within the book.
+BASE = 100.0
+
+
+class Card(NamedTuple):
+    """What the picture says; the book itself has no number."""
+
+    number: int | None
+    title: str
+    question: str
+    book: str
+
+
+def draw(card: Card) -> Figure:
+    """Draw a card: words on the left, six hands on the right."""
+    figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=BACKGROUND)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
+    axes.axis("off")
+    axes.fill([0, WIDTH, WIDTH, 0], [0, 0, 12, 12], color=BLUE, linewidth=0)
+    heading = "A book you can run" if card.number is None else f"{card.book} · {card.number}"
+    axes.text(70, 95, heading, color=GREY, size=19, va="center", family="DejaVu Sans")
+    title = textwrap.wrap(card.title, 21)
+    axes.text(
+        70, 150, "\n".join(title), color=TEXT, size=40, weight="bold", va="top", linespacing=1.15,
+        family="DejaVu Sans",
+    )  # fmt: skip
+    top = 150 + 64 * len(title) + 35
+    question = textwrap.wrap(card.question, 44)
+    room = int((HEIGHT - 50 - top) // 34)
+    if len(question) > room:
+        question = [*question[: room - 1], f"{question[room - 1].rstrip(',.')} …"]
+    axes.text(
+        70, top, "\n".join(question), color=TEXT, size=20, va="top", linespacing=1.35,
+        family="DejaVu Sans",
+    )  # fmt: skip
+    _draw_hands(axes, 0 if card.number is None else card.number)
+    return figure
+
+
+def _draw_hands(axes: Axes, position: int) -> None:
+    angles = position * rotary_frequencies(2 * PAIRS, BASE).numpy()
+    circle = np.linspace(0, 2 * np.pi, 120)
+    for pair, angle in enumerate(angles):
+        row, column = divmod(pair, 2)
+        x, y, radius = 905 + 180 * column, 150 + 170 * row, 70
+        axes.plot(x + radius * np.cos(circle), y + radius * np.sin(circle), color=GREY, lw=1.5)
+        end = (x + 0.9 * radius * np.cos(angle), y - 0.9 * radius * np.sin(angle))
+        axes.annotate(
+            "", end, (x, y),
+            arrowprops={
+                "color": ORANGE if pair == 0 else BLUE, "width": 4, "headwidth": 17,
+                "headlength": 20, "shrink": 0,
+            },
+        )  # fmt: skip
+        axes.text(x + radius + 2, y + radius, f"{pair}", color=GREY, size=12, ha="center")
+
+
+def write(card: Card, target: Path, *, kept_in: Path) -> None:
+    """Write a card as PNG; one that was drawn before by the same code is copied."""
+    source = Path(__file__).read_bytes()
+    digest = hashlib.sha256(source + repr(card).encode()).hexdigest()[:16]
+    kept = kept_in / f"{digest}.png"
+    if not kept.is_file():
+        kept_in.mkdir(parents=True, exist_ok=True)
+        draw(card).savefig(kept, metadata={"Software": None})
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(kept, target)
