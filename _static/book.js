@@ -1,5 +1,6 @@
-// A formula wider than the page scrolls inside its box; the keyboard must be able to reach it.
-function makeScrollingFormulasFocusable() {
+// What is wider than the page scrolls inside its box; the keyboard must be able to reach it, and need
+// not stop at the others. The theme does this for code and outputs, but not for those in a fold.
+function makeScrollingBoxesFocusable() {
   for (const box of document.querySelectorAll(".math-formula")) {
     if (box.scrollWidth > box.clientWidth) {
       box.tabIndex = 0;
@@ -10,6 +11,9 @@ function makeScrollingFormulasFocusable() {
       box.removeAttribute("role");
       box.removeAttribute("aria-label");
     }
+  }
+  for (const box of document.querySelectorAll("details pre, details .cell_output > .output")) {
+    box.tabIndex = box.scrollWidth > box.clientWidth ? 0 : -1;
   }
 }
 
@@ -34,13 +38,13 @@ function serveTheTheme() {
 }
 
 window.addEventListener("load", () => {
-  makeScrollingFormulasFocusable();
+  makeScrollingBoxesFocusable();
   serveTheTheme();
   if (location.hash) openFoldOfTarget();
 });
-window.addEventListener("resize", makeScrollingFormulasFocusable);
+window.addEventListener("resize", makeScrollingBoxesFocusable);
 window.addEventListener("hashchange", openFoldOfTarget);
-document.addEventListener("toggle", makeScrollingFormulasFocusable, true);
+document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 
 // What a symbol or a word means, beside it: under the mouse, at a tap, or when a link has the focus.
 // One script holds all meanings of the site; it is loaded when a reader first asks.
