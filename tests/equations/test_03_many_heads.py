@@ -156,12 +156,20 @@ def test_bilinear(rng):
 
 @equation("eq-bilinear-rank", first_index=0, library=MultiHeadAttention)
 def test_bilinear_rank(rng):
-    return {**pick(layer_values(rng), "W^Q", "W^K"), **HEADS}
+    values = {**pick(layer_values(rng), "W^Q", "W^K"), **HEADS}
+    # A projection that uses one direction twice: the rank is below the bound.
+    repeated = values["W^Q"].copy()
+    repeated[..., -1] = repeated[..., 0]
+    return [values, {**values, "W^Q": repeated}]
 
 
-def weights_of(rng, length):
-    """Scores of one head and the library's weights: values that are unit vectors give them back."""
+def weights_of(rng, length, used=D_K):
+    """Scores of one head and the library's weights: values that are unit vectors give them back.
+
+    Only the first `used` directions of the queries are not 0.
+    """
     q, k = rng.normal(size=(length, D_K)), rng.normal(size=(length, D_K))
+    q[:, used:] = 0
     A = attention(tensor(q), tensor(k), torch.eye(length, dtype=torch.float64)).numpy()
     return q @ k.T / np.sqrt(D_K), A
 
@@ -175,8 +183,8 @@ def test_log_weights(rng):
 
 @equation("eq-log-rank", library=attention)
 def test_log_rank(rng):
-    _, A = weights_of(rng, 9)
-    return {"A": A, "d_k": D_K, r"\log": np.log}
+    tables = [weights_of(rng, 9, used)[1] for used in (D_K, D_K - 1)]
+    return [{"A": A, "d_k": D_K, r"\log": np.log} for A in tables]
 
 
 @equation("eq-batch-mask", first_index=0, library=[causal_mask, padding_mask])
