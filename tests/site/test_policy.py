@@ -19,6 +19,7 @@ def page(head="", body=""):
         '<script type="module">alert(1)</script>',
         "<style>p { color: red }</style>",
         '<button onclick="print()">Print</button>',
+        "<button title='a > b' OnClick=print()>Print</button>",
         '<a href="javascript:print()">Print</a>',
         '<iframe src="a.html"></iframe>',
         '<base href="/x/">',
@@ -34,6 +35,7 @@ def test_a_planted_fault_is_found(part):
         '<script src="a.js"></script>',
         '<script type="application/json">{"a": 1}</script>',
         '<p style="color: red">Formulas need this.</p>',
+        "<!-- <script>alert(1)</script> --><p>turned on = run</p>",
         '<a href="https://example.com">to read</a>',
     ],
 )

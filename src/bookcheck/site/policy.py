@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Iterator
 from html import escape
-from html.parser import HTMLParser
 from pathlib import Path
 
 # "file:" lets the pages work from disk, where browsers disagree on what 'self' is. No page of
@@ -37,6 +36,12 @@ HEADER = f"Content-Security-Policy: {POLICY.replace(' file:', '')}; frame-ancest
 META = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY, quote=False)}" />'
 
 CHARSET = '<meta charset="utf-8" />'
+TAG = re.compile(r"""<([a-zA-Z][\w-]*)((?:[^>"']|"[^"]*"|'[^']*')*)>""")
+ATTRIBUTE = re.compile(r"""\s([\w:-]+)(?:\s*=\s*(?:"([^"]*)"|'?([^'\s>]*)'?))?""")
+COMMENT = re.compile("<!--.*?-->", re.DOTALL)
+LOADING = {"img", "link", "script", "style"}
+FORBIDDEN = {"base", "embed", "iframe", "object"}
+WATCHED = {"meta", *LOADING, *FORBIDDEN}
 SCRIPT_TYPES = {"", "module", "text/javascript", "application/javascript", "importmap"}
 # What the theme writes into its pages, and what stands there instead.
 MOVED = (
@@ -71,42 +76,38 @@ def secure(html: str) -> str:
     return html.replace(CHARSET, f"{CHARSET}\n    {META}", 1)
 
 
-class _Page(HTMLParser):
-    """Collects what the policy would stop in a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.faults: list[str] = []
-        self.policies: list[str] = []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Look for code and style sheets in the page, and for the policy."""
-        values = {name: (value or "").strip() for name, value in attributes}
-        if tag == "meta" and values.get("http-equiv", "").lower() == "content-security-policy":
-            self.policies.append(values.get("content", ""))
-        if tag in ("script", "link", "style", "img") and not self.policies:
-            self.faults.append(f"<{tag}> stands before the policy")
-        if tag == "script" and "src" not in values and values.get("type", "") in SCRIPT_TYPES:
-            self.faults.append("a <script> stands in the page: put it into a file")
-        if tag == "style":
-            self.faults.append("a <style> stands in the page: put it into a file")
-        if tag in ("base", "embed", "iframe", "object"):
-            self.faults.append(f"<{tag}> is not allowed")
-        for name, value in values.items():
-            if name.startswith("on"):
-                self.faults.append(f'{name}="{value}" stands in <{tag}>: listen in a script')
-            if value.lower().startswith("javascript:"):
-                self.faults.append(f'<{tag} {name}="{value}"> is code in an address')
+def _tags(html: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the tags that a policy is about, each with its attributes."""
+    for found in TAG.finditer(COMMENT.sub("", html)):
+        name, rest = found[1].lower(), found[2]
+        if name in WATCHED or " on" in rest.lower() or "javascript:" in rest.lower():
+            pairs = ATTRIBUTE.findall(rest)
+            yield name, {key.lower(): (quoted or bare).strip() for key, quoted, bare in pairs}
 
 
 def stopped_by_policy(html: str) -> list[str]:
     """Return what the policy would stop in a page, or that it is not there."""
-    page = _Page()
-    page.feed(html)
-    page.close()
-    if page.policies != [POLICY]:
-        page.faults.append(f"the page must carry the book's policy once, found {page.policies}")
-    return page.faults
+    faults = []
+    policies: list[str] = []
+    for tag, values in _tags(html):
+        if tag == "meta" and values.get("http-equiv", "").lower() == "content-security-policy":
+            policies.append(values.get("content", ""))
+        if tag in LOADING and not policies:
+            faults.append(f"<{tag}> stands before the policy")
+        if tag == "script" and "src" not in values and values.get("type", "") in SCRIPT_TYPES:
+            faults.append("a <script> stands in the page: put it into a file")
+        if tag == "style":
+            faults.append("a <style> stands in the page: put it into a file")
+        if tag in FORBIDDEN:
+            faults.append(f"<{tag}> is not allowed")
+        for name, value in values.items():
+            if name.startswith("on"):
+                faults.append(f'{name}="{value}" stands in <{tag}>: listen in a script')
+            if value.lower().startswith("javascript:"):
+                faults.append(f'<{tag} {name}="{value}"> is code in an address')
+    if policies != [POLICY]:
+        faults.append(f"the page must carry the book's policy once, found {policies}")
+    return faults
 
 
 def policy_faults(site: Path) -> Iterator[str]:
