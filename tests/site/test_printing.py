@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import pypdf
 import pytest
 
 from bookcheck.site.node import ROOT
@@ -14,8 +15,10 @@ from bookcheck.site.printing import (
     PrintingError,
     assemble,
     broken_inside,
+    headings_of,
     main,
     move,
+    name_outline,
     print_document,
     problems,
     read_book,
@@ -61,8 +64,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def document(site):
-    numbers = {"index": 3, "chapters-one": 4, "chapters-two": 17}
-    return assemble(site, PAGES, BOOK, base="../html", numbers=numbers)
+    return assemble(site, PAGES, BOOK, base="../html")
 
 
 def test_the_order_is_that_of_the_book():
@@ -94,23 +96,27 @@ def test_style_sheets_come_once_and_from_the_site(document):
     assert external_in_html(document) == []
 
 
-def test_contents_name_part_chapter_and_page(document):
+def test_contents_name_parts_and_chapters(document):
     contents = document[document.index("<nav") : document.index("</nav>")]
     lines = [re.sub("<[^>]*>", "", line).strip() for line in contents.splitlines()]
     assert [line for line in lines if line] == [
         "Contents",
-        "About this book 3",
+        "About this book",
         "First part",
-        "1. One &amp; only 4",
-        '2. "Two" 17',
+        "1. One &amp; only",
+        '2. "Two"',
     ]
     assert re.findall('href="([^"]*)"', contents) == ["#index", "#chapters-one", "#chapters-two"]
+    # The places that the second print fills in.
+    places = re.findall('class="print-number" data-page="([^"]*)"', contents)
+    assert places == ["index", "chapters-one", "chapters-two"]
 
 
 def test_every_chapter_has_its_own_running_head(document):
-    assert '@page chapters-one { @top-right { content: "1. One & only" } }' in document
+    heads = dict(re.findall(r"@page (\S+) {.*@top-right { content: (.*) } }", document))
+    assert heads["chapters-one"] == '"1. One & only"'
     # In a style sheet a quotation mark ends the words, so it is written as its number.
-    assert r'@page chapters-two { @top-right { content: "2. \22 Two\22 " } }' in document
+    assert heads["chapters-two"] == r'"2. \22 Two\22 "'
     assert 'id="chapters-two" style="page: chapters-two"' in document
 
 
@@ -150,6 +156,17 @@ def test_folds_are_open_and_numbers_stay(document):
     assert move("<details open>", PAGES[0], {}, "") == "<details open>"
 
 
+def test_a_heading_is_read_with_its_formula_once():
+    formula = (
+        '<span class="katex"><span class="katex-mathml"><math><mrow><msqrt><msub><mi>d</mi>'
+        "<mrow><mi>k</mi></mrow></msub></msqrt><mo>&lt;</mo><msubsup><mi>W</mi><mi>j</mi>"
+        '<mo>⊤</mo></msubsup></mrow></math></span><span class="katex-html" aria-hidden="true">'
+        "<span>d</span><span><span>k</span></span></span></span>"
+    )
+    document = f'<h2 id="a"><span>2.1. </span>Why {formula}?</h2><p>no</p><h3>Plain\nwords</h3>'
+    assert headings_of(document) == ["2.1. Why √d_k<W_j^⊤?", "Plain words"]
+
+
 def test_planted_faults_inside_a_document_are_named():
     faulty = '<p id="a"></p><p id="a"></p><a class="x" href="#b">b</a><a href="#b">b</a>'
     assert broken_inside(faulty) == [
@@ -160,13 +177,13 @@ def test_planted_faults_inside_a_document_are_named():
 
 def test_a_missing_or_empty_page_is_named(site):
     with pytest.raises(PrintingError, match=r"gone\.html is missing: build the site first"):
-        assemble(site, [Page("gone.html")], BOOK, base=".", numbers={})
+        assemble(site, [Page("gone.html")], BOOK, base=".")
     (site / "index.html").write_text("<p>no article</p>")
     with pytest.raises(PrintingError, match=r"index\.html has no <article>"):
-        assemble(site, PAGES, BOOK, base=".", numbers={})
+        assemble(site, PAGES, BOOK, base=".")
     (site / "index.html").write_text('<article class="bd-article">no title</article>')
     with pytest.raises(PrintingError, match=r"index\.html has no title"):
-        assemble(site, PAGES, BOOK, base=".", numbers={})
+        assemble(site, PAGES, BOOK, base=".")
 
 
 def test_a_missing_browser_is_told_in_one_sentence(monkeypatch, capsys, tmp_path):
@@ -229,7 +246,7 @@ TOO_WIDE = {
         '<table><tr><td style="min-width: 1200px">wide</td></tr></table>',
         "<table> sticks out",
     ),
-    "formula": (FORMULA.format('<span style="padding-left: 1500px">f</span>'), "hides"),
+    "formula": (FORMULA.format('<span style="padding-left: 1500px">f</span>'), "sticks out"),
     "box": ('<div style="width: 900px">wide</div>', "<div> sticks out of the text"),
     "hidden": (
         '<div style="overflow: hidden"><p style="width: 900px">cut</p></div>',
@@ -252,19 +269,20 @@ def printed(tmp_path_factory):
         for name, text in (("one", body), ("two", '<p>Back to <a href="one.html">one</a>.</p>')):
             page = HTML.format(title=f"Chapter {name}", up="../", body=text)
             (folder / "html" / "chapters" / f"{name}.html").write_text(page, encoding="utf8")
-        text = assemble(folder / "html", PAGES, BOOK, base="html", numbers={})
+        text = assemble(folder / "html", PAGES, BOOK, base="html")
         (folder / "book.html").write_text(text, encoding="utf8")
-        faults = print_document(folder / "book.html", folder / "book.pdf")
-        return faults, folder / "book.pdf"
+        faults, numbers = print_document(folder / "book.html", folder / "book.pdf")
+        return faults, numbers, folder / "book.pdf"
 
     return run
 
 
 @pytest.mark.browser
 def test_what_is_wide_is_made_to_fit(printed):
-    faults, pdf = printed(FITS + ONE.replace('<img alt="x > y" src="../_images/a.png">', ""))
+    faults, numbers, pdf = printed(FITS + ONE.replace('src="../_images/a.png"', 'src="data:,"'))
     assert faults == []
     facts = read_facts(pdf)
+    assert problems(facts, BOOK, PAGES, numbers) == []
     assert (facts.title, facts.language, facts.tagged) == ("A small book", "en", True)
     assert facts.outline == (
         "A small book",
@@ -285,13 +303,18 @@ def test_what_is_wide_is_made_to_fit(printed):
         "chapters-two": 5,
     }
     assert facts.sizes == {(595, 842)}, "A4, whatever the text"
+    contents = pypdf.PdfReader(pdf).pages[1].extract_text()
+    assert re.search(r"About this book\s+3\b", contents)
+    assert re.search(r"Chapter two\s+5\b", contents)
+    with pytest.raises(PrintingError, match="has 7 entries for 1 headings"):
+        name_outline(pdf, ["only one"])
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", TOO_WIDE)
 def test_what_cannot_fit_is_named(printed, name):
     body, said = TOO_WIDE[name]
-    faults, _ = printed(body)
+    faults, _, _ = printed(body)
     assert faults
     assert all(fault.startswith("chapters-one: ") for fault in faults)
     assert any(said in fault for fault in faults), faults

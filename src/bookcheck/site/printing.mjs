@@ -1,5 +1,7 @@
-// Prints an HTML file as a tagged PDF and prints a JSON list of what does not fit on the paper.
-// Takes one JSON argument: {document, pdf, chromium, modules}.
+// Prints an HTML file as a tagged PDF. Takes one JSON argument: {document, pdf, chromium, modules}.
+// After a first print it writes a line, a JSON list of what does not fit on the paper, and reads the
+// page numbers of the contents, {key: number}; with these it prints again.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
@@ -9,27 +11,31 @@ const { chromium } = require("playwright-core");
 
 const LONGEST_WAIT = 300_000;
 
-// The next two run inside the page, which is as wide as the paper's text.
+// The next three run inside the page, which is as wide as the paper's text.
 
-// Wide lines become smaller as long as they can be read; code that is wider still wraps.
+// Wide lines become smaller as long as they can be read; code that is wider still wraps. All is
+// measured before anything changes: each change would lay out the whole book again.
 function shrinkWhatIsWide() {
   const SMALLEST = 0.6;
   const SMALLEST_CODE = 0.75;
   const A_HAIR = 0.005;
-  for (const box of document.querySelectorAll(".math-formula")) {
-    const ratio = box.clientWidth / box.scrollWidth;
-    if (ratio < 1) box.style.fontSize = `${100 * (Math.max(ratio, SMALLEST) - A_HAIR)}%`;
-  }
-  for (const box of document.querySelectorAll("pre")) {
-    const size = parseFloat(getComputedStyle(box).fontSize);
-    box.style.whiteSpace = "pre";
-    const ratio = box.clientWidth / box.scrollWidth;
-    if (ratio < 1 && ratio >= SMALLEST_CODE) box.style.fontSize = `${size * (ratio - A_HAIR)}px`;
-    else if (ratio < 1) box.style.whiteSpace = "";
-  }
-  for (const table of document.querySelectorAll("table")) {
-    const ratio = table.parentElement.clientWidth / table.getBoundingClientRect().width;
-    if (ratio < 1) table.style.zoom = Math.max(ratio, SMALLEST) - A_HAIR;
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const codes = all("pre");
+  for (const code of codes) code.style.whiteSpace = "pre";
+  const measured = [
+    ...all(".math-formula").map((box) => [box, box.clientWidth / box.scrollWidth]),
+    ...codes.map((box) => {
+      const margin = parseFloat(getComputedStyle(box).paddingRight);
+      return [box, (box.clientWidth - margin) / box.scrollWidth];
+    }),
+    ...all("table").map((table) => [
+      table,
+      table.parentElement.clientWidth / table.getBoundingClientRect().width,
+    ]),
+  ];
+  for (const [element, ratio] of measured.filter(([, ratio]) => ratio < 1)) {
+    if (element.localName === "pre" && ratio < SMALLEST_CODE) element.style.whiteSpace = "";
+    else element.style.zoom = Math.max(ratio, SMALLEST) - A_HAIR;
   }
 }
 
@@ -62,6 +68,12 @@ function findWhatIsCut() {
   return faults;
 }
 
+function fillNumbers(numbers) {
+  for (const place of document.querySelectorAll("[data-page].print-number")) {
+    place.textContent = numbers[place.dataset.page] ?? "";
+  }
+}
+
 const browser = await chromium.launch({
   executablePath: settings.chromium,
   args: ["--disable-gpu", "--no-sandbox", "--disable-background-networking"],
@@ -74,14 +86,11 @@ try {
   await page.evaluate(() => document.fonts.ready);
   await page.evaluate(shrinkWhatIsWide);
   const faults = await page.evaluate(findWhatIsCut);
-  await page.pdf({
-    path: settings.pdf,
-    preferCSSPageSize: true,
-    printBackground: true,
-    tagged: true,
-    outline: true,
-  });
+  const paper = { path: settings.pdf, preferCSSPageSize: true, printBackground: true };
+  await page.pdf({ ...paper, tagged: false });
   console.log(JSON.stringify(faults));
+  await page.evaluate(fillNumbers, JSON.parse(readFileSync(0, "utf8")));
+  await page.pdf({ ...paper, tagged: true, outline: true });
 } finally {
   await browser.close();
 }

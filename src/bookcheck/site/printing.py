@@ -2,7 +2,8 @@
 
 `python -m bookcheck.site.printing _build/html _build/pdf/book.pdf` joins the pages in the order of
 _toc.yml into one document beside the PDF and prints it twice: the first print tells on which page a
-chapter starts, the second has these numbers in its contents.
+chapter starts, the second has these numbers in its contents. Last, the outline gets the headings'
+own words, since Chromium's lacks formulas and the blanks at the end of a line.
 """
 
 import argparse
@@ -15,12 +16,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape, unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pypdf
 import yaml  # type: ignore[import-untyped]
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from bookcheck.site.browser import find_chromium
 from bookcheck.site.node import NODE, ROOT, ensure_packages
@@ -40,6 +43,9 @@ ATTRIBUTE = re.compile(
     r' (id|for|aria-labelledby|aria-describedby|href|xlink:href|src)="([^"]*)"|url\(#'
 )
 IDENTIFIER = re.compile(r'\bid="([^"]*)"')
+WHOLE_HEADING = re.compile(r"<h[1-6]\b[^>]*>(.*?)</h[1-6]>", re.DOTALL)
+# What stands before each further part of a formula, in plain letters.
+SCRIPTS = {"msub": "_", "msup": "^", "msubsup": "_^"}
 INNER_LINK = re.compile(r'<a\b[^>]* href="#([^"]*)"')
 
 
@@ -164,13 +170,8 @@ def _style_sheets(html: str, address: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join(posixpath.dirname(address), found[1]))
 
 
-def assemble(
-    site: Path, pages: list[Page], book: Book, *, base: str, numbers: Mapping[str, int]
-) -> str:
-    """Return the whole book as one HTML document that finds the site's files under `base`.
-
-    `numbers` gives the page on which each chapter starts, as far as they are known.
-    """
+def assemble(site: Path, pages: list[Page], book: Book, *, base: str) -> str:
+    """Return the whole book as one HTML document that finds the site's files under `base`."""
     keys = {page.address: page.key for page in pages}
     sheets: dict[str, None] = {}
     contents: list[str] = []
@@ -197,10 +198,11 @@ def assemble(
             contents.append(f'<li class="print-part">{escape(page.part)}</li>')
         contents.append(
             f'<li><a href="#{page.key}"><span>{name}</span> '
-            f'<span class="print-number">{numbers.get(page.key, "")}</span></a></li>'
+            f'<span class="print-number" data-page="{page.key}"></span></a></li>'
         )
         running_heads.append(
-            f"@page {page.key} {{ @top-right {{ content: {_css_string(plain)} }} }}"
+            f"@page {page.key} {{ @top-left {{ content: {_css_string(book.title)} }} "
+            f"@top-right {{ content: {_css_string(plain)} }} }}"
         )
         part = f'<h1 class="print-part">{escape(page.part)}</h1>' if page.part else ""
         chapters.append(
@@ -215,7 +217,6 @@ def assemble(
 <meta name="author" content="{escape(book.author)}">
 {links}
 <style>
-@page {{ @top-left {{ content: {_css_string(book.title)} }} }}
 {chr(10).join(running_heads)}
 </style></head>
 <body class="print-book"><main class="bd-main">
@@ -243,8 +244,52 @@ def broken_inside(document: str) -> list[str]:
     return faults + [f"a link leads to #{name}, which is not in the book" for name in missing]
 
 
-def print_document(document: Path, pdf: Path) -> list[str]:
-    """Print an HTML file with Chromium and return what does not fit on the paper."""
+class _Words(HTMLParser):
+    """Collects what a heading says, a formula through the copy that screen readers read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+        # The open elements: name, whether its words count, how many parts it has so far.
+        self.open: list[tuple[str, bool, int]] = [("", True, 0)]
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Note whether the words inside count, and write the signs that make a formula readable."""
+        parent, counts, parts = self.open[-1]
+        self.open[-1] = (parent, counts, parts + 1)
+        if parent in SCRIPTS and parts > 0:
+            self.words += SCRIPTS[parent][parts - 1]
+        if tag == "msqrt":
+            self.words += "√"
+        self.open.append((tag, counts and ("aria-hidden", "true") not in attributes, 0))
+
+    def handle_endtag(self, _tag: str) -> None:
+        """Come back to what is around."""
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Keep words that count."""
+        if self.open[-1][1]:
+            self.words += data
+
+
+def headings_of(document: str) -> list[str]:
+    """Return the words of all headings, formulas in plain letters."""
+    headings = []
+    for heading in WHOLE_HEADING.findall(document):
+        reader = _Words()
+        reader.feed(heading)
+        reader.close()
+        headings.append(" ".join(reader.words.split()))
+    return headings
+
+
+def print_document(document: Path, pdf: Path) -> tuple[list[str], dict[str, int]]:
+    """Print an HTML file with Chromium, with page numbers in its contents, and name its outline.
+
+    Returns what does not fit on the paper, and on which page each link's target was when the
+    numbers were filled in.
+    """
     ensure_packages(ROOT)
     settings = {
         "document": document.resolve().as_uri(),
@@ -252,13 +297,53 @@ def print_document(document: Path, pdf: Path) -> list[str]:
         "chromium": find_chromium(),
         "modules": str(ROOT),
     }
-    result = subprocess.run(
-        [NODE, SCRIPT, json.dumps(settings)], capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        raise PrintingError(f"Chromium did not print the book:\n{result.stderr.strip()}")
-    faults: list[str] = json.loads(result.stdout)
-    return faults
+    with subprocess.Popen(
+        [NODE, SCRIPT, json.dumps(settings)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as press:
+        assert press.stdout is not None
+        first_print = press.stdout.readline()
+        numbers = _starts(pypdf.PdfReader(pdf)) if first_print else {}
+        _, errors = press.communicate(json.dumps(numbers))
+    if press.returncode:
+        raise PrintingError(f"Chromium did not print the book:\n{errors.strip()}")
+    name_outline(pdf, headings_of(document.read_text(encoding="utf8")))
+    faults: list[str] = json.loads(first_print)
+    return faults, numbers
+
+
+def _starts(reader: pypdf.PdfReader) -> dict[str, int]:
+    return {
+        name.lstrip("/"): 1 + (reader.get_destination_page_number(place) or 0)
+        for name, place in reader.named_destinations.items()
+    }
+
+
+def _entries(outline: DictionaryObject) -> Iterator[DictionaryObject]:
+    following = outline.get("/First")
+    while following is not None:
+        entry: DictionaryObject = following.get_object()
+        yield entry
+        yield from _entries(entry)
+        following = entry.get("/Next")
+
+
+def name_outline(pdf: Path, headings: list[str]) -> None:
+    """Give the entries of a PDF's outline these names, in order."""
+    writer = pypdf.PdfWriter(pdf, incremental=True)
+    outline = writer.root_object.get("/Outlines")
+    entries = list(_entries(outline.get_object())) if outline is not None else []
+    if len(entries) != len(headings):
+        raise PrintingError(
+            f"the outline of {pdf} has {len(entries)} entries for {len(headings)} headings; "
+            "a Chromium of version 125 or later makes one for each"
+        )
+    for entry, heading in zip(entries, headings, strict=True):
+        entry[NameObject("/Title")] = TextStringObject(heading)
+    writer.write(pdf)
 
 
 def _outline(entries: list[Any], depth: int = 0) -> Iterator[str]:
@@ -273,10 +358,7 @@ def read_facts(pdf: Path) -> Facts:
     """Read from a PDF what a reader's program would."""
     reader = pypdf.PdfReader(pdf)
     root = reader.root_object
-    starts = {
-        name.lstrip("/"): 1 + (reader.get_destination_page_number(place) or 0)
-        for name, place in reader.named_destinations.items()
-    }
+    starts = _starts(reader)
     targets = []
     for page in reader.pages:
         for annotation in page.annotations or ():
@@ -322,14 +404,11 @@ def make_pdf(site: Path, pdf: Path) -> tuple[Facts, list[str]]:
     pdf.parent.mkdir(parents=True, exist_ok=True)
     document = pdf.with_suffix(".html")
     base = Path(os.path.relpath(site, pdf.parent)).as_posix()
-    numbers: Mapping[str, int] = {}
-    for _ in range(2):
-        text = assemble(site, pages, book, base=base, numbers=numbers)
-        document.write_text(text, encoding="utf8")
-        faults = print_document(document, pdf)
-        facts = read_facts(pdf)
-        printed, numbers = numbers, facts.starts
-    return facts, [*broken_inside(text), *faults, *problems(facts, book, pages, printed)]
+    text = assemble(site, pages, book, base=base)
+    document.write_text(text, encoding="utf8")
+    faults, numbers = print_document(document, pdf)
+    facts = read_facts(pdf)
+    return facts, [*broken_inside(text), *faults, *problems(facts, book, pages, numbers)]
 
 
 def main() -> int:
