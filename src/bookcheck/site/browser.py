@@ -40,8 +40,8 @@ class PageDone:
 
     page: str
     seconds: float
-    faults: int
     bytes: int
+    faults: list[Fault]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,9 @@ def visit_site(
 
 def _take(record: dict[str, Any], visit: Visit, report: Callable[[PageDone], None]) -> None:
     if "done" in record:
-        done = PageDone(record["done"], record["seconds"], record["faults"], record["bytes"])
+        page = record["done"]
+        faults = [fault for fault in visit.faults if fault.page == page]
+        done = PageDone(page, record["seconds"], record["bytes"], faults)
         visit.pages.append(done)
         report(done)
     elif "steps" in record:

@@ -36,15 +36,17 @@ def check_book(
         nonlocal count
         count += 1
         html = (site / done.page).read_text("utf8")
-        heavy = too_heavy(html, done.bytes)
-        faults.extend(Fault(done.page, "all", "weight", detail) for detail in heavy)
-        found = done.faults + len(heavy)
+        heavy = [Fault(done.page, "all", "weight", words) for words in too_heavy(html, done.bytes)]
+        faults.extend(heavy)
+        lines = grouped([*heavy, *sorted(done.faults)])
         print(
             f"{count:3}/{len(chosen)} {done.page:44} {done.seconds:6.1f} s  "
             f"text {text_weight(html) / 1e6:4.2f} MB, all {done.bytes / 1e6:4.2f} MB  "
-            + (f"{found} FAULTS" if found else "ok"),
-            flush=True,
+            + (f"{len(lines)} FAULTS" if lines else "ok")
         )
+        for line in lines:
+            print(f"    {line}")
+        sys.stdout.flush()
 
     visit = visit_site(site, pages=chosen, screenshots=screenshots, pictures=shots, report=report)
     faults += visit.faults

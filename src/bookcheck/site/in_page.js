@@ -77,6 +77,14 @@ globalThis.inspect = (() => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
   }
 
+  // A reader who chose nothing gets what the machine is set to, also when that changes.
+  async function findOtherScheme(scheme) {
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const { mode, theme } = document.documentElement.dataset;
+    if (mode !== "auto" || theme === scheme) return [];
+    return [`the machine changed to ${scheme} and the page stayed ${theme}`];
+  }
+
   // Interactive figures load when they come near the window.
   async function wakeWidgets(patience) {
     const faults = [];
@@ -153,31 +161,84 @@ globalThis.inspect = (() => {
     return faults;
   }
 
+  function textsIn(root, skipped) {
+    const accept = (node) => {
+      if (node.nodeType === Node.ELEMENT_NODE) {
+        return node.matches(skipped) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+      }
+      return /[^\s\u200b]/.test(node.data) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT;
+    };
+    const walker = document.createTreeWalker(
+      root,
+      NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT,
+      accept,
+    );
+    const texts = [];
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    return texts;
+  }
+
   // Letters against what is behind them. Each pair of colours is reported once.
   function findFaintText() {
     const [backgrounds, opacities, judged, faults] = [new Map(), new Map(), new Set(), []];
+    const manyParts = ".katex-html, pre";
     const skipped = "svg, script, style, noscript, :disabled, [aria-disabled=true]";
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-      if (!/[^\s\u200b]/.test(texts.currentNode.data)) continue;
-      const element = texts.currentNode.parentElement;
+
+    function look(element) {
       const style = getComputedStyle(element);
-      const opacity = opacityOf(element, null, opacities);
-      if (opacity === 0 || style.visibility !== "visible") continue;
-      const below = backgroundOf(element, backgrounds);
       const size = parseFloat(style.fontSize);
-      const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-      const key = `${style.color} ${hex(below)} ${opacity} ${large}`;
-      if (judged.has(key) || element.closest(skipped) || !isVisible(element)) continue;
+      return {
+        colour: style.color,
+        visible: style.visibility === "visible",
+        large: size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700),
+        opacity: opacityOf(element, null, opacities),
+        below: backgroundOf(element, backgrounds),
+      };
+    }
+
+    function judge(text) {
+      const element = text.parentElement;
+      const { colour, visible, large, opacity, below } = look(element);
+      const key = `${colour} ${hex(below)} ${opacity} ${large}`;
+      if (!visible || opacity === 0 || judged.has(key) || !isVisible(element)) return;
       judged.add(key);
-      const colour = parseColour(style.color) ?? { ...below, a: 0 };
-      const shown = over({ ...colour, a: colour.a * opacity }, below);
+      const ink = parseColour(colour) ?? { ...below, a: 0 };
+      const shown = over({ ...ink, a: ink.a * opacity }, below);
       const reached = contrast(shown, below);
       if (reached < (large ? LARGE_TEXT_CONTRAST : TEXT_CONTRAST)) {
         faults.push(
-          `"${texts.currentNode.data.trim().slice(0, 20)}" in ${hex(shown)} on ${hex(below)} ` +
+          `"${text.data.trim().slice(0, 20)}" in ${hex(shown)} on ${hex(below)} ` +
             `has contrast ${reached.toFixed(2)}: ${short(element)}`,
         );
+      }
+    }
+
+    for (const text of textsIn(document.body, `${skipped}, ${manyParts}`)) judge(text);
+
+    // Formulas and code have thousands of parts of a few kinds: one of each kind is looked at. Two
+    // parts are of one kind if they have the same classes and styles, and so have those around them.
+    const kinds = new Map();
+    const kindOf = (words) => {
+      if (!kinds.has(words)) kinds.set(words, { number: kinds.size, seen: false });
+      return kinds.get(words);
+    };
+    for (const root of document.querySelectorAll(manyParts)) {
+      const { colour, visible, large, opacity, below } = look(root);
+      const rootWords = `${root.tagName} ${colour} ${hex(below)} ${opacity} ${large}`;
+      if (!visible || opacity === 0 || !isVisible(root)) continue;
+      const known = new Map([[root, kindOf(rootWords)]]);
+      const kindOfPart = (part) => {
+        if (!known.has(part)) {
+          const around = kindOfPart(part.parentElement).number;
+          const style = part.getAttribute("style") ?? "";
+          known.set(part, kindOf(`${around} ${part.tagName} ${part.className} ${style}`));
+        }
+        return known.get(part);
+      };
+      for (const text of textsIn(root, skipped)) {
+        const kind = kindOfPart(text.parentElement);
+        if (!kind.seen) judge(text);
+        kind.seen = true;
       }
     }
     return faults;
@@ -282,6 +343,21 @@ globalThis.inspect = (() => {
     return [...faults].map(([words, count]) => `${words} (${count} times)`);
   }
 
+  const STOPS =
+    "a[href], area[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]";
+
+  // What scrolls sideways inside the page must let the keyboard in.
+  function findUnreachableBoxes() {
+    return [...document.querySelectorAll("main *:not(.katex *, svg *)")]
+      .filter((box) => {
+        if (box.scrollWidth <= box.clientWidth + 1 || box.clientWidth === 0) return false;
+        if (!["auto", "scroll"].includes(getComputedStyle(box).overflowX)) return false;
+        const ways = [box, ...box.querySelectorAll(STOPS)];
+        return isVisible(box) && ways.every((way) => way.tabIndex < 0);
+      })
+      .map((box) => `scrolls, and the keyboard cannot reach it: ${short(box)}`);
+  }
+
   function lookOf(element) {
     const style = getComputedStyle(element);
     const { backgroundColor, borderColor, boxShadow, textDecorationLine } = style;
@@ -293,10 +369,8 @@ globalThis.inspect = (() => {
 
   // Every stop of the Tab key must be seen when it has the focus.
   function findUnseenFocus() {
-    const stops =
-      "a[href], area[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]";
     const [faults, backgrounds] = [[], new Map()];
-    for (const stop of document.querySelectorAll(stops)) {
+    for (const stop of document.querySelectorAll(STOPS)) {
       if (stop.tabIndex < 0 || stop.disabled || stop.closest("[inert]") || !isVisible(stop)) continue;
       const before = lookOf(stop);
       stop.focus({ preventScroll: true });
@@ -399,7 +473,9 @@ globalThis.inspect = (() => {
     findFaintMarks,
     findFaintText,
     findHeadingFaults,
+    findOtherScheme,
     findOverflow,
+    findUnreachableBoxes,
     findUnseenFocus,
     findViolations,
     lighten,
