@@ -51,7 +51,8 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 (() => {
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   const TERM = 'a[href*="#term-"]';
-  const NUMBER = ".eqno a";
+  const MARK = ".eqno a, .equation-mark a";
+  const LOW = 120;
   let table;
   let box;
   let owner;
@@ -78,21 +79,27 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
     return document.elementsFromPoint(clientX, clientY).find(keyOf);
   }
 
-  // The number of a formula, which the keyboard reaches, stands for all symbols of the formula.
+  // The keyboard reaches the links beside a formula: they stand for all its symbols.
   function entries(element, { symbols, terms }) {
     if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
-    const inside = element.matches(NUMBER) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
+    const formula = element.closest(".math") ?? element.closest(".equation-mark")?.previousElementSibling;
+    const inside = element.matches(MARK) ? formula.querySelectorAll(".katex-html *") : [element];
     return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);
   }
 
-  function place(anchor) {
+  // Above the element, or below it where there is no room. The rest of a low formula stays in view.
+  function place() {
     const space = 8;
     const width = document.documentElement.clientWidth;
     const { offsetWidth, offsetHeight } = box;
-    const middle = anchor.left + anchor.width / 2 - offsetWidth / 2;
+    const symbol = owner.getBoundingClientRect();
+    const formula = owner.closest(".katex")?.getBoundingClientRect();
+    const kept = formula && formula.height < LOW ? formula : symbol;
+    const middle = symbol.left + symbol.width / 2 - offsetWidth / 2;
     box.style.left = `${Math.max(space, Math.min(middle, width - offsetWidth - space))}px`;
-    const above = anchor.top - offsetHeight - space;
-    box.style.top = `${above > space ? above : anchor.bottom + space}px`;
+    const above = kept.top - offsetHeight - space;
+    const fits = above > space && !owner.matches(MARK);
+    box.style.top = `${fits ? above : kept.bottom + space}px`;
   }
 
   function hide() {
@@ -123,7 +130,7 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
     box.hidden = false;
     element.dataset.asked = "";
     if (element.matches("a")) element.setAttribute("aria-describedby", box.id);
-    place(element.getBoundingClientRect());
+    place();
   }
 
   function soon(action, milliseconds) {
@@ -148,13 +155,13 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
     else if (!box?.contains(event.target)) hide();
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches(`${TERM}, ${NUMBER}`) && event.target.matches(":focus-visible")) show(event.target);
+    if (event.target.matches(`${TERM}, ${MARK}`) && event.target.matches(":focus-visible")) show(event.target);
   });
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });
   // The browser scrolls to what gets the focus, after the focus.
-  const follow = () => owner && box && !box.hidden && place(owner.getBoundingClientRect());
+  const follow = () => owner && box && !box.hidden && place();
   document.addEventListener("scroll", follow, { capture: true, passive: true });
 })();
