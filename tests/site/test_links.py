@@ -110,3 +110,11 @@ def test_without_internet_the_advice_says_so(site):
 
 def test_a_site_without_links_needs_no_host(site):
     assert advice(ask_all(external_links(site)), {}) == ("The site has no link to another host.", 0)
+
+
+def test_links_from_the_root_of_a_host_are_followed_into_the_site(site):
+    page = site / "404.html"
+    page.write_text('<html data-content_root="/book/"><a href="/book/index.html#top"><a href="#">')
+    assert list(broken_links(site)) == []
+    page.write_text('<html data-content_root="/book/"><a href="/book/no.html">')
+    assert list(broken_links(site)) == [("404.html", "/book/no.html: there is no file no.html")]

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from bookcheck.site.browser import pages_of
 from bookcheck.site.controls import move_controls
+from bookcheck.site.links import broken_links
 from bookcheck.site.moved import faults_of_table, from_root, moved_page, moved_pages
 from bookcheck.site.node import ROOT
 from bookcheck.site.policy import stopped_by_policy
@@ -65,6 +67,13 @@ def test_links_are_rooted_and_others_left():
         '<a href="/book/x.html"><a href="#y"><a href="https://example.com">'
         '<img src="/book/a/b.png">'
     )
+
+
+def test_the_browser_run_looks_at_pages_that_stay(addressed_site):
+    pages = pages_of(addressed_site)
+    assert "chapters/02-two.html" in pages
+    assert not {"chapters/01-old.html", "old.html", "404.html"} & set(pages)
+    assert list(broken_links(addressed_site)) == []
 
 
 @pytest.mark.browser

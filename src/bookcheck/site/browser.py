@@ -4,6 +4,7 @@ JavaScript. `bookcheck.site.gates` runs it on the book.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -82,12 +83,19 @@ def find_chromium() -> str:
 
 
 def pages_of(site: Path) -> list[str]:
-    """Return the addresses of all pages, relative to the site."""
+    """Return the addresses of all pages that can be looked at, relative to the site."""
     return sorted(
         path.relative_to(site).as_posix()
         for path in site.rglob("*.html")
-        if not path.relative_to(site).parts[0].startswith("_")
+        if not path.relative_to(site).parts[0].startswith("_") and not _belongs_elsewhere(path)
     )
+
+
+def _belongs_elsewhere(path: Path) -> bool:
+    """Whether a page leads on at once, or needs a host with the site in a folder (404.html)."""
+    with path.open("rb") as file:
+        head = file.read(4000)
+    return b'http-equiv="refresh"' in head or bool(re.search(rb'data-content_root="/[^"]', head))
 
 
 def visit_site(
