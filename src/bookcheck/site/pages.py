@@ -91,7 +91,7 @@ REPAIRS = (
         r'<div id="pst-primary-sidebar"',
         '<div id="pst-primary-sidebar" role="region" aria-label="Book"',
     ),
-    # What may scroll sideways can be reached by the keyboard; scripts take back what does not scroll.
+    # What may scroll sideways is reached by the keyboard; scripts take back what does not scroll.
     (r"<pre>", '<pre tabindex="0">'),
     (r'<div class="(math-formula|output text_html)">', r'<div class="\1" tabindex="0">'),
     # Roles that do not belong on these elements.
