@@ -185,8 +185,11 @@ def test_lower_length(rng):
     return {"w": np.eye(size)[1] - 1 / size, "N": size}
 
 
-def leading_scores(rng, length=N):
+def leading_scores(rng, length=N, tied=False):
+    """Scores with their gap; `tied` makes all others equal and near, where the bound is reached."""
     x = rng.normal(scale=2.0, size=length)
+    if tied:
+        x = x.max() - 0.3 * (np.arange(length) != 1) * (1 + 1e-9)
     place = int(x.argmax())
     p = softmax(x)
     gap = x[place] - np.delete(x, place).max()
@@ -202,13 +205,13 @@ def test_gap(rng):
 
 @equation("eq-rest-ratio", first_index=0, library=saturation)
 def test_rest_ratio(rng):
-    return [leading_scores(rng), leading_scores(rng, length=2)]
+    return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
 
 
 @equation("eq-gap-bound", first_index=0, library=[saturation, gap_bound])
 def test_gap_bound(rng):
-    # Two keys reach the bound.
-    return [leading_scores(rng), leading_scores(rng, length=2)]
+    # Two keys reach the bound, and so do ties.
+    return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
 
 
 def independent(d_k=D_K):

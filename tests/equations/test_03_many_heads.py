@@ -236,7 +236,7 @@ def test_causal_offset(rng):
 
 @equation("eq-cache-bytes", library=MultiHeadAttention)
 def test_cache_bytes(rng):
-    batch, layers = 2, 3
+    batch, layers = 6, 4
     used = 0
     for _ in range(layers):
         layer, x = layer_of(rng, kv_heads=G), tensor(rng.normal(size=(batch, N, D)))

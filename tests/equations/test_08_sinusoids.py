@@ -106,20 +106,31 @@ def test_digits(rng):
     ]
 
 
+def nearest_readings(alpha, theta, first):
+    """From the slowest hand to the fastest: of all its positions, the one nearest to the last."""
+    estimates = [first]
+    for angle, frequency in zip(alpha[::-1], theta[::-1], strict=True):
+        turns = np.arange(-40, 41)
+        candidates = (angle + 2 * np.pi * turns) / frequency
+        estimates.append(candidates[np.abs(candidates - estimates[-1]).argmin()])
+    return np.array(estimates[::-1])
+
+
 @equation("eq-read-clocks", first_index=0, library=sinusoidal)
 def test_read_clocks(rng):
     b = base(rng)
     theta = frequencies(b)
     m = int(rng.integers(2, int(np.pi / theta[-1])))
     P = rows(b)(m)
-    # Every slower hand gives the position itself, so every estimate must be m again.
-    return {
-        r"\hat{m}": np.full(D // 2 + 1, float(m)),
-        r"\theta": theta,
-        r"\alpha": np.arctan2(P[0::2], P[1::2]),
-        "i": range(D // 2),
-        r"\operatorname{round}": np.round,
-    }
+    exact = np.arctan2(P[0::2], P[1::2])
+    common = {r"\theta": theta, "i": range(D // 2), r"\operatorname{round}": np.round}
+    # Every exact hand gives the position itself; bad hands give estimates that differ.
+    assert np.allclose(nearest_readings(exact, theta, float(m)), m)
+    bad, first = rng.uniform(-np.pi, np.pi, size=D // 2), rng.uniform(5, 30)
+    return [
+        {**common, r"\hat{m}": np.full(D // 2 + 1, float(m)), r"\alpha": exact},
+        {**common, r"\hat{m}": nearest_readings(bad, theta, first), r"\alpha": bad},
+    ]
 
 
 @equation("eq-pe-norm", first_index=0, library=sinusoidal)

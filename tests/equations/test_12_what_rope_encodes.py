@@ -102,7 +102,8 @@ def test_slow_pair(rng):
 @equation("eq-equal-score", first_index=0, library=rotation_matrix)
 def test_equal_score(rng):
     values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
-    return {**values, "r": range(5)}
+    long = {**values, "q": 5 * values["q"], "z": 5 * values["z"]}
+    return [{**values, "r": range(5)}, {**long, "r": range(5)}]
 
 
 def signs(rng, d=4):
@@ -141,12 +142,12 @@ def test_random_proof(rng):
 def test_look_far(rng):
     values = only(contents(rng), "k", "w", r"\theta", r"\mathbf{R}", "d_k")
     s = int(rng.integers(2, 9))
-    return {
-        **values,
-        "q": values["k"] @ values[r"\mathbf{R}"](-s),
-        "s": s,
-        "r": range(s - 3, s + 4),
-    }
+    cases = []
+    for length in (1, 5):
+        k = length * values["k"]
+        turned = {"k": k, "w": length * values["w"], "q": k @ values[r"\mathbf{R}"](-s)}
+        cases.append({**values, **turned, "s": s, "r": range(s - 3, s + 4)})
+    return cases
 
 
 @equation("eq-mean-score", library=rotation_matrix)
@@ -216,8 +217,10 @@ def test_trivial_bound(rng):
     same["q"] = same["k"] = 5 * same["q"]
     same["h"] = np.abs(pairs(same["q"])) ** 2
     same = only(same, "q", "k", "h", r"\mathbf{R}")
+    long_key = {**free, "k": 6 * free["k"], "h": 6 * free["h"]}
     return [
         {**free, "r": 3, "p": D // 2},
+        {**long_key, "r": 0, "p": D // 2},
         {**one_pair, "r": 2, "p": 1},
         {**same, "r": 0, "p": D // 2},
     ]
@@ -264,6 +267,7 @@ def test_norm_kept(rng):
     return [
         {**values, "m": range(1, 5), "r": range(-2, 4)},
         {**values, "q": 5 * values["q"], "k": 5 * values["q"], "m": 2, "r": 0},
+        {**values, "k": 6 * values["q"], "m": 2, "r": 0},
     ]
 
 

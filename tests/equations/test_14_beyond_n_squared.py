@@ -99,12 +99,17 @@ def test_online_merge_proof(rng):
 
 @equation("eq-online-associative-proof", library=merge)
 def test_online_associative_proof(rng):
-    x, y, z = (random_state(rng) for _ in range(3))
-    c, total, *_ = library_merge(x, library_merge(y, z))
-    values = {"c": c, r"\ell": total, "c_{12}": max(x[0], y[0])}
-    for number, one in enumerate((x, y, z), start=1):
-        values |= {f"c_{number}": one[0], rf"\ell_{number}": one[1]}
-    return values
+    states = [random_state(rng) for _ in range(3)]
+    cases = []
+    # Each of the three holds the largest score once.
+    for largest in range(3):
+        x, y, z = states[largest:] + states[:largest]
+        c, total, *_ = library_merge(x, library_merge(y, z))
+        values = {"c": c, r"\ell": total, "c_{12}": max(x[0], y[0])}
+        for number, one in enumerate((x, y, z), start=1):
+            values |= {f"c_{number}": one[0], rf"\ell_{number}": one[1]}
+        cases.append(values)
+    return cases
 
 
 @equation("eq-online-traffic")
