@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from sphinx.errors import ConfigError
 
-from bookcheck.site.address import check_address, head_tags, question_of, shortened
+from bookcheck.site.address import check_address, head_tags, shortened
 
 ADDRESS = "https://example.org/book/"
 
@@ -74,8 +74,3 @@ def test_descriptions_are_short_and_safe():
     assert shortened("one two three", 9) == "one two…"
     assert shortened("one two", 9) == "one two"
     assert 'content="a &lt; &quot;b&quot;"' in head_tags('a < "b"', "", "", "c.png", "d")
-
-
-def test_the_question_is_found():
-    assert question_of("A word has a meaning. How? And why?") == "How? And why?"
-    assert question_of("No question.") == "No question."

@@ -107,13 +107,6 @@ def add_tags(
     context["metatags"] = f"{context.get('metatags', '')}\n{tags}\n"
 
 
-def question_of(text: str) -> str:
-    """The question of an opening, or all of it."""
-    sentences = re.split(r"(?<=[.?!])\s+", text)
-    questions = [sentence for sentence in sentences if sentence.endswith("?")]
-    return " ".join(questions) or text
-
-
 def write_cards(app: Sphinx, error: Exception | None) -> None:
     """Draw the picture of each chapter and of the book."""
     if error is not None or app.builder.name != "html":
@@ -125,7 +118,7 @@ def write_cards(app: Sphinx, error: Exception | None) -> None:
             card = cards.Card(
                 number=int(chapter[1]) if chapter else None,
                 title=app.env.titles[docname].astext(),
-                question=question_of(opening(app.env.get_doctree(docname))),
+                question=opening(app.env.get_doctree(docname)),
                 book=app.config.project,
             )
             target = Path(app.outdir) / card_of(docname if chapter else "")
