@@ -4,6 +4,7 @@ globalThis.inspect = (() => {
   const TEXT_CONTRAST = 4.5;
   const LARGE_TEXT_CONTRAST = 3;
   const FIGURE_CONTRAST = 3;
+  const LARGEST_MARKER = 0.08; // of the figure's width
   const MARKS = "path, use, text, rect, circle, ellipse, line, polyline, polygon, image";
 
   const short = (element, length = 100) =>
@@ -276,15 +277,20 @@ globalThis.inspect = (() => {
     return target?.getAttribute("transform") === "scale(0.015625)";
   }
 
-  // Places where a mark's colour meets what lies below it, in the coordinates of the window.
+  // Places beside which a mark's colour stands, in the coordinates of the window: both sides of a
+  // line at five places, or the middle of anything else.
   function placesOf(mark, box, alongLine) {
     if (alongLine && mark.getTotalLength?.()) {
       const [length, matrix] = [mark.getTotalLength(), mark.getScreenCTM()];
-      return [0.1, 0.3, 0.5, 0.7, 0.9].map((share) =>
-        mark.getPointAtLength(share * length).matrixTransform(matrix),
-      );
+      const at = (share) => mark.getPointAtLength(share * length).matrixTransform(matrix);
+      return [0.1, 0.3, 0.5, 0.7, 0.9].map((share) => {
+        const [here, next] = [at(share), at(share + 0.02)];
+        const [x, y] = [next.x - here.x, next.y - here.y];
+        const step = 3 / (Math.hypot(x, y) || 1);
+        return [1, -1].map((side) => new DOMPoint(here.x - side * step * y, here.y + side * step * x));
+      });
     }
-    return [new DOMPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2)];
+    return [[new DOMPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2)]];
   }
 
   function covers(area, point) {
@@ -300,6 +306,7 @@ globalThis.inspect = (() => {
     for (const figure of document.querySelectorAll("svg.book-figure, svg.book-panel")) {
       if (!isVisible(figure)) continue;
       const [page, opacities, areas] = [backgroundOf(figure), new Map(), []];
+      const largest = LARGEST_MARKER * figure.getBoundingClientRect().width;
       for (const mark of figure.querySelectorAll(MARKS)) {
         if (mark.closest("defs, clipPath, mask, symbol, pattern") || !isVisible(mark)) continue;
         const box = mark.getBoundingClientRect();
@@ -311,20 +318,23 @@ globalThis.inspect = (() => {
         const mustShow =
           letter ||
           (stroke && !isGridLine(mark, stroke)) ||
-          mark.tagName === "use" ||
+          (mark.tagName === "use" && Math.max(box.width, box.height) <= largest) ||
           (fill?.a > 0.9 && /--figure-|currentColor/.test(own));
         if (mustShow && (stroke || fill)) {
-          const ratios = placesOf(mark, box, stroke && !fill).map((place) => {
+          const againstBelow = (place) => {
             let below = page;
             for (const area of areas) if (covers(area, place)) below = over(area.colour, below);
-            const best = Math.max(
-              ...[stroke, fill].filter(Boolean).map((paint) => contrast(over(paint, below), below)),
-            );
+            const paints = [stroke, fill].filter(Boolean);
+            const best = Math.max(...paints.map((paint) => contrast(over(paint, below), below)));
             return { best, below };
-          });
-          // A line may cross a small dark thing: most of its length counts.
-          ratios.sort((one, other) => one.best - other.best);
-          const { best, below } = ratios[Math.floor(ratios.length / 2)];
+          };
+          const byContrast = (one, other) => one.best - other.best;
+          // A line at the edge of an area is seen from the other side; one that crosses a small
+          // dark thing is seen in most of its length.
+          const places = placesOf(mark, box, stroke && !fill).map(
+            (sides) => sides.map(againstBelow).sort(byContrast).at(-1),
+          );
+          const { best, below } = places.sort(byContrast)[Math.floor(places.length / 2)];
           if (best < FIGURE_CONTRAST - 0.005) {
             const kind = letter ? "letters" : stroke && !fill ? "a line" : "a mark";
             const shown = hex(over(stroke ?? fill, below));
@@ -428,10 +438,10 @@ globalThis.inspect = (() => {
   }
 
   // Takes away what has been looked at already and what axe would look at for minutes: the visible
-  // copy of formulas (hidden from screen readers), the inside of figures (labelled images), the
-  // colours of code. Nothing with a Tab stop in it is touched.
+  // copy of formulas (hidden from screen readers), the tree of the copy that is read, the inside of
+  // figures (labelled images), the colours of code. Nothing that axe has a rule for is touched.
   function lighten() {
-    const stops = "a, button, input, [tabindex]";
+    const stops = "a, button, input, [tabindex], [role], [title], [aria-label]";
     const formulas = [...document.querySelectorAll(`.katex-html:not(:has(${stops}))`)];
     const boxes = formulas.map((formula) => formula.getBoundingClientRect());
     const displays = formulas.map((formula) => getComputedStyle(formula).display);
@@ -441,6 +451,9 @@ globalThis.inspect = (() => {
       formula.style.height = `${boxes[place].height}px`;
       if (displays[place] === "inline") formula.style.display = "inline-block";
     });
+    for (const formula of document.querySelectorAll(`math:not(:has(${stops}))`)) {
+      formula.textContent = formula.textContent;
+    }
     for (const figure of document.querySelectorAll(`svg.book-figure:not(:has(${stops}))`)) {
       figure.replaceChildren();
     }
@@ -449,12 +462,14 @@ globalThis.inspect = (() => {
     }
   }
 
-  // Colours are most of axe's work: `findFaintText` looks at them in every mode, axe in some.
-  async function findViolations({ allRules, contrast }) {
+  // Axe's rules about colours, all its others, or both.
+  async function findViolations({ colours, others }) {
+    const colourRules = ["color-contrast", "link-in-text-block"];
     const options = { resultTypes: ["violations"] };
-    const colourRules = contrast ? ["color-contrast", "link-in-text-block"] : ["link-in-text-block"];
-    if (!allRules) options.runOnly = colourRules;
-    else if (!contrast) options.rules = { "color-contrast": { enabled: false } };
+    if (!others) options.runOnly = colourRules;
+    else if (!colours) {
+      options.rules = Object.fromEntries(colourRules.map((rule) => [rule, { enabled: false }]));
+    }
     const { violations } = await axe.run(document, options);
     return violations.flatMap((rule) =>
       rule.nodes.map((node) => {
