@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import textwrap
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -46,21 +46,22 @@ def draw(card: Card) -> Figure:
     heading = "A book you can run" if card.number is None else f"{card.book} · {card.number}"
     axes.text(70, 95, heading, color=GREY, size=19, va="center", family="DejaVu Sans")
     title = textwrap.wrap(card.title, 21)
-    axes.text(
-        70, 150, "\n".join(title), color=TEXT, size=40, weight="bold", va="top", linespacing=1.15,
-        family="DejaVu Sans",
-    )  # fmt: skip
-    top = 150 + 64 * len(title) + 35
+    below = _write_lines(axes, title, 178, 64, size=40, weight="bold")
     question = textwrap.wrap(card.question, 44)
-    room = int((HEIGHT - 50 - top) // 34)
+    room = int((HEIGHT - 40 - below) // 37)
     if len(question) > room:
         question = [*question[: room - 1], f"{question[room - 1].rstrip(',.')} …"]
-    axes.text(
-        70, top, "\n".join(question), color=TEXT, size=20, va="top", linespacing=1.35,
-        family="DejaVu Sans",
-    )  # fmt: skip
+    _write_lines(axes, question, below + 12, 37, size=20)
     _draw_hands(axes, 0 if card.number is None else card.number)
     return figure
+
+
+def _write_lines(axes: Axes, lines: list[str], top: int, pitch: int, **style: Any) -> int:
+    """Write lines at equal distances, and return where the next would stand."""
+    for place, line in enumerate(lines):
+        y = top + pitch * place
+        axes.text(70, y, line, color=TEXT, va="center_baseline", family="DejaVu Sans", **style)
+    return top + pitch * len(lines)
 
 
 def _draw_hands(axes: Axes, position: int) -> None:
