@@ -11,6 +11,8 @@ from pathlib import Path
 # A search result's summary is fetched from its page, and a page from disk may not fetch.
 OPTIONS = "_static/documentation_options.js"
 SUMMARY, NO_SUMMARY = "SHOW_SEARCH_SUMMARY: true", "SHOW_SEARCH_SUMMARY: false"
+# What hosts and programs read: the answer to a wrong address, Sphinx's own notes.
+NOT_FOR_READERS = {"404.html", ".buildinfo"}
 # The same bytes for the same site: the earliest time that a zip file can hold.
 TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -23,8 +25,9 @@ def make_archive(site: Path, archive: Path) -> int:
     """Write the site into one folder of a zip file, named like the file; return how many files."""
     if not (site / "index.html").is_file():
         raise ArchiveError(f"there is no site in {site}: build it first (make book)")
-    hidden = {path for path in site.rglob("*") if path.name.startswith(".")}
-    files = sorted(path for path in site.rglob("*") if path.is_file() and path not in hidden)
+    files = sorted(
+        path for path in site.rglob("*") if path.is_file() and path.name not in NOT_FOR_READERS
+    )
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in files:
