@@ -10,6 +10,7 @@ PEERS := .venv-peers
 SITE := _build/html
 NB ?=
 ARGUMENTS ?=
+RENEW ?=
 
 .PHONY: help
 help:  ## Print this list
@@ -42,9 +43,15 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest
 
 .PHONY: test-site
-test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it
+test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest -n 0 tests/site --site
+	$(BIN)/python -m pytest tests/site --site
+	$(BIN)/python -m bookcheck.site.gates $(SITE) $(if $(RENEW),--renew)
+
+.PHONY: links
+links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@$(BIN)/python -m bookcheck.site.links $(SITE)
 
 .PHONY: pdf
 pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
