@@ -69,7 +69,7 @@ def marks(html):
         (r"\sum_{n=0}^{N-1} x", ["N", "n"]),
         # Words, decorated letters, primes and other names are something else.
         (r"\operatorname{And}(x) + \text{d} + \mathrm{d}", []),
-        (r"\hat{A} + \theta'_i + d^* + N_u + d_f + q_0 + q_{2i}", []),
+        (r"\hat{A} + \theta'_i + d^* + N_u + d_f + q_0 + q_j + q_{2i}", []),
         (r"\sqrt d", []),
     ],
 )

@@ -5,8 +5,9 @@
 const katex = require(process.argv[2]);
 const readline = require("node:readline");
 
-// Letters that count something: a subscript made of one of them leaves a symbol what it is.
-const INDICES = new Set(["m", "n", "t", "i", "j"]);
+// Letters that count something: a subscript made of them leaves a symbol what it is.
+const POSITIONS = new Set(["m", "n", "t"]);
+const INDICES = new Set([...POSITIONS, "i", "j"]);
 // Letters inside these are parts of a word, or change their meaning: \operatorname{softmax}, \hat{p}.
 const CLOSED = new Set(["accent", "font", "op", "operatorname", "raw", "text", "color"]);
 
@@ -42,11 +43,11 @@ function matches(symbol, node) {
   if (sup !== undefined ? !same(sup, node.sup) : !keepsMeaning(node.sup)) return false;
   if (same(sub, node.sub)) return true;
   if (node.sub === undefined) return false;
-  // q_m stands for q at any position, d_k for itself. Only Latin letters are short enough to be
-  // used for several things, so θ_0 and θ_i are both θ.
-  if (sub !== undefined && !isIndex(sub)) return false;
-  if (sub !== undefined && !isLetter(base)) return true;
-  return sub === undefined ? isIndices(node.sub) : isIndex(node.sub);
+  // A for A_{mn}; q_m for q at any position, and d_k for nothing else. Latin letters are used for many
+  // things, so q_i is no q_m; a θ is a θ with any index.
+  if (sub === undefined) return isIndices(node.sub);
+  if (!isIndex(sub)) return false;
+  return !isLetter(base) || POSITIONS.has(node.sub.text);
 }
 
 // Where a node begins and ends in the text, or undefined.
