@@ -1,6 +1,7 @@
 """The book itself builds without a warning, from a clean start, and asks no other host."""
 
 import re
+import shutil
 
 import pytest
 import yaml
@@ -10,6 +11,8 @@ from bookcheck.site.node import ROOT
 from bookcheck.site.offline import external_requests
 from bookcheck.site.policy import policy_faults
 from bookcheck.site.search import find
+
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,7 @@ def test_every_link_of_the_missing_page_leads_somewhere(site):
 
 
 def test_every_chapter_has_a_picture_of_its_own(site):
-    chapters = sorted(path.stem for path in (ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
+    chapters = [path.stem for path in CHAPTERS]
     pictures = {path.stem: path.read_bytes() for path in (site / "_static" / "cards").glob("*.png")}
     assert sorted(pictures) == [*chapters, "book"]
     assert len(set(pictures.values())) == len(pictures)
@@ -85,19 +88,29 @@ def test_the_search_finds_symbols_words_and_every_name_of_the_library(site):
 
 
 def test_names_chapters_and_tests_are_linked_both_ways(site):
-    reference = (site / "chapters" / "api.html").read_text()
-    chapters = sorted((ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
-    used = {path: api.chapter_uses(path) for path in chapters}
-    pages = {path: (site / "chapters" / f"{path.stem}.html").read_text() for path in chapters}
-    for entry in api.public_entries():
-        body = reference.partition(f'id="{entry.full_name}"')[2]
-        body = re.split(r'<dl class="py (?:function|class)', body)[0]
-        for path, names in used.items():
-            if any(api.same_thing(name, entry) for name in names):
-                section = rf'href="{path.stem}\.html#(?!equation-)[^"]+"'
-                assert re.search(section, body), (entry.name, path.stem)
-                assert f'href="api.html#{entry.full_name}"' in pages[path], (entry.name, path.stem)
-        for test in api.tests_of(entry):
-            assert f'href="../{api.test_page(test.file)}.html#L' in body, (entry.name, test.file)
-            page = (site / f"{api.test_page(test.file)}.html").read_text()
-            assert f'href="../chapters/api.html#{entry.full_name}"' in page
+    assert list(api.missing_links(site, CHAPTERS)) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "complaint"),
+    [
+        (
+            "chapters/11-implementing-rope",
+            'href="api.html#attention_to_rope.rotate"',
+            "chapters/11-implementing-rope has no link to rotate",
+        ),
+        (
+            "checks/test_rope",
+            'href="../chapters/api.html#attention_to_rope.rotate"',
+            "checks/test_rope has no link to rotate",
+        ),
+    ],
+)
+def test_a_link_that_lacks_is_named(site, tmp_path, page, link, complaint):
+    for folder in ("chapters", "checks"):
+        shutil.copytree(site / folder, tmp_path / folder)
+    path = tmp_path / f"{page}.html"
+    text = path.read_text()
+    assert link in text
+    path.write_text(text.replace(link, ""))
+    assert list(api.missing_links(tmp_path, CHAPTERS)) == [complaint]

@@ -401,6 +401,31 @@ def test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield test_page(file), {"title": title, "body": body}, "page.html"
 
 
+def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
+    """Yield one line for each link of a built site that lacks: name ↔ chapter, name ↔ test."""
+    reference = (site / "chapters" / "api.html").read_text(encoding="utf8")
+    used = {path.stem: chapter_uses(path) for path in chapters}
+    names = [f"chapters/{chapter}" for chapter in used]
+    names += {test_page(test.file) for tests in all_tests().values() for test in tests}
+    pages = {name: (site / f"{name}.html").read_text(encoding="utf8") for name in names}
+    for entry in public_entries():
+        body = reference.partition(f'id="{entry.full_name}"')[2]
+        body = re.split(r'<dl class="py (?:function|class)', body)[0]
+        ways = {
+            f"chapters/{chapter}": (rf'href="{chapter}\.html#(?!equation-)', "api.html")
+            for chapter, uses in used.items()
+            if any(same_thing(name, entry) for name in uses)
+        }
+        for test in tests_of(entry):
+            page = test_page(test.file)
+            ways[page] = (rf'href="\.\./{page}\.html#L', "../chapters/api.html")
+        for page, (there, back) in ways.items():
+            if not re.search(there, body):
+                yield f"the reference of {entry.name} has no link to {page}"
+            if f'href="{back}#{entry.full_name}"' not in pages[page]:
+                yield f"{page} has no link to {entry.name}"
+
+
 def leave_types_unlinked(
     _app: Sphinx, env: BuildEnvironment, node: pending_xref, text: nodes.TextElement
 ) -> nodes.TextElement | None:
