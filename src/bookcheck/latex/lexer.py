@@ -497,7 +497,9 @@ class Lexer:
             elif kind != "QUAD":
                 result.append(token)
         while result and result[-1].type == "SEP":
-            result.pop()
+            dangling = result.pop()
+            if dangling.value in SEPARATING_WORDS or dangling.value in IMPLICATIONS:
+                raise self.fail(f"nothing follows {dangling.value!r}", dangling.start_pos)
         if not result:
             raise self.fail("the formula is empty", 0)
         return result
@@ -505,6 +507,8 @@ class Lexer:
     def tidy_top(self, token: Token, result: list[Token]) -> None:
         if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
             separator = Token("SEP", token.value, start_pos=token.start_pos)
+            if not result and token.type not in ("QUAD", "NEWLINE"):
+                raise self.fail(f"nothing stands before {token.value!r}", token.start_pos)
             if result and result[-1].type != "SEP":
                 result.append(separator)
             elif result and result[-1].value == token.value == ",":

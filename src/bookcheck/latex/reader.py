@@ -8,7 +8,7 @@ nor bound by the formula, nor one of the known functions is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -251,8 +251,14 @@ class Reader:
             tree = tree.children[0]
         return isinstance(tree, Token) and tree.type == "DOTS"
 
+    def forbid_vertical_dots(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if self.is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
+                raise self.fail(f"{canonical(part)} outside a matrix", part)
+
     def dotted_sum(self, terms: list[tuple[str, Tree[Token]]], position: int) -> Node:
         gap = [k for k, (_, term) in enumerate(terms) if self.is_dots(term)]
+        self.forbid_vertical_dots([term for _, term in terms])
         if len(gap) != 1 or gap[0] in (0, len(terms) - 1):
             raise self.fail("dots need terms before and after them", position)
         nodes: list[Node | None] = []
@@ -267,6 +273,9 @@ class Reader:
 
     def product(self, parts: list[Part]) -> Node:
         """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
+        for end in (parts[0], parts[-1]):
+            if isinstance(end, Token):
+                raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
         if any(self.is_dots(part) for part in parts):
             return self.dotted_product(parts)
         result: Node | None = None
@@ -297,6 +306,7 @@ class Reader:
         """``x_1 x_2 \\cdots x_n``: every factor stands in the pattern, with or without \\cdot."""
         nodes: list[Node | None] = []
         place = 0
+        self.forbid_vertical_dots(parts)
         while place < len(parts):
             part = parts[place]
             if isinstance(part, Token):
@@ -457,6 +467,7 @@ class Reader:
 
     def listed(self, chains: list[Tree[Token]]) -> list[Node]:
         gaps = [k for k, chain in enumerate(chains) if self.is_dots(chain)]
+        self.forbid_vertical_dots(chains)
         if not gaps:
             return [self.only_expression(chain) for chain in chains]
         if len(gaps) > 1 or gaps[0] in (0, len(chains) - 1):
@@ -710,12 +721,11 @@ class Reader:
             if inner:  # this differential belongs to an integral further inside
                 inner -= 1
                 continue
+            inside = parts[place + 1 : end]
+            if inside and isinstance(inside[-1], Token) and inside[-1] == "dot":
+                inside.pop()  # f(t) \\cdot dt
             with self.binding([variable.name]):
-                body = (
-                    self.product(parts[place + 1 : end])
-                    if end > place + 1
-                    else Node("number", (1,), factor.position)
-                )
+                body = self.product(inside) if inside else Node("number", (1,), factor.position)
             node = Node("integral", (variable.name, low, high, body), factor.position)
             return node, end + 2
         raise self.fail(

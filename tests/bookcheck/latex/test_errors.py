@@ -1,11 +1,13 @@
 """What is not understood is an error that names the construct and its place, never a value."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookcheck.latex import LatexError, check, evaluate
+from bookcheck.latex import LatexError, Random, check, depends, evaluate
 from bookcheck.latex.lexer import Lexer
 
 X = np.array([0.3, -1.2, 2.0])
@@ -108,6 +110,14 @@ REFUSED = [
     (r"||x||", 1, "of a vector"),
     (r"x * x", 2, "operator"),
     (r"\infty - \infty", 0, "not a number"),
+    (r"\int_0^1 / a \, \mathrm{d}t", 9, "both sides"),
+    (r"\int_0^1 t / \mathrm{d}t", 11, "both sides"),
+    (r"\text{if } a", 0, "nothing stands before"),
+    (r"\implies a", 0, "nothing stands before"),
+    (r"a \implies", 2, "nothing follows"),
+    (r"a \quad \text{for}", 8, "nothing follows"),
+    (r"1 + \vdots + n", 4, "outside a matrix"),
+    (r"1 \vdots n", 2, "outside a matrix"),
     # values that have no such operation
     (r"\log_{-2} a", 6, "base"),
     (r"\log_x a", 5, "base"),
@@ -216,3 +226,47 @@ def test_a_callable_that_returns_nothing_is_refused():
 def test_a_value_that_is_no_number_is_named(value):
     with pytest.raises(TypeError, match="the value of 'g'"):
         evaluate("1", {"g": value})
+
+
+EVERYTHING = {
+    **VALUES,
+    "k": range(1, 4),
+    "q": Random([1, 2]),
+    "p": depends("x", lambda x: 2 * x),
+    "M": np.ones((2, 2, 2)),
+    "S": {1, 2},
+    "F": Fraction(1, 3),
+}
+CLAIMS = [
+    r"\sum_{j=1}^{n} x_j^2 = a",
+    r"\frac{\partial p_i}{\partial x_k} = 2 \delta_{ik}",
+    r"\begin{pmatrix} x_1 & \cdots & x_n \end{pmatrix} = x",
+    r"\mathbb{E}[q^2] - \mathbb{E}[q]^2 = \operatorname{Var}(q)",
+    r"\begin{cases} 1 & \text{if } a > 0 \\ 0 & \text{otherwise} \end{cases} = 1",
+    r"\int_0^a t \,\mathrm{d}t = 2 \implies x_1 x_2 \cdots x_n < 1",
+    r"|z|^2 = z \overline{z} \le 5, \quad i = 1, 2, \ldots, n",
+]
+PIECES = [*"abxAinzfkqpMSF+-*/^_(){}[]|,=<!'&12.:", r"\frac", r"\sum", r"\prod", r"\int", r"\log",
+          r"\\", r"\cdots", r"\vdots", r"\top", r"\infty", r"\binom", r"\bmod", r"\odot", r"\in",
+          r"\cdot", r"\nabla", r"\mathbb{R}", r"\lfloor", r"\rfloor", r"\overline",
+          r"\mathrm{d}"]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_damaged_formula_gives_a_verdict_or_a_latex_error(data):
+    text = data.draw(st.sampled_from(CLAIMS))
+    lexer = Lexer(text)
+    lexer.run()
+    pieces = [text[token.start_pos : token.end_pos] for token in lexer.tokens]
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(pieces) - 1))
+        new = data.draw(st.lists(st.sampled_from(PIECES), max_size=1))
+        pieces[place : place + data.draw(st.integers(0, 1))] = new
+        pieces = pieces or ["a"]
+    damaged = " ".join(pieces)
+    for function in (evaluate, check):
+        try:
+            function(damaged, EVERYTHING)
+        except LatexError as error:
+            assert 0 <= error.position <= len(damaged)  # noqa: PT017

@@ -170,6 +170,7 @@ CASES = [
     (r"\frac{\partial}{\partial x} \sqrt{x}", {"x": 1e-3}, 0.5 / math.sqrt(1e-3)),
     (r"\frac{\partial}{\partial x} \sin(100 x)", {"x": 1.0}, 100 * math.cos(100)),
     (r"\frac{\partial}{\partial x} |x|", {"x": 0.01}, 1.0),
+    (r"\int_0^1 t \cdot \mathrm{d}t", {}, 0.5),
     (r"\int_0^1 \int_0^2 s t^2 \, ds \, dt", {}, 2 / 3),
     (r"\int_0^x e^{-t^2} \, dt", {"x": 0.8}, math.sqrt(math.pi) / 2 * math.erf(0.8)),
     (r"\int_{-\infty}^{\infty} e^{-t^2} \mathrm{d}t \cdot 2", {}, 2 * math.sqrt(math.pi)),
