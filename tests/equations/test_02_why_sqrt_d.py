@@ -135,7 +135,7 @@ def test_score_gradient(rng):
         "v": v,
         "g": g,
         "o": depends("x", output),
-        "L": depends("x", lambda x: float(g @ output(x))),
+        r"\mathcal{L}": depends("x", lambda x: float(g @ output(x))),
     }
 
 
@@ -420,7 +420,7 @@ def test_query_gradient(rng):
     del common["n"]
     scores_of = depends("q", lambda q: common["k"] @ np.asarray(q) / common["s"])
     loss = depends("x", lambda x: float(g @ softmax(x)))
-    return {**common, "q": q, "x": scores_of, "L": loss}
+    return {**common, "q": q, "x": scores_of, r"\mathcal{L}": loss}
 
 
 @equation("eq-gradient-step", first_index=0, tolerance=1e-7)
@@ -432,7 +432,7 @@ def test_gradient_step(rng):
     (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / s)).backward()
     after = k @ (q - eta * free.grad.numpy()) / s
     loss = depends("x", lambda x: float(g @ softmax(x)))
-    return {**common, r"\eta": eta, "x": k @ q / s, "x'": after, "L": loss}
+    return {**common, r"\eta": eta, "x": k @ q / s, "x'": after, r"\mathcal{L}": loss}
 
 
 @equation("eq-adam-step", first_index=0)
@@ -448,7 +448,11 @@ def test_adam_step(rng):
 def test_cross_entropy_gradient(rng):
     values = scores(rng)
     place = int(rng.integers(N))
-    return {**values, "y": place, "L": depends("x", lambda x: -np.log(softmax(x)[place]))}
+    return {
+        **values,
+        "y": place,
+        r"\mathcal{L}": depends("x", lambda x: -np.log(softmax(x)[place])),
+    }
 
 
 @equation("eq-qk-norm", first_index=0)
