@@ -166,7 +166,7 @@ class T5Bias(PositionalScheme):
         return values.movedim(-1, -3)
 
 
-def alibi_slopes(heads: int) -> Tensor:
+def alibi_slopes(heads: int, *, device: torch.device | str | None = None) -> Tensor:
     r"""How fast each head's scores fall with distance, in float64.
 
     For $h = 2^a$ heads $2^{-8 i/h}$, i = 1…h. For other counts, as the authors' code does: the
@@ -182,7 +182,7 @@ def alibi_slopes(heads: int) -> Tensor:
         return [2.0 ** (-8 * i / count) for i in range(1, count + 1)]
 
     slopes = geometric(power) + geometric(2 * power)[0::2][: heads - power]
-    return torch.tensor(slopes, dtype=torch.float64)
+    return torch.tensor(slopes, dtype=torch.float64, device=device)
 
 
 def alibi_bias(slopes: Tensor, q_positions: Tensor, k_positions: Tensor) -> Tensor:
@@ -207,7 +207,7 @@ class ALiBi(PositionalScheme):
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
         """(N_q,), (N_k,) → (H, N_q, N_k)"""
-        slopes = alibi_slopes(self.heads).to(q_positions.device)
+        slopes = alibi_slopes(self.heads, device=q_positions.device)
         return alibi_bias(slopes, q_positions, k_positions)
 
 

@@ -224,7 +224,7 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
         # Neighbours in memory are the two parts of a complex number: one product does it all.
         strides_fit = wide.stride(-1) == 1 and all(step % 2 == 0 for step in wide.stride()[:-1])
         if not strides_fit or wide.storage_offset() % 2:
-            wide = wide.contiguous()
+            wide = wide.clone(memory_format=torch.contiguous_format)
         z = torch.view_as_complex(wide.reshape(*wide.shape[:-1], cos.shape[-1], 2))
         turn = torch.complex(cos, sin)
         product = z * turn if wide is x else z.mul_(turn)

@@ -113,6 +113,33 @@ def test_dynamic_ntk_changes_nothing_up_to_the_trained_length(scale: float) -> N
         assert torch.equal(same, theta)
 
 
+@pytest.mark.parametrize("original_length", [100, 1257])
+def test_yarn_ramp_is_cut_to_the_dimensions(original_length: int) -> None:
+    """Before index 0 and after the last dimension d − 1 (not the last pair), as released."""
+    pairs, base, scale, slow, fast = 4, 10.0, 4.0, 1.0, 100.0
+    frequencies = book.rotary_frequencies(2 * pairs, base)
+    turns, step = original_length / (2 * math.pi), math.log(base) / pairs
+    start = max(math.floor(math.log(turns / fast) / step), 0)
+    stop = min(math.ceil(math.log(turns / slow) / step), 2 * pairs - 1)
+    assert (start, stop) == {100: (0, 5), 1257: (1, 7)}[original_length]
+    keep = [1 - min(max((i - start) / (stop - start), 0), 1) for i in range(pairs)]
+    expected = [
+        float(theta) * (share + (1 - share) / scale)
+        for theta, share in zip(frequencies, keep, strict=True)
+    ]
+    result = book.yarn(frequencies, scale, original_length=original_length, slow=slow, fast=fast)
+    assert result.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("step", "fault"), [(0.5, 0.005), (0.5, 2.5e-6), (1e-3, 5e-9), (0.0, 0.0)])
+def test_yarn_refuses_what_is_not_geometric(step: float, fault: float) -> None:
+    logarithms = -step * torch.arange(4, dtype=torch.float64)
+    book.yarn(torch.exp(logarithms - torch.arange(4) * 1e-3), 2.0, original_length=64)
+    logarithms[-1] += fault
+    with pytest.raises(ValueError, match="frequencies must be geometric and falling"):
+        book.yarn(torch.exp(logarithms), 2.0, original_length=64)
+
+
 def test_dynamic_ntk_depends_on_the_length() -> None:
     """The known mistake: keys cached at another length have other angles."""
     theta = book.rotary_frequencies(8)
@@ -122,6 +149,12 @@ def test_dynamic_ntk_depends_on_the_length() -> None:
     assert torch.equal(same, theta)
     assert not torch.equal(longer, theta)
     assert torch.equal(longer, book.ntk_aware(theta, 2 * 101 / 100 - 1))
+
+
+def test_attention_factors_between_one_and_two() -> None:
+    assert book.yarn_attention_factor(1.5) == pytest.approx(1 + 0.1 * math.log(1.5))
+    expected = math.sqrt(1 + math.log(1.5) / math.log(4096))
+    assert book.longrope_attention_factor(1.5, 4096) == pytest.approx(expected)
 
 
 def test_attention_factors() -> None:

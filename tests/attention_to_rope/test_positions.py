@@ -288,3 +288,19 @@ def test_t5_smallest_sizes_work() -> None:
     assert (
         book.t5_bucket(torch.tensor([2]), bidirectional=True, buckets=4, max_distance=2).item() == 3
     )
+
+
+def test_default_base_and_factor() -> None:
+    positions, x = torch.arange(7), normal(1, 1, 7, 8, seed=0)
+    assert torch.equal(book.sinusoidal(positions, 6), book.sinusoidal(positions, 6, 10000.0))
+    assert book.Sinusoidal().base == 10000.0
+    rotary = book.Rotary(book.rotary_frequencies(8), layout="half")
+    assert rotary.attention_factor == 1.0
+    lengths = rotary.rotate(x, positions).norm(dim=-1)
+    assert torch.allclose(lengths, x.norm(dim=-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", [book.Sinusoidal(), book.ALiBi(2)])
+def test_schemes_without_parameters_are_modules_too(scheme: book.PositionalScheme) -> None:
+    assert scheme.double() is scheme
+    assert not list(scheme.parameters())

@@ -572,3 +572,37 @@ TABLE = book.rotary_table(torch.arange(3), FREQUENCIES)
 def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("offset", [0, 1, 2, 3])
+def test_vectors_that_begin_anywhere_in_memory(offset: int) -> None:
+    """A complex view needs an even start; any other must be copied first."""
+    x = normal(offset + 5 * 8, seed=0)[offset:].view(5, 8)
+    table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8), dtype=x.dtype)
+    moved, straight = (book.rotate(own, table, layout="interleaved") for own in (x, x.clone()))
+    assert torch.equal(moved, straight)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_rotate_back_along_another_axis(layout: str) -> None:
+    x = normal(2, 5, 3, 8, seed=0)
+    table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8), dtype=x.dtype)
+    turned = book.rotate(x, table, layout=layout, sequence_axis=-3)
+    back = book.rotate_back(turned, table, layout=layout, sequence_axis=-3)
+    assert (back - x).abs().max() <= 1e-14
+
+
+def test_rotation_matrices_of_a_batch_of_positions() -> None:
+    positions, frequencies = torch.arange(6).view(2, 3), book.rotary_frequencies(4)
+    matrices = book.rotation_matrix(positions, frequencies, layout="half")
+    flat = book.rotation_matrix(positions.flatten(), frequencies, layout="half")
+    assert torch.equal(matrices, flat.view(2, 3, 4, 4))
+
+
+def test_convert_projection_of_partial_rotary() -> None:
+    """Only the turned dimensions of each head change places."""
+    W = torch.arange(16.0).view(1, 16)
+    converted = book.convert_projection_layout(
+        W, 2, source="interleaved", target="half", rotary_dim=4
+    )
+    assert converted.tolist() == [[0, 2, 1, 3, 4, 5, 6, 7, 8, 10, 9, 11, 12, 13, 14, 15]]

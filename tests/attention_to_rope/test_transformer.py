@@ -213,9 +213,44 @@ def test_cross_generation_with_cache_equals_generation_without() -> None:
         book.generate(decoder, TOKENS[:, :1], 9, use_cache=c, **options) for c in (True, False)
     ]
     assert torch.equal(*results)
-    unmasked = book.generate(decoder, TOKENS[:, :1], 9, memory=memory)
-    assert not torch.equal(decoder(TOKENS, memory=memory), decoder(TOKENS, **options))
-    assert unmasked.shape == (2, 10)
+    assert results[0].shape == (2, 10)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_generation_keeps_to_the_memory_mask(use_cache: bool) -> None:
+    """What the mask hides may hold anything."""
+    decoder = randomised(frozen_double(book.Decoder(9, TINY, seed=1, cross=True)))
+    keep = book.padding_mask(torch.tensor([2, 3]), 4)
+    memory = normal(2, 4, 8, seed=3)
+    other = torch.where(keep.transpose(-2, -1), memory, 5 * normal(2, 4, 8, seed=4))
+    start = TOKENS[:, :1]
+    masked, same, free = (
+        book.generate(decoder, start, 9, memory=own, memory_mask=mask, use_cache=use_cache)
+        for own, mask in ((memory, keep), (other, keep), (other, None))
+    )
+    assert torch.equal(masked, same)
+    assert not torch.equal(masked, free)
+    logits, _ = decoder.extend(TOKENS, decoder.empty_caches(), memory=memory, memory_mask=keep)
+    assert (logits - decoder(TOKENS, memory=memory, memory_mask=keep)).abs().max() <= 1e-12
+
+
+def test_a_decoder_of_one_block_generates() -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=1)
+    decoder = frozen_double(book.Decoder(9, architecture, seed=0, position=book.ALiBi(2)))
+    results = [book.generate(decoder, TOKENS, 5, use_cache=cached) for cached in (True, False)]
+    assert torch.equal(*results)
+
+
+def test_an_architecture_cannot_change() -> None:
+    """Two models may share one; a change would leave their parts in disagreement."""
+    with pytest.raises(AttributeError, match="d"):
+        TINY.d = 16  # type: ignore[misc]
+
+
+def test_a_bad_temperature_is_refused_before_the_first_step() -> None:
+    decoder = book.Decoder(9, TINY, seed=0)
+    with pytest.raises(ValueError, match=r"temperature must be .*-1"):
+        book.generate(decoder, TOKENS, 0, temperature=-1.0, seed=0)
 
 
 def test_greedy_takes_the_largest_logit() -> None:

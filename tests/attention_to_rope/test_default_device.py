@@ -1,0 +1,50 @@
+"""Results stand where the inputs stand, whatever device new tensors would go to by default."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+import attention_to_rope as book
+from attention_to_rope.randomness import normal
+
+CPU = torch.device("cpu")
+FREQUENCIES = book.rotary_frequencies(8)
+POSITIONS = torch.arange(5)
+X = normal(1, 2, 5, 8, seed=0)
+TOKENS = torch.tensor([[1, 2, 3]])
+ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
+DECODER = book.Decoder(
+    9, book.Architecture(d=8, heads=2, layers=1), seed=0, position=ROTARY
+).requires_grad_(False)
+
+CALLS: dict[str, Callable[[], Tensor]] = {
+    "attention": lambda: book.attention(X, X, X, mask=book.causal_mask(5, device=CPU)),
+    "padding_mask": lambda: book.padding_mask(torch.tensor([2, 3], device=CPU), 4),
+    "global_mask": lambda: book.global_mask(4, torch.tensor([1], device=CPU)),
+    "sliding_window_mask": lambda: book.sliding_window_mask(4, window=2, causal=True, device=CPU),
+    "sinusoidal": lambda: book.sinusoidal(POSITIONS, 4),
+    "t5_bucket": lambda: book.t5_bucket(POSITIONS, bidirectional=True),
+    "ALiBi": lambda: book.ALiBi(2).bias(POSITIONS, POSITIONS),
+    "rotary_frequencies": lambda: book.rotary_frequencies(8, device=CPU),
+    "rotary_table": lambda: book.rotary_table(POSITIONS, FREQUENCIES).cos,
+    "rotation_matrix": lambda: book.rotation_matrix(POSITIONS, FREQUENCIES, layout="half"),
+    "Rotary": lambda: book.Rotary(FREQUENCIES, layout="half").rotate(X, POSITIONS),
+    "ntk_aware": lambda: book.ntk_aware(FREQUENCIES, 2.0),
+    "yarn": lambda: book.yarn(FREQUENCIES, 2.0, original_length=64),
+    "blockwise_attention": lambda: book.blockwise_attention(X, X, X, causal=True, k_block=2),
+    "decoder": lambda: DECODER(TOKENS),
+    "extended decoder": lambda: DECODER.extend(TOKENS, DECODER.empty_caches())[0],
+    "generate": lambda: book.generate(DECODER, TOKENS, 2, temperature=1.0, seed=0),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_default_device_does_not_matter(name: str) -> None:
+    expected = CALLS[name]()
+    # Tensors made without a device land on "meta" here and have no values.
+    with torch.device("meta"):
+        result = CALLS[name]()
+    assert result.device == CPU
+    assert torch.equal(result, expected)
