@@ -32,7 +32,7 @@
       drawing += path([[middle(source), rows.interleaved + 48], [middle(j), rows.half - 2]], {
         stroke: colour(half[j]),
         "stroke-width": own ? 4 : 1.2,
-        "stroke-opacity": own ? 1 : 0.45,
+        "stroke-opacity": own ? 1 : 0.85,
       });
     });
     for (const [layout, pairs] of [["interleaved", interleaved], ["half", half]]) {

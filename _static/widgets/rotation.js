@@ -34,7 +34,7 @@
     }
     drawing += path(arc, { stroke: colour("green"), "stroke-width": 2.5 });
     for (const [start, now, name, paint] of [[Q, q, "q", colour("blue")], [K, k, "k", colour("orange")]]) {
-      drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.6 });
+      drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.85 });
       drawing += arrow(centre, place(now), paint);
       const [x, y] = place(now.map((part) => 1.15 * part));
       drawing += text(x, y + 5, name, { style: `fill: ${paint}; font-weight: 700` });
