@@ -93,7 +93,10 @@ REPAIRS = (
     ),
     # What may scroll sideways is reached by the keyboard; scripts take back what does not scroll.
     (r"<pre>", '<pre tabindex="0">'),
-    (r'<div class="(math-formula|output text_html)">', r'<div class="\1" tabindex="0">'),
+    (
+        r'<div class="(math-formula|output text_html|pst-scrollable-table-container)">',
+        r'<div class="\1" tabindex="0">',
+    ),
     # Roles that do not belong on these elements.
     (r' role="doc-biblioentry"', ' role="listitem"'),
     # A script sets this; without JavaScript the theme knows no scheme "auto" and shows no colours.
