@@ -240,6 +240,9 @@ FITS = (
     '<table class="table"><tr>' + f"<td>{'wide' * 6}</td>" * 6 + "</tr></table>"
     f"<pre>{A_LINE}</pre><pre>{'x' * 110}</pre>"
     + FORMULA.format(f'<span style="white-space: nowrap">{"a + b + " * 15}c</span>')
+    + '<svg class="book-figure" width="300" height="30" role="img" aria-label="A line"><clipPath '
+    'id="frame"><path d="M0 0h300v30H0z"/></clipPath><g><path clip-path="url(#frame)" '
+    'd="M0 9H2000" stroke="red"/></g></svg>'
 )
 TOO_WIDE = {
     "table": (
@@ -247,6 +250,10 @@ TOO_WIDE = {
         "<table> sticks out",
     ),
     "formula": (FORMULA.format('<span style="padding-left: 1500px">f</span>'), "sticks out"),
+    "figure": (
+        '<svg width="30" height="9" overflow="visible"><g><text x="700" y="9">t</text></g></svg>',
+        "<text> sticks out",
+    ),
     "box": ('<div style="width: 900px">wide</div>', "<div> sticks out of the text"),
     "hidden": (
         '<div style="overflow: hidden"><p style="width: 900px">cut</p></div>',

@@ -57,6 +57,8 @@ function findWhatIsCut() {
   const elements = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT, enter);
   while (elements.nextNode()) {
     const element = elements.currentNode;
+    // A group's box counts what a clip path of its parts hides.
+    if (element.localName === "g") continue;
     const box = element.getBoundingClientRect();
     if (box.width <= 1 || box.height === 0) continue;
     const out = Math.max(box.right - body.right, body.left - box.left);
