@@ -33,9 +33,9 @@ HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
 # The tests that hold each module, the nearest first.
 TESTS = {
-    "_checks": ["masks", "rope", "attention", "layers", "norms", "context_extension"],
+    "_checks": ["masks", "rope", "attention", "layers", "norms", "context_extension", "state"],
     "activations": ["activations"],
-    "attention": ["attention", "state"],
+    "attention": ["attention", "default_device", "state"],
     "blockwise": ["blockwise", "default_device"],
     "context_extension": ["context_extension", "default_device"],
     "layers": ["layers"],
@@ -79,6 +79,13 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("attention: one more", "torch.where("): "what stands behind the mask may be any finite number",
     ("attention: Add", "scores + poison"): "plus or minus NaN is NaN",
     ("attention: no USub", "torch.cat((held, new)"): "a cache has four axes: -2 is axis 2",
+    ("attention: no USub", "self.keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
+    ("attention: no USub", "held.shape[:-2]"): "a cache has four axes: -2 is axis 2",
+    ("attention: no USub", "new.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
+    ("attention: no strict=", "strict=True"): "both shapes have the same length by then",
+    ("attention: one more", "largest.masked_fill"): "minus infinity less any number is itself",
+    ("attention: one more", "total.masked_fill"): "zeros stay zeros, whatever divides them",
+    ("attention: And", "poison is not None"): "there is poison exactly where there is a mask",
     ("rope: no Not", "not (values_are_known"): "the formula gives the same numbers, slower",
     ("rope: And", "not (values_are_known"): "both ways give the same numbers",
     ("rope: one more", "torch.empty(0, dtype=dtype)"): "only its dtype is looked at",

@@ -546,3 +546,38 @@ class TestMultiHeadAttention:
     def test_extend_checks_its_input(self) -> None:
         with pytest.raises(ValueError, match=r"x must have shape \(B, N, d=8\)"):
             book.MultiHeadAttention(8, 2, seed=0).extend(Z(1, 3, 6), book.KeyValueCache())
+
+
+@pytest.mark.parametrize(
+    "shape", [(0, 4), (3, 0), (2, 0, 4), (2, 3, 0), (1, 2, 0, 4), (5, 2, 3, 0)]
+)
+def test_nothing_to_attend_to(shape: tuple[int, ...]) -> None:
+    x = torch.zeros(shape)
+    with pytest.raises(ValueError, match="at least one position and one dimension"):
+        book.attention(x, x, x)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 2, 3, 4)])
+def test_repeated_heads_stand_side_by_side(shape: tuple[int, ...]) -> None:
+    x = torch.arange(math.prod(shape)).view(shape)
+    repeated = book.repeat_heads(x, 2)
+    assert torch.equal(repeated[..., 0::2, :, :], x)
+    assert torch.equal(repeated[..., 1::2, :, :], x)
+
+
+def test_heads_use_the_bias_of_the_scheme() -> None:
+    heads = book.MultiHeadAttention(8, 2, seed=0).double().requires_grad_(False)
+    x, positions = normal(1, 5, 8, seed=1), torch.arange(5)
+    q, k, v = (
+        layer(x).unflatten(-1, (2, 4)).transpose(1, 2)
+        for layer in (heads.query, heads.key, heads.value)
+    )
+    scheme = book.ALiBi(2)
+    by_hand = book.attention(q, k, v, bias=scheme.bias(positions, positions)[None])
+    expected = heads.output(by_hand.transpose(1, 2).flatten(2))
+    assert (heads(x, position=scheme) - expected).abs().max() <= 1e-14
+
+
+def test_heads_refuse_whole_numbers() -> None:
+    with pytest.raises(TypeError, match="x must be floating point"):
+        book.MultiHeadAttention(8, 2, seed=0)(torch.zeros(1, 5, 8, dtype=torch.long))

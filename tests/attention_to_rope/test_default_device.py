@@ -15,8 +15,9 @@ POSITIONS = torch.arange(5)
 X = normal(1, 2, 5, 8, seed=0)
 TOKENS = torch.tensor([[1, 2, 3]])
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
+HEADS = book.MultiHeadAttention(8, 2, seed=0).double().requires_grad_(False)
 DECODER = book.Decoder(
-    9, book.Architecture(d=8, heads=2, layers=1), seed=0, position=ROTARY
+    9, book.Architecture(d=8, heads=2, layers=1), seed=0, position=book.Sinusoidal()
 ).requires_grad_(False)
 
 CALLS: dict[str, Callable[[], Tensor]] = {
@@ -25,7 +26,7 @@ CALLS: dict[str, Callable[[], Tensor]] = {
     "global_mask": lambda: book.global_mask(4, torch.tensor([1], device=CPU)),
     "sliding_window_mask": lambda: book.sliding_window_mask(4, window=2, causal=True, device=CPU),
     "sinusoidal": lambda: book.sinusoidal(POSITIONS, 4),
-    "t5_bucket": lambda: book.t5_bucket(POSITIONS, bidirectional=True),
+    "t5_bucket": lambda: book.t5_bucket(40 * POSITIONS, bidirectional=True),
     "ALiBi": lambda: book.ALiBi(2).bias(POSITIONS, POSITIONS),
     "rotary_frequencies": lambda: book.rotary_frequencies(8, device=CPU),
     "rotary_table": lambda: book.rotary_table(POSITIONS, FREQUENCIES).cos,
@@ -34,6 +35,8 @@ CALLS: dict[str, Callable[[], Tensor]] = {
     "ntk_aware": lambda: book.ntk_aware(FREQUENCIES, 2.0),
     "yarn": lambda: book.yarn(FREQUENCIES, 2.0, original_length=64),
     "blockwise_attention": lambda: book.blockwise_attention(X, X, X, causal=True, k_block=2),
+    "heads": lambda: HEADS(X[0], position=ROTARY),
+    "extended heads": lambda: HEADS.extend(X[0], book.KeyValueCache(), position=ROTARY)[0],
     "decoder": lambda: DECODER(TOKENS),
     "extended decoder": lambda: DECODER.extend(TOKENS, DECODER.empty_caches())[0],
     "generate": lambda: book.generate(DECODER, TOKENS, 2, temperature=1.0, seed=0),
