@@ -77,7 +77,7 @@ def find_chromium() -> str:
     if Path(CHROMIUM_ON_MAC).exists():
         return CHROMIUM_ON_MAC
     raise FileNotFoundError(
-        "the browser test needs Chromium: install the package `chromium`, "
+        "Chromium is missing: install the package `chromium`, "
         "or set CHROMIUM to the path of a Chromium or Chrome program"
     )
 
