@@ -14,6 +14,7 @@ DARK = "<style>@media (prefers-color-scheme: dark) {{ {} }}</style>"
 # As Matplotlib writes a letter and a marker.
 LETTER = '<defs><path id="a" d="M 0 0 L 640 0 L 640 640 z" transform="scale(0.015625)"/></defs>'
 MARKER = '<defs><path id="b" d="M -3 0 L 3 0 L 0 3 z"/></defs>'
+BOX = '<defs><path id="c" d="M -7 -7 L 7 -7 L 7 7 L -7 7 z"/></defs>'
 CELL = '<path d="M 0 0 L 60 0 L 60 60 L 0 60 z" style="fill: #0b3760"/>'
 SCRIPT_TEXT = """<p>Little.</p><p id="late"></p>
 <script>document.getElementById("late").textContent = "Much more text. ".repeat(9)</script>"""
@@ -172,7 +173,8 @@ AXE_TOO = {
     "dark-only": "color-contrast",
     "skipped-level": "heading-order",
 }
-# What must not be reported: money, code, grid lines, pale cells of a heat map, letters on them.
+# What must not be reported: money, code, grid lines, pale cells of a heat map, letters on them and
+# on markers, markers on markers.
 CLEAN = (
     "<p>It costs $5 and <code>$x$</code>.</p><h2>Second</h2><h3>Third</h3><h2>Fourth</h2>"
     "<pre>x = 1</pre>"
@@ -181,6 +183,9 @@ CLEAN = (
         '<path d="M 60 0 L 90 0 L 90 60 L 60 60 z" style="fill: #f3f6fa"/>'
         '<path d="M 60 0 L 90 0 L 90 60 z" style="fill: #1f6fb2; fill-opacity: 0.2"/>'
         f'{CELL}{LETTER}<g transform="translate(20 20)"><use href="#a" fill="#fff"/></g>'
+        f'{BOX}<use href="#c" x="70" y="75" style="fill: #1f6fb2"/>'
+        f'<use href="#c" x="72" y="75" style="fill: #b65a00"/>'
+        '<g transform="translate(68 72)"><use href="#a" fill="#fff"/></g>'
     )
 )
 

@@ -296,7 +296,7 @@ globalThis.inspect = (() => {
   function covers(area, point) {
     const { left, right, top, bottom } = area.box;
     if (point.x < left || point.x > right || point.y < top || point.y > bottom) return false;
-    return area.mark.isPointInFill(point.matrixTransform(area.inverse));
+    return area.marker || area.mark.isPointInFill(point.matrixTransform(area.inverse));
   }
 
   // Lines, markers, letters and solid areas of the palette in figures, against what is below them.
@@ -323,7 +323,9 @@ globalThis.inspect = (() => {
         if (mustShow && (stroke || fill)) {
           const againstBelow = (place) => {
             let below = page;
-            for (const area of areas) if (covers(area, place)) below = over(area.colour, below);
+            for (const area of areas) {
+              if ((letter || !area.marker) && covers(area, place)) below = over(area.colour, below);
+            }
             const paints = [stroke, fill].filter(Boolean);
             const best = Math.max(...paints.map((paint) => contrast(over(paint, below), below)));
             return { best, below };
@@ -344,9 +346,10 @@ globalThis.inspect = (() => {
             faults.set(words, (faults.get(words) ?? 0) + 1);
           }
         }
-        // Letters and markers are too small to be what others stand on.
-        if (fill?.a && mark.isPointInFill && box.width && box.height) {
-          areas.push({ mark, box, colour: fill, inverse: mark.getScreenCTM().inverse() });
+        // What others stand on. Markers may lie on markers; letters in one are read against it.
+        if (fill?.a && !letter && box.width && box.height) {
+          const inverse = mark.getScreenCTM().inverse();
+          areas.push({ mark, box, inverse, colour: fill, marker: mark.tagName === "use" });
         }
       }
     }
