@@ -271,28 +271,6 @@ def test_norm_kept(rng):
     ]
 
 
-def averages(rng):
-    N = 5
-    A = rng.uniform(size=(N, N))
-    return {
-        "A": A / A.sum(1, keepdims=True),
-        "v": rng.normal(size=(N, D)),
-        r"\mathbf{R}": contents(rng)[r"\mathbf{R}"],
-        "N": N,
-        "m": range(N),
-    }
-
-
-@equation("eq-value-turned", first_index=0, library=rotation_matrix)
-def test_value_turned(rng):
-    return {**averages(rng), "s": 3}
-
-
-@equation("eq-value-back", first_index=0, library=rotation_matrix)
-def test_value_back(rng):
-    return averages(rng)
-
-
 @equation("eq-partial-rotary", library=rotate)
 def test_partial_rotary(rng):
     values = contents(rng)
