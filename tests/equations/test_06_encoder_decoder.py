@@ -192,16 +192,16 @@ def count(*modules):
 
 def sizes(rng):
     """Sizes, and the parameters of a real decoder block counted part by part."""
-    d, f, layers = 2 * int(rng.integers(2, 9)), int(rng.integers(5, 40)), int(rng.integers(2, 5))
-    block = Block(Architecture(d=d, heads=2, layers=1, hidden=f), seed=0, cross=True)
-    encoder = Block(Architecture(d=d, heads=2, layers=1, hidden=f), seed=0)
+    d, d_f, L = 2 * int(rng.integers(2, 9)), int(rng.integers(5, 40)), int(rng.integers(2, 5))
+    block = Block(Architecture(d=d, heads=2, layers=1, hidden=d_f), seed=0, cross=True)
+    encoder = Block(Architecture(d=d, heads=2, layers=1, hidden=d_f), seed=0)
     norm = block.attention_residual.norm
     return {
-        **{"d": d, "f": f, "l": layers},
+        **{"d": d, "d_f": d_f, "L": L},
         r"P_{\text{att}}": count(block.attention),
         r"P_{\text{ff}}": count(block.feed_forward),
         r"P_{\text{norm}}": count(norm),
-        r"P_{\text{stacks}}": layers * count(block, encoder) + 2 * count(norm),
+        r"P_{\text{stacks}}": L * count(block, encoder) + 2 * count(norm),
     }
 
 
@@ -217,14 +217,14 @@ def test_parameters_stacks(rng):
 
 def counted(rng, *, cross):
     """The operations PyTorch counts in one block, with the sizes it had."""
-    d, f = 2 * int(rng.integers(2, 9)), int(rng.integers(5, 40))
+    d, d_f = 2 * int(rng.integers(2, 9)), int(rng.integers(5, 40))
     target_length, source_length = (int(x) for x in rng.integers(2, 30, size=2))
-    block = Block(Architecture(d=d, heads=2, layers=1, hidden=f), seed=0, cross=cross).double()
+    block = Block(Architecture(d=d, heads=2, layers=1, hidden=d_f), seed=0, cross=cross).double()
     source = tensor(rng.normal(size=(1, source_length, d)))
     x = tensor(rng.normal(size=(1, target_length, d))) if cross else source
     with FlopCounterMode(display=False) as counter:
         block(x, memory=source if cross else None)
-    return {"d": d, "f": f, "N": target_length, "M": source_length}, counter.get_total_flops()
+    return {"d": d, "d_f": d_f, "N": target_length, "M": source_length}, counter.get_total_flops()
 
 
 @equation("eq-flops-encoder", library=Block)
