@@ -150,6 +150,11 @@ FAULTS = {
         "planted is not defined",
     ),
     "dead-button": ("control", "<button>Play</button>", "does nothing without JavaScript"),
+    "lost-way": (
+        "control",
+        '<nav style="visibility: hidden"><a href="clean.html">On</a></nav>',
+        "no link of the navigation is visible",
+    ),
     "script-text": ("script", SCRIPT_TEXT, "letters without JavaScript"),
 }
 IN_THE_DARK = {f"{width} dark{way}" for width in (1280, 390) for way in ("", ", no JavaScript")}
@@ -163,6 +168,7 @@ IN_MODES = {
     "own-mind": {"1280 light", "390 light"},
     "dark-script": {"390 dark"},
     "dead-button": OFF,
+    "lost-way": OFF,
     "script-text": OFF,
 }
 # What does not depend on the colours is told without a scheme.

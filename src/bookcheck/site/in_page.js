@@ -415,13 +415,17 @@ globalThis.inspect = (() => {
   function findDeadControls() {
     const controls =
       "button, [role=button], input, select, textarea, [onclick], a[href^='javascript:']";
-    return [...document.querySelectorAll(controls)]
+    const ways = [...document.querySelectorAll("nav a[href]")];
+    const lost = ways.length && !ways.some(isVisible);
+    const faults = lost ? ["no link of the navigation is visible without JavaScript"] : [];
+    const dead = [...document.querySelectorAll(controls)]
       .filter((control) => {
         if (!isVisible(control) || control.closest("form[action]")) return false;
         // A choice shows what belongs to it by style rules alone.
         return !["radio", "checkbox", "hidden"].includes(control.type);
       })
       .map((control) => `does nothing without JavaScript: ${short(control)}`);
+    return [...faults, ...dead];
   }
 
   // How many letters a reader sees, apart from what JavaScript draws.
