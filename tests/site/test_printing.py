@@ -6,6 +6,7 @@ import re
 import pypdf
 import pytest
 
+from bookcheck.site.controls import move_controls
 from bookcheck.site.node import ROOT
 from bookcheck.site.offline import external_in_html
 from bookcheck.site.printing import (
@@ -325,3 +326,21 @@ def test_what_cannot_fit_is_named(printed, name):
     assert faults
     assert all(fault.startswith("chapters-one: ") for fault in faults)
     assert any(said in fault for fault in faults), faults
+
+
+@pytest.mark.browser
+def test_a_dark_page_is_printed_light(tmp_path):
+    page = tmp_path / "page.html"
+    script = (ROOT / "_static" / "print.js").as_uri()
+    page.write_text(f'<html data-theme="dark"><script src="{script}"></script><p>Text</p></html>')
+
+    def tell(event, theme):
+        happen = ["evaluate", "html", f"dispatchEvent(new Event('{event}'))"]
+        return {"act": [happen, ["waitFor", f"html[data-theme={theme}] p"]], "read": "p"}
+
+    seen = move_controls(page, [tell("beforeprint", "light"), tell("afterprint", "dark")])
+    assert seen["errors"] == []
+    assert seen["steps"] == [["Text"], ["Text"]]
+    page.write_text('<html data-theme="dark"><p>Text</p></html>')
+    with pytest.raises(RuntimeError, match="Timeout"):
+        move_controls(page, [tell("beforeprint", "light")])

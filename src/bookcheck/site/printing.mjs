@@ -11,7 +11,7 @@ const { chromium } = require("playwright-core");
 
 const LONGEST_WAIT = 300_000;
 
-// The next three run inside the page, which is as wide as the paper's text.
+// The next four run inside the page, which is as wide as the paper's text.
 
 // Wide lines become smaller as long as they can be read; code that is wider still wraps. All is
 // measured before anything changes: each change would lay out the whole book again.
@@ -36,6 +36,15 @@ function shrinkWhatIsWide() {
   for (const [element, ratio] of measured.filter(([, ratio]) => ratio < 1)) {
     if (element.localName === "pre" && ratio < SMALLEST_CODE) element.style.whiteSpace = "";
     else element.style.zoom = Math.max(ratio, SMALLEST) - A_HAIR;
+  }
+}
+
+// Kept together, a long code cell would leave much of a page empty.
+function letLongCodeBreak() {
+  const LONG = 380;
+  const cells = [...document.querySelectorAll(".cell_input")];
+  for (const cell of cells.filter((cell) => cell.clientHeight > LONG)) {
+    for (const box of [cell, ...cell.querySelectorAll("*")]) box.style.breakInside = "auto";
   }
 }
 
@@ -87,6 +96,7 @@ try {
   await page.goto(settings.document, { waitUntil: "load" });
   await page.evaluate(() => document.fonts.ready);
   await page.evaluate(shrinkWhatIsWide);
+  await page.evaluate(letLongCodeBreak);
   const faults = await page.evaluate(findWhatIsCut);
   const paper = { path: settings.pdf, preferCSSPageSize: true, printBackground: true };
   await page.pdf({ ...paper, tagged: false });
