@@ -1,5 +1,6 @@
 """Chapter 10: the equations of the page, executed against the library where it has them."""
 
+import functools
 import math
 
 import numpy as np
@@ -21,6 +22,7 @@ J = np.array([[0.0, 1.0], [-1.0, 0.0]])
 I = np.eye(2)  # noqa: E741 - the symbol of the page
 
 
+@functools.cache
 def R(alpha):
     """The library's rotation by any angle: position 1 of a plane with this frequency."""
     frequency = torch.tensor([float(alpha)], dtype=torch.float64)
@@ -39,9 +41,13 @@ def frequencies(rng, d_k=D_K):
 
 def big(theta):
     """m -> R_m, the library's dense matrix of all pairs."""
-    return lambda m: rotation_matrix(
-        torch.tensor(int(m)), torch.as_tensor(theta), layout="interleaved"
-    ).numpy()
+
+    @functools.cache
+    def matrix(m):
+        frequencies = torch.as_tensor(theta)
+        return rotation_matrix(torch.tensor(int(m)), frequencies, layout="interleaved").numpy()
+
+    return matrix
 
 
 def hat(d_k=D_K):

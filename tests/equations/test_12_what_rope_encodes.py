@@ -1,5 +1,6 @@
 """Chapter 12: the equations of the page, executed against the library where it has them."""
 
+import functools
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ def base(rng):
 def matrices(theta):
     """r -> R_r, by the library."""
 
+    @functools.cache
     def matrix(r):
         frequencies = torch.as_tensor(theta)
         return rotation_matrix(torch.tensor(int(r)), frequencies, layout="interleaved").numpy()

@@ -1,5 +1,6 @@
 """Chapter 14: online softmax, reach by depth, the ring, executed against the library."""
 
+import functools
 import itertools
 import math
 
@@ -171,6 +172,7 @@ def test_reach_depth(rng):
 def test_reach_dilated(rng):
     N, w = 30, int(rng.integers(2, 4))
 
+    @functools.cache
     def layer(number):
         return dilated_mask(N, window=w, dilation=w ** int(number)).double().numpy()
 
