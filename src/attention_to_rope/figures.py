@@ -29,6 +29,9 @@ PALETTE = {
 }
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = PALETTE.values()
 
+# For letters on the palette's colours: the colour of the page, which changes with them.
+PAPER = "#fefefe"
+
 # One sequential map for weights: pale for 0, blue for 1.
 WEIGHTS_MAP = matplotlib.colors.LinearSegmentedColormap.from_list(
     "weights", ["#f3f6fa", "#9cc3e6", BLUE, "#0b3760"]
@@ -114,7 +117,7 @@ def svg(drawing: Figure, alt: str) -> str:
     # Matplotlib leaves the fill of letters unsaid, which means black: name the page's colour.
     opening = f'<svg role="img" aria-label="{label}" fill="currentColor" stroke-linejoin="round" '
     text = text.replace("<svg ", opening, 1)
-    for name, code in PALETTE.items():
+    for name, code in {**PALETTE, "paper": PAPER}.items():
         text = text.replace(code, f"var(--figure-{name}, {code})")
     return text
 

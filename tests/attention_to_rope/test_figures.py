@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention_to_rope.figures import BLUE, figure, heatmap, show, svg
+from attention_to_rope.figures import BLUE, PAPER, figure, heatmap, show, svg
 
 ALT = "a line that rises from left to right"
 
@@ -73,6 +73,12 @@ def test_letters_in_a_heat_map_stand_out_from_their_cell():
     _, axes = figure(3, 3)
     heatmap(axes, np.array([[0.0, 1.0]]), digits=0)
     assert [text.get_color() for text in axes.texts] == ["#101418", "#ffffff"]
+
+
+def test_letters_on_the_palette_take_the_colour_of_the_page():
+    drawing, axes = figure(3, 3)
+    axes.text(0, 0, "a", color=PAPER)
+    assert "fill: var(--figure-paper, #fefefe)" in svg(drawing, ALT)
 
 
 def test_a_heat_map_of_zeros_and_of_given_limits():
