@@ -12,6 +12,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.math import get_node_equation_number
 
 from bookcheck.site.meanings import symbols_on_page
@@ -22,6 +23,13 @@ from bookcheck.site.shapes import STYLE_SHEET, lighter
 SERVER = Path(__file__).with_name("katex_lines.cjs")
 # KaTeX would number the rows of these by itself, beside the book's own number.
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
+
+OPENING, CLOSING = re.compile(r"[(\[‘“]+$"), re.compile(r"^[,.;:!?)\]’”]+")
+# KaTeX lets a line end after these. A formula that has one must stay free to do so.
+BREAK = re.compile(
+    r"\S\s*([=<>+-]|\\(le|ge|ne|ll|gg|to|in|sim|approx|propto|cdot|times|odot|pm)(?![a-zA-Z]))"
+)
+LONGEST_WHOLE = 25  # characters of TeX outside braces
 
 Symbols = tuple[tuple[str, str], ...]
 
@@ -134,8 +142,54 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def stays_whole(tex: str) -> bool:
+    """Whether a formula is short and holds no place where a line may end."""
+    outside, inside = "", tex
+    while inside != outside:
+        outside, inside = inside, re.sub(r"\{[^{}]*\}", "", inside)
+    return len(outside) <= LONGEST_WHOLE and not BREAK.search(outside)
+
+
+def keep_with_punctuation(document: nodes.document) -> None:
+    """Put a short formula and the marks that touch it into one box that no line end divides.
+
+    A browser may end the line on both sides of a formula: the comma behind it would then begin the
+    next line.
+    """
+    for node in list(document.findall(nodes.math)):
+        parent = node.parent
+        place = parent.index(node)
+        before = parent[place - 1] if place > 0 else None
+        after = parent[place + 1] if place + 1 < len(parent) else None
+        opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
+        closing = CLOSING.search(after) if isinstance(after, nodes.Text) else None
+        if not (opening or closing) or not stays_whole(node.astext()):
+            continue
+        box = nodes.inline(classes=["whole"])
+        parent[place] = box
+        if closing and isinstance(after, nodes.Text):
+            parent[place + 1] = nodes.Text(after[closing.end() :])
+        if opening and isinstance(before, nodes.Text):
+            parent[place - 1] = nodes.Text(before[: opening.start()])
+            box += nodes.Text(opening[0])
+        box += node
+        if closing:
+            box += nodes.Text(closing[0])
+
+
+class KeepWithPunctuation(SphinxPostTransform):
+    """Does it on every page."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **_kwargs: Any) -> None:
+        keep_with_punctuation(self.document)
+
+
 def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
+    app.add_post_transform(KeepWithPunctuation)
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
     app.add_css_file(STYLE_SHEET.name)
 
