@@ -222,6 +222,8 @@ async function takePicture(browser, origin, { page: name, width, height, scheme,
     await document.fonts.ready;
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   }, OWN_FONTS);
+  // An interactive figure in view loads its script late.
+  await page.waitForLoadState("networkidle");
   await page.screenshot({ path: file });
   await context.close();
 }
