@@ -183,7 +183,9 @@ AXE_TOO = {
 # on markers, markers on markers.
 CLEAN = (
     "<p>It costs $5 and <code>$x$</code>.</p><h2>Second</h2><h3>Third</h3><h2>Fourth</h2>"
-    "<pre>x = 1</pre>"
+    "<noscript>This page says more to those who run scripts.</noscript>"
+    "<pre>x = 1</pre><style>div:focus-within { outline: 2px solid #000 }</style>"
+    '<div><a style="font-size: 0" href="clean.html">Card</a> A card.</div>'
     + FIGURE.format(
         '<path d="M 0 9 L 90 9" style="fill: none; stroke: currentColor; stroke-opacity: 0.2"/>'
         '<path d="M 60 0 L 90 0 L 90 60 L 60 60 z" style="fill: #f3f6fa"/>'

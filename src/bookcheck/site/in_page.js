@@ -380,6 +380,17 @@ globalThis.inspect = (() => {
     return { outline, colour, changes };
   }
 
+  // Whether something around a stop, a card for example, looks different while the stop has the focus.
+  function seenAround(stop) {
+    const around = [];
+    for (let up = stop.parentElement; up && around.length < 4; up = up.parentElement) around.push(up);
+    const looks = () => around.map((element) => JSON.stringify(lookOf(element)));
+    stop.blur();
+    const before = looks();
+    stop.focus({ preventScroll: true });
+    return looks().some((look, place) => look !== before[place] && isVisible(around[place]));
+  }
+
   // Every stop of the Tab key must be seen when it has the focus.
   function findUnseenFocus() {
     const [faults, backgrounds] = [[], new Map()];
@@ -395,16 +406,16 @@ globalThis.inspect = (() => {
         stop.scrollIntoView({ inline: "nearest" });
         box = stop.getBoundingClientRect();
       }
-      if (outside()) faults.push(`has the focus out of sight: ${short(stop)}`);
+      let fault = "";
+      if (outside()) fault = "has the focus out of sight";
       else if (!after.outline && after.changes === before.changes) {
-        faults.push(`looks the same with the focus: ${short(stop)}`);
+        fault = "looks the same with the focus";
       } else if (after.colour && after.changes === before.changes) {
         const below = backgroundOf(stop.parentElement, backgrounds);
         const reached = contrast(over(after.colour, below), below);
-        if (reached < 3) {
-          faults.push(`its outline has contrast ${reached.toFixed(2)}: ${short(stop)}`);
-        }
+        if (reached < 3) fault = `its outline has contrast ${reached.toFixed(2)}`;
       }
+      if (fault && !seenAround(stop)) faults.push(`${fault}: ${short(stop)}`);
     }
     document.activeElement?.blur();
     scrollTo(0, 0);
@@ -432,7 +443,7 @@ globalThis.inspect = (() => {
   function countLetters() {
     const main = document.querySelector("main");
     const letters = (element) => element.innerText.replace(/\s+/g, "").length;
-    const drawn = [...main.querySelectorAll(".interactive, .quiz, noscript")];
+    const drawn = [...main.querySelectorAll(".interactive, .quiz, noscript")].filter(isVisible);
     return letters(main) - drawn.reduce((sum, element) => sum + letters(element), 0);
   }
 
