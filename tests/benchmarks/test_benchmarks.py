@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from attention_to_rope.randomness import normal
-from benchmarks import cpu, peers, run
+from benchmarks import cpu, growth, peers, run
 from benchmarks.measure import compare, facts
 
 SMALL = ("blockwise_attention, memory", "PyTorch's fused kernel, memory")
@@ -139,3 +140,24 @@ def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
         expected = rotate(x, table, layout=layout)
         assert (rotation(x, *table) - expected).abs().max() <= 1e-6
     assert counter.frame_count == 1
+
+
+def test_synthetic_chapters_keep_to_themselves():
+    """Labels of two chapters never meet, and all the promised parts are there."""
+    one, two = (growth.synthetic_chapter(number, "<svg/>") for number in (1, 2))
+    labels = [set(re.findall(r"\(eq-[\d-]+\)", str(chapter))) for chapter in (one, two)]
+    assert len(labels[0]) == len(labels[1]) == growth.FORMULAS
+    assert not labels[0] & labels[1]
+    figures = [
+        output
+        for cell in one.cells
+        for output in cell.get("outputs", [])
+        if "image/svg+xml" in output["data"]
+    ]
+    assert len(figures) == growth.FIGURES
+
+
+def test_growth_needs_a_chapter(capsys):
+    with pytest.raises(SystemExit):
+        growth.main(["0"])
+    assert "at least one chapter, got 0" in capsys.readouterr().err
