@@ -332,7 +332,7 @@ def test_scripts_are_linked_only_where_they_are_used(site):
 def test_the_text_waits_for_the_script(site):
     page = (site / "chapters" / "one.html").read_text()
     place = re.search(r'<div class="interactive" data-widget="rotation">.*?</div>', page, re.S)[0]
-    assert '<div class="about" hidden><p>Move <span class="math' in place
+    assert '<div class="about" hidden><p>Move <span class="whole"><span class="math' in place
     still = page[page.index('data-widget="clocks"') :]
     assert '<div class="panels"><svg class="book-panel wide"' in still, "no fallback: a picture"
 
