@@ -135,11 +135,12 @@ def main(arguments: list[str] | None = None) -> None:
     if min(given.sizes) < 1:
         parser.error(f"a book has at least one chapter, got {min(given.sizes)}")
     rows = []
+    command = " ".join(["python -m benchmarks.growth", *map(str, given.sizes)])
     for size in given.sizes:
         print(f"{size} chapters ...", end=" ", flush=True)
         row = measure(size)
         print(f"{row['clean_s']} s clean, {row['one_changed_s']} s after one change", flush=True)
-        rows.append(json.dumps(row | facts("cpu", "python -m benchmarks.growth")))
+        rows.append(json.dumps(row | facts("cpu", command)))
     given.out.write_text("\n".join(rows) + "\n")
     print(f"recorded in {given.out}")
 
