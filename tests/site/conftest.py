@@ -9,7 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from bookcheck.site.node import ROOT
+from bookcheck.site.maths import Katex
+from bookcheck.site.node import ROOT, ensure_packages
 
 
 def pytest_addoption(parser):
@@ -40,6 +41,14 @@ def build():
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def katex():
+    ensure_packages(ROOT)
+    renderer = Katex(ROOT / "node_modules" / "katex" / "dist" / "katex.js")
+    yield renderer
+    renderer.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,21 +5,11 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from bookcheck.site.maths import (
-    Katex,
     UnreadableFormulaError,
     keep_with_punctuation,
     stays_whole,
 )
-from bookcheck.site.node import ROOT, ensure_packages
 from bookcheck.site.place import describe_place
-
-
-@pytest.fixture(scope="module")
-def katex():
-    ensure_packages(ROOT)
-    renderer = Katex(ROOT / "node_modules" / "katex" / "dist" / "katex.js")
-    yield renderer
-    renderer.close()
 
 
 def test_a_formula_becomes_html_and_mathml(katex):

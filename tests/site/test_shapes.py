@@ -5,8 +5,7 @@ import re
 import pytest
 
 from bookcheck.site.browser import Picture, visit_site
-from bookcheck.site.maths import Katex
-from bookcheck.site.node import ROOT, ensure_packages
+from bookcheck.site.node import ROOT
 from bookcheck.site.shapes import STYLE_SHEET, lighter, shapes
 
 FORMULAS = (
@@ -16,14 +15,6 @@ FORMULAS = (
     r"\mathbb{E}\Big[\sum_j q_j k_j\Big] = \underbrace{d_k}_{\text{terms}} \cdot 0",
     r"\quad x \in \mathbb{R}^{N \times d}, \qquad \Pi^\top R(m\theta)\,\Pi = \bar R_m",
 )
-
-
-@pytest.fixture(scope="module")
-def katex():
-    ensure_packages(ROOT)
-    renderer = Katex(ROOT / "node_modules" / "katex" / "dist" / "katex.js")
-    yield renderer
-    renderer.close()
 
 
 def as_katex_writes(katex, tex):

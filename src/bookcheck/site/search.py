@@ -4,14 +4,12 @@
 """
 
 import argparse
-import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.site.node import NODE
+from bookcheck.site.node import answers_of
 
 SCRIPT = Path(__file__).with_name("search.cjs")
 
@@ -28,16 +26,8 @@ def find(site: Path, queries: Sequence[str]) -> list[list[Found]]:
     """Return the results of each query, the best first."""
     if not (site / "searchindex.js").is_file():
         raise FileNotFoundError(f"there is no search index in {site}: build the site (make book)")
-    result = subprocess.run(
-        [NODE, SCRIPT, site],
-        input=json.dumps(list(queries)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        raise RuntimeError(f"the site's search failed:\n{result.stderr.strip()}")
-    return [[Found(*found) for found in answers] for answers in json.loads(result.stdout)]
+    results = answers_of(SCRIPT, site, queries, what="the site's search")
+    return [[Found(*found) for found in answers] for answers in results]
 
 
 def main() -> int:

@@ -12,8 +12,6 @@ The scripts lie in _static/widgets: shared.js, and one file a figure that shared
 reader comes near.
 """
 
-import json
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +24,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.site.node import NODE, ROOT
+from bookcheck.site.node import ROOT, answers_of
 from bookcheck.site.pages import link_script
 from bookcheck.site.place import place_of
 
@@ -46,17 +44,7 @@ def widget_names() -> list[str]:
 
 def run_widgets(requests: Iterable[dict[str, Any]]) -> list[Any]:
     """Run the scripts' functions in Node.js: {"widget", "call", "arguments"} → result, in order."""
-    result = subprocess.run(
-        [NODE, RUNNER, FOLDER],
-        input=json.dumps(list(requests)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        raise RuntimeError(f"the script of an interactive figure failed:\n{result.stderr.strip()}")
-    answers: list[Any] = json.loads(result.stdout)
-    return answers
+    return answers_of(RUNNER, FOLDER, requests, what="the script of an interactive figure")
 
 
 def container_html(name: str, about: str = "", *, still: bool = False) -> str:
