@@ -14,7 +14,7 @@ const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const inspection = readFileSync(new URL("in_page.js", import.meta.url), "utf8");
 
-const WIDGET_PATIENCE = 5000;
+const WIDGET_PATIENCE = 10_000;
 const PAGE_PATIENCE = 90_000;
 const TYPES = {
   ".css": "text/css",

@@ -2,11 +2,13 @@
 // Takes one JSON argument: {address, chromium, modules, width, height, scheme, javascript, screenshot,
 // steps}. A step moves an interactive figure: {widget, set: {control: slider value or choice},
 // press: {control: key}, click: words}; or anything: {act: [[method, selector, argument]], read: selector}.
-// Prints {first, loaded, errors, steps, text}: the scripts at the start and at the end, what went
-// wrong, what each step showed, and the words on the page.
+// After a click the figure must move within PATIENCE milliseconds.
+// Prints {errors, steps, text}: what went wrong, what each step showed (of a figure, with the scripts
+// that had come by then), and the words on the page.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
+const PATIENCE = 30_000;
 const settings = JSON.parse(process.argv[2]);
 const require = createRequire(join(settings.modules, "x.js"));
 const { chromium } = require("playwright-core");
@@ -38,8 +40,6 @@ try {
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   await page.goto(settings.address, { waitUntil: "load" });
-  const loaded = () => page.evaluate(() => Object.keys(globalThis.bookWidgets ?? {}));
-  const first = await loaded();
   const steps = [];
   for (const { widget, set = {}, press = {}, click, act = [], read } of settings.steps) {
     for (const [method, selector, argument] of act) {
@@ -50,7 +50,8 @@ try {
     if (!widget) continue;
     const figure = page.locator(`.interactive[data-widget="${widget}"]`).first();
     await figure.evaluate((element) => element.scrollIntoView());
-    await page.waitForSelector(`.interactive[data-widget="${widget}"][data-ready]`, { timeout: 5000 });
+    await page.waitForSelector(`.interactive[data-widget="${widget}"][data-ready]`, { timeout: PATIENCE });
+    const loaded = await page.evaluate(() => Object.keys(globalThis.bookWidgets));
     for (const [name, value] of Object.entries(set)) {
       const slider = figure.locator(`input[type=range][name="${name}"]`);
       if (await slider.count()) await slider.fill(String(value));
@@ -60,14 +61,22 @@ try {
       await figure.locator(`input[type=range][name="${name}"]`).press(key);
     }
     if (click) {
+      const { panels } = await readFigure(figure);
       await figure.getByRole("button", { name: click }).click();
-      await page.waitForTimeout(300);
+      await page.waitForFunction(
+        ([widget, before]) =>
+          [...document.querySelectorAll(`.interactive[data-widget="${widget}"] svg`)].some(
+            (svg, place) => svg.getAttribute("aria-label") !== before[place],
+          ),
+        [widget, panels],
+        { timeout: PATIENCE },
+      );
     }
-    steps.push(await readFigure(figure));
+    steps.push({ loaded, ...(await readFigure(figure)) });
   }
   if (settings.screenshot) await page.screenshot({ path: settings.screenshot, fullPage: true });
   const text = await page.evaluate(() => document.body.innerText);
-  console.log(JSON.stringify({ first, loaded: await loaded(), errors, steps, text }));
+  console.log(JSON.stringify({ errors, steps, text }));
 } finally {
   await browser.close();
 }
