@@ -1,11 +1,12 @@
 // What is wider than the page scrolls inside its box; the keyboard must be able to reach it, and need
 // not stop at the others. The theme does this for code and outputs, but not for those in a fold.
 function makeScrollingBoxesFocusable() {
-  for (const box of document.querySelectorAll(".math-formula")) {
+  for (const box of document.querySelectorAll(".math-formula, .figure-box")) {
     if (box.scrollWidth > box.clientWidth) {
+      const what = box.matches(".figure-box") ? "figure" : "formula";
       box.tabIndex = 0;
       box.setAttribute("role", "group");
-      box.setAttribute("aria-label", "Wide formula, scrolls");
+      box.setAttribute("aria-label", `Wide ${what}, scrolls`);
     } else {
       box.removeAttribute("tabindex");
       box.removeAttribute("role");

@@ -122,6 +122,18 @@ FAULTS = {
         + FIGURE.format('<path d="M 0 0 L 40 9 L 90 90" style="fill: none; stroke: #333"/>'),
         "a line #333333 on #14181e",
     ),
+    "small-letters": (
+        "letters",
+        FIGURE.format(LETTER + '<g transform="scale(0.02 -0.02)"><use href="#a"/></g>'),
+        'letters are 8.3 px high, 10.5 are needed, in "A figure"',
+    ),
+    "small-words": (
+        "letters",
+        FIGURE.replace("book-figure", "book-panel").format(
+            '<text y="20" font-size="2">m</text><text y="40">n</text>'
+        ),
+        "letters are 8.3 px high",
+    ),
     "unseen-focus": (
         "focus",
         '<p>Go <a style="outline: none" href="clean.html">there</a>.</p>',
@@ -172,7 +184,7 @@ IN_MODES = {
     "script-text": OFF,
 }
 # What does not depend on the colours is told without a scheme.
-OF_A_WIDTH = {"overflow", "scroll", "formula", "heading", "widget"}
+OF_A_WIDTH = {"overflow", "scroll", "letters", "formula", "heading", "widget"}
 # Axe's rules see these as well.
 AXE_TOO = {
     "closed-box": "scrollable-region-focusable",

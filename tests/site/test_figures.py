@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from attention_to_rope.figures import PALETTE
-from bookcheck.site.figures import FigureError, inline_svg
+from attention_to_rope.figures import PALETTE, figure, svg
+from bookcheck.site.figures import SMALLEST_LETTER, FigureError, inline_svg, least_width
 from bookcheck.site.node import ROOT
 
 STYLE = (ROOT / "_static" / "book.css").read_text(encoding="utf8")
@@ -44,6 +44,21 @@ def test_a_label_from_the_cell_is_used_where_the_drawing_has_none():
     drawing = inline_svg("<svg viewBox='0 0 1 1'/>", prefix="f-", alt='a "b" < c & d')
     assert 'aria-label="a &quot;b&quot; &lt; c &amp; d"' in drawing
     assert 'role="img"' in drawing
+
+
+def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
+    drawing, axes = figure(8, 3)
+    axes.set_title("A title", fontsize=14)
+    axes.text(0.5, 0.5, "$x^2$", fontsize=8)
+    text = svg(drawing, "eight inches wide with letters of eight points")
+    width = 8 * 72 * SMALLEST_LETTER / 8
+    assert least_width(text) == pytest.approx(width, abs=1)
+    boxed = inline_svg(text, prefix="f-")
+    assert boxed.startswith('<div class="figure-box"><svg class="book-figure" style="--least-width')
+
+
+def test_a_figure_without_letters_needs_no_width():
+    assert least_width('<svg viewBox="0 0 9 9"><path d="M 0 0"/></svg>') is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ const inspection = readFileSync(new URL("in_page.js", import.meta.url), "utf8");
 
 const WIDGET_PATIENCE = 10_000;
 const PAGE_PATIENCE = 90_000;
+const PHONE = 600; // narrower windows are phones
 const TYPES = {
   ".css": "text/css",
   ".html": "text/html; charset=utf-8",
@@ -129,7 +130,7 @@ async function look(page, origin, name, { width, schemes, javascript }, add) {
     session.send("Emulation.setScriptExecutionDisabled", { value: !value });
   try {
     if (!javascript) await allowScripts(false);
-    const height = width < 600 ? 844 : 900;
+    const height = width < PHONE ? 844 : 900;
     await timed("load", open(page, `${origin}/${name}`, width, height, scheme));
     if (!javascript) await allowScripts(true);
     await page.evaluate(inspection);
@@ -143,6 +144,7 @@ async function look(page, origin, name, { width, schemes, javascript }, add) {
     else await collect(inWidth, "control", "findDeadControls");
     await collect(inWidth, "overflow", "findOverflow");
     await collect(inWidth, "scroll", "findUnreachableBoxes");
+    if (width < PHONE) await collect(inWidth, "letters", "findSmallLetters");
     await collect(inWidth, "formula", "findBadFormulas");
     await collect(inWidth, "heading", "findHeadingFaults");
     const letters = await run("countLetters");

@@ -3,6 +3,7 @@
 An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
 """
 
+import math
 import re
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,14 +19,32 @@ logger = logging.getLogger(__name__)
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 ROOT = re.compile(r"<svg\b[^>]*>")
+WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
+# Matplotlib draws letters 100 units high and turns the y axis round.
+LETTERS = re.compile(r"scale\(([\d.]+) -\1\)")
+UNITS_OF_LETTER = 100
+# Where the screen is narrower than a figure, its letters are this high and the figure scrolls.
+SMALLEST_LETTER = 11  # pixels
 
 
 class FigureError(ValueError):
     """What keeps an SVG from standing inside a page."""
 
 
+def least_width(text: str) -> int | None:
+    """Return the width in pixels at which an SVG's smallest letters can be read."""
+    width = WIDTH.search(text)
+    letters = [UNITS_OF_LETTER * float(scale) for scale in LETTERS.findall(text)]
+    if width is None or not letters:
+        return None
+    return math.ceil(SMALLEST_LETTER / min(letters) * float(width[1]))
+
+
 def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
-    """Return SVG text fit for a page: its ids start with `prefix`, its root is labelled."""
+    """Return SVG text fit for a page, in a box that may scroll.
+
+    Its ids start with `prefix`, its root is labelled.
+    """
     root = ROOT.search(text)
     if root is None:
         raise FigureError("the output is not an SVG: it has no <svg> element")
@@ -36,6 +55,9 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
         )
     opening = root[0]
     additions = ' class="book-figure"'
+    width = least_width(text)
+    if width is not None:
+        additions += f' style="--least-width: {width}px"'
     if "aria-label=" not in opening:
         if not alt:
             raise FigureError(
@@ -47,7 +69,8 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
         additions += ' role="img"'
     body = text[root.end() :]
     drawing = opening.replace("<svg", f"<svg{additions}", 1) + body
-    return REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
+    drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
+    return f'<div class="figure-box">{drawing}</div>'
 
 
 class InlineFigures(SphinxPostTransform):

@@ -4,6 +4,7 @@ globalThis.inspect = (() => {
   const TEXT_CONTRAST = 4.5;
   const LARGE_TEXT_CONTRAST = 3;
   const FIGURE_CONTRAST = 3;
+  const SMALLEST_LETTER = 10.5; // pixels, on a phone
   const LARGEST_MARKER = 0.08; // of the figure's width
   const MARKS = "path, use, text, rect, circle, ellipse, line, polyline, polygon, image";
 
@@ -277,6 +278,31 @@ globalThis.inspect = (() => {
     return target?.getAttribute("transform") === "scale(0.015625)";
   }
 
+  // The size of the line that a letter stands in, in pixels of the window; an exponent is smaller.
+  function sizeOfLine(mark) {
+    const line = mark.tagName === "text" ? mark : mark.parentElement;
+    const { a, b } = line.getScreenCTM();
+    // Matplotlib draws letters of size 100 and shrinks the whole line.
+    const drawn = mark.tagName === "text" ? parseFloat(getComputedStyle(mark).fontSize) : 100;
+    return drawn * Math.hypot(a, b);
+  }
+
+  function findSmallLetters() {
+    const faults = [];
+    for (const figure of document.querySelectorAll("svg.book-figure, svg.book-panel")) {
+      if (!isVisible(figure)) continue;
+      const letters = [...figure.querySelectorAll("text, use")].filter(isLetter);
+      const smallest = Math.min(...letters.map(sizeOfLine));
+      if (smallest < SMALLEST_LETTER) {
+        const label = figure.getAttribute("aria-label")?.slice(0, 60);
+        faults.push(
+          `letters are ${smallest.toFixed(1)} px high, ${SMALLEST_LETTER} are needed, in "${label}"`,
+        );
+      }
+    }
+    return faults;
+  }
+
   // Places beside which a mark's colour stands, in the coordinates of the window: both sides of a
   // line at five places, or the middle of anything else.
   function placesOf(mark, box, alongLine) {
@@ -508,6 +534,7 @@ globalThis.inspect = (() => {
     findHeadingFaults,
     findOtherScheme,
     findOverflow,
+    findSmallLetters,
     findUnreachableBoxes,
     findUnseenFocus,
     findViolations,

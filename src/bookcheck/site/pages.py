@@ -94,7 +94,7 @@ REPAIRS = (
     # What may scroll sideways is reached by the keyboard; scripts take back what does not scroll.
     (r"<pre>", '<pre tabindex="0">'),
     (
-        r'<div class="(math-formula|output text_html|pst-scrollable-table-container)">',
+        r'<div class="(figure-box|math-formula|output text_html|pst-scrollable-table-container)">',
         r'<div class="\1" tabindex="0">',
     ),
     # Roles that do not belong on these elements.
