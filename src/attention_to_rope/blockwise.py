@@ -22,7 +22,7 @@ def blockwise_attention(
     causal: bool = False,
     scale: float | None = None,
     q_block: int = 512,
-    k_block: int = 1024,
+    k_block: int = 2048,
 ) -> Tensor:
     r"""Attention without ever holding the N_q × N_k scores.
 
@@ -90,29 +90,35 @@ class _Blockwise(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         q_len, k_len = q.shape[-2], k.shape[-2]
         offset = k_len - q_len
+        leading = q.shape[:-2]
+        # Batch and heads become one axis.
+        q, k, v = (x.reshape(leading.numel(), *x.shape[-2:]) for x in (q, k, v))
         outputs = q.new_empty((*q.shape[:-1], v.shape[-1]))
         logsums = q.new_empty((*q.shape[:-1], 1))
+        # The block of scores is by far the largest thing in memory: made once, changed in place.
+        block = q.new_empty(q.shape[0] * min(q_block, q_len) * min(k_block, k_len))
         for start in range(0, q_len, q_block):
             stop = min(start + q_block, q_len)
-            query = q[..., start:stop, :] * (scale * _PER_POWER_OF_2)
+            query = q[:, start:stop] * (scale * _PER_POWER_OF_2)
             largest = query.new_full((*query.shape[:-1], 1), -torch.inf)
             total = torch.zeros_like(largest)
             output = query.new_zeros((*query.shape[:-1], v.shape[-1]))
             for first, last, partly in _visible_blocks(start, stop, offset, k_len, k_block, causal):
-                scores = query @ k[..., first:last, :].transpose(-2, -1)
+                shape = (len(q), stop - start, last - first)
+                scores = block[: math.prod(shape)].view(shape)
+                torch.bmm(query, k[:, first:last].transpose(-2, -1), out=scores)
                 if partly:
                     future = _future(start, stop, first, last, offset, q.device)
                     scores.masked_fill_(future, -torch.inf)
                 new_largest = torch.maximum(largest, scores.amax(-1, keepdim=True))
-                # In place: the block of scores is by far the largest thing in memory.
                 powers = scores.sub_(new_largest).exp2_()
                 correction = largest.sub_(new_largest).exp2_()
                 total.mul_(correction).add_(powers.sum(-1, keepdim=True))
-                output.mul_(correction).add_(powers @ v[..., first:last, :])
+                torch.baddbmm(output.mul_(correction), powers, v[:, first:last], out=output)
                 largest = new_largest
-            outputs[..., start:stop, :] = output.div_(total)
-            logsums[..., start:stop, :] = total.log2_().add_(largest)
-        return outputs, logsums
+            outputs[:, start:stop] = output.div_(total)
+            logsums[:, start:stop] = total.log2_().add_(largest)
+        return outputs.view(*leading, q_len, v.shape[-1]), logsums.view(*leading, q_len, 1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -56,6 +56,12 @@ def test_default_scale_and_blocks() -> None:
     assert (book.blockwise_attention(q, k, v) - book.attention(q, k, v)).abs().max() <= 1e-14
 
 
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3), (2, 1, 3), (0,), (2, 0)])
+def test_any_leading_axes(leading: tuple[int, ...]) -> None:
+    q, k, v = (normal(*leading, 5, width, seed=s) for s, width in enumerate((4, 4, 6)))
+    torch.testing.assert_close(book.blockwise_attention(q, k, v), book.attention(q, k, v))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_dtypes(dtype: torch.dtype) -> None:
     q, k, v = (normal(2, 9, 4, seed=s, dtype=dtype) for s in range(3))
@@ -149,7 +155,7 @@ def test_a_gpu_uses_the_fused_kernel_where_it_means_the_same(
     if fused:
         assert calls == [("fused", {"is_causal": causal, "scale": 0.3})]
     else:
-        assert calls == [("blocks", (causal, 0.3, 512, 1024))]
+        assert calls == [("blocks", (causal, 0.3, 512, 2048))]
     assert got.shape == q.shape
     assert got.dtype == dtype
     assert got.is_cuda
