@@ -16,6 +16,7 @@ from bookcheck.site import (
     pages,
     quiz,
     running,
+    schemes,
     widgets,
 )
 
@@ -28,6 +29,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         figures,
         folding,
         pages,
+        schemes,
         address,
         moved,
         running,

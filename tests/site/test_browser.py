@@ -46,6 +46,13 @@ FAULTS = {
         '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">',
         "image-alt",
     ),
+    "nameless-in-the-dark": (
+        "axe",
+        "<style>img { display: none }</style>"
+        + DARK.format("img { display: block }")
+        + '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">',
+        "image-alt",
+    ),
     "folded": (
         "axe",
         '<details><summary>More</summary><input type="text"></details>',
@@ -155,7 +162,13 @@ FAULTS = {
         "the keyboard cannot reach it: <pre",
     ),
     "asleep": ("widget", '<div class="interactive" data-widget="x"></div>', "not ready"),
-    "own-mind": ("scheme", OWN_MIND, "the machine changed to light and the page stayed dark"),
+    "own-mind": ("scheme", OWN_MIND, "the machine is set to light and the page is dark"),
+    # The parser gives the attribute to the page's own <html>: so a page of the book starts.
+    "stays-light": (
+        "scheme",
+        '<html data-content_root="./">',
+        "the machine is set to dark and the page is light",
+    ),
     "dark-script": (
         "console",
         "<script>if (matchMedia('(prefers-color-scheme: dark)').matches) planted()</script>",
@@ -175,9 +188,11 @@ OFF = {"1280, no JavaScript", "390, no JavaScript"}
 IN_MODES = {
     "overflow": {"390", "390, no JavaScript"},
     "dark-only": IN_THE_DARK,
+    "nameless-in-the-dark": IN_THE_DARK,
     "faint-code-dark": IN_THE_DARK,
     "faint-line-dark": IN_THE_DARK,
     "own-mind": {"1280 light", "390 light"},
+    "stays-light": IN_THE_DARK,
     "dark-script": {"390 dark"},
     "dead-button": OFF,
     "lost-way": OFF,

@@ -140,6 +140,7 @@ async function look(page, origin, name, { width, schemes, javascript }, add) {
       await page.screenshot({ path: join(settings.screenshots, file), fullPage: true });
     }
     await run("prepare");
+    await collect(inScheme, "scheme", "findOtherScheme", scheme);
     if (javascript) await collect(inWidth, "widget", "wakeWidgets", WIDGET_PATIENCE);
     else await collect(inWidth, "control", "findDeadControls");
     await collect(inWidth, "overflow", "findOverflow");
@@ -161,14 +162,12 @@ async function look(page, origin, name, { width, schemes, javascript }, add) {
     // axe puts style elements into the page, which the site's policy refuses: its complaint, not ours.
     stop();
     await timed("axe", page.evaluate(axe));
-    // The schemes differ in colours alone, and these hardly with the width: `findFaintText` has seen
-    // them in every mode, axe's slow rules about colours look at each scheme once.
+    // `findFaintText` has seen the colours in every mode; axe's slow rules about them look at each
+    // scheme once, all its other rules at every mode.
     const colours = width === settings.widths[0] && javascript === settings.javascript[0];
     for (const next of [...schemes].reverse()) {
-      const others = next === settings.schemes[0];
-      if (!colours && !others) continue;
       await switchTo(next);
-      await collect(inScheme, "axe", "findViolations", { colours, others });
+      await collect(inScheme, "axe", "findViolations", colours);
     }
     return { letters, bytes };
   } finally {

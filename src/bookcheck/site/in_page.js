@@ -82,9 +82,13 @@ globalThis.inspect = (() => {
   // A reader who chose nothing gets what the machine is set to, also when that changes.
   async function findOtherScheme(scheme) {
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    const { mode, theme } = document.documentElement.dataset;
-    if (mode !== "auto" || theme === scheme) return [];
-    return [`the machine changed to ${scheme} and the page stayed ${theme}`];
+    const { mode, theme, content_root: root } = document.documentElement.dataset;
+    if (mode && mode !== "auto") return [];
+    // Without scripts nothing says which theme a page of the book has; its colour does.
+    const dark = luminance(backgroundOf(document.body)) < 0.2;
+    const shown = mode || root === undefined ? theme : dark ? "dark" : "light";
+    if (shown === undefined || shown === scheme) return [];
+    return [`the machine is set to ${scheme} and the page is ${shown}`];
   }
 
   // Interactive figures load when they come near the window.
@@ -506,13 +510,12 @@ globalThis.inspect = (() => {
     }
   }
 
-  // Axe's rules about colours, all its others, or both.
-  async function findViolations({ colours, others }) {
-    const colourRules = ["color-contrast", "link-in-text-block"];
+  // Axe's rules, with those about colours or without.
+  async function findViolations(colours) {
     const options = { resultTypes: ["violations"] };
-    if (!others) options.runOnly = colourRules;
-    else if (!colours) {
-      options.rules = Object.fromEntries(colourRules.map((rule) => [rule, { enabled: false }]));
+    if (!colours) {
+      const rules = ["color-contrast", "link-in-text-block"];
+      options.rules = Object.fromEntries(rules.map((rule) => [rule, { enabled: false }]));
     }
     const { violations } = await axe.run(document, options);
     return violations.flatMap((rule) =>

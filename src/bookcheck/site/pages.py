@@ -14,6 +14,7 @@ from sphinx.util import logging
 
 from bookcheck.site.node import ROOT, ensure_packages
 from bookcheck.site.policy import secure, stopped_by_policy
+from bookcheck.site.schemes import link_sheet
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ def repair_pages(app: Sphinx) -> None:
         page: str = render(template, context)
         if not template.endswith(".html"):
             return page
-        page = secure(repair_html(page))
+        page = link_sheet(secure(repair_html(page)))
         # The theme also renders parts of pages.
         for fault in stopped_by_policy(page) if "<html" in page else []:
             logger.warning("%s: %s", context.get("pagename", template), fault, type="policy")

@@ -1,0 +1,43 @@
+"""Light and dark for readers without JavaScript."""
+
+from bookcheck.site.schemes import link_sheet, rules_of, sheet_without_scripts
+
+SHEET = """
+@import "other.css";
+/* html[data-theme="dark"] .commented { color: red } */
+html[data-theme=dark] { --ink: #eee; --sign: "}" }
+html[data-theme="light"], html:not([data-theme="dark"]) { --ink: #111 }
+.plain { color: blue }
+@font-face { font-family: x }
+@media (min-width: 9px) {
+  .plain { color: green }
+  .a, html[data-theme="dark"] .b { color: white }
+}
+"""
+
+
+def test_rules_of_a_scheme_are_asked_of_pages_that_name_none():
+    assert rules_of(SHEET, "dark").split("\n") == [
+        'html:not([data-theme]) { --ink: #eee; --sign: "}" }',
+        "@media (min-width: 9px) {",
+        ".a, html:not([data-theme]) .b { color: white }",
+        "}",
+        "",
+    ]
+
+
+def test_the_sheet_asks_the_system_and_paper_is_light():
+    assert sheet_without_scripts([SHEET, "html[data-theme='light'] p { color: #222 }"]) == (
+        "@media print, (prefers-color-scheme: light) {\n"
+        'html:not([data-theme]), html:not([data-theme="dark"]) { --ink: #111 }\n'
+        "html:not([data-theme]) p { color: #222 }\n"
+        "}\n"
+        "@media screen and (prefers-color-scheme: dark) {\n" + rules_of(SHEET, "dark") + "}\n"
+    )
+
+
+def test_a_page_loads_it_where_scripts_do_not_run():
+    page = '<html lang="en" data-content_root="../"><head></head><body></body></html>'
+    link = '<noscript><link rel="stylesheet" href="../_static/without-scripts.css" /></noscript>'
+    assert f"{link}\n  </head>" in link_sheet(page)
+    assert link_sheet("<p>a part of a page</p>") == "<p>a part of a page</p>"
