@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from attention_to_rope import (
+    attention,
     blockwise_attention,
     rotary_frequencies,
     rotary_table,
@@ -33,6 +34,7 @@ from benchmarks.peers import (
 )
 
 Row = dict[str, Any]
+FEW = 8  # positions: so few that the call is what is measured
 fused_attention = torch.nn.functional.scaled_dot_product_attention
 
 
@@ -42,7 +44,7 @@ class Size:
 
     shapes: tuple[tuple[int, int, int, int], ...]
     positions: int
-    attention: tuple[int, int, int]  # heads, N, head dim
+    attention: tuple[int, int, int]  # heads, the longest N, head dim
     compiler: str
     slow_rounds: int  # the most rounds of parts whose candidates take seconds
     modules: tuple[str, str] = ("torch", "attention_to_rope")
@@ -118,30 +120,30 @@ def rope_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
 
 
 def compiled_rotation(layout: Layout, backend: str = "inductor") -> Callable[..., Tensor]:
-    """`rotate` compiled once for every length; heads and head dim are fixed, as in a model."""
+    """`rotate`, to be compiled at its first call: for every length, if that call has marked it."""
 
     def rotation(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         return rotate(x, RotaryTable(cos, sin), layout=layout)
 
-    compiled = torch.compile(rotation, backend=backend)
+    return torch.compile(rotation, backend=backend)
 
-    def of_any_length(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        for tensor in (x, cos, sin):
-            torch._dynamo.mark_dynamic(tensor, tensor.ndim - 2)
-        return compiled(x, cos, sin)
 
-    return of_any_length
+def with_any_length(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors, marked for the compiler: their last axis but one may have any length."""
+    for tensor in tensors:
+        torch._dynamo.mark_dynamic(tensor, tensor.ndim - 2)
+    return tensors
 
 
 def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     """The same rotation in several forms, float32, against copying; compiled for any length."""
-    compiled = {}
+    compilable: tuple[Layout, ...] = LAYOUTS
     if size.compiler == "inductor" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         print("  no C++ compiler found: the compiled rows are left out", flush=True)
-    else:
-        compiled = {layout: compiled_rotation(layout, size.compiler) for layout in LAYOUTS}
+        compilable = ()
     rows = []
     for shape in size.shapes:
+        torch._dynamo.reset()  # or the second shape makes symbols of heads and head dim as well
         x = normal(*shape, seed=0, dtype=torch.float32)
         positions, frequencies = torch.arange(shape[2]), rotary_frequencies(shape[3])
         table = rotary_table(positions, frequencies)
@@ -156,8 +158,12 @@ def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
             "complex, as published": partial(as_complex, x, turn),
             "complex, ours": partial(rotate, x, table, layout="interleaved"),
         }
-        for layout, rotation in compiled.items():
-            candidates[f"compiled, ours, {layout}"] = partial(rotation, x, *table)
+        for layout in compilable:
+            rotation = compiled_rotation(layout, size.compiler)
+            arguments = with_any_length(x, *table)
+            candidates[f"compiled, ours, {layout}"] = partial(rotation, *arguments)
+            few = [part[..., :FEW, :].contiguous() for part in (x, *table)]
+            candidates[f"compiled, ours, {layout}, {FEW} positions"] = partial(rotation, *few)
         measured = compare(candidates, floor="clone", rounds=rounds, repeats=_repeats(x))
         about = {"group": "forms", "shape": list(shape), "dtype": "float32", "pass": "forward"}
         rows += [row | about for row in measured]
@@ -195,22 +201,29 @@ def table_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
 
 
 def attention_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """Block-wise attention: its time against PyTorch's fused kernel."""
-    heads, length, dim = size.attention
-    q, k, v = (normal(1, heads, length, dim, seed=seed, dtype=torch.float32) for seed in range(3))
-    candidates: dict[str, Candidate] = {
-        "PyTorch's fused kernel": lambda: fused_attention(q, k, v),
-        "blockwise_attention": lambda: blockwise_attention(q, k, v),
-    }
-    shape = {"group": "attention", "shape": [1, heads, length, dim], "dtype": "float32"}
+    """Attention that holds all scores, and in blocks: time against PyTorch's fused kernel."""
+    heads, longest, dim = size.attention
     rounds = min(rounds, size.slow_rounds)
-    rows = compare(candidates, floor="PyTorch's fused kernel", rounds=rounds)
-    candidates = {
-        "blockwise_attention": lambda: blockwise_attention(q, k, v),
-        "blockwise_attention, causal": lambda: blockwise_attention(q, k, v, causal=True),
-    }
-    rows += compare(candidates, floor="blockwise_attention", rounds=rounds)[1:]
-    return [row | shape for row in rows]
+    rows = []
+    for length in (longest // 8, longest // 4, longest // 2, longest):
+        shape = (1, heads, length, dim)
+        q, k, v = (normal(*shape, seed=seed, dtype=torch.float32) for seed in range(3))
+        candidates: dict[str, Candidate] = {
+            "PyTorch's fused kernel": partial(fused_attention, q, k, v),
+            "naive attention": partial(attention, q, k, v),
+            "blockwise_attention": partial(blockwise_attention, q, k, v),
+        }
+        measured = compare(candidates, floor="PyTorch's fused kernel", rounds=rounds)
+        candidates = {
+            "blockwise_attention": partial(blockwise_attention, q, k, v),
+            "blockwise_attention, causal": partial(blockwise_attention, q, k, v, causal=True),
+        }
+        measured += compare(candidates, floor="blockwise_attention", rounds=rounds)[1:]
+        rows += [
+            row | {"group": "attention", "shape": list(shape), "dtype": "float32"}
+            for row in measured
+        ]
+    return rows
 
 
 # Run in a process of its own: what one candidate leaves behind must not count for the next.

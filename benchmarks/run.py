@@ -3,12 +3,22 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmarks.measure import facts
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def recorded(name: str, **wanted: Any) -> list[dict[str, Any]]:
+    """The rows of a file of results with these values: recorded("cpu.jsonl", group="rope")."""
+    rows = [json.loads(line) for line in (RESULTS / name).read_text().splitlines()]
+    found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+    if not found:
+        raise ValueError(f"no row of {name} has {wanted}; its file has {len(rows)} rows")
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:
