@@ -31,11 +31,12 @@ from typing import Any
 
 from lark import Token, Tree
 
-from bookcheck.equations import CHECKS, Check, Equation, collect, inputs_of, load_checks
+from bookcheck.equations import Check, inputs_of, load_checks
 from bookcheck.latex import LatexError, check
 from bookcheck.latex.lexer import Lexer
 from bookcheck.latex.parser import parse, tokens_of
 from bookcheck.latex.reader import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS, canonical_name
+from bookcheck.printed import CHECKS, Equation, collect
 
 EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.98

@@ -5,21 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from bookcheck import equations
+from bookcheck import equations, printed
 from bookcheck.equations import (
     Check,
-    Equation,
     by_hand,
-    collect,
     equation,
-    equations_of_markdown,
     execute,
     load_checks,
-    read_records,
     rule_violations,
-    status,
 )
 from bookcheck.latex import LatexError
+from bookcheck.printed import Equation, collect, equations_of_markdown, read_records, status
 
 PAGE = r"""Inline $x$, code `$$ not this $$`, and a display:
 
@@ -162,7 +158,7 @@ def made(function, **options):
         equations.REGISTRY.pop()
 
 
-def printed(text):
+def display(text):
     return Equation("eq-x", text, "01-x.ipynb", 2, 1)
 
 
@@ -171,7 +167,7 @@ def test_a_check_that_holds_writes_its_record(tmp_path):
         x = rng.normal(size=3)
         return {"x": x, "y": double(x), "i": range(1, 4)}
 
-    outcome = execute(made(values, library=double, draws=5), printed("y_i = 2 x_i"), tmp_path)
+    outcome = execute(made(values, library=double, draws=5), display("y_i = 2 x_i"), tmp_path)
     assert (outcome.inputs, outcome.executed, outcome.relations) == (15, True, 1)
     assert outcome.library == [f"{double.__module__}.double"]
     assert read_records(tmp_path)["eq-x"] == outcome
@@ -179,32 +175,32 @@ def test_a_check_that_holds_writes_its_record(tmp_path):
 
 def test_a_check_that_fails_says_so_and_leaves_no_record(tmp_path):
     item = made(lambda rng: {"x": rng.normal(), "f": double})
-    execute(item, printed("f(x) = 2 x"), tmp_path)
+    execute(item, display("f(x) = 2 x"), tmp_path)
     with pytest.raises(AssertionError, match=r"eq-x: .*fails"):
-        execute(item, printed("f(x) = 3 x"), tmp_path)
+        execute(item, display("f(x) = 3 x"), tmp_path)
     assert read_records(tmp_path) == {}
 
 
 def test_a_library_function_that_never_runs_is_noticed(tmp_path):
     item = made(lambda rng: {"x": 1.0, "y": 2.0}, library=double)
     with pytest.raises(AssertionError, match="double, but that function never ran"):
-        execute(item, printed("y = 2 x"), tmp_path)
+        execute(item, display("y = 2 x"), tmp_path)
 
 
 def test_a_list_of_inputs_is_run_through(tmp_path):
     item = made(lambda rng: [{"x": 1.0, "y": 1.0}, {"x": 2.0, "y": 5.0}], draws=1)
     with pytest.raises(AssertionError, match="fails"):
-        execute(item, printed("x = y"), tmp_path)
+        execute(item, display("x = y"), tmp_path)
 
 
 def test_a_check_must_return_values(tmp_path):
     with pytest.raises(TypeError, match="dictionary"):
-        execute(made(lambda rng: None), printed("x = y"), tmp_path)
+        execute(made(lambda rng: None), display("x = y"), tmp_path)
 
 
 def test_a_check_by_hand_reports_its_deviation(tmp_path):
     item = Check("eq-x", lambda rng: 1e-3, 2, (), {}, "The limit cannot be evaluated.")
-    outcome = execute(item, printed(r"\lim"), tmp_path)
+    outcome = execute(item, display(r"\lim"), tmp_path)
     assert (outcome.executed, outcome.inputs, outcome.deviation) == (False, 2, 1e-3)
 
 
@@ -226,49 +222,80 @@ def test_the_decorated_function_asks_pytest_for_nothing():
         test()
 
 
-@pytest.fixture
-def small_book(tmp_path, monkeypatch):
+class SmallBook:
     """A book of its own, for the command that `make book` runs."""
-    chapters, tests, records = tmp_path / "chapters", tmp_path / "tests", tmp_path / "records"
-    chapters.mkdir()
-    tests.mkdir()
-    (chapters / "01-x.ipynb").write_text(notebook(r"$$ a = 1 $$ (eq-a)", "$$ b = 1 $$ (eq-b)"))
-    (tests / "test_01_x.py").write_text(CHECKS)
-    monkeypatch.setattr(equations, "collect", lambda folder=chapters: collect(folder))
-    monkeypatch.setattr(equations, "load_checks", lambda: load_checks(tests))
-    monkeypatch.setattr(equations, "RECORDS", records)
-    monkeypatch.setattr(equations, "read_records", lambda: read_records(records))
-    monkeypatch.setattr(equations, "execute", lambda item, place: execute(item, place, records))
-    return tmp_path
+
+    def __init__(self, folder):
+        self.chapters, self.tests, self.records = (
+            folder / name for name in ("chapters", "tests", "records")
+        )
+        self.chapter, self.checks = self.chapters / "01-x.ipynb", self.tests / "test_01_x.py"
+        book(folder, "$$ a = 1 $$ (eq-a)\n\n$$ b = 1 $$ (eq-b)")
+
+    def run(self, *arguments):
+        return printed.main(arguments, self.chapters, self.tests, self.records)
+
+
+@pytest.fixture
+def small_book(tmp_path):
+    return SmallBook(tmp_path)
 
 
 def test_the_command_runs_only_what_changed(small_book, capsys):
-    assert equations.main([]) == 0
+    assert small_book.run() == 0
     assert "2 displayed equations: 1 executed, 1 by hand, 0 unchanged" in capsys.readouterr().out
-    assert equations.main([]) == 0
-    assert "2 unchanged" in capsys.readouterr().out
-    chapter = small_book / "chapters" / "01-x.ipynb"
+    assert small_book.run() == 0
+    assert "1 executed, 1 by hand, 2 unchanged" in capsys.readouterr().out
+    assert small_book.run("--all") == 0
+    assert "0 unchanged" in capsys.readouterr().out
+    chapter = small_book.chapter
     chapter.write_text(chapter.read_text().replace("a = 1", "a = 1 + 0"))
-    assert equations.main([]) == 0
+    assert small_book.run() == 0
     assert "1 unchanged" in capsys.readouterr().out
-    (small_book / "tests" / "test_01_x.py").write_text(CHECKS + "# changed\n")
-    assert equations.main([]) == 0
+    small_book.checks.write_text(CHECKS + "# changed\n")
+    assert small_book.run() == 0
     assert "0 unchanged" in capsys.readouterr().out
 
 
+def test_an_unchanged_book_imports_no_checks(small_book, monkeypatch):
+    assert small_book.run() == 0
+    monkeypatch.setattr(equations, "check_again", lambda *_, **__: pytest.fail("ran again"))
+    assert small_book.run() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda book: (book.records / "eq-a.json").unlink(),
+        lambda book: (book.records / "eq-a.json").write_text(
+            (book.records / "eq-a.json").read_text().replace('fingerprint": "', 'fingerprint": "0')
+        ),
+        lambda book: book.chapter.write_text(book.chapter.read_text().replace("eq-b", "eq-c")),
+        lambda book: book.checks.write_text(CHECKS.replace("eq-b", "eq-c")),
+        lambda book: (book.tests / "test_02_y.py").write_text(CHECKS),
+    ],
+)
+def test_a_change_of_anything_runs_the_checks_again(small_book, change, monkeypatch):
+    assert small_book.run() == 0
+    change(small_book)
+    asked = []
+    monkeypatch.setattr(equations, "check_again", lambda *_, **__: asked.append(1) or ([], 0))
+    small_book.run()
+    assert asked
+
+
 def test_the_command_turns_red_when_a_sign_flips(small_book, capsys):
-    assert equations.main([]) == 0
-    chapter = small_book / "chapters" / "01-x.ipynb"
+    assert small_book.run() == 0
+    chapter = small_book.chapter
     chapter.write_text(chapter.read_text().replace("a = 1", "a = -1"))
-    assert equations.main([]) == 1
+    assert small_book.run() == 1
     assert "chapters/01-x.ipynb, cell 2, line 1: eq-a" in capsys.readouterr().err
-    assert equations.main([]) == 1, "a failure must not be taken for fresh"
+    assert small_book.run() == 1, "a failure must not be taken for fresh"
 
 
 def test_the_command_names_a_breach_of_the_rule_and_of_the_language(small_book, capsys):
-    chapter = small_book / "chapters" / "01-x.ipynb"
-    chapter.write_text(notebook("$$ a = \\\\magic $$ (eq-a)".replace("\\\\", "\\"), "$$ b $$"))
-    assert equations.main([]) == 1
+    small_book.chapter.write_text(notebook(r"$$ a = \magic $$ (eq-a)", "$$ b $$"))
+    assert small_book.run() == 1
     problems = capsys.readouterr().err
     assert r"unknown symbol \magic" in problems
     assert "without a label" in problems
@@ -278,7 +305,7 @@ def test_the_record_of_another_text_is_not_shown(tmp_path):
     chapters, records = tmp_path / "chapters", tmp_path / "records"
     chapters.mkdir()
     (chapters / "01-x.ipynb").write_text(notebook("$$ x = x $$ (eq-x)"))
-    execute(made(lambda rng: {"x": 1.0}), printed("x = x"), records)
+    execute(made(lambda rng: {"x": 1.0}), display("x = x"), records)
     assert status(chapters, records).executed == 1
     (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"))
     found = status(chapters, records)
@@ -291,11 +318,11 @@ def test_vectors_are_rows_unless_the_check_says_columns(tmp_path):
         return {"W": W, "x": x, "y": W @ x}
 
     with pytest.raises(LatexError, match="vectors as rows"):
-        execute(made(values), printed("y = W x"), tmp_path)
-    assert execute(made(values, vectors="column"), printed("y = W x"), tmp_path).executed
+        execute(made(values), display("y = W x"), tmp_path)
+    assert execute(made(values, vectors="column"), display("y = W x"), tmp_path).executed
 
 
 def test_values_that_only_look_right_are_refused(tmp_path):
     item = made(lambda rng: {"x": np.array([1.0, 2.0]), "y": 1.0})
     with pytest.raises(AssertionError, match="number against an array"):
-        execute(item, printed("x = y"), tmp_path)
+        execute(item, display("x = y"), tmp_path)

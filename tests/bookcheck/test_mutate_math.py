@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bookcheck import equations, mutate_math
-from bookcheck.equations import Check, Equation, equation
+from bookcheck.equations import Check, equation
 from bookcheck.mutate_math import Verdict, main, mutants, report, verdicts
+from bookcheck.printed import Equation
 
 
 def changed(text, matrices=()):

@@ -1,6 +1,7 @@
 """The rule over the whole book: every displayed equation is labelled, checked, mostly executed."""
 
-from bookcheck.equations import collect, load_checks, rule_violations
+from bookcheck.equations import load_checks, rule_violations
+from bookcheck.printed import collect
 
 
 def test_every_displayed_equation_has_one_label_and_one_check():
