@@ -32,9 +32,9 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@touch $@
 
 .PHONY: book
-book: $(INSTALLED)  ## Build the site
-	@$(BIN)/python -m bookcheck.equations
-	$(BIN)/jupyter-book build . --all -n -W --keep-going --quiet
+book: $(INSTALLED)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
+	@$(BIN)/python -m bookcheck.printed
+	$(BIN)/python -m bookcheck.site.build $(ARGUMENTS)
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html, or run: make serve"
 

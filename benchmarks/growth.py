@@ -1,11 +1,11 @@
 """How the time of building the site grows with the number of chapters.
 
-    python -m benchmarks.growth              books of 1, 10, 25, 50 and 100 chapters; minutes
+    python -m benchmarks.growth              this book, and books of 1, 10 and 100 chapters; minutes
     python -m benchmarks.growth 2 4 --out x  other sizes
 
 Each synthetic chapter has as many formulas, paragraphs, figures and code cells as a typical one of
-the book. Three times are recorded: a clean build, a build after one chapter changed, and a build
-after nothing changed.
+the book. Three times are recorded, each of the build that `make book` runs after the equations are
+checked: from nothing, after one chapter got another sentence, and after nothing changed.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import nbformat
 
 from benchmarks.measure import facts
 from benchmarks.run import RESULTS
+from bookcheck import kept
 
 ROOT = Path(__file__).resolve().parents[1]
 FORMULAS, FIGURES, CODE_CELLS = 24, 6, 20
@@ -38,9 +39,9 @@ def some_figure() -> str:
     raise ValueError("chapter 1 has no figure to take as the typical one")
 
 
-def synthetic_chapter(number: int, figure: str, edition: int = 0) -> Any:
+def synthetic_chapter(number: int, figure: str) -> Any:
     """A notebook of typical weight; labels are its own."""
-    cells = [nbformat.v4.new_markdown_cell(f"# Chapter {number}\n\nEdition {edition}.")]
+    cells = [nbformat.v4.new_markdown_cell(f"# Chapter {number}\n\nA sentence.")]
     for index in range(FORMULAS):
         label = f"eq-{number}-{index}"
         text = f"Line {index} of a paragraph with $x_{{{index}}}$ and $W^Q$ inside. " * 4
@@ -70,14 +71,20 @@ def synthetic_chapter(number: int, figure: str, edition: int = 0) -> Any:
     )
 
 
-def write_book(folder: Path, chapters: int) -> None:
-    """A book with the real settings, look and extension, and synthetic chapters."""
+def write_settings(folder: Path) -> None:
+    """The real settings and look, with the extension of this repository."""
     settings = (ROOT / "_config.yml").read_text(encoding="utf8")
     own = "bookcheck.sphinx_extension: src"
     if own not in settings:
         raise ValueError(f"_config.yml is expected to name its extension by {own!r}")
     settings = settings.replace(own, f"bookcheck.sphinx_extension: {ROOT / 'src'}")
     (folder / "_config.yml").write_text(settings, encoding="utf8")
+    shutil.copytree(ROOT / "_static", folder / "_static")
+
+
+def write_book(folder: Path, chapters: int) -> None:
+    """A book with the real settings, look and extension, and synthetic chapters."""
+    write_settings(folder)
     files = "".join(f"  - file: chapters/{number:03}\n" for number in range(chapters))
     (folder / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n- caption: Part\n  numbered: true\n  chapters:\n"
@@ -86,7 +93,6 @@ def write_book(folder: Path, chapters: int) -> None:
     (folder / "index.md").write_text("# A synthetic book\n\nIts text.\n")
     (folder / "chapters").mkdir()
     (folder / "chapters" / "references.bib").touch()
-    shutil.copytree(ROOT / "_static", folder / "_static")
     figure = some_figure()
     for number in range(chapters):
         nbformat.write(
@@ -94,34 +100,65 @@ def write_book(folder: Path, chapters: int) -> None:
         )
 
 
-def build(folder: Path, *options: str) -> float:
-    """Seconds that Jupyter Book takes for the folder."""
-    program = Path(sys.executable).with_name("jupyter-book")
+def copy_book(folder: Path) -> None:
+    """This book, without anything built; the records of its equations come with it."""
+    records = ROOT / "_build" / "equations"
+    if not records.is_dir():
+        raise FileNotFoundError("no equation is checked yet: run make book, then measure")
+    write_settings(folder)
+    for name in ("_toc.yml", "_moved.yml", "index.md"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "chapters", folder / "chapters")
+    shutil.copytree(records, folder / "_build" / "equations")
+    shutil.rmtree(kept.FOLDER, ignore_errors=True)
+
+
+def build(folder: Path) -> float:
+    """Seconds that the build of the folder takes."""
     began = time.perf_counter()
     done = subprocess.run(
-        [program, "build", folder, "--quiet", *options], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "bookcheck.site.build", folder],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"building {folder} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return time.perf_counter() - began
 
 
-def measure(chapters: int) -> dict[str, Any]:
-    """The three times for a book of so many chapters."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_book(folder, chapters)
-        clean = build(folder, "--all")
-        changed = synthetic_chapter(0, some_figure(), edition=1)
-        nbformat.write(changed, folder / "chapters" / "000.ipynb")
-        one_changed = build(folder)
-        nothing_changed = build(folder)
+def add_sentence(path: Path) -> None:
+    """Change a chapter as a writer does: one sentence more in its first paragraph."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].source += "\n\nOne more sentence."
+    nbformat.write(notebook, path)
+
+
+def times(folder: Path, edited: str) -> dict[str, float]:
+    """The three times for the book of a folder."""
+    clean = build(folder)
+    add_sentence(folder / "chapters" / edited)
     return {
-        "chapters": chapters,
         "clean_s": round(clean, 1),
-        "one_changed_s": round(one_changed, 1),
-        "nothing_changed_s": round(nothing_changed, 1),
+        "one_changed_s": round(build(folder), 1),
+        "nothing_changed_s": round(build(folder), 1),
     }
+
+
+def measure(chapters: int) -> dict[str, Any]:
+    """A book of so many synthetic chapters."""
+    with tempfile.TemporaryDirectory() as name:
+        write_book(Path(name), chapters)
+        return {"book": "synthetic", "chapters": chapters, **times(Path(name), "000.ipynb")}
+
+
+def measure_this_book() -> dict[str, Any]:
+    """This book; a middle chapter changes."""
+    with tempfile.TemporaryDirectory() as name:
+        copy_book(Path(name))
+        chapters = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+        found = times(Path(name), chapters[len(chapters) // 2].name)
+        return {"book": "this one", "chapters": len(chapters), **found}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -129,16 +166,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.growth", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("sizes", nargs="*", type=int, default=[1, 10, 25, 50, 100])
+    parser.add_argument("sizes", nargs="*", type=int, default=[1, 10, 100])
     parser.add_argument("--out", type=Path, default=RESULTS / "growth.jsonl")
     given = parser.parse_args(arguments)
     if min(given.sizes) < 1:
         parser.error(f"a book has at least one chapter, got {min(given.sizes)}")
     rows = []
     command = " ".join(["python -m benchmarks.growth", *map(str, given.sizes)])
-    for size in given.sizes:
-        print(f"{size} chapters ...", end=" ", flush=True)
-        row = measure(size)
+    for size in [None, *given.sizes]:
+        print("this book ..." if size is None else f"{size} chapters ...", end=" ", flush=True)
+        row = measure_this_book() if size is None else measure(size)
         print(f"{row['clean_s']} s clean, {row['one_changed_s']} s after one change", flush=True)
         rows.append(json.dumps(row | facts("cpu", command)))
     given.out.write_text("\n".join(rows) + "\n")

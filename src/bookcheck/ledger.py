@@ -8,6 +8,7 @@ from the records that the checks write under ``_build/equations``; nothing is ty
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -18,11 +19,12 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from bookcheck.equations import ROOT, Equation, Outcome, Status, status
+from bookcheck.printed import ROOT, Equation, Outcome, Status, status
+from bookcheck.site.extra_pages import ExtraPage, add_pages
 
 STATIC = Path(__file__).with_name("static")
 COUNTS = ("total", "checked", "executed", "by-hand")
-ADVICE = "run: python -m bookcheck.equations (make book does it first)"
+ADVICE = "run: python -m bookcheck.printed (make book does it first)"
 
 
 class equation_ledger(nodes.General, nodes.Element):  # type: ignore[misc] # noqa: N801
@@ -225,26 +227,38 @@ def chapter_title(app: Sphinx, chapter: str) -> str:
     return chapter if title is None else title.astext()
 
 
-def rows_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+def rows_pages(app: Sphinx) -> Iterator[ExtraPage]:
     """One page for each chapter: its equations, and how each was checked."""
     overview = ledger_page(app.env)
     if overview is None:
         return
-    builder: Any = app.builder
     for chapter, items in by_chapter(current_status(app)):
-        page = rows_page(chapter)
-        name = chapter_title(app, chapter)
-        ways = nodes.paragraph("", "Every displayed equation of the chapter ")
-        ways += link(name, builder.get_relative_uri(page, chapter_page(chapter)))
-        ways += nodes.Text(". The ")
-        ways += link("ledger", builder.get_relative_uri(page, overview))
-        ways += nodes.Text(" tells what is checked, and leads to the other chapters.")
-        blocks = [ways, *(row(app, page, item, outcome) for item, outcome in items)]
-        # Formulas are written as on the page of the chapter.
-        builder.current_docname = chapter_page(chapter)
-        body = builder.render_partial(nodes.container("", *blocks))["fragment"]
-        title = f"Equations: {name}"
-        yield page, {"title": title, "body": f"<h1>{html.escape(title)}</h1>\n{body}"}, "page.html"
+        title = f"Equations: {chapter_title(app, chapter)}"
+        shown = [
+            (item.label, item.text, number_of(app.env, item.label or ""), outcome)
+            for item, outcome in items
+        ]
+        body = functools.partial(rows_body, app, overview, chapter, items)
+        yield ExtraPage(rows_page(chapter), title, repr(shown), body)
+
+
+def rows_body(
+    app: Sphinx, overview: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
+) -> str:
+    """The equations of a chapter as HTML."""
+    builder: Any = app.builder
+    page = rows_page(chapter)
+    name = chapter_title(app, chapter)
+    ways = nodes.paragraph("", "Every displayed equation of the chapter ")
+    ways += link(name, builder.get_relative_uri(page, chapter_page(chapter)))
+    ways += nodes.Text(". The ")
+    ways += link("ledger", builder.get_relative_uri(page, overview))
+    ways += nodes.Text(" tells what is checked, and leads to the other chapters.")
+    blocks = [ways, *(row(app, page, item, outcome) for item, outcome in items)]
+    # Formulas are written as on the page of the chapter.
+    builder.current_docname = chapter_page(chapter)
+    body = builder.render_partial(nodes.container("", *blocks))["fragment"]
+    return f"<h1>{html.escape(f'Equations: {name}')}</h1>\n{body}"
 
 
 def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> nodes.Node:
@@ -280,7 +294,7 @@ def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> n
     return box
 
 
-def check_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+def check_pages(app: Sphinx) -> Iterator[ExtraPage]:
     """One page for each file of checks, with an anchor at every line that is linked to."""
     if ledger_page(app.env) is None:
         return
@@ -289,13 +303,18 @@ def check_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for outcome in current_status(app).outcomes.values():
         lines.setdefault(outcome.file, set()).add(outcome.line)
         pages[outcome.file] = check_page(outcome)
-    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
     for file in sorted(lines):
         source = (ROOT / file).read_text(encoding="utf-8")
-        block = highlighter.highlight_block(source, "python", linenos=False)
         title = f"Checks: {PurePosixPath(file).name}"
-        body = f"<h1>{html.escape(title)}</h1>\n{anchored(block, lines[file])}"
-        yield pages[file], {"title": title, "body": body}, "page.html"
+        body = functools.partial(source_page, app, title, source, lines[file])
+        yield ExtraPage(pages[file], title, repr((source, sorted(lines[file]))), body)
+
+
+def source_page(app: Sphinx, title: str, source: str, lines: set[int], about: str = "") -> str:
+    """A file of Python as HTML, with an anchor at every wanted line."""
+    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
+    block = highlighter.highlight_block(source, "python", linenos=False)
+    return f"<h1>{html.escape(title)}</h1>\n{about}{anchored(block, lines)}"
 
 
 def anchored(block: str, lines: set[int]) -> str:
@@ -309,17 +328,19 @@ def anchored(block: str, lines: set[int]) -> str:
 
 
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write pages again that show what the records say, when the records changed."""
-    found = current_status(app)
-    state = repr(sorted((o.label, o.fingerprint, o.inputs) for o in found.outcomes.values()))
-    if getattr(env, "equation_records", None) == state:
+    """Write pages again that show what a record says, when the record changed."""
+    records = {label: repr(outcome) for label, outcome in current_status(app).outcomes.items()}
+    known: dict[str, str] = getattr(env, "equation_records", {})
+    changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}
+    if not changed:
         return []
-    env.equation_records = state  # type: ignore[attr-defined]
-    labelled = {name for name, _ in env.get_domain("math").equations.values()}  # type: ignore[attr-defined]
+    env.equation_records = records  # type: ignore[attr-defined]
+    equations = env.get_domain("math").equations  # type: ignore[attr-defined]
+    marked = {equations[label][0] for label in changed if label in equations}
     shown = {
         n for n, data in env.metadata.items() if {"equation-ledger", "equation-count"} & {*data}
     }
-    return sorted(labelled | shown)
+    return sorted(marked | shown)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -331,7 +352,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
     app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
-    app.connect("html-collect-pages", rows_pages)
-    app.connect("html-collect-pages", check_pages)
+    add_pages(app, rows_pages)
+    add_pages(app, check_pages)
     app.add_css_file("equation-ledger.css")
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from bookcheck.site import (
     api,
     figures,
     folding,
+    freshness,
     maths,
     meanings,
     moved,
@@ -17,6 +18,7 @@ from bookcheck.site import (
     quiz,
     running,
     schemes,
+    speed,
     widgets,
 )
 
@@ -37,6 +39,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
         quiz,
         ledger,
         api,
+        speed,
+        freshness,
     ):
         part.setup(app)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,7 @@ import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from bookcheck.equations import Outcome
+from bookcheck.printed import Outcome
 
 CHECK_FILE = "tests/equations/test_01_attention.py"
 EXECUTED = Outcome(
@@ -114,7 +114,7 @@ def test_without_records_the_page_says_how_to_make_them(tmp_path):
     assert (
         "no record of the checks of the 2 displayed equations yet" in pages["chapters/ledger.html"]
     )
-    assert "python -m bookcheck.equations" in pages["chapters/ledger.html"]
+    assert "python -m bookcheck.printed" in pages["chapters/ledger.html"]
     assert pages["chapters/01-x.html"].count("not checked") == 2
 
 

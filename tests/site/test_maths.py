@@ -3,8 +3,11 @@
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from sphinx.util.parallel import ParallelTasks
 
+from bookcheck.site import maths
 from bookcheck.site.maths import (
+    Katex,
     UnreadableFormulaError,
     keep_with_punctuation,
     stays_whole,
@@ -22,6 +25,63 @@ def test_the_process_serves_again_after_a_bad_formula(katex):
     with pytest.raises(UnreadableFormulaError, match="KaTeX parse error"):
         katex.render(r"\frac{a", display=False)
     assert "katex" in katex.render("a", display=False)
+
+
+@pytest.fixture
+def new_katex(katex, tmp_path):
+    """Make renderers that share one file of formulas, as the builds of a book do."""
+    made = []
+
+    def new():
+        made.append(Katex(katex.package, tmp_path / "formulas.sqlite"))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.close()
+
+
+def test_a_kept_formula_is_not_rendered_again(new_katex):
+    first, second = new_katex(), new_katex()
+    html = first.render("a_1", display=False)
+    assert second.render("a_1", display=False) == html
+    assert second.process is None
+    assert second.render("a_1", display=True) != html
+    assert second.process is not None
+
+
+def test_what_another_renderer_made_is_not_shown(new_katex, monkeypatch):
+    new_katex().render("a", display=False)
+    monkeypatch.setattr(maths, "digest_of", lambda _files: "another version")
+    later = new_katex()
+    later.render("a", display=False)
+    assert later.process is not None
+
+
+def test_a_bad_formula_is_refused_at_every_build(new_katex):
+    for _ in range(2):
+        with pytest.raises(UnreadableFormulaError):
+            new_katex().render(r"\frac{a", display=False)
+
+
+def test_each_worker_has_its_own_process(new_katex):
+    """Two workers that asked one process would read the answers of each other."""
+    katex = new_katex()
+    katex.render("a", display=False)
+
+    def work(letters):
+        return [katex.render(f"{letter}_{n}", display=False) for letter in letters for n in "12"]
+
+    found = {}
+    workers = ParallelTasks(2)
+    for letters in ("bcdef", "ghijk"):
+        workers.add_task(work, letters, found.__setitem__)
+    workers.join()
+    for letters, answers in found.items():
+        asked = [letter for letter in letters for _ in "12"]
+        assert all(f">{letter}</mi>" in html for letter, html in zip(asked, answers, strict=True))
+    assert sorted(found) == ["bcdef", "ghijk"]
+    assert "katex" in katex.render("z", display=False), "the first process still answers"
 
 
 @pytest.mark.parametrize("tex", [r"\mathbbm{1}", r"\label{a}", r"\nosuchcommand", "a_b_c", "ж"])

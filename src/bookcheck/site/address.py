@@ -4,6 +4,7 @@
 no canonical link and no sitemap, and the pictures of pages are named without a host.
 """
 
+import multiprocessing
 import re
 from html import escape
 from pathlib import Path
@@ -48,6 +49,11 @@ def opening(doctree: nodes.document) -> str:
         if isinstance(paragraph.parent, nodes.section):
             return " ".join(paragraph.astext().split())
     return ""
+
+
+def note_opening(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep the first paragraph of a page, so that no later build needs its whole tree for it."""
+    app.env.metadata[app.env.docname]["opening"] = opening(doctree)
 
 
 def shortened(text: str, length: int = LONGEST_DESCRIPTION) -> str:
@@ -107,22 +113,46 @@ def add_tags(
     context["metatags"] = f"{context.get('metatags', '')}\n{tags}\n"
 
 
-def write_cards(app: Sphinx, error: Exception | None) -> None:
-    """Draw the picture of each chapter and of the book."""
-    if error is not None or app.builder.name != "html":
-        return
-    root = app.config.root_doc
+def cards_of(app: Sphinx) -> dict[str, cards.Card]:
+    """The picture of each chapter and of the book, by the page that shows it."""
+    found = {}
     for docname in sorted(app.env.found_docs):
         chapter = CHAPTER.match(docname)
-        if chapter or docname == root:
-            card = cards.Card(
+        if chapter or docname == app.config.root_doc:
+            found[docname] = cards.Card(
                 number=int(chapter[1]) if chapter else None,
                 title=app.env.titles[docname].astext(),
-                question=opening(app.env.get_doctree(docname)),
+                question=app.env.metadata[docname]["opening"],
                 book=app.config.project,
             )
-            target = Path(app.outdir) / card_of(docname if chapter else "")
-            cards.write(card, target, kept_in=Path(app.outdir).parent / "cards")
+    return found
+
+
+def kept_cards(app: Sphinx) -> Path:
+    return Path(app.outdir).parent / "cards"
+
+
+def draw_cards_ahead(app: Sphinx, _env: BuildEnvironment) -> None:
+    """Draw new pictures in a process of their own, while the pages are resolved and written."""
+    if app.parallel > 1 and app.builder.name == "html":
+        wanted = list(cards_of(app).values())
+        worker = multiprocessing.get_context("fork").Process(
+            target=cards.draw_missing, args=(wanted, kept_cards(app))
+        )
+        worker.start()
+        app.book_card_worker = worker  # type: ignore[attr-defined]
+
+
+def write_cards(app: Sphinx, error: Exception | None) -> None:
+    """Put all pictures into the site; what the worker could not draw is drawn here, or fails."""
+    worker = getattr(app, "book_card_worker", None)
+    if worker is not None:
+        worker.join()
+    if error is not None or app.builder.name != "html":
+        return
+    for docname, card in cards_of(app).items():
+        name = card_of(docname if card.number is not None else "")
+        cards.write(card, Path(app.outdir) / name, kept_in=kept_cards(app))
 
 
 def sitemap(config: Config, env: BuildEnvironment) -> str:
@@ -150,6 +180,8 @@ def write_sitemap(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     app.connect("config-inited", check_address)
+    app.connect("doctree-read", note_opening)
     app.connect("html-page-context", add_tags)
+    app.connect("env-check-consistency", draw_cards_ahead)
     app.connect("build-finished", write_cards)
     app.connect("build-finished", write_sitemap)

@@ -13,7 +13,8 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -24,10 +25,12 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
-from bookcheck.equations import ROOT
-from bookcheck.headings import headings_before_cells
-from bookcheck.ledger import anchored, current_status, link
+from bookcheck import headings
+from bookcheck.kept import digest_of, kept
+from bookcheck.ledger import current_status, link, source_page
 from bookcheck.notebooks.files import read
+from bookcheck.printed import ROOT
+from bookcheck.site.extra_pages import ExtraPage, add_pages
 
 PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"
@@ -36,18 +39,31 @@ TESTS = ROOT / "tests" / PACKAGE
 HIDDEN_MODULES = ("_checks", "reference")
 
 
+class Method(NamedTuple):
+    """A public method of a class."""
+
+    name: str
+    signature: str
+    doc: str
+
+
 class Entry(NamedTuple):
-    """One public name: a function or a class."""
+    """One public name: a function or a class. By its full name it is imported and linked to."""
 
     module: str
     name: str
-    thing: Any
+    full_name: str
+    kind: str
+    signature: str
+    doc: str
+    methods: list[Method]
 
-    @property
-    def full_name(self) -> str:
-        """The name by which it is imported, which is also its anchor."""
-        exported = self.name in importlib.import_module(PACKAGE).__all__
-        return f"{PACKAGE}.{self.name}" if exported else f"{PACKAGE}.{self.module}.{self.name}"
+
+class Library(NamedTuple):
+    """What the package offers, and what each of its modules is for."""
+
+    entries: list[Entry]
+    modules: dict[str, str]
 
 
 class Use(NamedTuple):
@@ -66,20 +82,55 @@ class Test(NamedTuple):
     line: int
 
 
-def public_entries() -> list[Entry]:
+@functools.cache
+def library() -> Library:
+    """The package's public names; importing it takes seconds, so what it says is kept."""
+    files = sorted((ROOT / "src" / PACKAGE).glob("*.py"))
+    digest = digest_of([*files, ROOT / "requirements.txt", Path(__file__)], sys.version)
+    stored = kept("library", digest, lambda: describe()._asdict())
+    entries = [
+        Entry._make([*values, [Method(*method) for method in methods]])
+        for *values, methods in stored["entries"]
+    ]
+    return Library(entries, stored["modules"])
+
+
+def describe() -> Library:
     """What the package exports, module by module, then what its other modules define."""
     package = importlib.import_module(PACKAGE)
-    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
-    found = []
-    for module_name in _modules_in_order(package, modules):
+    descriptions = module_descriptions(package)
+    entries = []
+    modules = {}
+    for module_name in _modules_in_order(package):
         module = importlib.import_module(f"{PACKAGE}.{module_name}")
+        about = descriptions.get(module_name) or (module.__doc__ or "").splitlines()[0].rstrip(".")
+        modules[module_name] = f"{about[0].upper()}{about[1:]}."
         names = sorted(name for name, thing in vars(module).items() if _belongs(thing, module))
         exported = [name for name in names if name in package.__all__]
-        found += [Entry(module_name, n, getattr(module, n)) for n in exported or names]
-    return found
+        prefix = PACKAGE if exported else f"{PACKAGE}.{module_name}"
+        for name in exported or names:
+            thing = getattr(module, name)
+            kind = "class" if inspect.isclass(thing) else "function"
+            doc = inspect.getdoc(thing) or ""
+            methods = [
+                Method(name, signature(method), inspect.getdoc(method) or "")
+                for name, method in (vars(thing).items() if kind == "class" else ())
+                if inspect.isfunction(method) and method.__doc__ and not name.startswith("_")
+            ]
+            full_name = f"{prefix}.{name}"
+            entries.append(
+                Entry(module_name, name, full_name, kind, signature(thing), doc, methods)
+            )
+    return Library(entries, modules)
 
 
-def _modules_in_order(package: ModuleType, modules: list[str]) -> list[str]:
+def public_entries() -> list[Entry]:
+    """The names of the library, module by module."""
+    return library().entries
+
+
+def _modules_in_order(package: ModuleType) -> list[str]:
+    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
     described = list(module_descriptions(package))
     known = [name for name in described if name in modules]
     others = [name for name in modules if name not in described]
@@ -124,14 +175,11 @@ def docstring_as_markdown(text: str) -> str:
     return "\n".join([*lines, *(["```"] if inside else [])])
 
 
-@functools.cache
-def names_used(source: str) -> dict[str, int]:
+def names_used(tree: ast.AST, imported: Mapping[str, str]) -> dict[str, int]:
     """The names of the library that code uses, each with the line of its first use.
 
     An import alone is no use. A name counts under the module from which it was imported.
     """
-    tree = ast.parse(source)
-    imported = imports_of(tree)
     found: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in imported:
@@ -160,30 +208,40 @@ def imports_of(tree: ast.AST) -> dict[str, str]:
     return found
 
 
-def same_thing(used: str, entry: Entry) -> bool:
-    """Whether a dotted name is this entry, imported from the package or from its module."""
-    return used in (f"{PACKAGE}.{entry.name}", f"{PACKAGE}.{entry.module}.{entry.name}")
+def spellings(entry: Entry) -> tuple[str, str]:
+    """The dotted names of an entry: imported from the package, or from its module."""
+    return f"{PACKAGE}.{entry.name}", f"{PACKAGE}.{entry.module}.{entry.name}"
+
+
+def used_in(entry: Entry, uses: Mapping[str, Use]) -> list[Use]:
+    """Where a chapter uses an entry, under either of its names."""
+    return [uses[name] for name in spellings(entry) if name in uses]
 
 
 def chapter_uses(path: Path) -> dict[str, Use]:
     """The dotted names that a notebook uses, each with the section of its first use."""
+    digest = digest_of([path, Path(__file__), Path(headings.__file__)])
+    stored = kept(f"uses/{path.stem}", digest, lambda: find_uses(path))
+    return {name: Use(*use) for name, use in stored.items()}
+
+
+def find_uses(path: Path) -> dict[str, Use]:
+    """Read a notebook for the names that it uses."""
     notebook = read(path)
     title = ""
-    imports = ""
+    imported: dict[str, str] = {}
     found: dict[str, Use] = {}
-    for cell, heading in zip(notebook.cells, headings_before_cells(notebook.cells), strict=True):
+    sections = headings.headings_before_cells(notebook.cells)
+    for cell, heading in zip(notebook.cells, sections, strict=True):
         title = title or (heading.text if heading else "")
         if cell.cell_type != "code":
             continue
         try:
-            used = names_used(f"{imports}\n{cell.source}")
             tree = ast.parse(cell.source)
         except SyntaxError as error:
             raise ValueError(f"{path.name}: a cell is not plain Python ({error.msg})") from error
-        imports += "\n" + "\n".join(
-            ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))
-        )
-        for name in used:
+        imported |= imports_of(tree)
+        for name in names_used(tree, imported):
             if heading is not None:
                 found.setdefault(name, Use(path.name, title, heading.text, heading.slug))
     return found
@@ -192,32 +250,38 @@ def chapter_uses(path: Path) -> dict[str, Use]:
 @functools.cache
 def all_tests() -> dict[str, list[Test]]:
     """The dotted names that the library's tests use, each with its tests in order."""
+    exported = [e.name for e in public_entries() if e.full_name == f"{PACKAGE}.{e.name}"]
     found: dict[str, list[Test]] = {}
     for file in sorted(TESTS.glob("test_*.py")):
-        tree = ast.parse(file.read_text(encoding="utf8"))
-        imports = "\n".join(
-            ast.unparse(n) for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom))
-        )
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-                decorated = ast.unparse(node)
-                names = {*names_used(f"{imports}\n{decorated}"), *names_as_text(node)}
-                for name in sorted(names):
-                    found.setdefault(name, []).append(Test(file, node.lineno))
+        digest = digest_of([file, Path(__file__)], *exported)
+        tests = kept(f"tests/{file.stem}", digest, functools.partial(find_tests, file, exported))
+        for line, names in tests:
+            for name in names:
+                found.setdefault(name, []).append(Test(file, line))
     return found
 
 
-def names_as_text(tree: ast.AST) -> set[str]:
+def find_tests(file: Path, exported: list[str]) -> list[tuple[int, list[str]]]:
+    """The tests of a file: the line of each, and the dotted names that it uses."""
+    tree = ast.parse(file.read_text(encoding="utf8"))
+    imported = imports_of(tree)
+    return [
+        (node.lineno, sorted({*names_used(node, imported), *names_as_text(node, exported)}))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+    ]
+
+
+def names_as_text(tree: ast.AST, exported: list[str]) -> set[str]:
     """Exported names that stand as strings, such as `activation="swiglu"`."""
-    exported = importlib.import_module(PACKAGE).__all__
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     return {f"{PACKAGE}.{name}" for name in exported if name in texts}
 
 
 def tests_of(entry: Entry) -> list[Test]:
     """The tests that name an entry, at most once each."""
-    tests = {t for name, some in all_tests().items() if same_thing(name, entry) for t in some}
-    return sorted(tests)
+    known = all_tests()
+    return sorted({test for name in spellings(entry) for test in known.get(name, [])})
 
 
 def test_page(file: Path) -> str:
@@ -238,10 +302,8 @@ class TestsRole(SphinxRole):
 
 def reference_markdown(chapters: list[Path], formulas: dict[str, list[str]]) -> str:
     """The page as MyST text: an index of names, then every module with its entries."""
-    package = importlib.import_module(PACKAGE)
-    entries = public_entries()
+    entries, modules = library()
     uses = [chapter_uses(path) for path in chapters]
-    descriptions = module_descriptions(package)
     index = sorted(entries, key=lambda entry: entry.name.lower())
     parts = ["## All names", ""]
     parts += [" · ".join(f"{{py:obj}}`{e.name} <{e.full_name}>`" for e in index), ""]
@@ -249,9 +311,7 @@ def reference_markdown(chapters: list[Path], formulas: dict[str, list[str]]) -> 
     for entry in entries:
         if entry.module != module:
             module = entry.module
-            about = importlib.import_module(f"{PACKAGE}.{module}").__doc__ or ""
-            text = descriptions.get(module) or about.splitlines()[0].rstrip(".")
-            parts += [f"## {module}", "", f"{text[0].upper()}{text[1:]}.", ""]
+            parts += [f"## {module}", "", modules[module], ""]
         parts += _entry_markdown(entry, uses, formulas)
     return "\n".join(parts)
 
@@ -259,23 +319,20 @@ def reference_markdown(chapters: list[Path], formulas: dict[str, list[str]]) -> 
 def _entry_markdown(
     entry: Entry, uses: list[dict[str, Use]], formulas: dict[str, list[str]]
 ) -> list[str]:
-    kind = "class" if inspect.isclass(entry.thing) else "function"
     lines = [
         f"```{{py:currentmodule}} {entry.full_name.rpartition('.')[0]}\n```",
-        f"`````{{py:{kind}}} {entry.name}{signature(entry.thing)}",
-        docstring_as_markdown(inspect.getdoc(entry.thing) or ""),
+        f"`````{{py:{entry.kind}}} {entry.name}{entry.signature}",
+        docstring_as_markdown(entry.doc),
         "",
     ]
-    if kind == "class":
-        for name, method in vars(entry.thing).items():
-            if inspect.isfunction(method) and method.__doc__ and not name.startswith("_"):
-                lines += [
-                    f"````{{py:method}} {name}{signature(method)}",
-                    docstring_as_markdown(inspect.getdoc(method) or ""),
-                    "````",
-                    "",
-                ]
-    found = [use for chapter in uses for name, use in chapter.items() if same_thing(name, entry)]
+    for method in entry.methods:
+        lines += [
+            f"````{{py:method}} {method.name}{method.signature}",
+            docstring_as_markdown(method.doc),
+            "````",
+            "",
+        ]
+    found = [use for chapter in uses for use in used_in(entry, chapter)]
     facts = []
     if found:
         links = [f"[{int(u.chapter[:2])}, {u.heading}]({u.chapter}#{u.slug})" for u in found]
@@ -310,17 +367,32 @@ def chapters_of(env: BuildEnvironment) -> list[Path]:
     return [path for path in paths if re.fullmatch(r"\d\d-.*\.ipynb", path.name)]
 
 
+def current_reference(app: Sphinx) -> str:
+    """The text of the reference as the library, the chapters and the tests are now."""
+    return reference_markdown(chapters_of(app.env), formulas_by_function(app))
+
+
+def state_of(text: str) -> str:
+    """Changes with what the page shows: its text, and the lines of the tests it links to."""
+    return digest_of([], text, repr(sorted(all_tests().items())))
+
+
 def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
     """Put the reference in the place of its directive, before the page is read."""
-    if PLACEHOLDER not in source[0]:
-        return
-    chapters = chapters_of(app.env)
-    text = reference_markdown(chapters, formulas_by_function(app))
-    source[0] = source[0].replace(PLACEHOLDER, text)
-    app.env.metadata[docname]["api"] = True
-    library = Path(importlib.import_module(PACKAGE).__file__ or "").parent
-    for path in [*chapters, *library.glob("*.py"), *TESTS.glob("*.py")]:
-        app.env.note_dependency(str(path))
+    if PLACEHOLDER in source[0]:
+        text = current_reference(app)
+        source[0] = source[0].replace(PLACEHOLDER, text)
+        app.env.metadata[docname]["api"] = state_of(text)
+
+
+def outdated(
+    app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]
+) -> list[str]:
+    """The page of the reference, when it would now say something else."""
+    page = reference_page(env)
+    if page is None or env.metadata[page]["api"] == state_of(current_reference(app)):
+        return []
+    return [page]
 
 
 def reference_page(env: BuildEnvironment) -> str | None:
@@ -361,7 +433,7 @@ def add_names_used(
 ) -> None:
     """Append to a chapter the names of the library that its cells use."""
     used = chapter_uses(path)
-    entries = [entry for entry in public_entries() if any(same_thing(u, entry) for u in used)]
+    entries = [entry for entry in public_entries() if used_in(entry, used)]
     if not entries:
         return
     target = app.builder.get_relative_uri(docname, page)
@@ -374,7 +446,7 @@ def add_names_used(
     (sections[-1] if sections else doctree).append(paragraph)
 
 
-def test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+def test_pages(app: Sphinx) -> Iterator[ExtraPage]:
     """One page for each file of the library's tests, with links back to what it tests."""
     page = reference_page(app.env)
     if page is None:
@@ -384,21 +456,18 @@ def test_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         for test in tests_of(entry):
             names = tested.setdefault(test.file, {})
             names[entry.full_name] = min(test.line, names.get(entry.full_name, test.line))
-    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
     for file, names in sorted(tested.items()):
         target = app.builder.get_relative_uri(test_page(file), page)
         links = ", ".join(
             f'<a href="{target}#{name}">{html.escape(name.rpartition(".")[2])}</a>'
             for name in sorted(names, key=str.lower)
         )
+        about = f"<p>Tests of {links}.</p>\n"
         source = file.read_text(encoding="utf8")
-        block = highlighter.highlight_block(source, "python", linenos=False)
         title = f"Tests: {file.name}"
-        body = (
-            f"<h1>{html.escape(title)}</h1>\n<p>Tests of {links}.</p>\n"
-            f"{anchored(block, set(names.values()))}"
-        )
-        yield test_page(file), {"title": title, "body": body}, "page.html"
+        lines = set(names.values())
+        body = functools.partial(source_page, app, title, source, lines, about)
+        yield ExtraPage(test_page(file), title, repr((source, sorted(lines), about)), body)
 
 
 def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
@@ -414,7 +483,7 @@ def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
         ways = {
             f"chapters/{chapter}": (rf'href="{chapter}\.html#(?!equation-)', "api.html")
             for chapter, uses in used.items()
-            if any(same_thing(name, entry) for name in uses)
+            if used_in(entry, uses)
         }
         for test in tests_of(entry):
             page = test_page(test.file)
@@ -441,7 +510,8 @@ def setup(app: Sphinx) -> None:
     app.add_node(tests_of_name)
     app.add_role("library-tests", TestsRole())
     app.connect("source-read", write_reference)
+    app.connect("env-get-outdated", outdated)
     app.connect("doctree-resolved", resolve)
-    app.connect("html-collect-pages", test_pages)
+    add_pages(app, test_pages)
     app.connect("missing-reference", leave_types_unlinked)
     app.add_css_file("api.css")

@@ -4,7 +4,9 @@ The page then needs no JavaScript and no other host to show a formula.
 """
 
 import json
+import os
 import re
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from sphinx.errors import SphinxError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.math import get_node_equation_number
 
+from bookcheck.kept import FOLDER, digest_of
+from bookcheck.site import shapes
 from bookcheck.site.meanings import symbols_on_page
 from bookcheck.site.node import NODE, ROOT
 from bookcheck.site.place import place_of
@@ -42,12 +46,45 @@ class UnreadableFormulaError(ValueError):
     """KaTeX's own words about one formula."""
 
 
-class Katex:
-    """A node process that turns TeX into HTML, started at the first formula."""
+class Shelf:
+    """Rendered formulas, kept in a file from build to build and shared by all workers of one."""
 
-    def __init__(self, package: Path) -> None:
+    def __init__(self, path: Path, renderer: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.rows = sqlite3.connect(path, timeout=60, isolation_level=None)
+        # A row that is lost is rendered again, so nothing waits for the disk.
+        self.rows.execute("PRAGMA journal_mode = TRUNCATE")
+        self.rows.execute("PRAGMA synchronous = OFF")
+        self.rows.execute(
+            "CREATE TABLE IF NOT EXISTS formulas"
+            " (request TEXT PRIMARY KEY, renderer TEXT, html TEXT)"
+        )
+        self.rows.execute("DELETE FROM formulas WHERE renderer != ?", (renderer,))
+        self.renderer = renderer
+
+    def get(self, request: dict[str, Any]) -> str | None:
+        """What was rendered for a request, if anything was."""
+        asked = self.rows.execute(
+            "SELECT html FROM formulas WHERE request = ?", (json.dumps(request),)
+        )
+        found = asked.fetchone()
+        return None if found is None else str(found[0])
+
+    def put(self, request: dict[str, Any], html: str) -> None:
+        """Keep the HTML of a request."""
+        row = (json.dumps(request), self.renderer, html)
+        self.rows.execute("INSERT OR REPLACE INTO formulas VALUES (?, ?, ?)", row)
+
+
+class Katex:
+    """A node process that turns TeX into HTML, started at the first formula that is not kept."""
+
+    def __init__(self, package: Path, kept_in: Path | None = None) -> None:
         self.package = package
+        self.kept_in = kept_in
         self.process: subprocess.Popen[str] | None = None
+        self.shelf: Shelf | None = None
+        self.owner: int | None = None
         self.rendered: dict[tuple[str, bool, Symbols], str] = {}
 
     def render(self, tex: str, *, display: bool, symbols: Symbols = ()) -> str:
@@ -63,11 +100,26 @@ class Katex:
             )
         key = (tex, display, symbols)
         if key not in self.rendered:
-            answer = self._ask({"tex": tex, "display": display, "symbols": symbols})
-            if "error" in answer:
-                raise UnreadableFormulaError(answer["error"])
-            self.rendered[key] = lighter(answer["html"])
+            if self.owner != os.getpid():
+                self._own()
+            request = {"tex": tex, "display": display, "symbols": symbols}
+            html = self.shelf.get(request) if self.shelf else None
+            if html is None:
+                answer = self._ask(request)
+                if "error" in answer:
+                    raise UnreadableFormulaError(answer["error"])
+                html = lighter(answer["html"])
+                if self.shelf:
+                    self.shelf.put(request, html)
+            self.rendered[key] = html
         return self.rendered[key]
+
+    def _own(self) -> None:
+        """Give each worker of a parallel build its own node: two that ask one mix the answers."""
+        self.process, self.shelf, self.owner = None, None, os.getpid()
+        if self.kept_in is not None:
+            renderer = digest_of([self.package, SERVER, Path(shapes.__file__)])
+            self.shelf = Shelf(self.kept_in, renderer)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, str]:
         if self.process is None:
@@ -195,7 +247,7 @@ def setup(app: Sphinx) -> None:
 
     def start(app: Sphinx) -> None:
         package = ROOT / "node_modules" / "katex" / "dist" / "katex.js"
-        app.book_katex = Katex(package)  # type: ignore[attr-defined]
+        app.book_katex = Katex(package, FOLDER / "formulas.sqlite")  # type: ignore[attr-defined]
 
     def stop(app: Sphinx, _error: Exception | None) -> None:
         app.book_katex.close()  # type: ignore[attr-defined]

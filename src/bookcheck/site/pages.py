@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from jinja2 import FileSystemBytecodeCache
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -119,15 +120,19 @@ def repair_pages(app: Sphinx) -> None:
     templates = getattr(app.builder, "templates", None)
     if templates is None:
         return
+    # The theme's templates are compiled once, not at every build.
+    compiled = Path(app.outdir).parent / "templates"
+    compiled.mkdir(parents=True, exist_ok=True)
+    templates.environment.bytecode_cache = FileSystemBytecodeCache(str(compiled))
     render = templates.render
 
     def render_repaired(template: str, context: dict[str, Any]) -> str:
         page: str = render(template, context)
-        if not template.endswith(".html"):
+        # The theme also renders parts of pages, to see whether they are empty.
+        if not template.endswith(".html") or "<html" not in page:
             return page
         page = link_sheet(secure(repair_html(page)))
-        # The theme also renders parts of pages.
-        for fault in stopped_by_policy(page) if "<html" in page else []:
+        for fault in stopped_by_policy(page):
             logger.warning("%s: %s", context.get("pagename", template), fault, type="policy")
         return page
 

@@ -91,4 +91,5 @@ def write_sheet(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Write the style sheet when all others are written."""
-    app.connect("build-finished", write_sheet)
+    # The theme writes the colours of code when the build is finished.
+    app.connect("build-finished", write_sheet, priority=800)
