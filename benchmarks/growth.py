@@ -4,8 +4,9 @@
     python -m benchmarks.growth 2 4 --out x  other sizes
 
 Each synthetic chapter has as many formulas, paragraphs, figures and code cells as a typical one of
-the book. Three times are recorded, each of the build that `make book` runs after the equations are
-checked: from nothing, after one chapter got another sentence, and after nothing changed.
+the book. Four times are recorded, each of the build that `make book` runs after the equations are
+checked: from nothing; all pages again (drawings and formulas are kept); after one chapter got
+another sentence; after nothing changed.
 """
 
 import argparse
@@ -113,11 +114,11 @@ def copy_book(folder: Path) -> None:
     shutil.rmtree(kept.FOLDER, ignore_errors=True)
 
 
-def build(folder: Path) -> float:
+def build(folder: Path, *options: str) -> float:
     """Seconds that the build of the folder takes."""
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "bookcheck.site.build", folder],
+        [sys.executable, "-m", "bookcheck.site.build", folder, *options],
         capture_output=True,
         text=True,
         check=False,
@@ -135,11 +136,12 @@ def add_sentence(path: Path) -> None:
 
 
 def times(folder: Path, edited: str) -> dict[str, float]:
-    """The three times for the book of a folder."""
-    clean = build(folder)
+    """The four times for the book of a folder."""
+    clean, all_again = build(folder), build(folder, "--all")
     add_sentence(folder / "chapters" / edited)
     return {
         "clean_s": round(clean, 1),
+        "all_again_s": round(all_again, 1),
         "one_changed_s": round(build(folder), 1),
         "nothing_changed_s": round(build(folder), 1),
     }
