@@ -76,7 +76,8 @@ def _check_score_shape(name: str, tensor: Tensor, q: Tensor, k: Tensor) -> None:
     if tensor.ndim not in (2, len(expected)):
         raise ValueError(
             f"{name} must have 2 axes (N_q, N_k) or {len(expected)} axes like the scores "
-            f"{tuple(expected)}, got shape {shape}; add the missing axes with {name}[:, None]"
+            f"{tuple(expected)}, got shape {shape}; add an axis of size 1 where it repeats: "
+            f"{name}[:, None] for the heads, {name}[None] for the batch"
         )
     repeatable = zip(shape[:-1], expected[-tensor.ndim : -1], strict=True)
     if shape[-1] != expected[-1] or any(size not in (1, full) for size, full in repeatable):
