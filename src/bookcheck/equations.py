@@ -28,6 +28,7 @@ import functools
 import importlib.util
 import inspect
 import json
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -276,17 +277,21 @@ def equality_deviation(entry: Relation) -> float:
 
 
 def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) -> Outcome:
-    """Run a check against the printed text and write its record."""
+    """Run a check against the printed text and write its record; none is left if it fails."""
     record = records / f"{item.label}.json"
-    record.unlink(missing_ok=True)
-    with watching(item.library) as seen:
-        inputs, relations, deviation = run(item, printed_equation.text)
-    for function in item.library:
-        if not codes(function) & seen:
-            raise AssertionError(
-                f"{item.label}: says it is compared with {function.__name__}, "
-                "but that function never ran; bind it to a symbol or call it for a value"
-            )
+    try:
+        with watching(item.library) as seen:
+            inputs, relations, deviation = run(item, printed_equation.text)
+        for function in item.library:
+            if not codes(function) & seen:
+                raise AssertionError(
+                    f"{item.label}: says it is compared with {function.__name__}, "
+                    "but that function never ran; bind it to a symbol or call it for a value"
+                )
+    except BaseException:
+        # Not before: a build that runs at the same time reads the record of the last check.
+        record.unlink(missing_ok=True)
+        raise
     outcome = Outcome(
         label=item.label,
         chapter=printed_equation.chapter,
@@ -303,7 +308,7 @@ def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) ->
     )
     records.mkdir(parents=True, exist_ok=True)
     # Written whole or not at all: several workers may run at once.
-    temporary = record.with_suffix(f".{id(outcome)}.tmp")
+    temporary = record.with_suffix(f".{os.getpid()}.tmp")
     temporary.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
     temporary.replace(record)
     return outcome

@@ -1,6 +1,7 @@
 """Finding displays, the rule, running checks, records: each fault is planted and seen."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +172,26 @@ def test_a_check_that_holds_writes_its_record(tmp_path):
     assert (outcome.inputs, outcome.executed, outcome.relations) == (15, True, 1)
     assert outcome.library == [f"{double.__module__}.double"]
     assert read_records(tmp_path)["eq-x"] == outcome
+
+
+def test_a_record_is_there_while_its_check_runs_again(tmp_path):
+    """Another process may build the site at that moment."""
+    seen = []
+
+    def values(rng):
+        seen.append(set(read_records(tmp_path)))
+        return {"x": rng.normal(), "f": double}
+
+    for _ in range(2):
+        execute(made(values, draws=1), display("f(x) = 2 x"), tmp_path)
+    assert seen == [set(), {"eq-x"}]
+
+
+def test_a_record_that_goes_while_it_is_read_is_no_record(tmp_path, monkeypatch):
+    execute(made(lambda rng: {"x": rng.normal(), "f": double}), display("f(x) = 2 x"), tmp_path)
+    gone = [tmp_path / "eq-gone.json", *tmp_path.glob("*.json")]
+    monkeypatch.setattr(Path, "glob", lambda _folder, _pattern: iter(gone))
+    assert set(read_records(tmp_path)) == {"eq-x"}
 
 
 def test_a_check_that_fails_says_so_and_leaves_no_record(tmp_path):
