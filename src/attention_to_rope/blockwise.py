@@ -91,8 +91,7 @@ class _Blockwise(torch.autograd.Function):
         q_len, k_len = q.shape[-2], k.shape[-2]
         offset = k_len - q_len
         leading = q.shape[:-2]
-        # Batch and heads become one axis.
-        q, k, v = (x.reshape(leading.numel(), *x.shape[-2:]) for x in (q, k, v))
+        q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))  # batch and heads: one axis
         outputs = q.new_empty((*q.shape[:-1], v.shape[-1]))
         logsums = q.new_empty((*q.shape[:-1], 1))
         # The block of scores is by far the largest thing in memory: made once, changed in place.
