@@ -33,7 +33,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 
 .PHONY: book
 book: $(INSTALLED)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
-	@$(BIN)/python -m bookcheck.printed
+	@$(BIN)/python -m bookcheck.equations
 	$(BIN)/python -m bookcheck.site.build $(ARGUMENTS)
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html, or run: make serve"
@@ -45,29 +45,29 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest tests/site --site
-	$(BIN)/python -m bookcheck.site.gates $(SITE) $(if $(RENEW),--renew)
+	$(BIN)/python -m pytest tests/bookcheck --site
+	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew)
 
 .PHONY: links
 links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.site.links $(SITE)
+	@$(BIN)/python -m bookcheck.gates.links $(SITE)
 
 .PHONY: pdf
 pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.site.printing $(SITE) _build/pdf/from-attention-to-rope.pdf
+	@$(BIN)/python -m bookcheck.export.pdf $(SITE) _build/pdf/from-attention-to-rope.pdf
 
 .PHONY: zip
 zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.site.archive $(SITE) _build/from-attention-to-rope.zip
+	@$(BIN)/python -m bookcheck.export.zip $(SITE) _build/from-attention-to-rope.zip
 
 # Other people's libraries, in an environment of their own: torch first, or they pull another one.
-$(PEERS)/installed: requirements-peers.txt | $(INSTALLED)
+$(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torchtune==0.6.1
 	@touch $@
 
@@ -77,7 +77,7 @@ test-peers: $(PEERS)/installed  ## Compare the library with the libraries people
 
 .PHONY: bench
 bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minutes; wants a quiet machine)
-	PYTHONPATH=src:. $(PEERS)/bin/python -m benchmarks.run
+	PYTHONPATH=src:. $(PEERS)/bin/python -m bookkit.experiments.speed.run
 
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Report the lines and branches of the library that tests reach
@@ -90,7 +90,7 @@ mutants: $(INSTALLED)  ## Plant faults in the library, one at a time; the tests 
 
 .PHONY: mutants-math
 mutants-math: $(INSTALLED)  ## Plant faults in the printed formulas; the checks must see them
-	$(BIN)/python -m bookcheck.mutate_math $(ARGUMENTS)
+	$(BIN)/python -m bookcheck.equations.mutate $(ARGUMENTS)
 
 .PHONY: serve
 serve:  ## Serve the built site on this machine
@@ -127,5 +127,5 @@ lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
 
 .PHONY: clean
 clean:  ## Remove everything that was built or installed
-	rm -rf $(VENV) $(PEERS) node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
 	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +

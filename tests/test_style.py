@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bookcheck.notebooks.files import ROOT
+from bookcheck.paths import ROOT
 
 
 def run(*command):

@@ -1,7 +1,6 @@
 """The library of the book From Attention to RoPE.
 
 attention          softmax, scaled dot-product attention, many heads, key-value cache
-blockwise          the same attention block by block, in memory linear in N
 masks              causal, padding, sliding window, dilated, global; True = attend
 softmax_gradient   the Jacobian of softmax, its norms and bounds
 norms              LayerNorm, RMSNorm, DeepNorm, and where a norm stands
@@ -11,8 +10,7 @@ positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model t
 rope               frequencies, tables, rotation in both layouts, layout conversion
 context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
 transformer        block, encoder, decoder, encoder–decoder, generation
-ring               attention over several processes, each holding a part of the sequence
-rope_cuda          RoPE of queries and keys in one pass on a GPU (Triton)
+fast               the same, tuned: block by block, over several processes, on a GPU
 reference          the same formulas in NumPy float64, as they read; the tests compare with it
 """
 
@@ -34,7 +32,6 @@ from attention_to_rope.attention import (
     repeat_heads,
     softmax,
 )
-from attention_to_rope.blockwise import blockwise_attention
 from attention_to_rope.context_extension import (
     dynamic_ntk,
     llama3,
@@ -46,6 +43,7 @@ from attention_to_rope.context_extension import (
     yarn,
     yarn_attention_factor,
 )
+from attention_to_rope.fast.blockwise import blockwise_attention
 from attention_to_rope.layers import Embedding, Linear
 from attention_to_rope.masks import (
     causal_mask,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope._checks import (
+from attention_to_rope.checks import (
     check_choice,
     check_count,
     check_float,

@@ -7,7 +7,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope._checks import (
+from attention_to_rope.checks import (
     check_count,
     check_float,
     check_heads,

@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_to_rope._checks import check_count, check_positive, check_same_kind
+from attention_to_rope.checks import check_count, check_positive, check_same_kind
 from attention_to_rope.rope import _check_frequencies
 
 

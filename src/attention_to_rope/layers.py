@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope import randomness
-from attention_to_rope._checks import (
+from attention_to_rope.checks import (
     check_count,
     check_float,
     check_integers,
@@ -20,7 +19,11 @@ Seed = int | np.random.Generator
 
 def generator(seed: Seed) -> np.random.Generator:
     """The generator for a seed; a generator stays as it is: the parts of a model share one."""
-    return seed if isinstance(seed, np.random.Generator) else randomness.generator(seed)
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}")
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def parameter(values: np.ndarray) -> nn.Parameter:

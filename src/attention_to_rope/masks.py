@@ -6,7 +6,7 @@ Masks combine with `&` (both must allow) and `|` (one must allow).
 import torch
 from torch import Tensor
 
-from attention_to_rope._checks import check_count, check_integers
+from attention_to_rope.checks import check_count, check_integers
 
 
 def _distance(q_len: int, k_len: int | None, device: torch.device | str | None) -> Tensor:

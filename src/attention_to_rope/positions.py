@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope._checks import (
+from attention_to_rope.checks import (
     check_choice,
     check_count,
     check_float,

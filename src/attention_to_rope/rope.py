@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_to_rope._checks import (
+from attention_to_rope.checks import (
     check_choice,
     check_count,
     check_float,

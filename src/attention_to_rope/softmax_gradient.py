@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attention_to_rope._checks import check_choice, check_count, check_float
+from attention_to_rope.checks import check_choice, check_count, check_float
 
 
 def softmax_jacobian(p: Tensor) -> Tensor:

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope._checks import (
+from attention_to_rope.activations import FeedForward
+from attention_to_rope.attention import KeyValueCache, MultiHeadAttention, softmax
+from attention_to_rope.checks import (
     check_choice,
     check_count,
     check_heads,
     check_integers,
     check_positive,
 )
-from attention_to_rope.activations import FeedForward
-from attention_to_rope.attention import KeyValueCache, MultiHeadAttention, softmax
 from attention_to_rope.layers import Embedding, Linear, Seed, generator
 from attention_to_rope.masks import causal_mask
 from attention_to_rope.norms import (

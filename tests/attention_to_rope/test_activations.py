@@ -9,7 +9,7 @@ from torch.nn import functional
 
 import attention_to_rope as book
 from attention_to_rope import reference
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 PLAIN = ["relu", "silu", "gelu", "gelu_tanh"]
 GATED = ["glu", "swiglu", "geglu"]

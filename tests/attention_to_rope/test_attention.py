@@ -14,7 +14,7 @@ from torch.nn import functional
 
 import attention_to_rope as book
 from attention_to_rope import reference
-from attention_to_rope.randomness import generator, normal
+from bookkit.randomness import generator, normal
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 # Half a unit in the last place of a number near 1, times a small count of roundings.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import attention_to_rope as book
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 CPU = torch.device("cpu")
 FREQUENCIES = book.rotary_frequencies(8)

@@ -8,7 +8,7 @@ import torch
 
 import attention_to_rope as book
 from attention_to_rope import layers
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 
 def test_linear_multiplies_row_vectors() -> None:

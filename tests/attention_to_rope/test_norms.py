@@ -9,7 +9,7 @@ from torch import nn
 
 import attention_to_rope as book
 from attention_to_rope import reference
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 
 @given(st.integers(1, 8), st.integers(0, 99), st.sampled_from([1e-4, 1.0, 1e4]))

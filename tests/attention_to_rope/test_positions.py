@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import attention_to_rope as book
 from attention_to_rope import reference
 from attention_to_rope.positions import _t5_thresholds
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 
 class TestSinusoidal:

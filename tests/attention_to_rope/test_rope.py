@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import attention_to_rope as book
 from attention_to_rope import reference
-from attention_to_rope.randomness import generator, normal
+from bookkit.randomness import generator, normal
 
 LAYOUTS = ["half", "interleaved"]
 layouts = st.sampled_from(LAYOUTS)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import attention_to_rope as book
-from attention_to_rope.randomness import normal
+from bookkit.randomness import normal
 
 LAYOUTS = ["half", "interleaved"]
 

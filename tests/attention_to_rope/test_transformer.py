@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import attention_to_rope as book
-from attention_to_rope.randomness import generator, normal
+from bookkit.randomness import generator, normal
 
 TINY = book.Architecture(d=8, heads=2, layers=2)
 TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import attention
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, D, D_K, D_V = 4, 5, 3, 2
 

@@ -11,7 +11,7 @@ from attention_to_rope import (
     softmax_jacobian_norm,
 )
 from attention_to_rope import softmax as library_softmax
-from bookcheck.equations import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation
 
 N, D_K, D_V = 5, 3, 2
 SIGNS = [-1.0, 1.0]

@@ -11,7 +11,7 @@ from attention_to_rope import (
     causal_mask,
     padding_mask,
 )
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, N_Q, H, G, D_K = 5, 3, 4, 2, 3
 D = H * D_K

@@ -13,7 +13,7 @@ from attention_to_rope import (
     rms_norm,
     sandwich_norm,
 )
-from bookcheck.equations import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation
 
 D = 5
 EPSILON = 0.3  # large, so that a formula without it fails

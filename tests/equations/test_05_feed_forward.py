@@ -17,7 +17,7 @@ from attention_to_rope import (
     silu,
 )
 from attention_to_rope.activations import GATED, PLAIN
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, D, D_F = 5, 3, 7
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import Architecture, Block, attention, causal_mask, sample_token, softmax
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, M, D, F, WORDS = 5, 7, 6, 10, 4
 

@@ -13,7 +13,7 @@ from attention_to_rope import (
     causal_mask,
     rotary_frequencies,
 )
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, D, D_K = 5, 6, 3
 

@@ -7,7 +7,7 @@ import torch
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, D = 5, 8
 

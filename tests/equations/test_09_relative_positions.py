@@ -14,7 +14,7 @@ from attention_to_rope import (
     sinusoidal,
     t5_bucket,
 )
-from bookcheck.equations import by_hand, equation
+from bookcheck.equations.checks import by_hand, equation
 
 N, D, D_K = 5, 6, 3
 

@@ -15,7 +15,7 @@ from attention_to_rope import (
     rotation_matrix,
     sinusoidal,
 )
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 N, D, D_K = 5, 7, 6
 J = np.array([[0.0, 1.0], [-1.0, 0.0]])

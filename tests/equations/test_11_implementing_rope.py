@@ -13,7 +13,7 @@ from attention_to_rope import (
     rotate_complex,
     rotation_matrix,
 )
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
 
 D_K, PAIRS = 6, 3
 THETA = rotary_frequencies(D_K, base=7.0)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
-from bookcheck.equations import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation
 
 D = 6
 

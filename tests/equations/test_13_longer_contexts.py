@@ -18,7 +18,7 @@ from attention_to_rope import (
     yarn,
     yarn_attention_factor,
 )
-from bookcheck.equations import by_hand, equation
+from bookcheck.equations.checks import by_hand, equation
 
 D, L, BASE = 16, 300, 900.0
 PAIRS = D // 2

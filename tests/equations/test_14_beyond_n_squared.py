@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import attention, dilated_mask, sliding_window_mask
-from attention_to_rope.ring import (
+from attention_to_rope.fast.ring import (
     Partial,
     finish,
     merge,
@@ -17,7 +17,7 @@ from attention_to_rope.ring import (
     ring_positions,
     simulate_ring,
 )
-from bookcheck.equations import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation
 
 D_V = 3
 

@@ -3,8 +3,8 @@
 from scipy.stats import hmean, rankdata
 from scipy.stats import t as student
 
-from bookcheck.equations import equation
-from experiments.summary import interval
+from bookcheck.equations.checks import equation
+from bookkit.experiments.training.summary import interval
 
 
 @equation("eq-seed-interval", library=interval)

@@ -4,10 +4,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
-from attention_to_rope.randomness import normal
-from benchmarks.gpu import as_complex, rotated_half
-from benchmarks.traffic import Traffic
-from bookcheck.equations import equation
+from bookcheck.equations.checks import equation
+from bookkit.experiments.speed.gpu import as_complex, rotated_half
+from bookkit.experiments.speed.traffic import Traffic
+from bookkit.randomness import normal
 
 
 def moved(form):

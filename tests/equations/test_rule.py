@@ -1,7 +1,7 @@
 """The rule over the whole book: every displayed equation is labelled, checked, mostly executed."""
 
-from bookcheck.equations import load_checks, rule_violations
-from bookcheck.printed import collect
+from bookcheck.equations.checks import load_checks, rule_violations
+from bookcheck.equations.scan import collect
 
 
 def test_every_displayed_equation_has_one_label_and_one_check():

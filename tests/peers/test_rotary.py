@@ -15,8 +15,8 @@ from transformers.models.roformer import modeling_roformer as roformer
 from x_transformers import x_transformers
 
 import attention_to_rope as book
-from attention_to_rope.randomness import normal
-from benchmarks.peers import torchtune_file
+from bookkit.experiments.speed.peers import torchtune_file
+from bookkit.randomness import normal
 
 RotaryPositionalEmbeddings = torchtune_file(
     "modules/position_embeddings.py"

@@ -9,7 +9,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import attention_to_rope as book
-from benchmarks.peers import torchtune_file
+from bookkit.experiments.speed.peers import torchtune_file
 
 Llama3ScaledRoPE = torchtune_file("models/llama3_1/_position_embeddings.py").Llama3ScaledRoPE
 ORIGINAL = 4096

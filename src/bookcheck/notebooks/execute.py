@@ -14,9 +14,10 @@ from typing import Any
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from bookcheck.notebooks.files import ROOT, chapter_notebooks, read, stored_form
+from bookcheck.notebooks.files import chapter_notebooks, read, stored_form
 from bookcheck.notebooks.outputs import difference, join_pieces
 from bookcheck.notebooks.rules import tolerance
+from bookcheck.paths import ROOT
 
 
 def execute(path: Path) -> bool:

@@ -7,8 +7,7 @@ from typing import Any
 
 import nbformat
 
-ROOT = Path(__file__).resolve().parents[3]
-CHAPTERS = ROOT / "chapters"
+from bookcheck.paths import CHAPTERS
 
 # Metadata that says something about the page; all else is left by editors and is dropped.
 _KEPT_METADATA = ("tags", "mystnb", "bookcheck")

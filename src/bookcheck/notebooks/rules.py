@@ -33,12 +33,12 @@ _UNCHECKED_TAGS = {
     "nbval-raises-exception",
 }
 _OWN_HELPERS = {
-    "matplotlib": "attention_to_rope.figures",
-    "pylab": "attention_to_rope.figures",
-    "seaborn": "attention_to_rope.figures",
-    "plotly": "attention_to_rope.figures",
-    "random": "attention_to_rope.randomness",
-    "secrets": "attention_to_rope.randomness",
+    "matplotlib": "bookkit.figures",
+    "pylab": "bookkit.figures",
+    "seaborn": "bookkit.figures",
+    "plotly": "bookkit.figures",
+    "random": "bookkit.randomness",
+    "secrets": "bookkit.randomness",
 }
 _TORCH_RANDOM = re.compile(
     r"rand\w*|normal|bernoulli|multinomial|poisson|manual_seed|seed|Generator"
@@ -139,13 +139,13 @@ def _foreign_helpers(tree: ast.AST) -> Iterator[str]:
                 if own:
                     yield f"imports {module}; use {own}"
                 elif module.startswith(("numpy.random", "torch.random")):
-                    yield f"imports {module}; use attention_to_rope.randomness"
+                    yield f"imports {module}; use bookkit.randomness"
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner, name = node.value.id, node.attr
             if (owner in ("np", "numpy") and name == "random") or (
                 owner == "torch" and _TORCH_RANDOM.fullmatch(name)
             ):
-                yield f"uses {owner}.{name}; use attention_to_rope.randomness"
+                yield f"uses {owner}.{name}; use bookkit.randomness"
 
 
 def _outputs(cell: Any) -> Iterator[str]:

@@ -25,12 +25,12 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxRole
 
-from bookcheck import headings
-from bookcheck.kept import digest_of, kept
-from bookcheck.ledger import current_status, link, source_page
+from bookcheck.cache import digest_of, kept
 from bookcheck.notebooks.files import read
-from bookcheck.printed import ROOT
-from bookcheck.site.extra_pages import ExtraPage, add_pages
+from bookcheck.paths import ROOT
+from bookcheck.prose import headings
+from bookcheck.site.generated_pages import ExtraPage, add_pages
+from bookcheck.site.ledger import current_status, link, source_page
 
 PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"

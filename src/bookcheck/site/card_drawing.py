@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from attention_to_rope import rotary_frequencies
-from attention_to_rope.figures import BLUE, GREY, ORANGE
 from bookcheck.site.cards import HEIGHT, WIDTH, Card
+from bookkit.figures import BLUE, GREY, ORANGE
 
 DPI = 100
 BACKGROUND, TEXT = "#ffffff", "#1d232b"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.kept import digest_of
+from bookcheck.cache import digest_of
 
 WIDTH, HEIGHT = 1200, 630
 SOURCES = (Path(__file__), Path(__file__).with_name("card_drawing.py"))

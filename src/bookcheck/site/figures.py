@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from bookcheck.site.place import place_of
+from bookcheck.site.source_place import place_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
     if re.search(r"<(style|script)\b", text):
         raise FigureError(
             "the SVG holds a <style> or <script>, which would act on the whole page; "
-            "draw it with attention_to_rope.figures.show"
+            "draw it with bookkit.figures.show"
         )
     opening = root[0]
     additions = ' class="book-figure"'
@@ -61,7 +61,7 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
     if "aria-label=" not in opening:
         if not alt:
             raise FigureError(
-                "the SVG has no aria-label: draw it with attention_to_rope.figures.show(…, alt=…)"
+                "the SVG has no aria-label: draw it with bookkit.figures.show(…, alt=…)"
             )
         label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
         additions += f' aria-label="{label}"'

@@ -13,7 +13,8 @@ from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from bookcheck.site.node import ROOT, ensure_packages
+from bookcheck.node.packages import ensure_packages
+from bookcheck.paths import NODE_ROOM
 from bookcheck.site.policy import secure, stopped_by_policy
 from bookcheck.site.schemes import link_sheet
 
@@ -24,8 +25,8 @@ UNUSED_FILES = ("scripts/fontawesome.js", "scripts/fontawesome.js.LICENSE.txt")
 
 def add_katex_files(app: Sphinx, config: Config) -> None:
     """Serve KaTeX's style sheet and its woff2 fonts from the site itself."""
-    ensure_packages(ROOT)
-    distribution = ROOT / "node_modules" / "katex" / "dist"
+    ensure_packages(NODE_ROOM)
+    distribution = NODE_ROOM / "node_modules" / "katex" / "dist"
     folder = Path(app.outdir).parent / "katex" / "katex"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "fonts").mkdir(parents=True)

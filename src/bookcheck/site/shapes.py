@@ -8,7 +8,7 @@ import functools
 import re
 from pathlib import Path
 
-STYLE_SHEET = Path(__file__).parents[1] / "static" / "formula-shapes.css"
+STYLE_SHEET = Path(__file__).parent / "static" / "formula-shapes.css"
 RULE = re.compile(r"\.katex-html \.(k\d+) \{ ([^}]*) \}")
 SPAN = re.compile(r'<span(?: class="([^"]*)")? style="([^"]*)">')
 UNREAD = re.compile(

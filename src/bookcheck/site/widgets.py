@@ -24,9 +24,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.site.node import ROOT, answers_of
+from bookcheck.node.packages import answers_of
+from bookcheck.paths import ROOT
 from bookcheck.site.pages import link_script
-from bookcheck.site.place import place_of
+from bookcheck.site.source_place import place_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attention_to_rope.figures import figure, svg
 from bookcheck.notebooks.outputs import (
     difference,
     drawing_difference,
@@ -15,6 +14,7 @@ from bookcheck.notebooks.outputs import (
     pixel_difference,
     text_difference,
 )
+from bookkit.figures import figure, svg
 
 
 def stream(text, name="stdout"):

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from bookcheck.notebooks.execute import execute, main
-from bookcheck.notebooks.files import ROOT
+from bookcheck.paths import ROOT
 
-FIGURE = """from attention_to_rope.figures import figure, show
+FIGURE = """from bookkit.figures import figure, show
 drawing, axes = figure(2, 2)
 axes.plot([0, 1], [0, 1])
 show(drawing, alt="a straight line that rises")"""
-TABLE = """from attention_to_rope.tables import show_table
+TABLE = """from bookkit.tables import show_table
 show_table([[1, 0.25]], columns=["tokens", "weight"])"""
 CELLS = [FIGURE, TABLE, "print('the score is', 0.125)", "40 + 2", "x = 3", "print('a word')"]
 

@@ -4,9 +4,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
-from attention_to_rope.figures import figure, svg
 from bookcheck.notebooks.files import stored_form
 from bookcheck.notebooks.rules import LARGEST_FILE, problems
+from bookkit.figures import figure, svg
 
 
 def code(source="1 + 1", count=1, outputs=None, **metadata):
@@ -64,8 +64,8 @@ def test_a_good_notebook_has_no_problem(found):
         ([new_markdown_cell("![a](https://a.example/b.png)")], "a.example"),
         ([new_markdown_cell('<script src="https://a.example/b.js"></script>')], "a.example"),
         ([code(outputs=[shown(image__png="aGVsbG8=")])], "alt text"),
-        ([code("import matplotlib.pyplot as plt")], "attention_to_rope.figures"),
-        ([code("from numpy.random import default_rng")], "attention_to_rope.randomness"),
+        ([code("import matplotlib.pyplot as plt")], "bookkit.figures"),
+        ([code("from numpy.random import default_rng")], "bookkit.randomness"),
         ([code("import numpy as np\nnp.random.rand(3)")], "np.random"),
         ([code("import torch\ntorch.randn(3)")], "torch.randn"),
         ([code("import torch\ntorch.manual_seed(3)")], "torch.manual_seed"),

@@ -1,0 +1,379 @@
+"""Attention over several processes: keys and values travel around a ring of ranks.
+
+Every rank keeps the queries, keys and values of its own positions. In each step it works on the
+keys and values it holds while they are on their way to the next rank; partial results are joined
+by the online softmax. After as many steps as ranks every query has met every key.
+
+`torchrun --standalone --nproc-per-node=2 -m attention_to_rope.fast.ring` compares the ring with one
+process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context parallelism
+(`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a product.
+"""
+
+import math
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from attention_to_rope.attention import _check_attention_shapes, _check_score_shape
+from attention_to_rope.checks import (
+    FLOAT_TYPES,
+    check_choice,
+    check_count,
+    check_positive,
+    working_dtype,
+)
+from attention_to_rope.masks import causal_mask
+
+Order = Literal["zigzag", "contiguous"]
+Result = TypeVar("Result")
+
+
+class Partial(NamedTuple):
+    r"""What some keys contribute to each query: all that another block of keys has to know.
+
+    largest $c = \max_j s_j$ (..., N, 1), total $\ell = \sum_j e^{s_j - c}$ (..., N, 1) and
+    output $u = \sum_j e^{s_j - c} v_j$ (..., N, d_v), not yet divided by the total.
+    """
+
+    largest: Tensor
+    total: Tensor
+    output: Tensor
+
+
+def partial_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, scale: float | None = None
+) -> Partial:
+    """The contribution of these keys and values to these queries; shapes as in `attention`.
+
+    A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
+    """
+    _check_attention_shapes(q, k, v)
+    if mask is not None:
+        _check_score_shape("mask", mask, q, k)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    check_positive("scale", scale)
+    exact = working_dtype(q.dtype)
+    scores = q.to(exact) * scale @ k.to(exact).transpose(-2, -1)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    largest = scores.amax(-1, keepdim=True)
+    powers = torch.exp(scores - _finite(largest))
+    return Partial(largest, powers.sum(-1, keepdim=True), powers @ v.to(exact))
+
+
+def merge(first: Partial, second: Partial) -> Partial:
+    r"""Join what two disjoint sets of keys contribute, in any order.
+
+    $c = \max(c_1, c_2)$, $\ell = e^{c_1-c}\ell_1 + e^{c_2-c}\ell_2$,
+    $u = e^{c_1-c} u_1 + e^{c_2-c} u_2$
+    """
+    largest = torch.maximum(first.largest, second.largest)
+    a = torch.exp(first.largest - _finite(largest))
+    b = torch.exp(second.largest - _finite(largest))
+    total = a * first.total + b * second.total
+    return Partial(largest, total, a * first.output + b * second.output)
+
+
+def finish(partial: Partial) -> Tensor:
+    r"""The attention output $u / \ell$ (..., N, d_v); a query that saw no key gets 0."""
+    return partial.output / partial.total.masked_fill(partial.total == 0, 1.0)
+
+
+def _finite(largest: Tensor) -> Tensor:
+    """−inf − (−inf) is not a number: a row without keys is shifted by 0 instead."""
+    return largest.masked_fill(largest == -torch.inf, 0.0)
+
+
+def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
+    """Which two of the 2 · ranks equal chunks of the sequence a rank holds.
+
+    zigzag: one from the front and one from the back, so that under a causal mask every rank has
+    the same work; contiguous: two neighbours.
+
+    >>> [ring_chunks(rank, 3, order="zigzag") for rank in range(3)]
+    [(0, 5), (1, 4), (2, 3)]
+    """
+    check_count("ranks", ranks)
+    if not 0 <= rank < ranks:
+        raise ValueError(f"rank must lie in 0 … {ranks - 1}, got {rank}")
+    check_choice("order", order, ("zigzag", "contiguous"))
+    return (rank, 2 * ranks - 1 - rank) if order == "zigzag" else (2 * rank, 2 * rank + 1)
+
+
+def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
+    """The positions a rank holds, (N / ranks,): index a tensor with them to cut out its part.
+
+    >>> ring_positions(8, 1, 2, order="zigzag")
+    tensor([2, 3, 4, 5])
+    """
+    chunks = ring_chunks(rank, ranks, order=order)
+    if N < 1 or N % (2 * ranks):
+        raise ValueError(
+            f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
+        )
+    size = N // (2 * ranks)
+    return torch.cat([torch.arange(chunk * size, (chunk + 1) * size) for chunk in chunks])
+
+
+def join_parts(parts: Sequence[Tensor], *, order: Order) -> Tensor:
+    """Put the parts of all ranks (..., N / ranks, d) back in the order of the sequence."""
+    N = sum(part.shape[-2] for part in parts)
+    held = [ring_positions(N, rank, len(parts), order=order) for rank in range(len(parts))]
+    return torch.cat(list(parts), dim=-2)[..., torch.cat(held).argsort(), :]
+
+
+class Ring(Protocol):
+    """A rank's place in the ring, and the way to its neighbours."""
+
+    rank: int
+    ranks: int
+
+    def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        """Start sending to the next rank; the result waits for what the previous one sent."""
+        ...  # pragma: no cover
+
+
+class ProcessRing:
+    """A ring of processes: the default group of `torch.distributed`, or the group given."""
+
+    def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+        if not dist.is_initialized():
+            raise RuntimeError(
+                "no process group: start the program with torchrun and call "
+                "torch.distributed.init_process_group first"
+            )
+        self.group = group
+        self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
+
+    def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        sent = [tensor.contiguous() for tensor in tensors]
+        if self.ranks == 1:
+            return lambda: sent
+        received = [torch.empty_like(tensor) for tensor in sent]
+        after, before = (self.rank + 1) % self.ranks, (self.rank - 1) % self.ranks
+        works = dist.batch_isend_irecv(
+            [dist.P2POp(dist.isend, t, group=self.group, group_peer=after) for t in sent]
+            + [dist.P2POp(dist.irecv, t, group=self.group, group_peer=before) for t in received]
+        )
+
+        def wait() -> list[Tensor]:
+            for work in works:
+                work.wait()
+            # What is on its way must not be freed, so it is named here.
+            sent.clear()
+            return received
+
+        return wait
+
+
+class SimulatedRing:
+    """A ring of threads in one process that counts what it sends."""
+
+    def __init__(self, rank: int, mailboxes: Sequence["queue.Queue[list[Tensor]]"]) -> None:
+        self.rank, self.ranks = rank, len(mailboxes)
+        self.mailboxes = mailboxes
+        self.sent_numbers = 0
+
+    def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        sent = [tensor.detach().clone() for tensor in tensors]
+        if self.ranks > 1:
+            self.sent_numbers += sum(tensor.numel() for tensor in sent)
+        self.mailboxes[(self.rank + 1) % self.ranks].put(sent)
+        return lambda: self.mailboxes[self.rank].get(timeout=60)
+
+
+def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[Result]:
+    """Run `work(ring)` on every rank at once, each in a thread; the results in order of rank."""
+    check_count("ranks", ranks)
+    mailboxes: list[queue.Queue[list[Tensor]]] = [queue.Queue() for _ in range(ranks)]
+    with ThreadPoolExecutor(ranks) as pool:
+        running = [pool.submit(work, SimulatedRing(rank, mailboxes)) for rank in range(ranks)]
+        return [one.result() for one in running]
+
+
+def ring_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    order: Order,
+    causal: bool = False,
+    scale: float | None = None,
+    ring: Ring | None = None,
+    block: int = 512,
+) -> Tensor:
+    """Attention of a sequence whose positions are spread over the ranks of a ring.
+
+    q, k (..., N / ranks, d_k) and v (..., N / ranks, d_v) hold the positions
+    `ring_positions(N, rank, ranks, order=order)`; the result holds those of the output. Every rank
+    must call it at the same point of the program, and also go backward together. Scores exist for
+    `block` queries and one chunk of keys at a time, and are computed again in the backward pass.
+    """
+    _check_attention_shapes(q, k, v)
+    check_count("block", block)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    check_positive("scale", scale)
+    if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
+        raise ValueError(
+            "each rank holds two chunks of equal size of the queries and of the keys, got "
+            f"{q.shape[-2]} queries and {k.shape[-2]} keys"
+        )
+    ring = ProcessRing() if ring is None else ring
+    ring_chunks(ring.rank, ring.ranks, order=order)
+    _check_neighbour(ring, q, v, order, causal, scale)
+    output: Tensor = _Ring.apply(  # type: ignore[no-untyped-call]
+        q, k, v, ring, order, causal, scale, block
+    )[0]
+    return output
+
+
+def _check_neighbour(
+    ring: Ring, q: Tensor, v: Tensor, order: Order, causal: bool, scale: float
+) -> None:
+    """Ranks that disagree would hang or, worse, compute; a handful of numbers tells in time."""
+    names = ("dtype", "axes", "rows of q", "positions", "d_k", "d_v", "order", "causal", "scale")
+    mine = (
+        *(FLOAT_TYPES.index(q.dtype), q.ndim, q.numel() // q.shape[-1], *q.shape[-2:]),
+        *(v.shape[-1], order == "zigzag", causal, scale),
+    )
+    message = torch.tensor(mine, dtype=torch.float64, device=q.device)
+    (arrived,) = ring.pass_on([message])()
+    different = [
+        f"{name} {theirs:g} and {own:g}"
+        for name, theirs, own in zip(names, arrived.tolist(), message.tolist(), strict=True)
+        if theirs != own
+    ]
+    if different:
+        raise ValueError(
+            f"rank {(ring.rank - 1) % ring.ranks} and rank {ring.rank} must call ring_attention "
+            f"with equal shapes and options, got {', '.join(different)}"
+        )
+
+
+def visible_chunks(
+    rank: int, source: int, ranks: int, *, order: Order, causal: bool
+) -> list[tuple[int, int, bool]]:
+    """The work of a rank on the keys of rank `source`: (query half, key half, causal inside).
+
+    Under a causal mask a chunk sees all of an earlier chunk, a triangle of itself and nothing of a
+    later one.
+    """
+    mine = ring_chunks(rank, ranks, order=order)
+    theirs = ring_chunks(source, ranks, order=order)
+    return [
+        (i, j, causal and a == b)
+        for i, a in enumerate(mine)
+        for j, b in enumerate(theirs)
+        if not causal or b <= a
+    ]
+
+
+def _row_blocks(size: int, block: int, triangle: bool) -> list[tuple[slice, slice]]:
+    """Blocks of queries of a chunk, each with the keys of the other chunk that it may see."""
+    stops = [min(start + block, size) for start in range(0, size, block)]
+    return [
+        (slice(start, stop), slice(0, stop if triangle else size))
+        for start, stop in zip(range(0, size, block), stops, strict=True)
+    ]
+
+
+def _triangle_mask(rows: slice, keys: slice, triangle: bool, device: Any) -> Tensor | None:
+    if not triangle:
+        return None
+    return causal_mask(rows.stop - rows.start, keys.stop, device=device)
+
+
+class _Ring(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        ring: Ring,
+        order: Order,
+        causal: bool,
+        scale: float,
+        block: int,
+    ) -> tuple[Tensor, Tensor]:
+        size = q.shape[-2] // 2
+        queries = torch.split(q, size, dim=-2)
+        states: list[Partial | None] = [None, None]
+        travelling = [k, v]
+        for step in range(ring.ranks):
+            source = (ring.rank - step) % ring.ranks
+            # Start the transfer first: it runs while this step computes.
+            arriving = ring.pass_on(travelling) if step + 1 < ring.ranks else None
+            keys, values = (torch.split(tensor, size, dim=-2) for tensor in travelling)
+            for i, j, triangle in visible_chunks(
+                ring.rank, source, ring.ranks, order=order, causal=causal
+            ):
+                parts = [
+                    partial_attention(
+                        queries[i][..., rows, :],
+                        keys[j][..., seen, :],
+                        values[j][..., seen, :],
+                        mask=_triangle_mask(rows, seen, triangle, q.device),
+                        scale=scale,
+                    )
+                    for rows, seen in _row_blocks(size, block, triangle)
+                ]
+                new = Partial(*(torch.cat(column, dim=-2) for column in zip(*parts, strict=True)))
+                old = states[i]
+                states[i] = new if old is None else merge(old, new)
+            if arriving is not None:
+                travelling = arriving()
+        # Every chunk sees itself, so no state is empty.
+        seen_states = [state for state in states if state is not None]
+        output = torch.cat([finish(state) for state in seen_states], dim=-2)
+        logsum = torch.cat([state.largest + state.total.log() for state in seen_states], dim=-2)
+        return output.to(q.dtype), logsum
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        q, k, v, ctx.ring, ctx.order, ctx.causal, ctx.scale, ctx.block = inputs
+        ctx.save_for_backward(q, k, v, *output)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, output, logsum = ctx.saved_tensors
+        ring, size, exact = ctx.ring, q.shape[-2] // 2, working_dtype(q.dtype)
+        q_exact, upstream = q.to(exact), grad_output.to(exact)
+        # With p = softmax(s): ds_j = p_j (do · v_j − do · o).
+        share = (upstream * output.to(exact)).sum(-1, keepdim=True)
+        grad_q = torch.zeros_like(q_exact)
+        travelling = [k, v]
+        gradients = [torch.zeros_like(tensor, dtype=exact) for tensor in (k, v)]
+        for step in range(ring.ranks):
+            source = (ring.rank - step) % ring.ranks
+            arriving = ring.pass_on(travelling) if step + 1 < ring.ranks else None
+            keys, values = (tensor.to(exact) for tensor in travelling)
+            for i, j, triangle in visible_chunks(
+                ring.rank, source, ring.ranks, order=ctx.order, causal=ctx.causal
+            ):
+                for rows, seen in _row_blocks(size, ctx.block, triangle):
+                    mine = slice(i * size + rows.start, i * size + rows.stop)
+                    theirs = slice(j * size, j * size + seen.stop)
+                    query, key = q_exact[..., mine, :] * ctx.scale, keys[..., theirs, :]
+                    weights = torch.exp(query @ key.transpose(-2, -1) - logsum[..., mine, :])
+                    mask = _triangle_mask(rows, seen, triangle, q.device)
+                    if mask is not None:
+                        weights = weights.masked_fill(~mask, 0.0)
+                    above = upstream[..., mine, :]
+                    grad_weights = above @ values[..., theirs, :].transpose(-2, -1)
+                    grad_scores = weights * (grad_weights - share[..., mine, :])
+                    grad_q[..., mine, :] += grad_scores @ key * ctx.scale
+                    gradients[0][..., theirs, :] += grad_scores.transpose(-2, -1) @ query
+                    gradients[1][..., theirs, :] += weights.transpose(-2, -1) @ above
+            if arriving is not None:
+                travelling = arriving()
+            # The gradients follow their keys and values; the last step brings them home.
+            gradients = ring.pass_on(gradients)()
+        grads = (grad_q, *gradients)
+        return (*(gradient.to(q.dtype) for gradient in grads), None, None, None, None, None)

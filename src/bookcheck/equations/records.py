@@ -1,0 +1,123 @@
+"""The records of the checks, and whether they are still true of what is printed now."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bookcheck.equations.scan import Equation, collect
+from bookcheck.paths import CHAPTERS, RECORDS, ROOT, SOURCES
+
+# Beside the records: the state of everything when all checks last held.
+PASSED = "passed"
+
+
+@dataclass
+class Outcome:
+    """What a check did: the row of the ledger."""
+
+    label: str
+    chapter: str
+    text: str
+    executed: bool
+    reason: str | None
+    library: list[str]
+    inputs: int
+    relations: int
+    deviation: float
+    file: str
+    line: int
+    fingerprint: str = ""
+
+
+def relative(path: Path) -> str:
+    return path.resolve().relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+
+
+@functools.cache
+def sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted([*SOURCES.rglob("*.py"), *SOURCES.rglob("*.lark")]):
+        digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint(check_file: Path, printed_equation: Equation) -> str:
+    """Changes when the formula, its check or any code changes."""
+    digest = hashlib.sha256(sources_digest().encode())
+    digest.update(check_file.read_bytes())
+    digest.update(f"{printed_equation.chapter}\0{printed_equation.text}".encode())
+    return digest.hexdigest()
+
+
+def read_records(records: Path = RECORDS) -> dict[str, Outcome]:
+    """The outcomes on record, by label; whether they are still true is not asked here."""
+    found: dict[str, Outcome] = {}
+    for path in sorted(records.glob("*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue  # A check that runs at the same time has failed and taken its record away.
+        outcome = Outcome(**json.loads(text))
+        found[outcome.label] = outcome
+    return found
+
+
+@dataclass
+class Status:
+    """The equations of the book in order, with what is on record for each."""
+
+    equations: list[Equation]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def labelled(self) -> list[Equation]:
+        return [item for item in self.equations if item.label]
+
+    @property
+    def checked(self) -> int:
+        return sum(item.label in self.outcomes for item in self.labelled)
+
+    @property
+    def executed(self) -> int:
+        found = [self.outcomes.get(item.label or "") for item in self.labelled]
+        return sum(outcome is not None and outcome.executed for outcome in found)
+
+
+def status(folder: Path = CHAPTERS, records: Path = RECORDS) -> Status:
+    """What the ledger shows: only records of the text as it is printed now."""
+    equations = collect(folder)
+    texts = {item.label: item.text for item in equations}
+    outcomes = {
+        label: outcome
+        for label, outcome in read_records(records).items()
+        if texts.get(label) == outcome.text
+    }
+    return Status(equations, outcomes)
+
+
+def state_of(equations: Sequence[Equation], checks: Path) -> str:
+    """Changes with any printed equation, any file of checks and any code."""
+    digest = hashlib.sha256(sources_digest().encode())
+    for path in sorted(checks.glob("test_*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for item in equations:
+        digest.update(f"\0{item.chapter}\0{item.label}\0{item.text}".encode())
+    return digest.hexdigest()
+
+
+def all_hold(equations: Sequence[Equation], checks: Path, records: Path) -> bool:
+    """Whether everything held at the last run, and nothing has changed since."""
+    passed = records / PASSED
+    if not passed.is_file() or passed.read_text() != state_of(equations, checks):
+        return False
+    recorded = read_records(records)
+    return all(
+        (known := recorded.get(item.label or ""))
+        and known.fingerprint == fingerprint(checks / Path(known.file).name, item)
+        for item in equations
+    )

@@ -1,0 +1,138 @@
+"""The displayed equations that the book prints: where they stand and how they read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bookcheck.paths import CHAPTERS
+
+FENCE = re.compile(r"^[ >\t]*(?P<marks>`{3,}|~{3,}|:{3,})\s*(?:\{(?P<name>[^}]*)\})?(?P<rest>.*)$")
+LITERAL = {"", "code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
+OPTION = re.compile(r"\s*:\w+:")
+LABEL = re.compile(r"[ \t]*\(([^()\s]+)\)")
+BARE_DISPLAY = re.compile(
+    r"^[ >\t]*\\begin\{(equation|align|gather|multline|eqnarray|alignat|flalign)\*?\}"
+)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A displayed equation: its text and the place where it is printed."""
+
+    label: str | None
+    text: str
+    chapter: str
+    cell: int | None
+    line: int
+
+    @property
+    def place(self) -> str:
+        cell = "" if self.cell is None else f"cell {self.cell}, "
+        return f"chapters/{self.chapter}, {cell}line {self.line}"
+
+
+def equations_of_markdown(text: str, chapter: str, cell: int | None = None) -> list[Equation]:
+    """The displayed equations of one markdown text, in order."""
+    return list(MarkdownScanner(text, chapter, cell).run())
+
+
+def closes(line: str, marks: str) -> bool:
+    """Whether a line is a fence that closes the fence ``marks``."""
+    return len(line) >= len(marks) and line == marks[0] * len(line)
+
+
+class MarkdownScanner:
+    """Finds displays in MyST text; code is not looked into, other directives are."""
+
+    def __init__(self, text: str, chapter: str, cell: int | None) -> None:
+        self.lines = text.split("\n")
+        self.chapter = chapter
+        self.cell = cell
+        self.row = 0
+        self.open_directives: list[str] = []
+
+    def found(self, label: str | None, text: str, row: int) -> Equation:
+        return Equation(label, text.strip(), self.chapter, self.cell, row + 1)
+
+    def run(self) -> Iterator[Equation]:
+        while self.row < len(self.lines):
+            line = self.lines[self.row]
+            fence = FENCE.match(line)
+            if fence:
+                self.row += 1
+                yield from self.fence(fence["marks"], fence["name"], fence["rest"].strip())
+                continue
+            if BARE_DISPLAY.match(line):
+                yield self.found(None, line, self.row)
+                self.row += 1
+                continue
+            visible = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda m: " " * len(m.group()), line)
+            start = visible.find("$$")
+            if start < 0:
+                self.row += 1
+                continue
+            yield self.display(start)
+
+    def fence(self, marks: str, name: str | None, rest: str) -> Iterator[Equation]:
+        """Leave a directive, or skip code, read a ``{math}`` directive, enter any other."""
+        if (
+            name is None
+            and not rest
+            and self.open_directives
+            and closes(marks, self.open_directives[-1])
+        ):
+            self.open_directives.pop()
+            return
+        if name is not None and name.strip() not in {*LITERAL, "math"}:
+            self.open_directives.append(marks)
+            return
+        start = self.row - 1
+        body: list[str] = []
+        while self.row < len(self.lines) and not closes(self.lines[self.row].strip(" >\t"), marks):
+            body.append(self.lines[self.row])
+            self.row += 1
+        self.row += 1
+        if name == "math":
+            options = [line.strip() for line in body if OPTION.match(line)]
+            labels = [option[7:].strip() for option in options if option.startswith(":label:")]
+            text = "\n".join(line for line in body if not OPTION.match(line))
+            yield self.found(labels[0] if labels else None, text, start)
+
+    def display(self, start: int) -> Equation:
+        first = self.row
+        rest = self.lines[self.row][start + 2 :]
+        pieces: list[str] = []
+        while "$$" not in rest:
+            pieces.append(rest)
+            self.row += 1
+            if self.row >= len(self.lines):
+                where = self.found(None, "", first).place
+                raise ValueError(f"{where}: a display is opened with $$ and never closed")
+            rest = re.sub(r"^[ >\t]*(?=\S)", "", self.lines[self.row])
+        content, after = rest.split("$$", 1)
+        pieces.append(content)
+        label = LABEL.match(after)
+        remaining = after[label.end() :] if label else after
+        # What follows on the same line may hold another display.
+        self.lines[self.row] = remaining
+        return self.found(label.group(1) if label else None, "\n".join(pieces), first)
+
+
+def collect(folder: Path = CHAPTERS) -> list[Equation]:
+    """All displayed equations of the notebooks and pages of a folder, in order."""
+    found: list[Equation] = []
+    for path in sorted([*folder.glob("*.ipynb"), *folder.glob("*.md")]):
+        if path.suffix == ".md":
+            found += equations_of_markdown(path.read_text(encoding="utf-8"), path.name)
+            continue
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for number, cell in enumerate(notebook["cells"], start=1):
+            if cell["cell_type"] == "markdown":
+                source = cell["source"]
+                text = source if isinstance(source, str) else "".join(source)
+                found += equations_of_markdown(text, path.name, number)
+    return found

@@ -1,0 +1,1 @@
+"""The built site as one PDF and as a zip file."""

@@ -1,0 +1,1 @@
+"""What is checked of the built site, page by page, in a browser."""

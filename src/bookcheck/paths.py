@@ -1,0 +1,14 @@
+"""Where things are in a checkout of the book; nobody else works a path out."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = ROOT / "chapters"
+SOURCES = ROOT / "src"
+CHECKS = ROOT / "tests" / "equations"
+STATIC = ROOT / "_static"
+BUILD = ROOT / "_build"
+RECORDS = BUILD / "equations"
+KEPT = BUILD / "kept"
+# package.json and node_modules are here.
+NODE_ROOM = SOURCES / "bookcheck" / "node"

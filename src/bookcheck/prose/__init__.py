@@ -1,0 +1,1 @@
+"""Rules for headings, links and the pages of the back matter."""

@@ -1,0 +1,360 @@
+"""The ledger of equations on the site: the page, the marks beside formulas, the counts.
+
+The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an overview; the
+equations of each chapter stand on a page of their own, since formulas are heavy. The role
+``{equation-count}`` gives ``total``, ``checked``, ``executed`` or ``by-hand``. Everything comes
+from the records that the checks write under ``_build/equations``; nothing is typed.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from bookcheck.equations.records import Outcome, Status, status
+from bookcheck.equations.scan import Equation
+from bookcheck.paths import ROOT
+from bookcheck.site.generated_pages import ExtraPage, add_pages
+
+STATIC = Path(__file__).with_name("static")
+COUNTS = ("total", "checked", "executed", "by-hand")
+ADVICE = "run: python -m bookcheck.equations (make book does it first)"
+
+
+class equation_ledger(nodes.General, nodes.Element):  # type: ignore[misc] # noqa: N801
+    """Stands where the ledger will be printed, once all equations are numbered."""
+
+
+class equation_count(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa: N801
+    """Stands where a count of equations will be printed."""
+
+
+class LedgerDirective(SphinxDirective):
+    """``{equation-ledger}``: how many equations each chapter has, and how they were checked."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.metadata[self.env.docname]["equation-ledger"] = True
+        return [equation_ledger()]
+
+
+class CountRole(SphinxRole):
+    """``{equation-count}`executed` ``: a number that the records give."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        if self.text not in COUNTS:
+            message = self.inliner.reporter.error(
+                f"equation-count knows {', '.join(COUNTS)}, got {self.text!r}", line=self.lineno
+            )
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        self.env.metadata[self.env.docname]["equation-count"] = True
+        return [equation_count(kind=self.text)], []
+
+
+def current_status(app: Sphinx) -> Status:
+    """The equations of the book that is being built; read once for each build."""
+    if not hasattr(app, "book_equations"):
+        source = Path(app.srcdir)
+        app.book_equations = status(  # type: ignore[attr-defined]
+            source / "chapters", source / "_build" / "equations"
+        )
+    found: Status = app.book_equations  # type: ignore[attr-defined]
+    return found
+
+
+def ledger_page(env: BuildEnvironment) -> str | None:
+    """The name of the page that holds the ledger, if the book has one."""
+    pages = [name for name, data in env.metadata.items() if data.get("equation-ledger")]
+    return pages[0] if pages else None
+
+
+def row_id(label: str) -> str:
+    return str(nodes.make_id(f"ledger-{label}"))
+
+
+def rows_page(chapter: str) -> str:
+    """The page of the site that lists the equations of a chapter."""
+    return f"ledger/{PurePosixPath(chapter).stem}"
+
+
+def chapter_page(chapter: str) -> str:
+    return f"chapters/{PurePosixPath(chapter).stem}"
+
+
+def check_page(outcome: Outcome) -> str:
+    """The page of the site that shows the source of a check."""
+    return f"checks/{PurePosixPath(outcome.file).stem}"
+
+
+def number_of(env: BuildEnvironment, label: str) -> str:
+    """The number printed beside an equation, such as 4.2, or an empty text."""
+    known = env.get_domain("math").equations.get(label)  # type: ignore[attr-defined]
+    if known is None:
+        return ""
+    docname, plain_number = known
+    if env.app.config.math_numfig and env.app.config.numfig:
+        identifier = nodes.make_id(f"equation-{label}")
+        numbers = env.toc_fignumbers.get(docname, {}).get("displaymath", {})
+        return ".".join(map(str, numbers.get(identifier, ())))
+    return str(plain_number)
+
+
+def link(text: str, target: str, title: str = "") -> nodes.reference:
+    reference = nodes.reference("", text, internal=True, refuri=target)
+    if title:
+        reference["reftitle"] = title
+    return reference
+
+
+def summary(outcome: Outcome) -> str:
+    """One sentence: what was done to the formula."""
+    inputs = "1 input" if outcome.inputs == 1 else f"{outcome.inputs} inputs"
+    if not outcome.executed:
+        return f"Checked by hand on {inputs}: {outcome.reason}"
+    return f"Executed from its text on {inputs}, largest deviation {deviation(outcome)}."
+
+
+def deviation(outcome: Outcome) -> str:
+    return "0" if outcome.deviation == 0 else f"{outcome.deviation:.0e}".replace("e-0", "e-")
+
+
+def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Print the counts, the marks and the ledger of one page."""
+    found = current_status(app)
+    for node in list(doctree.findall(equation_count)):
+        node.replace_self(nodes.Text(count(found, node["kind"])))
+    if ledger_page(app.env) is None:
+        return
+    for node in list(doctree.findall(nodes.math_block)):
+        if node.get("label"):
+            place_mark(app, node, docname, found)
+    for node in list(doctree.findall(equation_ledger)):
+        node.replace_self(list(ledger_nodes(app, docname, found)))
+
+
+def count(found: Status, kind: str) -> str:
+    numbers = {
+        "total": len(found.labelled),
+        "checked": found.checked,
+        "executed": found.executed,
+        "by-hand": found.checked - found.executed,
+    }
+    return str(numbers[kind])
+
+
+def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status) -> None:
+    """Put a small link to the ledger's row below a displayed equation."""
+    outcome = found.outcomes.get(node["label"])
+    if outcome is None:
+        text, title = "not checked", f"No check of this formula is on record; {ADVICE}"
+    else:
+        text = "✓ executed" if outcome.executed else "✓ by hand"
+        title = summary(outcome)
+    page = app.builder.get_relative_uri(docname, rows_page(docname))
+    target = f"{page}#{row_id(node['label'])}"
+    mark = nodes.paragraph("", "", link(text, target, title), classes=["equation-mark"])
+    node.parent.insert(node.parent.index(node) + 1, mark)
+
+
+def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Node]:
+    """The overview: the counts of the book, then those of each chapter."""
+    total = len(found.labelled)
+    if not found.outcomes:
+        yield nodes.paragraph(
+            "",
+            f"There is no record of the checks of the {total} displayed equations yet; {ADVICE}.",
+        )
+    else:
+        by_hand = found.checked - found.executed
+        text = (
+            f"The book displays {total} equations. {found.executed} are executed from their own "
+            f"text, {by_hand} are checked by hand for a stated reason"
+        )
+        missing = total - found.checked
+        ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
+        yield nodes.paragraph("", text + ending)
+    heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
+    yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
+
+
+def by_chapter(found: Status) -> list[tuple[str, list[tuple[Equation, Outcome | None]]]]:
+    """The equations of each chapter with their records, in the order of the book."""
+    chapters: dict[str, list[tuple[Equation, Outcome | None]]] = {}
+    for item in found.labelled:
+        record = found.outcomes.get(item.label or "")
+        chapters.setdefault(item.chapter, []).append((item, record))
+    return list(chapters.items())
+
+
+def overview_row(
+    app: Sphinx, docname: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
+) -> list[str | nodes.Node]:
+    outcomes = [outcome for _, outcome in items if outcome]
+    executed = [outcome for outcome in outcomes if outcome.executed]
+    target = app.builder.get_relative_uri(docname, rows_page(chapter))
+    return [
+        link(chapter_title(app, chapter), target),
+        str(len(items)),
+        str(len(executed)),
+        str(len(outcomes) - len(executed)),
+        deviation(max(executed, key=lambda outcome: outcome.deviation)) if executed else "",
+    ]
+
+
+def table(rows: list[list[str | nodes.Node]]) -> nodes.table:
+    """A table of one line of headings and lines of words or links."""
+    group = nodes.tgroup(cols=len(rows[0]))
+    group += [nodes.colspec(colwidth=1) for _ in rows[0]]
+    lines = []
+    for cells in rows:
+        line = nodes.row()
+        for cell in cells:
+            content = nodes.Text(cell) if isinstance(cell, str) else cell
+            line += nodes.entry("", nodes.paragraph("", "", content))
+        lines.append(line)
+    group += nodes.thead("", lines[0])
+    group += nodes.tbody("", *lines[1:])
+    return nodes.table("", group, classes=["ledger-overview"])
+
+
+def chapter_title(app: Sphinx, chapter: str) -> str:
+    title = app.env.titles.get(chapter_page(chapter))
+    return chapter if title is None else title.astext()
+
+
+def rows_pages(app: Sphinx) -> Iterator[ExtraPage]:
+    """One page for each chapter: its equations, and how each was checked."""
+    overview = ledger_page(app.env)
+    if overview is None:
+        return
+    for chapter, items in by_chapter(current_status(app)):
+        title = f"Equations: {chapter_title(app, chapter)}"
+        shown = [
+            (item.label, item.text, number_of(app.env, item.label or ""), outcome)
+            for item, outcome in items
+        ]
+        body = functools.partial(rows_body, app, overview, chapter, items)
+        yield ExtraPage(rows_page(chapter), title, repr(shown), body)
+
+
+def rows_body(
+    app: Sphinx, overview: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
+) -> str:
+    """The equations of a chapter as HTML."""
+    builder: Any = app.builder
+    page = rows_page(chapter)
+    name = chapter_title(app, chapter)
+    ways = nodes.paragraph("", "Every displayed equation of the chapter ")
+    ways += link(name, builder.get_relative_uri(page, chapter_page(chapter)))
+    ways += nodes.Text(". The ")
+    ways += link("ledger", builder.get_relative_uri(page, overview))
+    ways += nodes.Text(" tells what is checked, and leads to the other chapters.")
+    blocks = [ways, *(row(app, page, item, outcome) for item, outcome in items)]
+    # Formulas are written as on the page of the chapter.
+    builder.current_docname = chapter_page(chapter)
+    body = builder.render_partial(nodes.container("", *blocks))["fragment"]
+    return f"<h1>{html.escape(f'Equations: {name}')}</h1>\n{body}"
+
+
+def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> nodes.Node:
+    assert item.label is not None
+    box = nodes.container(classes=["ledger-row"], ids=[row_id(item.label)])
+    heading = nodes.paragraph(classes=["ledger-name"])
+    known = app.env.get_domain("math").equations.get(item.label)  # type: ignore[attr-defined]
+    if known is None:
+        heading += nodes.Text(item.label)
+    else:
+        anchor = nodes.make_id(f"equation-{item.label}")
+        target = f"{app.builder.get_relative_uri(docname, known[0])}#{anchor}"
+        heading += link(f"({number_of(app.env, item.label)})", target, "To the equation")
+        heading += nodes.Text(f" {item.label}")
+    box += heading
+    box += nodes.math_block(
+        item.text, item.text, nowrap=False, number=None, label=None, docname=docname
+    )
+    if outcome is None:
+        box += nodes.paragraph("", f"Not checked: no current record; {ADVICE}.")
+        return box
+    facts = nodes.paragraph("", summary(outcome) + " ", classes=["ledger-facts"])
+    if outcome.library:
+        facts += nodes.Text("Compared with ")
+        for place, name in enumerate(outcome.library):
+            facts += nodes.Text(", " if place else "")
+            facts += nodes.literal("", name)
+        facts += nodes.Text(". ")
+    target = f"{app.builder.get_relative_uri(docname, check_page(outcome))}#L{outcome.line}"
+    facts += link("See the check", target)
+    facts += nodes.Text(".")
+    box += facts
+    return box
+
+
+def check_pages(app: Sphinx) -> Iterator[ExtraPage]:
+    """One page for each file of checks, with an anchor at every line that is linked to."""
+    if ledger_page(app.env) is None:
+        return
+    lines: dict[str, set[int]] = {}
+    pages: dict[str, str] = {}
+    for outcome in current_status(app).outcomes.values():
+        lines.setdefault(outcome.file, set()).add(outcome.line)
+        pages[outcome.file] = check_page(outcome)
+    for file in sorted(lines):
+        source = (ROOT / file).read_text(encoding="utf-8")
+        title = f"Checks: {PurePosixPath(file).name}"
+        body = functools.partial(source_page, app, title, source, lines[file])
+        yield ExtraPage(pages[file], title, repr((source, sorted(lines[file]))), body)
+
+
+def source_page(app: Sphinx, title: str, source: str, lines: set[int], about: str = "") -> str:
+    """A file of Python as HTML, with an anchor at every wanted line."""
+    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
+    block = highlighter.highlight_block(source, "python", linenos=False)
+    return f"<h1>{html.escape(title)}</h1>\n{about}{anchored(block, lines)}"
+
+
+def anchored(block: str, lines: set[int]) -> str:
+    """Give the wanted lines of highlighted code an id."""
+    head, start, code = block.partition("<pre>")
+    code_lines = code.split("\n")
+    for number in lines:
+        if number <= len(code_lines):
+            code_lines[number - 1] = f'<span id="L{number}"></span>{code_lines[number - 1]}'
+    return head + start + "\n".join(code_lines)
+
+
+def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Write pages again that show what a record says, when the record changed."""
+    records = {label: repr(outcome) for label, outcome in current_status(app).outcomes.items()}
+    known: dict[str, str] = getattr(env, "equation_records", {})
+    changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}
+    if not changed:
+        return []
+    env.equation_records = records  # type: ignore[attr-defined]
+    equations = env.get_domain("math").equations  # type: ignore[attr-defined]
+    marked = {equations[label][0] for label in changed if label in equations}
+    shown = {
+        n for n, data in env.metadata.items() if {"equation-ledger", "equation-count"} & {*data}
+    }
+    return sorted(marked | shown)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive, the role, the marks and the style sheet."""
+    app.add_node(equation_ledger)
+    app.add_node(equation_count)
+    app.add_directive("equation-ledger", LedgerDirective)
+    app.add_role("equation-count", CountRole())
+    app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
+    app.connect("env-updated", outdated)
+    app.connect("doctree-resolved", resolve)
+    add_pages(app, rows_pages)
+    add_pages(app, check_pages)
+    app.add_css_file("equation-ledger.css")
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,8 @@
+"""What the book's pages use beside the library: they draw, tabulate, draw lots and measure.
+
+figures      one look for all figures, stored as SVG with a text alternative
+tables       numbers as a table
+tickets      the running example, two train tickets made of the same four words
+randomness   random numbers that are the same on every machine
+experiments  the trainings of chapter 15 and the benchmarks of chapter 16, with recorded rows
+"""

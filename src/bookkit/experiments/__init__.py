@@ -1,0 +1,1 @@
+"""What takes longer than a page may: trainings, benchmarks, and their recorded rows."""

@@ -1,0 +1,303 @@
+"""Ring attention equals attention on one process: simulated ranks here, real ones by torchrun."""
+
+import os
+import queue
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_to_rope as book
+from attention_to_rope.fast import ring
+from bookkit.randomness import normal
+
+PROCESSES = Path(__file__).with_name("ring_processes.py")
+compare_with_one_process = runpy.run_path(str(PROCESSES))["compare_with_one_process"]
+
+ORDERS = ("zigzag", "contiguous")
+SCORES = st.lists(st.floats(-700, 700), min_size=1, max_size=4)
+
+
+def partial(scores: list[float], seed: int = 0) -> ring.Partial:
+    """The state of one query that has these scores, as its keys are the numbers themselves."""
+    k = torch.tensor(scores, dtype=torch.float64)[:, None]
+    one = torch.ones(1, 1, dtype=torch.float64)
+    return ring.partial_attention(one, k, normal(len(scores), 2, seed=seed), scale=1.0)
+
+
+def close(a: ring.Partial, b: ring.Partial) -> bool:
+    return all(torch.allclose(x, y, rtol=1e-12, atol=1e-12) for x, y in zip(a, b, strict=True))
+
+
+@given(SCORES, SCORES, SCORES)
+def test_merging_is_associative_commutative_and_exact(
+    a: list[float], b: list[float], c: list[float]
+) -> None:
+    x, y, z = partial(a, 1), partial(b, 2), partial(c, 3)
+    assert close(ring.merge(ring.merge(x, y), z), ring.merge(x, ring.merge(y, z)))
+    assert close(ring.merge(x, y), ring.merge(y, x))
+    v = torch.cat([normal(len(part), 2, seed=s) for s, part in enumerate((a, b, c), start=1)])
+    weights = torch.softmax(torch.tensor(a + b + c, dtype=torch.float64), 0)
+    assert torch.allclose(ring.finish(ring.merge(ring.merge(x, y), z)), weights @ v, atol=1e-12)
+
+
+def test_nothing_seen_is_the_neutral_element() -> None:
+    q, k, v = normal(2, 3, seed=0), normal(4, 3, seed=1), normal(4, 5, seed=2)
+    nothing = ring.partial_attention(q, k, v, mask=torch.zeros(2, 4, dtype=torch.bool))
+    assert (nothing.largest == -torch.inf).all()
+    assert (nothing.total == 0).all()
+    some = ring.partial_attention(q, k, v)
+    assert close(ring.merge(nothing, some), some)
+    assert close(ring.merge(some, nothing), some)
+    empty = ring.finish(ring.merge(nothing, nothing))
+    assert (empty == 0).all()
+    assert torch.allclose(ring.finish(some), book.attention(q, k, v))
+
+
+def test_partial_attention_computes_half_types_in_float32() -> None:
+    q, k, v = (normal(3, 4, seed=s, dtype=torch.bfloat16) for s in range(3))
+    state = ring.partial_attention(q, k, v)
+    assert {tensor.dtype for tensor in state} == {torch.float32}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_simulated_ranks_equal_one_process(ranks: int, causal: bool, order: ring.Order) -> None:
+    differences = ring.simulate_ring(
+        ranks, lambda own: compare_with_one_process(own, order=order, causal=causal)
+    )
+    assert max(differences) <= 1e-12
+
+
+def run(ranks: int, N: int, dtype: torch.dtype = torch.float64, **options: object) -> torch.Tensor:
+    """The ring's output for q = k = v in the sequence's order, with what each rank sent."""
+    x = normal(N, 4, seed=5, dtype=dtype)
+    order = options.get("order", "zigzag")
+
+    def work(own: ring.SimulatedRing) -> torch.Tensor:
+        part = x[ring.ring_positions(N, own.rank, ranks, order="zigzag")]
+        return ring.ring_attention(part, part, part, **{"order": order, **options, "ring": own})
+
+    return ring.join_parts(ring.simulate_ring(ranks, work), order="zigzag")
+
+
+def test_scale_block_and_dtype_reach_every_step() -> None:
+    x = normal(24, 4, seed=5)
+    expected = book.attention(x, x, x, mask=book.causal_mask(24), scale=0.3)
+    for block in (1, 3, 512):
+        got = run(3, 24, causal=True, scale=0.3, block=block)
+        assert torch.allclose(got, expected, atol=1e-13)
+    half = run(3, 24, torch.bfloat16, causal=True, scale=0.3)
+    assert half.dtype == torch.bfloat16
+    assert (half - expected).abs().max() <= 0.02
+
+
+def test_gradients_of_half_types_come_back_as_half_types() -> None:
+    def work(own: ring.SimulatedRing) -> torch.Tensor:
+        x = normal(4, 4, seed=own.rank, dtype=torch.bfloat16).requires_grad_()
+        ring.ring_attention(x, x, x, order="zigzag", ring=own).sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    assert {gradient.dtype for gradient in ring.simulate_ring(2, work)} == {torch.bfloat16}
+
+
+def test_a_wrong_order_is_seen_by_the_comparison() -> None:
+    x = normal(24, 4, seed=5)
+    expected = book.attention(x, x, x, mask=book.causal_mask(24))
+    assert (run(3, 24, causal=True) - expected).abs().max() <= 1e-12
+    # The parts are cut in zigzag order; told that they are contiguous, ranks see the future.
+    assert (run(3, 24, causal=True, order="contiguous") - expected).abs().max() > 0.1
+
+
+def test_a_merge_without_correction_is_seen_by_the_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ring, "merge", lambda a, b: ring.Partial(a[0], a[1] + b[1], a[2] + b[2]))
+    differences = ring.simulate_ring(
+        2, lambda own: compare_with_one_process(own, order="zigzag", causal=False)
+    )
+    assert max(differences) > 1e-3
+
+
+def test_what_travels() -> None:
+    """Forward (P − 1) times keys and values; backward the same and P times their gradients."""
+    n, d_k, d_v, ranks = 6, 4, 3, 3
+
+    def work(own: ring.SimulatedRing) -> tuple[int, int]:
+        q, k, v = (normal(n, d, seed=d).requires_grad_() for d in (d_k, d_k, d_v))
+        greeting = 9
+        output = ring.ring_attention(q, k, v, order="zigzag", ring=own)
+        forward = own.sent_numbers - greeting
+        output.sum().backward()
+        return forward, own.sent_numbers - greeting - forward
+
+    one = n * (d_k + d_v)
+    expected = ((ranks - 1) * one, (2 * ranks - 1) * one)
+    assert ring.simulate_ring(ranks, work) == [expected] * ranks
+    alone = ring.SimulatedRing(0, [queue.Queue()])
+    x = normal(n, d_k, seed=0)
+    ring.ring_attention(x, x, x, order="zigzag", ring=alone)
+    assert alone.sent_numbers == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_zigzag_balances_every_step(ranks: int) -> None:
+    def pairs(rank: int, source: int, order: ring.Order) -> float:
+        work = ring.visible_chunks(rank, source, ranks, order=order, causal=True)
+        return sum(0.5 if triangle else 1.0 for *_, triangle in work)
+
+    for step in range(ranks):
+        assert {pairs(r, (r - step) % ranks, "zigzag") for r in range(ranks)} == {2.0}
+    total = [sum(pairs(r, s, "contiguous") for s in range(ranks)) for r in range(ranks)]
+    assert total == [4 * r + 2 for r in range(ranks)]
+    everything = ring.visible_chunks(0, ranks - 1, ranks, order="zigzag", causal=False)
+    assert everything == [(0, 0, False), (0, 1, False), (1, 0, False), (1, 1, False)]
+
+
+@given(st.integers(1, 5), st.integers(1, 3), st.sampled_from(ORDERS))
+def test_parts_are_joined_in_order(ranks: int, size: int, order: ring.Order) -> None:
+    N = 2 * ranks * size
+    x = torch.arange(N)[:, None]
+    held = [ring.ring_positions(N, rank, ranks, order=order) for rank in range(ranks)]
+    assert torch.equal(ring.join_parts([x[rows] for rows in held], order=order), x)
+
+
+def test_zigzag_is_the_order_of_pytorch() -> None:
+    from torch.distributed.tensor.experimental._attention import _HeadTailLoadBalancer
+
+    theirs = _HeadTailLoadBalancer(24, 3, "cpu")._generate_indices()[0]
+    ours = torch.cat([ring.ring_positions(24, rank, 3, order="zigzag") for rank in range(3)])
+    assert torch.equal(theirs.long(), ours)
+
+
+def test_errors() -> None:
+    x = torch.zeros(4, 4)
+    with pytest.raises(RuntimeError, match="start the program with torchrun"):
+        ring.ring_attention(x, x, x, order="zigzag")
+    alone = ring.SimulatedRing(0, [])
+    with pytest.raises(ValueError, match=r"two chunks .* got 3 queries and 3 keys"):
+        ring.ring_attention(x[:3], x[:3], x[:3], order="zigzag", ring=alone)
+    with pytest.raises(ValueError, match=r"two chunks .* got 2 queries and 4 keys"):
+        ring.ring_attention(x[:2], x, x, order="zigzag", ring=alone)
+    with pytest.raises(ValueError, match=r"block must be at least 1, got 0"):
+        ring.ring_attention(x, x, x, order="zigzag", ring=alone, block=0)
+    with pytest.raises(ValueError, match=r"scale must be finite and above 0, got 0"):
+        ring.ring_attention(x, x, x, order="zigzag", ring=alone, scale=0)
+    with pytest.raises(ValueError, match=r"scale must be finite and above 0, got -1"):
+        ring.partial_attention(x, x, x, scale=-1)
+    with pytest.raises(ValueError, match=r"same head dim"):
+        ring.partial_attention(x, x[:, :2], x)
+    with pytest.raises(ValueError, match=r"mask"):
+        ring.partial_attention(x, x, x, mask=torch.ones(3, 4, dtype=torch.bool))
+    with pytest.raises(ValueError, match=r"order must be one of 'zigzag', 'contiguous'; got 'z'"):
+        ring.ring_chunks(0, 2, order="z")  # type: ignore[arg-type]
+    for rank in (-1, 2):
+        with pytest.raises(ValueError, match=rf"rank must lie in 0 … 1, got {rank}"):
+            ring.ring_chunks(rank, 2, order="zigzag")
+    with pytest.raises(ValueError, match=r"ranks must be at least 1, got 0"):
+        ring.simulate_ring(0, lambda own: own)
+    for N in (0, 6):
+        with pytest.raises(ValueError, match=rf"N must be a multiple of 2 · ranks = 4, got {N}"):
+            ring.ring_positions(N, 0, 2, order="zigzag")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"N": 6}, "rows of q 6 and 4, positions 6 and 4"),
+        ({"d_v": 2}, "d_v 2 and 4"),
+        ({"causal": True}, "causal 1 and 0"),
+        ({"scale": 0.25}, "scale 0.25 and 0.5"),
+        ({"order": "contiguous"}, "order 0 and 1"),
+        ({"dtype": torch.float32}, "dtype 2 and 3"),
+    ],
+)
+def test_ranks_that_disagree_are_told(change: dict[str, object], message: str) -> None:
+    def work(own: ring.SimulatedRing) -> str:
+        use = {"N": 4, "d_v": 4, "causal": False, "scale": 0.5, "order": "zigzag"}
+        use |= {"dtype": torch.float64} | (change if own.rank == 0 else {})
+        q = torch.zeros(use["N"], 4, dtype=use["dtype"])
+        v = torch.zeros(use["N"], use["d_v"], dtype=use["dtype"])
+        options = {name: use[name] for name in ("causal", "scale", "order")}
+        with pytest.raises(ValueError, match=r"rank \d and rank \d must") as error:
+            ring.ring_attention(q, q, v, ring=own, **options)
+        return str(error.value)
+
+    assert message in ring.simulate_ring(2, work)[1]
+
+
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment torchrun gives, for one process that keeps its addresses in memory."""
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    begin = dist.init_process_group
+    monkeypatch.setattr(
+        dist,
+        "init_process_group",
+        lambda backend: begin("gloo", store=dist.HashStore(), rank=0, world_size=1),
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+def test_process_ring_sends_to_the_next_and_receives_from_the_previous(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, waited = [], []
+
+    class Work:
+        def wait(self) -> None:
+            waited.append(self)
+
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_rank", lambda group: 0)
+    monkeypatch.setattr(dist, "get_world_size", lambda group: 3)
+    monkeypatch.setattr(
+        dist, "P2POp", lambda op, tensor, group, group_peer: (op, tensor, group, group_peer)
+    )
+    monkeypatch.setattr(
+        dist, "batch_isend_irecv", lambda ops: started.extend(ops) or [Work() for _ in ops]
+    )
+    wait = ring.ProcessRing("the group").pass_on([torch.ones(2, 3).T, torch.zeros(1)])
+    assert not waited
+    arrived = wait()
+    assert len(waited) == 4
+    assert [tuple(tensor.shape) for tensor in arrived] == [(3, 2), (1,)]
+    assert [(op, group, peer) for op, _, group, peer in started] == [
+        (dist.isend, "the group", 1),
+        (dist.isend, "the group", 1),
+        (dist.irecv, "the group", 2),
+        (dist.irecv, "the group", 2),
+    ]
+    assert all(tensor.is_contiguous() for _, tensor, *_ in started)
+
+
+def test_two_processes_equal_one() -> None:
+    """`torchrun --nproc-per-node=2`: forward and gradients within 1e-6 of one process."""
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    result = subprocess.run(
+        [sys.executable, *command, PROCESSES],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    cases = [
+        line.partition(": ranks differ from one process by ") for line in result.stdout.splitlines()
+    ]
+    assert [name for name, *_ in cases] == [
+        f"gloo, {order}, causal={causal}" for order in ORDERS for causal in (False, True)
+    ]
+    differences = [[float(number) for number in numbers.split(", ")] for *_, numbers in cases]
+    assert {len(ranks) for ranks in differences} == {2}
+    assert max(max(ranks) for ranks in differences) <= 1e-6

@@ -1,0 +1,157 @@
+"""Misprints are planted and caught; survivors are told apart from equivalent ones."""
+
+import numpy as np
+import pytest
+
+from bookcheck.equations import checks as equations
+from bookcheck.equations import mutate as mutate_math
+from bookcheck.equations.checks import Check, equation
+from bookcheck.equations.mutate import Verdict, main, mutants, report, verdicts
+from bookcheck.equations.scan import Equation
+
+
+def changed(text, matrices=()):
+    return {mutant.text for mutant in mutants(text, matrices)}
+
+
+@pytest.mark.parametrize(
+    ("text", "mutated"),
+    [
+        ("a + b", "a - b"),
+        (r"\sin x", r"\cos  x"),
+        (r"a b c", "a   c"),
+        (r"a \cdot b", "a  "),
+        (r"x_i y_j", "x_j y_j"),
+        (r"\sum_{i=1}^{n} x_i", r"\sum_{i=1}^{n+1} x_i"),
+        (r"\sum_{i=1}^n x_i", r"\sum_{i=2}^n x_i"),
+        (r"K^\top", "K"),
+        (r"Q K", r"Q^\top  K"),
+        (r"\frac{a}{b}", r"\frac{b}{a}"),
+        (r"\frac12", r"\frac{2}{1}"),
+        (r"x^9", r"x^{10}"),
+        (r"\sqrt{d}", "{d}"),
+        (r"a \le b", r"a \ge  b"),
+        (r"z^*", "z"),
+    ],
+)
+def test_each_kind_of_misprint_is_planted(text, mutated):
+    assert mutated in changed(text, ["Q"])
+
+
+def test_no_mutant_equals_the_formula_or_another():
+    text = r"p_i = \frac{e^{x_i}}{\sum_{j=1}^{n} e^{x_j}} - \sin(2\theta_i)"
+    found = [mutant.text for mutant in mutants(text)]
+    assert text not in found
+    assert len(found) == len(set(found)) > 8
+
+
+def softmax_check(rng):
+    x = rng.normal(size=4)
+    p = np.exp(x) / np.exp(x).sum()
+    return {"x": x, "p": p, "i": range(1, 5), "n": 4}
+
+
+def made(function):
+    equations.REGISTRY.append([])
+    try:
+        equation("eq-x")(function)
+        return equations.REGISTRY[-1][0]
+    finally:
+        equations.REGISTRY.pop()
+
+
+PRINTED = Equation("eq-x", r"p_i = \frac{e^{x_i}}{\sum_{j=1}^{n} e^{x_j}}", "01-x.ipynb", 1, 1)
+
+
+def test_a_sharp_check_catches_every_mutant():
+    found = verdicts([made(softmax_check)], {"eq-x": PRINTED})
+    assert len(found) >= 5
+    assert all(verdict.caught for verdict in found)
+    assert not all(verdict.by_error for verdict in found)
+
+
+def test_a_blunt_check_lets_mutants_survive():
+    blunt = made(lambda rng: {"x": np.zeros(2), "p": np.full(2, 0.5), "i": 1, "n": 2})
+    found = verdicts([blunt], {"eq-x": PRINTED})
+    assert any(not verdict.caught for verdict in found)
+    text, passed = report(found, {}, complete=True)
+    assert not passed
+    assert "survived: eq-x: " in text
+
+
+def test_checks_by_hand_are_left_out_and_samples_are_small():
+    by_hand = Check("eq-x", softmax_check, 1, (), {}, "It cannot be executed.")
+    assert verdicts([by_hand], {"eq-x": PRINTED}) == []
+    assert len(verdicts([made(softmax_check)], {"eq-x": PRINTED}, sample=2)) == 2
+
+
+def survivor():
+    (mutant, *_) = mutants("a + b")
+    return Verdict("eq-x", mutant, caught=False, by_error=False)
+
+
+def test_a_survivor_with_a_reason_does_not_count():
+    verdict = survivor()
+    text, passed = report([verdict], {"eq-x": {verdict.mutant.change: "b is 0"}}, complete=True)
+    assert passed
+    assert "equivalent: eq-x" in text
+    assert "b is 0" in text
+
+
+def test_a_reason_without_its_survivor_is_stale():
+    text, passed = report([], {"eq-x": {"flip sign at 9": "gone"}}, complete=True)
+    assert not passed
+    assert "no longer a survivor" in text
+    assert report([], {"eq-x": {"flip sign at 9": "gone"}}, complete=False)[1]
+
+
+def test_an_unknown_chapter_is_an_error(capsys):
+    assert main(["99-nothing"]) == 1
+    assert "99-nothing" in capsys.readouterr().err
+
+
+def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, capsys):
+    monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED])
+    monkeypatch.setattr(mutate_math, "read_reasons", dict)
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
+    assert main(["--jobs", "1"]) == 0
+    assert main(["01-x", "--sample", "3", "--jobs", "1"]) == 0
+    assert "3 mutants of 1 equations" in capsys.readouterr().out
+    blunt = made(lambda rng: {"x": np.zeros(2), "p": np.full(2, 0.5), "i": 1, "n": 2})
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [blunt])
+    assert main(["--jobs", "1"]) == 1
+    assert "survived: eq-x" in capsys.readouterr().out
+
+
+def test_both_shares_are_reported():
+    verdict = survivor()
+    caught = Verdict("eq-y", verdict.mutant, caught=True, by_error=False)
+    text, passed = report([verdict, caught], {"eq-x": {verdict.mutant.change: "b is 0"}}, True, 7.2)
+    assert passed
+    assert "2 mutants of 2 equations in 7 s" in text
+    assert "caught of all 50.00 %" in text
+    assert "not equivalent 100.00 %" in text
+
+
+def test_a_worker_tries_the_same_mutants_as_one_process(monkeypatch):
+    item = made(softmax_check)
+    monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED])
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [item])
+    monkeypatch.setattr(mutate_math, "WORKER", {})
+    mutate_math.start_worker()
+    assert mutate_math.try_label(("eq-x", None)) == verdicts([item], {"eq-x": PRINTED})
+    few = mutate_math.try_label(("eq-x", 5))
+    assert few == verdicts([item], {"eq-x": PRINTED}, sample=4, seed=5)
+    assert len(few) == mutate_math.SAMPLED_EACH
+
+
+def test_one_chapter_keeps_the_reasons_of_the_others(monkeypatch, capsys):
+    other = Equation("eq-y", "a = b", "02-y.ipynb", 1, 1)
+    monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED, other])
+    monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
+    stale = {"flip sign at 9": "gone"}
+    monkeypatch.setattr(mutate_math, "read_reasons", lambda: {"eq-y": stale})
+    assert main(["01-x", "--jobs", "1"]) == 0
+    monkeypatch.setattr(mutate_math, "read_reasons", lambda: {"eq-x": stale})
+    assert main(["01-x", "--jobs", "1"]) == 1
+    assert "no longer a survivor" in capsys.readouterr().out

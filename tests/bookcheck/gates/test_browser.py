@@ -1,0 +1,279 @@
+"""Faults planted in small pages, to see that the browser run finds and names each."""
+
+import pytest
+
+from bookcheck.gates.browser import find_chromium, pages_of, visit_site
+
+PAGE = """<!doctype html>
+<html lang="en"><head><title>A page</title><link rel="icon" href="data:,">
+<meta name="viewport" content="width=device-width"></head>
+<body><main><h1>A page</h1>{}</main></body></html>"""
+
+FIGURE = '<svg class="book-figure" role="img" aria-label="A figure" viewBox="0 0 90 90">{}</svg>'
+DARK = "<style>@media (prefers-color-scheme: dark) {{ {} }}</style>"
+# As Matplotlib writes a letter and a marker.
+LETTER = '<defs><path id="a" d="M 0 0 L 640 0 L 640 640 z" transform="scale(0.015625)"/></defs>'
+MARKER = '<defs><path id="b" d="M -3 0 L 3 0 L 0 3 z"/></defs>'
+BOX = '<defs><path id="c" d="M -7 -7 L 7 -7 L 7 7 L -7 7 z"/></defs>'
+CELL = '<path d="M 0 0 L 60 0 L 60 60 L 0 60 z" style="fill: #0b3760"/>'
+SCRIPT_TEXT = """<p>Little.</p><p id="late"></p>
+<script>document.getElementById("late").textContent = "Much more text. ".repeat(9)</script>"""
+# Takes the scheme of the machine when it loads, and no other later.
+OWN_MIND = """<script>Object.assign(document.documentElement.dataset, {
+mode: "auto", theme: "dark" })</script>"""
+
+# Each page: the kind of its fault, the page's body, and words that the report must hold.
+FAULTS = {
+    "external": (
+        "external",
+        '<img alt="x" src="https://example.com/x.png">',
+        "https://example.com/x.png",
+    ),
+    "console": ("console", "<script>console.error('planted')</script>", "planted"),
+    "exception": ("console", "<script>throw new Error('planted')</script>", "planted"),
+    "missing": ("request", '<img alt="x" src="no-such-file.png">', "404 for"),
+    "raw-tex": ("formula", "<p>The formula $\\frac{a}{b}$ is raw.</p>", "raw TeX"),
+    "raw-symbol": ("formula", "<p>The angle \\theta is raw.</p>", "raw TeX"),
+    "unrendered": ("formula", '<p><span class="math">a_b</span></p>', "not rendered: a_b"),
+    "red-formula": (
+        "formula",
+        '<p><span class="katex-error">x</span></p>',
+        "KaTeX shows an error",
+    ),
+    "overflow": ("overflow", '<div style="width: 700px">wide</div>', "700"),
+    "nameless": (
+        "axe",
+        '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">',
+        "image-alt",
+    ),
+    "nameless-in-the-dark": (
+        "axe",
+        "<style>img { display: none }</style>"
+        + DARK.format("img { display: block }")
+        + '<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">',
+        "image-alt",
+    ),
+    "folded": (
+        "axe",
+        '<details><summary>More</summary><input type="text"></details>',
+        "label",
+    ),
+    "hidden-stop": (
+        "axe",
+        '<span class="katex-html" aria-hidden="true"><a href="clean.html">x</a></span>',
+        "aria-hidden-focus",
+    ),
+    "dark-only": (
+        "contrast",
+        DARK.format("p { color: #eee; background: #fff }") + "<p>pale</p>",
+        "#eeeeee on #ffffff",
+    ),
+    "skipped-level": ("heading", "<h3>Deep</h3>", "h3 comes after h1: Deep"),
+    "two-titles": ("heading", "<h1>Again</h1>", "this one has 2"),
+    "faint-code": (
+        "contrast",
+        '<pre>x = <span style="color: #999">"pale"</span></pre>',
+        "#999999 on #ffffff",
+    ),
+    "faint-part": (
+        "contrast",
+        "<pre><b>x</b> <i><b>y</b></i></pre><style>i b { color: #999 }</style>",
+        "#999999 on #ffffff",
+    ),
+    "faint-formula": (
+        "contrast",
+        '<p><span class="katex-html" style="color: #999">x</span></p>',
+        "#999999 on #ffffff",
+    ),
+    "faint-shade": (
+        "contrast",
+        '<p style="opacity: 0.5"><span class="katex-html" aria-hidden="true">x</span></p>',
+        "#808080 on #ffffff",
+    ),
+    "faint-code-dark": (
+        "contrast",
+        DARK.format("pre { background: #222; color: #eee } b { color: #444 }")
+        + "<pre><b>x</b></pre>",
+        "#444444 on #222222",
+    ),
+    "faint-line": (
+        "figure",
+        FIGURE.format('<path d="M 0 0 L 40 9 L 90 90" style="fill: none; stroke: #bbb"/>'),
+        "a line #bbbbbb on #ffffff: contrast 1.92",
+    ),
+    "faint-dots": (
+        "figure",
+        FIGURE.format(MARKER + '<use href="#b" x="9" y="9" style="fill: #111; opacity: 0.3"/>'),
+        "a mark",
+    ),
+    "faint-bar": (
+        "figure",
+        FIGURE.format('<rect width="9" height="50" style="fill: var(--figure-none, #cde)"/>'),
+        "a mark #ccddee",
+    ),
+    "faint-letters": (
+        "figure",
+        FIGURE.format(
+            CELL + LETTER + '<g transform="translate(20 20)"><use href="#a" fill="#345"/></g>'
+        ),
+        "letters #334455 on #0b3760",
+    ),
+    "faint-words": (
+        "figure",
+        FIGURE.replace("book-figure", "book-panel").format('<text y="20" fill="#ccc">m</text>'),
+        "letters #cccccc",
+    ),
+    "faint-line-dark": (
+        "figure",
+        DARK.format("body { background: #14181e; color: #eee }")
+        + FIGURE.format('<path d="M 0 0 L 40 9 L 90 90" style="fill: none; stroke: #333"/>'),
+        "a line #333333 on #14181e",
+    ),
+    "small-letters": (
+        "letters",
+        FIGURE.format(LETTER + '<g transform="scale(0.02 -0.02)"><use href="#a"/></g>'),
+        'letters are 8.3 px high, 10.5 are needed, in "A figure"',
+    ),
+    "small-words": (
+        "letters",
+        FIGURE.replace("book-figure", "book-panel").format(
+            '<text y="20" font-size="2">m</text><text y="40">n</text>'
+        ),
+        "letters are 8.3 px high",
+    ),
+    "unseen-focus": (
+        "focus",
+        '<p>Go <a style="outline: none" href="clean.html">there</a>.</p>',
+        "looks the same with the focus",
+    ),
+    "pale-focus": (
+        "focus",
+        '<p>Go <a style="outline: 2px solid #ddd" href="clean.html">there</a>.</p>',
+        "its outline has contrast 1.36",
+    ),
+    "focus-outside": (
+        "focus",
+        '<a style="position: fixed; left: -900px" href="clean.html">there</a>',
+        "out of sight",
+    ),
+    "closed-box": (
+        "scroll",
+        '<pre style="overflow: auto; width: 90px">a line that is long</pre>',
+        "the keyboard cannot reach it: <pre",
+    ),
+    "asleep": ("widget", '<div class="interactive" data-widget="x"></div>', "not ready"),
+    "own-mind": ("scheme", OWN_MIND, "the machine is set to light and the page is dark"),
+    # The parser gives the attribute to the page's own <html>: so a page of the book starts.
+    "stays-light": (
+        "scheme",
+        '<html data-content_root="./">',
+        "the machine is set to dark and the page is light",
+    ),
+    "dark-script": (
+        "console",
+        "<script>if (matchMedia('(prefers-color-scheme: dark)').matches) planted()</script>",
+        "planted is not defined",
+    ),
+    "dead-button": ("control", "<button>Play</button>", "does nothing without JavaScript"),
+    "lost-way": (
+        "control",
+        '<nav style="visibility: hidden"><a href="clean.html">On</a></nav>',
+        "no link of the navigation is visible",
+    ),
+    "script-text": ("script", SCRIPT_TEXT, "letters without JavaScript"),
+}
+IN_THE_DARK = {f"{width} dark{way}" for width in (1280, 390) for way in ("", ", no JavaScript")}
+OFF = {"1280, no JavaScript", "390, no JavaScript"}
+# These are wrong in some modes only, so they are opened in all; the others in one.
+IN_MODES = {
+    "overflow": {"390", "390, no JavaScript"},
+    "dark-only": IN_THE_DARK,
+    "nameless-in-the-dark": IN_THE_DARK,
+    "faint-code-dark": IN_THE_DARK,
+    "faint-line-dark": IN_THE_DARK,
+    "own-mind": {"1280 light", "390 light"},
+    "stays-light": IN_THE_DARK,
+    "dark-script": {"390 dark"},
+    "dead-button": OFF,
+    "lost-way": OFF,
+    "script-text": OFF,
+}
+# What does not depend on the colours is told without a scheme.
+OF_A_WIDTH = {"overflow", "scroll", "letters", "formula", "heading", "widget"}
+# Axe's rules see these as well.
+AXE_TOO = {
+    "closed-box": "scrollable-region-focusable",
+    "dark-only": "color-contrast",
+    "skipped-level": "heading-order",
+}
+# What must not be reported: money, code, grid lines, pale cells of a heat map, letters on them and
+# on markers, markers on markers.
+CLEAN = (
+    "<p>It costs $5 and <code>$x$</code>.</p><h2>Second</h2><h3>Third</h3><h2>Fourth</h2>"
+    "<noscript>This page says more to those who run scripts.</noscript>"
+    "<pre>x = 1</pre><style>div:focus-within { outline: 2px solid #000 }</style>"
+    '<div><a style="font-size: 0" href="clean.html">Card</a> A card.</div>'
+    + FIGURE.format(
+        '<path d="M 0 9 L 90 9" style="fill: none; stroke: currentColor; stroke-opacity: 0.2"/>'
+        '<path d="M 60 0 L 90 0 L 90 60 L 60 60 z" style="fill: #f3f6fa"/>'
+        '<path d="M 60 0 L 90 0 L 90 60 z" style="fill: #1f6fb2; fill-opacity: 0.2"/>'
+        f'{CELL}{LETTER}<g transform="translate(20 20)"><use href="#a" fill="#fff"/></g>'
+        f'{BOX}<use href="#c" x="70" y="75" style="fill: #1f6fb2"/>'
+        f'<use href="#c" x="72" y="75" style="fill: #b65a00"/>'
+        '<g transform="translate(68 72)"><use href="#a" fill="#fff"/></g>'
+    )
+)
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    site = tmp_path_factory.mktemp("site")
+    (site / "clean.html").write_text(PAGE.format(CLEAN))
+    for name, (_, body, _) in FAULTS.items():
+        (site / f"{name}.html").write_text(PAGE.format(body))
+    everywhere = ["clean.html", *(f"{name}.html" for name in IN_MODES)]
+    once = [page for page in pages_of(site) if page not in everywhere]
+    return [
+        visit_site(site, pages=everywhere),
+        visit_site(site, pages=once, widths=[390], schemes=["light"], javascript=[True]),
+    ]
+
+
+@pytest.fixture(scope="module")
+def planted(visits):
+    return [fault for visit in visits for fault in visit.faults]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found_and_named(planted, name):
+    kind, _, words = FAULTS[name]
+    everything = [fault for fault in planted if fault.page == f"{name}.html"]
+    found = [fault for fault in everything if fault.kind == kind]
+    also = {fault.detail.partition(":")[0] for fault in everything if fault.kind != kind}
+    assert also == ({AXE_TOO[name]} if name in AXE_TOO else set())
+    once = {"390"} if kind in OF_A_WIDTH else {"390 light"}
+    assert {fault.mode for fault in found} == IN_MODES.get(name, once)
+    assert all(words in fault.detail for fault in found)
+    assert str(found[0]).startswith(f"{name}.html [")
+
+
+def test_a_clean_page_has_no_fault(planted):
+    assert [fault for fault in planted if fault.page == "clean.html"] == []
+
+
+def test_every_page_is_reported_with_what_it_loads(visits):
+    done = {page.page: page for visit in visits for page in visit.pages}
+    assert set(done) == {"clean.html", *(f"{name}.html" for name in FAULTS)}
+    assert done["clean.html"].faults == []
+    assert len(done["overflow.html"].faults) == 2
+    assert done["clean.html"].bytes == len(PAGE.format(CLEAN).encode())
+
+
+def test_a_missing_browser_is_named_in_one_sentence(monkeypatch):
+    monkeypatch.setenv("CHROMIUM", "")
+    monkeypatch.setattr("bookcheck.gates.browser.CHROMIUM_NAMES", ())
+    monkeypatch.setattr("bookcheck.gates.browser.CHROMIUM_ON_MAC", "/nowhere")
+    with pytest.raises(FileNotFoundError, match="install the package `chromium`"):
+        find_chromium()

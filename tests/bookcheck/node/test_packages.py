@@ -1,0 +1,36 @@
+"""What comes from npm is pinned, and nobody's files lie in the repository."""
+
+import json
+import re
+
+import pytest
+
+from bookcheck.node.packages import NodePackagesError, ensure_packages
+from bookcheck.paths import NODE_ROOM
+from bookcheck.site.folding import fold
+
+
+def test_versions_are_exact_and_the_lock_holds_no_addresses():
+    manifest = json.loads((NODE_ROOM / "package.json").read_text())
+    versions = {**manifest["dependencies"], **manifest["devDependencies"]}
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions.values())
+    lock = json.loads((NODE_ROOM / "package-lock.json").read_text())["packages"]
+    for name, version in versions.items():
+        assert lock[f"node_modules/{name}"]["version"] == version
+    for name, package in lock.items():
+        assert "resolved" not in package
+        assert name == "" or package["integrity"].startswith("sha512-")
+
+
+def test_packages_that_cannot_be_installed_are_named_in_one_sentence(tmp_path):
+    # A manifest without its lock file: npm refuses, on any network.
+    (tmp_path / "package.json").write_text('{"dependencies": {"katex": "0.0.1"}}')
+    with pytest.raises(
+        NodePackagesError, match=r"(?s)the npm packages katex 0\.0\.1.*package-lock"
+    ):
+        ensure_packages(tmp_path)
+
+
+def test_a_block_without_a_title_cannot_fold():
+    with pytest.raises(ValueError, match="needs a title"):
+        fold('<div class="admonition"><p>x</p></div>')

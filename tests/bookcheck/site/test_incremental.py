@@ -1,0 +1,192 @@
+"""A build after a change gives the same pages as a clean one, and never loses a warning."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+
+import nbformat
+import pytest
+
+from bookcheck import cache as kept
+from bookcheck.equations.records import Outcome
+from bookcheck.paths import SOURCES
+
+ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-one)\n"
+TWO = (
+    "# Second\n\nSee {eq}`eq-one`, {ref}`sum`, [a part](01-one.ipynb#a-part) and "
+    "[](01-one.ipynb).\n\n```{exercise} Sum\n:label: sum\nAdd.\n```\n\n$$\nb = c\n$$ (eq-two)\n"
+)
+INDEX = "# A small book\n\n{equation-count}`executed` of {equation-count}`total` equations.\n"
+NOTATION = (
+    "# Notation\n\n| Symbol | Meaning | In code | Chapters |\n|---|---|---|---|\n"
+    "| $a$ | a number | `a` | all |\n"
+)
+USE = "from attention_to_rope import softmax\n\nsoftmax(x)"
+NAMES = ("01-one", "02-two", "notation", "api", "ledger")
+
+
+class Book:
+    """A book of two chapters with all the pages that gather from others."""
+
+    def __init__(self, folder, write_book):
+        self.folder = write_book(folder, [])
+        (folder / "chapters" / "one.ipynb").unlink()
+        self.write("01-one", ONE, USE)
+        self.write("02-two", TWO, "1 + 1")
+        (folder / "index.md").write_text(INDEX)
+        (folder / "chapters" / "notation.md").write_text(NOTATION)
+        (folder / "chapters" / "api.md").write_text("# Reference\n\n```{api}\n```\n")
+        (folder / "chapters" / "ledger.md").write_text("# Ledger\n\n```{equation-ledger}\n```\n")
+        contents = folder / "_toc.yml"
+        files = "".join(f"  - file: chapters/{name}\n" for name in NAMES)
+        contents.write_text(contents.read_text().replace("  - file: chapters/one\n", files))
+        self.record("eq-one", "a = b")
+
+    def write(self, name, text, code):
+        """Write a chapter of one Markdown cell and one code cell."""
+        cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell(code)]
+        for number, cell in enumerate(cells):
+            cell["id"] = f"cell-{number}"
+        cells[1]["execution_count"] = 1
+        kernel = {"name": "python3", "display_name": "Python 3"}
+        language = {"name": "python", "pygments_lexer": "ipython3"}
+        notebook = nbformat.v4.new_notebook(
+            cells=cells, metadata={"kernelspec": kernel, "language_info": language}
+        )
+        (self.folder / "chapters" / f"{name}.ipynb").write_text(json.dumps(notebook))
+
+    def record(self, label, text, inputs=3):
+        """Write what a check of an equation left behind."""
+        records = self.folder / "_build" / "equations"
+        records.mkdir(parents=True, exist_ok=True)
+        outcome = Outcome(
+            label, "01-one.ipynb", text, True, None, ["attention_to_rope.attention.softmax"],
+            inputs, 1, 1e-16, "tests/equations/test_01_attention.py", 3,
+        )  # fmt: skip
+        (records / f"{label}.json").write_text(json.dumps(asdict(outcome)))
+
+    def build(self, *options):
+        command = [sys.executable, "-m", "bookcheck.site.build", self.folder, *options]
+        environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    def pages(self):
+        """All files of the site; the build's own note of its settings has no fixed content."""
+        site = self.folder / "_build" / "html"
+        files = (path for path in site.rglob("*") if path.is_file() and path.name != ".buildinfo")
+        return {path.relative_to(site).as_posix(): path.read_bytes() for path in files}
+
+    def times(self):
+        site = self.folder / "_build" / "html"
+        return {p.relative_to(site).as_posix(): p.stat().st_mtime_ns for p in site.rglob("*.html")}
+
+
+@pytest.fixture(scope="module")
+def built(write_book, tmp_path_factory):
+    book = Book(tmp_path_factory.mktemp("book"), write_book)
+    done = book.build()
+    assert done.returncode == 0, done.stderr
+    return book
+
+
+@pytest.fixture
+def book(built, tmp_path):
+    """The built book, which is put back as it was: its environment knows its place."""
+    saved = tmp_path / "saved"
+    shutil.copytree(built.folder, saved)
+    yield built
+    shutil.rmtree(built.folder)
+    shutil.copytree(saved, built.folder)
+
+
+def built_again(book):
+    done = book.build()
+    assert done.returncode == 0, done.stderr
+    return {n: text.decode() for n, text in book.pages().items() if n.endswith((".html", ".js"))}
+
+
+def differences_from_clean(book):
+    """The files that a clean build of the book writes otherwise."""
+    after_changes = book.pages()
+    done = book.build("--all")
+    assert done.returncode == 0, done.stderr
+    clean = book.pages()
+    names = {*clean, *after_changes}
+    return sorted(name for name in names if clean.get(name) != after_changes.get(name))
+
+
+def test_words_and_records_write_only_what_shows_them(book):
+    before = book.times()
+    book.write("01-one", ONE.replace("A sentence.", "Another sentence."), USE)
+    pages = built_again(book)
+    after = book.times()
+    written = {name for name in after if after[name] != before[name]}
+    assert "Another sentence." in pages["chapters/01-one.html"]
+    assert not written & {"chapters/02-two.html", "chapters/api.html", "ledger/01-one.html"}
+    assert not any(name.startswith("checks/") for name in written)
+    book.record("eq-one", "a = b", inputs=77)
+    pages = built_again(book)
+    assert "on 77 inputs" in pages["chapters/01-one.html"]
+    assert "on 77 inputs" in pages["ledger/01-one.html"]
+    # Sphinx alone would lose the entries of all pages that were not written again.
+    assert '"softmax() (in module attention_to_rope)"' in pages["searchindex.js"]
+    assert differences_from_clean(book) == []
+
+
+def test_names_and_numbers_reach_all_pages(book):
+    old = {name: text.decode() for name, text in book.pages().items() if name.endswith(".html")}
+    assert "Used in chapter" in old["chapters/api.html"]
+    assert "sy1" not in old["chapters/02-two.html"]
+    new = "A sentence.\n\n$$\nz = z\n$$ (eq-new)"
+    text = ONE.replace("# First", "# Renamed").replace("A sentence.", new)
+    book.write("01-one", text, "1 + 1")
+    book.record("eq-new", "z = z")
+    notation = NOTATION + "| $c$ | another | `c` | 2 |\n"
+    (book.folder / "chapters" / "notation.md").write_text(notation)
+    pages = built_again(book)
+    for name in ("chapters/02-two", "chapters/api", "ledger/01-one", "checks/test_masks", "404"):
+        assert "Renamed" in pages[f"{name}.html"], name
+    assert "(1.2)" in pages["chapters/02-two.html"]
+    assert "sy1" in pages["chapters/02-two.html"]
+    assert "2 of 3 equations" in pages["index.html"]
+    assert 'id="ledger-eq-new"' in pages["ledger/01-one.html"]
+    assert "Used in chapter" not in pages["chapters/api.html"]
+    assert differences_from_clean(book) == []
+
+
+def test_a_change_of_style_reaches_all_pages(book):
+    address = re.compile(r"book\.css\?v=\w+")
+    before = address.search(book.pages()["chapters/02-two.html"].decode())[0]
+    (book.folder / "_static" / "book.css").write_text("p { margin: 0 }\n")
+    pages = built_again(book)
+    for name in ("chapters/02-two", "ledger/01-one", "checks/test_masks"):
+        assert address.search(pages[f"{name}.html"])[0] != before, name
+
+
+def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
+    book.write("01-one", ONE.replace("(eq-one)", "(eq-other)"), USE)
+    for _ in range(2):
+        done = book.build()
+        assert done.returncode == 1
+        assert "02-two.ipynb" in done.stderr
+        assert "eq-one" in done.stderr
+    book.write("01-one", ONE, USE)
+    built_again(book)
+
+
+def test_what_is_kept_depends_on_the_content_of_its_files(tmp_path):
+    source, folder = tmp_path / "source", tmp_path / "kept"
+    asked = []
+
+    def value(text):
+        source.write_text(text)
+        digest = kept.digest_of([source], "word")
+        return kept.kept("name", digest, lambda: asked.append(text) or text, folder)
+
+    assert [value(text) for text in ("a", "a", "b", "b", "a")] == ["a", "a", "b", "b", "a"]
+    assert asked == ["a", "b", "a"]
+    assert kept.digest_of([source], "word") != kept.digest_of([source], "other")

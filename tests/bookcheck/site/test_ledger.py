@@ -1,0 +1,145 @@
+"""A small site is built: the ledger, the marks and the counts come from the records."""
+
+import dataclasses
+import io
+import json
+import re
+
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from bookcheck.equations.records import Outcome
+
+CHECK_FILE = "tests/equations/test_01_attention.py"
+EXECUTED = Outcome(
+    "eq-a", "01-x.md", "a = b", True, None, ["attention_to_rope.attention"], 12, 1, 2e-16,
+    CHECK_FILE, 3,
+)  # fmt: skip
+BY_HAND = dataclasses.replace(
+    EXECUTED, label="eq-b", text="b = c", executed=False, reason="It is a limit.", library=[]
+)
+CHAPTER = "# A chapter\n\n$$\na = b\n$$ (eq-a)\n\n$$\nb = c\n$$ (eq-b)\n"
+LEDGER = "# Ledger\n\n```{equation-ledger}\n```\n"
+INDEX = """# Book
+
+{equation-count}`executed` of {equation-count}`total`, {equation-count}`by-hand` by hand
+
+```{toctree}
+chapters/01-x
+chapters/ledger
+```
+"""
+
+
+def build(folder, outcomes, index=INDEX, ledger=LEDGER):
+    """Build the site and return its pages by name, and the warnings."""
+    (folder / "chapters").mkdir(exist_ok=True)
+    (folder / "index.md").write_text(index)
+    (folder / "chapters" / "01-x.md").write_text(CHAPTER)
+    if ledger:
+        (folder / "chapters" / "ledger.md").write_text(ledger)
+    records = folder / "_build" / "equations"
+    records.mkdir(parents=True, exist_ok=True)
+    for outcome in outcomes:
+        (records / f"{outcome.label}.json").write_text(json.dumps(dataclasses.asdict(outcome)))
+    warnings = io.StringIO()
+    output = folder / "_build" / "html"
+    settings = {
+        "extensions": ["myst_parser", "bookcheck.site.ledger"],
+        "myst_enable_extensions": ["dollarmath"],
+        "exclude_patterns": ["_build"],
+        "html_theme": "basic",
+    }
+    with docutils_namespace():
+        app = Sphinx(
+            folder, None, output, folder / "_build" / "doctrees", "html", settings,
+            status=None, warning=warnings, freshenv=False,
+        )  # fmt: skip
+        app.build()
+    pages = {p.relative_to(output).as_posix(): p.read_text() for p in output.rglob("*.html")}
+    return pages, warnings.getvalue()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("book"), [EXECUTED, BY_HAND])
+
+
+def test_nothing_warns(site):
+    assert site[1] == ""
+
+
+def test_the_counts_stand_on_the_opening_page(site):
+    assert "1 of 2, 1 by hand" in site[0]["index.html"]
+
+
+def test_the_overview_counts_the_equations_of_each_chapter(site):
+    page = site[0]["chapters/ledger.html"]
+    assert "2 equations. 1 are executed from their own text, 1 are checked by hand" in page
+    cells = re.findall(r"<td><p>(.*?)</p></td>", page)
+    assert "A chapter" in cells[0]
+    assert 'href="../ledger/01-x.html"' in cells[0]
+    assert cells[1:] == ["2", "1", "1", "2e-16"]
+
+
+def test_each_equation_has_a_row(site):
+    page = site[0]["ledger/01-x.html"]
+    assert "<h1>Equations: A chapter</h1>" in page
+    assert 'href="../chapters/ledger.html"' in page
+    assert 'id="ledger-eq-a"' in page
+    assert "Executed from its text on 12 inputs, largest deviation 2e-16." in page
+    assert "attention_to_rope.attention" in page
+    assert "Checked by hand on 12 inputs: It is a limit." in page
+    assert 'href="../chapters/01-x.html#equation-eq-a"' in page
+    assert page.index("ledger-eq-a") < page.index("ledger-eq-b")
+
+
+def test_each_equation_carries_a_mark(site):
+    page = site[0]["chapters/01-x.html"]
+    assert 'href="../ledger/01-x.html#ledger-eq-a"' in page
+    assert page.count("✓ executed") == 1
+    assert page.count("✓ by hand") == 1
+
+
+def test_the_check_can_be_read_on_the_site(site):
+    ledger, check = site[0]["ledger/01-x.html"], site[0]["checks/test_01_attention.html"]
+    assert 'href="../checks/test_01_attention.html#L3"' in ledger
+    assert '<span id="L3"></span>' in check
+
+
+def test_without_records_the_page_says_how_to_make_them(tmp_path):
+    pages, warnings = build(tmp_path, [])
+    assert warnings == ""
+    assert (
+        "no record of the checks of the 2 displayed equations yet" in pages["chapters/ledger.html"]
+    )
+    assert "python -m bookcheck.equations" in pages["chapters/ledger.html"]
+    assert pages["chapters/01-x.html"].count("not checked") == 2
+
+
+def test_a_record_of_an_older_text_is_not_shown(tmp_path):
+    pages, _ = build(tmp_path, [dataclasses.replace(EXECUTED, text="a = -b"), BY_HAND])
+    assert "0 of 2" in pages["index.html"]
+    assert "Not checked" in pages["ledger/01-x.html"]
+    assert "1 have no current record" in pages["chapters/ledger.html"]
+
+
+def test_a_new_record_reaches_the_pages_of_an_unchanged_book(tmp_path):
+    build(tmp_path, [BY_HAND])
+    pages, _ = build(tmp_path, [EXECUTED, BY_HAND])
+    assert "✓ executed" in pages["chapters/01-x.html"]
+    assert "1 of 2" in pages["index.html"]
+
+
+def test_a_book_without_a_ledger_has_no_marks(tmp_path):
+    index = INDEX.replace("chapters/ledger\n", "")
+    pages, warnings = build(tmp_path, [EXECUTED], index, ledger="")
+    assert warnings == ""
+    assert "equation-mark" not in pages["chapters/01-x.html"]
+
+
+def test_an_unknown_count_is_an_error(tmp_path):
+    index = INDEX.replace("`executed`", "`guessed`")
+    _, warnings = build(tmp_path, [EXECUTED], index)
+    assert "equation-count knows total, checked, executed, by-hand, got 'guessed'" in warnings

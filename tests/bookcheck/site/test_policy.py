@@ -1,0 +1,120 @@
+"""Every page carries the policy, and what it would stop is found."""
+
+import pytest
+
+from bookcheck.gates.controls import move_controls
+from bookcheck.site.policy import HEADER, META, POLICY, policy_faults, secure, stopped_by_policy
+
+PAGE = f'<html><head><meta charset="utf-8" />{META}{{head}}</head><body>{{body}}</body></html>'
+
+
+def page(head="", body=""):
+    return PAGE.format(head=head, body=body)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<script>alert(1)</script>",
+        '<script type="module">alert(1)</script>',
+        "<style>p { color: red }</style>",
+        '<button onclick="print()">Print</button>',
+        "<button title='a > b' OnClick=print()>Print</button>",
+        '<a href="javascript:print()">Print</a>',
+        '<iframe src="a.html"></iframe>',
+        '<base href="/x/">',
+    ],
+)
+def test_a_planted_fault_is_found(part):
+    assert len(stopped_by_policy(page(body=part))) == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '<script src="a.js"></script>',
+        '<script type="application/json">{"a": 1}</script>',
+        '<p style="color: red">Formulas need this.</p>',
+        "<!-- <script>alert(1)</script> --><p>turned on = run</p>",
+        '<a href="https://example.com">to read</a>',
+    ],
+)
+def test_what_the_policy_allows_is_no_fault(part):
+    assert stopped_by_policy(page(body=part)) == []
+
+
+def test_a_policy_that_is_absent_changed_or_late_is_found():
+    assert "found []" in stopped_by_policy("<p>A page</p>")[0]
+    assert stopped_by_policy(page().replace("object-src 'none'", "object-src *"))
+    assert stopped_by_policy(page(head=META))
+    late = f'<script src="a.js"></script>{META}'
+    assert "stands before the policy" in stopped_by_policy(late)[0]
+
+
+def test_no_script_in_a_page_and_no_other_host_are_allowed():
+    rules = dict(rule.split(" ", 1) for rule in POLICY.split("; "))
+    assert rules["script-src"] == rules["style-src-elem"] == "'self' file:"
+    assert "https:" not in POLICY
+    assert "*" not in POLICY
+    assert HEADER.startswith("Content-Security-Policy: default-src 'self'; ")
+    assert "file:" not in HEADER
+
+
+def test_what_the_theme_writes_moves_into_files():
+    theme = (
+        '<html data-content_root="../"><head><meta charset="utf-8" />'
+        '<script data-cfasync="false">\n document.documentElement.dataset.mode = "x";\n</script>'
+        "<noscript>\n<style>\n.pst-js-only { display: none !important; }\n</style></noscript>"
+        "<script>DOCUMENTATION_OPTIONS.pagename = 'a/b';</script></head>"
+        '<body><button onclick="window.print()">PDF</button></body></html>'
+    )
+    html = secure(theme)
+    assert stopped_by_policy(html) == []
+    assert '<script src="../_static/early.js"></script>' in html
+    assert "<button data-print>" in html
+
+
+def test_a_fault_is_named_with_its_page(tmp_path):
+    (tmp_path / "index.html").write_text(page())
+    (tmp_path / "a.html").write_text(page(body="<script>alert(1)</script>"))
+    assert list(policy_faults(tmp_path)) == [
+        "a.html: a <script> stands in the page: put it into a file"
+    ]
+
+
+def test_an_empty_folder_is_not_a_safe_site(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make book"):
+        list(policy_faults(tmp_path))
+
+
+def test_every_page_of_a_site_carries_it(addressed_site):
+    assert list(policy_faults(addressed_site)) == []
+    assert (addressed_site / "_static" / "early.js").is_file()
+
+
+def test_a_script_in_a_chapter_stops_the_build(build, write_book, markdown, tmp_path):
+    cells = [markdown("# Chapter\n\nText.\n\n<script>alert(1)</script>\n\nMore.")]
+    done = build(write_book(tmp_path, cells), "--all", "-n", "-W", "--keep-going")
+    assert done.returncode != 0
+    assert "chapters/one: a <script> stands in the page" in done.stdout + done.stderr
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["index.html", "search.html", "chapters/02-two.html"])
+def test_a_browser_keeps_the_policy_and_needs_no_exception(addressed_site, name):
+    """From disk, as a reader of the zip file opens it; the print button and the modes work."""
+    seen = move_controls(addressed_site / name, [{"act": [], "read": "h1"}])
+    assert seen["errors"] == []
+
+
+@pytest.mark.browser
+def test_a_browser_stops_a_planted_script(addressed_site):
+    planted = addressed_site / "planted.html"
+    text = (addressed_site / "index.html").read_text()
+    planted.write_text(text.replace("</h1>", "</h1><script>document.title = 'run'</script>", 1))
+    try:
+        seen = move_controls(planted, [{"act": [], "read": "title"}])
+    finally:
+        planted.unlink()
+    assert any("Content Security Policy" in error for error in seen["errors"])
+    assert seen["steps"][0] != ["run"]

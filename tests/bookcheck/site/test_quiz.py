@@ -1,0 +1,189 @@
+"""Understanding checks: how they are written, that their numbers are right, how they answer."""
+
+import math
+import re
+
+import pytest
+import torch
+
+import attention_to_rope
+from bookcheck.gates.browser import check_site
+from bookcheck.gates.controls import move_controls
+from bookcheck.notebooks.files import chapter_notebooks, read
+from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
+from bookkit.randomness import normal
+
+QUIZ = """\
+Which divisor keeps $p$ the same?
+
+- [ ] $d_k$
+  > All weights become equal.
+- [x] $\\sqrt{d_k}$
+  > The scores then have
+  > variance 1.
+
+What is $(2, 1) \\cdot (1, 2)$? Two decimals.
+
+- [=] 4.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
+  > Two plus two.
+"""
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What a check may use: the library, torch, math."""
+    library = {name: getattr(attention_to_rope, name) for name in attention_to_rope.__all__}
+    return {**library, "math": math, "normal": normal, "torch": torch}
+
+
+@pytest.fixture(autouse=True)
+def in_double_precision():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def test_a_quiz_is_read():
+    choice, number = parse_quiz(QUIZ)
+    assert choice.text == "Which divisor keeps $p$ the same?"
+    assert [answer.right for answer in choice.answers] == [False, True]
+    assert choice.answers[1].feedback == "The scores then have variance 1."
+    assert not choice.wants_number
+    assert number.wants_number
+    assert (number.answers[0].number, number.answers[0].tolerance) == (4.0, 0.005)
+    assert choice.identifier != number.identifier
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- [x] Yes\n  > It is.\n", "before any question"),
+        ("Is it?\n", "no answers"),
+        ("Is it?\n\n- [x] Yes\n- [ ] No\n  > It is.\n", "no line '  > why'"),
+        ("Is it?\n\n- [ ] Yes\n  > No.\n- [ ] No\n  > No.\n", "got 0"),
+        ("Is it?\n\n- [x] Yes\n  > No.\n", "two choices"),
+        ("How many?\n\n- [=] 4\n  > Count.\n", "add {check}"),
+        ("How many?\n\n- [=] many {check}`4`\n  > Count.\n", "needs a number, got 'many'"),
+        ("How many?\n\n- [=] 4 {check}`4`\n  > a\n- [ ] 3\n  > b\n", "has one answer"),
+    ],
+)
+def test_a_faulty_quiz_is_named(text, message):
+    with pytest.raises(QuizError, match=re.escape(message)):
+        parse_quiz(text)
+
+
+def test_a_right_quiz_has_no_problem(names):
+    assert list(problems(QUIZ, names)) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("4.00", "4.01"),
+        ("1.0, 2.0", "1.0, 2.01"),
+        ("- [ ] $d_k$", "- [ ] $d_k$ {check}`1 < 2`"),
+        ("- [ ] $d_k$", "- [ ] 7 {check}`3 + 4`"),
+        ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`1 > 2`"),
+        ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`1 + 2`"),
+        ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`no_such_name`"),
+    ],
+)
+def test_a_wrong_answer_is_caught(names, right, wrong):
+    assert right in QUIZ
+    assert len(list(problems(QUIZ.replace(right, wrong), names))) == 1
+
+
+@pytest.mark.parametrize("path", chapter_notebooks(), ids=lambda path: path.stem)
+def test_the_answers_of_the_chapters_are_right(names, path):
+    cells = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
+    quizzes = [quiz for source in cells for quiz in quizzes_in(source)]
+    assert sum("{quiz}" in source for source in cells) == len(quizzes), "a quiz is not closed"
+    assert len(quizzes) == (1 if path.name[0].isdigit() else 0), "each chapter has one quiz"
+    for text in quizzes:
+        assert 3 <= len(parse_quiz(text)) <= 5
+        assert list(problems(text, names)) == []
+
+
+@pytest.fixture(scope="module")
+def site(build, write_book, markdown, tmp_path_factory):
+    cells = [markdown("# Chapter\n\nText."), markdown(f"```{{quiz}}\n{QUIZ}```")]
+    folder = write_book(tmp_path_factory.mktemp("book"), cells)
+    done = build(folder, "--all", "-n", "-W", "--keep-going")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder / "_build" / "html"
+
+
+def test_the_page_has_native_controls_and_no_check(site):
+    page = (site / "chapters" / "one.html").read_text()
+    assert page.count("<legend>") == 2
+    assert page.count('type="radio"') == 2
+    assert page.count('class="choice" data-right') == 1
+    assert 'data-answer="4.0" data-tolerance="0.005"' in page
+    assert "torch.tensor" not in page
+    assert re.search(r'<legend><span>Which divisor keeps <span class="math', page)
+    assert re.search(r'<script defer="defer" src="../_static/widgets/quiz.js', page)
+    assert "quiz.js" not in (site / "index.html").read_text()
+
+
+def test_a_faulty_quiz_stops_the_build(build, write_book, markdown, tmp_path):
+    fault = "```{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n```"
+    folder = write_book(tmp_path, [markdown("# Chapter\n\nText."), markdown(fault)])
+    done = build(folder, "--all", "-n", "-W", "--keep-going")
+    assert done.returncode != 0
+    assert "'Is it?': needs two choices or more" in done.stdout + done.stderr
+
+
+CHECK = ["press", "form:has(input[type=radio]) input:checked", "Enter"]
+
+
+@pytest.mark.browser
+def test_answers_are_judged_kept_and_forgotten(site):
+    read = ".verdict, .progress-line span"
+    field = ".quiz input[type=text]"
+    steps = [
+        {"act": [["click", ".quiz form:first-of-type button"]], "read": read},
+        {"act": [["check", ".quiz input[value='0']"], CHECK], "read": read},
+        {"act": [["press", ".quiz input[value='0']", "ArrowDown"], CHECK], "read": read},
+        {"act": [["fill", field, "4,1"], ["press", field, "Enter"]], "read": read},
+        {"act": [["fill", field, "4"], ["press", field, "Enter"]], "read": read},
+        {"act": [["reload"]], "read": read},
+        {"act": [["click", ".progress-line button"]], "read": read},
+        {"act": [["reload"]], "read": read},
+    ]
+    seen = move_controls(site / "chapters" / "one.html", steps)
+    assert seen["errors"] == []
+    right = "Right. The scores then have variance 1."
+    assert seen["steps"] == [
+        ["Choose an answer first.", "", "0 of 2 right."],
+        ["Not yet. All weights become equal.", "", "0 of 2 right."],
+        [right, "", "1 of 2 right."],
+        [right, "Not yet. Try again, or open the answer.", "1 of 2 right."],
+        [right, "Right. Two plus two.", "2 of 2 right."],
+        [right, "Right. Two plus two.", "2 of 2 right."],
+        ["", "", "0 of 2 right."],
+        ["", "", "0 of 2 right."],
+    ]
+
+
+@pytest.mark.browser
+def test_without_javascript_a_choice_explains_itself(site):
+    act = [["check", ".quiz input[value='0']"]]
+    seen = move_controls(
+        site / "chapters" / "one.html",
+        [
+            {"act": act, "read": ".choice"},
+            {"act": [["click", ".quiz summary"]], "read": "details p"},
+        ],
+        javascript=False,
+    )
+    assert "All weights become equal." in seen["steps"][0][0]
+    assert "variance 1" not in seen["steps"][0][1]
+    assert "4.00 Two plus two." in seen["steps"][1]
+    assert "Your number" not in seen["text"]
+    assert "Forget" not in seen["text"]
+
+
+@pytest.mark.browser
+def test_a_quiz_is_accessible(site):
+    assert check_site(site, pages=["chapters/one.html"]) == []

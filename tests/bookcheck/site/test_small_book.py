@@ -1,0 +1,115 @@
+"""What the extension makes of a notebook that uses everything."""
+
+import re
+
+import pytest
+
+from bookcheck.site.launch_box import running_box
+
+ADDRESS = "https://github.com/example/book"
+SVG = (
+    '<svg role="img" aria-label="A line that rises from left to right" viewBox="0 0 9 9">'
+    '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
+)
+
+
+@pytest.fixture(scope="module")
+def site(build, write_book, markdown, code, tmp_path_factory):
+    cells = [
+        markdown(
+            "# Chapter\n\nSee {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`.\n\n"
+            "$$\na = b\n$$ (first)\n\nInline $x_m$."
+        ),
+        markdown("```{prf:theorem} Hull\n:label: hull\n\nTrue.\n```"),
+        markdown("```{prf:proof}\n:class: dropdown\nFolded.\n```\n\n```{prf:proof}\nOpen.\n```"),
+        code(
+            "show(line)",
+            {"image/svg+xml": SVG, "text/plain": "line"},
+            mystnb={"figure": {"caption": "A line.", "name": "line"}},
+        ),
+        code("show(line)", {"image/svg+xml": SVG, "text/plain": "line"}, number=2),
+        markdown("```{exercise-start} Sum\n:label: sum\n```\nAdd.\n```{exercise-end}\n```"),
+        markdown("```{solution-start} sum\n```\nAdded."),
+        code("1 + 1", {"text/plain": "2"}, number=3),
+        markdown("```{solution-end}\n```"),
+    ]
+    folder = write_book(tmp_path_factory.mktemp("book"), cells, repository=ADDRESS)
+    done = build(folder, "--all", "-n", "-W", "--keep-going")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def page(site):
+    return (site / "chapters" / "one.html").read_text()
+
+
+def test_formulas_are_rendered_and_numbered(page):
+    assert page.count('class="katex-html"') == 2
+    assert '<span class="eqno">(1.1)' in page
+    assert 'href="#equation-first">(1.1)</a>' in page
+
+
+def test_fonts_come_from_the_site(site, page):
+    assert 'href="../_static/katex/katex.css' in page
+    style = (site / "_static" / "katex" / "katex.css").read_text()
+    fonts = set(re.findall(r"url\(([^)]+)\)", style))
+    assert fonts
+    assert all((site / "_static" / "katex" / font).is_file() for font in fonts)
+
+
+def test_figures_are_inlined_with_ids_of_their_own(page):
+    assert page.count('<div class="figure-box" tabindex="0"><svg class="book-figure"') == 2
+    assert "Fig. 1.1" in page
+    assert 'id="figure-1-s0"' in page
+    assert 'href="#figure-2-s0"' in page
+    assert 'clip-path="url(#figure-2-s0)"' in page
+
+
+def test_no_id_is_there_twice(page):
+    ids = re.findall(r'\sid="([^"]+)"', page)
+    assert sorted(ids) == sorted(set(ids))
+
+
+def test_proof_and_solution_fold_without_javascript(page):
+    folds = re.findall(r"<details class=\"[^\"]*admonition\".*?</details>", page, re.DOTALL)
+    assert [re.search(r"<summary[^>]*>(.*?)</summary>", fold)[1] for fold in folds] == [
+        "Proof",
+        "Solution to Exercise 1.1 (Sum)",
+    ]
+    assert "cell_output" in folds[1], "the solution's code belongs to the fold"
+
+
+def test_one_address_drives_all_buttons(page):
+    for link in (
+        f'href="{ADDRESS}"',
+        f'href="{ADDRESS}/edit/main/chapters/one.ipynb"',
+        f'href="{ADDRESS}/issues/new?',
+        'href="https://mybinder.org/v2/gh/example/book/main?urlpath=lab/tree/chapters/one.ipynb"',
+        'href="https://colab.research.google.com/github/example/book/blob/main/chapters/one.ipynb"',
+    ):
+        assert link in page
+
+
+def test_the_box_tells_how_to_run_the_chapter(page):
+    box = re.search(r'<details class="admonition running">.*?</details>', page, re.DOTALL)[0]
+    assert '<a href="../_sources/chapters/one.ipynb" download>' in box
+    assert f"git clone {ADDRESS}\ncd book\nmake lab" in box
+    assert f"%pip install --quiet &quot;git+{ADDRESS}@main&quot;" in box
+    assert "mybinder.org" in box
+    assert "colab.research.google.com" in box
+
+
+def test_without_an_address_nothing_points_nowhere():
+    box = running_box("chapters/one.ipynb", "one.ipynb", "", "main")
+    assert "Download" in box
+    assert "make lab" in box
+    assert "Binder" not in box
+    assert "Colab" not in box
+    assert "git clone" not in box
+
+
+def test_the_theme_still_has_what_is_repaired(page):
+    # The search field's name is its text, and the sidebar is a landmark.
+    assert 'search-button-field search-button__button pst-js-only" title="Search" data' in page
+    assert 'id="pst-primary-sidebar" role="region"' in page

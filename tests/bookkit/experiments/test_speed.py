@@ -1,0 +1,172 @@
+"""The benchmarks run, name what they compare, and compare equal things; no timing is judged."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+import torch
+import torch._dynamo.testing
+
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from bookcheck.site import growth
+from bookkit.experiments.speed import cpu, peers, run
+from bookkit.experiments.speed.measure import compare, facts
+from bookkit.randomness import normal
+
+SMALL = ("blockwise_attention, memory", "PyTorch's fused kernel, memory")
+
+
+def test_compare_gives_ratios_to_the_floor_of_the_same_round(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    rows = compare({"floor": lambda: None, "slow": lambda: next(clock)}, floor="floor", rounds=3)
+    assert [row["ratio"] for row in rows] == [1.0, 2.0]
+    assert rows[1]["ratio_quartiles"] == [2.0, 2.0]
+    assert rows[1]["seconds"] == 2.0
+    assert {row["floor"] for row in rows} == {"floor"}
+
+
+def test_compare_quartiles_stay_between_the_smallest_and_the_largest_ratio(monkeypatch):
+    # Warm-up of both, then the ratios 1 and 9: the second round begins with the second candidate.
+    values = iter([1.0, 1.0, 1.0, 1.0, 9.0, 1.0])
+    monkeypatch.setattr("bookkit.experiments.speed.measure._seconds", lambda *_: next(values))
+    rows = compare({"floor": lambda: None, "other": lambda: None}, floor="floor", rounds=2)
+    low, high = rows[1]["ratio_quartiles"]
+    assert 1.0 <= low <= high <= 9.0
+    assert rows[1]["ratio"] == 5.0
+
+
+def test_compare_wants_its_floor_among_the_candidates():
+    with pytest.raises(ValueError, match=r"floor must be one of \['a'\], got 'b'"):
+        compare({"a": lambda: None}, floor="b")
+
+
+def test_quick_run_records_every_group_with_its_facts(tmp_path, capsys, monkeypatch):
+    # Fresh processes are started by the test of the memory below; here their time is saved.
+    monkeypatch.setattr(cpu, "peak_bytes", lambda form, *size: 100 if "naive" in form else 2)
+    out = tmp_path / "deep" / "quick.jsonl"
+    run.main(["--group", "cpu", "--quick", "--rounds", "2", "--out", str(out)])
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    groups = {row["group"] for row in rows}
+    assert groups >= {"rope", "forms", "table", "attention", "import"}
+    memory = {row["candidate"]: row["ratio"] for row in rows if row["group"] == "attention memory"}
+    assert memory in ({}, {"naive attention, memory": 1.0, **dict.fromkeys(SMALL, 0.02)})
+    for row in rows:
+        assert row.keys() >= facts("cpu", "").keys()
+        assert row.keys() >= {"candidate", "ratio", "ratio_quartiles", "floor"}
+        if row["candidate"] == row["floor"]:
+            assert row["ratio"] == 1.0
+    ours = [row for row in rows if row["group"] == "rope" and row["candidate"].startswith("ours")]
+    # layouts × dtypes × passes
+    assert len(ours) == 2 * 2 * 2
+    assert all(row["fastest_peer"] in peers.PEERS for row in ours)
+    printed = capsys.readouterr().out
+    assert f"[1/{len(cpu.PARTS)}] RoPE eager" in printed
+    assert "recorded in" in printed
+
+
+def test_a_missing_peer_is_left_out_and_named(capsys):
+    assert peers.installed(None) == ""
+    assert peers.installed("torch").startswith(torch.__version__.partition("+")[0])
+    assert peers.installed("a-library-nobody-has") is None
+    line = "a-library-nobody-has is not installed: its rows are left out"
+    assert line in capsys.readouterr().out
+
+
+def test_recorded_rows_are_found_by_their_values_or_missed_aloud():
+    (row,) = run.recorded("cpu.jsonl", group="table", candidate="ours")
+    assert row["floor"] == "cos and sin of float32 angles"
+    with pytest.raises(ValueError, match=r"no row of cpu\.jsonl has \{'group': 'tables'\}"):
+        run.recorded("cpu.jsonl", group="tables")
+
+
+def test_quick_numbers_cannot_overwrite_recorded_ones():
+    with pytest.raises(SystemExit, match="--quick is for --group cpu and needs --out"):
+        run.main(["--group", "cpu", "--quick"])
+
+
+def test_gpu_group_needs_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no CUDA device found"):
+        run.main(["--group", "gpu"])
+
+
+def test_without_a_compiler_or_proc_rows_are_left_out_with_a_line(monkeypatch, capsys):
+    monkeypatch.setattr(cpu.shutil, "which", lambda name: None)
+    toy = dataclasses.replace(cpu.QUICK, compiler="inductor")
+    assert not [row for row in cpu.form_rows(2, size=toy) if "compiled" in row["candidate"]]
+    assert "no C++ compiler found" in capsys.readouterr().out
+
+    class Nowhere:
+        def __init__(self, path):
+            pass
+
+        def exists(self):
+            return False
+
+    monkeypatch.setattr(cpu, "Path", Nowhere)
+    assert cpu.memory_rows(1) == []
+    assert "its rows are left out" in capsys.readouterr().out
+
+
+def test_memory_is_that_of_the_scores():
+    """Naive attention holds at least one N × N matrix a head; block-wise attention does not."""
+    if not cpu.Path("/proc/self/clear_refs").exists():
+        pytest.skip("the peak of memory is read from Linux's /proc")
+    heads, length, dim = 2, 2048, 8
+    scores = heads * length**2 * 4
+    assert cpu.peak_bytes("naive attention", heads, length, dim) >= scores
+    assert cpu.peak_bytes("blockwise_attention", heads, length, dim) < scores / 2
+    with pytest.raises(RuntimeError, match="measuring the memory of nothing failed"):
+        cpu.peak_bytes("nothing", heads, length, dim)
+
+
+@pytest.mark.parametrize("name", peers.PEERS)
+def test_every_peer_turns_by_the_same_angles(name):
+    package, make = peers.PEERS[name]
+    if peers.installed(package) is None:
+        pytest.skip(f"{package} is not installed; make test-peers has it")
+    x = normal(2, 3, 7, 8, seed=0, dtype=torch.float32)
+    own_x, rotation = make(x)
+    turned = rotation(own_x)
+    if own_x.shape != x.shape:
+        turned = turned.transpose(1, 2)
+    table = rotary_table(torch.arange(7), rotary_frequencies(8))
+    layout = "half" if name == "transformers Llama" else "interleaved"
+    assert (turned - rotate(x, table, layout=layout)).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
+    counter = torch._dynamo.testing.CompileCounter()
+    torch._dynamo.reset()
+    rotation = cpu.compiled_rotation(layout, backend=counter)
+    for length in (5, 6, 17, 64, 1000):
+        x = normal(1, 2, length, 8, seed=0, dtype=torch.float32)
+        table = rotary_table(torch.arange(length), rotary_frequencies(8))
+        expected = rotate(x, table, layout=layout)
+        arguments = cpu.with_any_length(x, *table) if length == 5 else (x, *table)
+        assert (rotation(*arguments) - expected).abs().max() <= 1e-6
+    assert counter.frame_count == 1
+
+
+def test_synthetic_chapters_keep_to_themselves():
+    """Labels of two chapters never meet, and all the promised parts are there."""
+    one, two = (growth.synthetic_chapter(number, "<svg/>") for number in (1, 2))
+    labels = [set(re.findall(r"\(eq-[\d-]+\)", str(chapter))) for chapter in (one, two)]
+    assert len(labels[0]) == len(labels[1]) == growth.FORMULAS
+    assert not labels[0] & labels[1]
+    figures = [
+        output
+        for cell in one.cells
+        for output in cell.get("outputs", [])
+        if "image/svg+xml" in output["data"]
+    ]
+    assert len(figures) == growth.FIGURES
+
+
+def test_growth_needs_a_chapter(capsys):
+    with pytest.raises(SystemExit):
+        growth.main(["0"])
+    assert "at least one chapter, got 0" in capsys.readouterr().err
