@@ -1,6 +1,8 @@
 """The library of the book From Attention to RoPE.
 
-attention          softmax, scaled dot-product attention, many heads, key-value cache
+scaled_dot_product attention in four lines, and softmax
+heads              attention in many heads, grouped queries
+key_value_cache    the keys and values seen so far
 masks              causal, padding, sliding window, dilated, global; True = attend
 softmax_gradient   the Jacobian of softmax, its norms and bounds
 norms              LayerNorm, RMSNorm, DeepNorm, and where a norm stands
@@ -25,13 +27,6 @@ from attention_to_rope.activations import (
     silu,
     swiglu,
 )
-from attention_to_rope.attention import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attention,
-    repeat_heads,
-    softmax,
-)
 from attention_to_rope.context_extension import (
     dynamic_ntk,
     llama3,
@@ -44,6 +39,8 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from attention_to_rope.fast.blockwise import blockwise_attention
+from attention_to_rope.heads import MultiHeadAttention, repeat_heads
+from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear
 from attention_to_rope.masks import (
     causal_mask,
@@ -89,6 +86,7 @@ from attention_to_rope.rope import (
     rotate_complex,
     rotation_matrix,
 )
+from attention_to_rope.scaled_dot_product import attention, softmax
 from attention_to_rope.softmax_gradient import (
     gap_bound,
     jacobian_norm_bound,

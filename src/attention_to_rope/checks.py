@@ -130,3 +130,91 @@ def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
             raise ValueError(
                 f"{name} must lie in {low}…{high}, got values from {smallest} to {largest}"
             )
+
+
+def check_attention_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Raise unless q (..., N_q, d_k), k (..., N_k, d_k), v (..., N_k, d_v) fit each other."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        check_float(name, tensor)
+        if tensor.ndim < 2:
+            raise ValueError(f"{name} must have shape (..., N, d), got {tuple(tensor.shape)}")
+        if tensor.shape[-2] == 0 or tensor.shape[-1] == 0:
+            raise ValueError(
+                f"{name} must have at least one position and one dimension, "
+                f"got shape {tuple(tensor.shape)}"
+            )
+    check_same_kind("q", q, "k", k)
+    check_same_kind("q", q, "v", v)
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"q and k must have the same head dim d_k, got {q.shape[-1]} and {k.shape[-1]}"
+        )
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"k and v must have the same length, got {k.shape[-2]} and {v.shape[-2]} positions"
+        )
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise ValueError(
+            f"q, k, v must have the same leading axes, got {tuple(q.shape[:-2])}, "
+            f"{tuple(k.shape[:-2])}, {tuple(v.shape[:-2])}; for grouped queries use repeat_heads"
+        )
+
+
+def check_score_shape(name: str, tensor: Tensor, q: Tensor, k: Tensor) -> None:
+    """Raise unless a mask or bias is (N_q, N_k) or has all axes of the scores; size 1 repeats."""
+    expected = (*q.shape[:-1], k.shape[-2])
+    shape = tuple(tensor.shape)
+    if tensor.ndim not in (2, len(expected)):
+        raise ValueError(
+            f"{name} must have 2 axes (N_q, N_k) or {len(expected)} axes like the scores "
+            f"{tuple(expected)}, got shape {shape}; add an axis of size 1 where it repeats: "
+            f"{name}[:, None] for the heads, {name}[None] for the batch"
+        )
+    repeatable = zip(shape[:-1], expected[-tensor.ndim : -1], strict=True)
+    if shape[-1] != expected[-1] or any(size not in (1, full) for size, full in repeatable):
+        raise ValueError(
+            f"{name} of shape {shape} does not fit scores of shape {tuple(expected)}: its last "
+            f"axis must be N_k = {expected[-1]}, every other axis 1 or equal"
+        )
+
+
+def check_mask(mask: Tensor, q: Tensor, k: Tensor) -> None:
+    """Raise unless `mask` is boolean, fits the scores of q and k, and is not upside down."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"mask must be a boolean torch.Tensor, got {type(mask).__name__}")
+    if mask.dtype != torch.bool:
+        hint = "pass it as bias=" if mask.dtype.is_floating_point else "convert it with mask.bool()"
+        raise TypeError(
+            f"mask must be boolean with True = attend, got {mask.dtype}; an additive mask is a "
+            f"bias: {hint}"
+        )
+    check_same_device("q", q, "mask", mask)
+    check_score_shape("mask", mask, q, k)
+    rows, columns = mask.shape[-2:]
+    if rows == columns > 1 and mask.numel() and values_are_known(mask):
+        future_only = torch.ones_like(mask).triu(1)
+        if torch.equal(mask, future_only):
+            raise ValueError(
+                "mask lets every query attend to later positions only: its polarity looks "
+                "inverted. Here True = attend; pass ~mask"
+            )
+
+
+def check_bias(bias: Tensor, q: Tensor, k: Tensor) -> None:
+    """Raise unless `bias` has the dtype of q, or the one it is computed in, and fits the scores."""
+    check_float("bias", bias)
+    check_same_device("q", q, "bias", bias)
+    if bias.dtype not in (q.dtype, working_dtype(q.dtype)):
+        raise TypeError(f"bias must have the dtype of q, {q.dtype}; got {bias.dtype}")
+    check_score_shape("bias", bias, q, k)
+
+
+def check_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None
+) -> None:
+    """Raise unless queries, keys, values, mask and bias fit each other."""
+    check_attention_shapes(q, k, v)
+    if mask is not None:
+        check_mask(mask, q, k)
+    if bias is not None:
+        check_bias(bias, q, k)

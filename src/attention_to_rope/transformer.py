@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from attention_to_rope.activations import FeedForward
-from attention_to_rope.attention import KeyValueCache, MultiHeadAttention, softmax
 from attention_to_rope.checks import (
     check_choice,
     check_count,
@@ -17,6 +16,8 @@ from attention_to_rope.checks import (
     check_integers,
     check_positive,
 )
+from attention_to_rope.heads import MultiHeadAttention
+from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, generator
 from attention_to_rope.masks import causal_mask
 from attention_to_rope.norms import (
@@ -30,6 +31,7 @@ from attention_to_rope.norms import (
     sandwich_norm,
 )
 from attention_to_rope.positions import PositionalScheme
+from attention_to_rope.scaled_dot_product import softmax
 
 PLACEMENTS = ("pre", "post", "sandwich", "deep")
 NORMS = ("layer", "rms")

@@ -33,17 +33,27 @@ HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
 # The tests that hold each module, the nearest first.
 TESTS = {
-    "_checks": ["masks", "rope", "attention", "layers", "norms", "context_extension", "state"],
+    "checks": [
+        "masks",
+        "rope",
+        "scaled_dot_product",
+        "layers",
+        "norms",
+        "context_extension",
+        "state",
+    ],
     "activations": ["activations"],
-    "attention": ["attention", "default_device", "state"],
     "blockwise": ["blockwise", "default_device"],
     "context_extension": ["context_extension", "default_device"],
+    "heads": ["heads", "default_device", "state"],
+    "key_value_cache": ["key_value_cache", "heads", "state"],
     "layers": ["layers"],
     "masks": ["masks", "default_device"],
     "norms": ["norms"],
-    "positions": ["positions", "attention", "default_device"],
+    "positions": ["positions", "heads", "default_device"],
     "ring": ["ring"],
     "rope": ["rope", "state", "default_device"],
+    "scaled_dot_product": ["scaled_dot_product", "default_device", "state"],
     "softmax_gradient": ["softmax_gradient"],
     "transformer": ["transformer", "default_device"],
 }
@@ -75,17 +85,24 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 
 # Faults that change nothing a caller could see: part of the changed line → why.
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("attention: other truth", "strict=True"): "both shapes have the same length by then",
-    ("attention: one more", "torch.where("): "what stands behind the mask may be any finite number",
-    ("attention: Add", "scores + poison"): "plus or minus NaN is NaN",
-    ("attention: no USub", "torch.cat((held, new)"): "a cache has four axes: -2 is axis 2",
-    ("attention: no USub", "self.keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
-    ("attention: no USub", "held.shape[:-2]"): "a cache has four axes: -2 is axis 2",
-    ("attention: no USub", "new.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
-    ("attention: no strict=", "strict=True"): "both shapes have the same length by then",
-    ("attention: one more", "largest.masked_fill"): "minus infinity less any number is itself",
-    ("attention: one more", "total.masked_fill"): "zeros stay zeros, whatever divides them",
-    ("attention: And", "poison is not None"): "there is poison exactly where there is a mask",
+    ("checks: other truth", "strict=True"): "both shapes have the same length by then",
+    (
+        "scaled_dot_product: one more",
+        "torch.where(",
+    ): "hidden numbers may be any",
+    ("key_value_cache: no USub", "torch.cat((held, new)"): "a cache has four axes: -2 is axis 2",
+    ("key_value_cache: no USub", "self.keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
+    ("key_value_cache: no USub", "held.shape[:-2]"): "a cache has four axes: -2 is axis 2",
+    ("heads: no USub", "new.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
+    ("checks: no strict=", "strict=True"): "both shapes have the same length by then",
+    (
+        "scaled_dot_product: one more",
+        "largest.masked_fill",
+    ): "−inf less any number is −inf",
+    (
+        "scaled_dot_product: one more",
+        "total.masked_fill",
+    ): "zeros stay zeros when divided",
     ("rope: no Not", "not (values_are_known"): "the formula gives the same numbers, slower",
     ("rope: And", "not (values_are_known"): "both ways give the same numbers",
     ("rope: one more", "torch.empty(0, dtype=dtype)"): "only its dtype is looked at",

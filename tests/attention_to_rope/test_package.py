@@ -31,7 +31,7 @@ def test_public_names_are_listed_once_and_documented() -> None:
 def test_map_of_modules_names_them() -> None:
     assert book.__doc__
     listed = {line.split()[0] for line in book.__doc__.splitlines()[2:] if line.strip()}
-    for module in ("attention", "masks", "rope", "reference", "transformer"):
+    for module in ("scaled_dot_product", "masks", "rope", "reference", "transformer"):
         assert module in listed
     assert listed <= set(MODULES)
 

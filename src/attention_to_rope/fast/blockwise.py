@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_to_rope.attention import _check_attention_shapes
-from attention_to_rope.checks import check_count, check_positive, working_dtype
+from attention_to_rope.checks import check_attention_shapes, check_count, working_dtype
+from attention_to_rope.scaled_dot_product import score_scale
 
 # Powers of 2 are cheaper than powers of e on most machines: e^s = 2^(s / ln 2), with 1 / ln 2 put
 # into the scale of the queries.
@@ -35,13 +35,10 @@ def blockwise_attention(
     blocks that nobody may see are skipped. The backward pass computes the blocks again instead of
     keeping them. On a GPU, PyTorch's fused kernel does the same where its arguments allow.
     """
-    _check_attention_shapes(q, k, v)
+    check_attention_shapes(q, k, v)
     check_count("q_block", q_block)
     check_count("k_block", k_block)
-    if scale is None:
-        scale = 1 / math.sqrt(q.shape[-1])
-    else:
-        check_positive("scale", scale)
+    scale = score_scale(q.shape[-1], scale)
     if causal and q.shape[-2] > k.shape[-2]:
         raise ValueError(
             f"causal attention needs at least as many keys as queries, got {k.shape[-2]} keys and "

@@ -9,7 +9,6 @@ process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context
 (`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a product.
 """
 
-import math
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,15 +18,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from attention_to_rope.attention import _check_attention_shapes, _check_score_shape
 from attention_to_rope.checks import (
     FLOAT_TYPES,
+    check_attention_shapes,
     check_choice,
     check_count,
-    check_positive,
+    check_score_shape,
     working_dtype,
 )
 from attention_to_rope.masks import causal_mask
+from attention_to_rope.scaled_dot_product import score_scale
 
 Order = Literal["zigzag", "contiguous"]
 Result = TypeVar("Result")
@@ -52,11 +52,10 @@ def partial_attention(
 
     A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
     """
-    _check_attention_shapes(q, k, v)
+    check_attention_shapes(q, k, v)
     if mask is not None:
-        _check_score_shape("mask", mask, q, k)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    check_positive("scale", scale)
+        check_score_shape("mask", mask, q, k)
+    scale = score_scale(q.shape[-1], scale)
     exact = working_dtype(q.dtype)
     scores = q.to(exact) * scale @ k.to(exact).transpose(-2, -1)
     if mask is not None:
@@ -214,10 +213,9 @@ def ring_attention(
     must call it at the same point of the program, and also go backward together. Scores exist for
     `block` queries and one chunk of keys at a time, and are computed again in the backward pass.
     """
-    _check_attention_shapes(q, k, v)
+    check_attention_shapes(q, k, v)
     check_count("block", block)
-    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    check_positive("scale", scale)
+    scale = score_scale(q.shape[-1], scale)
     if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
         raise ValueError(
             "each rank holds two chunks of equal size of the queries and of the keys, got "

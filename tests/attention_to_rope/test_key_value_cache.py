@@ -1,0 +1,41 @@
+"""The key-value cache: what it holds, what it refuses."""
+
+import dataclasses
+
+import pytest
+import torch
+
+import attention_to_rope as book
+from bookkit.randomness import normal
+
+Z = torch.zeros
+
+
+class TestKeyValueCache:
+    def test_append_gives_a_new_cache(self) -> None:
+        empty = book.KeyValueCache()
+        keys, values = normal(2, 1, 3, 4, seed=0), normal(2, 1, 3, 5, seed=1)
+        one = empty.append(keys, values)
+        two = one.append(keys[:, :, :1], values[:, :, :1])
+        assert (empty.length, one.length, two.length) == (0, 3, 4)
+        assert torch.equal(two.keys, torch.cat((keys, keys[:, :, :1]), -2))  # type: ignore[arg-type]
+        assert torch.equal(two.values, torch.cat((values, values[:, :, :1]), -2))  # type: ignore[arg-type]
+        assert one.keys is keys
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.keys = keys  # type: ignore[misc]
+
+    def test_errors(self) -> None:
+        x = torch.zeros(2, 1, 3, 4)
+        cache = book.KeyValueCache(x, x)
+        with pytest.raises(
+            ValueError, match=r"keys and values must agree.*\(2, 1, 3, 4\) and \(2, 1, 2"
+        ):
+            cache.append(x, x[:, :, :2])
+        with pytest.raises(
+            ValueError, match=r"new keys must agree.*\(1, 1, 3, 4\) after \(2, 1, 3, 4\)"
+        ):
+            cache.append(x[:1], x[:1])
+        with pytest.raises(ValueError, match=r"new values must agree.*\(2, 1, 3, 5\) after"):
+            cache.append(x, torch.zeros(2, 1, 3, 5))
+        with pytest.raises(TypeError, match=r"cached keys and new keys must have the same dtype"):
+            cache.append(x.half(), x.half())
