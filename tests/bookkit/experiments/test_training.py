@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from bookcheck.paths import ROOT
 from bookkit.experiments.training import corpus, tasks
 from bookkit.experiments.training.run import SIZES, identity, lengths, main, plan, read_rows
 from bookkit.experiments.training.schemes import SCHEMES
@@ -50,15 +51,43 @@ def test_only_the_answer_is_scored_and_padding_never():
 
 
 def test_the_corpus_is_python_source_and_its_parts_do_not_mix():
-    train, held_out, mark = corpus.standard_library()
-    assert len(train) > len(held_out) > 100_000
+    train, held_out, sha256 = corpus.pinned()
+    assert len(train) > len(held_out) > 1_000_000
     assert b"def " in train.tobytes()
-    assert len(mark) == 12
+    assert 0 not in train
+    assert 0 not in held_out
+    assert sha256 == corpus.SHA256
     pieces = corpus.windows(held_out, 3, 10, np.random.default_rng(0))
     assert pieces.shape == (3, 10)
     assert pieces[0].astype(np.uint8).tobytes() in held_out.tobytes()
     with pytest.raises(ValueError, match="fewer than one window"):
         corpus.windows(held_out[:5], 1, 10, np.random.default_rng(0))
+
+
+def test_the_pin_of_the_corpus_is_the_pin_of_the_requirements():
+    pin = f"{corpus.PACKAGE}=={corpus.VERSION}"
+    for name in ("requirements.in", "requirements.txt"):
+        assert pin in (ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_a_corpus_with_one_other_byte_is_refused(tmp_path):
+    carried = tmp_path / "corpus.bin"
+    corpus.main([str(carried)])
+    assert corpus.pinned(carried).sha256 == corpus.SHA256
+    changed = bytearray(carried.read_bytes())
+    changed[1000] ^= 1
+    other = tmp_path / "changed.bin"
+    other.write_bytes(changed)
+    with pytest.raises(ValueError, match=r"must have SHA-256 e9aa4a1.*gives.*pip install"):
+        corpus.pinned(other)
+    with pytest.raises(SystemExit, match="usage"):
+        corpus.main([])
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(corpus, "PACKAGE", "sympy-that-is-not-there")
+    with pytest.raises(ModuleNotFoundError, match=r"not installed; run: pip install"):
+        corpus.pinned.__wrapped__()
 
 
 def test_the_learning_rate_warms_up_and_falls_to_a_tenth():

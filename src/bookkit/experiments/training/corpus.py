@@ -1,49 +1,124 @@
-"""Text that every Python installation has: the source code of its standard library, as bytes."""
+"""Text to train on, as bytes that a pin fixes: source files of SymPy, which comes with torch.
+
+SymPy is pure Python: its wheel holds the same bytes for every platform and every Python. Their
+hash is asserted, so that a number trained on them means the same everywhere.
+
+    python -m bookkit.experiments.training.corpus FILE   # the bytes, for a machine without SymPy
+"""
 
 import hashlib
-import sysconfig
+import importlib.metadata
+import sys
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-# Tests and bundled tools differ between distributions; the modules themselves are always there.
-_LEFT_OUT = {
-    "test",
-    "tests",
-    "idlelib",
-    "site-packages",
-    "dist-packages",
-    "ensurepip",
-    "__pycache__",
-}
+PACKAGE, VERSION = "sympy", "1.14.0"
+SHA256 = "e9aa4a1015db335f62c1446f8f3acb03f058fa55e80b8c6685e64106f23e64bd"
+# Mathematics explained in docstrings, with its code; tests and generated tables are left out.
+_FOLDERS = (
+    "algebras",
+    "calculus",
+    "categories",
+    "combinatorics",
+    "concrete",
+    "core",
+    "crypto",
+    "discrete",
+    "functions",
+    "geometry",
+    "integrals",
+    "logic",
+    "matrices",
+    "ntheory",
+    "series",
+    "sets",
+    "simplify",
+    "solvers",
+    "stats",
+    "tensor",
+    "vector",
+)
+# No line of source code is a run of this byte, so it cannot stand inside a part.
+_BETWEEN = b"\x00\x00\x00\x00"
+
+
+class Corpus(NamedTuple):
+    """Bytes to train on and bytes held out, as arrays of uint8, and the hash of both."""
+
+    train: npt.NDArray[np.uint8]
+    held_out: npt.NDArray[np.uint8]
+    sha256: str
 
 
 @cache
-def standard_library() -> tuple[np.ndarray, np.ndarray, str]:
-    """Training bytes, held-out bytes, and a short hash of both.
+def pinned(file: Path | None = None) -> Corpus:
+    """The corpus, from the installed SymPy or from a file that this module wrote elsewhere."""
+    packed = _packed_from_package() if file is None else file.read_bytes()
+    found = hashlib.sha256(packed).hexdigest()
+    if found != SHA256:
+        source = f"SymPy {_installed_version()}" if file is None else str(file)
+        raise ValueError(
+            f"the corpus must have SHA-256 {SHA256[:16]}… (SymPy {VERSION} as its wheel has it), "
+            f"but {source} gives {found[:16]}…; run: pip install --force-reinstall --no-deps "
+            f"{PACKAGE}=={VERSION}, or write the file again: "
+            "python -m bookkit.experiments.training.corpus FILE"
+        )
+    train, held_out = packed.split(_BETWEEN)
+    return Corpus(np.frombuffer(train, np.uint8), np.frombuffer(held_out, np.uint8), found)
+
+
+def _installed_version() -> str:
+    try:
+        return importlib.metadata.version(PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        raise ModuleNotFoundError(
+            f"the corpus is {PACKAGE} {VERSION}, and {PACKAGE} is not installed; "
+            f"run: pip install {PACKAGE}=={VERSION}"
+        ) from None
+
+
+def _packed_from_package() -> bytes:
+    """Training bytes, a separator, held-out bytes.
 
     A file is held out when the hash of its name says so: about one in ten, the same everywhere.
     """
-    root = Path(sysconfig.get_paths()["stdlib"])
+    _installed_version()
+    root = Path(str(importlib.metadata.distribution(PACKAGE).locate_file(PACKAGE)))
     parts: dict[bool, list[bytes]] = {False: [], True: []}
-    for path in sorted(root.rglob("*.py")):
-        inside = path.relative_to(root)
-        if _LEFT_OUT.isdisjoint(inside.parts):
-            held_out = hashlib.sha256(inside.as_posix().encode()).digest()[0] < 26
-            parts[held_out].append(path.read_bytes())
-    if not parts[False] or not parts[True]:
-        raise FileNotFoundError(
-            f"no standard library source under {root}; use a Python with its .py files installed"
-        )
-    train, held_out = (b"".join(parts[kind]) for kind in (False, True))
-    mark = hashlib.sha256(train + held_out).hexdigest()[:12]
-    return np.frombuffer(train, np.uint8), np.frombuffer(held_out, np.uint8), mark
+    names = {
+        path.relative_to(root).as_posix(): path
+        for folder in _FOLDERS
+        for path in (root / folder).rglob("*.py")
+    }
+    for name in sorted(names):
+        if not {"tests", "benchmarks"} & set(name.split("/")):
+            held_out = hashlib.sha256(name.encode()).digest()[0] < 26
+            parts[held_out].append(names[name].read_bytes())
+    return b"".join(parts[False]) + _BETWEEN + b"".join(parts[True])
 
 
-def windows(text: np.ndarray, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
+def windows(
+    text: npt.NDArray[np.uint8], count: int, length: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
     """`count` random pieces of `length` bytes, shape (count, length)."""
     if len(text) < length:
         raise ValueError(f"the text has {len(text)} bytes, fewer than one window of {length}")
     starts = rng.integers(0, len(text) - length + 1, size=count)
     return text[starts[:, None] + np.arange(length)].astype(np.int64)
+
+
+def main(arguments: list[str]) -> None:
+    """Write the bytes to a file, for a machine that has no SymPy of this version."""
+    if len(arguments) != 1:
+        raise SystemExit("usage: python -m bookkit.experiments.training.corpus FILE")
+    corpus = pinned()
+    Path(arguments[0]).write_bytes(corpus.train.tobytes() + _BETWEEN + corpus.held_out.tobytes())
+    print(f"{len(corpus.train):,} bytes to train on, {len(corpus.held_out):,} held out")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

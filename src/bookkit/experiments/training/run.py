@@ -107,7 +107,7 @@ def extensions(size: Size) -> dict[str, Rotary]:
 
 def by_position(model: Decoder, size: Size, device: str) -> list[float]:
     """The held-out loss at each part of a window `extension` times the training length."""
-    _, held_out, _ = corpus.standard_library()
+    _, held_out, _ = corpus.pinned()
     rng = np.random.Generator(np.random.PCG64(0))  # the same windows for every model
     longest = size.length * size.extension
     text = corpus.windows(held_out, size.windows, longest + 1, rng)
@@ -122,8 +122,8 @@ def by_position(model: Decoder, size: Size, device: str) -> list[float]:
 
 
 def language(size: Size, scheme: str, seed: int, device: str, progress: Any) -> dict[str, Any]:
-    """Study (a): model the standard library's source, then read windows four times as long."""
-    text, _, mark = corpus.standard_library()
+    """Study (a): model source code, then read windows four times as long."""
+    text, _, mark = corpus.pinned()
     longest = size.length * size.extension
     position = SCHEMES[scheme](size.language, longest + 1, seed)
     model = Decoder(256, size.language, seed=seed, position=position).to(device)
