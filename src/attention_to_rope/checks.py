@@ -1,7 +1,7 @@
 """Checks of arguments that modules share: each error says what was expected and what arrived."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 HALF_TYPES = (torch.float16, torch.bfloat16)
 INTEGER_TYPES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -14,11 +14,28 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def values_are_known(tensor: Tensor) -> bool:
-    """Whether values can be looked at: not while tracing, not inside vmap, not on "meta"."""
-    if torch.compiler.is_compiling() or tensor.is_meta:
+    """Whether numbers stand in memory: not while compiling, in vmap or grad, fake or on "meta"."""
+    # A fake tensor is of another class; what vmap and grad wrap has no address.
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, nn.Parameter):
         return False
-    # torch has no public question for "is this tensor wrapped by vmap or grad".
-    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    try:
+        return tensor.data_ptr() != 0 or tensor.numel() == 0
+    except RuntimeError:
+        return False
+
+
+def extremes(tensor: Tensor) -> tuple[int, int] | None:
+    """The smallest and largest of integers, or None where looking is impossible or slow.
+
+    Looking at a tensor on an accelerator would wait for the device.
+    """
+    if tensor.device.type != "cpu" or tensor.numel() == 0 or not values_are_known(tensor):
+        return None
+    try:
+        low, high = torch.aminmax(tensor)
+        return int(low), int(high)
+    except RuntimeError:  # make_fx gives real tensors and refuses to tell their values
+        return None
 
 
 def check_float(name: str, tensor: Tensor) -> None:
@@ -107,13 +124,12 @@ def check_positions(positions: Tensor, *, name: str = "positions") -> None:
     if positions.shape[-1] == 0:
         raise ValueError(f"{name} must hold at least one position, got {tuple(positions.shape)}")
     limit = 2**31
-    if positions.numel() and values_are_known(positions):
-        low, high = int(positions.min()), int(positions.max())
-        if low < -limit or high > limit:
-            raise ValueError(
-                f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond "
-                "that, float64 angles are not exact to 1e-6"
-            )
+    low, high = extremes(positions) or (0, 0)
+    if low < -limit or high > limit:
+        raise ValueError(
+            f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond "
+            "that, float64 angles are not exact to 1e-6"
+        )
 
 
 def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
@@ -124,12 +140,11 @@ def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
         raise TypeError(
             f"{name} must be an integer tensor, got {tensor.dtype}; convert it with {name}.long()"
         )
-    if tensor.numel() and values_are_known(tensor):
-        smallest, largest = int(tensor.min()), int(tensor.max())
-        if smallest < low or largest > high:
-            raise ValueError(
-                f"{name} must lie in {low}…{high}, got values from {smallest} to {largest}"
-            )
+    smallest, largest = extremes(tensor) or (low, high)
+    if smallest < low or largest > high:
+        raise ValueError(
+            f"{name} must lie in {low}…{high}, got values from {smallest} to {largest}"
+        )
 
 
 def check_attention_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from attention_to_rope.checks import check_count, check_positive, check_same_kind
-from attention_to_rope.rope import _check_frequencies
+from attention_to_rope.rope_checks import check_frequencies
 
 
 def _check(frequencies: Tensor, scale: float) -> None:
-    _check_frequencies(frequencies)
+    check_frequencies(frequencies)
     check_positive("scale", scale)
     if scale < 1:
         raise ValueError(f"scale must be at least 1, got {scale}; it is the new length / the old")
@@ -156,7 +156,7 @@ def llama3(
 
 def longrope(frequencies: Tensor, factors: Tensor) -> Tensor:
     r"""LongRoPE: divide each pair by its own factor, $\theta_i' = \theta_i / \lambda_i$."""
-    _check_frequencies(frequencies)
+    check_frequencies(frequencies)
     check_same_kind("frequencies", frequencies, "factors", factors)
     if factors.shape != frequencies.shape:
         raise ValueError(

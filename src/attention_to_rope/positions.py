@@ -19,13 +19,12 @@ from attention_to_rope.checks import (
 )
 from attention_to_rope.layers import Embedding, Seed
 from attention_to_rope.rope import (
-    LAYOUTS,
     Layout,
-    _check_frequencies,
     rotary_frequencies,
     rotary_table,
     rotate,
 )
+from attention_to_rope.rope_checks import LAYOUTS, check_frequencies
 
 
 class PositionalScheme(nn.Module):
@@ -227,7 +226,7 @@ class Rotary(PositionalScheme):
         attention_factor: float = 1.0,
     ) -> None:
         super().__init__()
-        _check_frequencies(frequencies)
+        check_frequencies(frequencies)
         check_choice("layout", layout, LAYOUTS)
         check_positive("attention_factor", attention_factor)
         # Numbers, not a buffer: `.to(bfloat16)` or `.half()` must not round the frequencies.

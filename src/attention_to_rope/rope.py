@@ -5,7 +5,7 @@ A pair is made of dimensions (2i, 2i + 1) in the `interleaved` layout (RoFormer,
 is a safe guess, so every function that depends on it asks for `layout=`.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,34 +17,18 @@ from attention_to_rope.checks import (
     check_positions,
     check_positive,
     check_same_device,
-    values_are_known,
     working_dtype,
+)
+from attention_to_rope.fast import turn as fast
+from attention_to_rope.rope_checks import (
+    LAYOUTS,
+    check_frequencies,
+    check_rotary_dim,
+    check_table,
+    fit_table,
 )
 
 Layout = Literal["half", "interleaved"]
-LAYOUTS = ("half", "interleaved")
-
-
-def _check_rotary_dim(dim: int) -> None:
-    check_count("rotary dim", dim, at_least=2)
-    if dim % 2:
-        raise ValueError(
-            f"rotary dim must be even, got {dim}; dimensions turn in pairs, so use {dim - 1} or "
-            f"{dim + 1}"
-        )
-
-
-def _check_frequencies(frequencies: Tensor) -> None:
-    check_float("frequencies", frequencies)
-    if frequencies.dtype != torch.float64:
-        raise TypeError(
-            f"frequencies must be float64, got {frequencies.dtype}: a rounding of θ grows with the "
-            "position; take them from rotary_frequencies"
-        )
-    if frequencies.ndim != 1 or frequencies.shape[0] == 0:
-        raise ValueError(
-            f"frequencies must have shape (d/2,) with d ≥ 2, got {tuple(frequencies.shape)}"
-        )
 
 
 def rotary_frequencies(
@@ -55,7 +39,7 @@ def rotary_frequencies(
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
-    _check_rotary_dim(dim)
+    check_rotary_dim(dim)
     check_positive("base", base)
     exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
@@ -86,7 +70,7 @@ def rotary_table(
             [0.5403]])
     """
     check_positions(positions)
-    _check_frequencies(frequencies)
+    check_frequencies(frequencies)
     check_same_device("positions", positions, "frequencies", frequencies)
     check_positive("attention_factor", attention_factor)
     check_float("a tensor of dtype=", torch.empty(0, dtype=dtype))
@@ -95,66 +79,6 @@ def rotary_table(
     return RotaryTable(
         (angles.cos() * attention_factor).to(rounded), (angles.sin() * attention_factor).to(rounded)
     )
-
-
-def _aligned_table(
-    x: Tensor, table: RotaryTable, rotary_dim: int | None, sequence_axis: int
-) -> RotaryTable:
-    """The table with axes of size 1 where x has heads, after all checks of x against it."""
-    check_float("x", x)
-    cos, sin = table
-    if x.ndim < 2:
-        raise ValueError(f"x must have shape (..., N, d), got {tuple(x.shape)}")
-    axis = sequence_axis % x.ndim if -x.ndim <= sequence_axis < x.ndim else x.ndim
-    if axis >= x.ndim - 1:
-        raise ValueError(
-            f"sequence_axis must name an axis of x before the last, got {sequence_axis} for "
-            f"{x.ndim} axes; -2 for (..., H, N, d), -3 for (..., N, H, d)"
-        )
-    head_dim = x.shape[-1]
-    if rotary_dim is None:
-        _check_rotary_dim(head_dim)
-        rotary_dim = head_dim
-    else:
-        _check_rotary_dim(rotary_dim)
-        if rotary_dim > head_dim:
-            raise ValueError(f"rotary dim {rotary_dim} exceeds the head dim {head_dim} of x")
-    if cos.shape != sin.shape:
-        raise ValueError(
-            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
-        )
-    if 2 * cos.shape[-1] != rotary_dim:
-        raise ValueError(
-            f"a table of {cos.shape[-1]} pairs turns {2 * cos.shape[-1]} dimensions, but "
-            f"{rotary_dim} are to be turned (head dim {head_dim}); build the table for this dim, "
-            f"or pass rotary_dim={2 * cos.shape[-1]} to leave the rest of the head unturned"
-        )
-    if cos.shape[-2] != x.shape[axis]:
-        raise ValueError(
-            f"the table holds {cos.shape[-2]} positions but x has {x.shape[axis]} on axis "
-            f"{sequence_axis}; build it from the positions of x"
-        )
-    leading = cos.shape[:-2]
-    if len(leading) > axis or leading != x.shape[: len(leading)]:
-        raise ValueError(
-            f"the table's batch axes {tuple(leading)} must equal the first axes of x, whose shape "
-            f"is {tuple(x.shape)}"
-        )
-    wanted = working_dtype(x.dtype)
-    if cos.dtype != wanted or sin.dtype != wanted:
-        raise TypeError(
-            f"x of {x.dtype} needs a table of {wanted}, got {cos.dtype}; "
-            f"build it with rotary_table(..., dtype={x.dtype})"
-        )
-    check_same_device("x", x, "table", cos)
-    shape = (
-        *leading,
-        *(1,) * (axis - len(leading)),
-        cos.shape[-2],
-        *(1,) * (x.ndim - 2 - axis),
-        cos.shape[-1],
-    )
-    return RotaryTable(cos.reshape(shape), sin.reshape(shape))
 
 
 def _pairs(x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
@@ -172,9 +96,14 @@ def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
+def _append(rotated: Tensor, rest: Tensor) -> Tensor:
+    """The head again, with the dimensions that were not turned behind those that were."""
+    return rotated if rest.shape[-1] == 0 else torch.cat((rotated, rest), dim=-1)
+
+
 def rotate(
     x: Tensor,
-    table: RotaryTable,
+    table: RotaryTable | tuple[Tensor, Tensor],
     *,
     layout: Layout,
     rotary_dim: int | None = None,
@@ -194,79 +123,26 @@ def rotate(
     >>> rotate(torch.tensor([[1.0, 0.0]]), table, layout="half")
     tensor([[0.5403, 0.8415]])
     """
-    check_choice("layout", layout, LAYOUTS)
-    cos, sin = _aligned_table(x, table, rotary_dim, sequence_axis)
-    width = 2 * cos.shape[-1]
-    turned = x if width == x.shape[-1] else x[..., :width]
-    if (
-        not (values_are_known(x) and values_are_known(cos))
-        or cos.requires_grad
-        or sin.requires_grad
-    ):
-        rotated = _turn_by_formula(turned, cos, sin, layout)
-    elif turned.requires_grad:
-        rotated = _Turn.apply(turned, cos, sin, layout)  # type: ignore[no-untyped-call]
-    else:
-        rotated = _turn(turned, cos, sin, layout)
-    return rotated if width == x.shape[-1] else torch.cat((rotated, x[..., width:]), dim=-1)
-
-
-def _turn_by_formula(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
-    """The rotation as the formula reads, for compilers, vmap and gradients of the table."""
-    first, second = _pairs(x.to(cos.dtype), layout)
-    return _join(first * cos - second * sin, first * sin + second * cos, layout).to(x.dtype)
-
-
-def _turn(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
-    """The same with fewer passes over memory, for eager mode."""
-    wide = x.to(cos.dtype)
-    if layout == "interleaved":
-        # Neighbours in memory are the two parts of a complex number: one product does it all.
-        strides_fit = wide.stride(-1) == 1 and all(step % 2 == 0 for step in wide.stride()[:-1])
-        if not strides_fit or wide.storage_offset() % 2:
-            wide = wide.clone(memory_format=torch.contiguous_format)
-        z = torch.view_as_complex(wide.reshape(*wide.shape[:-1], cos.shape[-1], 2))
-        turn = torch.complex(cos, sin)
-        product = z * turn if wide is x else z.mul_(turn)
-        return torch.view_as_real(product).flatten(-2).to(x.dtype)
-    # A table as wide as x runs through whole heads in one loop; a half at a time stops at every
-    # position. So the products with cos are made at once, those with sin are added by halves.
-    rotated = wide * torch.cat((cos, cos), dim=-1)
-    first, second = _pairs(wide, layout)
-    first_out, second_out = _pairs(rotated, layout)
-    first_out.addcmul_(second, sin, value=-1)
-    second_out.addcmul_(first, sin)
-    return rotated.to(x.dtype)
-
-
-class _Turn(torch.autograd.Function):
-    """`_turn` with the inverse rotation as its gradient: nothing of x is kept."""
-
-    @staticmethod
-    def forward(x: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> Tensor:
-        return _turn(x, cos, sin, layout)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, cos, sin, ctx.layout = inputs
-        ctx.save_for_backward(cos, sin)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        cos, sin = ctx.saved_tensors
-        return _Turn.apply(gradient, cos, -sin, ctx.layout), None, None, None  # type: ignore[no-untyped-call]
+    cos, sin = fit_table(x, table, layout, rotary_dim, sequence_axis)
+    turned, rest = x[..., : 2 * cos.shape[-1]], x[..., 2 * cos.shape[-1] :]
+    if fast.can_turn(x, cos, sin):  # the three lines below, with fewer passes over memory
+        return _append(fast.turn(turned, cos, sin, layout == "interleaved"), rest)
+    first, second = _pairs(turned.to(cos.dtype), layout)
+    rotated = _join(first * cos - second * sin, first * sin + second * cos, layout)
+    return _append(rotated.to(x.dtype), rest)
 
 
 def rotate_back(
     x: Tensor,
-    table: RotaryTable,
+    table: RotaryTable | tuple[Tensor, Tensor],
     *,
     layout: Layout,
     rotary_dim: int | None = None,
     sequence_axis: int = -2,
 ) -> Tensor:
     """Turn by the opposite angles: the inverse of `rotate`, for an attention factor of 1."""
-    opposite = RotaryTable(table.cos, -table.sin)
+    cos, sin = check_table(table)
+    opposite = RotaryTable(cos, -sin)
     return rotate(x, opposite, layout=layout, rotary_dim=rotary_dim, sequence_axis=sequence_axis)
 
 
@@ -297,9 +173,9 @@ def rotate_complex(x: Tensor, positions: Tensor, frequencies: Tensor, *, layout:
 
     x (..., N, d), positions (N,). To learn from and to check against: `rotate` is what to use.
     """
-    check_choice("layout", layout, LAYOUTS)
+    check_float("x", x)
     table = rotary_table(positions, frequencies, dtype=x.dtype)
-    cos, sin = _aligned_table(x, table, None, -2)
+    cos, sin = fit_table(x, table, layout, None, -2)
     first, second = _pairs(x.to(cos.dtype), layout)
     product = torch.complex(first, second) * torch.complex(cos, sin)
     return _join(product.real, product.imag, layout).to(x.dtype)
@@ -316,7 +192,7 @@ def layout_permutation(
     check_choice("source", source, LAYOUTS)
     check_choice("target", target, LAYOUTS)
     rotary_dim = dim if rotary_dim is None else rotary_dim
-    _check_rotary_dim(rotary_dim)
+    check_rotary_dim(rotary_dim)
     if rotary_dim > dim:
         raise ValueError(f"rotary dim {rotary_dim} exceeds the dim {dim}")
     order = torch.arange(dim)

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from attention_to_rope.checks import check_choice, check_same_kind
-from attention_to_rope.rope import LAYOUTS, Layout, RotaryTable, rotate
+from attention_to_rope.rope import Layout, RotaryTable, rotate
+from attention_to_rope.rope_checks import LAYOUTS
 
 try:
     import triton

@@ -20,7 +20,8 @@ from attention_to_rope import (
     rotate,
     rotation_matrix,
 )
-from attention_to_rope.rope import LAYOUTS, Layout, RotaryTable
+from attention_to_rope.rope import Layout, RotaryTable
+from attention_to_rope.rope_checks import LAYOUTS
 from bookkit.experiments.speed.gpu import as_complex, rotated_half
 from bookkit.experiments.speed.measure import Candidate, compare
 from bookkit.experiments.speed.peers import (
