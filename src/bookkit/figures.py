@@ -18,42 +18,51 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-# Readable on white and on near-black, and told apart by the colour-blind and in grey.
+# Readable on white and on near-black. Hues that the colour-blind confuse (blue and purple, orange
+# and red) differ in lightness.
 PALETTE = {
     "blue": "#1f6fb2",
-    "orange": "#b65a00",
+    "orange": "#c06000",
     "green": "#00795a",
-    "red": "#c0392b",
-    "purple": "#8a4fa3",
+    "red": "#9f1d2d",
+    "purple": "#5a2d82",
     "grey": "#6b7280",
 }
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = PALETTE.values()
 
+# One colour for each of these, in every figure of the book.
+QUERY, KEY, VALUE, SCORE = BLUE, ORANGE, GREEN, PURPLE
+
 # For letters on the palette's colours: the colour of the page, which changes with them.
 PAPER = "#fefefe"
 
-# One sequential map for weights: pale for 0, blue for 1.
+# Maps go from nearly clear to the full colour: 0 is the page itself, light or dark.
+FAINT = 0.04
 WEIGHTS_MAP = matplotlib.colors.LinearSegmentedColormap.from_list(
-    "weights", ["#f3f6fa", "#9cc3e6", BLUE, "#0b3760"]
+    "weights", [(BLUE, FAINT), (BLUE, 1.0)]
 )
-# One diverging map for signed values: orange below 0, blue above.
+# Signed values: orange below 0, blue above.
 SIGNED_MAP = matplotlib.colors.LinearSegmentedColormap.from_list(
-    "signed", ["#7a3c00", ORANGE, "#f0c9a0", "#f5f6f8", "#9cc3e6", BLUE, "#0b3760"]
+    "signed",
+    [(0.0, (ORANGE, 1.0)), (0.5, (ORANGE, FAINT)), (0.5, (BLUE, FAINT)), (1.0, (BLUE, 1.0))],
 )
+# From this strength on, letters in a cell take the page's colour in place of the text's.
+STRONG = 0.7
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "attention-to-rope",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "path.simplify": False,
     "font.family": "DejaVu Sans",
     "font.size": 11,
-    "axes.titlesize": 12,
+    "axes.titlesize": 11.5,
     "axes.titlelocation": "left",
     "axes.labelsize": 11,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.alpha": 0.2,
+    "axes.grid.axis": "y",
+    "grid.alpha": 0.15,
     "grid.color": "#000000",
     "axes.axisbelow": True,
     "axes.prop_cycle": cycler(color=list(PALETTE.values())),
@@ -65,10 +74,6 @@ _STYLE: dict[Any, Any] = {
     "image.cmap": "viridis",
     "image.interpolation": "nearest",
 }
-
-# Letters inside coloured cells must not follow the page's colour; these stay as they are.
-_DARK_INK = "#101418"
-_LIGHT_INK = "#ffffff"
 
 
 def figure(
@@ -113,9 +118,14 @@ def svg(drawing: Figure, alt: str) -> str:
     text = re.sub(r"(?<![\d.])[1-9]\d*\.\d{3,}", lambda match: f"{float(match.group()):.2f}", text)
     text = re.sub(r" ?\n(?=[A-Za-z\"])", " ", text)
     text = text.replace("#000000", "currentColor")
+    # Letters are letters, in the face of the page that shows them.
+    text = re.sub(r"; font-family: 'DejaVu Sans'(?=[;\"])", "", text)
     label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     # Matplotlib leaves the fill of letters unsaid, which means black: name the page's colour.
-    opening = f'<svg role="img" aria-label="{label}" fill="currentColor" stroke-linejoin="round" '
+    opening = (
+        f'<svg role="img" aria-label="{label}" fill="currentColor" stroke-linejoin="round" '
+        'font-family="sans-serif" '
+    )
     text = text.replace("<svg ", opening, 1)
     for name, code in {**PALETTE, "paper": PAPER}.items():
         text = text.replace(code, f"var(--figure-{name}, {code})")
@@ -187,14 +197,13 @@ def heatmap(
     if digits is not None:
         for (row, column), value in np.ndenumerate(table):
             share = (value - low) / (high - low) if high > low else 0.0
-            red, green, blue, _ = colours(min(max(share, 0.0), 1.0))
-            ink = _DARK_INK if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else _LIGHT_INK
+            strength = colours(min(max(share, 0.0), 1.0))[3]
             axes.text(
                 column + 0.5,
                 row + 0.5,
                 f"{value:.{digits}f}",
                 ha="center",
                 va="center",
-                color=ink,
+                color=PAPER if strength > STRONG else "#000000",
             )
     return mesh

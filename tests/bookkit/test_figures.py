@@ -70,7 +70,7 @@ def test_small_heat_maps_are_vector_and_large_ones_are_pixels():
 def test_letters_in_a_heat_map_stand_out_from_their_cell():
     _, axes = figure(3, 3)
     heatmap(axes, np.array([[0.0, 1.0]]), digits=0)
-    assert [text.get_color() for text in axes.texts] == ["#101418", "#ffffff"]
+    assert [text.get_color() for text in axes.texts] == ["#000000", PAPER]
 
 
 def test_letters_on_the_palette_take_the_colour_of_the_page():

@@ -20,9 +20,8 @@ logger = logging.getLogger(__name__)
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 ROOT = re.compile(r"<svg\b[^>]*>")
 WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
-# Matplotlib draws letters 100 units high and turns the y axis round.
-LETTERS = re.compile(r"scale\(([\d.]+) -\1\)")
-UNITS_OF_LETTER = 100
+TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
+SIZE = re.compile(r"font-size: ([\d.]+)px")
 # Where the screen is narrower than a figure, its letters are this high and the figure scrolls.
 SMALLEST_LETTER = 11  # pixels
 
@@ -34,10 +33,11 @@ class FigureError(ValueError):
 def least_width(text: str) -> int | None:
     """Return the width in pixels at which an SVG's smallest letters can be read."""
     width = WIDTH.search(text)
-    letters = [UNITS_OF_LETTER * float(scale) for scale in LETTERS.findall(text)]
-    if width is None or not letters:
+    # An exponent is smaller than its line, and may be.
+    letters = [max(map(float, SIZE.findall(line)), default=0.0) for line in TEXT.findall(text)]
+    if width is None or not any(letters):
         return None
-    return math.ceil(SMALLEST_LETTER / min(letters) * float(width[1]))
+    return math.ceil(SMALLEST_LETTER / min(filter(None, letters)) * float(width[1]))
 
 
 def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
