@@ -11,6 +11,10 @@ layers             Linear and Embedding for row vectors, started from a NumPy se
 positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
 rope               frequencies, tables, rotation in both layouts, layout conversion
 context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
+score_shaping      QK-norm, soft-cap, QK-clip, sinks, gates, temperature by length
+latent_attention   DeepSeek's attention to one short row per token; what a cache holds
+recurrent_attention linear attention and the delta rule, token by token
+experts            mixture of experts: routers, balance, the layer
 transformer        block, encoder, decoder, encoder–decoder, generation
 fast               the same, tuned: block by block, over several processes, on a GPU
 reference          the same formulas in NumPy float64, as they read; the tests compare with it
@@ -38,9 +42,23 @@ from attention_to_rope.context_extension import (
     yarn,
     yarn_attention_factor,
 )
+from attention_to_rope.experts import (
+    MixtureOfExperts,
+    Routing,
+    balance_loss,
+    balanced_bias,
+    expert_load,
+    route,
+)
 from attention_to_rope.fast.blockwise import blockwise_attention
 from attention_to_rope.heads import MultiHeadAttention, repeat_heads
 from attention_to_rope.key_value_cache import KeyValueCache
+from attention_to_rope.latent_attention import (
+    LatentAttention,
+    LatentCache,
+    attend_to_latents,
+    cache_numbers_per_token,
+)
 from attention_to_rope.layers import Embedding, Linear
 from attention_to_rope.masks import (
     causal_mask,
@@ -74,6 +92,11 @@ from attention_to_rope.positions import (
     sinusoidal,
     t5_bucket,
 )
+from attention_to_rope.recurrent_attention import (
+    delta_rule_steps,
+    linear_attention,
+    linear_attention_steps,
+)
 from attention_to_rope.rope import (
     RotaryTable,
     convert_layout,
@@ -87,6 +110,16 @@ from attention_to_rope.rope import (
     rotation_matrix,
 )
 from attention_to_rope.scaled_dot_product import attention, softmax
+from attention_to_rope.score_shaping import (
+    gated_attention,
+    log_length_factor,
+    query_key_clip,
+    query_key_norm,
+    sink_attention,
+    sink_gate,
+    soft_cap,
+    stepped_length_factor,
+)
 from attention_to_rope.softmax_gradient import (
     gap_bound,
     jacobian_norm_bound,
@@ -118,28 +151,39 @@ __all__ = [
     "EncoderDecoder",
     "FeedForward",
     "KeyValueCache",
+    "LatentAttention",
+    "LatentCache",
     "LayerNorm",
     "Learned",
     "Linear",
+    "MixtureOfExperts",
     "MultiHeadAttention",
     "PositionalScheme",
     "RMSNorm",
     "Rotary",
     "RotaryTable",
+    "Routing",
     "Sinusoidal",
     "T5Bias",
     "alibi_bias",
     "alibi_slopes",
+    "attend_to_latents",
     "attention",
+    "balance_loss",
+    "balanced_bias",
     "blockwise_attention",
+    "cache_numbers_per_token",
     "causal_mask",
     "convert_layout",
     "convert_projection_layout",
     "deep_norm",
     "deepnorm_constants",
+    "delta_rule_steps",
     "dilated_mask",
     "dynamic_ntk",
+    "expert_load",
     "gap_bound",
+    "gated_attention",
     "geglu",
     "gelu",
     "gelu_tanh",
@@ -149,7 +193,10 @@ __all__ = [
     "jacobian_norm_bound",
     "layer_norm",
     "layout_permutation",
+    "linear_attention",
+    "linear_attention_steps",
     "llama3",
+    "log_length_factor",
     "longrope",
     "longrope_attention_factor",
     "ntk_aware",
@@ -159,6 +206,8 @@ __all__ = [
     "position_interpolation",
     "post_norm",
     "pre_norm",
+    "query_key_clip",
+    "query_key_norm",
     "relative_positions",
     "relu",
     "repeat_heads",
@@ -169,16 +218,21 @@ __all__ = [
     "rotate_back",
     "rotate_complex",
     "rotation_matrix",
+    "route",
     "sample_token",
     "sandwich_norm",
     "saturation",
     "saturation_bound",
     "silu",
+    "sink_attention",
+    "sink_gate",
     "sinusoidal",
     "sliding_window_mask",
+    "soft_cap",
     "softmax",
     "softmax_jacobian",
     "softmax_jacobian_norm",
+    "stepped_length_factor",
     "swiglu",
     "t5_bucket",
     "yarn",

@@ -260,3 +260,132 @@ def yarn(
         keep = 1 - min(max((i - start) / (stop - start), 0.0), 1.0)
         result.append(keep * theta + (1 - keep) * theta / scale)
     return result
+
+
+# What models of today add: latent attention, experts, shaped scores, recurrences.
+
+
+def latent_attention(
+    q_content: Array,
+    q_rotary: Array,
+    latents: Array,
+    k_rotary: Array,
+    W_UK: Array,
+    W_UV: Array,
+    mask: NDArray[np.bool_] | None = None,
+) -> Array:
+    """One head: keys [c W^UK, k^R], values c W^UV, scale 1/√(d_h + d_r)."""
+    q = np.concatenate((q_content, q_rotary), axis=1)
+    k = np.concatenate((latents @ W_UK, k_rotary), axis=1)
+    output, _ = attention(q, k, latents @ W_UV, mask)
+    return output
+
+
+def route(
+    logits: Array, k: int, gate: str, normalise: bool = True, bias: Array | None = None
+) -> dict[int, float]:
+    """The k experts of largest s + b, each with its s, divided by their sum if normalised."""
+    s = softmax(logits) if gate == "softmax" else np.array([sigmoid(entry) for entry in logits])
+    wanted = s if bias is None else s + bias
+    chosen = sorted(range(len(s)), key=lambda i: -wanted[i])[:k]
+    total = math.fsum(s[i] for i in chosen) if normalise else 1.0
+    return {i: s[i] / total for i in chosen}
+
+
+def mixture_of_experts(
+    x: Array,
+    gates: dict[int, float],
+    experts: Sequence[Callable[[Array], Array]],
+    shared: Sequence[Callable[[Array], Array]] = (),
+) -> Array:
+    """Σ g_i FFN_i(x) + Σ FFN_shared(x) for one vector."""
+    y = np.zeros_like(x)
+    for i, weight in gates.items():
+        y += weight * experts[i](x)
+    for expert in shared:
+        y += expert(x)
+    return y
+
+
+def balance_loss(scores: Array, experts: NDArray[np.int64]) -> float:
+    """E Σ f_i P_i: scores (N, E), choices (N, k)."""
+    count = scores.shape[1]
+    choices = experts.ravel().tolist()
+    share = [choices.count(i) / len(choices) for i in range(count)]
+    return math.fsum(count * share[i] * float(scores[:, i].mean()) for i in range(count))
+
+
+def balanced_bias(bias: Array, experts: NDArray[np.int64], step: float) -> Array:
+    """b_i − γ for an expert above its share of the choices, + γ for one below."""
+    choices = experts.ravel().tolist()
+    result = bias.copy()
+    for i in range(len(bias)):
+        surplus = choices.count(i) * len(bias) - len(choices)
+        result[i] += -step if surplus > 0 else step if surplus < 0 else 0.0
+    return result
+
+
+def soft_cap(score: float, cap: float) -> float:
+    """c tanh(s / c)."""
+    return cap * math.tanh(score / cap)
+
+
+def sink_attention(
+    q: Array, k: Array, v: Array, sink: float, mask: NDArray[np.bool_] | None = None
+) -> Array:
+    """One head: o_m = Σ_n e^{s_mn} v_n / (e^b + Σ_n e^{s_mn}) over the keys that m may see."""
+    output = np.zeros((len(q), v.shape[1]))
+    for m in range(len(q)):
+        seen = [n for n in range(len(k)) if mask is None or mask[m, n]]
+        scores = [math.fsum(q[m] * k[n]) / math.sqrt(q.shape[1]) for n in seen]
+        weights = softmax([*scores, sink])
+        for weight, n in zip(weights, seen, strict=False):
+            output[m] += weight * v[n]
+    return output
+
+
+def gated_attention(q: Array, k: Array, v: Array, gate: Array) -> Array:
+    """attention(q, k, v) times σ(gate), entry by entry."""
+    output, _ = attention(q, k, v)
+    return np.array(
+        [
+            [entry * sigmoid(g) for entry, g in zip(*rows, strict=True)]
+            for rows in zip(output, gate, strict=True)
+        ]
+    )
+
+
+def query_key_clip(W_Q: Array, W_K: Array, largest: float, threshold: float) -> tuple[Array, Array]:
+    """One head: W^Q √γ and W^K √γ, γ = min(1, τ / S)."""
+    gamma = min(1.0, threshold / largest) if largest > 0 else 1.0
+    return W_Q * math.sqrt(gamma), W_K * math.sqrt(gamma)
+
+
+def log_length_factor(length: int, slope: float) -> float:
+    """s ln n."""
+    return slope * math.log(length)
+
+
+def stepped_length_factor(position: int, step: int, slope: float, first: int) -> float:
+    """1 + a ln(1 + ⌊(i + f) / L⌋)."""
+    return 1 + slope * math.log(1 + (position + first) // step)
+
+
+def linear_attention(q: Array, k: Array, v: Array, decay: Array) -> Array:
+    """o_i = Σ_{j ≤ i} (Π_{l=j+1}^{i} α_l) (q_i · k_j) v_j."""
+    output = np.zeros((len(q), v.shape[1]))
+    for i in range(len(q)):
+        for j in range(i + 1):
+            output[i] += math.prod(decay[j + 1 : i + 1]) * math.fsum(q[i] * k[j]) * v[j]
+    return output
+
+
+def delta_rule(q: Array, k: Array, v: Array, rate: Array, decay: Array) -> tuple[Array, Array]:
+    """S_t = α_t (I − β_t k_tᵀ k_t) S_{t−1} + β_t k_tᵀ v_t, o_t = q_t S_t; outputs, last state."""
+    S = np.zeros((k.shape[1], v.shape[1]))
+    output = np.zeros((len(q), v.shape[1]))
+    for t in range(len(q)):
+        kept = np.eye(k.shape[1]) - rate[t] * np.outer(k[t], k[t])
+        S = decay[t] * kept @ S + rate[t] * np.outer(k[t], v[t])
+        output[t] = q[t] @ S
+    return output, S
