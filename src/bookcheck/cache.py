@@ -1,9 +1,10 @@
 """What is slow to compute from files is kept from build to build, while the files are the same."""
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,34 @@ def digest_of(files: Iterable[Path], *words: str) -> str:
     return digest.hexdigest()
 
 
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a place to write to; what is there in the end becomes the file, or nothing does.
+
+    So a program that is killed, or two that run at once, leave no half of a file behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def kept(name: str, digest: str, compute: Callable[[], Any], folder: Path = KEPT) -> Any:
     """The value that was computed at this digest, or a new one; it must be fit for JSON."""
     path = folder / f"{name}.json"
     if path.is_file():
-        stored = json.loads(path.read_text(encoding="utf8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["digest"] == digest:
             return stored["value"]
     value = compute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written whole or not at all: several builds and their workers may run at once.
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps({"digest": digest, "value": value}), encoding="utf8")
-    temporary.replace(path)
+    write_whole(path, json.dumps({"digest": digest, "value": value}))
     return value

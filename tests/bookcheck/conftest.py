@@ -1,13 +1,17 @@
 """Small books to build, and the option that turns the browser on."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
+import yaml
+from filelock import FileLock
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM, ROOT
@@ -20,13 +24,18 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "browser: needs Chromium; run by `make test-site`")
+    config.addinivalue_line("markers", "built: needs the built site; run by `make test-site`")
 
 
 def pytest_collection_modifyitems(config, items):
-    """The browser's tests run with --site, all others without: a machine needs no browser."""
+    """What needs a browser or the built site runs with --site, all others without."""
     wanted = bool(config.getoption("--site", default=False))
     here = [item for item in items if item.path.is_relative_to(ROOT / "tests" / "bookcheck")]
-    left_out = [item for item in here if bool(item.get_closest_marker("browser")) != wanted]
+    left_out = [
+        item
+        for item in here
+        if any(item.get_closest_marker(name) for name in ("browser", "built")) != wanted
+    ]
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
@@ -39,7 +48,11 @@ def build():
     def run(folder, *options):
         program = Path(sys.executable).with_name("jupyter-book")
         command = [program, "build", folder, *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        # The addresses are those of the test, wherever the tests run.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
+        return subprocess.run(
+            command, capture_output=True, encoding="utf-8", check=False, env=environment
+        )
 
     return run
 
@@ -52,34 +65,42 @@ def katex():
     renderer.close()
 
 
+def write_notebook(path, cells):
+    """Store cells as a notebook."""
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    notebook.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+    }
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
 @pytest.fixture(scope="session")
 def write_book():
-    """Write a book of one notebook with the real settings into a folder."""
+    """Write a book of one notebook, or of some by name, with the real settings into a folder."""
 
-    def write(folder, cells, *, repository=""):
-        settings = (ROOT / "_config.yml").read_text(encoding="utf8")
-        assert '\n  url: ""\n' in settings, "the tests expect the address to be set by them"
-        settings = settings.replace('\n  url: ""\n', f'\n  url: "{repository}"\n')
-        settings = settings.replace(
-            "bookcheck.site.extension: src", f"bookcheck.site.extension: {ROOT / 'src'}"
-        )
-        (folder / "_config.yml").write_text(settings, encoding="utf8")
+    def write(folder, notebooks, *, pages=(), repository="", address=""):
+        notebooks = notebooks if isinstance(notebooks, dict) else {"one": notebooks}
+        settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+        settings["repository"]["url"] = repository
+        settings["html"]["baseurl"] = address
+        settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(ROOT / "src")}
+        (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        names = [*notebooks, *pages]
+        files = "".join(f"  - file: chapters/{name}\n" for name in names)
         (folder / "_toc.yml").write_text(
             "format: jb-book\nroot: index\nparts:\n- caption: Part\n  numbered: true\n"
-            "  chapters:\n  - file: chapters/one\n"
+            f"  chapters:\n{files}",
+            encoding="utf-8",
         )
-        (folder / "index.md").write_text("# A small book\n\nIts text.\n")
+        (folder / "index.md").write_text("# A small book\n\nIts text.\n", encoding="utf-8")
         (folder / "chapters").mkdir()
         (folder / "chapters" / "references.bib").touch()
         shutil.copytree(ROOT / "_static", folder / "_static")
-        notebook = nbformat.v4.new_notebook(cells=cells)
-        for number, cell in enumerate(cells):
-            cell["id"] = f"cell-{number}"
-        notebook.metadata = {
-            "kernelspec": {"name": "python3", "display_name": "Python 3"},
-            "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-        }
-        (folder / "chapters" / "one.ipynb").write_text(json.dumps(notebook))
+        for name, cells in notebooks.items():
+            write_notebook(folder / "chapters" / f"{name}.ipynb", cells)
         return folder
 
     return write
@@ -122,27 +143,125 @@ head dimension
 """
 
 
+REPOSITORY = "https://github.com/example/book"
+ADDRESS = "https://example.org/book"
+SVG = (
+    '<svg role="img" aria-label="A line that rises from left to right" viewBox="0 0 9 9">'
+    '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
+)
+LINE = {"image/svg+xml": SVG, "text/plain": "line"}
+
+
+QUIZ = """\
+Which divisor keeps $p$ the same?
+
+- [ ] $d_k$
+  > All weights become equal.
+- [x] $\\sqrt{d_k}$
+  > The scores then have
+  > variance 1.
+
+What is $(2, 1) \\cdot (1, 2)$? Two decimals.
+
+- [=] 4.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
+  > Two plus two.
+"""
+
+
 @pytest.fixture(scope="session")
-def addressed_site(build, write_book, markdown, tmp_path_factory):
-    """A site with an address, a notation page, a glossary and a page that was renamed."""
-    cells = [
-        markdown(
-            "# Two & three\n\nAll are alike. Why is it *so*?\n\nMore {term}`head dimension`.\n\n"
-            "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (first)\n\nInline $n \\ne t$."
+def quiz_text():
+    """A right quiz: a choice and a number."""
+    return QUIZ
+
+
+def once_for_all_workers(tmp_path_factory, name, make):
+    """Make a folder once, however many workers ask for it at the same time."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with FileLock(f"{folder}.lock"):
+        if not folder.is_dir():
+            folder.mkdir()
+            make(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
+    """A site with both addresses and everything that a chapter may hold, built once."""
+    notebooks = {
+        "one": [
+            markdown(
+                "# Chapter\n\nSee {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`.\n\n"
+                "$$\na = b\n$$ (first)\n\nInline $x_m$."
+            ),
+            markdown("```{prf:theorem} Hull\n:label: hull\n\nTrue.\n```"),
+            markdown(
+                "```{prf:proof}\n:class: dropdown\nFolded.\n```\n\n```{prf:proof}\nOpen.\n```"
+            ),
+            code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "line"}}),
+            code("show(line)", LINE, number=2),
+            markdown("```{exercise-start} Sum\n:label: sum\n```\nAdd.\n```{exercise-end}\n```"),
+            markdown("```{solution-start} sum\n```\nAdded."),
+            code("1 + 1", {"text/plain": "2"}, number=3),
+            markdown("```{solution-end}\n```"),
+        ],
+        "quiz": [markdown("# Quiz\n\nText."), markdown(f"```{{quiz}}\n{quiz_text}```")],
+        "interactive": [
+            markdown("# Figures\n\nText."),
+            code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
+            markdown("```{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n```"),
+            markdown("```{interactive} clocks\n```"),
+        ],
+        "02-two": [
+            markdown(
+                "# Two & three\n\nAll are alike. Why is it *so*?\n\n"
+                "More {term}`head dimension`.\n\n"
+                "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (second)\n\nInline $n \\ne t$."
+            )
+        ],
+    }
+
+    def make(folder):
+        write_book(
+            folder,
+            notebooks,
+            pages=("notation", "glossary"),
+            repository=REPOSITORY,
+            address=ADDRESS,
         )
-    ]
-    folder = write_book(tmp_path_factory.mktemp("addressed"), cells)
-    (folder / "chapters" / "one.ipynb").rename(folder / "chapters" / "02-two.ipynb")
-    (folder / "chapters" / "notation.md").write_text(NOTATION)
-    (folder / "chapters" / "glossary.md").write_text(GLOSSARY)
-    (folder / "_moved.yml").write_text("chapters/01-old: chapters/02-two\nold: index\n")
-    contents = folder / "_toc.yml"
-    pages = "".join(f"  - file: chapters/{name}\n" for name in ("02-two", "notation", "glossary"))
-    contents.write_text(contents.read_text().replace("  - file: chapters/one\n", pages))
-    settings = folder / "_config.yml"
-    settings.write_text(
-        settings.read_text().replace('baseurl: ""', 'baseurl: "https://example.org/book"')
-    )
-    done = build(folder, "--all", "-n", "-W", "--keep-going")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return folder / "_build" / "html"
+        (folder / "chapters" / "notation.md").write_text(NOTATION, encoding="utf-8")
+        (folder / "chapters" / "glossary.md").write_text(GLOSSARY, encoding="utf-8")
+        done = build(folder, "--all", "-n", "-W", "--keep-going")
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+    return once_for_all_workers(tmp_path_factory, "good-book", make) / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def faulty_build(build, write_book, markdown, code, tmp_path_factory):
+    """What the build of a book with many faults says, and the book's folder.
+
+    Its addresses are empty. A build with warnings writes its pages all the same.
+    """
+    notebooks = {
+        "one": [
+            markdown("# Chapter\n\n{eq}`no-such-equation`"),
+            code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
+            code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
+            markdown("{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md)"),
+            markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
+            markdown("```{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n```"),
+            markdown("```{interactive} clock\n```"),
+            markdown("```{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n```"),
+        ]
+    }
+
+    def make(folder):
+        write_book(folder, notebooks)
+        done = build(folder, "--all", "-n", "-W", "--keep-going")
+        said = {"status": done.returncode, "words": done.stdout + done.stderr}
+        (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+
+    folder = once_for_all_workers(tmp_path_factory, "faulty-book", make)
+    said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
+    return SimpleNamespace(folder=folder, status=said["status"], words=said["words"])

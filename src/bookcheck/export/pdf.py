@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pypdf
-import yaml  # type: ignore[import-untyped]
+import yaml
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 from bookcheck.gates.browser import find_chromium

@@ -289,7 +289,7 @@ def test_page(file: Path) -> str:
     return f"checks/{file.stem}"
 
 
-class tests_of_name(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa: N801
+class tests_of_name(nodes.Inline, nodes.Element):  # noqa: N801
     """Stands where the links to a name's tests will be printed."""
 
 

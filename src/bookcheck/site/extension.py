@@ -5,21 +5,20 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from bookcheck.site import (
-    address,
     api,
     figures,
     folding,
+    head,
     incremental,
     launch_box,
     ledger,
     library_source,
     math,
-    pages,
+    not_found,
     patches,
     quiz,
-    redirects,
-    schemes,
     symbols,
+    theme,
     widgets,
 )
 
@@ -32,10 +31,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
         figures,
         library_source,
         folding,
-        pages,
-        schemes,
-        address,
-        redirects,
+        theme,
+        head,
+        not_found,
         launch_box,
         widgets,
         quiz,

@@ -6,7 +6,7 @@ An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
 import math
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -77,7 +77,7 @@ class InlineFigures(SphinxPostTransform):
     """Put the SVG outputs of code cells into the page, in place of links to files."""
 
     default_priority = 600
-    formats: ClassVar[tuple[str, ...]] = ("html",)  # type: ignore[misc]
+    formats = ("html",)
 
     def run(self, **_: Any) -> None:
         """Replace each SVG image that a notebook produced."""

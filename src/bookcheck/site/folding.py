@@ -1,7 +1,7 @@
 """Solutions, and every block of class `dropdown`, fold as `<details>`: no JavaScript needed."""
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -14,7 +14,7 @@ FIRST_WORD = re.compile(r"<p>(\w+)\.\s")
 LINK = re.compile(r"</?a\b[^>]*>")
 
 
-class folded(nodes.General, nodes.Element):  # type: ignore[misc]  # noqa: N801 - as docutils does
+class folded(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
     """A wrapper around an admonition that is closed until the reader opens it."""
 
 
@@ -23,7 +23,7 @@ class FoldBlocks(SphinxPostTransform):
 
     # After every extension has given its blocks their titles and numbers.
     default_priority = 900
-    formats: ClassVar[tuple[str, ...]] = ("html",)  # type: ignore[misc]
+    formats = ("html",)
 
     def run(self, **_: Any) -> None:
         """Wrap each block in place; its own ids stay on the block."""

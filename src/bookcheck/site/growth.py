@@ -106,7 +106,7 @@ def copy_book(folder: Path) -> None:
     if not records.is_dir():
         raise FileNotFoundError("no equation is checked yet: run make book, then measure")
     write_settings(folder)
-    for name in ("_toc.yml", "_moved.yml", "index.md"):
+    for name in ("_toc.yml", "index.md"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "chapters", folder / "chapters")
     shutil.copytree(records, folder / "_build" / "equations")

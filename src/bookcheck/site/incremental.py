@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import sphinx_exercise
-import sphinx_proof  # type: ignore[import-untyped]
+import sphinx_proof
 from docutils import nodes
-from myst_nb.sphinx_ext import add_global_html_resources  # type: ignore[import-untyped]
+from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -26,6 +26,7 @@ from sphinx.util.index_entries import split_index_msg
 
 from bookcheck.cache import digest_of
 from bookcheck.paths import NODE_ROOM, ROOT
+from bookcheck.site.state import memory_of
 from bookcheck.site.symbols import notation_rows
 
 SETTINGS = ("_config.yml", "_toc.yml")
@@ -106,9 +107,10 @@ def title_of(exercise: nodes.Element) -> str:
 def write_all_again(_app: Sphinx, env: BuildEnvironment) -> list[str]:
     """All pages, where a name changed; Sphinx has given all numbers by now."""
     state = names(env)
-    if getattr(env, "book_names", None) == state:
+    memory = memory_of(env)
+    if memory.names == state:
         return []
-    env.book_names = state  # type: ignore[attr-defined]
+    memory.names = state
     return sorted(env.found_docs)
 
 

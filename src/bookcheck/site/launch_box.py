@@ -34,6 +34,10 @@ def running_box(notebook: str, download: str, repository: str, branch: str) -> s
     ]
     local = "make lab"
     if repository:
+        library = f'pip install "attention-to-rope[pages] @ git+{repository}@{branch}"'
+        steps[0] = steps[0].replace(
+            "</li>", f" It needs the book's library and nothing else:{_code(library)}</li>"
+        )
         folder = PurePosixPath(repository).name
         local = f"git clone {repository}\ncd {folder}\nmake lab"
     steps.append(
@@ -41,7 +45,7 @@ def running_box(notebook: str, download: str, repository: str, branch: str) -> s
     )
     if repository.startswith("https://github.com/"):
         addresses = launch_addresses(repository, branch, notebook)
-        install = f'%pip install --quiet "git+{repository}@{branch}"'
+        install = f"%{library}"
         steps += [
             f'<li><a href="{escape(addresses["Binder"])}">Open it on Binder</a>. '
             "Everything is installed; the first start takes some minutes.</li>",

@@ -23,17 +23,18 @@ from bookcheck.equations.records import Outcome, Status, status
 from bookcheck.equations.scan import Equation
 from bookcheck.paths import ROOT
 from bookcheck.site.generated_pages import ExtraPage, add_pages
+from bookcheck.site.state import build_of, memory_of
 
 STATIC = Path(__file__).with_name("static")
 COUNTS = ("total", "checked", "executed", "by-hand")
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
 
-class equation_ledger(nodes.General, nodes.Element):  # type: ignore[misc] # noqa: N801
+class equation_ledger(nodes.General, nodes.Element):  # noqa: N801
     """Stands where the ledger will be printed, once all equations are numbered."""
 
 
-class equation_count(nodes.Inline, nodes.Element):  # type: ignore[misc] # noqa: N801
+class equation_count(nodes.Inline, nodes.Element):  # noqa: N801
     """Stands where a count of equations will be printed."""
 
 
@@ -60,13 +61,11 @@ class CountRole(SphinxRole):
 
 def current_status(app: Sphinx) -> Status:
     """The equations of the book that is being built; read once for each build."""
-    if not hasattr(app, "book_equations"):
+    build = build_of(app)
+    if build.equations is None:
         source = Path(app.srcdir)
-        app.book_equations = status(  # type: ignore[attr-defined]
-            source / "chapters", source / "_build" / "equations"
-        )
-    found: Status = app.book_equations  # type: ignore[attr-defined]
-    return found
+        build.equations = status(source / "chapters", source / "_build" / "equations")
+    return build.equations
 
 
 def ledger_page(env: BuildEnvironment) -> str | None:
@@ -332,11 +331,12 @@ def anchored(block: str, lines: set[int]) -> str:
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Write pages again that show what a record says, when the record changed."""
     records = {label: repr(outcome) for label, outcome in current_status(app).outcomes.items()}
-    known: dict[str, str] = getattr(env, "equation_records", {})
+    memory = memory_of(env)
+    known = memory.equation_records
     changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}
     if not changed:
         return []
-    env.equation_records = records  # type: ignore[attr-defined]
+    memory.equation_records = records
     equations = env.get_domain("math").equations  # type: ignore[attr-defined]
     marked = {equations[label][0] for label in changed if label in equations}
     shown = {

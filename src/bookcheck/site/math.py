@@ -20,9 +20,8 @@ from sphinx.util.math import get_node_equation_number
 from bookcheck.cache import digest_of
 from bookcheck.node.packages import NODE
 from bookcheck.paths import KEPT, NODE_ROOM
-from bookcheck.site import shapes
-from bookcheck.site.shapes import STYLE_SHEET, lighter
 from bookcheck.site.source_place import place_of
+from bookcheck.site.state import build_of
 from bookcheck.site.symbols import symbols_on_page
 
 SERVER = Path(__file__).with_name("katex_lines.cjs")
@@ -35,6 +34,12 @@ BREAK = re.compile(
     r"\S\s*([=<>+-]|\\(le|ge|ne|ll|gg|to|in|sim|approx|propto|cdot|times|odot|pm)(?![a-zA-Z]))"
 )
 LONGEST_WHOLE = 25  # characters of TeX outside braces
+# What no reader sees or hears: the TeX inside the hidden copy, and a name space.
+UNREAD = re.compile(
+    r'<annotation encoding="application/x-tex">.*?</annotation>|</?semantics>'
+    r'|(?<=<math) xmlns="http://www\.w3\.org/1998/Math/MathML"',
+    re.DOTALL,
+)
 
 Symbols = tuple[tuple[str, str], ...]
 
@@ -109,7 +114,7 @@ class Katex:
                 answer = self._ask(request)
                 if "error" in answer:
                     raise UnreadableFormulaError(answer["error"])
-                html = lighter(answer["html"])
+                html = UNREAD.sub("", answer["html"])
                 if self.shelf:
                     self.shelf.put(request, html)
             self.rendered[key] = html
@@ -119,7 +124,7 @@ class Katex:
         """Give each worker of a parallel build its own node: two that ask one mix the answers."""
         self.process, self.shelf, self.owner = None, None, os.getpid()
         if self.kept_in is not None:
-            renderer = digest_of([self.package, SERVER, Path(shapes.__file__)])
+            renderer = digest_of([self.package, SERVER], UNREAD.pattern)
             self.shelf = Shelf(self.kept_in, renderer)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, str]:
@@ -162,9 +167,17 @@ def bad_formulas(document: nodes.document, katex: Katex, source_root: str | Path
     return complaints
 
 
+def katex_of(app: Sphinx) -> Katex:
+    """The renderer of a running build."""
+    katex = build_of(app).katex
+    if katex is None:
+        raise FormulaError("no formula can be rendered before the builder is there")
+    return katex
+
+
 def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
     app: Sphinx = translator.builder.app
-    katex: Katex = app.book_katex  # type: ignore[attr-defined]
+    katex = katex_of(app)
     symbols = symbols_on_page(app, translator.builder.current_docname)
     try:
         return katex.render(node.astext(), display=display, symbols=symbols)
@@ -244,14 +257,13 @@ def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
     app.add_post_transform(KeepWithPunctuation)
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
-    app.add_css_file(STYLE_SHEET.name)
 
     def start(app: Sphinx) -> None:
         package = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
-        app.book_katex = Katex(package, KEPT / "formulas.sqlite")  # type: ignore[attr-defined]
+        build_of(app).katex = Katex(package, KEPT / "formulas.sqlite")
 
     def stop(app: Sphinx, _error: Exception | None) -> None:
-        app.book_katex.close()  # type: ignore[attr-defined]
+        katex_of(app).close()
 
     app.connect("builder-inited", start)
     app.connect("build-finished", stop)

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-import pybtex.plugin  # type: ignore[import-untyped]
+import pybtex.plugin
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.search.en import SearchEnglish
-from sphinx_proof.domain import ProofDomain  # type: ignore[import-untyped]
+from sphinx_proof.domain import ProofDomain
 from sphinxcontrib.bibtex.domain import BibtexDomain
+
+from bookcheck.site.state import build_of, memory_of
 
 
 def remember_plugins() -> None:
@@ -38,9 +40,10 @@ def remember_citations() -> None:
             )
         )
         # A build that warned leaves no state behind, so that no warning is lost here.
-        if getattr(env, "book_citations", None) == state:
+        memory = memory_of(env)
+        if memory.citations == state:
             return []
-        env.book_citations = state  # type: ignore[attr-defined]
+        memory.citations = state
         return update(domain)
 
     BibtexDomain.env_updated = update_if_changed  # type: ignore[method-assign, assignment]
@@ -61,7 +64,7 @@ def share_contents(
     """Pages of one folder that are not in the table of contents all show the same one."""
     if pagename in app.env.found_docs:
         return
-    tables: dict[Any, str] = app.__dict__.setdefault("book_contents", {})
+    tables = build_of(app).contents
     resolve = context["toctree"]
 
     def shared(**options: Any) -> str:

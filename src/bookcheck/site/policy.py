@@ -1,17 +1,12 @@
 """A Content-Security-Policy that every page carries, the same on all: nothing runs or loads that
 the site does not bring itself, and no script stands inside a page.
 
-What the theme writes into its pages (small scripts, a style sheet, a click handler) moves into
-files of the site. `python -m bookcheck.site.policy _build/html` prints one line for each place that
-the policy would stop, and the header for those who host the site.
+The build warns of what the policy would stop; `bookcheck.gates` looks again at the built pages.
 """
 
-import argparse
 import re
-import sys
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 
 # "file:" lets the pages work from disk, where browsers disagree on what 'self' is. No page of
 # a web site may load such an address, so nothing is given away.
@@ -43,37 +38,6 @@ LOADING = {"img", "link", "script", "style"}
 FORBIDDEN = {"base", "embed", "iframe", "object"}
 WATCHED = {"meta", *LOADING, *FORBIDDEN}
 SCRIPT_TYPES = {"", "module", "text/javascript", "application/javascript", "importmap"}
-# What the theme writes into its pages, and what stands there instead.
-MOVED = (
-    # The reader's choice of colours, early.js.
-    (
-        r'<script data-cfasync="false">\s*document\.documentElement\.dataset\.mode = .*?</script>',
-        '<script src="{root}_static/early.js"></script>',
-    ),
-    # book.css hides these where no script has said which mode it is.
-    (r"<noscript>\s*<style>\s*\.pst-js-only \{[^}]*\}\s*</style>\s*</noscript>", ""),
-    # Only a menu of versions reads the page's name, and the book has one version.
-    (r"<script>DOCUMENTATION_OPTIONS\.pagename = '[^']*';</script>", ""),
-    # False is what an option is that nobody sets.
-    (r"<script>DOCUMENTATION_OPTIONS\.search_as_you_type = false;</script>", ""),
-    # book.js sets the focus of the search page, and prints.
-    (r"<script>\s*// Activate the search field on page load.*?</script>", ""),
-    (r' onclick="window\.print\(\)"', " data-print"),
-)
-
-
-def secure(html: str) -> str:
-    """Return a page with the policy in it and without what the policy forbids."""
-    root = re.search(r'<html[^>]* data-content_root="([^"]*)"', html)
-    for pattern, replacement in MOVED:
-        html = re.sub(
-            pattern,
-            replacement.replace("{root}", root[1] if root else ""),
-            html,
-            flags=re.DOTALL,
-        )
-    # Nothing before it may load, or the policy comes too late.
-    return html.replace(CHARSET, f"{CHARSET}\n    {META}", 1)
 
 
 def _tags(html: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -108,27 +72,3 @@ def stopped_by_policy(html: str) -> list[str]:
     if policies != [POLICY]:
         faults.append(f"the page must carry the book's policy once, found {policies}")
     return faults
-
-
-def policy_faults(site: Path) -> Iterator[str]:
-    """Yield one line for each place of the built site that the policy would stop."""
-    if not (site / "index.html").is_file():
-        raise FileNotFoundError(f"there is no site in {site}: build it first (make book)")
-    for path in sorted(site.rglob("*.html")):
-        name = path.relative_to(site)
-        if not name.parts[0].startswith("_"):
-            for fault in stopped_by_policy(path.read_text(encoding="utf8")):
-                yield f"{name.as_posix()}: {fault}"
-
-
-def main() -> int:
-    """Check the site named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("site", type=Path)
-    faults = list(policy_faults(parser.parse_args().site))
-    print("\n".join([*faults, f"{len(faults)} places against the policy", HEADER]))
-    return 1 if faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

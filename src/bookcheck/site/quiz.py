@@ -32,7 +32,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.site.pages import link_script
+from bookcheck.site.theme import link_script
 
 ANSWER = re.compile(r"- \[([ x=])\] (.*)")
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
@@ -177,7 +177,7 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 yield f"{place}: is marked {answer.right}, computed {computed}"
 
 
-class quiz(nodes.General, nodes.Element):  # type: ignore[misc]  # noqa: N801 - as docutils does
+class quiz(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
     """The questions of a page."""
 
 

@@ -22,6 +22,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.transforms import SphinxTransform
 
+from bookcheck.site.state import build_of
+
 NOTATION = "chapters/notation"
 GLOSSARY = "chapters/glossary"
 COLUMNS = ["Symbol", "Meaning", "In code", "Chapters"]
@@ -103,10 +105,10 @@ def notation_rows(env: BuildEnvironment) -> list[Row]:
     """The rows of the book that is being built; none where it has no notation page."""
     if NOTATION not in env.found_docs:
         return []
-    if not hasattr(env.app, "book_notation"):
-        env.app.book_notation = rows_of(env.get_doctree(NOTATION))  # type: ignore[attr-defined]
-    rows: list[Row] = env.app.book_notation  # type: ignore[attr-defined]
-    return rows
+    build = build_of(env.app)
+    if build.notation is None:
+        build.notation = rows_of(env.get_doctree(NOTATION))
+    return build.notation
 
 
 def symbols_on_page(app: Sphinx, docname: str) -> tuple[tuple[str, str], ...]:
@@ -156,8 +158,9 @@ def to_html(node: nodes.Node, app: Sphinx) -> str:
     if isinstance(node, nodes.Text):
         return escape(str(node), quote=False)
     if isinstance(node, nodes.math):
-        html: str = app.book_katex.render(node.astext(), display=False)  # type: ignore[attr-defined]
-        return html
+        katex = build_of(app).katex
+        assert katex is not None
+        return katex.render(node.astext(), display=False)
     inside = "".join(to_html(child, app) for child in node.children)
     tags = {nodes.literal: "code", nodes.emphasis: "em", nodes.strong: "strong"}
     tag = next((tag for kind, tag in tags.items() if isinstance(node, kind)), None)

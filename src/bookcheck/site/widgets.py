@@ -26,8 +26,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.node.packages import answers_of
 from bookcheck.paths import ROOT
-from bookcheck.site.pages import link_script
 from bookcheck.site.source_place import place_of
+from bookcheck.site.theme import link_script
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def container_html(name: str, about: str = "", *, still: bool = False) -> str:
     return f'<div class="interactive" data-widget="{name}">{text}{picture}</div>'
 
 
-class interactive(nodes.General, nodes.Element):  # type: ignore[misc]  # noqa: N801 - as docutils does
+class interactive(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
     """The place of an interactive figure; its children say what to do with it."""
 
 

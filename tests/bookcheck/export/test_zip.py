@@ -7,7 +7,7 @@ import pytest
 from bookcheck.export.zip import ArchiveError, main, make_archive
 from bookcheck.gates.controls import move_controls
 from bookcheck.gates.links import broken_links
-from bookcheck.paths import ROOT
+from bookcheck.paths import BUILD
 
 OPTIONS = "const DOCUMENTATION_OPTIONS = {\n    SHOW_SEARCH_SUMMARY: true,\n};"
 
@@ -70,7 +70,7 @@ SEARCH = [
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unpacked")
-    make_archive(ROOT / "_build" / "html", folder / "book.zip")
+    make_archive(BUILD / "html", folder / "book.zip")
     with zipfile.ZipFile(folder / "book.zip") as opened:
         opened.extractall(folder)
     return folder / "book"

@@ -5,20 +5,20 @@ import pytest
 from bookcheck.gates.search import find
 
 
-def test_a_symbol_is_found_by_its_names(addressed_site):
-    for results in find(addressed_site, ["theta_i", "theta", "θ", "d_k"]):
+def test_a_symbol_is_found_by_its_names(good_site):
+    for results in find(good_site, ["theta_i", "theta", "θ", "d_k"]):
         best = results[0]
         assert best.page == "chapters/notation"
-    assert find(addressed_site, ["theta"])[0][0].anchor == "#symbol-4"
+    assert find(good_site, ["theta"])[0][0].anchor == "#symbol-4"
 
 
-def test_a_word_is_found_in_the_glossary(addressed_site):
-    (results,) = find(addressed_site, ["head dimension"])
+def test_a_word_is_found_in_the_glossary(good_site):
+    (results,) = find(good_site, ["head dimension"])
     assert results[0].anchor == "#term-head-dimension"
 
 
-def test_what_is_not_there_is_not_found(addressed_site):
-    assert find(addressed_site, ["zeppelin"]) == [[]]
+def test_what_is_not_there_is_not_found(good_site):
+    assert find(good_site, ["zeppelin"]) == [[]]
 
 
 def test_a_folder_without_an_index_is_named(tmp_path):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from bookcheck.site.card_drawing import draw
-from bookcheck.site.cards import HEIGHT, WIDTH, Card, write
+from bookcheck.site.cards import HEIGHT, WIDTH, Card, draw, write
 
 CARD = Card(2, "Why divide by √d", "Why the root, and not d, or nothing?", "A book")
 
@@ -46,7 +45,7 @@ def test_a_card_is_drawn_once(tmp_path, monkeypatch):
     write(CARD, tmp_path / "a.png", kept_in=kept)
     (drawn,) = kept.iterdir()
     shutil.copyfile(drawn, tmp_path / "first.png")
-    monkeypatch.setattr("bookcheck.site.card_drawing.draw", None)
+    monkeypatch.setattr("bookcheck.site.cards.draw", None)
     write(CARD, tmp_path / "b" / "a.png", kept_in=kept)
     assert (tmp_path / "b" / "a.png").read_bytes() == (tmp_path / "first.png").read_bytes()
     with pytest.raises(TypeError):

@@ -33,17 +33,13 @@ class Book:
     """A book of two chapters with all the pages that gather from others."""
 
     def __init__(self, folder, write_book):
-        self.folder = write_book(folder, [])
-        (folder / "chapters" / "one.ipynb").unlink()
+        self.folder = write_book(folder, {}, pages=NAMES)
         self.write("01-one", ONE, USE)
         self.write("02-two", TWO, "1 + 1")
         (folder / "index.md").write_text(INDEX)
         (folder / "chapters" / "notation.md").write_text(NOTATION)
         (folder / "chapters" / "api.md").write_text("# Reference\n\n```{api}\n```\n")
         (folder / "chapters" / "ledger.md").write_text("# Ledger\n\n```{equation-ledger}\n```\n")
-        contents = folder / "_toc.yml"
-        files = "".join(f"  - file: chapters/{name}\n" for name in NAMES)
-        contents.write_text(contents.read_text().replace("  - file: chapters/one\n", files))
         self.record("eq-one", "a = b")
 
     def write(self, name, text, code):
@@ -71,7 +67,7 @@ class Book:
 
     def build(self, *options):
         command = [sys.executable, "-m", "bookcheck.site.build", self.folder, *options]
-        environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+        environment = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
     def pages(self):
@@ -174,8 +170,6 @@ def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-one" in done.stderr
-    book.write("01-one", ONE, USE)
-    built_again(book)
 
 
 def test_what_is_kept_depends_on_the_content_of_its_files(tmp_path):

@@ -13,21 +13,6 @@ from bookcheck.notebooks.files import chapter_notebooks, read
 from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
 from bookkit.randomness import normal
 
-QUIZ = """\
-Which divisor keeps $p$ the same?
-
-- [ ] $d_k$
-  > All weights become equal.
-- [x] $\\sqrt{d_k}$
-  > The scores then have
-  > variance 1.
-
-What is $(2, 1) \\cdot (1, 2)$? Two decimals.
-
-- [=] 4.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
-  > Two plus two.
-"""
-
 
 @pytest.fixture(scope="module")
 def names():
@@ -44,8 +29,8 @@ def in_double_precision():
     torch.set_default_dtype(before)
 
 
-def test_a_quiz_is_read():
-    choice, number = parse_quiz(QUIZ)
+def test_a_quiz_is_read(quiz_text):
+    choice, number = parse_quiz(quiz_text)
     assert choice.text == "Which divisor keeps $p$ the same?"
     assert [answer.right for answer in choice.answers] == [False, True]
     assert choice.answers[1].feedback == "The scores then have variance 1."
@@ -73,8 +58,8 @@ def test_a_faulty_quiz_is_named(text, message):
         parse_quiz(text)
 
 
-def test_a_right_quiz_has_no_problem(names):
-    assert list(problems(QUIZ, names)) == []
+def test_a_right_quiz_has_no_problem(names, quiz_text):
+    assert list(problems(quiz_text, names)) == []
 
 
 @pytest.mark.parametrize(
@@ -89,9 +74,9 @@ def test_a_right_quiz_has_no_problem(names):
         ("\\sqrt{d_k}$", "\\sqrt{d_k}$ {check}`no_such_name`"),
     ],
 )
-def test_a_wrong_answer_is_caught(names, right, wrong):
-    assert right in QUIZ
-    assert len(list(problems(QUIZ.replace(right, wrong), names))) == 1
+def test_a_wrong_answer_is_caught(names, quiz_text, right, wrong):
+    assert right in quiz_text
+    assert len(list(problems(quiz_text.replace(right, wrong), names))) == 1
 
 
 @pytest.mark.parametrize("path", chapter_notebooks(), ids=lambda path: path.stem)
@@ -105,17 +90,8 @@ def test_the_answers_of_the_chapters_are_right(names, path):
         assert list(problems(text, names)) == []
 
 
-@pytest.fixture(scope="module")
-def site(build, write_book, markdown, tmp_path_factory):
-    cells = [markdown("# Chapter\n\nText."), markdown(f"```{{quiz}}\n{QUIZ}```")]
-    folder = write_book(tmp_path_factory.mktemp("book"), cells)
-    done = build(folder, "--all", "-n", "-W", "--keep-going")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return folder / "_build" / "html"
-
-
-def test_the_page_has_native_controls_and_no_check(site):
-    page = (site / "chapters" / "one.html").read_text()
+def test_the_page_has_native_controls_and_no_check(good_site):
+    page = (good_site / "chapters" / "quiz.html").read_text()
     assert page.count("<legend>") == 2
     assert page.count('type="radio"') == 2
     assert page.count('class="choice" data-right') == 1
@@ -123,22 +99,19 @@ def test_the_page_has_native_controls_and_no_check(site):
     assert "torch.tensor" not in page
     assert re.search(r'<legend><span>Which divisor keeps <span class="math', page)
     assert re.search(r'<script defer="defer" src="../_static/widgets/quiz.js', page)
-    assert "quiz.js" not in (site / "index.html").read_text()
+    assert "quiz.js" not in (good_site / "index.html").read_text()
 
 
-def test_a_faulty_quiz_stops_the_build(build, write_book, markdown, tmp_path):
-    fault = "```{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n```"
-    folder = write_book(tmp_path, [markdown("# Chapter\n\nText."), markdown(fault)])
-    done = build(folder, "--all", "-n", "-W", "--keep-going")
-    assert done.returncode != 0
-    assert "'Is it?': needs two choices or more" in done.stdout + done.stderr
+def test_a_faulty_quiz_stops_the_build(faulty_build):
+    assert faulty_build.status != 0
+    assert "'Is it?': needs two choices or more" in faulty_build.words
 
 
 CHECK = ["press", "form:has(input[type=radio]) input:checked", "Enter"]
 
 
 @pytest.mark.browser
-def test_answers_are_judged_kept_and_forgotten(site):
+def test_answers_are_judged_kept_and_forgotten(good_site):
     read = ".verdict, .progress-line span"
     field = ".quiz input[type=text]"
     steps = [
@@ -151,7 +124,7 @@ def test_answers_are_judged_kept_and_forgotten(site):
         {"act": [["click", ".progress-line button"]], "read": read},
         {"act": [["reload"]], "read": read},
     ]
-    seen = move_controls(site / "chapters" / "one.html", steps)
+    seen = move_controls(good_site / "chapters" / "quiz.html", steps)
     assert seen["errors"] == []
     right = "Right. The scores then have variance 1."
     assert seen["steps"] == [
@@ -167,10 +140,10 @@ def test_answers_are_judged_kept_and_forgotten(site):
 
 
 @pytest.mark.browser
-def test_without_javascript_a_choice_explains_itself(site):
+def test_without_javascript_a_choice_explains_itself(good_site):
     act = [["check", ".quiz input[value='0']"]]
     seen = move_controls(
-        site / "chapters" / "one.html",
+        good_site / "chapters" / "quiz.html",
         [
             {"act": act, "read": ".choice"},
             {"act": [["click", ".quiz summary"]], "read": "details p"},
@@ -185,5 +158,5 @@ def test_without_javascript_a_choice_explains_itself(site):
 
 
 @pytest.mark.browser
-def test_a_quiz_is_accessible(site):
-    assert check_site(site, pages=["chapters/one.html"]) == []
+def test_a_quiz_is_accessible(good_site):
+    assert check_site(good_site, pages=["chapters/quiz.html"]) == []

@@ -7,41 +7,11 @@ import pytest
 from bookcheck.site.launch_box import running_box
 
 ADDRESS = "https://github.com/example/book"
-SVG = (
-    '<svg role="img" aria-label="A line that rises from left to right" viewBox="0 0 9 9">'
-    '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
-)
 
 
 @pytest.fixture(scope="module")
-def site(build, write_book, markdown, code, tmp_path_factory):
-    cells = [
-        markdown(
-            "# Chapter\n\nSee {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`.\n\n"
-            "$$\na = b\n$$ (first)\n\nInline $x_m$."
-        ),
-        markdown("```{prf:theorem} Hull\n:label: hull\n\nTrue.\n```"),
-        markdown("```{prf:proof}\n:class: dropdown\nFolded.\n```\n\n```{prf:proof}\nOpen.\n```"),
-        code(
-            "show(line)",
-            {"image/svg+xml": SVG, "text/plain": "line"},
-            mystnb={"figure": {"caption": "A line.", "name": "line"}},
-        ),
-        code("show(line)", {"image/svg+xml": SVG, "text/plain": "line"}, number=2),
-        markdown("```{exercise-start} Sum\n:label: sum\n```\nAdd.\n```{exercise-end}\n```"),
-        markdown("```{solution-start} sum\n```\nAdded."),
-        code("1 + 1", {"text/plain": "2"}, number=3),
-        markdown("```{solution-end}\n```"),
-    ]
-    folder = write_book(tmp_path_factory.mktemp("book"), cells, repository=ADDRESS)
-    done = build(folder, "--all", "-n", "-W", "--keep-going")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return folder / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def page(site):
-    return (site / "chapters" / "one.html").read_text()
+def page(good_site):
+    return (good_site / "chapters" / "one.html").read_text(encoding="utf-8")
 
 
 def test_formulas_are_rendered_and_numbered(page):
@@ -50,12 +20,12 @@ def test_formulas_are_rendered_and_numbered(page):
     assert 'href="#equation-first">(1.1)</a>' in page
 
 
-def test_fonts_come_from_the_site(site, page):
+def test_fonts_come_from_the_site(good_site, page):
     assert 'href="../_static/katex/katex.css' in page
-    style = (site / "_static" / "katex" / "katex.css").read_text()
+    style = (good_site / "_static" / "katex" / "katex.css").read_text()
     fonts = set(re.findall(r"url\(([^)]+)\)", style))
     assert fonts
-    assert all((site / "_static" / "katex" / font).is_file() for font in fonts)
+    assert all((good_site / "_static" / "katex" / font).is_file() for font in fonts)
 
 
 def test_figures_are_inlined_with_ids_of_their_own(page):
@@ -95,7 +65,10 @@ def test_the_box_tells_how_to_run_the_chapter(page):
     box = re.search(r'<details class="admonition running">.*?</details>', page, re.DOTALL)[0]
     assert '<a href="../_sources/chapters/one.ipynb" download>' in box
     assert f"git clone {ADDRESS}\ncd book\nmake lab" in box
-    assert f"%pip install --quiet &quot;git+{ADDRESS}@main&quot;" in box
+    install = f"pip install &quot;attention-to-rope[pages] @ git+{ADDRESS}@main&quot;"
+    # On one's own machine, and as a cell on Colab.
+    assert f'<pre tabindex="0">{install}' in box
+    assert f'<pre tabindex="0">%{install}' in box
     assert "mybinder.org" in box
     assert "colab.research.google.com" in box
 

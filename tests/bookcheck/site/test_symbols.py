@@ -9,8 +9,6 @@ from docutils import nodes
 from bookcheck.gates.browser import check_site
 from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import CHAPTERS
-from bookcheck.paths import ROOT
-from bookcheck.site.math import Katex
 from bookcheck.site.symbols import (
     NotationError,
     Row,
@@ -41,13 +39,6 @@ SYMBOLS = tuple(
         ]
     )
 )
-
-
-@pytest.fixture(scope="module")
-def katex():
-    server = Katex(ROOT / "node_modules" / "katex" / "dist" / "katex.js")
-    yield server
-    server.close()
 
 
 def marks(html):
@@ -146,15 +137,15 @@ def read_meanings(site):
     return json.loads(text.removeprefix("globalThis.bookMeanings = ").rstrip(";\n"))
 
 
-def test_formulas_of_a_chapter_carry_the_symbols_that_hold_there(addressed_site):
-    page = (addressed_site / "chapters" / "02-two.html").read_text()
+def test_formulas_of_a_chapter_carry_the_symbols_that_hold_there(good_site):
+    page = (good_site / "chapters" / "02-two.html").read_text()
     # s is a slope in chapter 2 (row 2), a scale in chapter 4 (row 3); t is in no row.
     assert set(re.findall(r"\bsy\d+\b", page)) == {"sy0", "sy1", "sy2", "sy4"}
-    assert not re.search(r"\bsy\d+\b", (addressed_site / "chapters" / "notation.html").read_text())
+    assert not re.search(r"\bsy\d+\b", (good_site / "chapters" / "notation.html").read_text())
 
 
-def test_one_script_holds_all_meanings(addressed_site):
-    found = read_meanings(addressed_site)
+def test_one_script_holds_all_meanings(good_site):
+    found = read_meanings(good_site)
     assert list(found["symbols"]) == ["sy0", "sy1", "sy2", "sy3", "sy4"]
     assert re.sub("<[^>]*>", "", found["symbols"]["sy2"]).endswith(" a slope")
     assert "head dimension: length of a key" in found["symbols"]["sy0"]
@@ -163,8 +154,8 @@ def test_one_script_holds_all_meanings(addressed_site):
     assert definition.endswith("of one query or key vector.")
 
 
-def test_rows_have_anchors(addressed_site):
-    page = (addressed_site / "chapters" / "notation.html").read_text()
+def test_rows_have_anchors(good_site):
+    page = (good_site / "chapters" / "notation.html").read_text()
     assert re.findall(r'<tr[^>]* id="(symbol-\d)"', page) == [f"symbol-{n}" for n in range(5)]
 
 
@@ -172,14 +163,14 @@ TERM = "a[href$='#term-head-dimension']"
 
 
 @pytest.mark.browser
-def test_a_meaning_appears_and_goes(addressed_site):
+def test_a_meaning_appears_and_goes(good_site):
     shown = "#meaning:not([hidden])"
     wait = ["waitFor", shown]
     escape = ["press", "body", "Escape"]
     back = [["press", TERM, "Tab"], ["press", ":focus", "Shift+Tab"]]
     number = [["hover", ".eqno"], ["press", ".eqno a", "Shift"]]
     seen = move_controls(
-        addressed_site / "chapters" / "02-two.html",
+        good_site / "chapters" / "02-two.html",
         [
             {"act": [["hover", ".math-formula .sy0", {"force": True}], wait], "read": shown},
             {"act": [escape], "read": shown},
@@ -203,5 +194,5 @@ def test_a_meaning_appears_and_goes(addressed_site):
 
 
 @pytest.mark.browser
-def test_pages_with_meanings_are_accessible(addressed_site):
-    assert check_site(addressed_site, pages=["chapters/02-two.html"]) == []
+def test_pages_with_meanings_are_accessible(good_site):
+    assert check_site(good_site, pages=["chapters/02-two.html"]) == []

@@ -299,53 +299,27 @@ def test_a_failing_script_is_named():
 
 # The directive
 
-FIGURE = {"image/svg+xml": '<svg role="img" aria-label="A line that rises"/>', "text/plain": "line"}
-PLACE = "```{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n```"
 
-
-@pytest.fixture(scope="module")
-def book(write_book, markdown, code, tmp_path_factory):
-    cells = [
-        markdown("# Chapter\n\nText."),
-        code("show(line)", FIGURE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
-        markdown(PLACE),
-        markdown("```{interactive} clocks\n```"),
-    ]
-    return write_book(tmp_path_factory.mktemp("book"), cells)
-
-
-@pytest.fixture(scope="module")
-def site(build, book):
-    done = build(book, "--all", "-n", "-W", "--keep-going")
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return book / "_build" / "html"
-
-
-def test_scripts_are_linked_only_where_they_are_used(site):
-    page = (site / "chapters" / "one.html").read_text()
+def test_scripts_are_linked_only_where_they_are_used(good_site):
+    page = (good_site / "chapters" / "interactive.html").read_text()
     assert re.search(r'<script defer="defer" src="../_static/widgets/shared.js', page)
     assert "rotation.js" not in page, "a figure's own script comes when the reader is near"
-    assert "widgets/" not in "".join(re.findall("<script.*?>", (site / "index.html").read_text()))
-    assert (site / "_static" / "widgets" / "rotation.js").is_file()
+    assert "widgets/" not in "".join(
+        re.findall("<script.*?>", (good_site / "index.html").read_text())
+    )
+    assert (good_site / "_static" / "widgets" / "rotation.js").is_file()
 
 
-def test_the_text_waits_for_the_script(site):
-    page = (site / "chapters" / "one.html").read_text()
+def test_the_text_waits_for_the_script(good_site):
+    page = (good_site / "chapters" / "interactive.html").read_text()
     place = re.search(r'<div class="interactive" data-widget="rotation">.*?</div>', page, re.S)[0]
     assert '<div class="about" hidden><p>Move <span class="whole"><span class="math' in place
     still = page[page.index('data-widget="clocks"') :]
     assert '<div class="panels"><svg class="book-panel wide"' in still, "no fallback: a picture"
 
 
-def test_a_wrong_place_stops_the_build(build, write_book, markdown, tmp_path):
-    cells = [
-        markdown("# Chapter\n\nText."),
-        markdown("```{interactive} clock\n```"),
-        markdown(PLACE),
-    ]
-    done = build(write_book(tmp_path, cells), "--all", "-n", "-W", "--keep-going")
-    assert done.returncode != 0
-    said = " ".join((done.stdout + done.stderr).split())
+def test_a_wrong_place_stops_the_build(faulty_build):
+    said = " ".join(faulty_build.words.split())
     assert "no interactive figure 'clock'; there are activation, clocks, counter" in said
     assert "names the fallback fig-line, and the page has no figure of that name" in said
 

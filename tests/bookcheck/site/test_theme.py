@@ -1,6 +1,12 @@
-"""Light and dark for readers without JavaScript."""
+"""Light and dark for readers without JavaScript, and repairs that still find what they repair."""
 
-from bookcheck.site.schemes import link_sheet, rules_of, sheet_without_scripts
+from bookcheck.site.theme import (
+    link_sheet,
+    missed_repairs,
+    repair,
+    rules_of,
+    sheet_without_scripts,
+)
 
 SHEET = """
 @import "other.css";
@@ -41,3 +47,14 @@ def test_a_page_loads_it_where_scripts_do_not_run():
     link = '<noscript><link rel="stylesheet" href="../_static/without-scripts.css" /></noscript>'
     assert f"{link}\n  </head>" in link_sheet(page)
     assert link_sheet("<p>a part of a page</p>") == "<p>a part of a page</p>"
+
+
+def test_a_theme_that_no_longer_writes_what_is_repaired_is_named():
+    """A new version of the theme may word its page otherwise; nobody would see the fault return."""
+    _, idle = repair('<html data-theme="auto"><div id="pst-primary-sidebar">')
+    missed = list(missed_repairs("index", idle))
+    assert any("fontawesome" in words for words in missed)
+    assert not any("pst-primary-sidebar" in words for words in missed)
+    assert not any("doc-biblioentry" in words for words in missed), "not every page has one"
+    assert not any("Activate the search" in words for words in missed)
+    assert any("Activate the search" in words for words in missed_repairs("search", idle))

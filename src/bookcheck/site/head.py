@@ -1,10 +1,13 @@
 """What others need to show and find the pages: descriptions, pictures, canonical links, a sitemap.
 
-`html: baseurl:` in _config.yml is the one place for the site's address. While it is empty, there is
-no canonical link and no sitemap, and the pictures of pages are named without a host.
+The two addresses, of the repository and of the site, come from _config.yml (`repository: url:` and
+`html: baseurl:`) or, where these are set, from the environment variables BOOK_REPOSITORY_URL and
+BOOK_SITE_URL: so a fork publishes with its own addresses and no edit. Without the site's address
+there is no canonical link, no sitemap and no picture, since all of them need a whole address.
 """
 
 import multiprocessing
+import os
 import re
 from html import escape
 from pathlib import Path
@@ -19,9 +22,23 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
 from bookcheck.site import cards
+from bookcheck.site.state import build_of
 
 LONGEST_DESCRIPTION = 200
 CHAPTER = re.compile(r"chapters/(\d\d)-")
+
+
+REPOSITORY_VARIABLE = "BOOK_REPOSITORY_URL"
+SITE_VARIABLE = "BOOK_SITE_URL"
+
+
+def take_addresses(_app: Sphinx, config: Config) -> None:
+    """Let the environment's addresses, where they are set, stand for those of the settings."""
+    repository, site = os.environ.get(REPOSITORY_VARIABLE), os.environ.get(SITE_VARIABLE)
+    if repository:
+        config.html_theme_options["repository_url"] = repository
+    if site:
+        config.html_baseurl = site
 
 
 def check_address(_app: Sphinx, config: Config) -> None:
@@ -32,8 +49,8 @@ def check_address(_app: Sphinx, config: Config) -> None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ConfigError(
-            f"html: baseurl: in _config.yml must be like https://owner.github.io/name/, "
-            f"got {address!r}"
+            f"html: baseurl: in _config.yml, or {SITE_VARIABLE}, must be like "
+            f"https://owner.github.io/name/, got {address!r}"
         )
     config.html_baseurl = address.rstrip("/") + "/"
 
@@ -80,14 +97,14 @@ def head_tags(title: str, description: str, address: str, card: str, site_name: 
     if description:
         tags.append(("property", "og:description", description))
     if address:
-        tags.append(("property", "og:url", address))
-    tags += [
-        ("property", "og:image", card),
-        ("property", "og:image:width", str(cards.WIDTH)),
-        ("property", "og:image:height", str(cards.HEIGHT)),
-        ("property", "og:image:alt", f"{title}. {description}".strip()),
-        ("name", "twitter:card", "summary_large_image"),
-    ]
+        tags += [
+            ("property", "og:url", address),
+            ("property", "og:image", card),
+            ("property", "og:image:width", str(cards.WIDTH)),
+            ("property", "og:image:height", str(cards.HEIGHT)),
+            ("property", "og:image:alt", f"{title}. {description}".strip()),
+            ("name", "twitter:card", "summary_large_image"),
+        ]
     return "\n".join(f'<meta {kind}="{key}" content="{escape(v)}" />' for kind, key, v in tags)
 
 
@@ -102,12 +119,11 @@ def add_tags(
     if doctree is None:
         return
     config = app.config
-    root = config.html_baseurl or "../" * pagename.count("/")
     tags = head_tags(
         app.env.titles[pagename].astext(),
         shortened(opening(doctree)),
         page_address(config, pagename),
-        root + card_of(pagename),
+        config.html_baseurl + card_of(pagename),
         config.project,
     )
     context["metatags"] = f"{context.get('metatags', '')}\n{tags}\n"
@@ -115,7 +131,9 @@ def add_tags(
 
 def cards_of(app: Sphinx) -> dict[str, cards.Card]:
     """The picture of each chapter and of the book, by the page that shows it."""
-    found = {}
+    found: dict[str, cards.Card] = {}
+    if not app.config.html_baseurl:
+        return found
     for docname in sorted(app.env.found_docs):
         chapter = CHAPTER.match(docname)
         if chapter or docname == app.config.root_doc:
@@ -140,12 +158,12 @@ def draw_cards_ahead(app: Sphinx, _env: BuildEnvironment) -> None:
             target=cards.draw_missing, args=(wanted, kept_cards(app))
         )
         worker.start()
-        app.book_card_worker = worker  # type: ignore[attr-defined]
+        build_of(app).card_worker = worker
 
 
 def write_cards(app: Sphinx, error: Exception | None) -> None:
     """Put all pictures into the site; what the worker could not draw is drawn here, or fails."""
-    worker = getattr(app, "book_card_worker", None)
+    worker = build_of(app).card_worker
     if worker is not None:
         worker.join()
     if error is not None or app.builder.name != "html":
@@ -174,12 +192,14 @@ def write_sitemap(app: Sphinx, error: Exception | None) -> None:
     path = Path(app.outdir) / "sitemap.xml"
     path.unlink(missing_ok=True)
     if app.config.html_baseurl:
-        path.write_text(sitemap(app.config, app.env), encoding="utf8")
+        path.write_text(sitemap(app.config, app.env), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
-    app.connect("config-inited", check_address)
+    # Before other parts read the addresses.
+    app.connect("config-inited", take_addresses, priority=300)
+    app.connect("config-inited", check_address, priority=310)
     app.connect("doctree-read", note_opening)
     app.connect("html-page-context", add_tags)
     app.connect("env-check-consistency", draw_cards_ahead)

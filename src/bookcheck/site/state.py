@@ -1,0 +1,53 @@
+"""What the parts of the extension share: an object for a running build, one for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+    from bookcheck.equations.records import Status
+    from bookcheck.site.generated_pages import ExtraPage
+    from bookcheck.site.math import Katex
+    from bookcheck.site.symbols import Row
+
+
+@dataclass
+class Build:
+    """What is known while one book is built; gone when the build ends."""
+
+    katex: Katex | None = None
+    notation: list[Row] | None = None
+    equations: Status | None = None
+    page_sources: list[Callable[[Sphinx], Iterable[ExtraPage]]] = field(default_factory=list)
+    outdated_pages: set[str] = field(default_factory=set)
+    card_worker: BaseProcess | None = None
+    contents: dict[Any, str] = field(default_factory=dict)
+
+
+@dataclass
+class Memory:
+    """What one build tells the next; Sphinx stores it with its own environment."""
+
+    names: str = ""
+    citations: str = ""
+    page_states: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    equation_records: dict[str, str] = field(default_factory=dict)
+
+
+def build_of(app: Sphinx) -> Build:
+    """The shared object of a running build."""
+    build: Build = vars(app).setdefault("book", Build())
+    return build
+
+
+def memory_of(env: BuildEnvironment) -> Memory:
+    """What the last build left; empty when there was none."""
+    memory: Memory = vars(env).setdefault("book_memory", Memory())
+    return memory

@@ -1,0 +1,34 @@
+"""The page for addresses that do not exist works wherever a host shows it."""
+
+import re
+
+from bookcheck.gates.browser import pages_of
+from bookcheck.gates.links import broken_links
+from bookcheck.site.not_found import from_root
+
+
+def test_the_missing_page_works_at_any_depth(good_site):
+    page = (good_site / "404.html").read_text()
+    addresses = re.findall(r'\s(?:href|src)="([^"]*)"', page)
+    own = [address for address in addresses if not re.match(r"#|[a-z]+:", address)]
+    assert len(own) > 20
+    for address in own:
+        assert address.startswith("/book/"), address
+        assert (good_site / re.sub(r"[?#].*", "", address[6:] or "index.html")).is_file()
+    assert 'data-content_root="/book/"' in page
+    assert "canonical" not in page
+
+
+def test_links_are_rooted_and_others_left():
+    html = '<a href="x.html"><a href="#y"><a href="https://example.com"><img src="a/b.png">'
+    assert from_root(html, "/book/") == (
+        '<a href="/book/x.html"><a href="#y"><a href="https://example.com">'
+        '<img src="/book/a/b.png">'
+    )
+
+
+def test_the_browser_run_looks_at_pages_that_stay(good_site):
+    pages = pages_of(good_site)
+    assert "chapters/02-two.html" in pages
+    assert "404.html" not in pages
+    assert list(broken_links(good_site)) == []
