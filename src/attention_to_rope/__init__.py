@@ -32,6 +32,7 @@ from attention_to_rope.activations import (
     swiglu,
 )
 from attention_to_rope.context_extension import (
+    YarnFactors,
     dynamic_ntk,
     llama3,
     longrope,
@@ -41,6 +42,7 @@ from attention_to_rope.context_extension import (
     position_interpolation,
     yarn,
     yarn_attention_factor,
+    yarn_factors,
 )
 from attention_to_rope.experts import (
     MixtureOfExperts,
@@ -69,10 +71,12 @@ from attention_to_rope.masks import (
 )
 from attention_to_rope.norms import (
     DeepNormConstants,
+    DeepNormPair,
     LayerNorm,
     RMSNorm,
     deep_norm,
     deepnorm_constants,
+    deepnorm_pair,
     layer_norm,
     post_norm,
     pre_norm,
@@ -102,6 +106,7 @@ from attention_to_rope.rope import (
     convert_layout,
     convert_projection_layout,
     layout_permutation,
+    proportional_frequencies,
     rotary_frequencies,
     rotary_table,
     rotate,
@@ -146,6 +151,7 @@ __all__ = [
     "BlockWeights",
     "Decoder",
     "DeepNormConstants",
+    "DeepNormPair",
     "Embedding",
     "Encoder",
     "EncoderDecoder",
@@ -165,6 +171,7 @@ __all__ = [
     "Routing",
     "Sinusoidal",
     "T5Bias",
+    "YarnFactors",
     "alibi_bias",
     "alibi_slopes",
     "attend_to_latents",
@@ -178,6 +185,7 @@ __all__ = [
     "convert_projection_layout",
     "deep_norm",
     "deepnorm_constants",
+    "deepnorm_pair",
     "delta_rule_steps",
     "dilated_mask",
     "dynamic_ntk",
@@ -206,6 +214,7 @@ __all__ = [
     "position_interpolation",
     "post_norm",
     "pre_norm",
+    "proportional_frequencies",
     "query_key_clip",
     "query_key_norm",
     "relative_positions",
@@ -237,4 +246,5 @@ __all__ = [
     "t5_bucket",
     "yarn",
     "yarn_attention_factor",
+    "yarn_factors",
 ]

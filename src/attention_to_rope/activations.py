@@ -17,9 +17,9 @@ from attention_to_rope.layers import Linear, Seed, generator
 
 
 def relu(x: Tensor) -> Tensor:
-    r"""Keep what is positive: $\max(0, x)$."""
+    r"""Keep what is positive: $\max(0, x)$. The slope at 0 is 0."""
     check_float("x", x)
-    return x.clamp_min(0)
+    return torch.relu(x)
 
 
 def silu(x: Tensor, beta: float = 1.0) -> Tensor:
@@ -97,7 +97,10 @@ GATED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 def parity_width(d: int) -> int:
     """The hidden width at which a gated layer has the weights of a plain one of width 4d: 8d/3.
 
-    Rounded to the nearest integer. >>> parity_width(96)  →  256
+    Rounded to the nearest integer.
+
+    >>> parity_width(96)
+    256
     """
     check_count("d", d)
     return round(8 * d / 3)

@@ -5,12 +5,19 @@ the context is to be; s = 1 changes nothing. Give the result to `rotary_table`.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_count, check_positive, check_same_kind
-from attention_to_rope.rope_checks import check_frequencies
+from attention_to_rope.checks import (
+    check_count,
+    check_float,
+    check_positive,
+    check_same_kind,
+    values_are_known,
+)
+from attention_to_rope.rope_checks import check_finite, check_frequencies
 
 
 def _check(frequencies: Tensor, scale: float) -> None:
@@ -121,6 +128,10 @@ def yarn(
     stop = math.log(first_turns / slow) / step
     if truncate:
         start, stop = math.floor(start), math.ceil(stop)
+    if start >= pairs:  # even the slowest pair makes `fast` turns: nothing to interpolate
+        return frequencies.clone()
+    if stop < 0:  # even the fastest pair makes fewer than `slow` turns
+        return frequencies / scale
     start, stop = max(start, 0), min(stop, 2 * pairs - 1)
     if start == stop:
         stop += 0.001  # as released: a ramp of no width becomes a step
@@ -129,14 +140,36 @@ def yarn(
     return _blend(frequencies, scale, keep)
 
 
-def yarn_attention_factor(scale: float) -> float:
-    r"""YaRN's factor on the table: $0.1 \ln s + 1$; scores grow by its square.
+def yarn_attention_factor(scale: float, weight: float = 1.0) -> float:
+    r"""YaRN's factor on the table: $0.1\, w \ln s + 1$; scores grow by its square. w is 1 in YaRN.
 
     >>> yarn_attention_factor(1.0)
     1.0
     """
     check_positive("scale", scale)
-    return 1.0 if scale <= 1 else 0.1 * math.log(scale) + 1
+    check_positive("weight", weight)
+    return 1.0 if scale <= 1 else 0.1 * weight * math.log(scale) + 1
+
+
+class YarnFactors(NamedTuple):
+    """The factor of the table, and the factor of all scores, of dimensions that stand still too."""
+
+    table: float
+    scores: float
+
+
+def yarn_factors(scale: float, *, mscale: float, mscale_all_dim: float) -> YarnFactors:
+    r"""DeepSeek's split of YaRN's factor $m_w = 0.1\, w \ln s + 1$ between table and scores.
+
+    The table gets $m_{w_1} / m_{w_2}$ with $w_1$ = `mscale`, $w_2$ = `mscale_all_dim`; the scale of
+    the softmax is multiplied by $m_{w_2}^2$, which dimensions that do not turn feel as well. So the
+    scores of turned dimensions grow by $m_{w_1}^2$ in all.
+
+    >>> yarn_factors(40.0, mscale=1.0, mscale_all_dim=1.0)  # DeepSeek-V3
+    YarnFactors(table=1.0, scores=1.8738542070926265)
+    """
+    everywhere = yarn_attention_factor(scale, mscale_all_dim)
+    return YarnFactors(yarn_attention_factor(scale, mscale) / everywhere, everywhere**2)
 
 
 def llama3(
@@ -157,14 +190,17 @@ def llama3(
 def longrope(frequencies: Tensor, factors: Tensor) -> Tensor:
     r"""LongRoPE: divide each pair by its own factor, $\theta_i' = \theta_i / \lambda_i$."""
     check_frequencies(frequencies)
+    check_float("factors", factors)
     check_same_kind("frequencies", frequencies, "factors", factors)
     if factors.shape != frequencies.shape:
         raise ValueError(
             f"factors must have one entry per pair, {frequencies.shape[0]}; "
             f"got shape {tuple(factors.shape)}"
         )
-    if not bool((factors > 0).all()):
-        raise ValueError(f"factors must be above 0, got a smallest of {float(factors.min())}")
+    if factors.device.type == "cpu" and values_are_known(factors):
+        check_finite("factors", factors.tolist())
+        if not bool((factors > 0).all()):
+            raise ValueError(f"factors must be above 0, got a smallest of {float(factors.min())}")
     return frequencies / factors
 
 

@@ -22,6 +22,7 @@ Sublayer = Callable[[Tensor], Tensor]
 def _check_vector(name: str, vector: Tensor | None, x: Tensor) -> None:
     if vector is None:
         return
+    check_float(name, vector)
     check_same_kind("x", x, name, vector)
     if vector.shape != x.shape[-1:]:
         raise ValueError(f"{name} must have shape ({x.shape[-1]},), got {tuple(vector.shape)}")
@@ -32,6 +33,15 @@ def _check_input(x: Tensor, eps: float) -> None:
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ValueError(f"x must have shape (..., d) with d ≥ 1, got {tuple(x.shape)}")
     check_positive("eps", eps)
+
+
+def _without_overflow(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """x and ε divided by a number and by its square: the norm stays, and no square overflows.
+
+    The number is 1 unless x has entries above 2⁵⁰.
+    """
+    divisor = (x.detach().abs().amax(-1, keepdim=True) * 2**-50).clamp_min(1)
+    return x / divisor, eps / divisor.square()
 
 
 def layer_norm(
@@ -48,9 +58,9 @@ def layer_norm(
     _check_input(x, eps)
     _check_vector("gain", gain, x)
     _check_vector("bias", bias, x)
-    exact = x.to(working_dtype(x.dtype))
+    exact, eps_of = _without_overflow(x.to(working_dtype(x.dtype)), eps)
     centred = exact - exact.mean(-1, keepdim=True)
-    y = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
+    y = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps_of)
     y = y if gain is None else y * gain
     y = y if bias is None else y + bias
     return y.to(x.dtype)
@@ -66,8 +76,8 @@ def rms_norm(x: Tensor, gain: Tensor | None = None, *, eps: float = 1e-6) -> Ten
     """
     _check_input(x, eps)
     _check_vector("gain", gain, x)
-    exact = x.to(working_dtype(x.dtype))
-    y = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + eps)
+    exact, eps_of = _without_overflow(x.to(working_dtype(x.dtype)), eps)
+    y = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + eps_of)
     y = y if gain is None else y * gain
     return y.to(x.dtype)
 
@@ -132,7 +142,7 @@ class DeepNormConstants(NamedTuple):
 
 
 def deepnorm_constants(layers: int) -> DeepNormConstants:
-    r"""DeepNorm's constants for an encoder or a decoder of N layers.
+    r"""DeepNorm's constants for an encoder alone or a decoder alone of N layers.
 
     $\alpha = (2N)^{1/4}$, $\beta = (8N)^{-1/4}$; β multiplies the initial W^V, W^O and the
     feed-forward weights.
@@ -142,3 +152,28 @@ def deepnorm_constants(layers: int) -> DeepNormConstants:
     """
     check_count("layers", layers)
     return DeepNormConstants((2 * layers) ** 0.25, (8 * layers) ** -0.25)
+
+
+class DeepNormPair(NamedTuple):
+    """The constants of the two halves of an encoder–decoder."""
+
+    encoder: DeepNormConstants
+    decoder: DeepNormConstants
+
+
+def deepnorm_pair(encoder_layers: int, decoder_layers: int) -> DeepNormPair:
+    r"""DeepNorm's constants for an encoder of N layers with a decoder of M layers.
+
+    Encoder: $\alpha = 0.81\,(N^4 M)^{1/16}$, $\beta = 0.87\,(N^4 M)^{-1/16}$. Decoder, whose
+    blocks have three sublayers: $\alpha = (3M)^{1/4}$, $\beta = (12M)^{-1/4}$.
+
+    >>> deepnorm_pair(6, 27).decoder
+    DeepNormConstants(alpha=3.0, beta=0.23570226039551584)
+    """
+    check_count("encoder_layers", encoder_layers)
+    check_count("decoder_layers", decoder_layers)
+    size = (encoder_layers**4 * decoder_layers) ** (1 / 16)
+    return DeepNormPair(
+        DeepNormConstants(0.81 * size, 0.87 / size),
+        DeepNormConstants((3 * decoder_layers) ** 0.25, (12 * decoder_layers) ** -0.25),
+    )

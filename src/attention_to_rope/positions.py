@@ -5,6 +5,8 @@ changes its scheme by changing one argument.
 """
 
 import math
+from bisect import bisect_left
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -24,18 +26,32 @@ from attention_to_rope.rope import (
     rotary_table,
     rotate,
 )
-from attention_to_rope.rope_checks import LAYOUTS, check_frequencies
+from attention_to_rope.rope_checks import LAYOUTS, check_float_dtype, check_frequencies
+
+
+def check_positions_of(x: Tensor, positions: Tensor, *, sequence_axis: int) -> None:
+    """Raise unless `positions` is (N,) or (B, N) for x (B, …, N, …): nothing is repeated."""
+    check_float("x", x)
+    check_positions(positions)
+    length = x.shape[sequence_axis]
+    if tuple(positions.shape) not in ((length,), (x.shape[0], length)):
+        raise ValueError(
+            f"positions must have shape ({length},) or ({x.shape[0]}, {length}) for x of shape "
+            f"{tuple(x.shape)}, got {tuple(positions.shape)}; they are never repeated"
+        )
 
 
 class PositionalScheme(nn.Module):
     """No position at all, and the interface of all schemes: three places, nothing done in each."""
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Act on the input x (B, N, d), before the first layer."""
+        """Act on the input x (B, N, d), before the first layer; positions (N,) or (B, N)."""
+        check_positions_of(x, positions, sequence_axis=-2)
         return x
 
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         """Act on queries or keys x (B, H, N, d_k), in every layer."""
+        check_positions_of(x, positions, sequence_axis=-2)
         return x
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor | None:
@@ -55,6 +71,7 @@ def sinusoidal(
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     check_positions(positions)
+    check_float_dtype(dtype)
     frequencies = rotary_frequencies(d, base, device=positions.device)
     angles = positions.to(torch.float64).unsqueeze(-1) * frequencies
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2).to(dtype)
@@ -70,6 +87,7 @@ class Sinusoidal(PositionalScheme):
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, N, d) plus the encoding (N, d) or (B, N, d)."""
+        check_positions_of(x, positions, sequence_axis=-2)
         return x + sinusoidal(positions, x.shape[-1], self.base, dtype=x.dtype)
 
 
@@ -82,6 +100,7 @@ class Learned(PositionalScheme):
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, N, d) plus the rows of the table at `positions`."""
+        check_positions_of(x, positions, sequence_axis=-2)
         check_integers("positions", positions, 0, self.table.rows.shape[0] - 1)
         rows: Tensor = self.table(positions)
         return x + rows
@@ -91,6 +110,12 @@ def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
     """Where each key stands seen from each query, n − m: negative before it. (…, N_q, N_k)"""
     check_positions(q_positions, name="q_positions")
     check_positions(k_positions, name="k_positions")
+    q_batch, k_batch = q_positions.shape[:-1], k_positions.shape[:-1]
+    if q_batch and k_batch and q_batch != k_batch:
+        raise ValueError(
+            f"q_positions and k_positions must have the same batch axes, got {tuple(q_batch)} and "
+            f"{tuple(k_batch)}; they are never repeated"
+        )
     return k_positions.unsqueeze(-2).long() - q_positions.unsqueeze(-1).long()
 
 
@@ -122,18 +147,19 @@ def t5_bucket(
     return bucket + per_side * (relative > 0) if bidirectional else bucket
 
 
+@cache
 def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
     """The first distance of every logarithmic bucket, in whole numbers.
 
     Bucket k starts where (δ/e)^far ≥ (δ_max/e)^k; powers of integers leave nothing to rounding.
     """
-    thresholds = []
-    for k in range(far):
-        distance = exact
-        while distance**far * exact**k < max_distance**k * exact**far:
-            distance += 1
-        thresholds.append(distance)
-    return thresholds
+    distances = range(exact, max_distance + 1)
+
+    def start(k: int) -> int:
+        border = max_distance**k * exact ** (far - k)
+        return distances[bisect_left(distances, border, key=lambda distance: distance**far)]
+
+    return [start(k) for k in range(far)]
 
 
 class T5Bias(PositionalScheme):

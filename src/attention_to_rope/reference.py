@@ -108,6 +108,12 @@ def rms_norm(x: Array, gain: Array, eps: float) -> Array:
     return gain * x / math.sqrt(math.fsum(entry**2 for entry in x) / len(x) + eps)
 
 
+def deepnorm_pair(N: int, M: int) -> tuple[float, float, float, float]:
+    """α, β of an encoder of N layers, then α, β of its decoder of M layers."""
+    size = math.exp((4 * math.log(N) + math.log(M)) / 16)
+    return 0.81 * size, 0.87 / size, math.sqrt(math.sqrt(3 * M)), 1 / math.sqrt(math.sqrt(12 * M))
+
+
 def relu(x: float) -> float:
     """max(0, x)."""
     return max(0.0, x)
@@ -189,6 +195,14 @@ def rotary_frequencies(d: int, base: float = 10000.0) -> list[float]:
     return [base ** (-2 * i / d) for i in range(d // 2)]
 
 
+def proportional_frequencies(d: int, base: float, share: float) -> list[float]:
+    """θ_i = base^{−2i/d} for i < p d/2, else 0."""
+    return [
+        theta if i < int(share * d // 2) else 0.0
+        for i, theta in enumerate(rotary_frequencies(d, base))
+    ]
+
+
 def pair(i: int, d: int, layout: str) -> tuple[int, int]:
     """The two dimensions of pair i: (2i, 2i + 1) interleaved, (i, i + d/2) half."""
     return (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + d // 2)
@@ -254,12 +268,24 @@ def yarn(
     def index(turns: float) -> float:
         return d * math.log(original_length / (turns * 2 * math.pi)) / (2 * math.log(base))
 
-    start, stop = max(math.floor(index(fast)), 0), min(math.ceil(index(slow)), d - 1)
+    start, stop = math.floor(index(fast)), math.ceil(index(slow))
+    if start >= d // 2:  # every pair makes `fast` turns
+        return rotary_frequencies(d, base)
+    if stop < 0:  # none makes `slow` turns
+        return [theta / scale for theta in rotary_frequencies(d, base)]
+    start, stop = max(start, 0), min(stop, d - 1)
     result = []
     for i, theta in enumerate(rotary_frequencies(d, base)):
         keep = 1 - min(max((i - start) / (stop - start), 0.0), 1.0)
         result.append(keep * theta + (1 - keep) * theta / scale)
     return result
+
+
+def yarn_factors(scale: float, mscale: float, mscale_all_dim: float) -> tuple[float, float]:
+    """m_w = 0.1 w ln s + 1: the table gets m_mscale / m_all, all scores m_all²."""
+    turned = 1 + 0.1 * mscale * math.log(scale)
+    everywhere = 1 + 0.1 * mscale_all_dim * math.log(scale)
+    return turned / everywhere, everywhere**2
 
 
 # What models of today add: latent attention, experts, shaped scores, recurrences.

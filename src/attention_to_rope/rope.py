@@ -22,8 +22,10 @@ from attention_to_rope.checks import (
 from attention_to_rope.fast import turn as fast
 from attention_to_rope.rope_checks import (
     LAYOUTS,
+    check_float_dtype,
     check_frequencies,
     check_rotary_dim,
+    check_share,
     check_table,
     fit_table,
 )
@@ -43,6 +45,24 @@ def rotary_frequencies(
     check_positive("base", base)
     exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
+
+
+def proportional_frequencies(
+    dim: int, base: float = 10000.0, *, share: float, device: torch.device | str | None = None
+) -> Tensor:
+    r"""p-RoPE: the fastest pairs keep their $\theta_i = b^{-2i/d}$, the slowest stand still.
+
+    $\theta_i = 0$ for $i \ge p\,d/2$, p = `share`. This cuts the slow end of the spectrum. Partial
+    rotary, `rotary_frequencies(p · d)` with `rotary_dim`, squeezes the whole spectrum into fewer
+    pairs: another object. In the half layout the still dimensions are two blocks, not the tail.
+
+    >>> proportional_frequencies(8, 10000.0, share=0.5)
+    tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
+    """
+    frequencies = rotary_frequencies(dim, base, device=device)
+    check_share(share)
+    frequencies[int(share * dim // 2) :] = 0
+    return frequencies
 
 
 class RotaryTable(NamedTuple):
@@ -73,7 +93,7 @@ def rotary_table(
     check_frequencies(frequencies)
     check_same_device("positions", positions, "frequencies", frequencies)
     check_positive("attention_factor", attention_factor)
-    check_float("a tensor of dtype=", torch.empty(0, dtype=dtype))
+    check_float_dtype(dtype)
     angles = positions.to(torch.float64).unsqueeze(-1) * frequencies  # (..., N, d/2)
     rounded = working_dtype(dtype)
     return RotaryTable(
@@ -189,6 +209,7 @@ def layout_permutation(
     >>> layout_permutation(6, source="interleaved", target="half")
     tensor([0, 2, 4, 1, 3, 5])
     """
+    check_count("dim", dim, at_least=2)
     check_choice("source", source, LAYOUTS)
     check_choice("target", target, LAYOUTS)
     rotary_dim = dim if rotary_dim is None else rotary_dim
@@ -207,21 +228,38 @@ def convert_layout(
 
     Rotating the converted vector in the target layout equals converting the rotated one.
     """
+    if not isinstance(x, Tensor) or x.ndim == 0:
+        raise TypeError(f"x must be a torch.Tensor of shape (..., d), got {type(x).__name__}")
     order = layout_permutation(x.shape[-1], source=source, target=target, rotary_dim=rotary_dim)
     return x[..., order.to(x.device)]
 
 
 def convert_projection_layout(
-    W: Tensor, heads: int, *, source: Layout, target: Layout, rotary_dim: int | None = None
+    W: Tensor,
+    heads: int,
+    *,
+    source: Layout,
+    target: Layout,
+    rotary_dim: int | None = None,
+    axis: int = -1,
 ) -> Tensor:
     """Reorder W^Q or W^K (or their bias) so that x @ W comes out in the target layout.
 
-    W (d, H · d_k) for row vectors, or a bias (H · d_k,). torch's `nn.Linear` stores the transpose:
-    convert `linear.weight.T` and transpose back. Scores stay the same if W^Q and W^K both change.
+    W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads:
+    torch's `nn.Linear` stores the transpose, so its `weight` needs axis=0. Scores stay the same if
+    W^Q and W^K both change.
     """
+    check_float("W", W)
     check_count("heads", heads)
-    if W.shape[-1] % heads:
-        raise ValueError(f"heads must divide the columns of W, got {W.shape[-1]} and heads={heads}")
-    per_head = W.reshape(*W.shape[:-1], heads, W.shape[-1] // heads)
+    if not -W.ndim <= axis < W.ndim:
+        raise ValueError(f"axis must name an axis of W, got {axis} for shape {tuple(W.shape)}")
+    columns = W.shape[axis]
+    if columns % heads:
+        raise ValueError(
+            f"heads must divide the columns of W, got {columns} and heads={heads}; nn.Linear keeps "
+            "them on axis=0"
+        )
+    last = W.movedim(axis, -1)
+    per_head = last.reshape(*last.shape[:-1], heads, columns // heads)
     converted = convert_layout(per_head, source=source, target=target, rotary_dim=rotary_dim)
-    return converted.flatten(-2)
+    return converted.flatten(-2).movedim(-1, axis)

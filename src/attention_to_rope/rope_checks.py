@@ -4,9 +4,11 @@ import torch
 from torch import Tensor
 
 from attention_to_rope.checks import (
+    FLOAT_TYPES,
     check_choice,
     check_count,
     check_float,
+    check_positive,
     check_same_device,
     values_are_known,
     working_dtype,
@@ -44,6 +46,21 @@ def check_frequencies(frequencies: Tensor) -> None:
         )
     if frequencies.device.type == "cpu" and values_are_known(frequencies):
         check_finite("frequencies", frequencies.tolist())
+
+
+def check_float_dtype(dtype: torch.dtype) -> None:
+    """Raise unless `dtype` is one of the floating-point types."""
+    if dtype not in FLOAT_TYPES:
+        raise TypeError(
+            f"dtype must be floating point (float16, bfloat16, float32, float64), got {dtype}"
+        )
+
+
+def check_share(share: float) -> None:
+    """Raise unless `share` is a part of the head: above 0, at most 1."""
+    check_positive("share", share)
+    if share > 1:
+        raise ValueError(f"share must be at most 1, got {share}; it is the part that turns")
 
 
 def check_finite(name: str, values: list[float]) -> None:

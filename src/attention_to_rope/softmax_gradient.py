@@ -8,6 +8,17 @@ from torch import Tensor
 from attention_to_rope.checks import check_choice, check_count, check_float
 
 
+def _check_weights(p: Tensor) -> None:
+    check_float("p", p)
+    if p.ndim == 0 or p.shape[-1] == 0:
+        raise ValueError(f"p must have shape (..., n) with n ≥ 1, got {tuple(p.shape)}")
+
+
+def _check_number(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
+
+
 def softmax_jacobian(p: Tensor) -> Tensor:
     r"""All derivatives of the weights p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
 
@@ -17,9 +28,7 @@ def softmax_jacobian(p: Tensor) -> Tensor:
     tensor([[ 0.2500, -0.2500],
             [-0.2500,  0.2500]])
     """
-    check_float("p", p)
-    if p.ndim == 0:
-        raise ValueError("p must have shape (..., n), got a scalar")
+    _check_weights(p)
     return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
 
 
@@ -42,7 +51,7 @@ def saturation(p: Tensor) -> Tensor:
 
     Summed over the others, so that tiny values keep their digits.
     """
-    check_float("p", p)
+    _check_weights(p)
     return p.sort(-1).values[..., :-1].sum(-1)
 
 
@@ -51,7 +60,7 @@ def jacobian_norm_bound(p: Tensor) -> Tensor:
 
     Twice the largest diagonal entry, by Gershgorin: each row's off-diagonal sizes sum to it.
     """
-    check_float("p", p)
+    _check_weights(p)
     return 2 * (p * (1 - p)).amax(-1)
 
 
@@ -64,6 +73,7 @@ def saturation_bound(m: float) -> float:
     >>> saturation_bound(0.5)
     0.5
     """
+    _check_number("m", m)
     if not 0 <= m <= 1:
         raise ValueError(f"m must lie in [0, 1], got {m}; it is 1 minus the largest weight")
     return 2 * m * (1 - m)
@@ -78,6 +88,7 @@ def gap_bound(gap: float, n: int) -> float:
     0.75
     """
     check_count("n", n)
+    _check_number("gap", gap)
     if not gap >= 0:
         raise ValueError(f"gap must be at least 0, got {gap}; it is the lead of the largest logit")
     rest = (n - 1) * math.exp(-gap)

@@ -138,3 +138,10 @@ def test_gain_scales_all_weights() -> None:
 def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_slope_of_relu_at_0_is_0_as_in_torch() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    book.relu(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 0, 0]

@@ -278,3 +278,46 @@ def test_shared_errors(method) -> None:  # type: ignore[no-untyped-def]
 def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("length", [2, 10**9])
+@pytest.mark.parametrize("truncate", [True, False])
+def test_yarn_keeps_or_interpolates_all_pairs_at_the_ends(length: int, truncate: bool) -> None:
+    """All pairs turn often in 10⁹ positions, none turns once in two: the ramp is not inverted."""
+    frequencies = book.rotary_frequencies(8, 3.0)
+    got = book.yarn(frequencies, 4.0, original_length=length, truncate=truncate)
+    kept = length > 100
+    assert torch.equal(got, frequencies if kept else frequencies / 4)
+    expected = reference.yarn(8, 3.0, 4.0, length, 1.0, 32.0)
+    assert np.allclose(got.numpy(), expected, rtol=1e-14)
+    assert got.data_ptr() != frequencies.data_ptr()
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.707, 0.707), (1.0, 0.5)])
+def test_yarn_factors_split_one_factor(weights: tuple[float, float]) -> None:
+    mscale, everywhere = weights
+    got = book.yarn_factors(40.0, mscale=mscale, mscale_all_dim=everywhere)
+    assert got == pytest.approx(reference.yarn_factors(40.0, *weights), rel=1e-14)
+    total = got.table**2 * got.scores  # what the scores of turned dimensions feel
+    assert total == pytest.approx(book.yarn_attention_factor(40.0, mscale) ** 2, rel=1e-14)
+    assert book.yarn_factors(1.0, mscale=mscale, mscale_all_dim=everywhere) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_frequencies_and_factors_must_be_finite(bad: float) -> None:
+    frequencies = torch.tensor([1.0, bad], dtype=torch.float64)
+    ones = torch.ones(2, dtype=torch.float64)
+    for call in (
+        lambda: book.position_interpolation(frequencies, 2.0),
+        lambda: book.rotary_table(torch.arange(2), frequencies),
+        lambda: book.Rotary(frequencies, layout="half"),
+    ):
+        with pytest.raises(ValueError, match=r"frequencies must be finite, got .* at index 1"):
+            call()
+    with pytest.raises(ValueError, match=r"factors must be finite"):
+        book.longrope(ones, frequencies)
+    with pytest.raises(TypeError, match=r"factors must be a torch.Tensor, got list"):
+        book.longrope(ones, [1.0, 1.0])
+    with pytest.raises(ValueError, match=r"weight must be finite and above 0"):
+        book.yarn_attention_factor(2.0, -1.0)
+    assert book.longrope(ones.to("meta"), ones.to("meta")).is_meta

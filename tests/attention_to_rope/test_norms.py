@@ -131,3 +131,38 @@ def test_deepnorm_constants() -> None:
 def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("norm", [book.layer_norm, book.rms_norm])
+def test_large_entries_do_not_overflow(norm, dtype: torch.dtype) -> None:  # type: ignore[no-untyped-def]
+    small = torch.tensor([1.0, 0, 0, 0.5], dtype=dtype)
+    huge = small * torch.finfo(dtype).max
+    assert torch.allclose(norm(huge), norm(small * 1e6), rtol=1e-5)
+    x = (small * 2.0**52).requires_grad_()
+    y = (small * 2.0**40).requires_grad_()
+    (of_x,) = torch.autograd.grad(norm(x)[0], x)
+    (of_y,) = torch.autograd.grad(norm(y)[0], y)
+    assert torch.allclose(of_x * 2**12, of_y, rtol=1e-4)
+
+
+def test_the_size_at_which_a_divisor_begins_changes_nothing() -> None:
+    x = normal(5, 8, seed=0, dtype=torch.float32) * 2.0**50
+    for norm in (book.layer_norm, book.rms_norm):
+        assert torch.allclose(norm(x).double(), norm(x.double()), rtol=1e-5, atol=1e-6)
+
+
+def test_deepnorm_constants_of_an_encoder_decoder() -> None:
+    for N, M in ((6, 6), (18, 6), (100, 100), (1, 1)):
+        encoder, decoder = book.deepnorm_pair(N, M)
+        assert (*encoder, *decoder) == pytest.approx(reference.deepnorm_pair(N, M), rel=1e-12)
+    assert book.deepnorm_pair(6, 6).decoder.alpha == pytest.approx(2.0598, abs=1e-4)
+    assert book.deepnorm_pair(6, 6).decoder.beta == pytest.approx(0.3433, abs=1e-4)
+    for bad in ((0, 1), (1, 0)):
+        with pytest.raises(ValueError, match=r"_layers must be at least 1, got 0"):
+            book.deepnorm_pair(*bad)
+
+
+def test_a_gain_that_is_no_tensor_is_said() -> None:
+    with pytest.raises(TypeError, match=r"gain must be a torch.Tensor, got list"):
+        book.rms_norm(torch.ones(2), [1.0, 1.0])

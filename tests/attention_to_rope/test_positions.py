@@ -58,7 +58,7 @@ class TestLearned:
                 ValueError, match=rf"positions must lie in 0…4, got values from {bad}"
             ):
                 scheme.embed(x, torch.tensor([bad]))
-        with pytest.raises(TypeError, match=r"positions must be an integer tensor"):
+        with pytest.raises(TypeError, match=r"positions must have an integer dtype"):
             scheme.embed(x, torch.tensor([1.0]))
 
 
@@ -304,3 +304,52 @@ def test_default_base_and_factor() -> None:
 def test_schemes_without_parameters_are_modules_too(scheme: book.PositionalScheme) -> None:
     assert scheme.double() is scheme
     assert not list(scheme.parameters())
+
+
+@pytest.mark.parametrize(
+    "scheme", [book.PositionalScheme(), book.Sinusoidal(), book.Learned(9, 4, seed=0)]
+)
+@pytest.mark.parametrize("shape", [(1,), (3, 1), (1, 3), (2,), (4, 3), (1, 1, 3), (3, 3)])
+def test_positions_are_never_repeated(
+    scheme: book.PositionalScheme, shape: tuple[int, ...]
+) -> None:
+    x = torch.zeros(2, 3, 4)
+    with pytest.raises(ValueError, match=r"positions must have shape \(3,\) or \(2, 3\)"):
+        scheme.embed(x, torch.zeros(shape, dtype=torch.int64))
+
+
+def test_positions_are_looked_at_without_a_scheme_too() -> None:
+    nothing, x = book.PositionalScheme(), torch.zeros(2, 5, 3, 4)
+    assert nothing.rotate(x, torch.arange(3)) is x
+    with pytest.raises(ValueError, match=r"positions must have shape \(3,\) or \(2, 3\)"):
+        nothing.rotate(x, torch.arange(5))
+    with pytest.raises(TypeError, match=r"x must be a torch.Tensor, got list"):
+        book.Sinusoidal().embed([1.0], torch.arange(1))
+
+
+def test_batches_of_positions_are_not_repeated_in_distances() -> None:
+    one, two = torch.zeros(1, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"same batch axes, got \(1,\) and \(2,\)"):
+        book.relative_positions(one, two)
+    assert book.relative_positions(two[0], two).shape == (2, 3, 3)
+    assert book.relative_positions(two, two[0]).shape == (2, 3, 3)
+
+
+def test_sinusoids_are_not_cut_to_integers() -> None:
+    with pytest.raises(TypeError, match=r"dtype must be floating point .* got torch.int64"):
+        book.sinusoidal(torch.arange(2), 4, dtype=torch.int64)
+
+
+def test_many_buckets_are_found_quickly() -> None:
+    """The borders need some hundred comparisons, not one for every distance of every bucket."""
+    _t5_thresholds.cache_clear()
+    powers = 0
+
+    class Counted(int):
+        def __pow__(self, exponent: int) -> int:  # type: ignore[override]
+            nonlocal powers
+            powers += 1
+            return int(self) ** exponent
+
+    assert _t5_thresholds(Counted(64), 64, Counted(8192))[-1] == 7594
+    assert powers < 1000

@@ -396,7 +396,7 @@ TABLE = book.rotary_table(torch.arange(3), FREQUENCIES)
         (
             lambda: book.rotary_table(torch.arange(3), FREQUENCIES, dtype=torch.int32),
             TypeError,
-            r"dtype= must be floating point.*got torch.int32",
+            r"dtype must be floating point.*got torch.int32",
         ),
         (
             lambda: book.rotate(Z(3, 4), TABLE, layout="neox"),
@@ -606,3 +606,68 @@ def test_convert_projection_of_partial_rotary() -> None:
         W, 2, source="interleaved", target="half", rotary_dim=4
     )
     assert converted.tolist() == [[0, 2, 1, 3, 4, 5, 6, 7, 8, 10, 9, 11, 12, 13, 14, 15]]
+
+
+def test_convert_the_weight_of_a_torch_linear() -> None:
+    """`nn.Linear.weight` is (H · d_k, d): axis=0 converts it in place of its transpose."""
+    W = normal(12, 12, seed=0)  # square: the wrong axis would raise nothing
+    options = {"source": "interleaved", "target": "half"}
+    straight = book.convert_projection_layout(W.T, 3, **options).T
+    assert torch.equal(book.convert_projection_layout(W, 3, axis=0, **options), straight)
+    assert not torch.equal(book.convert_projection_layout(W, 3, **options), straight)
+    for axis in (2, -3):
+        with pytest.raises(ValueError, match=rf"axis must name an axis of W, got {axis}"):
+            book.convert_projection_layout(W, 3, axis=axis, **options)
+    with pytest.raises(ValueError, match=r"heads must divide the columns of W, got 8.*axis=0"):
+        book.convert_projection_layout(Z(8, 6), 3, axis=0, **options)
+
+
+def test_what_is_no_vector_is_said() -> None:
+    options = {"source": "interleaved", "target": "half"}
+    for bad in ([1.0, 2.0], torch.tensor(1.0)):
+        with pytest.raises(TypeError, match=r"x must be a torch.Tensor of shape \(\.\.\., d\)"):
+            book.convert_layout(bad, **options)
+    with pytest.raises(TypeError, match=r"W must be a torch.Tensor, got list"):
+        book.convert_projection_layout([1.0], 1, **options)
+    with pytest.raises(TypeError, match=r"x must be a torch.Tensor, got list"):
+        book.rotate_complex([1.0], torch.arange(1), FREQUENCIES, layout="half")
+    with pytest.raises(TypeError, match=r"dim must be an int, got float"):
+        book.layout_permutation(4.0, **options)
+
+
+class TestProportional:
+    """p-RoPE cuts the slow end of the spectrum; partial rotary squeezes all of it."""
+
+    @given(st.integers(1, 32), st.floats(0.01, 1.0))
+    def test_frequencies(self, pairs: int, share: float) -> None:
+        got = book.proportional_frequencies(2 * pairs, 500.0, share=share)
+        expected = reference.proportional_frequencies(2 * pairs, 500.0, share)
+        assert np.allclose(got.numpy(), expected, rtol=1e-14, atol=0)
+
+    def test_gemma_4_stands_still_beyond_188_tokens(self) -> None:
+        frequencies = book.proportional_frequencies(512, 1e6, share=0.25)
+        turning = frequencies[frequencies > 0]
+        assert len(turning) == 64
+        assert 2 * math.pi / float(turning[-1]) == pytest.approx(188, abs=0.5)
+
+    def test_is_not_partial_rotary(self) -> None:
+        partial = book.rotary_frequencies(8)
+        proportional = book.proportional_frequencies(16, share=0.5)[:4]
+        assert torch.equal(partial[0], proportional[0])
+        assert (partial[1:] < 0.5 * proportional[1:]).all()
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_scores_of_still_pairs_ignore_the_distance(self, layout: str) -> None:
+        frequencies = book.proportional_frequencies(8, share=0.5)
+        still = book.convert_layout(
+            torch.tensor([0.0, 0, 1, 2, 0, 0, 3, 4]), source="half", target=layout
+        )
+        q = k = still.double().expand(50, 8)
+        table = book.rotary_table(torch.arange(50), frequencies, dtype=torch.float64)
+        scores = book.rotate(q, table, layout=layout) @ book.rotate(k, table, layout=layout).T
+        assert torch.allclose(scores, torch.full_like(scores, 30.0))
+
+    @pytest.mark.parametrize("share", [0.0, 1.5, math.nan])
+    def test_share_is_a_part(self, share: float) -> None:
+        with pytest.raises(ValueError, match=r"share must be"):
+            book.proportional_frequencies(8, share=share)

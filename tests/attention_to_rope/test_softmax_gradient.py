@@ -95,7 +95,7 @@ def test_small_frobenius_norm_keeps_its_digits() -> None:
         (
             lambda: book.softmax_jacobian(torch.tensor(1.0)),
             ValueError,
-            r"\(\.\.\., n\), got a scal",
+            r"\(\.\.\., n\) with n ≥ 1, got \(\)",
         ),
         (lambda: book.softmax_jacobian_norm(torch.ones(1), "max"), ValueError, r"kind must be one"),
         (
@@ -115,3 +115,19 @@ def test_small_frobenius_norm_keeps_its_digits() -> None:
 def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    "function", [book.softmax_jacobian, book.saturation, book.jacobian_norm_bound]
+)
+def test_a_scalar_and_nothing_are_no_weights(function) -> None:  # type: ignore[no-untyped-def]
+    for bad in (torch.tensor(1.0), torch.zeros(2, 0)):
+        with pytest.raises(ValueError, match=r"p must have shape \(\.\.\., n\) with n ≥ 1"):
+            function(bad)
+
+
+def test_bounds_want_numbers() -> None:
+    with pytest.raises(TypeError, match=r"m must be a number, got str"):
+        book.saturation_bound("0.5")
+    with pytest.raises(TypeError, match=r"gap must be a number, got NoneType"):
+        book.gap_bound(None, 3)
