@@ -4,6 +4,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
+# Below the chapters: one page of depth for a chapter, named as the chapter is.
+DEEPER = "deeper"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
 STATIC = ROOT / "_static"
@@ -12,3 +14,10 @@ RECORDS = BUILD / "equations"
 KEPT = BUILD / "kept"
 # package.json and node_modules are here.
 NODE_ROOM = SOURCES / "bookcheck" / "node"
+
+
+def book_pages(folder: Path = CHAPTERS) -> list[Path]:
+    """All pages below a folder of chapters, in order: each page of depth after its chapter."""
+    found = [path for place in (folder, folder / DEEPER) for path in place.glob("*.[im]*")]
+    pages = [path for path in found if path.suffix in (".ipynb", ".md")]
+    return sorted(pages, key=lambda path: (path.name, path.parent != folder))

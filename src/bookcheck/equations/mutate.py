@@ -377,7 +377,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     printed = {
         item.label: item
         for item in collect()
-        if item.label and (not options.chapters or Path(item.chapter).stem in options.chapters)
+        if item.label and (not options.chapters or item.page in options.chapters)
     }
     if not printed:
         print(f"no equations in {options.chapters or 'chapters/'}", file=sys.stderr)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bookcheck.paths import CHAPTERS
+from bookcheck.paths import CHAPTERS, book_pages
 
 FENCE = re.compile(r"^[ >\t]*(?P<marks>`{3,}|~{3,}|:{3,})\s*(?:\{(?P<name>[^}]*)\})?(?P<rest>.*)$")
 LITERAL = {"", "code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
@@ -28,6 +28,11 @@ class Equation:
     chapter: str
     cell: int | None
     line: int
+
+    @property
+    def page(self) -> str:
+        """The name of the page: "01-attention", or "deeper/01-attention"."""
+        return self.chapter.rpartition(".")[0]
 
     @property
     def place(self) -> str:
@@ -123,16 +128,17 @@ class MarkdownScanner:
 
 
 def collect(folder: Path = CHAPTERS) -> list[Equation]:
-    """All displayed equations of the notebooks and pages of a folder, in order."""
+    """All displayed equations of the notebooks and pages of a folder of chapters, in order."""
     found: list[Equation] = []
-    for path in sorted([*folder.glob("*.ipynb"), *folder.glob("*.md")]):
+    for path in book_pages(folder):
+        chapter = path.relative_to(folder).as_posix()
         if path.suffix == ".md":
-            found += equations_of_markdown(path.read_text(encoding="utf-8"), path.name)
+            found += equations_of_markdown(path.read_text(encoding="utf-8"), chapter)
             continue
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for number, cell in enumerate(notebook["cells"], start=1):
             if cell["cell_type"] == "markdown":
                 source = cell["source"]
                 text = source if isinstance(source, str) else "".join(source)
-                found += equations_of_markdown(text, path.name, number)
+                found += equations_of_markdown(text, chapter, number)
     return found

@@ -111,6 +111,7 @@ def reading_order(contents: Path) -> list[Page]:
         caption = part["caption"]
         for chapter in part["chapters"]:
             pages.append(Page(f"{chapter['file']}.html", caption))
+            pages += [Page(f"{page['file']}.html") for page in chapter.get("sections", ())]
             caption = None
     return pages
 

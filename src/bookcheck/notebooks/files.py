@@ -7,16 +7,26 @@ from typing import Any
 
 import nbformat
 
-from bookcheck.paths import CHAPTERS
+from bookcheck.paths import CHAPTERS, book_pages
 
 # Metadata that says something about the page; all else is left by editors and is dropped.
 _KEPT_METADATA = ("tags", "mystnb", "bookcheck")
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
-def chapter_notebooks() -> list[Path]:
-    """All chapters that are notebooks, in the book's order."""
-    return sorted(CHAPTERS.glob("*.ipynb"))
+def chapter_notebooks(folder: Path = CHAPTERS) -> list[Path]:
+    """All chapters and pages of depth that are notebooks, in the book's order."""
+    return [path for path in book_pages(folder) if path.suffix == ".ipynb"]
+
+
+def main_line(folder: Path = CHAPTERS) -> list[Path]:
+    """The numbered chapters, without their pages of depth."""
+    return sorted(folder.glob("[0-9][0-9]-*.ipynb"))
+
+
+def page_name(path: Path, folder: Path = CHAPTERS) -> str:
+    """The name of a page in the book: "01-attention", or "deeper/01-attention"."""
+    return path.relative_to(folder).with_suffix("").as_posix()
 
 
 def read(path: Path) -> Any:

@@ -1,14 +1,18 @@
-"""Pytest plugin: nbval with the book's comparison, and a report of seconds per notebook."""
+"""Pytest plugin: nbval with the book's comparison and the values of its prose, and a report of
+seconds per notebook."""
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import nbval.plugin
 import pytest
 
+from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
+from bookcheck.prose.values import Value, values_of_cell
 
 # Two workers with two threads each would fight over two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -21,8 +25,62 @@ def compare_outputs(cell: Any, test: Any, ref: Any, skip_compare: Any = None) ->
     return problem is None
 
 
-# nbval has no hook for this, and its cell class cannot be subclassed from outside.
+class WrongValueError(Exception):
+    """Values of a cell's prose that are not what its notebook computes."""
+
+
+class Values(pytest.Item):
+    """The values of one cell, evaluated after the code above it."""
+
+    def __init__(self, *, cell_number: int, values: Sequence[Value], **others: Any) -> None:
+        super().__init__(**others)
+        self.cell_number = cell_number
+        self.values = values
+
+    def runtest(self) -> None:
+        """Evaluate the expressions in the notebook's kernel and compare."""
+        found = faults(self.values, self.evaluate())
+        if found:
+            raise WrongValueError("\n".join(found))
+
+    def evaluate(self) -> list[Any]:
+        notebook: Any = self.parent
+        client = notebook.kernel.kc
+        message = client.execute(**request(self.values))
+        while True:
+            reply = client.get_shell_msg(timeout=self.config.option.nbval_cell_timeout)
+            if reply["parent_header"].get("msg_id") == message:
+                return computed_of(reply, self.values)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """Name the cell; the traceback of a comparison tells nothing."""
+        if isinstance(excinfo.value, WrongValueError):
+            return f"cell {self.cell_number}:\n{excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Any, int, str]:
+        """Where the values stand."""
+        return self.path, 0, self.name
+
+
+collect_cells = nbval.plugin.IPyNbFile.collect
+
+
+def collect_cells_and_values(notebook: Any) -> Iterator[pytest.Item]:
+    """The code cells in order, and after each the values that its notebook prints there."""
+    code_cells = list(collect_cells(notebook))
+    for number, cell in enumerate(notebook.nb.cells):
+        if cell.cell_type == "code":
+            yield code_cells.pop(0)
+        values = values_of_cell(cell)
+        if values:
+            name = f"Values of cell {number}"
+            yield Values.from_parent(notebook, name=name, cell_number=number, values=values)
+
+
+# nbval has no hook for these, and its classes cannot be subclassed from outside.
 nbval.plugin.IPyNbCell.compare_outputs = compare_outputs
+nbval.plugin.IPyNbFile.collect = collect_cells_and_values
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

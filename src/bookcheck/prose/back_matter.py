@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bookcheck.notebooks.files import read
+from bookcheck.paths import DEEPER, book_pages
 from bookcheck.prose.headings import headings_of, page_names
 
 LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\((?!https?://)([^()\s#]*)(?:#([^()\s]*))?\)")
@@ -38,7 +39,7 @@ def broken_links(text: str, folder: Path) -> list[str]:
     for link in links(text):
         if not link.file:
             if everywhere is None:
-                pages = [*folder.glob("*.md"), *folder.glob("*.ipynb")]
+                pages = book_pages(folder.parent if folder.name == DEEPER else folder)
                 everywhere = {name for page in pages for name in page_names(page).targets}
                 # A heading of the page itself is reached by `#name` alone.
                 everywhere |= {heading.slug for heading in headings_of(text)}
@@ -80,7 +81,7 @@ def erratum_problems(path: Path, names: Iterable[str], folder: Path) -> list[str
     problems = [f"erratum {name} is missing" for name in wanted if name not in entries]
     problems += [f"erratum {name} is not in the list" for name in entries if name not in wanted]
     for name, (text, output) in entries.items():
-        chapters = [link for link in links(text) if re.match(r"\d\d-", link.file)]
+        chapters = [link for link in links(text) if re.match(r"(?:deeper/)?\d\d-", link.file)]
         if not chapters:
             problems.append(f"erratum {name} has no link to a chapter")
         if not output:

@@ -27,10 +27,10 @@ from sphinx.util.docutils import SphinxRole
 
 from bookcheck.cache import digest_of, kept
 from bookcheck.notebooks.files import read
-from bookcheck.paths import ROOT
+from bookcheck.paths import DEEPER, ROOT
 from bookcheck.prose import headings
 from bookcheck.site.generated_pages import ExtraPage, add_pages
-from bookcheck.site.ledger import current_status, link, source_page
+from bookcheck.site.ledger import chapter_page, current_status, link, source_page
 
 PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"
@@ -218,16 +218,22 @@ def used_in(entry: Entry, uses: Mapping[str, Use]) -> list[Use]:
     return [uses[name] for name in spellings(entry) if name in uses]
 
 
+def name_below_chapters(path: Path) -> str:
+    """ "01-attention.ipynb", or "deeper/01-attention.ipynb" for a page of depth."""
+    return f"{DEEPER}/{path.name}" if path.parent.name == DEEPER else path.name
+
+
 def chapter_uses(path: Path) -> dict[str, Use]:
     """The dotted names that a notebook uses, each with the section of its first use."""
     digest = digest_of([path, Path(__file__), Path(headings.__file__)])
-    stored = kept(f"uses/{path.stem}", digest, lambda: find_uses(path))
+    stored = kept(f"uses/{name_below_chapters(path)}", digest, lambda: find_uses(path))
     return {name: Use(*use) for name, use in stored.items()}
 
 
 def find_uses(path: Path) -> dict[str, Use]:
     """Read a notebook for the names that it uses."""
     notebook = read(path)
+    page = name_below_chapters(path)
     title = ""
     imported: dict[str, str] = {}
     found: dict[str, Use] = {}
@@ -243,7 +249,7 @@ def find_uses(path: Path) -> dict[str, Use]:
         imported |= imports_of(tree)
         for name in names_used(tree, imported):
             if heading is not None:
-                found.setdefault(name, Use(path.name, title, heading.text, heading.slug))
+                found.setdefault(name, Use(page, title, heading.text, heading.slug))
     return found
 
 
@@ -335,7 +341,9 @@ def _entry_markdown(
     found = [use for chapter in uses for use in used_in(entry, chapter)]
     facts = []
     if found:
-        links = [f"[{int(u.chapter[:2])}, {u.heading}]({u.chapter}#{u.slug})" for u in found]
+        links = [
+            f"[{int(Path(u.chapter).name[:2])}, {u.heading}]({u.chapter}#{u.slug})" for u in found
+        ]
         facts.append("Used in chapter " + "; ".join(links) + ".")
     labels = formulas.get(f"{PACKAGE}.{entry.module}.{entry.name}", [])
     if labels:
@@ -355,7 +363,7 @@ def formulas_by_function(app: Sphinx) -> dict[str, list[str]]:
     status = current_status(app)
     for item in status.labelled:
         outcome = status.outcomes.get(item.label or "")
-        if outcome and f"chapters/{Path(item.chapter).stem}" in app.env.found_docs:
+        if outcome and chapter_page(item.chapter) in app.env.found_docs:
             for function in outcome.library:
                 found.setdefault(function, []).append(outcome.label)
     return found
@@ -473,7 +481,7 @@ def test_pages(app: Sphinx) -> Iterator[ExtraPage]:
 def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
     """Yield one line for each link of a built site that lacks: name ↔ chapter, name ↔ test."""
     reference = (site / "chapters" / "api.html").read_text(encoding="utf8")
-    used = {path.stem: chapter_uses(path) for path in chapters}
+    used = {name_below_chapters(p).removesuffix(".ipynb"): chapter_uses(p) for p in chapters}
     names = [f"chapters/{chapter}" for chapter in used]
     names += {test_page(test.file) for tests in all_tests().values() for test in tests}
     pages = {name: (site / f"{name}.html").read_text(encoding="utf8") for name in names}
@@ -481,7 +489,10 @@ def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
         body = reference.partition(f'id="{entry.full_name}"')[2]
         body = re.split(r'<dl class="py (?:function|class)', body)[0]
         ways = {
-            f"chapters/{chapter}": (rf'href="{chapter}\.html#(?!equation-)', "api.html")
+            f"chapters/{chapter}": (
+                rf'href="{chapter}\.html#(?!equation-)',
+                "../" * chapter.count("/") + "api.html",
+            )
             for chapter, uses in used.items()
             if used_in(entry, uses)
         }

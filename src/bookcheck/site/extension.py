@@ -5,6 +5,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from bookcheck.site import (
+    answer,
     api,
     figures,
     folding,
@@ -19,6 +20,7 @@ from bookcheck.site import (
     quiz,
     symbols,
     theme,
+    values,
     widgets,
 )
 
@@ -37,6 +39,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
         launch_box,
         widgets,
         quiz,
+        answer,
+        values,
         ledger,
         api,
         patches,

@@ -80,11 +80,11 @@ def row_id(label: str) -> str:
 
 def rows_page(chapter: str) -> str:
     """The page of the site that lists the equations of a chapter."""
-    return f"ledger/{PurePosixPath(chapter).stem}"
+    return f"ledger/{PurePosixPath(chapter).with_suffix('')}"
 
 
 def chapter_page(chapter: str) -> str:
-    return f"chapters/{PurePosixPath(chapter).stem}"
+    return f"chapters/{PurePosixPath(chapter).with_suffix('')}"
 
 
 def check_page(outcome: Outcome) -> str:
@@ -156,7 +156,7 @@ def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status)
     else:
         text = "✓ executed" if outcome.executed else "✓ by hand"
         title = summary(outcome)
-    page = app.builder.get_relative_uri(docname, rows_page(docname))
+    page = app.builder.get_relative_uri(docname, rows_page(docname.removeprefix("chapters/")))
     target = f"{page}#{row_id(node['label'])}"
     mark = nodes.paragraph("", "", link(text, target, title), classes=["equation-mark"])
     node.parent.insert(node.parent.index(node) + 1, mark)

@@ -28,7 +28,7 @@ NOTATION = "chapters/notation"
 GLOSSARY = "chapters/glossary"
 COLUMNS = ["Symbol", "Meaning", "In code", "Chapters"]
 FILE = "meanings.js"
-CHAPTER = re.compile(r"chapters/(\d\d)-")
+CHAPTER = re.compile(r"chapters/(?:deeper/)?(\d\d)-")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
 # What a reader may type for a letter that the keyboard lacks.
 GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "Π"}

@@ -102,3 +102,44 @@ def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path, capsys):
 def test_an_unknown_chapter_is_named():
     with pytest.raises(SystemExit, match="no chapter '99-nothing'"):
         main(["99-nothing"])
+
+
+def with_prose(path, *sources, caption=""):
+    """Put Markdown cells after the code of a stored notebook, and a caption on its figure."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for number, source in enumerate(sources):
+        cell = {"cell_type": "markdown", "id": f"prose-{number}", "metadata": {}, "source": source}
+        notebook["cells"].append(cell)
+    if caption:
+        notebook["cells"][0]["metadata"] = {"mystnb": {"figure": {"caption": caption}}}
+    return json.dumps(notebook)
+
+
+def test_a_wrong_value_of_the_prose_is_refuted(chapter, tmp_path):
+    right = "It is {value}`0.333 = x / 9`, or {value}`3.00 = __import__('torch').tensor(3.0)`."
+    path = tmp_path / "values.ipynb"
+    path.write_text(with_prose(chapter, right, caption="{value}`2 = len(axes.lines) + 1`"))
+    code, output = run(path)
+    assert code == 0, output
+    wrong = "It is {value}`0.334 = x / 9`, or {value}`1 = no_such_name`."
+    path.write_text(with_prose(chapter, right, wrong, caption="{value}`3 = len(axes.lines) + 1`"))
+    code, output = run(path)
+    assert code == 1
+    assert "2 failed" in output
+    assert "cell 0:\n{value}`3 = len(axes.lines) + 1` prints '3', computed 2 (2)" in output
+    assert "cell 7:\n{value}`0.334 = x / 9` prints '0.334', computed 0.3333333333333333" in output
+    assert "fails: NameError" in output
+
+
+def test_values_are_written_into_the_text(chapter, tmp_path, capsys):
+    path = tmp_path / "values.ipynb"
+    wrong = "It is {value}`0.000 = x / 9` and {value}`? = 'a' + 'b'`."
+    path.write_text(with_prose(chapter, wrong, caption="{value}`0 = len(axes.lines) + 1`"))
+    assert main([str(path), "--values"]) == 0
+    assert "0.000 = x / 9 gives 0.3333333333333333" in capsys.readouterr().out
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert notebook["cells"][-1]["source"] == [
+        "It is {value}`0.333 = x / 9` and {value}`ab = 'a' + 'b'`."
+    ]
+    caption = notebook["cells"][0]["metadata"]["mystnb"]["figure"]["caption"]
+    assert caption == "{value}`2 = len(axes.lines) + 1`"

@@ -5,7 +5,8 @@ import re
 import nbformat
 import pytest
 
-from bookcheck.notebooks.files import CHAPTERS, chapter_notebooks
+from bookcheck.notebooks.files import chapter_notebooks
+from bookcheck.paths import CHAPTERS, book_pages
 from bookcheck.prose.back_matter import (
     bibliography_problems,
     broken_links,
@@ -57,7 +58,7 @@ QUESTIONS = [
     "Does RoPE really decay with distance?",
     "Where are the solutions to the exercises?",
 ]
-PAGES = sorted([*CHAPTERS.glob("*.md"), *CHAPTERS.glob("*.ipynb")])
+PAGES = book_pages()
 
 
 def read(name):
@@ -88,9 +89,9 @@ def test_the_bibliography_is_complete():
     none(bibliography_problems(read("references.bib")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(CHAPTERS).as_posix())
 def test_links_between_pages_lead_somewhere(page):
-    none(broken_links(page_text(page), CHAPTERS))
+    none(broken_links(page_text(page), page.parent))
 
 
 def test_every_cited_work_is_in_the_bibliography_and_every_entry_is_cited():

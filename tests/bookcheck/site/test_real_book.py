@@ -6,10 +6,11 @@ import shutil
 import pytest
 
 from bookcheck.gates.search import find
+from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD, ROOT
 from bookcheck.site import api
 
-CHAPTERS = sorted((ROOT / "chapters").glob("[0-9][0-9]-*.ipynb"))
+CHAPTERS = [path for path in chapter_notebooks() if path.name[0].isdigit()]
 
 
 pytestmark = pytest.mark.built
@@ -22,16 +23,15 @@ def site():
 
 
 def test_every_notebook_can_be_downloaded(site):
-    for page in site.glob("chapters/*.html"):
-        notebook = ROOT / "chapters" / f"{page.stem}.ipynb"
-        if notebook.exists():
-            download = site / "_sources" / "chapters" / notebook.name
-            assert download.read_bytes() == notebook.read_bytes()
-            assert f'href="../_sources/chapters/{notebook.name}"' in page.read_text()
+    for notebook in chapter_notebooks():
+        name = f"chapters/{page_name(notebook)}"
+        assert (site / "_sources" / f"{name}.ipynb").read_bytes() == notebook.read_bytes()
+        up = "../" * name.count("/")
+        assert f'href="{up}_sources/{name}.ipynb"' in (site / f"{name}.html").read_text()
 
 
 def test_every_figure_stands_in_its_page(site):
-    for page in site.glob("chapters/*.html"):
+    for page in site.glob("chapters/**/*.html"):
         assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page.read_text()), page.name
 
 
