@@ -5,6 +5,7 @@ import re
 
 import pypdf
 import pytest
+from bookcheck.gates.offline import external_in_html
 
 from bookcheck.export.pdf import (
     Book,
@@ -24,7 +25,6 @@ from bookcheck.export.pdf import (
     reading_order,
 )
 from bookcheck.gates.controls import move_controls
-from bookcheck.gates.offline import external_in_html
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import ROOT
 

@@ -7,7 +7,7 @@ import pytest
 
 from bookcheck.gates.search import find
 from bookcheck.notebooks.files import chapter_notebooks, page_name
-from bookcheck.paths import BUILD, ROOT
+from bookcheck.paths import BUILD
 from bookcheck.site import api
 
 CHAPTERS = [path for path in chapter_notebooks() if path.name[0].isdigit()]
