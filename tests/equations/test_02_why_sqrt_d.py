@@ -95,7 +95,7 @@ def test_jacobian(rng):
     return weights(rng)
 
 
-@equation("eq-jacobian-rows", first_index=0, library=softmax_jacobian)
+@equation("eq-jacobian-rows", first_index=0, absolute=1e-12, library=softmax_jacobian)
 def test_jacobian_rows(rng):
     return weights(rng)
 

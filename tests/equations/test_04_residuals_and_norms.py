@@ -139,7 +139,7 @@ def on_the_sphere(rng):
     }
 
 
-@equation("eq-sphere", library=layer_norm)
+@equation("eq-sphere", absolute=1e-12, library=layer_norm)
 def test_sphere(rng):
     return on_the_sphere(rng)
 

@@ -57,7 +57,7 @@ def applied(net):
     return lambda X: net(torch.as_tensor(X)).detach().numpy()
 
 
-@equation("eq-ffn", library=FeedForward.forward)
+@equation("eq-ffn", broadcast=True, library=FeedForward.forward)
 def test_ffn(rng):
     cases = []
     for activation, f in PLAIN.items():
@@ -87,7 +87,7 @@ def test_ffn_equivariant(rng):
     return {"X": rng.normal(size=(N, D)), r"\Pi": order, r"\operatorname{FFN}": applied(net)}
 
 
-@equation("eq-two-linear")
+@equation("eq-two-linear", broadcast=True)
 def test_two_linear(rng):
     _, parts = layer(rng, "relu")
     return {"X": rng.normal(size=(N, D)), **parts}
@@ -191,7 +191,7 @@ def test_erf(rng):
     return [{"x": x, r"\operatorname{erf}": math.erf} for x in PLACES]
 
 
-@equation("eq-phi-erf")
+@equation("eq-phi-erf", absolute=1e-15)
 def test_phi_erf(rng):
     return [{"x": x, r"\Phi": normal_cdf} for x in PLACES]
 

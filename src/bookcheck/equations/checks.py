@@ -41,7 +41,7 @@ import numpy as np
 
 from bookcheck.equations.records import Outcome, fingerprint, read_records, relative
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.latex import LatexError, Random, Relation, check, depends
+from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
 from bookcheck.paths import CHECKS, RECORDS
 
 DRAWS = 4
@@ -84,7 +84,9 @@ def equation(
     first_index: int = 1,
     vectors: str | None = "row",
     tolerance: float = 1e-9,
+    absolute: float = 0.0,
     approx: float = 0.02,
+    broadcast: bool = False,
 ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
     """Bind the printed equation ``label`` to values and execute its text.
 
@@ -94,7 +96,9 @@ def equation(
         "first_index": first_index,
         "vectors": vectors,
         "tolerance": tolerance,
+        "absolute": absolute,
         "approx": approx,
+        "broadcast": broadcast,
     }
 
     def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
@@ -257,7 +261,7 @@ def run(item: Check, text: str) -> tuple[int, int, float]:
         entries = check(text, values, **item.options)
         failed = [entry for entry in entries if not entry.holds]
         if failed:
-            raise AssertionError(f"{item.label}: {failed[0]}")
+            raise RefutedError(f"{item.label}: {failed[0]}")
         inputs += max(entry.instances for entry in entries)
         relations = len(entries)
         deviation = max([deviation, *(equality_deviation(entry) for entry in entries)])

@@ -1,7 +1,16 @@
 """A strict interpreter for the LaTeX mathematics that the book prints."""
 
 from bookcheck.latex.check import Relation, check, evaluate
-from bookcheck.latex.errors import LatexError, ShapeError
+from bookcheck.latex.errors import LatexError, RefutedError, ShapeError
 from bookcheck.latex.values import Random, depends
 
-__all__ = ["LatexError", "Random", "Relation", "ShapeError", "check", "depends", "evaluate"]
+__all__ = [
+    "LatexError",
+    "Random",
+    "RefutedError",
+    "Relation",
+    "ShapeError",
+    "check",
+    "depends",
+    "evaluate",
+]

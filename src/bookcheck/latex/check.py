@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from lark import Token, Tree
 
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
-from bookcheck.latex.nodes import Node, free_names
+from bookcheck.latex.lexer import DECLARED_RELATIONS, QUANTIFYING_WORDS
+from bookcheck.latex.nodes import Node, free_names, names_in
 from bookcheck.latex.parser import parse, position_of
 from bookcheck.latex.reader import Reader, canonical_name, symbol_table
 from bookcheck.latex.values import (
@@ -30,7 +31,6 @@ from bookcheck.latex.values import (
 
 SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
 MOST_INSTANCES = 20_000
-Result = TypeVar("Result")
 
 
 @dataclass
@@ -80,22 +80,13 @@ def result_of(value: Any, exact: bool) -> Any:
     return value
 
 
-def guarded(function: Callable[..., Result]) -> Callable[..., Result]:
-    """A formula nested beyond Python's stack is an error of the formula as well."""
-
-    @functools.wraps(function)
-    def inner(text: str, *arguments: Any, **options: Any) -> Result:
-        try:
-            return function(text, *arguments, **options)
-        except RecursionError:
-            raise LatexError("the formula is nested too deeply", 0, text) from None
-
-    return inner
-
-
-@guarded
 def evaluate(
-    text: str, values: Mapping[str, Any], *, first_index: int = 1, vectors: str | None = None
+    text: str,
+    values: Mapping[str, Any],
+    *,
+    first_index: int = 1,
+    vectors: str | None = None,
+    broadcast: bool = False,
 ) -> Any:
     """The value of a LaTeX expression.
 
@@ -103,6 +94,8 @@ def evaluate(
     ``vectors`` says how 1-D arrays are to be read, ``"row"`` or ``"column"``; by default the
     one reading under which all shapes fit (and, of two such, the one with inner products).
     """
+    if SIGNS.search(text):
+        raise LatexError("\\pm is two values; check a relation with it", 0, text)
     table = symbol_table(declared_values(values))
     tree = parse(text)
     chains = [child for child in tree.children if isinstance(child, Tree)]
@@ -115,7 +108,7 @@ def evaluate(
     )
 
     def under(convention: str) -> tuple[Any, Evaluator, bool]:
-        evaluator = Evaluator(text, table, first_index, convention)
+        evaluator = Evaluator(text, table, first_index, convention, broadcast)
         with np.errstate(all="raise", under="ignore"):
             value = evaluator.evaluate(node)
         if isinstance(value, Dotted):
@@ -152,6 +145,16 @@ def best_reading(under: Any, vectors: str | None) -> Any:
     return min(outcomes, key=lambda outcome: outcome[:2])[2]
 
 
+SIGNS = re.compile(r"\\(pm|mp)(?![A-Za-z])")
+
+
+def sign_choices(text: str) -> tuple[str, str]:
+    """A text with the upper and with the lower signs of ± and ∓; every place stays where it is."""
+    upper = SIGNS.sub(lambda match: "+  " if match.group(1) == "pm" else "-  ", text)
+    lower = SIGNS.sub(lambda match: "-  " if match.group(1) == "pm" else "+  ", text)
+    return upper, lower
+
+
 @dataclass
 class Statement:
     """One chain of relations of a display, as the reader gives it."""
@@ -168,8 +171,12 @@ class Quantifier:
     test: Node | None
     listed: tuple[Node, ...] = ()
 
+    def names_used(self) -> set[str]:
+        """The symbols in the stated range."""
+        parts = (*self.listed, *([self.test] if self.test else []))
+        return set().union(*(names_in(part) for part in parts))
 
-@guarded
+
 def check(
     text: str,
     values: Mapping[str, Any],
@@ -177,20 +184,39 @@ def check(
     first_index: int = 1,
     vectors: str | None = None,
     tolerance: float = 1e-9,
+    absolute: float = 0.0,
     approx: float = 0.02,
+    broadcast: bool = False,
 ) -> list[Relation]:
     """Evaluate every relation of a display; one entry for each, in the order printed.
 
-    ``=`` allows ``tolerance`` (relative to the larger of 1 and the sides), ``\\approx`` allows
-    ``approx`` (relative to the larger side).
+    ``=`` allows ``tolerance`` times the larger side (of an array: its largest entry) plus
+    ``absolute``; ``\\approx`` allows ``approx`` times the larger side. ``broadcast`` lets a number
+    stand beside a vector and a row beside a matrix. ``\\pm`` and ``\\mp`` must hold with the upper
+    signs and with the lower signs.
     """
+    if SIGNS.search(text):
+        upper, lower = (
+            check(
+                choice,
+                values,
+                first_index=first_index,
+                vectors=vectors,
+                tolerance=tolerance,
+                absolute=absolute,
+                approx=approx,
+                broadcast=broadcast,
+            )
+            for choice in sign_choices(text)
+        )
+        return [max(pair, key=severity) for pair in zip(upper, lower, strict=True)]
     table = symbol_table(declared_values(values))
     statements, quantifiers = read_display(text, table)
     quantifiers = [*declared_ranges(statements, table), *quantifiers]
-    comparison = Comparison(text, tolerance, approx)
+    comparison = Comparison(text, tolerance, absolute, approx)
 
     def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
-        evaluator = Evaluator(text, table, first_index, convention)
+        evaluator = Evaluator(text, table, first_index, convention, broadcast)
         with np.errstate(all="raise", under="ignore"):
             relations = check_all(statements, quantifiers, evaluator, comparison)
         return relations, evaluator, not any(r.note for r in relations)
@@ -203,10 +229,13 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
     """Split a display into statements to be checked and ranges for their free indices."""
     reader = Reader(text, table)
     groups: list[list[Tree[Token]]] = []
-    separator = ","
+    introduced: list[bool] = []
+    separator, quantifying = ",", False
     for child in parse(text).children:
         if isinstance(child, Token):
             separator = child.value
+            # \text{for} reaches over commas: for i = 1, …, n, j = 1, …, m.
+            quantifying = separator in QUANTIFYING_WORDS or (quantifying and separator == ",")
             continue
         # Only commas hold a list of values together, as in i = 0, 1, 2.
         for chain in reader.bracketed_relations(child) or [child]:
@@ -214,11 +243,12 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
                 groups[-1].append(chain)
             else:
                 groups.append([chain])
+                introduced.append(quantifying)
             separator = ","
     quantifiers: list[Quantifier] = []
     claims: list[list[Tree[Token]]] = []
-    for group in groups:
-        quantifier = read_quantifier(group, reader)
+    for group, after_for in zip(groups, introduced, strict=True):
+        quantifier = read_quantifier(group, reader) if after_for else None
         if quantifier is None:
             claims.append(group)
             continue
@@ -238,6 +268,12 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
         statements.append(Statement(node))
     if not statements:
         raise LatexError("the display holds no relation that could be checked", 0, text)
+    used = set().union(*(free_names(statement.node) for statement in statements))
+    for place, quantifier in enumerate(quantifiers):
+        later = set().union(*(q.names_used() for q in quantifiers[place + 1 :]))
+        for name in quantifier.names:
+            if name not in used | later:
+                raise LatexError(f"{name} runs over a range, but no statement uses it", 0, text)
     return statements, quantifiers
 
 
@@ -345,6 +381,30 @@ def check_all(
     return result
 
 
+def covers(node: Node, evaluator: Evaluator) -> bool:
+    """Whether a printed range of an index is exactly the range that the check declares for it.
+
+    Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
+    """
+    sides, relations, *_ = node.parts
+    place = 0 if relations == ("in",) else 1
+    if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
+        return True
+    index = sides[place]
+    declared = evaluator.declared.get(index.parts[0]) if index.kind == "symbol" else None
+    if not isinstance(declared, range):
+        return True
+    if place == 0:
+        members = evaluator.members(sides[1])
+        return members is None or sorted(members) == sorted(declared)
+    others = names_in(sides[0]) | names_in(sides[2])
+    if any(isinstance(evaluator.declared.get(name), range) for name in others):
+        return True
+    name = index.parts[0]
+    found = evaluator.assignments((name,), (None,), (node,), None, node)
+    return [assignment[name] for assignment in found] == sorted(declared)
+
+
 def severity(relation: Relation) -> tuple[bool, float]:
     return (not relation.holds, relation.deviation)
 
@@ -352,9 +412,10 @@ def severity(relation: Relation) -> tuple[bool, float]:
 class Comparison:
     """Compares two sides under the tolerances of one check."""
 
-    def __init__(self, text: str, tolerance: float, approx: float) -> None:
+    def __init__(self, text: str, tolerance: float, absolute: float, approx: float) -> None:
         self.text = text
         self.tolerance = tolerance
+        self.absolute = absolute
         self.approx = approx
 
     def chain(self, node: Node, evaluator: Evaluator) -> list[Relation]:
@@ -364,7 +425,7 @@ class Comparison:
         for k, relation in enumerate(relations):
             if relation in ("in", "notin"):
                 inside = evaluator.is_member(left, sides[k + 1], node)
-                holds = inside == (relation == "in")
+                holds = inside == (relation == "in") and covers(node, evaluator)
                 deviation = 0.0 if holds else math.inf
                 entry = Relation(
                     relation,
@@ -379,6 +440,21 @@ class Comparison:
                 result.append(entry)
                 continue
             right = evaluator.evaluate(sides[k + 1])
+            if relation in ("divides", "ndivides") or relation in DECLARED_RELATIONS:
+                holds = self.related(relation, left, right, evaluator, node)
+                entry = Relation(
+                    relation,
+                    texts[k],
+                    texts[k + 1],
+                    result_of(left, False),
+                    result_of(right, False),
+                    0.0 if holds else math.inf,
+                    holds,
+                    places[k],
+                )
+                result.append(entry)
+                left = right
+                continue
             deviation, holds, note = self.compare(relation, left, right, evaluator, places[k])
             result.append(
                 Relation(
@@ -394,7 +470,19 @@ class Comparison:
                 )
             )
             left = right
+        if not covers(node, evaluator):
+            result[-1].holds = False
+            result[-1].note = "the printed range is not the one the check declares"
         return result
+
+    def related(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, node: Node
+    ) -> bool:
+        """Whether a relation of whole numbers, or one that the check declares, holds."""
+        if relation in ("divides", "ndivides"):
+            return evaluator.divides(left, right, node) == (relation == "divides")
+        sides = [evaluator.argument(left), evaluator.argument(right)]
+        return bool(evaluator.answered(relation, evaluator.values[relation], sides, node))
 
     def compare(
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
@@ -415,8 +503,9 @@ class Comparison:
         if np.any(np.isnan(gap)):
             return math.inf, False, ""
         size = np.maximum(np.abs(a), np.abs(b))
-        finite = np.where(np.isfinite(size), size, 1.0)
-        room = self.tolerance * np.maximum(1.0, finite)
+        finite = np.where(np.isfinite(size), size, 0.0)
+        # The entries of an array are rounded by its largest one.
+        room = self.tolerance * np.max(finite) + self.absolute
         largest = float(np.max(gap))
         if relation == "=":
             return largest, bool(np.all(gap <= room)), ""
@@ -444,8 +533,11 @@ class Comparison:
             return numeric(as_array(left)), numeric(as_array(right))
         if is_number(left) or is_number(right):
             number = left if is_number(left) else right
-            if relation in ("=", "approx") and number != 0:
+            # x = 0 and x ≠ 0 speak of the array of zeros; anything else is a broadcast.
+            if relation in ("=", "approx", "!=") and number != 0:
                 raise ShapeError("a number against an array", position, self.text)
+            if relation not in ("=", "!="):
+                arithmetic.require_broadcast("compare a number with an array", position)
             return numeric(as_array(left)), numeric(as_array(right))
         a, b = as_array(left), as_array(right)
         same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)

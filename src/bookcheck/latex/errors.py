@@ -1,4 +1,7 @@
-"""The one error of the LaTeX interpreter: what was not understood, and where."""
+"""What a formula can meet: refused (not understood, and where) or refuted (understood and false).
+
+Anything else that is raised is a fault of the interpreter itself and is never caught here.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,10 @@ class LatexError(ValueError):
         after = self.text[self.position : self.position + 25].replace("\n", " ")
         place = f"at character {self.position}, line {line}"
         return f"{self.message} ({place}: …{before} >>>here>>> {after})"
+
+
+class RefutedError(AssertionError):
+    """A relation that was understood and does not hold for the values given."""
 
 
 class ShapeError(LatexError):

@@ -40,9 +40,12 @@ CONSTANTS: dict[str, Any] = {
 }
 MOST_OUTCOMES = 200_000
 MOST_TERMS = 200_000
-# Whole numbers stay exact up to this many bits; beyond, a float says whether they are finite.
-MOST_BITS = 2**15
-LARGEST_FACTORIAL = 2_000
+# Whole numbers stay exact up to this many bits (4,214 digits: Python writes no longer ones);
+# beyond, a float says whether they are finite.
+MOST_BITS = 14_000
+LARGEST_FACTORIAL = 1_500
+# What a declared function may say to arguments that it does not take.
+REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
 # The central difference of order eight: exact enough to compare at 1e-9 without complex steps,
 # which conjugates, absolute values and comparisons would silently break.
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -83,12 +86,18 @@ class Evaluator:
     """Evaluates nodes of one formula under one convention for 1-D arrays."""
 
     def __init__(
-        self, text: str, table: Mapping[str, Any], first_index: int, convention: str
+        self,
+        text: str,
+        table: Mapping[str, Any],
+        first_index: int,
+        convention: str,
+        broadcast: bool = False,
     ) -> None:
         self.text = text
         self.values: dict[str, Any] = dict(table)
+        self.declared: Mapping[str, Any] = table
         self.first_index = first_index
-        self.arithmetic = Arithmetic(convention, self.shape_error)
+        self.arithmetic = Arithmetic(convention, self.shape_error, broadcast)
 
     def fail(self, message: str, where: Node | int) -> LatexError:
         position = where if isinstance(where, int) else where.position
@@ -109,16 +118,18 @@ class Evaluator:
     def evaluate(self, node: Node) -> Any:
         method: Callable[[Node], Any] = getattr(self, "eval_" + node.kind)
         try:
-            return method(node)
-        except (LatexError, RecursionError):
-            raise
+            value = method(node)
         except FloatingPointError as error:
             raise self.fail(f"not a finite number: {error}", node) from None
-        except (ZeroDivisionError, OverflowError) as error:
+        except OverflowError:
+            raise self.fail("a number too large to be evaluated", node) from None
+        except ZeroDivisionError as error:
             raise self.fail(str(error), node) from None
-        except Exception as error:
-            # Such as a remainder of complex numbers: the values have no such operation.
-            raise self.fail(f"cannot be evaluated: {error}", node) from error
+        if isinstance(value, (int, Fraction)) and self.bits(value) > MOST_BITS:
+            raise self.fail("a number too large to be written", node)
+        if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
+            raise self.fail("an array without entries", node)
+        return value
 
     # -- leaves ------------------------------------------------------------------------------
 
@@ -133,7 +144,7 @@ class Evaluator:
         value = self.values[name]
         if isinstance(value, Depends):
             arguments = [self.argument(self.dependency(key, node)) for key in value.names]
-            return plain(value.function(*arguments))
+            return self.answered(name, value.function, arguments, node)
         if isinstance(value, Random):
             raise self.fail(f"the random variable {name} stands outside an expectation", node)
         if isinstance(value, (range, set, frozenset)):
@@ -228,7 +239,7 @@ class Evaluator:
             return int(value)
         if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
             nearest = round(float(value))
-            if abs(float(value) - nearest) < 1e-9:
+            if abs(float(value) - nearest) <= 1e-12 * max(1, abs(nearest)):
                 return nearest
         raise self.fail(f"a whole number is needed here, got {describe(value)}", node)
 
@@ -238,7 +249,9 @@ class Evaluator:
         arithmetic, position = self.arithmetic, node.position
         declared = self.values.get(operator_name(operator))
         if declared is not None:
-            return plain(declared(self.argument(left), self.argument(right)))
+            return self.answered(
+                operator, declared, [self.argument(left), self.argument(right)], node
+            )
         if operator == "juxtaposed":
             return arithmetic.multiply(left, right, position)
         if operator == "dot":
@@ -257,6 +270,8 @@ class Evaluator:
         if operator == "times" and is_number(left) and is_number(right):
             return arithmetic.multiply(left, right, position)
         if operator == "mod" and is_number(left) and is_number(right):
+            if isinstance(left, complex) or isinstance(right, complex):
+                raise self.fail("a remainder of complex numbers", node)
             left, right = unify(left, right)
             return left % right
         raise self.fail(
@@ -299,10 +314,13 @@ class Evaluator:
                 return np.linalg.matrix_power(self.inverse(base, node), -power)
             return np.linalg.matrix_power(base, power)
         if is_number(base) and is_number(exponent):
-            if exponent == -1 and indexed and indexed[0] and self.indexes_matrix(base_node):
-                raise self.fail("write (A^{-1})_{ij} or (A_{ij})^{-1}", node)
+            if indexed and indexed[0] and self.indexes_square(base_node):
+                raise self.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
             return self.number_power(base, exponent, node)
         if is_number(base) and self.arithmetic.is_vector(exponent):
+            self.arithmetic.require_broadcast(
+                f"raise {describe(base)} to {describe(exponent)}", node.position
+            )
             if isinstance(base, complex) or base <= 0:
                 raise self.fail("a vector as exponent needs a positive base", node)
             powers = np.power(float(base), as_array(exponent))
@@ -312,6 +330,13 @@ class Evaluator:
             r"an entrywise power is written ^{\odot 2}",
             node.position,
         )
+
+    def indexes_square(self, node: Node) -> bool:
+        """Whether a node is an entry of a square matrix, of which powers exist as well."""
+        if not self.indexes_matrix(node):
+            return False
+        rows, columns = self.evaluate(node.parts[0]).shape
+        return bool(rows == columns)
 
     def indexes_matrix(self, node: Node) -> bool:
         if node.kind != "index":
@@ -405,7 +430,12 @@ class Evaluator:
         return self.arithmetic.transpose(self.evaluate(inner), node.position)
 
     def eval_conjugate(self, node: Node) -> Any:
-        return self.mapped(self.evaluate(node.parts[0]), np.conj)
+        return self.conjugated(self.evaluate(node.parts[0]), node)
+
+    def conjugated(self, value: Any, node: Node) -> Any:
+        if not np.iscomplexobj(as_array(value)):
+            raise self.fail("the conjugate of a real value does nothing", node)
+        return self.mapped(value, np.conj)
 
     def eval_bar(self, node: Node) -> Any:
         value = self.evaluate(node.parts[0])
@@ -421,10 +451,12 @@ class Evaluator:
         value = self.evaluate(node.parts[0])
         if isinstance(value, np.ndarray) and value.ndim > 1:
             raise self.fail("^* of a matrix: write \\overline{A} or A^\\dagger", node)
-        return self.mapped(value, np.conj)
+        return self.conjugated(value, node)
 
     def eval_hermitian(self, node: Node) -> Any:
-        value = self.mapped(self.evaluate(node.parts[0]), np.conj)
+        if self.indexes_matrix(node.parts[0]):
+            raise self.fail("write (A^\\dagger)_{ij}", node)
+        value = self.conjugated(self.evaluate(node.parts[0]), node)
         return value if is_number(value) else self.arithmetic.transpose(value, node.position)
 
     def eval_index(self, node: Node) -> Any:
@@ -498,13 +530,18 @@ class Evaluator:
     def eval_call(self, node: Node) -> Any:
         name, argument_nodes = node.parts
         arguments = [self.argument(value) for value in self.arguments(argument_nodes)]
+        return self.answered(name, self.values[name], arguments, node)
+
+    def answered(
+        self, name: str, function: Callable[..., Any], arguments: list[Any], node: Node
+    ) -> Any:
+        """What a declared function says to these arguments."""
         try:
-            value = self.values[name](*arguments)
-        except LatexError:
+            return plain(function(*arguments))
+        except (LatexError, RecursionError):
             raise
-        except Exception as error:
+        except REFUSALS as error:
             raise self.fail(f"{name} refused its arguments: {error}", node) from error
-        return plain(value)
 
     def eval_known(self, node: Node) -> Any:
         name, argument_nodes, base = node.parts
@@ -512,8 +549,8 @@ class Evaluator:
         if name in EXTREME_FUNCTIONS:
             return self.extreme(name, arguments, node)
         if name == "atan2":
-            if len(arguments) != 2 or not all(is_number(value) for value in arguments):
-                raise self.fail("atan2 needs two numbers", node)
+            if len(arguments) != 2 or any(not self.is_real_number(value) for value in arguments):
+                raise self.fail("atan2 needs two real numbers", node)
             return math.atan2(*arguments)
         if len(arguments) != 1:
             raise self.fail(f"{name} takes one argument, got {len(arguments)}", node)
@@ -530,8 +567,13 @@ class Evaluator:
                 as_array(value)
             ):
                 raise self.fail(f"{name} of a complex number", node)
+            if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
+                raise self.fail(f"{name} of a real value does nothing", node)
             return self.mapped(value, ELEMENTWISE[name])
         return self.linear_function(name, value, node)
+
+    def is_real_number(self, value: Any) -> bool:
+        return is_number(value) and not isinstance(value, complex)
 
     def logarithm_of_base(self, node: Node) -> float:
         base = self.evaluate(node)
@@ -555,7 +597,7 @@ class Evaluator:
             raise self.fail(f"the {name} of complex numbers", node)
         if len(arguments) == 1:
             if is_number(arguments[0]):
-                return arguments[0]
+                raise self.fail(f"the {name} of one number does nothing", node)
             return getattr(as_array(arguments[0]), name)().item()
         if all(is_number(value) for value in arguments):
             return (max if name == "max" else min)(arguments)
@@ -564,6 +606,7 @@ class Evaluator:
         for value in arguments[1:]:
             if is_number(result) or is_number(value):
                 array, number = (value, result) if is_number(result) else (result, value)
+                self.arithmetic.require_broadcast(f"take the {name} of these", node.position)
                 result = self.mapped(array, functools.partial(chosen, float(number)))
             else:
                 result = self.arithmetic.elementwise(
@@ -805,7 +848,7 @@ class Evaluator:
                 raise self.fail(f"{kind} needs one index and numbers", node)
             chosen = (np.argmax if kind == "argmax" else np.argmin)([float(v) for v in values])
             return where[int(chosen)][0]
-        return self.extreme(kind, values, node)
+        return values[0] if len(values) == 1 else self.extreme(kind, values, node)
 
     def assignments(
         self,
@@ -937,6 +980,10 @@ class Evaluator:
                     return False
                 continue
             right = self.evaluate(sides[k + 1])
+            if relation in ("divides", "ndivides"):
+                if self.divides(left, right, test) != (relation == "divides"):
+                    return False
+                continue
             if not (is_number(left) and is_number(right)):
                 raise self.fail("a condition must compare numbers", test)
             if relation not in ("=", "!="):
@@ -949,6 +996,12 @@ class Evaluator:
                 return False
         return True
 
+    def divides(self, left: Any, right: Any, test: Node) -> bool:
+        divisor, number = self.whole(left, test), self.whole(right, test)
+        if divisor == 0:
+            raise self.fail("0 divides nothing", test)
+        return number % divisor == 0
+
     def is_member(self, value: Any, node: Node, test: Node) -> bool:
         if node.kind == "number_set":
             return self.in_number_set(value, node)
@@ -956,6 +1009,11 @@ class Evaluator:
             remainder = {"even": 0, "odd": 1}[node.parts[0]]
             return self.whole(value, test) % 2 == remainder
         entries = as_array(value).reshape(-1)
+        powered = node.kind == "listed_set" and node.parts[1] is not None
+        if not is_number(value) and node.kind in ("interval", "listed_set") and not powered:
+            self.arithmetic.require_broadcast(
+                f"look for {describe(value)} in a set of numbers", test.position
+            )
         if node.kind == "interval":
             if not is_real(entries):
                 return False
@@ -973,7 +1031,7 @@ class Evaluator:
                 size = self.whole(self.evaluate(node.parts[1]), node)
                 if as_array(value).shape != (size,):
                     return False
-            return all(any(abs(e - m) <= 1e-12 for m in members) for e in entries)
+            return all(any(CONDITIONS["="](e, m) for m in members) for e in entries)
         elements = self.members(node)
         if elements is None:
             raise self.fail("this is not a set that can be checked", node)
@@ -1024,8 +1082,14 @@ class Evaluator:
     def quadrature(
         self, function: Callable[[float], float], low: float, high: float, node: Node
     ) -> float:
-        value, error = integrate.quad(function, low, high, epsabs=1e-11, epsrel=1e-11, limit=200)
-        if error > 1e-8 * max(1.0, abs(value)):
+        size, _ = integrate.quad(
+            lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200
+        )
+        size = abs(size)
+        value, error = integrate.quad(
+            function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200
+        )
+        if error > 1e-9 * size:
             raise self.fail(f"the integral is known only to {error:.1e}", node)
         return float(value)
 
@@ -1118,11 +1182,13 @@ class Evaluator:
             except LatexError as error:  # outside a domain, such as the logarithm's
                 problem = error
                 continue
-            size = max(1.0, float(np.max(np.abs(as_array(fine)))))
+            size = float(np.max(np.abs(as_array(fine))))
+            # Two nearby values differ by their rounding; a step divides that.
+            noise = 1e-14 * float(np.max(np.abs(as_array(at(0.0))))) / step
             gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
-            if narrow > 0.4 * wide and narrow > 1e-6 * step * size:
+            if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
                 problem = self.fail("the derivative at a corner of the graph", node)
-            elif gap <= 1e-7 * size:
+            elif gap <= 1e-7 * size + noise:
                 return fine
             else:
                 problem = self.fail(
@@ -1132,8 +1198,8 @@ class Evaluator:
         raise problem
 
     def eval_moment(self, node: Node) -> Any:
-        kind, over, arguments = node.parts
-        names = self.reached(set().union(*(names_in(part) for part in arguments)))
+        kind, over, arguments, given = node.parts
+        names = self.reached(set().union(*(names_in(part) for part in (*arguments, *given))))
         random = {name: self.values[name] for name in names if name in self.values}
         random = {name: value for name, value in random.items() if isinstance(value, Random)}
         if over:
@@ -1143,7 +1209,7 @@ class Evaluator:
             random = {name: value for name, value in random.items() if name in over}
         if not random:
             raise self.fail("no random variable stands in this expectation", node)
-        outcomes = list(self.outcomes(random, node))
+        outcomes = self.given(list(self.outcomes(random, node)), given, node)
         if kind == "probability":
             return self.weighted(outcomes, lambda: self.holds_all(arguments), node)
         first = arguments[0]
@@ -1163,6 +1229,25 @@ class Evaluator:
             lambda: (self.evaluate(first) - mean) * (self.evaluate(second) - other),
             node,
         )
+
+    def given(
+        self,
+        outcomes: list[tuple[dict[str, Any], float]],
+        tests: tuple[Node, ...],
+        node: Node,
+    ) -> list[tuple[dict[str, Any], float]]:
+        """The outcomes under which the conditions after ``\\mid`` hold, weighted to sum to 1."""
+        if not tests:
+            return outcomes
+        kept = []
+        for assignment, weight in outcomes:
+            with self.bound(assignment):
+                if self.holds_all(tests):
+                    kept.append((assignment, weight))
+        total = sum(weight for _, weight in kept)
+        if not total:
+            raise self.fail("a condition that never holds", node)
+        return [(assignment, weight / total) for assignment, weight in kept]
 
     def holds_all(self, tests: tuple[Node, ...]) -> int:
         return int(all(self.condition(test) for test in tests))
@@ -1199,8 +1284,8 @@ EXTREME_FUNCTIONS = {"max", "min"}
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 FLIPPED |= {name: name for name in ("!=", "approx", "in", "notin")}
 CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: a == b or abs(a - b) <= 1e-12 * max(1.0, abs(a)),
-    "!=": lambda a, b: a != b,
+    "=": lambda a, b: a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)),
+    "!=": lambda a, b: a != b and abs(a - b) > 1e-12 * max(abs(a), abs(b)),
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,

@@ -7,12 +7,15 @@ alignment marks of ``aligned`` become the end of a statement or the continuation
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lark import Token
 
 from bookcheck.latex.errors import LatexError
 
+# The minus sign that editors and word processors write.
+UNICODE_MINUS = "\N{MINUS SIGN}"
 SPACING = {
     *("\\,", "\\;", "\\:", "\\!", "\\ ", "\\>", "\\thinspace", "\\medspace", "\\thickspace"),
     *("\\displaystyle", "\\textstyle", "\\scriptstyle", "\\limits", "\\nolimits", "\\nonumber"),
@@ -22,6 +25,11 @@ SIZES = {
     stem + side for stem in ("\\big", "\\Big", "\\bigg", "\\Bigg") for side in ("", "l", "r", "m")
 }
 WIDE_SPACES = {"\\quad", "\\qquad"}
+# Signs that mean something else in every book: they hold what a check declares them to hold.
+DECLARED_RELATIONS = (
+    *("\\sim", "\\propto", "\\cong", "\\perp", "\\parallel", "\\subset", "\\subseteq", "\\supset"),
+    *("\\ll", "\\gg", "\\prec", "\\succ", "\\asymp"),
+)
 RELATIONS = {
     "=": "=",
     "\\equiv": "=",
@@ -43,6 +51,9 @@ RELATIONS = {
     "\\simeq": "approx",
     "\\in": "in",
     "\\notin": "notin",
+    "\\mid": "divides",
+    "\\nmid": "ndivides",
+    **{sign: sign for sign in DECLARED_RELATIONS},
     "\\to": "to",
     "\\rightarrow": "to",
 }
@@ -51,9 +62,9 @@ OPERATORS = {
     "\\times": "times",
     "*": "star",
     "\\ast": "star",
-    "\\star": "star",
     "\\odot": "hadamard",
     "\\circ": "circ",
+    "\\star": "\\star",
     "\\otimes": "outer",
     "\\bmod": "mod",
     "\\div": "divide",
@@ -69,6 +80,8 @@ SEPARATING_WORDS = {
     *("for", "for all", "for every", "for each", "for any", "if", "when", "where", "with", "and"),
     *("so", "so that", "hence", "thus", "therefore", "that is", "whenever", "given", "as"),
 }
+CASE_WORDS = {"if", "for", "when", "whenever"}
+QUANTIFYING_WORDS = {"for", "for all", "for every", "for each", "for any"}
 OTHERWISE_WORDS = {"otherwise", "else"}
 PARITY_WORDS = {"even": "even", "is even": "even", "odd": "odd", "is odd": "odd"}
 IMPLICATIONS = {"\\implies", "\\iff", "\\Rightarrow", "\\Leftrightarrow", "\\Longrightarrow"}
@@ -113,6 +126,7 @@ SIMPLE = {
     "^": "SUP",
     "+": "ADDOP",
     "-": "ADDOP",
+    UNICODE_MINUS: "ADDOP",
     "/": "SLASH",
     "!": "BANG",
     ":": "COLON",
@@ -137,6 +151,11 @@ PIECE = re.compile(
     re.DOTALL,
 )
 
+# A formula beyond these cannot be read by a person, and would exhaust Python's stack.
+DEEPEST = 40
+MOST_TOKENS = 2_000
+MOST_DIGITS = 300
+DELIMITER = re.compile(r"\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL)
 # What a programmer writes for a power of ten: 1e-3.
 EXPONENT = re.compile(r"e[-+]?[0-9]")
 
@@ -148,6 +167,15 @@ class Group:
     closer: str
     position: int
     kind: str
+    sized: bool = False
+
+
+@dataclass
+class Column:
+    """The statements of one column of ``aligned``; ``indented``: its lines start at the mark."""
+
+    statements: list[list[Token]] = field(default_factory=list)
+    indented: bool = False
 
 
 @dataclass
@@ -177,6 +205,8 @@ class Lexer:
     def run(self) -> list[Token]:
         while self.place < len(self.text):
             self.step()
+        if len(self.tokens) > MOST_TOKENS:
+            raise self.fail(f"a formula of {len(self.tokens)} symbols", 0)
         if self.groups:
             group = self.groups[-1]
             raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
@@ -215,6 +245,8 @@ class Lexer:
                 f"{piece}e… is printed as {piece} times e; write {piece} \\cdot 10^{{…}}", position
             )
         value = piece.replace("{,}", "").replace("\\,", "")
+        if len(value) > MOST_DIGITS:
+            raise self.fail(f"a number of {len(value)} digits", position)
         self.operand("NUMBER", value, position)
 
     def pending_argument(self) -> bool:
@@ -231,17 +263,22 @@ class Lexer:
         self.emit(kind, value, position)
         self.argument_done()
 
-    def open(self, kind: str, closer: str, name: str, position: int) -> None:
+    def open(self, kind: str, closer: str, name: str, position: int, sized: bool = False) -> None:
+        if len(self.groups) == DEEPEST:
+            raise self.fail("the formula is nested too deeply", position)
         self.emit(kind, name, position)
-        self.groups.append(Group(closer, position, name))
+        self.groups.append(Group(closer, position, name, sized))
         self.pending.append(0)
 
-    def close(self, kind: str, name: str, position: int) -> None:
+    def close(self, kind: str, name: str, position: int, sized: bool = False) -> None:
         group = self.groups[-1] if self.groups else None
         interval = group is not None and {group.closer, kind} == INTERVAL_ENDS
         if group is None or (group.closer != kind and not interval):
             opened = f"; the last open one is {group.kind!r}" if group else ""
             raise self.fail(f"{name!r} closes nothing that is open{opened}", position)
+        if group.sized != sized:
+            expected = "\\right" if group.sized else "no \\right"
+            raise self.fail(f"{group.kind!r} needs {expected} before {name!r}", position)
         self.groups.pop()
         self.pending.pop()
         self.emit(kind, name, position)
@@ -253,7 +290,10 @@ class Lexer:
         if piece.endswith("*") and piece != "\\operatorname*":
             piece = piece[:-1]
             self.place -= 1
-        if piece in SPACING or piece in SIZES:
+        if piece in SPACING:
+            return
+        if piece in SIZES:
+            self.require_delimiter(piece, position)
             return
         if piece in ("\\left", "\\right"):
             self.sized_delimiter(piece, position)
@@ -301,6 +341,18 @@ class Lexer:
         if previous in ("SUB", "SUP"):
             self.argument_done()
 
+    def sign_as_script(self, piece: str, position: int) -> None:
+        """``x_+`` is a name; ``10^-3`` prints a raised minus and then a 3 on the line."""
+        mark = self.tokens[-1].value
+        match = re.compile(r"\s*(\d+)").match(self.text, self.place)
+        if match:
+            raise self.fail(
+                f"{mark}{piece}{match.group(1)} raises or lowers the sign alone; "
+                f"write {mark}{{{piece}{match.group(1)}}}",
+                position,
+            )
+        self.argument_done()
+
     def optional_argument(self) -> None:
         match = re.compile(r"\s*\[").match(self.text, self.place)
         if match:
@@ -308,8 +360,15 @@ class Lexer:
             self.place = match.end()
             self.open("OPTL", "OPTR", "[", position)
 
+    def require_delimiter(self, piece: str, position: int) -> None:
+        """``\\big`` and its like enlarge a delimiter; anything else after them is a misprint."""
+        match = DELIMITER.match(self.text, self.place)
+        name = match.group(1) if match else ""
+        if not (name in OPENING or name in CLOSING or name in BARS or name == "/"):
+            raise self.fail(f"{piece} without a delimiter", position)
+
     def sized_delimiter(self, piece: str, position: int) -> None:
-        match = re.compile(r"\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL).match(self.text, self.place)
+        match = DELIMITER.match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} without a delimiter", position)
         self.place = match.end()
@@ -317,21 +376,22 @@ class Lexer:
         if name in BARS:
             kind, closer = BARS[name]
             if piece == "\\left":
-                self.open(kind, closer, name, position)
+                self.open(kind, closer, name, position, sized=True)
             else:
-                self.close(closer, name, position)
+                self.close(closer, name, position, sized=True)
         elif piece == "\\left" and name in OPENING:
             kind, closer = OPENING[name]
-            self.open(kind, closer, name, position)
+            self.open(kind, closer, name, position, sized=True)
         elif piece == "\\right" and name in CLOSING:
-            self.close(CLOSING[name], name, position)
+            self.close(CLOSING[name], name, position, sized=True)
         else:
             raise self.fail(f"{piece}{name} is not a delimiter that can be evaluated", position)
 
     def bar(self, piece: str, position: int) -> None:
         kind, closer = BARS[piece]
         previous = self.tokens[-1].type if self.tokens else ""
-        if self.groups and self.groups[-1].closer == closer and previous in ENDS_OPERAND:
+        inner = self.groups[-1] if self.groups else None
+        if inner and inner.closer == closer and not inner.sized and previous in ENDS_OPERAND:
             self.close(closer, piece, position)
         else:
             self.open(kind, closer, piece, position)
@@ -456,7 +516,7 @@ class Lexer:
         elif piece == "'":
             self.emit("PRIME", piece, position)
         elif piece == "&":
-            self.emit("AMP", piece, position)
+            self.alignment_mark(position)
         elif piece == ".":
             if self.text[self.place : self.place + 1].isdigit():
                 raise self.fail("a number that starts with its point; write 0 before it", position)
@@ -468,10 +528,21 @@ class Lexer:
                 self.pending.append(1)
             else:
                 if kind == "ADDOP" and self.tokens and self.tokens[-1].type in ("SUB", "SUP"):
-                    self.argument_done()
-                self.emit(kind, piece, position)
+                    self.sign_as_script(piece, position)
+                self.emit(kind, "-" if piece == UNICODE_MINUS else piece, position)
         else:
             raise self.fail(f"the character {piece!r} is not understood here", position)
+
+    def alignment_mark(self, position: int) -> None:
+        group = self.groups[-1] if self.groups else None
+        if group is None:
+            raise self.fail("an alignment mark & outside an environment", position)
+        if group.kind == "aligned":
+            self.emit("MARK", "&", position)
+        elif group.kind == "cases" or group.closer == "ENDMATRIX":
+            self.emit("AMP", "&", position)
+        else:
+            raise self.fail(f"an alignment mark & inside {group.kind!r}", position)
 
     def tidy(self) -> list[Token]:
         """Turn punctuation at the top level into separators of statements."""
@@ -496,6 +567,8 @@ class Lexer:
                 raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
             elif kind != "QUAD":
                 result.append(token)
+            elif result[-1].type not in ("COMMA", "SEMI", "AMP", "ROWSEP"):
+                raise self.fail("a wide space inside brackets separates nothing", token.start_pos)
         while result and result[-1].type == "SEP":
             dangling = result.pop()
             if dangling.value in SEPARATING_WORDS or dangling.value in IMPLICATIONS:
@@ -513,18 +586,22 @@ class Lexer:
                 result.append(separator)
             elif result and result[-1].value == token.value == ",":
                 raise self.fail("two commas with nothing between them", token.start_pos)
+            elif result[-1:] and result[-1].value in SEPARATING_WORDS and token.type == "QUAD":
+                pass  # the space after \\text{for} takes nothing from the word
             elif result and token.type != "COMMA":
                 # A wide space, a word or a new line after a comma ends a list of values.
                 result[-1] = separator
-        elif token.type == "AMP":
-            raise self.fail("an alignment mark & outside an environment", token.start_pos)
         elif token.type == "OTHERWISE":
             raise self.fail(f"{token.value!r} outside cases", token.start_pos)
         else:
             result.append(token)
 
     def tidy_cases(self, token: Token, result: list[Token]) -> None:
-        if token.type == "QUAD" or (token.type == "TEXT" and token.value != "and"):
+        if token.type == "QUAD":
+            return
+        if token.type == "TEXT" and token.value != "and":
+            if token.value not in CASE_WORDS or result[-1].type not in ("AMP", "COMMA"):
+                raise self.fail(f"{token.value!r} cannot stand here", token.start_pos)
             return
         if token.type in ("TEXT", "PERIOD"):
             token = Token("COMMA", token.value, start_pos=token.start_pos)
@@ -536,46 +613,84 @@ class Lexer:
         result.append(token)
 
     def join_aligned_lines(self, tokens: list[Token]) -> list[Token]:
-        """Drop the marks of ``aligned``; a line that starts empty continues the line before."""
+        """The statements of ``aligned``, column by column, without its marks.
+
+        Marks alternate: the first, third, … stand before a relation, the second, fourth, … begin
+        a new column. A line that starts with a relation continues the chain of its column, one
+        that starts with an operator its expression; any other line is a statement of its own.
+        """
+        columns: list[Column] = []
+        for line in lines_of(tokens):
+            for number, cells in enumerate(line):
+                if number == len(columns):
+                    columns.append(Column())
+                self.join_line(columns[number], *cells)
         result: list[Token] = []
-        line: list[Token] = []
-        depth = 0
-        lines: list[list[Token]] = [line]
-        for token in tokens:
-            if token.type in ("BEGINMATRIX", "BEGINCASES"):
-                depth += 1
-            elif token.type in ("ENDMATRIX", "ENDCASES"):
-                depth -= 1
-            if token.type == "NEWLINE" and depth == 0:
-                line = []
-                lines.append(line)
-                line.append(token)
-            elif token.type == "AMP" and depth == 0:
-                line.append(Token("MARK", "&", start_pos=token.start_pos))
-            else:
-                line.append(token)
-        single = len(lines) == 1
-        for line in lines:
-            body = [token for token in line if token.type not in ("MARK", "NEWLINE")]
-            marks = [token for token in line if token.type == "MARK"]
-            if single and marks and "aligned" not in self.text and "align" not in self.text:
-                position = marks[0].start_pos
-                raise self.fail("an alignment mark & outside an environment", position)
-            visible = [token for token in line if token.type not in ("NEWLINE", "QUAD")]
-            starts_empty = bool(visible) and visible[0].type == "MARK"
-            content = [token for token in body if token.type != "QUAD"]
-            if not content:
-                continue
-            continues = content[0].type == "REL" or (
-                starts_empty and content[0].type in ("ADDOP", "MULOP", "SLASH", "LPAR", "LBRACK")
-            )
-            if result and continues:
-                result.extend(body[body.index(content[0]) :])
-            else:
+        for column in columns:
+            for statement in column.statements:
                 if result:
-                    result.append(Token("NEWLINE", "\\\\", start_pos=content[0].start_pos))
-                result.extend(body)
+                    result.append(Token("NEWLINE", "\\\\", start_pos=statement[0].start_pos))
+                result += statement
         return result
+
+    def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
+        """Add one line to a column; ``right`` is what stands after the mark, if there is one."""
+        before, after = visible(left), visible(right or [])
+        content = [*left, *(right or [])]
+        start = next(iter(before or after), None)
+        if start is None:
+            return
+        if (
+            before
+            and after
+            and not (after[0].type in ("REL", "TEXT", *CONTINUING) or before[-1].type == "REL")
+        ):
+            raise self.fail("a mark & without a relation or a sign beside it", after[0].start_pos)
+        continuing = start.type == "REL" or (start.type in CONTINUING and not before)
+        indented = right is not None and not before
+        if continuing:
+            if not column.statements:
+                raise self.fail(f"{start.value!r} continues nothing", start.start_pos)
+            column.statements[-1] += content[content.index(start) :]
+            return
+        # Where every line starts at the mark, each is a whole statement.
+        whole = column.indented and any(token.type == "REL" for token in after)
+        if column.statements and indented and not (whole or starts_condition(after)):
+            raise self.fail(
+                "this line starts with neither a relation nor a sign of continuation",
+                start.start_pos,
+            )
+        if not column.statements:
+            column.indented = indented
+        column.statements.append(content)
+
+
+CONTINUING = ("ADDOP", "MULOP", "SLASH")
+
+
+def visible(tokens: list[Token]) -> list[Token]:
+    return [token for token in tokens if token.type != "QUAD"]
+
+
+def starts_condition(tokens: list[Token]) -> bool:
+    """Whether a line is a side condition: ``\\text{for} …`` or a relation in brackets."""
+    return tokens[0].type == "TEXT" or (
+        tokens[0].type == "LPAR" and any(token.type == "REL" for token in tokens)
+    )
+
+
+def lines_of(tokens: list[Token]) -> Iterator[list[tuple[list[Token], list[Token] | None]]]:
+    """The lines of ``aligned``, each as its columns: what stands left and right of the mark."""
+    line: list[list[Token]] = [[]]
+    for token in [*tokens, Token("NEWLINE", "")]:
+        if token.type == "NEWLINE":
+            pairs = [line[k : k + 2] for k in range(0, len(line), 2)]
+            yield [(pair[0], pair[1] if len(pair) == 2 else None) for pair in pairs]
+            line = [[]]
+        elif token.type == "MARK":
+            line.append([])
+        else:
+            line[-1].append(token)
 
 
 def tokenize(text: str) -> list[Token]:

@@ -16,8 +16,8 @@ from typing import Any
 from lark import Token, Tree
 
 from bookcheck.latex.errors import LatexError
-from bookcheck.latex.lexer import OPERATORS
-from bookcheck.latex.nodes import Node
+from bookcheck.latex.lexer import DECLARED_RELATIONS, OPERATORS
+from bookcheck.latex.nodes import Node, names_in
 from bookcheck.latex.parser import canonical, parse, position_of, tokens_of
 
 CONSTANTS = {
@@ -35,6 +35,8 @@ NAMED_FUNCTIONS = {
     *("softmax", "erf", "tr", "trace", "diag", "sign", "sgn", "ReLU", "relu", "rank", "Re", "Im"),
     *("exp", "log", "ln", "sin", "cos", "tan", "tanh", "atan2", "sigmoid", "det", "round", "arg"),
 }
+# Those of the above that are printed without brackets as well: \\operatorname{tr} A.
+LOOSE_NAMES = {"tr", "trace", "rank", "det", "sign", "sgn", "Re", "Im", "arg", "erf"}
 REDUCTIONS = {"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"}
 REDUCTIONS |= {"\\sup": "max", "\\inf": "min"}
 EXTREMES = {"max", "min"}
@@ -142,6 +144,8 @@ def canonical_name(printed: str) -> str:
     """The name under which a declared symbol is found in formulas."""
     if printed in OPERATORS:
         return operator_name(OPERATORS[printed])
+    if printed in DECLARED_RELATIONS:
+        return printed
     if re.fullmatch(r"[A-Za-z]{2,}", printed):
         return f"\\operatorname{{{printed}}}"
     top = parse(printed)
@@ -188,6 +192,7 @@ class Reader:
         self.text = text
         self.table = table
         self.bound: list[str] = []
+        self.running: list[str] = []
         self.spellings: dict[str, set[str]] = {}
         for name in table:
             self.spellings.setdefault(upright(name), set()).add(name)
@@ -199,8 +204,10 @@ class Reader:
     @contextmanager
     def binding(self, names: list[str]) -> Iterator[None]:
         self.bound.extend(names)
+        self.running.extend(names)
         yield
         del self.bound[len(self.bound) - len(names) :]
+        del self.running[len(self.running) - len(names) :]
 
     def known(self, name: str) -> bool:
         return name in self.bound or name in self.table
@@ -238,12 +245,21 @@ class Reader:
             else:
                 terms.append((sign, child))
                 sign = "+"
+        if len(tree.children) > 1:
+            for _, term in terms:
+                self.forbid_remainder(term)
         if any(self.is_dots(term) for _, term in terms):
             return self.dotted_sum(terms, position)
         nodes = [(sign, self.product(list(term.children))) for sign, term in terms]
         if len(nodes) == 1 and nodes[0][0] == "+":
             return nodes[0][1]
         return Node("sum_of", tuple(nodes), position)
+
+    def forbid_remainder(self, term: Tree[Token]) -> None:
+        """``-1 \\bmod 3`` is 2 to one reader and -1 to another."""
+        for part in term.children:
+            if isinstance(part, Token) and part.value == "mod":
+                raise self.fail("\\bmod beside a sign is ambiguous; write brackets", part)
 
     def is_dots(self, tree: Part) -> bool:
         """Whether an expression, a term or a cell consists of dots alone."""
@@ -262,14 +278,13 @@ class Reader:
         if len(gap) != 1 or gap[0] in (0, len(terms) - 1):
             raise self.fail("dots need terms before and after them", position)
         nodes: list[Node | None] = []
-        start = 0
         for k, (sign, term) in enumerate(terms):
             if k == gap[0]:
                 nodes.append(None)
                 continue
             node = self.product(list(term.children))
             nodes.append(node if sign == "+" else Node("sum_of", (("-", node),), node.position))
-        return Node("dotted_sum", (tuple(nodes[start:]),), position)
+        return Node("dotted_sum", (tuple(nodes),), position)
 
     def product(self, parts: list[Part]) -> Node:
         """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
@@ -278,6 +293,10 @@ class Reader:
                 raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
         if any(self.is_dots(part) for part in parts):
             return self.dotted_product(parts)
+        operators = [part for part in parts if isinstance(part, Token)]
+        for part in operators:
+            if part.value == "mod" and (len(operators) > 1 or part is not parts[-2]):
+                raise self.fail("\\bmod beside another product is ambiguous; write brackets", part)
         result: Node | None = None
         run: Node | None = None
         operator: Token | None = None
@@ -385,7 +404,8 @@ class Reader:
 
     def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         found = self.match(factor)
-        if found is None and factor.name == DIFFERENCE and self.next_name(parts, place):
+        plain = not (factor.sub or factor.sup or factor.factorials)
+        if found is None and plain and factor.name == DIFFERENCE and self.next_name(parts, place):
             joined = joined_difference(read_factor(parts[place + 1], self.text), factor.position)
             found = self.match(joined)
             if found is not None:
@@ -410,6 +430,7 @@ class Reader:
         if name in REDUCTIONS:
             return self.reduction(REDUCTIONS[name], factor, parts, place)
         if name == "\\arg" and self.next_name(parts, place) in ("\\max", "\\min"):
+            self.forbid_scripts(factor)
             following = read_factor(parts[place + 1], self.text)
             kind = "argmax" if following.name == "\\max" else "argmin"
             return self.reduction(kind, following, parts, place + 1)
@@ -420,6 +441,7 @@ class Reader:
         if bare in MOMENTS and (name != bare) and name != "\\P":
             return self.moment(MOMENTS[bare], factor, parts, place)
         if name in INDICATORS and self.next_bracket(parts, place):
+            self.forbid_scripts(factor)
             return self.indicator(parts, place)
         if name == "\\delta" and factor.sub is not None and factor.sup is None:
             indices = self.separate_indices(factor.sub)
@@ -437,6 +459,11 @@ class Reader:
             "it is not declared and not a known function",
             factor.position,
         )
+
+    def forbid_scripts(self, factor: Factor) -> None:
+        if factor.sub is not None or factor.sup is not None:
+            printed = full_name(factor.name, factor.sub, factor.sup)
+            raise self.fail(f"the scripts of {printed} are not understood", factor.position)
 
     def next_name(self, parts: list[Part], place: int) -> str:
         if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
@@ -537,7 +564,7 @@ class Reader:
         self, name: str, factor: Factor, parts: list[Part], place: int
     ) -> tuple[Node, int]:
         """A known function with brackets, or (``\\sin m\\theta``) with the factors after it."""
-        loose = factor.name in LOOSE_FUNCTIONS
+        loose = factor.name in LOOSE_FUNCTIONS or name in LOOSE_NAMES
         base: tuple[Node, ...] = ()
         if factor.sub is not None:
             if name != "log":
@@ -617,6 +644,7 @@ class Reader:
                 raise self.fail(
                     f"{factor.name} needs an index below it or brackets", factor.position
                 )
+            self.forbid_scripts(factor)
             scripts = read_factor(parts[place + 1], self.text)
             arguments = self.bracket_arguments(parts[place + 1])
             node = Node("known", (kind, tuple(arguments), ()), factor.position)
@@ -630,11 +658,25 @@ class Reader:
             raise self.fail(
                 f"a/b after {factor.name} is ambiguous; write \\frac or brackets", factor.position
             )
+        self.forbid_own_index(names, ranges, factor)
         with self.binding(names):
             tests = tuple(self.relation_chain(chain) for chain in conditions)
             body = self.product(rest)
+        if kind not in ("sum", "product") and not set(names) & names_in(body):
+            raise self.fail(f"{factor.name} over {', '.join(names)} does nothing", factor.position)
         node = Node("reduction", (kind, tuple(names), tuple(ranges), tests, body), factor.position)
         return node, len(parts)
+
+    def forbid_own_index(self, names: list[str], ranges: list[Any], factor: Factor) -> None:
+        """``\\sum_{n=0}^{n} n``: an index in its own bounds, or one that already runs."""
+        used = {name for stated in ranges if stated for end in stated for name in names_in(end)}
+        for name in names:
+            if name in used:
+                raise self.fail(f"the index {name} stands in its own bounds", factor.position)
+            if name in self.running:
+                raise self.fail(f"the index {name} is running already", factor.position)
+        if len(set(names)) < len(names):
+            raise self.fail(f"one index twice below {factor.name}", factor.position)
 
     def index_chains(self, sub: Part) -> list[Tree[Token]]:
         if isinstance(sub, Token):
@@ -657,7 +699,7 @@ class Reader:
             tree = tree.children[0]
         if isinstance(tree, Tree) and tree.data == "factor":
             factor = read_factor(tree, self.text)
-            if factor.is_symbol and factor.sub is None and factor.sup is None:
+            if factor.is_symbol and not (factor.sub or factor.sup or factor.factorials):
                 return factor.name
         return ""
 
@@ -724,6 +766,10 @@ class Reader:
             inside = parts[place + 1 : end]
             if inside and isinstance(inside[-1], Token) and inside[-1] == "dot":
                 inside.pop()  # f(t) \\cdot dt
+            if variable.name in names_in(low) | names_in(high) | set(self.running):
+                raise self.fail(
+                    f"{variable.name} is bound by the integral and used outside it", second
+                )
             with self.binding([variable.name]):
                 body = self.product(inside) if inside else Node("number", (1,), factor.position)
             node = Node("integral", (variable.name, low, high, body), factor.position)
@@ -747,14 +793,29 @@ class Reader:
         scripts = read_factor(parts[place + 1], self.text)
         tree = tree_of(scripts.base)
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+        chains, given = self.split_at_condition(chains)
         if kind == "probability":
             arguments = [self.relation_chain(chain) for chain in chains]
         else:
             arguments = [self.only_expression(chain) for chain in chains]
             if len(arguments) != (2 if kind == "covariance" else 1):
                 raise self.fail(f"wrong number of arguments for {factor.name}", factor.position)
-        node = Node("moment", (kind, over, tuple(arguments)), factor.position)
+        tests = tuple(self.relation_chain(chain) for chain in given)
+        node = Node("moment", (kind, over, tuple(arguments), tests), factor.position)
         return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
+
+    def split_at_condition(
+        self, chains: list[Tree[Token]]
+    ) -> tuple[list[Tree[Token]], list[Tree[Token]]]:
+        """What stands before and after ``\\mid`` between the brackets of a moment."""
+        for k, chain in enumerate(chains):
+            values = [child.value if isinstance(child, Token) else "" for child in chain.children]
+            if "divides" in values:
+                gap = values.index("divides")
+                left: Tree[Token] = Tree("chain", chain.children[:gap])
+                right: Tree[Token] = Tree("chain", chain.children[gap + 1 :])
+                return [*chains[:k], left], [right, *chains[k + 1 :]]
+        return chains, []
 
     def indicator(self, parts: list[Part], place: int) -> tuple[Node, int]:
         scripts = read_factor(parts[place + 1], self.text)
@@ -827,8 +888,6 @@ class Reader:
                 raise self.fail("entries must be separated by commas", tree)
             return Node("tuple", tuple(self.listed(chains)), position)
         if kind == "LSET":
-            if len(chains) == 1:
-                return self.only_expression(chains[0])
             raise self.fail("a set can stand only after \\in", tree)
         if kind == "LANGLE":
             if len(chains) != 2:
@@ -883,6 +942,8 @@ class Reader:
             return None
         first, lower = read_factor(above[0], self.text), read_factor(below[0], self.text)
         marker = first.name
+        if marker in DIFFERENTIALS and first.factorials:
+            raise self.fail("a factorial inside a derivative; write brackets", top)
         if marker not in DIFFERENTIALS or lower.name != marker or lower.sub or lower.sup:
             return None
         if first.sub is not None:
@@ -1090,7 +1151,7 @@ class Reader:
         if len(chain.children) != 1 or len(parts) != 1 or isinstance(parts[0], Token):
             return []
         factor = read_factor(parts[0], self.text)
-        if factor.bracket != "LPAR" or factor.sub or factor.sup:
+        if factor.bracket != "LPAR" or factor.sub or factor.sup or factor.factorials:
             return []
         inner = [child for child in tree_of(factor.base).children if isinstance(child, Tree)]
         return inner if any(len(piece.children) > 1 for piece in inner) else []
@@ -1109,6 +1170,13 @@ class Reader:
         places = tuple(relation.start_pos or 0 for relation in relations)
         if "to" in symbols:
             raise self.fail("a limit cannot be evaluated", places[symbols.index("to")])
+        for symbol, place in zip(symbols, places, strict=True):
+            if symbol in DECLARED_RELATIONS and not callable(self.table.get(symbol)):
+                raise self.fail(
+                    f"{symbol} has no one meaning; declare it as a function of both sides, "
+                    "or check the display by hand",
+                    place,
+                )
         texts = tuple(self.printed(side) for side in sides)
         return Node("chain", (tuple(nodes), symbols, places, texts), position_of(tree))
 
@@ -1124,11 +1192,14 @@ class Reader:
         position = position_of(tree)
         if len(parts) == 1 and isinstance(parts[0], Tree):
             factor = read_factor(parts[0], self.text)
+            if factor.factorials:
+                raise self.fail("a factorial of a set", factor.position)
             if factor.is_symbol and factor.name in (
                 *("\\mathbb{R}", "\\mathbb{C}", "\\mathbb{Z}", "\\mathbb{N}"),
             ):
                 return self.number_set(factor)
             if factor.is_symbol and factor.name in ("\\text{even}", "\\text{odd}"):
+                self.forbid_scripts(factor)
                 return Node("parity", (factor.name[6:-1],), position)
             if (
                 factor.bracket

@@ -211,9 +211,12 @@ def unify(left: Any, right: Any) -> tuple[Any, Any]:
 class Arithmetic:
     """Sums and products of values under one convention for 1-D arrays."""
 
-    def __init__(self, convention: str, fail: Callable[[str, int], ShapeError]) -> None:
+    def __init__(
+        self, convention: str, fail: Callable[[str, int], ShapeError], broadcast: bool = False
+    ) -> None:
         self.convention = convention
         self.fail = fail
+        self.broadcast = broadcast
         self.orientation_used = False
         self.outer_products = 0
 
@@ -259,6 +262,7 @@ class Arithmetic:
             return function(left, right)
         if is_number(left) or is_number(right):
             other = right if is_number(left) else left
+            self.require_broadcast(f"{name} {describe(left)} and {describe(right)}", position)
             if isinstance(other, np.ndarray) and other.ndim >= 2:
                 raise self.fail(
                     f"cannot {name} a number and {describe(other)}; "
@@ -280,6 +284,15 @@ class Arithmetic:
         self.same_shape(name, left, right, left.shape, right.shape, position)
         return function(left, right)
 
+    def require_broadcast(self, what: str, position: int) -> None:
+        """Shapes that differ fit each other only where the check says so."""
+        if not self.broadcast:
+            raise self.fail(
+                f"cannot {what}: their shapes differ; print a vector or matrix of ones, "
+                "or let the check say broadcast=True",
+                position,
+            )
+
     def vector_with_matrix(
         self, name: str, function: Callable[[Any, Any], Any], left: Any, right: Any, position: int
     ) -> Any:
@@ -294,6 +307,7 @@ class Arithmetic:
             and matrix.ndim == 2
             and matrix.shape[1] == as_array(vector).shape[0]
         ):
+            self.require_broadcast(f"{name} {describe(left)} and {describe(right)}", position)
             return function(a, b)
         raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
 

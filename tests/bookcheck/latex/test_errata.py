@@ -85,8 +85,8 @@ CASES = {
         {},
     ),
     "14: a factor 2 pi in the frequency": (
-        r"\theta_i = \frac{2\pi}{10000^{2i/d}}, \quad i = 0, 1, \ldots, d/2-1",
-        r"\theta_i = \frac{1}{10000^{2i/d}}, \quad i = 0, 1, \ldots, d/2-1",
+        r"\theta_i = \frac{2\pi}{10000^{2i/d}}, \quad \text{for } i = 0, 1, \ldots, d/2-1",
+        r"\theta_i = \frac{1}{10000^{2i/d}}, \quad \text{for } i = 0, 1, \ldots, d/2-1",
         {r"\theta": THETA, "d": D},
         {"first_index": 0},
     ),
@@ -97,8 +97,8 @@ CASES = {
         {},
     ),
     "17: the exponent counts from 0": (
-        r"\theta_k = 10000^{-k/n}, \quad k = 1, \ldots, n",
-        r"\theta_k = 10000^{-(k-1)/n}, \quad k = 1, \ldots, n",
+        r"\theta_k = 10000^{-k/n}, \quad \text{for } k = 1, \ldots, n",
+        r"\theta_k = 10000^{-(k-1)/n}, \quad \text{for } k = 1, \ldots, n",
         {r"\theta": THETA, "n": D // 2},
         {},
     ),
@@ -161,8 +161,8 @@ CASES = {
         {},
     ),
     "labml: the sign of the exponent": (
-        r"\theta_i = 10000^{\frac{2(i-1)}{d}}, \quad i = 1, 2, \ldots, d/2",
-        r"\theta_i = 10000^{-\frac{2(i-1)}{d}}, \quad i = 1, 2, \ldots, d/2",
+        r"\theta_i = 10000^{\frac{2(i-1)}{d}}, \quad \text{for } i = 1, 2, \ldots, d/2",
+        r"\theta_i = 10000^{-\frac{2(i-1)}{d}}, \quad \text{for } i = 1, 2, \ldots, d/2",
         {r"\theta": THETA, "d": D},
         {},
     ),

@@ -95,7 +95,6 @@ REFUSED = [
     (r"1e-3", 0, "times e"),
     ("a^２", 2, "not understood"),
     ("٣", 0, "not understood"),
-    ("a − b", 2, "not understood"),
     (r"a/bx", 3, "ambiguous"),
     (r"(a + b)'", 0, "prime"),
     (r"2'", 0, "prime"),
@@ -121,16 +120,17 @@ REFUSED = [
     # values that have no such operation
     (r"\log_{-2} a", 6, "base"),
     (r"\log_x a", 5, "base"),
-    (r"z \bmod 2", 2, "cannot be evaluated"),
-    (r"\operatorname{atan2}(z, 1)", 0, "cannot be evaluated"),
+    (r"z \bmod 2", 2, "complex"),
+    (r"\operatorname{atan2}(z, 1)", 0, "real numbers"),
     (r"\begin{cases} 1 & z > 0 \\ 2 & z \le 0 \end{cases}", 18, "complex"),
     (r"\sqrt[0]{a}", 0, "zero"),
     # numbers that would fill the memory
-    (r"(10^{4000})^{4000}", 12, "too large"),
+    (r"(10^{3000})^{4000}", 12, "too large"),
+    (r"10^{3000} \cdot 10^{3000}", 10, "too large"),
     (r"100000!", 0, "factorial"),
     (r"\binom{100000}{50000}", 0, "binomial"),
     (r"\frac{\partial}{\partial a} |a - 2|", 5, "corner"),
-    ("(" * 400 + "a" + ")" * 400, 0, "too deeply"),
+    ("(" * 400 + "a" + ")" * 400, 40, "too deeply"),
 ]  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def test_any_string_gives_a_value_or_a_latex_error(pieces):
 
 
 def test_a_callable_that_returns_nothing_is_refused():
-    with pytest.raises(LatexError, match="cannot be evaluated"):
+    with pytest.raises(LatexError, match="h refused its arguments"):
         evaluate("h(a)", {"a": 1.0, "h": lambda a: None})
 
 
