@@ -10,6 +10,7 @@ activations        ReLU, Swish, GELU, gated units, the feed-forward layer
 layers             Linear and Embedding for row vectors, started from a NumPy seed
 positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
 rope               frequencies, tables, rotation in both layouts, layout conversion
+rotary_config      rotary settings out of a Hugging Face style configuration
 context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
 score_shaping      QK-norm, soft-cap, QK-clip, sinks, gates, temperature by length
 latent_attention   DeepSeek's attention to one short row per token; what a cache holds
@@ -114,6 +115,7 @@ from attention_to_rope.rope import (
     rotate_complex,
     rotation_matrix,
 )
+from attention_to_rope.rotary_config import RotarySettings, rotary_settings
 from attention_to_rope.scaled_dot_product import attention, softmax
 from attention_to_rope.score_shaping import (
     gated_attention,
@@ -167,6 +169,7 @@ __all__ = [
     "PositionalScheme",
     "RMSNorm",
     "Rotary",
+    "RotarySettings",
     "RotaryTable",
     "Routing",
     "Sinusoidal",
@@ -222,6 +225,7 @@ __all__ = [
     "repeat_heads",
     "rms_norm",
     "rotary_frequencies",
+    "rotary_settings",
     "rotary_table",
     "rotate",
     "rotate_back",

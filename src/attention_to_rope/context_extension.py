@@ -90,11 +90,17 @@ def ntk_by_parts(
 
     $\theta_i' = \gamma_i \theta_i + (1 - \gamma_i)\theta_i / s$ with
     $\gamma_i = (r_i - \alpha) / (\beta - \alpha)$ cut to [0, 1]; $r_i$ is the number of turns of
-    pair i over the trained length, α = `slow`, β = `fast`. As the YaRN paper prints it.
+    pair i over the trained length, α = `slow`, β = `fast`. As the YaRN paper prints it. α = β
+    makes the ramp a step (Llama 4 Scout).
     """
     _check(frequencies, scale)
-    _check_turns(slow, fast)
-    keep = ((_turns(frequencies, original_length) - slow) / (fast - slow)).clamp(0, 1)
+    turns = _turns(frequencies, original_length)
+    if slow == fast:
+        check_positive("slow", slow)
+        keep = (turns >= slow).double()
+    else:
+        _check_turns(slow, fast)
+        keep = ((turns - slow) / (fast - slow)).clamp(0, 1)
     return _blend(frequencies, scale, keep)
 
 

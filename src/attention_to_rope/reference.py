@@ -256,6 +256,8 @@ def ntk_by_parts(
 ) -> float:
     """γθ + (1 − γ)θ/s, γ = (r − slow) / (fast − slow) in [0, 1], r = Lθ/2π turns."""
     turns = original_length * theta / (2 * math.pi)
+    if slow == fast:
+        return theta if turns >= slow else theta / scale
     keep = min(max((turns - slow) / (fast - slow), 0.0), 1.0)
     return keep * theta + (1 - keep) * theta / scale
 
