@@ -1,0 +1,127 @@
+"""Digits in prose: what is structural, what is computed, and what somebody typed."""
+
+import nbformat
+import pytest
+
+from bookcheck.notebooks.files import stored_form
+from bookcheck.paths import CHAPTERS, ROOT, book_pages
+from bookcheck.prose.digits import alt_texts, digits_of_page, prose_of, typed_numbers
+
+# Numbers that are still typed, at most so many on each page; no count may grow, and a page without
+# any leaves the list.
+NOT_YET: dict[str, int] = {
+    "chapters/01-attention": 13,
+    "chapters/02-why-sqrt-d": 46,
+    "chapters/03-many-heads": 29,
+    "chapters/04-residuals-and-norms": 30,
+    "chapters/05-feed-forward": 24,
+    "chapters/06-encoder-decoder": 24,
+    "chapters/07-why-position": 42,
+    "chapters/08-sinusoids": 36,
+    "chapters/09-relative-positions": 38,
+    "chapters/10-deriving-rope": 16,
+    "chapters/11-implementing-rope": 41,
+    "chapters/12-what-rope-encodes": 60,
+    "chapters/13-longer-contexts": 77,
+    "chapters/14-beyond-n-squared": 41,
+    "chapters/15-which-encoding": 69,
+    "chapters/16-speed-of-memory": 30,
+    "chapters/errata": 7,
+    "chapters/glossary": 2,
+    "chapters/questions": 5,
+    "chapters/sources": 6,
+    "index": 2,
+}
+PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
+PAGES["index"] = ROOT / "index.md"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_number_of_the_prose_is_computed_or_structural(name):
+    found = digits_of_page(PAGES[name])
+    allowed = NOT_YET.get(name, 0)
+    assert len(found) <= allowed, "\n".join(map(str, found))
+    if name in NOT_YET:
+        assert found, f"take {name} out of NOT_YET"
+
+
+def test_the_list_names_pages_of_the_book():
+    assert set(NOT_YET) <= set(PAGES)
+    assert CHAPTERS.is_dir()
+
+
+def numbers(text, *constants):
+    allowed = frozenset({"0", "1", *constants})
+    return [one.number for part in prose_of(text) for one in typed_numbers(part, "", allowed)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See chapter 3, chapters 8 to 12 and [Chapter 2](02-why-sqrt-d.ipynb).",
+        "In 2017, and in section 4.2 of it; figure 7; step 3.",
+        "1. One\n2. Two",
+        "They sum to 1 and start at 0.",
+        "With $d = 64$ and `x[3]`:\n\n$$\nx = 7\n$$ (eq-7)",
+        "```python\nx = 7\n```",
+        "float32, bf16, T5, GPT-2, Llama 3.1, PyTorch 2.5, 1-D, 2i and a 3D plot",
+        "It is {value}`0.30 = x` {cite:p}`su2021` in [S1.2](#s1-2).",
+        "(label-7)=\n\n[**12.**]{#erratum-12} and transformers #25104.",
+        "It is (1) this, (2) that.",
+        "```{quiz}\nOf 3 and 4?\n\n- [x] 7 {check}`3 + 4`\n  > The sum.\n```",
+        "| Symbol | Chapters |\n|---|---|\n| a | 1, 3–5 |",
+        "```{exercise}\n:label: ex-7\n\nProve it.\n```",
+        "[3, Heads](03-many-heads.ipynb#heads-2) <https://example.org/7>",
+    ],
+)
+def test_what_is_structural_or_computed_passes(text):
+    assert numbers(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The loss is 0.30.", ["0.30"]),
+        ("It falls to −1.5 after position 300.", ["1.5", "300"]),
+        ("| a |\n|---|\n| 17 |", ["17"]),
+        ("```{quiz}\nWhy?\n\n- [x] So\n  > It is 0.7.\n- [ ] No\n  > No.\n```", ["0.7"]),
+        ("```{prf:theorem} Of 3 values\nAll 5.\n```", ["3", "5"]),
+        ("About 65,504 or 12% or 3 times.", ["65,504", "12", "3"]),
+        ("It takes 10k steps, 3x, or 5 ms and 7GiB.", ["10", "3", "5", "7"]),
+        ("> In 1e-3 of them, 2050.5 bytes", ["1e-3", "2050.5"]),
+    ],
+)
+def test_a_typed_number_is_found(text, found):
+    assert numbers(text) == found
+
+
+def test_a_declared_constant_passes_where_it_is_declared():
+    assert numbers("It has 64 dimensions.", "64") == []
+    assert numbers("It has 64.5 dimensions.", "64") == ["64.5"]
+
+
+def test_alt_texts_may_compute_their_numbers():
+    computed = 'show(a, alt="from " f"{x:.2%} to {y[2]}")'
+    assert [
+        one for text in alt_texts(computed) for one in typed_numbers(text, "", frozenset())
+    ] == []
+    typed = 'show(a, alt="from 2.5 " f"to {y}")'
+    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "", frozenset())] == [
+        "2.5"
+    ]
+
+
+def test_a_page_is_read_whole(tmp_path):
+    cells = [
+        nbformat.v4.new_markdown_cell("# T\n\n64 of 65\n\n% constants: 64"),
+        nbformat.v4.new_code_cell(
+            "show(x, alt='to 2.5')", metadata={"mystnb": {"figure": {"caption": "All 9."}}}
+        ),
+    ]
+    path = tmp_path / "01-x.ipynb"
+    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+    assert [(one.place, one.number) for one in digits_of_page(path)] == [
+        ("01-x.ipynb, cell 0", "65"),
+        ("01-x.ipynb, cell 1", "9"),
+        ("01-x.ipynb, cell 1", "2.5"),
+    ]
