@@ -16,7 +16,8 @@ score_shaping      QK-norm, soft-cap, QK-clip, sinks, gates, temperature by leng
 latent_attention   DeepSeek's attention to one short row per token; what a cache holds
 recurrent_attention linear attention and the delta rule, token by token
 experts            mixture of experts: routers, balance, the layer
-transformer        block, encoder, decoder, encoder–decoder, generation
+transformer        block, encoder, decoder, encoder–decoder
+generation         greedy and sampled continuation, with a cache or without
 fast               the same, tuned: block by block, over several processes, on a GPU
 reference          the same formulas in NumPy float64, as they read; the tests compare with it
 """
@@ -54,6 +55,7 @@ from attention_to_rope.experts import (
     route,
 )
 from attention_to_rope.fast.blockwise import blockwise_attention
+from attention_to_rope.generation import generate, keep_top_k, keep_top_p, sample_token
 from attention_to_rope.heads import MultiHeadAttention, repeat_heads
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.latent_attention import (
@@ -87,6 +89,7 @@ from attention_to_rope.norms import (
 from attention_to_rope.positions import (
     ALiBi,
     Learned,
+    LengthScaledRotary,
     PositionalScheme,
     Rotary,
     Sinusoidal,
@@ -142,8 +145,7 @@ from attention_to_rope.transformer import (
     Decoder,
     Encoder,
     EncoderDecoder,
-    generate,
-    sample_token,
+    LayerPattern,
 )
 
 __all__ = [
@@ -162,7 +164,9 @@ __all__ = [
     "LatentAttention",
     "LatentCache",
     "LayerNorm",
+    "LayerPattern",
     "Learned",
+    "LengthScaledRotary",
     "Linear",
     "MixtureOfExperts",
     "MultiHeadAttention",
@@ -202,6 +206,8 @@ __all__ = [
     "global_mask",
     "glu",
     "jacobian_norm_bound",
+    "keep_top_k",
+    "keep_top_p",
     "layer_norm",
     "layout_permutation",
     "linear_attention",

@@ -128,7 +128,7 @@ class FeedForward(nn.Module):
         gated = activation in GATED
         if hidden is None:
             hidden = parity_width(d) if gated else 4 * d
-        rng = generator(seed)
+        rng = generator(seed, "FeedForward")
         self.activation = activation
         self.up = Linear(d, hidden, bias=bias, seed=rng, gain=gain)
         self.value = Linear(d, hidden, bias=bias, seed=rng, gain=gain) if gated else None

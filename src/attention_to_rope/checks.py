@@ -1,5 +1,8 @@
 """Checks of arguments that modules share: each error says what was expected and what arrived."""
 
+import numbers
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -50,8 +53,11 @@ def check_float(name: str, tensor: Tensor) -> None:
 
 
 def check_same_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
-    """Raise unless both tensors have one dtype and one device: nothing is promoted in silence."""
-    if tensor.dtype != other.dtype:
+    """Raise unless both tensors have one dtype and one device: nothing is promoted in silence.
+
+    Under autocast, torch chooses the dtypes.
+    """
+    if tensor.dtype != other.dtype and not torch.is_autocast_enabled(tensor.device.type):
         raise TypeError(
             f"{name} and {other_name} must have the same dtype, got {tensor.dtype} and "
             f"{other.dtype}; convert one with .to(dtype)"
@@ -69,9 +75,9 @@ def check_same_device(name: str, tensor: Tensor, other_name: str, other: Tensor)
 
 
 def check_count(name: str, value: int, *, at_least: int = 1) -> None:
-    """Raise unless `value` is an int (no bool) that is large enough."""
-    # A traced size (torch.SymInt) is an int for this purpose.
-    if isinstance(value, bool) or not isinstance(value, int | torch.SymInt):
+    """Raise unless `value` is a whole number (no bool) that is large enough."""
+    # A traced size (torch.SymInt) and NumPy's whole numbers are ints for this purpose.
+    if isinstance(value, bool) or not isinstance(value, int | torch.SymInt | numbers.Integral):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r})")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}")
@@ -79,15 +85,21 @@ def check_count(name: str, value: int, *, at_least: int = 1) -> None:
 
 def check_positive(name: str, value: float) -> None:
     """Raise unless `value` is a finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | numbers.Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
     if not 0 < value < float("inf"):
         raise ValueError(f"{name} must be finite and above 0, got {value}")
 
 
+def check_flag(name: str, value: bool) -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__} ({value!r})")
+
+
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}; got {value!r}")
 
@@ -132,14 +144,19 @@ def check_positions(positions: Tensor, *, name: str = "positions") -> None:
         )
 
 
-def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
-    """Raise unless `tensor` holds integers from `low` to `high`, both included."""
+def check_integer_type(name: str, tensor: Tensor) -> None:
+    """Raise unless `tensor` is a tensor of whole numbers."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} must be an integer tensor, got {type(tensor).__name__}")
     if tensor.dtype not in INTEGER_TYPES:
         raise TypeError(
             f"{name} must be an integer tensor, got {tensor.dtype}; convert it with {name}.long()"
         )
+
+
+def check_integers(name: str, tensor: Tensor, low: int, high: int) -> None:
+    """Raise unless `tensor` holds integers from `low` to `high`, both included."""
+    check_integer_type(name, tensor)
     smallest, largest = extremes(tensor) or (low, high)
     if smallest < low or largest > high:
         raise ValueError(
@@ -176,8 +193,12 @@ def check_attention_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
 
 
 def check_score_shape(name: str, tensor: Tensor, q: Tensor, k: Tensor) -> None:
-    """Raise unless a mask or bias is (N_q, N_k) or has all axes of the scores; size 1 repeats."""
-    expected = (*q.shape[:-1], k.shape[-2])
+    """Raise unless a mask or bias fits the scores of q and k."""
+    check_fits_scores(name, tensor, (*q.shape[:-1], k.shape[-2]))
+
+
+def check_fits_scores(name: str, tensor: Tensor, expected: tuple[int, ...]) -> None:
+    """Raise unless `tensor` is (N_q, N_k) or has all axes of the scores; size 1 repeats."""
     shape = tuple(tensor.shape)
     if tensor.ndim not in (2, len(expected)):
         raise ValueError(
@@ -193,26 +214,25 @@ def check_score_shape(name: str, tensor: Tensor, q: Tensor, k: Tensor) -> None:
         )
 
 
-def check_mask(mask: Tensor, q: Tensor, k: Tensor) -> None:
-    """Raise unless `mask` is boolean, fits the scores of q and k, and is not upside down."""
+def check_mask_type(mask: Tensor, *, name: str = "mask") -> None:
+    """Raise unless `mask` is a boolean tensor."""
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask must be a boolean torch.Tensor, got {type(mask).__name__}")
+        raise TypeError(f"{name} must be a boolean torch.Tensor, got {type(mask).__name__}")
     if mask.dtype != torch.bool:
-        hint = "pass it as bias=" if mask.dtype.is_floating_point else "convert it with mask.bool()"
+        hint = (
+            "pass it as bias=" if mask.dtype.is_floating_point else f"convert it with {name}.bool()"
+        )
         raise TypeError(
-            f"mask must be boolean with True = attend, got {mask.dtype}; an additive mask is a "
+            f"{name} must be boolean with True = attend, got {mask.dtype}; an additive mask is a "
             f"bias: {hint}"
         )
+
+
+def check_mask(mask: Tensor, q: Tensor, k: Tensor) -> None:
+    """Raise unless `mask` is boolean and fits the scores of q and k."""
+    check_mask_type(mask)
     check_same_device("q", q, "mask", mask)
     check_score_shape("mask", mask, q, k)
-    rows, columns = mask.shape[-2:]
-    if rows == columns > 1 and mask.numel() and values_are_known(mask):
-        future_only = torch.ones_like(mask).triu(1)
-        if torch.equal(mask, future_only):
-            raise ValueError(
-                "mask lets every query attend to later positions only: its polarity looks "
-                "inverted. Here True = attend; pass ~mask"
-            )
 
 
 def check_bias(bias: Tensor, q: Tensor, k: Tensor) -> None:
@@ -233,3 +253,32 @@ def check_attention(
         check_mask(mask, q, k)
     if bias is not None:
         check_bias(bias, q, k)
+
+
+def check_sink(sink: Tensor | None, q: Tensor) -> None:
+    """Raise unless `sink` is one score per query, (..., N_q, 1); axes of size 1 repeat."""
+    if sink is None:
+        return
+    check_float("sink", sink)
+    check_same_device("q", q, "sink", sink)
+    check_fits_scores("sink", sink, (*q.shape[:-1], 1))
+
+
+def check_axis(name: str, axis: int, tensor: Tensor) -> None:
+    """Raise unless `axis` names an axis of `tensor`."""
+    if isinstance(axis, bool) or not isinstance(axis, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number, got {type(axis).__name__} ({axis!r})")
+    if not -tensor.ndim <= axis < tensor.ndim:
+        raise ValueError(
+            f"{name} must name an axis of the tensor, got {axis} for shape {tuple(tensor.shape)}"
+        )
+
+
+def check_sequence_positions(positions: Tensor, batch: int, length: int) -> None:
+    """Raise unless `positions` has shape (N,) or (B, N): nothing repeats in silence."""
+    check_positions(positions)
+    if tuple(positions.shape) not in ((length,), (batch, length)):
+        raise ValueError(
+            f"positions must have shape ({length},) or ({batch}, {length}), one for every token; "
+            f"got {tuple(positions.shape)}"
+        )

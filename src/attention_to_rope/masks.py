@@ -6,7 +6,7 @@ Masks combine with `&` (both must allow) and `|` (one must allow).
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_count, check_integers
+from attention_to_rope.checks import check_count, check_flag, check_integers
 
 
 def _distance(q_len: int, k_len: int | None, device: torch.device | str | None) -> Tensor:
@@ -86,9 +86,12 @@ def dilated_mask(
     """
     check_count("window", window)
     check_count("dilation", dilation)
+    check_flag("causal", causal)
     distance = _distance(q_len, k_len, device)
-    near = distance.abs() < window * dilation
-    reached = near & (distance % dilation == 0)
+    # Nothing lies further away than the keys reach; int64 cannot hold every number given.
+    k_len = distance.shape[-1]
+    window, dilation = min(window, k_len), min(dilation, k_len)
+    reached = (distance.abs() < window * dilation) & (distance % dilation == 0)
     return reached & (distance >= 0) if causal else reached
 
 

@@ -6,6 +6,7 @@ changes its scheme by changing one argument.
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -19,9 +20,10 @@ from attention_to_rope.checks import (
     check_positions,
     check_positive,
 )
-from attention_to_rope.layers import Embedding, Seed
+from attention_to_rope.layers import Embedding, Seed, generator
 from attention_to_rope.rope import (
     Layout,
+    RotaryTable,
     rotary_frequencies,
     rotary_table,
     rotate,
@@ -42,7 +44,13 @@ def check_positions_of(x: Tensor, positions: Tensor, *, sequence_axis: int) -> N
 
 
 class PositionalScheme(nn.Module):
-    """No position at all, and the interface of all schemes: three places, nothing done in each."""
+    """No position at all, and the interface of all schemes: three places, nothing done in each.
+
+    A scheme that turns queries and keys may also give its `angles`, a table that is built once per
+    call of a model and handed to every layer, and `turn` by it.
+    """
+
+    depends_on_length = False  # True: keys are cached before they are turned
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """Act on the input x (B, N, d), before the first layer; positions (N,) or (B, N)."""
@@ -54,9 +62,21 @@ class PositionalScheme(nn.Module):
         check_positions_of(x, positions, sequence_axis=-2)
         return x
 
+    def angles(self, positions: Tensor, dtype: torch.dtype, *, length: int) -> RotaryTable | None:
+        """What `turn` needs to know of the positions in a sequence of this length."""
+        return None
+
+    def turn(self, x: Tensor, table: RotaryTable) -> Tensor:
+        """`rotate`, by a table at hand."""
+        raise NotImplementedError(f"{type(self).__name__} has a table but does not say how to turn")
+
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor | None:
         """What to add to the scores: (H, N_q, N_k), or (B, H, N_q, N_k) for positions (B, N)."""
         return None
+
+    def changes(self, before: int, after: int) -> bool:
+        """Whether the scheme treats positions otherwise once the sequence has grown so long."""
+        return False
 
 
 def sinusoidal(
@@ -96,7 +116,7 @@ class Learned(PositionalScheme):
 
     def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = 0.02) -> None:
         super().__init__()
-        self.table = Embedding(length, d, seed=seed, deviation=deviation)
+        self.table = Embedding(length, d, seed=generator(seed, "Learned"), deviation=deviation)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, N, d) plus the rows of the table at `positions`."""
@@ -177,7 +197,7 @@ class T5Bias(PositionalScheme):
     ) -> None:
         super().__init__()
         self.bidirectional, self.buckets, self.max_distance = bidirectional, buckets, max_distance
-        self.table = Embedding(buckets, heads, seed=seed, deviation=deviation)
+        self.table = Embedding(buckets, heads, seed=generator(seed, "T5Bias"), deviation=deviation)
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
         """(N_q,), (N_k,) → (H, N_q, N_k)"""
@@ -255,16 +275,94 @@ class Rotary(PositionalScheme):
         check_frequencies(frequencies)
         check_choice("layout", layout, LAYOUTS)
         check_positive("attention_factor", attention_factor)
-        # Numbers, not a buffer: `.to(bfloat16)` or `.half()` must not round the frequencies.
-        self.frequencies = tuple(frequencies.tolist())
+        # Whole numbers with the same bits: `.half()` rounds every floating-point buffer.
+        self.register_buffer("bits", frequencies.clone().view(torch.int64), persistent=False)
+        self.bits: Tensor
         self.layout: Layout = layout
         self.rotary_dim = rotary_dim
         self.attention_factor = attention_factor
 
+    @property
+    def frequencies(self) -> Tensor:
+        """The angle per position of each pair, in float64."""
+        return self.bits.view(torch.float64)
+
+    def angles(self, positions: Tensor, dtype: torch.dtype, *, length: int) -> RotaryTable:
+        """cos and sin of positions (N,) or (B, N), for vectors of this dtype."""
+        return rotary_table(
+            positions,
+            self.frequencies.to(positions.device),
+            dtype=dtype,
+            attention_factor=self.attention_factor,
+        )
+
+    def turn(self, x: Tensor, table: RotaryTable) -> Tensor:
+        """x (B, H, N, d_k) turned by the table of its positions."""
+        return rotate(x, table, layout=self.layout, rotary_dim=self.rotary_dim)
+
     def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, H, N, d_k) turned by positions (N,) or (B, N)."""
-        frequencies = torch.tensor(self.frequencies, dtype=torch.float64, device=x.device)
-        table = rotary_table(
-            positions, frequencies, dtype=x.dtype, attention_factor=self.attention_factor
+        check_float("x", x)
+        return self.turn(x, self.angles(positions, x.dtype, length=positions.shape[-1]))
+
+    def extra_repr(self) -> str:
+        """The sizes, for `repr`."""
+        return f"pairs={len(self.bits)}, layout={self.layout!r}"
+
+
+class LengthScaledRotary(PositionalScheme):
+    """Rotary with frequencies that depend on the length of the sequence (dynamic NTK, LongRoPE).
+
+    frequencies: a function of the length, such as `lambda length: dynamic_ntk(...)`;
+    attention_factor: a function of the length, or one number. Keys are cached unturned, since every
+    new length may turn the earlier ones anew.
+    """
+
+    depends_on_length = True
+
+    def __init__(
+        self,
+        frequencies: Callable[[int], Tensor],
+        *,
+        layout: Layout,
+        rotary_dim: int | None = None,
+        attention_factor: Callable[[int], float] | float = 1.0,
+    ) -> None:
+        super().__init__()
+        if not callable(frequencies):
+            raise TypeError(
+                "frequencies must be a function from a length to frequencies, got "
+                f"{type(frequencies).__name__}; for fixed ones take Rotary"
+            )
+        self.frequencies, self.attention_factor = frequencies, attention_factor
+        self.layout: Layout = layout
+        self.rotary_dim = rotary_dim
+        self.at(1)  # a function that cannot be used says so here
+
+    def at(self, length: int) -> Rotary:
+        """The scheme for sequences of this length."""
+        factor = self.attention_factor
+        return Rotary(
+            self.frequencies(length),
+            layout=self.layout,
+            rotary_dim=self.rotary_dim,
+            attention_factor=factor(length) if callable(factor) else factor,
         )
+
+    def angles(self, positions: Tensor, dtype: torch.dtype, *, length: int) -> RotaryTable:
+        """cos and sin of positions (N,) or (B, N) in a sequence of this length."""
+        return self.at(length).angles(positions, dtype, length=length)
+
+    def turn(self, x: Tensor, table: RotaryTable) -> Tensor:
+        """x (B, H, N, d_k) turned by the table of its positions."""
         return rotate(x, table, layout=self.layout, rotary_dim=self.rotary_dim)
+
+    def rotate(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, H, N, d_k) turned by positions (N,) or (B, N), a whole sequence."""
+        return self.at(positions.shape[-1]).rotate(x, positions)
+
+    def changes(self, before: int, after: int) -> bool:
+        """Whether the frequencies or the factor differ between the two lengths."""
+        one, two = self.at(before), self.at(after)
+        same = torch.equal(one.bits, two.bits) and one.attention_factor == two.attention_factor
+        return not same

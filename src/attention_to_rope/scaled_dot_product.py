@@ -6,7 +6,14 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_attention, check_float, check_positive, working_dtype
+from attention_to_rope.checks import (
+    check_attention,
+    check_axis,
+    check_float,
+    check_positive,
+    check_sink,
+    working_dtype,
+)
 
 
 @overload
@@ -18,6 +25,8 @@ def attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
+    sink: Tensor | None = None,
     return_weights: Literal[False] = False,
 ) -> Tensor: ...
 @overload
@@ -29,6 +38,8 @@ def attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
+    sink: Tensor | None = None,
     return_weights: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 def attention(
@@ -39,6 +50,8 @@ def attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
+    sink: Tensor | None = None,
     return_weights: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     r"""Average the values, weighted by how well each key answers the query.
@@ -49,9 +62,12 @@ def attention(
     with `return_weights` also the weights (..., N_q, N_k).
 
     mask: boolean, True = attend; bias: added to the scores. Both (N_q, N_k) or with all axes of
-    the scores. A row that may attend to nothing gives 0. What stands behind the mask, NaN
-    included, changes neither the result nor a gradient; a query that may see a key or value that
-    is not finite gets NaN.
+    the scores. soft_cap c: scores become $c \tanh(s / c)$ before the bias. sink (..., N_q, 1): one
+    more score per query, that takes weight and gives nothing.
+
+    A row that may attend to nothing gives 0. What stands behind the mask, or behind a bias of −inf,
+    changes neither the result nor a gradient, NaN included; with a mask or bias, a query that may
+    see a key or value that is not finite gets NaN.
 
     >>> q = k = torch.zeros(2, 4)
     >>> attention(q, k, torch.tensor([[0.0], [6.0]]))
@@ -59,11 +75,15 @@ def attention(
             [3.]])
     """
     check_attention(q, k, v, mask, bias)
+    check_sink(sink, q)
     given, factor = q.dtype, score_scale(q.shape[-1], scale)
     q, k, v = (x.to(working_dtype(given)) for x in (q, k, v))
-    q, k, v, poison = _hide_what_nobody_may_see(q, k, v, mask)
-    scores = (q * factor) @ k.transpose(-2, -1) + poison + (0.0 if bias is None else bias)
-    weights = softmax(scores if mask is None else scores.masked_fill(~mask, -torch.inf))
+    visible = mask if bias is None else _visible(mask, bias)
+    q, k, v, poison = _hide_what_nobody_may_see(q, k, v, visible)
+    scores = _capped((q * factor) @ k.transpose(-2, -1), soft_cap) + poison
+    scores = scores if bias is None else scores + bias
+    scores = scores if visible is None else scores.masked_fill(~visible, -torch.inf)
+    weights = softmax(scores) if sink is None else _softmax_beside(scores, sink)
     output = (weights @ v).to(given)
     return (output, weights.to(given)) if return_weights else output
 
@@ -80,7 +100,8 @@ def softmax(logits: Tensor, dim: int = -1) -> Tensor:
     tensor([0.5000, 0.5000, 0.0000])
     """
     check_float("logits", logits)
-    if logits.ndim == 0 or logits.shape[dim] == 0:
+    check_axis("dim", dim, logits)
+    if logits.shape[dim] == 0:
         raise ValueError(f"softmax needs at least one logit, got shape {tuple(logits.shape)}")
     exact = logits.to(working_dtype(logits.dtype))
     largest = exact.detach().amax(dim, keepdim=True)
@@ -95,6 +116,26 @@ def score_scale(d_k: int, scale: float | None = None) -> float:
         return 1 / math.sqrt(d_k)
     check_positive("scale", scale)
     return scale
+
+
+def _capped(scores: Tensor, soft_cap: float | None) -> Tensor:
+    """c tanh(s / c): nearly s where it is small, never beyond ±c."""
+    if soft_cap is None:
+        return scores
+    check_positive("soft_cap", soft_cap)
+    return soft_cap * torch.tanh(scores / soft_cap)
+
+
+def _softmax_beside(scores: Tensor, sink: Tensor) -> Tensor:
+    """The weights of the scores when one more score, the sink, takes its share."""
+    beside = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
+    return softmax(torch.cat((scores, beside), dim=-1))[..., :-1]
+
+
+def _visible(mask: Tensor | None, bias: Tensor) -> Tensor:
+    """Where the mask allows and the bias is not −inf, which says the same."""
+    allowed = bias != -torch.inf
+    return allowed if mask is None else mask & allowed
 
 
 def _hide_what_nobody_may_see(

@@ -1,6 +1,7 @@
 """Block, encoder, decoder and encoder–decoder, with any positional scheme as one argument."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,30 +9,33 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope.activations import FeedForward
+from attention_to_rope.activations import GATED, PLAIN, FeedForward
 from attention_to_rope.checks import (
     check_choice,
     check_count,
-    check_heads,
-    check_integers,
+    check_fits_scores,
+    check_flag,
+    check_float,
+    check_integer_type,
+    check_mask_type,
     check_positive,
+    check_sequence_positions,
 )
-from attention_to_rope.heads import MultiHeadAttention
+from attention_to_rope.heads import (
+    MultiHeadAttention,
+    PlacedScheme,
+    acts_on_scores,
+    check_cache,
+    check_head_counts,
+    check_scheme,
+    place,
+    restricted,
+)
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, generator
-from attention_to_rope.masks import causal_mask
-from attention_to_rope.norms import (
-    LayerNorm,
-    RMSNorm,
-    Sublayer,
-    deep_norm,
-    deepnorm_constants,
-    post_norm,
-    pre_norm,
-    sandwich_norm,
-)
+from attention_to_rope.masks import causal_mask, sliding_window_mask
+from attention_to_rope.norms import LayerNorm, RMSNorm, deepnorm_constants
 from attention_to_rope.positions import PositionalScheme
-from attention_to_rope.scaled_dot_product import softmax
 
 PLACEMENTS = ("pre", "post", "sandwich", "deep")
 NORMS = ("layer", "rms")
@@ -42,7 +46,9 @@ class Architecture:
     """The shape of a Transformer: everything but vocabulary, positions and seed.
 
     placement: where the norm stands, `pre`, `post`, `sandwich` or `deep` (DeepNorm, with its α and
-    its β). norm: `layer` or `rms`. activation: as in `FeedForward`. eps: of all norms.
+    its β). norm: `layer` or `rms`. activation: as in `FeedForward`. eps: of all norms, the norm's
+    own if not given. kv_heads, head_dim, scale, qk_norm, soft_cap, sink, gate: as in
+    `MultiHeadAttention`.
     """
 
     d: int
@@ -54,19 +60,74 @@ class Architecture:
     norm: str = "layer"
     placement: str = "pre"
     bias: bool = True
-    eps: float = 1e-5
+    eps: float | None = None
+    head_dim: int | None = None
+    scale: float | None = None
+    qk_norm: bool = False
+    soft_cap: float | None = None
+    sink: bool = False
+    gate: bool = False
 
     def __post_init__(self) -> None:
-        check_heads(self.d, self.heads)
+        check_head_counts(self.d, self.heads, self.kv_heads, self.head_dim)
         check_count("layers", self.layers)
+        if self.hidden is not None:
+            check_count("hidden", self.hidden)
+        check_choice("activation", self.activation, (*PLAIN, *GATED))
         check_choice("norm", self.norm, NORMS)
         check_choice("placement", self.placement, PLACEMENTS)
-        check_positive("eps", self.eps)
+        for name in ("bias", "qk_norm", "sink", "gate"):
+            check_flag(name, getattr(self, name))
+        for name in ("eps", "scale", "soft_cap"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
 
-    def new_norm(self) -> nn.Module:
-        """A fresh norm of this architecture."""
+    def new_norm(self, d: int | None = None) -> nn.Module:
+        """A fresh norm of this architecture, over d or so many dimensions."""
         kind = LayerNorm if self.norm == "layer" else RMSNorm
-        return kind(self.d, eps=self.eps)
+        width = self.d if d is None else d
+        return kind(width) if self.eps is None else kind(width, eps=self.eps)
+
+    def new_attention(self, *, gain: float, seed: Seed) -> MultiHeadAttention:
+        """Fresh heads of this architecture."""
+        return MultiHeadAttention(
+            self.d,
+            self.heads,
+            kv_heads=self.kv_heads,
+            head_dim=self.head_dim,
+            bias=self.bias,
+            gain=gain,
+            scale=self.scale,
+            qk_norm=self.qk_norm,
+            soft_cap=self.soft_cap,
+            sink=self.sink,
+            gate=self.gate,
+            **({} if self.eps is None else {"eps": self.eps}),
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True)
+class LayerPattern:
+    """What may differ from layer to layer of a decoder.
+
+    window: how many of the nearest positions a query sees, itself included; None: all earlier ones.
+    position: the scheme of this layer's scores, such as `Rotary` with a base of its own; None:
+    none (NoPE).
+    """
+
+    window: int | None = None
+    position: PositionalScheme | None = None
+
+    def __post_init__(self) -> None:
+        if self.window is not None:
+            check_count("window", self.window)
+        check_scheme(self.position)
+        if self.position is not None and not acts_on_scores(self.position):
+            raise ValueError(
+                f"{type(self.position).__name__} acts on the input, not in a layer: give it to the "
+                "decoder as position="
+            )
 
 
 class BlockWeights(NamedTuple):
@@ -77,23 +138,33 @@ class BlockWeights(NamedTuple):
 
 
 class Residual(nn.Module):
-    """A residual connection with its norm or norms, at the place the architecture says."""
+    r"""A residual connection around a sublayer f, in two steps, with its norms.
 
-    def __init__(self, architecture: Architecture) -> None:
+    $x' = \operatorname{leave}(x, f(\operatorname{enter}(x)))$; `pre_norm`, `post_norm`,
+    `sandwich_norm` and `deep_norm` are the same in one.
+    """
+
+    def __init__(self, architecture: Architecture, *, alpha: float = 1.0) -> None:
         super().__init__()
-        self.placement = architecture.placement
-        self.alpha = deepnorm_constants(architecture.layers).alpha
+        self.placement, self.alpha = architecture.placement, alpha
         self.norm = architecture.new_norm()
         self.norm_out = architecture.new_norm() if self.placement == "sandwich" else None
 
-    def forward(self, x: Tensor, sublayer: Sublayer) -> Tensor:
-        """(B, N, d) → (B, N, d)"""
+    def enter(self, x: Tensor) -> Tensor:
+        """What the sublayer gets."""
+        normed: Tensor = self.norm(x) if self.placement in ("pre", "sandwich") else x
+        return normed
+
+    def leave(self, x: Tensor, y: Tensor) -> Tensor:
+        """The stream after the sublayer's output y is added."""
+        if self.placement == "pre":
+            return x + y
+        normed: Tensor
         if self.norm_out is not None:
-            return sandwich_norm(x, sublayer, self.norm, self.norm_out)
-        if self.placement == "deep":
-            return deep_norm(x, sublayer, self.norm, alpha=self.alpha)
-        place = pre_norm if self.placement == "pre" else post_norm
-        return place(x, sublayer, self.norm)
+            normed = self.norm_out(y)
+            return x + normed
+        normed = self.norm(self.alpha * x + y)
+        return normed
 
 
 class Block(nn.Module):
@@ -101,93 +172,103 @@ class Block(nn.Module):
 
     def __init__(self, architecture: Architecture, *, seed: Seed, cross: bool = False) -> None:
         super().__init__()
+        check_architecture(architecture)
+        check_flag("cross", cross)
         a = architecture
-        rng = generator(seed)
-        gain = deepnorm_constants(a.layers).beta if a.placement == "deep" else 1.0
-
-        def attend() -> MultiHeadAttention:
-            return MultiHeadAttention(
-                a.d, a.heads, kv_heads=a.kv_heads, bias=a.bias, gain=gain, seed=rng
-            )
-
-        self.attention = attend()
-        self.attention_residual = Residual(a)
-        self.cross_attention = attend() if cross else None
-        self.cross_residual = Residual(a) if cross else None
+        rng = generator(seed, "Block")
+        deep = a.placement == "deep"
+        alpha, gain = deepnorm_constants(a.layers) if deep else (1.0, 1.0)
+        self.d = a.d
+        self.attention = a.new_attention(gain=gain, seed=rng)
+        self.attention_residual = Residual(a, alpha=alpha)
+        self.cross_attention = a.new_attention(gain=gain, seed=rng) if cross else None
+        self.cross_residual = Residual(a, alpha=alpha) if cross else None
         self.feed_forward = FeedForward(
             a.d, a.hidden, activation=a.activation, bias=a.bias, gain=gain, seed=rng
         )
-        self.feed_forward_residual = Residual(a)
+        self.feed_forward_residual = Residual(a, alpha=alpha)
 
     def forward(
         self,
         x: Tensor,
         *,
         mask: Tensor | None = None,
-        position: PositionalScheme | None = None,
+        position: PositionalScheme | PlacedScheme | None = None,
         positions: Tensor | None = None,
-        memory: Tensor | None = None,
+        memory: Tensor | KeyValueCache | None = None,
         memory_mask: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, BlockWeights]:
-        """x (B, N, d), memory (B, M, d) → (B, N, d), with `return_weights` also the weights."""
-        seen: list[Tensor] = []
+        """x (B, N, d), memory (B, M, d) → (B, N, d), with `return_weights` also the weights.
 
-        def attend(y: Tensor) -> Tensor:
-            output: Tensor
-            output, weights = self.attention(
-                y, mask=mask, position=position, positions=positions, return_weights=True
-            )
-            seen.append(weights)
-            return output
-
-        x = self.attention_residual(x, attend)
-        x, cross = self._look_at_memory(x, memory, memory_mask)
-        x = self.feed_forward_residual(x, self.feed_forward)
-        return (x, BlockWeights(seen[0], cross)) if return_weights else x
+        memory: vectors, or their keys and values as `cross_attention.remember` gives.
+        """
+        check_stream(x, self.d)
+        check_flag("return_weights", return_weights)
+        y = self.attention(
+            self.attention_residual.enter(x),
+            mask=mask,
+            position=position,
+            positions=positions,
+            return_weights=return_weights,
+        )
+        y, own = y if return_weights else (y, None)
+        x = self.attention_residual.leave(x, y)
+        x, cross = self._look_at_memory(x, memory, memory_mask, return_weights)
+        x = self._feed_forward(x)
+        return x if own is None else (x, BlockWeights(own, cross))
 
     def extend(
         self,
         x: Tensor,
         cache: KeyValueCache,
         *,
-        position: PositionalScheme | None = None,
-        memory: Tensor | None = None,
+        mask: Tensor | None = None,
+        position: PositionalScheme | PlacedScheme | None = None,
+        positions: Tensor | None = None,
+        window: int | None = None,
+        memory: Tensor | KeyValueCache | None = None,
         memory_mask: Tensor | None = None,
     ) -> tuple[Tensor, KeyValueCache]:
-        """The block for new positions x (B, N, d), causal, with the cache of the earlier ones."""
-        caches: list[KeyValueCache] = []
+        """The block for new positions x (B, N, d), causal, with the cache of the earlier ones.
 
-        def attend(y: Tensor) -> Tensor:
-            output, longer = self.attention.extend(y, cache, position=position)
-            caches.append(longer)
-            return output
+        mask, positions, window: as in `MultiHeadAttention.extend`.
+        """
+        check_stream(x, self.d)
+        y, longer = self.attention.extend(
+            self.attention_residual.enter(x),
+            cache,
+            mask=mask,
+            position=position,
+            positions=positions,
+            window=window,
+        )
+        x = self.attention_residual.leave(x, y)
+        x, _ = self._look_at_memory(x, memory, memory_mask, return_weights=False)
+        return self._feed_forward(x), longer
 
-        x = self.attention_residual(x, attend)
-        x, _ = self._look_at_memory(x, memory, memory_mask)
-        x = self.feed_forward_residual(x, self.feed_forward)
-        return x, caches[0]
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        residual = self.feed_forward_residual
+        return residual.leave(x, self.feed_forward(residual.enter(x)))
 
     def _look_at_memory(
-        self, x: Tensor, memory: Tensor | None, memory_mask: Tensor | None
+        self,
+        x: Tensor,
+        memory: Tensor | KeyValueCache | None,
+        memory_mask: Tensor | None,
+        return_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        cross_attention = self.cross_attention
-        if cross_attention is None or self.cross_residual is None:
-            if memory is not None:
+        if self.cross_attention is None or self.cross_residual is None:
+            if memory is not None or memory_mask is not None:
                 raise ValueError("this block has no cross-attention: build it with cross=True")
             return x, None
         if memory is None:
             raise ValueError("a block with cross-attention needs memory, the encoder's output")
-        seen: list[Tensor] = []
-
-        def attend(y: Tensor) -> Tensor:
-            output: Tensor
-            output, weights = cross_attention(y, memory, mask=memory_mask, return_weights=True)
-            seen.append(weights)
-            return output
-
-        x = self.cross_residual(x, attend)
-        return x, seen[0]
+        y = self.cross_attention(
+            self.cross_residual.enter(x), memory, mask=memory_mask, return_weights=return_weights
+        )
+        y, weights = y if return_weights else (y, None)
+        return self.cross_residual.leave(x, y), weights
 
 
 class _Stack(nn.Module):
@@ -200,48 +281,85 @@ class _Stack(nn.Module):
         position: PositionalScheme | None,
         seed: np.random.Generator,
         cross: bool,
+        layers: Sequence[LayerPattern] | None = None,
     ) -> None:
         super().__init__()
+        check_count("vocabulary", vocabulary)
+        check_architecture(architecture)
+        check_scheme(position)
+        check_flag("cross", cross)
         a = architecture
         self.architecture, self.cross = a, cross
         self.embedding = Embedding(vocabulary, a.d, seed=seed, deviation=1 / math.sqrt(a.d))
         self.position = PositionalScheme() if position is None else position
+        self.patterns = layer_patterns(layers, self.position, a.layers)
+        schemes = {id(p.position): p.position for p in layers or () if p.position is not None}
+        self.layer_schemes = nn.ModuleList(schemes.values())
         self.blocks = nn.ModuleList(Block(a, seed=seed, cross=cross) for _ in range(a.layers))
         # Post-norm and DeepNorm end normalised; the others leave a stream that grows with depth.
         self.norm = a.new_norm() if a.placement in ("pre", "sandwich") else nn.Identity()
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Tokens (B, N) → vectors (B, N, d) with the position, if the scheme acts there."""
-        if tokens.ndim != 2 or tokens.shape[1] == 0:
-            raise ValueError(f"tokens must have shape (B, N) with N ≥ 1, got {tuple(tokens.shape)}")
+        check_tokens(tokens)
+        check_sequence_positions(positions, *tokens.shape)
         x = self.embedding(tokens) * math.sqrt(self.architecture.d)
         return self.position.embed(x, positions)
 
     def run(
         self,
         tokens: Tensor,
-        mask: Tensor | None,
+        masks: Sequence[Tensor | None],
         positions: Tensor | None,
-        memory: Tensor | None,
+        memory: Tensor | Sequence[KeyValueCache] | None,
         memory_mask: Tensor | None,
+        return_weights: bool,
     ) -> tuple[Tensor, list[BlockWeights]]:
-        """All blocks over the whole sequence."""
+        """All blocks over the whole sequence, each with its mask."""
         if positions is None:
             positions = torch.arange(tokens.shape[-1], device=tokens.device)
         x = self.embed(tokens, positions)
-        weights = []
-        for block in self.blocks:
-            x, seen = block(
+        placed = self.placed(positions, x.dtype, start=0)
+        remembered = self.one_per_block(memory)
+        weights: list[BlockWeights] = []
+        for block, mask, position, held in zip(self.blocks, masks, placed, remembered, strict=True):
+            x = block(
                 x,
                 mask=mask,
-                position=self.position,
-                positions=positions,
-                memory=memory,
+                position=position,
+                memory=held,
                 memory_mask=memory_mask,
-                return_weights=True,
+                return_weights=return_weights,
             )
-            weights.append(seen)
+            if return_weights:
+                x, seen = x
+                weights.append(seen)
         return self.norm(x), weights
+
+    def placed(self, positions: Tensor, dtype: torch.dtype, *, start: int) -> list[PlacedScheme]:
+        """The scheme of every layer at these positions; layers that share one share its table."""
+        schemes = [pattern.position for pattern in self.patterns]
+        once = {id(s): place(s, positions, dtype, start=start) for s in schemes}
+        for each in once.values():
+            if each.bias is not None and each.bias.shape[1] != self.architecture.heads:
+                raise ValueError(
+                    f"position must be built for {self.architecture.heads} heads, got a bias for "
+                    f"{each.bias.shape[1]}"
+                )
+        return [once[id(s)] for s in schemes]
+
+    def one_per_block(
+        self, memory: Tensor | Sequence[KeyValueCache] | None
+    ) -> Sequence[Tensor | KeyValueCache | None]:
+        """The memory for every block: the same vectors, or the keys and values of each."""
+        if memory is None or isinstance(memory, Tensor):
+            return [memory] * len(self.blocks)
+        if not isinstance(memory, Sequence) or len(memory) != len(self.blocks):
+            raise TypeError(
+                "memory must be a tensor (B, M, d) or what Decoder.remember gives, one "
+                f"KeyValueCache per block; got {type(memory).__name__}"
+            )
+        return memory
 
 
 class Encoder(_Stack):
@@ -258,7 +376,9 @@ class Encoder(_Stack):
         seed: Seed,
         position: PositionalScheme | None = None,
     ) -> None:
-        super().__init__(vocabulary, architecture, position, generator(seed), cross=False)
+        super().__init__(
+            vocabulary, architecture, position, generator(seed, "Encoder"), cross=False
+        )
 
     def forward(
         self,
@@ -269,7 +389,10 @@ class Encoder(_Stack):
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, list[BlockWeights]]:
         """Tokens (B, N), mask such as `padding_mask` → (B, N, d)"""
-        x, weights = self.run(tokens, mask, positions, None, None)
+        check_tokens(tokens)
+        check_flag("return_weights", return_weights)
+        masks = [mask] * len(self.blocks)
+        x, weights = self.run(tokens, masks, positions, None, None, return_weights)
         return (x, weights) if return_weights else x
 
 
@@ -277,6 +400,11 @@ class Decoder(_Stack):
     """Every position sees itself and earlier ones. Tokens (B, N) → logits (B, N, vocabulary).
 
     With `cross=True` every block also looks at `memory`, an encoder's output.
+
+    `position` is one scheme for all layers. `layers` gives each layer its own window and scheme
+    instead, a list of `LayerPattern` that is repeated until every layer has one: five local layers
+    and a global one, a NoPE layer among rotary ones, two bases. Beside it, `position` may hold a
+    scheme that acts on the input.
     """
 
     def __init__(
@@ -287,55 +415,131 @@ class Decoder(_Stack):
         seed: Seed,
         position: PositionalScheme | None = None,
         cross: bool = False,
+        layers: Sequence[LayerPattern] | None = None,
     ) -> None:
-        rng = generator(seed)
-        super().__init__(vocabulary, architecture, position, rng, cross)
+        rng = generator(seed, "Decoder")
+        super().__init__(vocabulary, architecture, position, rng, cross, layers)
         self.head = Linear(architecture.d, vocabulary, bias=False, seed=rng)
 
     def forward(
         self,
         tokens: Tensor,
         *,
-        memory: Tensor | None = None,
+        memory: Tensor | Sequence[KeyValueCache] | None = None,
         memory_mask: Tensor | None = None,
         mask: Tensor | None = None,
         positions: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, list[BlockWeights]]:
         """The logits of the next token at every position. `mask` restricts the causal mask more."""
-        causal = causal_mask(tokens.shape[-1], device=tokens.device) if tokens.shape[-1] else None
-        if mask is not None and causal is not None:
-            causal = causal & mask
-        x, weights = self.run(tokens, causal, positions, memory, memory_mask)
+        check_tokens(tokens)
+        check_flag("return_weights", return_weights)
+        masks = self._masks(tokens, mask)
+        x, weights = self.run(tokens, masks, positions, memory, memory_mask, return_weights)
         logits = self.head(x)
         return (logits, weights) if return_weights else logits
 
-    def empty_caches(self) -> list[KeyValueCache]:
-        """One empty cache per block, to begin with."""
-        return [KeyValueCache() for _ in self.blocks]
+    def _masks(self, tokens: Tensor, mask: Tensor | None) -> list[Tensor]:
+        """What each layer's positions see; layers with the same window share a mask."""
+        batch, length = tokens.shape
+        if mask is not None:
+            check_model_mask(mask, batch, self.architecture.heads, length)
+        once: dict[int | None, Tensor] = {}
+        for pattern in self.patterns:
+            window = pattern.window
+            if window is None:
+                seen = causal_mask(length, device=tokens.device)
+            else:
+                seen = sliding_window_mask(length, window=window, device=tokens.device)
+            once[window] = seen if mask is None else restricted(seen, mask)
+        return [once[pattern.window] for pattern in self.patterns]
+
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether some layer's scheme treats positions by the length of the whole sequence."""
+        schemes = (pattern.position for pattern in self.patterns)
+        return any(scheme is not None and scheme.depends_on_length for scheme in schemes)
+
+    def changes(self, before: int, after: int) -> bool:
+        """Whether what was computed at one length is no longer true at the other.
+
+        A scheme that changes with the length changes the outputs of earlier positions too, and with
+        them the keys of the next layer: caches of several layers have to be made anew.
+        """
+        schemes = (pattern.position for pattern in self.patterns)
+        return any(scheme is not None and scheme.changes(before, after) for scheme in schemes)
+
+    def empty_caches(self, *, capacity: int = 0) -> list[KeyValueCache]:
+        """One empty cache per block, to begin with; with room for `capacity` positions."""
+        return [KeyValueCache(capacity=capacity) for _ in self.blocks]
+
+    def remember(self, memory: Tensor) -> list[KeyValueCache]:
+        """The cross keys and values of every block, computed once for many steps."""
+        if not self.cross:
+            raise ValueError("this decoder has no cross-attention: build it with cross=True")
+        check_stream(memory, self.architecture.d, name="memory")
+        remembered = []
+        for block in self.blocks:
+            assert isinstance(block, Block)  # a ModuleList forgets the type of what it holds
+            assert block.cross_attention is not None
+            remembered.append(block.cross_attention.remember(memory))
+        return remembered
 
     def extend(
         self,
         tokens: Tensor,
-        caches: list[KeyValueCache],
+        caches: Sequence[KeyValueCache],
         *,
-        memory: Tensor | None = None,
+        memory: Tensor | Sequence[KeyValueCache] | None = None,
         memory_mask: Tensor | None = None,
+        mask: Tensor | None = None,
+        positions: Tensor | None = None,
     ) -> tuple[Tensor, list[KeyValueCache]]:
-        """The logits of new tokens (B, N) after those in the caches, and the longer caches."""
-        if len(caches) != len(self.blocks):
-            raise ValueError(f"caches must be one per block, {len(self.blocks)}; got {len(caches)}")
-        start = caches[0].length
-        positions = torch.arange(start, start + tokens.shape[-1], device=tokens.device)
-        x = self.embed(tokens, positions)
+        """The logits of new tokens (B, N) after those in the caches, and the longer caches.
+
+        mask, positions: over the cached and the new, as in `MultiHeadAttention.extend`.
+        """
+        check_tokens(tokens)
+        start = self._cached_length(caches)
+        length = start + tokens.shape[1]
+        every = torch.arange(length, device=tokens.device) if positions is None else positions
+        check_sequence_positions(every, tokens.shape[0], length)
+        x = self.embed(tokens, every[..., start:])
         longer = []
-        for block, cache in zip(self.blocks, caches, strict=True):
+        for block, cache, pattern, position, held in zip(
+            self.blocks,
+            caches,
+            self.patterns,
+            self.placed(every, x.dtype, start=start),
+            self.one_per_block(memory),
+            strict=True,
+        ):
             assert isinstance(block, Block)  # a ModuleList forgets the type of what it holds
             x, cache = block.extend(
-                x, cache, position=self.position, memory=memory, memory_mask=memory_mask
+                x,
+                cache,
+                mask=mask,
+                position=position,
+                positions=positions,
+                window=pattern.window,
+                memory=held,
+                memory_mask=memory_mask,
             )
             longer.append(cache)
         return self.head(self.norm(x)), longer
+
+    def _cached_length(self, caches: Sequence[KeyValueCache]) -> int:
+        if not isinstance(caches, Sequence) or len(caches) != len(self.blocks):
+            arrived = len(caches) if isinstance(caches, Sequence) else type(caches).__name__
+            raise ValueError(f"caches must be one per block, {len(self.blocks)}; got {arrived}")
+        for i, cache in enumerate(caches):
+            check_cache(f"caches[{i}]", cache)
+        lengths = {cache.length for cache in caches}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"caches must hold the same positions, got lengths {[c.length for c in caches]}"
+            )
+        return caches[0].length
 
 
 class EncoderDecoder(nn.Module):
@@ -343,6 +547,11 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
+        if not isinstance(encoder, Encoder) or not isinstance(decoder, Decoder):
+            raise TypeError(
+                f"expected an Encoder and a Decoder, got {type(encoder).__name__} and "
+                f"{type(decoder).__name__}"
+            )
         if encoder.architecture.d != decoder.architecture.d:
             raise ValueError(
                 f"encoder and decoder must have the same d, got {encoder.architecture.d} and "
@@ -362,6 +571,7 @@ class EncoderDecoder(nn.Module):
         target_mask: Tensor | None = None,
     ) -> Tensor:
         """source (B, M), target (B, N) → logits (B, N, vocabulary); `source_mask` (B, 1, M)."""
+        check_source_mask(source_mask, source)
         memory = self.encoder(source, mask=source_mask)
         logits: Tensor = self.decoder(
             target, memory=memory, memory_mask=source_mask, mask=target_mask
@@ -369,54 +579,62 @@ class EncoderDecoder(nn.Module):
         return logits
 
 
-def sample_token(logits: Tensor, temperature: float, rng: np.random.Generator) -> Tensor:
-    """Draw one token per row with weights softmax(logits / temperature). (B, V) → (B,)
-
-    One uniform number per row, by NumPy, finds the token where the summed weights pass it.
-    """
-    check_positive("temperature", temperature)
-    summed = softmax(logits.double() / temperature).cumsum(-1)
-    uniform = torch.from_numpy(rng.random((logits.shape[0], 1))).to(logits.device)
-    # Scaled by the last sum, which rounding leaves a little off 1: no token past the end.
-    return torch.searchsorted(summed, uniform * summed[:, -1:], right=True).squeeze(-1)
-
-
-@torch.no_grad()
-def generate(
-    decoder: Decoder,
-    prompt: Tensor,
-    steps: int,
-    *,
-    temperature: float | None = None,
-    seed: Seed | None = None,
-    memory: Tensor | None = None,
-    memory_mask: Tensor | None = None,
-    use_cache: bool = True,
-) -> Tensor:
-    """Continue prompt (B, N) by `steps` tokens → (B, N + steps).
-
-    Greedy without `temperature`; with it, tokens are sampled and `seed` is needed. With or without
-    the cache the result is the same; with it each step costs one position instead of all.
-    """
-    check_count("steps", steps, at_least=0)
-    check_integers("prompt", prompt, 0, decoder.embedding.rows.shape[0] - 1)
-    if temperature is not None:
-        check_positive("temperature", temperature)
-    if (temperature is None) != (seed is None):
+def layer_patterns(
+    layers: Sequence[LayerPattern] | None, position: PositionalScheme, count: int
+) -> tuple[LayerPattern, ...]:
+    """The pattern of each of `count` layers: those given, repeated, or the same for all."""
+    if layers is None:
+        scheme = position if acts_on_scores(position) else None
+        return (LayerPattern(position=scheme),) * count
+    if not isinstance(layers, Sequence) or not all(isinstance(p, LayerPattern) for p in layers):
+        raise TypeError(f"layers must be a list of LayerPattern, got {layers!r}")
+    if not 1 <= len(layers) <= count:
+        raise ValueError(f"layers must hold 1 to {count} patterns, got {len(layers)}")
+    if type(position) is not PositionalScheme and acts_on_scores(position):
         raise ValueError(
-            f"sampling needs both temperature and seed, greedy generation neither; got "
-            f"temperature={temperature} and seed={seed}"
+            f"{type(position).__name__} acts in the layers: with layers=, give it to each "
+            "LayerPattern(position=...) that is to use it"
         )
-    rng = None if seed is None else generator(seed)
-    tokens, new, caches = prompt, prompt, decoder.empty_caches()
-    for _ in range(steps):
-        if use_cache:
-            logits, caches = decoder.extend(new, caches, memory=memory, memory_mask=memory_mask)
-        else:
-            logits = decoder(tokens, memory=memory, memory_mask=memory_mask)
-        if temperature is None or rng is None:
-            new = logits[:, -1].argmax(-1, keepdim=True)
-        else:
-            new = sample_token(logits[:, -1], temperature, rng).unsqueeze(-1)
-        tokens = torch.cat((tokens, new), dim=1)
-    return tokens
+    return tuple(layers[i % len(layers)] for i in range(count))
+
+
+def check_architecture(architecture: Architecture) -> None:
+    """Raise unless `architecture` is one."""
+    if not isinstance(architecture, Architecture):
+        raise TypeError(f"architecture must be an Architecture, got {type(architecture).__name__}")
+
+
+def check_tokens(tokens: Tensor, *, name: str = "tokens") -> None:
+    """Raise unless `tokens` is an integer tensor (B, N) with N ≥ 1."""
+    check_integer_type(name, tokens)
+    if tokens.ndim != 2 or tokens.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (B, N) with N ≥ 1, got {tuple(tokens.shape)}")
+
+
+def check_stream(x: Tensor, d: int, *, name: str = "x") -> None:
+    """Raise unless x is (B, N, d)."""
+    check_float(name, x)
+    if x.ndim != 3 or x.shape[-1] != d or x.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (B, N, d={d}) with N ≥ 1, got {tuple(x.shape)}")
+
+
+def check_model_mask(mask: Tensor, batch: int, heads: int, length: int) -> None:
+    """Raise unless `mask` fits (N, N), (B, 1 or N, N) or (B, H or 1, N, N)."""
+    check_mask_type(mask)
+    axes = (batch, heads, length, length)
+    check_fits_scores("mask", mask, axes if mask.ndim == 4 else (batch, length, length))
+
+
+def check_source_mask(mask: Tensor | None, source: Tensor) -> None:
+    """Raise unless `mask` says which source tokens may be seen, by encoder and decoder alike."""
+    check_tokens(source, name="source")
+    if mask is None:
+        return
+    check_mask_type(mask, name="source_mask")
+    batch, length = source.shape
+    if tuple(mask.shape) not in ((batch, 1, length), (1, 1, length), (1, length)):
+        raise ValueError(
+            f"source_mask must have shape ({batch}, 1, {length}) as padding_mask gives: encoder "
+            f"and decoder both use it; got {tuple(mask.shape)}. For a mask with a row per query "
+            "call encoder and decoder yourself"
+        )

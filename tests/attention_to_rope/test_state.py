@@ -150,7 +150,7 @@ def test_vmap_of_attention() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 def test_there_and_back_to_another_dtype_spoils_no_position(dtype: torch.dtype) -> None:
-    """A module that kept its tables in a buffer would come back with rounded angles."""
+    """A module with its tables in a floating-point buffer would come back with rounded angles."""
     x = normal(1, 2, 6, 4, seed=0, dtype=torch.float32)
     positions = torch.arange(6) + 50_000
     for scheme in (
@@ -165,7 +165,7 @@ def test_there_and_back_to_another_dtype_spoils_no_position(dtype: torch.dtype) 
         assert torch.equal(back.embed(x[0], positions), embedded)
         if before[1] is not None:
             assert torch.equal(back.bias(positions, positions), before[1])
-        assert not list(scheme.buffers())
+        assert not scheme.state_dict()
 
 
 def test_half_precision_model_is_close_to_the_full_one() -> None:

@@ -168,7 +168,9 @@ def test_eps_and_bias_reach_the_parts(eps: float) -> None:
     block = book.Block(architecture, seed=0)
     assert block.attention_residual.norm.eps == eps
     assert block.attention.query.b is block.feed_forward.up.b is None
-    assert book.Architecture(d=8, heads=2, layers=1).eps == 1e-5
+    for norm, own in (("layer", book.LayerNorm), ("rms", book.RMSNorm)):
+        default = book.Architecture(d=8, heads=2, layers=1, norm=norm).new_norm()
+        assert default.eps == own(8).eps
 
 
 def test_embedding_has_unit_variance_after_its_scale() -> None:
