@@ -144,7 +144,7 @@ class MixtureOfExperts(nn.Module):
         check_choice("gate", gate, GATES)
         if k > experts:
             raise ValueError(f"k must not exceed the number of experts, got k={k} of {experts}")
-        rng = generator(seed)
+        rng = generator(seed, "MixtureOfExperts")
 
         def layers(count: int) -> nn.ModuleList:
             return nn.ModuleList(

@@ -177,7 +177,7 @@ class LatentAttention(nn.Module):
         super().__init__()
         for name, value in (("heads", heads), ("head_dim", head_dim), ("rotary_dim", rotary_dim)):
             check_count(name, value)
-        rng = generator(seed)
+        rng = generator(seed, "LatentAttention")
         self.d, self.heads, self.head_dim, self.rotary_dim = d, heads, head_dim, rotary_dim
         self.query_down = (
             None if query_latent_dim is None else Linear(d, query_latent_dim, bias=False, seed=rng)

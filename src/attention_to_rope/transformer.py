@@ -34,7 +34,13 @@ from attention_to_rope.heads import (
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, generator
 from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.norms import LayerNorm, RMSNorm, deepnorm_constants
+from attention_to_rope.norms import (
+    DeepNormConstants,
+    LayerNorm,
+    RMSNorm,
+    deepnorm_constants,
+    deepnorm_pair,
+)
 from attention_to_rope.positions import PositionalScheme
 
 PLACEMENTS = ("pre", "post", "sandwich", "deep")
@@ -168,16 +174,25 @@ class Residual(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention if wanted, feed-forward; a residual around each."""
+    """Self-attention, cross-attention if wanted, feed-forward; a residual around each.
 
-    def __init__(self, architecture: Architecture, *, seed: Seed, cross: bool = False) -> None:
+    decoder_layers: for DeepNorm, that the block is part of an encoder before a decoder so deep.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        *,
+        seed: Seed,
+        cross: bool = False,
+        decoder_layers: int | None = None,
+    ) -> None:
         super().__init__()
         check_architecture(architecture)
         check_flag("cross", cross)
         a = architecture
         rng = generator(seed, "Block")
-        deep = a.placement == "deep"
-        alpha, gain = deepnorm_constants(a.layers) if deep else (1.0, 1.0)
+        alpha, gain = residual_constants(a, cross, decoder_layers)
         self.d = a.d
         self.attention = a.new_attention(gain=gain, seed=rng)
         self.attention_residual = Residual(a, alpha=alpha)
@@ -282,6 +297,7 @@ class _Stack(nn.Module):
         seed: np.random.Generator,
         cross: bool,
         layers: Sequence[LayerPattern] | None = None,
+        decoder_layers: int | None = None,
     ) -> None:
         super().__init__()
         check_count("vocabulary", vocabulary)
@@ -295,7 +311,9 @@ class _Stack(nn.Module):
         self.patterns = layer_patterns(layers, self.position, a.layers)
         schemes = {id(p.position): p.position for p in layers or () if p.position is not None}
         self.layer_schemes = nn.ModuleList(schemes.values())
-        self.blocks = nn.ModuleList(Block(a, seed=seed, cross=cross) for _ in range(a.layers))
+        self.blocks = nn.ModuleList(
+            Block(a, seed=seed, cross=cross, decoder_layers=decoder_layers) for _ in range(a.layers)
+        )
         # Post-norm and DeepNorm end normalised; the others leave a stream that grows with depth.
         self.norm = a.new_norm() if a.placement in ("pre", "sandwich") else nn.Identity()
 
@@ -366,6 +384,7 @@ class Encoder(_Stack):
     """Every position sees every other. Tokens (B, N) → vectors (B, N, d).
 
     `position` is the positional scheme: `Sinusoidal()`, `Rotary(...)`, … or None for none.
+    decoder_layers: the depth of the decoder behind it, which DeepNorm's constants depend on.
     """
 
     def __init__(
@@ -375,9 +394,11 @@ class Encoder(_Stack):
         *,
         seed: Seed,
         position: PositionalScheme | None = None,
+        decoder_layers: int | None = None,
     ) -> None:
+        rng = generator(seed, "Encoder")
         super().__init__(
-            vocabulary, architecture, position, generator(seed, "Encoder"), cross=False
+            vocabulary, architecture, position, rng, cross=False, decoder_layers=decoder_layers
         )
 
     def forward(
@@ -577,6 +598,22 @@ class EncoderDecoder(nn.Module):
             target, memory=memory, memory_mask=source_mask, mask=target_mask
         )
         return logits
+
+
+def residual_constants(
+    architecture: Architecture, cross: bool, decoder_layers: int | None
+) -> DeepNormConstants:
+    """The weight of the residual and the gain of the weights: DeepNorm's, or 1 and 1."""
+    if decoder_layers is not None:
+        check_count("decoder_layers", decoder_layers)
+    if architecture.placement != "deep":
+        return DeepNormConstants(1.0, 1.0)
+    layers = architecture.layers
+    if cross:  # the decoder's constants depend on its own depth alone
+        return deepnorm_pair(layers, layers).decoder
+    if decoder_layers is not None:
+        return deepnorm_pair(layers, decoder_layers).encoder
+    return deepnorm_constants(layers)
 
 
 def layer_patterns(
