@@ -18,6 +18,8 @@ recurrent_attention linear attention and the delta rule, token by token
 experts            mixture of experts: routers, balance, the layer
 transformer        block, encoder, decoder, encoder–decoder
 generation         greedy and sampled continuation, with a cache or without
+hugging_face       Llama, Qwen 3 and Gemma 3 checkpoints run by the decoder
+hugging_face_config what their configs say
 fast               the same, tuned: block by block, over several processes, on a GPU
 reference          the same formulas in NumPy float64, as they read; the tests compare with it
 """
@@ -25,6 +27,7 @@ reference          the same formulas in NumPy float64, as they read; the tests c
 from attention_to_rope.activations import (
     FeedForward,
     geglu,
+    geglu_tanh,
     gelu,
     gelu_tanh,
     glu,
@@ -57,6 +60,7 @@ from attention_to_rope.experts import (
 from attention_to_rope.fast.blockwise import blockwise_attention
 from attention_to_rope.generation import generate, keep_top_k, keep_top_p, sample_token
 from attention_to_rope.heads import MultiHeadAttention, repeat_heads
+from attention_to_rope.hugging_face import load_hugging_face
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.latent_attention import (
     LatentAttention,
@@ -200,6 +204,7 @@ __all__ = [
     "gap_bound",
     "gated_attention",
     "geglu",
+    "geglu_tanh",
     "gelu",
     "gelu_tanh",
     "generate",
@@ -213,6 +218,7 @@ __all__ = [
     "linear_attention",
     "linear_attention_steps",
     "llama3",
+    "load_hugging_face",
     "log_length_factor",
     "longrope",
     "longrope_attention_factor",

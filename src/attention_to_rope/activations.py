@@ -81,6 +81,11 @@ def geglu(gate: Tensor, value: Tensor) -> Tensor:
     return _gated(gate, value, gelu)
 
 
+def geglu_tanh(gate: Tensor, value: Tensor) -> Tensor:
+    r"""Gate with GELU's approximation (Gemma): $\operatorname{gelu\_tanh}(a) \odot b$."""
+    return _gated(gate, value, gelu_tanh)
+
+
 PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": relu,
     "silu": silu,
@@ -91,6 +96,7 @@ GATED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "glu": glu,
     "swiglu": swiglu,
     "geglu": geglu,
+    "geglu_tanh": geglu_tanh,
 }
 
 
@@ -110,7 +116,8 @@ class FeedForward(nn.Module):
     r"""The same two-layer network at every position.
 
     Plain (`relu`, `silu`, `gelu`, `gelu_tanh`): $f(x W_1 + b_1) W_2 + b_2$, width 4d if not given.
-    Gated (`glu`, `swiglu`, `geglu`): $(f(x W_1 + b_1) \odot (x W_3 + b_3)) W_2 + b_2$, width 8d/3.
+    Gated (`glu`, `swiglu`, `geglu`, `geglu_tanh`):
+    $(f(x W_1 + b_1) \odot (x W_3 + b_3)) W_2 + b_2$, width 8d/3.
     """
 
     def __init__(

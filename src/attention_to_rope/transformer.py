@@ -54,7 +54,7 @@ class Architecture:
     placement: where the norm stands, `pre`, `post`, `sandwich` or `deep` (DeepNorm, with its α and
     its β). norm: `layer` or `rms`. activation: as in `FeedForward`. eps: of all norms, the norm's
     own if not given. kv_heads, head_dim, scale, qk_norm, soft_cap, sink, gate: as in
-    `MultiHeadAttention`.
+    `MultiHeadAttention`. embedding_scale: what multiplies the embedded tokens, √d if not given.
     """
 
     d: int
@@ -73,6 +73,7 @@ class Architecture:
     soft_cap: float | None = None
     sink: bool = False
     gate: bool = False
+    embedding_scale: float | None = None
 
     def __post_init__(self) -> None:
         check_head_counts(self.d, self.heads, self.kv_heads, self.head_dim)
@@ -84,7 +85,7 @@ class Architecture:
         check_choice("placement", self.placement, PLACEMENTS)
         for name in ("bias", "qk_norm", "sink", "gate"):
             check_flag(name, getattr(self, name))
-        for name in ("eps", "scale", "soft_cap"):
+        for name in ("eps", "scale", "soft_cap", "embedding_scale"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
 
@@ -321,7 +322,8 @@ class _Stack(nn.Module):
         """Tokens (B, N) → vectors (B, N, d) with the position, if the scheme acts there."""
         check_tokens(tokens)
         check_sequence_positions(positions, *tokens.shape)
-        x = self.embedding(tokens) * math.sqrt(self.architecture.d)
+        a = self.architecture
+        x = self.embedding(tokens) * (a.embedding_scale or math.sqrt(a.d))
         return self.position.embed(x, positions)
 
     def run(
@@ -425,7 +427,7 @@ class Decoder(_Stack):
     `position` is one scheme for all layers. `layers` gives each layer its own window and scheme
     instead, a list of `LayerPattern` that is repeated until every layer has one: five local layers
     and a global one, a NoPE layer among rotary ones, two bases. Beside it, `position` may hold a
-    scheme that acts on the input.
+    scheme that acts on the input. `tied`: the embedding, transposed, is the head as well.
     """
 
     def __init__(
@@ -437,10 +439,16 @@ class Decoder(_Stack):
         position: PositionalScheme | None = None,
         cross: bool = False,
         layers: Sequence[LayerPattern] | None = None,
+        tied: bool = False,
     ) -> None:
+        check_flag("tied", tied)
         rng = generator(seed, "Decoder")
         super().__init__(vocabulary, architecture, position, rng, cross, layers)
-        self.head = Linear(architecture.d, vocabulary, bias=False, seed=rng)
+        self.head = None if tied else Linear(architecture.d, vocabulary, bias=False, seed=rng)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The last vectors (B, N, d) → (B, N, vocabulary), by the head or the embedding."""
+        return x @ self.embedding.rows.mT if self.head is None else self.head(x)
 
     def forward(
         self,
@@ -457,7 +465,7 @@ class Decoder(_Stack):
         check_flag("return_weights", return_weights)
         masks = self._masks(tokens, mask)
         x, weights = self.run(tokens, masks, positions, memory, memory_mask, return_weights)
-        logits = self.head(x)
+        logits = self.logits(x)
         return (logits, weights) if return_weights else logits
 
     def _masks(self, tokens: Tensor, mask: Tensor | None) -> list[Tensor]:
@@ -547,7 +555,7 @@ class Decoder(_Stack):
                 memory_mask=memory_mask,
             )
             longer.append(cache)
-        return self.head(self.norm(x)), longer
+        return self.logits(self.norm(x)), longer
 
     def _cached_length(self, caches: Sequence[KeyValueCache]) -> int:
         if not isinstance(caches, Sequence) or len(caches) != len(self.blocks):

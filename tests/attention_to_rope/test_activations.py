@@ -12,8 +12,13 @@ from attention_to_rope import reference
 from bookkit.randomness import normal
 
 PLAIN = ["relu", "silu", "gelu", "gelu_tanh"]
-GATED = ["glu", "swiglu", "geglu"]
-GATE_OF = {"glu": reference.sigmoid, "swiglu": reference.silu, "geglu": reference.gelu}
+GATED = ["glu", "swiglu", "geglu", "geglu_tanh"]
+GATE_OF = {
+    "glu": reference.sigmoid,
+    "swiglu": reference.silu,
+    "geglu": reference.gelu,
+    "geglu_tanh": reference.gelu_tanh,
+}
 
 
 @given(st.sampled_from(PLAIN), st.floats(-30, 30))
@@ -126,7 +131,7 @@ def test_gain_scales_all_weights() -> None:
         (
             lambda: book.FeedForward(4, activation="gelu_tan", seed=0),
             ValueError,
-            r"activation must be one of 'relu'.*'geglu'; got 'gelu_tan'",
+            r"activation must be one of 'relu'.*'geglu_tanh'; got 'gelu_tan'",
         ),
         (
             lambda: book.FeedForward(4, 0, activation="relu", seed=0),

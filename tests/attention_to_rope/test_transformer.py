@@ -1,5 +1,6 @@
 """Blocks against PyTorch's layers; models with every scheme; generation with and without cache."""
 
+import math
 import pickle
 
 import numpy as np
@@ -392,6 +393,38 @@ def test_training_reduces_the_loss() -> None:
 
 def build(**changes: object) -> book.Architecture:
     return book.Architecture(**{"d": 8, "heads": 2, "layers": 1, **changes})  # type: ignore[arg-type]
+
+
+def test_a_tied_head_is_the_embedding() -> None:
+    options = {"d": 6, "heads": 2, "layers": 1, "norm": "rms"}
+    tied = book.Decoder(9, book.Architecture(**options), seed=0, tied=True)
+    free = book.Decoder(9, book.Architecture(**options), seed=0)
+    assert tied.head is None
+    assert not any(name.startswith("head") for name in tied.state_dict())
+    tokens = torch.arange(8).reshape(2, 4)
+    with torch.no_grad():
+        free.load_state_dict(tied.state_dict() | {"head.W": tied.embedding.rows.T})
+        assert torch.allclose(tied(tokens), free(tokens), atol=1e-6)
+        extended, _ = tied.extend(tokens, tied.empty_caches())
+    assert torch.allclose(extended, tied(tokens), atol=1e-5)
+    tied(tokens).sum().backward()
+    assert tied.embedding.rows.grad[8].any()  # a token that is not read still learns as an answer
+
+
+def test_embedding_scale() -> None:
+    options = {"d": 6, "heads": 2, "layers": 1}
+    tokens = torch.arange(4).reshape(1, 4)
+    plain = book.Decoder(9, book.Architecture(**options), seed=0)
+    for scale in (1.0, 3.0):
+        scaled = book.Decoder(9, book.Architecture(**options, embedding_scale=scale), seed=0)
+        expected = plain.embedding.rows[tokens] * scale
+        assert torch.equal(scaled.embed(tokens, torch.arange(4)), expected)
+    expected = plain.embedding.rows[tokens] * math.sqrt(6)
+    assert torch.equal(plain.embed(tokens, torch.arange(4)), expected)
+    with pytest.raises(ValueError, match=r"embedding_scale must be finite and above 0"):
+        book.Architecture(**options, embedding_scale=0.0)
+    with pytest.raises(TypeError, match=r"tied"):
+        book.Decoder(9, book.Architecture(**options), seed=0, tied=1)
 
 
 @pytest.mark.parametrize(
