@@ -11,6 +11,8 @@ layers             Linear and Embedding for row vectors, started from a NumPy se
 positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
 rope               frequencies, tables, rotation in both layouts, layout conversion
 rotary_config      rotary settings out of a Hugging Face style configuration
+rope_families      rotations of model families, and test vectors as JSON
+doctor             what somebody else's rotation does, and what is wrong with it
 context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
 score_shaping      QK-norm, soft-cap, QK-clip, sinks, gates, temperature by length
 latent_attention   DeepSeek's attention to one short row per token; what a cache holds

@@ -1,0 +1,363 @@
+"""The doctor reads other people's rotations, and names every planted fault rightly."""
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import attention_to_rope as book
+from attention_to_rope import doctor
+from attention_to_rope.doctor import examine, load, main
+from attention_to_rope.rope_families import FAMILIES
+
+Function = Callable[..., Tensor]
+
+
+def turned(
+    x: Tensor,
+    positions: Tensor,
+    *,
+    layout: str = "half",
+    frequencies: Tensor | None = None,
+    factor: float = 1.0,
+    change: Callable[[Tensor], Tensor] = lambda t: t,
+) -> Tensor:
+    theta = book.rotary_frequencies(x.shape[-1]) if frequencies is None else frequencies
+    table = book.rotary_table(positions, theta, dtype=x.dtype, attention_factor=factor)
+    table = book.RotaryTable(change(table.cos), change(table.sin))
+    return book.rotate(x, table, layout=layout, rotary_dim=2 * len(theta))
+
+
+def rotary(**options: object) -> Function:
+    """A sound rotation as a stranger might write it."""
+
+    def function(x: Tensor, positions: Tensor) -> Tensor:
+        return turned(x, positions, **options)  # type: ignore[arg-type]
+
+    return function
+
+
+def of_family(name: str, **changes: object) -> Function:
+    family, settings = FAMILIES[name], FAMILIES[name].settings()
+    options = {
+        "layout": family.layout,
+        "frequencies": settings.frequencies,
+        "factor": settings.attention_factor,
+    }
+    return rotary(**{**options, **changes})
+
+
+def rotate_half(x: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return torch.cat((-second, first), -1)
+
+
+def rotate_neighbours(x: Tensor) -> Tensor:
+    return torch.stack((-x[..., 1::2], x[..., 0::2]), -1).flatten(-2)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_known_again(name: str) -> None:
+    report = examine(of_family(name), family=name)
+    assert report.sound, str(report)
+    assert name in report.matches
+    assert report.errors[2**20 - 1] <= 2e-6
+    assert report.layout == FAMILIES[name].layout
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "words"),
+    [
+        (book.rotary_frequencies(128, 5e5), "none"),
+        (book.position_interpolation(book.rotary_frequencies(128), 4.0), "divided by 4"),
+        (book.llama3(book.rotary_frequencies(128, 5e5), 32.0), "llama3: ×32 from 8192"),
+        (book.yarn(book.rotary_frequencies(128), 16.0, original_length=4096), "yarn: ×16 from 409"),
+        (book.proportional_frequencies(128, share=0.5), "slowest 32 of 64 pairs stand still"),
+        (book.rotary_frequencies(128) ** 1.5 * 0.5 + 0.5 * book.rotary_frequencies(128), "no rule"),
+        (book.rotary_frequencies(128).flip(0), "not recognised"),
+    ],
+)
+def test_scaling_in_words(frequencies: Tensor, words: str) -> None:
+    assert words in examine(rotary(frequencies=frequencies)).scaling
+
+
+def test_base_part_and_factor_as_measured() -> None:
+    frequencies = book.rotary_frequencies(32, 70_000.0)
+    report = examine(rotary(frequencies=frequencies, factor=1.25), head_dim=64)
+    assert report.base == "70000"
+    assert report.turned == "32 of 64 dimensions (50%), from dimension 0 on"
+    assert report.factor == pytest.approx(1.25, abs=1e-6)
+    assert not report.faults
+
+    def trailing(x: Tensor, positions: Tensor) -> Tensor:
+        return torch.cat((x[..., :32], turned(x[..., 32:], positions)), -1)
+
+    behind = examine(trailing, head_dim=64)
+    assert behind.turned.endswith("from dimension 32 on")
+    assert behind.errors[2**20 - 1] <= 2e-6
+
+
+def wrong_sign(x: Tensor, positions: Tensor) -> Tensor:
+    return turned(x, -positions)
+
+
+def late_by_one(x: Tensor, positions: Tensor) -> Tensor:
+    return turned(x, positions + 1)
+
+
+def cache_off_by_one(x: Tensor, positions: Tensor) -> Tensor:
+    """Right for a whole sequence; with a cache, one too far."""
+    return turned(x, positions + (positions[..., :1] > 0))
+
+
+def offset_ignored(x: Tensor, positions: Tensor) -> Tensor:
+    return turned(x, torch.arange(x.shape[-2]) if x.shape[-2] > 1 else positions)
+
+
+def first_row_only(x: Tensor, positions: Tensor) -> Tensor:
+    return turned(x, positions[0] if positions.ndim == 2 else positions)
+
+
+def opposite(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    return turned(q, positions), turned(k, -positions)
+
+
+def three_way(x: Tensor, positions: Tensor) -> Tensor:
+    """Half-split in one part of the head, neighbours in the other."""
+    first, second = x.chunk(2, -1)
+    parts = turned(first, positions), turned(second, positions, layout="interleaved")
+    return torch.cat(parts, -1)
+
+
+@pytest.mark.parametrize(
+    ("function", "fault"),
+    [
+        (wrong_sign, r"^sign: turned by −mθ"),
+        (opposite, r"^sign: queries and keys turn in opposite"),
+        (late_by_one, r"^shifted positions: position 0 is turned as position 1\.00"),
+        (cache_off_by_one, r"^offset off by \+1"),
+        (offset_ignored, r"^offset ignored or wrong"),
+        (first_row_only, r"^batch: "),
+        (rotary(change=lambda t: t.bfloat16().float()), r"^rounded table: .*bfloat16"),
+        (rotary(change=lambda t: t.half().float()), r"^rounded table: .*float16"),
+        (three_way, r"^no layout"),
+        (opposite, r"^not relative"),
+    ],
+)
+def test_planted_faults_are_named(function: Function, fault: str) -> None:
+    report = examine(function)
+    assert any(re.search(fault, text) for text in report.faults), str(report)
+    assert not report.sound
+    assert "FAULT" in str(report)
+
+
+def test_a_sound_rotation_has_no_fault() -> None:
+    for layout in ("half", "interleaved"):
+        report = examine(rotary(layout=layout))
+        assert report.faults == report.changes == report.notes == []
+        assert report.layout == layout
+
+
+@pytest.mark.parametrize(
+    ("function", "family", "change"),
+    [
+        (of_family("Llama 3.1", layout="interleaved"), "Llama 3.1", "layout: interleaved to half"),
+        (rotary(frequencies=book.rotary_frequencies(128, 5e5)), "Llama 3.1", "scaling: none was"),
+        (of_family("Llama 2"), "Qwen3", "base: 10000 to 1e+06"),
+        (
+            of_family("Llama 2"),
+            "GPT-NeoX",
+            "turned part: 128 dimensions from 0 on, to the f",
+        ),
+        (of_family("gpt-oss", factor=1.0), "gpt-oss", "factor of the table: 1.0000 to 1.3466"),
+        (wrong_sign, "Llama 2", "direction: turn the other way"),
+        (of_family("Qwen3"), "Gemma 3 global", "scaling: none was measured, the family has linear"),
+    ],
+)
+def test_what_a_family_would_need(function: Function, family: str, change: str) -> None:
+    report = examine(function, family=family)
+    assert any(text.startswith(change) for text in report.changes), str(report)
+    assert family not in report.matches
+
+
+def test_families_of_another_head_dim_do_not_match() -> None:
+    assert "gpt-oss" not in examine(rotary()).matches
+
+
+class TestWaysOfCalling:
+    def test_queries_and_keys_with_tables_as_in_transformers(self) -> None:
+        def apply(q, k, cos, sin, unsqueeze_dim=1):  # type: ignore[no-untyped-def]
+            cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
+            return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+        report = examine(apply)
+        assert report.calling.startswith("f(q, k, cos, sin) with vectors (b, h, n, d)")
+        assert report.layout == "half"
+        assert "table that was given" in report.base
+        assert report.matches == []
+        assert examine(apply, family="Qwen3").sound
+        assert examine(apply, family="GLM").changes[0].startswith("layout: half to interleaved")
+
+    def test_neighbours_with_wide_tables(self) -> None:
+        def apply(x, cos, sin):  # type: ignore[no-untyped-def]
+            if cos.shape[-1] != x.shape[-1]:
+                raise ValueError("width")
+            return x * cos + rotate_neighbours(x) * sin
+
+        report = examine(apply)
+        assert report.layout == "interleaved"
+        assert "neighbours alike" in report.calling
+
+    def test_heads_behind_positions(self) -> None:
+        def apply(x: Tensor, position_ids: Tensor) -> Tensor:
+            if position_ids.ndim != 2:
+                raise ValueError("(b, n) wanted")
+            theta = book.rotary_frequencies(x.shape[-1])
+            table = book.rotary_table(position_ids.expand(len(x), -1), theta)
+            return book.rotate(x, table, layout="half", sequence_axis=-3)
+
+        report = examine(apply)
+        assert "(b, n, h, d), positions (b, n)" in report.calling
+        assert not report.faults
+
+    def test_an_offset(self) -> None:
+        def apply(x: Tensor, offset: int = 0) -> Tensor:
+            return turned(x, torch.arange(x.shape[-2]) + offset)
+
+        report = examine(apply)
+        assert report.calling.startswith("f(x, offset)")
+        assert report.batch == "rows share their positions"
+        assert not report.faults
+
+    def test_a_second_parameter_of_any_name_is_the_position(self) -> None:
+        def apply(vectors: Tensor, where: Tensor) -> Tensor:
+            return turned(vectors, where)
+
+        assert examine(apply).calling.startswith("f(x, where)")
+
+    def test_no_positions_at_all(self) -> None:
+        def apply(x: Tensor) -> Tensor:
+            return turned(x, torch.arange(x.shape[-2]))
+
+        report = examine(apply)
+        assert report.offset.startswith("cannot be given")
+        assert report.relative.startswith("not tested")
+        assert report.errors == {}
+        assert "Llama 2" in report.matches
+
+    def test_positions_of_one_row_only(self) -> None:
+        def apply(x: Tensor, positions: Tensor) -> Tensor:
+            if positions.ndim != 1:
+                raise ValueError("(n,) wanted")
+            return turned(x, positions)
+
+        assert "are refused (ValueError)" in examine(apply).batch
+
+    def test_what_turns_nothing(self) -> None:
+        def still(x: Tensor, positions: Tensor) -> Tensor:
+            return x
+
+        def other_shape(x: Tensor, positions: Tensor) -> Tensor:
+            return x[..., :2]
+
+        for function, words in ((still, "depends on the position"), (other_shape, "ValueError")):
+            with pytest.raises(ValueError, match=rf"(?s)turns nothing.*{words}.*def adapter"):
+                examine(function)
+
+
+def test_a_table_that_ends_and_angles_in_float32_are_noted() -> None:
+    def short(x: Tensor, positions: Tensor) -> Tensor:
+        if int(positions.max()) > 20_000:
+            raise IndexError
+        return turned(x, positions)
+
+    assert examine(short).notes == [
+        "no answer in torch.float32 at position 131,071, the last is 16,383"
+    ]
+
+    def drifting(x: Tensor, positions: Tensor) -> Tensor:
+        theta = book.rotary_frequencies(x.shape[-1]).float()
+        angles = positions.float()[:, None] * theta
+        return book.rotate(x.float(), (angles.cos(), angles.sin()), layout="half").to(x.dtype)
+
+    report = examine(drifting)
+    assert report.notes == ["the error grows with the position: angles are computed in float32"]
+    assert report.errors[0] < 1e-6 < 1e-3 < report.errors[2**20 - 1]
+    assert examine(drifting, dtype=torch.bfloat16).dtype == "bfloat16"
+
+
+def test_errors_of_a_shifted_and_turned_back_rotation_are_small() -> None:
+    assert max(examine(late_by_one).errors.values()) <= 2e-6
+    assert max(examine(wrong_sign).errors.values()) <= 2e-6
+
+
+def test_unknown_family() -> None:
+    with pytest.raises(ValueError, match=r"family must be one of Llama 2, .*; got 'Llama 5'"):
+        examine(rotary(), family="Llama 5")
+
+
+class TestCommandLine:
+    def write(self, folder: Path, body: str) -> None:
+        (folder / "mine.py").write_text(
+            "import torch, attention_to_rope as book\n"
+            "def apply(x, positions):\n"
+            "    theta = book.rotary_frequencies(x.shape[-1])\n"
+            f"    table = book.rotary_table({body}, theta, dtype=x.dtype)\n"
+            "    return book.rotate(x, table, layout='half')\n"
+            "number = 3\n",
+            encoding="utf-8",
+        )
+
+    @pytest.fixture(autouse=True)
+    def here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", list(sys.path))
+        monkeypatch.delitem(sys.modules, "mine", raising=False)
+
+    @pytest.mark.parametrize(("body", "code"), [("positions", 0), ("-positions", 1)])
+    def test_exit_codes(self, tmp_path: Path, body: str, code: int, capsys) -> None:  # type: ignore[no-untyped-def]
+        self.write(tmp_path, body)
+        assert main(["mine:apply"]) == code
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 24  # one screen
+        assert lines[1].split() == ["layout", "half"]
+        assert main(["mine:apply", "--family", "Qwen3"]) == 1
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("mine", "name the function as package.module:function, got 'mine'"),
+            ("nowhere:f", "No module named 'nowhere'"),
+            ("mine:other", "has no attribute 'other'"),
+            ("mine:number", "mine:number is not a function but of type int"),
+        ],
+    )
+    def test_what_cannot_be_examined(self, tmp_path: Path, name: str, message: str, capsys) -> None:  # type: ignore[no-untyped-def]
+        self.write(tmp_path, "positions")
+        assert main([name]) == 2
+        assert message in capsys.readouterr().err
+
+    def test_vectors_and_usage(self, tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+        assert main(["--vectors", str(tmp_path / "v")]) == 0
+        assert (tmp_path / "v" / "FORMAT.txt").exists()
+        assert main([]) == 2
+        assert "usage" in capsys.readouterr().out
+
+    def test_attributes_may_follow(self) -> None:
+        assert load("math:pi.__add__") == math.pi.__add__
+
+    def test_as_a_module(self, tmp_path: Path) -> None:
+        result = subprocess.run(
+            [sys.executable, "-m", "attention_to_rope.doctor", "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": str(Path(doctor.__file__).parents[1]), "PATH": ""},
+        )
+        assert "Exit code: 0 sound" in result.stdout
