@@ -24,7 +24,7 @@ def test_the_tree_is_clean(command):
 
 def test_an_untidy_file_is_caught(tmp_path):
     untidy = tmp_path / "untidy.py"
-    untidy.write_text("import os\nx=1\n")
+    untidy.write_text("import os\nx=1\n", encoding="utf-8")
     settings = ["--config", str(ROOT / "pyproject.toml")]
     assert run("ruff", "check", *settings, str(untidy)).returncode == 1
     assert run("ruff", "format", "--check", *settings, str(untidy)).returncode == 1
@@ -32,5 +32,5 @@ def test_an_untidy_file_is_caught(tmp_path):
 
 def test_a_wrong_type_is_caught(tmp_path):
     wrong = tmp_path / "wrong.py"
-    wrong.write_text("def length(name: str) -> int:\n    return name\n")
+    wrong.write_text("def length(name: str) -> int:\n    return name\n", encoding="utf-8")
     assert "return-value" in run("mypy", "--strict", str(wrong)).stdout

@@ -276,7 +276,7 @@ def main() -> int:
     tried = found = excused = 0
     began = time.monotonic()
     for module in options.modules:
-        source = (SOURCE / f"{module}.py").read_text()
+        source = (SOURCE / f"{module}.py").read_text(encoding="utf-8")
         lines = source.splitlines()
         if caught(module, [source], 1) != [False]:
             print(f"{module}: its tests fail without any fault; mend them first")

@@ -20,7 +20,7 @@ def test_public_names_are_listed_once_and_documented() -> None:
         thing = getattr(book, name)
         assert thing.__module__.startswith("attention_to_rope."), name
         assert thing.__doc__, name
-    with open(book.__file__) as file:
+    with open(book.__file__, encoding="utf-8") as file:
         tree = ast.parse(file.read())
     imported = {
         alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names

@@ -38,7 +38,7 @@ def main(
         print(f"{len(problems)} problems in {total} displayed equations", file=sys.stderr)
         return 1
     records.mkdir(parents=True, exist_ok=True)
-    (records / PASSED).write_text(state_of(equations, checks))
+    (records / PASSED).write_text(state_of(equations, checks), encoding="utf-8")
     executed = sum(outcome.executed for outcome in read_records(records).values())
     print(
         f"{total} displayed equations: {executed} executed, {total - executed} by hand, "

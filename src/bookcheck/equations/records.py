@@ -113,7 +113,7 @@ def state_of(equations: Sequence[Equation], checks: Path) -> str:
 def all_hold(equations: Sequence[Equation], checks: Path, records: Path) -> bool:
     """Whether everything held at the last run, and nothing has changed since."""
     passed = records / PASSED
-    if not passed.is_file() or passed.read_text() != state_of(equations, checks):
+    if not passed.is_file() or passed.read_text(encoding="utf-8") != state_of(equations, checks):
         return False
     recorded = read_records(records)
     return all(

@@ -7,11 +7,9 @@ own words, since Chromium's lacks formulas and the blanks at the end of a line.
 """
 
 import argparse
-import json
 import os
 import posixpath
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,13 +21,14 @@ from urllib.parse import urlsplit
 
 import pypdf
 import yaml
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import sync_playwright
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
-from bookcheck.gates.browser import find_chromium
-from bookcheck.node.packages import NODE, ensure_packages
-from bookcheck.paths import NODE_ROOM, ROOT
+from bookcheck.gates.browser import ON_PAPER, QUIET, find_chromium
+from bookcheck.paths import ROOT
 
-SCRIPT = Path(__file__).with_name("printing.mjs")
+LONGEST_WAIT = 300_000  # milliseconds
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
 STYLE_SHEET = re.compile(r'<link\b[^>]*rel="stylesheet"[^>]*>')
 ADDRESS = re.compile(r'\bhref="([^"?]*)')
@@ -94,7 +93,7 @@ class Facts:
 
 def read_book(config: Path) -> Book:
     """Read title, author, year and language from the book's settings."""
-    settings = yaml.safe_load(config.read_text(encoding="utf8"))
+    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     return Book(
         title=settings["title"],
         author=settings["author"],
@@ -105,7 +104,7 @@ def read_book(config: Path) -> Book:
 
 def reading_order(contents: Path) -> list[Page]:
     """Return the pages in the order of _toc.yml."""
-    contents_of_book = yaml.safe_load(contents.read_text(encoding="utf8"))
+    contents_of_book = yaml.safe_load(contents.read_text(encoding="utf-8"))
     pages = [Page(f"{contents_of_book['root']}.html")]
     for part in contents_of_book["parts"]:
         caption = part["caption"]
@@ -184,7 +183,7 @@ def assemble(site: Path, pages: list[Page], book: Book, *, base: str) -> str:
         path = site / page.address
         if not path.is_file():
             raise PrintingError(f"{path} is missing: build the site first (make book)")
-        html = path.read_text(encoding="utf8")
+        html = path.read_text(encoding="utf-8")
         sheets.update(dict.fromkeys(_style_sheets(html, page.address)))
         article = HEADER_LINK.sub("", _article(html, page.address))
         heading, page_title = FIRST_HEADING.search(article), TITLE.search(html)
@@ -292,28 +291,27 @@ def print_document(document: Path, pdf: Path) -> tuple[list[str], dict[str, int]
     Returns what does not fit on the paper, and on which page each link's target was when the
     numbers were filled in.
     """
-    ensure_packages(NODE_ROOM)
-    settings = {
-        "document": document.resolve().as_uri(),
-        "pdf": str(pdf.resolve()),
-        "chromium": find_chromium(),
-        "modules": str(NODE_ROOM),
-    }
-    with subprocess.Popen(
-        [NODE, SCRIPT, json.dumps(settings)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as press:
-        assert press.stdout is not None
-        first_print = press.stdout.readline()
-        numbers = _starts(pypdf.PdfReader(pdf)) if first_print else {}
-        _, errors = press.communicate(json.dumps(numbers))
-    if press.returncode:
-        raise PrintingError(f"Chromium did not print the book:\n{errors.strip()}")
-    name_outline(pdf, headings_of(document.read_text(encoding="utf8")))
-    faults: list[str] = json.loads(first_print)
+    chromium = find_chromium()
+    paper: dict[str, Any] = {"path": pdf, "prefer_css_page_size": True, "print_background": True}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
+        page = browser.new_page()
+        page.set_default_timeout(LONGEST_WAIT)
+        page.emulate_media(media="print", color_scheme="light")
+        try:
+            page.goto(document.resolve().as_uri(), wait_until="load")
+            page.evaluate("() => document.fonts.ready.then(() => {})")
+            page.evaluate(ON_PAPER.read_text(encoding="utf-8"))
+            page.evaluate("() => { paper.shrinkWhatIsWide(); paper.letLongCodeBreak(); }")
+            faults: list[str] = page.evaluate("() => paper.findWhatIsCut('body')")
+            page.pdf(**paper, tagged=False)
+            numbers = _starts(pypdf.PdfReader(pdf))
+            page.evaluate("(numbers) => paper.fillNumbers(numbers)", numbers)
+            page.pdf(**paper, tagged=True, outline=True)
+        except PlaywrightError as error:
+            raise PrintingError(f"Chromium did not print the book:\n{error}") from error
+        browser.close()
+    name_outline(pdf, headings_of(document.read_text(encoding="utf-8")))
     return faults, numbers
 
 
@@ -407,7 +405,7 @@ def make_pdf(site: Path, pdf: Path) -> tuple[Facts, list[str]]:
     document = pdf.with_suffix(".html")
     base = Path(os.path.relpath(site, pdf.parent)).as_posix()
     text = assemble(site, pages, book, base=base)
-    document.write_text(text, encoding="utf8")
+    document.write_text(text, encoding="utf-8")
     faults, numbers = print_document(document, pdf)
     facts = read_facts(pdf)
     return facts, [*broken_inside(text), *faults, *problems(facts, book, pages, numbers)]

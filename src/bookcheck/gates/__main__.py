@@ -8,66 +8,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from bookcheck.gates import pictures
-from bookcheck.gates.browser import Fault, PageDone, pages_of, visit_site
-from bookcheck.gates.links import broken_links
-from bookcheck.gates.weight import text_weight, too_heavy
+from playwright.async_api import Error as PlaywrightError
 
-
-def check_book(
-    site: Path,
-    *,
-    pages: Sequence[str] | None = None,
-    screenshots: Path | None = None,
-    renew: bool = False,
-) -> list[Fault]:
-    """Run every gate on a site, or on some of its pages, and tell how far it is."""
-    chosen = pages_of(site) if pages is None else list(pages)
-    faults = [Fault(page, "file", "link", detail) for page, detail in broken_links(site)]
-    folder = site.parent / "pictures"
-    folder.mkdir(exist_ok=True)
-    shots = pictures.wanted_pictures(folder) if pages is None else []
-    count = 0
-
-    def report(done: PageDone) -> None:
-        nonlocal count
-        count += 1
-        html = (site / done.page).read_text("utf8")
-        heavy = [Fault(done.page, "all", "weight", words) for words in too_heavy(html, done.bytes)]
-        faults.extend(heavy)
-        lines = grouped([*heavy, *sorted(done.faults)])
-        print(
-            f"{count:3}/{len(chosen)} {done.page:44} {done.seconds:6.1f} s  "
-            f"text {text_weight(html) / 1e6:4.2f} MB, all {done.bytes / 1e6:4.2f} MB  "
-            + (f"{len(lines)} FAULTS" if lines else "ok")
-        )
-        for line in lines:
-            print(f"    {line}")
-        sys.stdout.flush()
-
-    visit = visit_site(site, pages=chosen, screenshots=screenshots, pictures=shots, report=report)
-    faults += visit.faults
-    for shot in shots:
-        if renew:
-            pictures.renew(shot)
-        faults += pictures.compare(shot)
-    slowest = sorted(visit.steps.items(), key=lambda step: -step[1])
-    print("seconds of each step: " + ", ".join(f"{name} {s:.0f}" for name, s in slowest))
-    return sorted(faults)
-
-
-def grouped(faults: Sequence[Fault]) -> list[str]:
-    """Return a line for each fault, with all the modes in which it was seen."""
-    modes: dict[tuple[str, str, str], list[str]] = {}
-    for fault in faults:
-        modes.setdefault((fault.page, fault.kind, fault.detail), []).append(fault.mode)
-    return [
-        f"{page} {kind}: {detail} [{'; '.join(seen)}]"
-        for (page, kind, detail), seen in modes.items()
-    ]
+from bookcheck.gates.check import check_book, grouped
+from bookcheck.site.policy import HEADER
 
 
 def main() -> int:
@@ -77,7 +23,11 @@ def main() -> int:
     parser.add_argument("--page", action="append", help="check this page only (may be repeated)")
     parser.add_argument("--screenshots", type=Path, help="store a picture of each page and mode")
     parser.add_argument("--renew", action="store_true", help="store the reference pictures anew")
+    parser.add_argument("--header", action="store_true", help="print the policy as a host's header")
     arguments = parser.parse_args()
+    if arguments.header:
+        print(HEADER)
+        return 0
     if arguments.screenshots:
         arguments.screenshots.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -88,7 +38,7 @@ def main() -> int:
             screenshots=arguments.screenshots,
             renew=arguments.renew,
         )
-    except (FileNotFoundError, RuntimeError) as error:
+    except (FileNotFoundError, PlaywrightError) as error:
         print(error, file=sys.stderr)
         return 2
     lines = grouped(faults)

@@ -1,5 +1,5 @@
 // What the browser run looks at inside a page. Each function returns what is wrong, in words.
-// Read by browser.mjs, evaluated in the page under the name `inspect`.
+// Read by browser.py, evaluated in the page under the name `inspect`.
 globalThis.inspect = (() => {
   const TEXT_CONTRAST = 4.5;
   const LARGE_TEXT_CONTRAST = 3;

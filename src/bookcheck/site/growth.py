@@ -88,9 +88,10 @@ def write_book(folder: Path, chapters: int) -> None:
     files = "".join(f"  - file: chapters/{number:03}\n" for number in range(chapters))
     (folder / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n- caption: Part\n  numbered: true\n  chapters:\n"
-        + files
+        + files,
+        encoding="utf-8",
     )
-    (folder / "index.md").write_text("# A synthetic book\n\nIts text.\n")
+    (folder / "index.md").write_text("# A synthetic book\n\nIts text.\n", encoding="utf-8")
     (folder / "chapters").mkdir()
     (folder / "chapters" / "references.bib").touch()
     figure = some_figure()
@@ -180,7 +181,7 @@ def main(arguments: list[str] | None = None) -> None:
         row = measure_this_book() if size is None else measure(size)
         print(f"{row['clean_s']} s clean, {row['one_changed_s']} s after one change", flush=True)
         rows.append(json.dumps(row | facts("cpu", command)))
-    given.out.write_text("\n".join(rows) + "\n")
+    given.out.write_text("\n".join(rows) + "\n", encoding="utf-8")
     print(f"recorded in {given.out}")
 
 

@@ -87,8 +87,10 @@ def notebook(*cells):
 
 
 def test_notebooks_and_pages_are_read_in_order(tmp_path):
-    (tmp_path / "02-b.ipynb").write_text(notebook("$$ b $$ (eq-b)", "no", "$$ c $$ (eq-c)"))
-    (tmp_path / "01-a.md").write_text("$$ a $$ (eq-a)")
+    (tmp_path / "02-b.ipynb").write_text(
+        notebook("$$ b $$ (eq-b)", "no", "$$ c $$ (eq-c)"), encoding="utf-8"
+    )
+    (tmp_path / "01-a.md").write_text("$$ a $$ (eq-a)", encoding="utf-8")
     found = collect(tmp_path)
     assert [(e.label, e.cell) for e in found] == [("eq-a", None), ("eq-b", 2), ("eq-c", 4)]
 
@@ -110,8 +112,8 @@ def book(tmp_path, text, checks=CHECKS):
     chapters, tests = tmp_path / "chapters", tmp_path / "tests"
     chapters.mkdir()
     tests.mkdir()
-    (chapters / "01-x.ipynb").write_text(notebook(text))
-    (tests / "test_01_x.py").write_text(checks)
+    (chapters / "01-x.ipynb").write_text(notebook(text), encoding="utf-8")
+    (tests / "test_01_x.py").write_text(checks, encoding="utf-8")
     return collect(chapters), load_checks(tests)
 
 
@@ -272,10 +274,12 @@ def test_the_command_runs_only_what_changed(small_book, capsys):
     assert small_book.run("--all") == 0
     assert "0 unchanged" in capsys.readouterr().out
     chapter = small_book.chapter
-    chapter.write_text(chapter.read_text().replace("a = 1", "a = 1 + 0"))
+    chapter.write_text(
+        chapter.read_text(encoding="utf-8").replace("a = 1", "a = 1 + 0"), encoding="utf-8"
+    )
     assert small_book.run() == 0
     assert "1 unchanged" in capsys.readouterr().out
-    small_book.checks.write_text(CHECKS + "# changed\n")
+    small_book.checks.write_text(CHECKS + "# changed\n", encoding="utf-8")
     assert small_book.run() == 0
     assert "0 unchanged" in capsys.readouterr().out
 
@@ -291,11 +295,16 @@ def test_an_unchanged_book_imports_no_checks(small_book, monkeypatch):
     [
         lambda book: (book.records / "eq-a.json").unlink(),
         lambda book: (book.records / "eq-a.json").write_text(
-            (book.records / "eq-a.json").read_text().replace('fingerprint": "', 'fingerprint": "0')
+            (book.records / "eq-a.json")
+            .read_text(encoding="utf-8")
+            .replace('fingerprint": "', 'fingerprint": "0'),
+            encoding="utf-8",
         ),
-        lambda book: book.chapter.write_text(book.chapter.read_text().replace("eq-b", "eq-c")),
-        lambda book: book.checks.write_text(CHECKS.replace("eq-b", "eq-c")),
-        lambda book: (book.tests / "test_02_y.py").write_text(CHECKS),
+        lambda book: book.chapter.write_text(
+            book.chapter.read_text(encoding="utf-8").replace("eq-b", "eq-c"), encoding="utf-8"
+        ),
+        lambda book: book.checks.write_text(CHECKS.replace("eq-b", "eq-c"), encoding="utf-8"),
+        lambda book: (book.tests / "test_02_y.py").write_text(CHECKS, encoding="utf-8"),
     ],
 )
 def test_a_change_of_anything_runs_the_checks_again(small_book, change, monkeypatch):
@@ -310,14 +319,16 @@ def test_a_change_of_anything_runs_the_checks_again(small_book, change, monkeypa
 def test_the_command_turns_red_when_a_sign_flips(small_book, capsys):
     assert small_book.run() == 0
     chapter = small_book.chapter
-    chapter.write_text(chapter.read_text().replace("a = 1", "a = -1"))
+    chapter.write_text(
+        chapter.read_text(encoding="utf-8").replace("a = 1", "a = -1"), encoding="utf-8"
+    )
     assert small_book.run() == 1
     assert "chapters/01-x.ipynb, cell 2, line 1: eq-a" in capsys.readouterr().err
     assert small_book.run() == 1, "a failure must not be taken for fresh"
 
 
 def test_the_command_names_a_breach_of_the_rule_and_of_the_language(small_book, capsys):
-    small_book.chapter.write_text(notebook(r"$$ a = \magic $$ (eq-a)", "$$ b $$"))
+    small_book.chapter.write_text(notebook(r"$$ a = \magic $$ (eq-a)", "$$ b $$"), encoding="utf-8")
     assert small_book.run() == 1
     problems = capsys.readouterr().err
     assert r"unknown symbol \magic" in problems
@@ -327,10 +338,10 @@ def test_the_command_names_a_breach_of_the_rule_and_of_the_language(small_book, 
 def test_the_record_of_another_text_is_not_shown(tmp_path):
     chapters, records = tmp_path / "chapters", tmp_path / "records"
     chapters.mkdir()
-    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x $$ (eq-x)"))
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x $$ (eq-x)"), encoding="utf-8")
     execute(made(lambda rng: {"x": 1.0}), display("x = x"), records)
     assert status(chapters, records).executed == 1
-    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"))
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"), encoding="utf-8")
     found = status(chapters, records)
     assert (len(found.labelled), found.checked, found.executed) == (1, 0, 0)
 

@@ -5,7 +5,7 @@ import re
 
 import pypdf
 import pytest
-from bookcheck.gates.offline import external_in_html
+from playwright.sync_api import Error as PlaywrightError
 
 from bookcheck.export.pdf import (
     Book,
@@ -96,7 +96,7 @@ def test_style_sheets_come_once_and_from_the_site(document):
         "../html/_static/print.css",
     ]
     assert 'src="../html/_images/a.png"' in document
-    assert external_in_html(document) == []
+    assert not re.search(r'(?:src|<link[^>]* href)="(?:https?:)?//', document)
 
 
 def test_contents_name_parts_and_chapters(document):
@@ -181,10 +181,12 @@ def test_planted_faults_inside_a_document_are_named():
 def test_a_missing_or_empty_page_is_named(site):
     with pytest.raises(PrintingError, match=r"gone\.html is missing: build the site first"):
         assemble(site, [Page("gone.html")], BOOK, base=".")
-    (site / "index.html").write_text("<p>no article</p>")
+    (site / "index.html").write_text("<p>no article</p>", encoding="utf-8")
     with pytest.raises(PrintingError, match=r"index\.html has no <article>"):
         assemble(site, PAGES, BOOK, base=".")
-    (site / "index.html").write_text('<article class="bd-article">no title</article>')
+    (site / "index.html").write_text(
+        '<article class="bd-article">no title</article>', encoding="utf-8"
+    )
     with pytest.raises(PrintingError, match=r"index\.html has no title"):
         assemble(site, PAGES, BOOK, base=".")
 
@@ -334,15 +336,18 @@ def test_what_cannot_fit_is_named(printed, name):
 def test_a_dark_page_is_printed_light(tmp_path):
     page = tmp_path / "page.html"
     script = (ROOT / "_static" / "print.js").as_uri()
-    page.write_text(f'<html data-theme="dark"><script src="{script}"></script><p>Text</p></html>')
+    page.write_text(
+        f'<html data-theme="dark"><script src="{script}"></script><p>Text</p></html>',
+        encoding="utf-8",
+    )
 
     def tell(event, theme):
         happen = ["evaluate", "html", f"dispatchEvent(new Event('{event}'))"]
-        return {"act": [happen, ["waitFor", f"html[data-theme={theme}] p"]], "read": "p"}
+        return {"act": [happen, ["wait_for", f"html[data-theme={theme}] p"]], "read": "p"}
 
     seen = move_controls(page, [tell("beforeprint", "light"), tell("afterprint", "dark")])
     assert seen["errors"] == []
     assert seen["steps"] == [["Text"], ["Text"]]
-    page.write_text('<html data-theme="dark"><p>Text</p></html>')
-    with pytest.raises(RuntimeError, match="Timeout"):
+    page.write_text('<html data-theme="dark"><p>Text</p></html>', encoding="utf-8")
+    with pytest.raises(PlaywrightError, match="Timeout"):
         move_controls(page, [tell("beforeprint", "light")])

@@ -3,6 +3,7 @@
 import zipfile
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 
 from bookcheck.export.zip import ArchiveError, main, make_archive
 from bookcheck.gates.controls import move_controls
@@ -16,10 +17,10 @@ OPTIONS = "const DOCUMENTATION_OPTIONS = {\n    SHOW_SEARCH_SUMMARY: true,\n};"
 def small_site(tmp_path):
     site = tmp_path / "html"
     (site / "_static").mkdir(parents=True)
-    (site / "index.html").write_text("<p>start</p>")
+    (site / "index.html").write_text("<p>start</p>", encoding="utf-8")
     for name in (".buildinfo", "404.html"):
-        (site / name).write_text("not for readers")
-    (site / "_static" / "documentation_options.js").write_text(OPTIONS)
+        (site / name).write_text("not for readers", encoding="utf-8")
+    (site / "_static" / "documentation_options.js").write_text(OPTIONS, encoding="utf-8")
     return site
 
 
@@ -41,7 +42,7 @@ def test_the_same_site_gives_the_same_bytes(small_site, tmp_path):
 
 
 def test_what_cannot_work_is_said(small_site, tmp_path, monkeypatch, capsys):
-    (small_site / "_static" / "documentation_options.js").write_text("renamed")
+    (small_site / "_static" / "documentation_options.js").write_text("renamed", encoding="utf-8")
     with pytest.raises(ArchiveError, match="does not say `SHOW_SEARCH_SUMMARY: true`"):
         make_archive(small_site, tmp_path / "book.zip")
     nothing = tmp_path / "nothing"
@@ -60,7 +61,7 @@ SEARCH = [
             ["click", "button.search-button-field"],
             ["fill", BOX, "softmax"],
             ["press", BOX, "Enter"],
-            ["waitFor", RESULT],
+            ["wait_for", RESULT],
         ],
         "read": RESULT,
     }
@@ -87,12 +88,14 @@ def test_search_finds_a_word_from_disk(unpacked):
 def test_search_that_fetches_is_seen(unpacked):
     """The fault that the archive removes: a page from disk may not fetch another."""
     options = unpacked / "_static" / "documentation_options.js"
-    text = options.read_text()
-    options.write_text(text.replace("SHOW_SEARCH_SUMMARY: false", "SHOW_SEARCH_SUMMARY: true"))
+    text = options.read_text(encoding="utf-8")
+    options.write_text(
+        text.replace("SHOW_SEARCH_SUMMARY: false", "SHOW_SEARCH_SUMMARY: true"), encoding="utf-8"
+    )
     try:
         assert move_controls(unpacked / "index.html", SEARCH)["errors"]
     finally:
-        options.write_text(text)
+        options.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.browser
@@ -109,7 +112,7 @@ def test_an_interactive_figure_without_its_script_is_seen(unpacked):
     script = unpacked / "_static" / "widgets" / "rotation.js"
     hidden = script.rename(script.with_suffix(".away"))
     try:
-        with pytest.raises(RuntimeError, match="Timeout"):
+        with pytest.raises(PlaywrightError, match="Timeout"):
             move_controls(unpacked / "index.html", [{"widget": "rotation"}])
     finally:
         hidden.rename(script)

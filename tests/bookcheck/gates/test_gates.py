@@ -1,27 +1,43 @@
 """The gates around the browser run: weight, pictures, and how faults are told."""
 
+import random
 import re
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image, ImageDraw
 
-from bookcheck.gates import check_book, grouped, pictures
-from bookcheck.gates.browser import Fault, Picture, visit_site
-from bookcheck.gates.weight import LARGEST_PAGE, LARGEST_TEXT, text_weight, too_heavy
+from bookcheck.gates import pictures
+from bookcheck.gates.browser import Fault, PageDone, Picture, visit_site
+from bookcheck.gates.check import Passed, brief_pages, check_book, grouped
+from bookcheck.gates.weight import (
+    LARGEST_LOAD,
+    LARGEST_PAGE,
+    LARGEST_TEXT,
+    compressed,
+    text_weight,
+    too_heavy,
+)
 
 
 def test_figures_do_not_count_as_text():
     figure = '<svg class="book-figure" role="img"><path d="M 0 0"/></svg>'
-    assert text_weight(f"<p>é</p>{figure}<p>b</p>") == len("<p>é</p><p>b</p>") + 1
-    assert text_weight('<img src="data:image/png;base64,AAAA">') == len('<img src="">')
+    assert text_weight(f"<p>é</p>{figure}<p>b</p>") == compressed("<p>é</p><p>b</p>")
+    assert text_weight('<img src="data:image/png;base64,AAAA">') == compressed('<img src="">')
 
 
 def test_a_heavy_text_and_a_heavy_page_are_named():
-    assert too_heavy("x" * LARGEST_TEXT, LARGEST_PAGE) == []
-    assert "the text without figures" in too_heavy("x" * (LARGEST_TEXT + 1), 0)[0]
-    assert "the page loads" in too_heavy("", LARGEST_PAGE + 1)[0]
-    figure = '<svg class="book-figure">' + "x" * LARGEST_TEXT + "</svg>"
-    assert too_heavy(figure, len(figure)) == []
+    noise = (
+        random.Random(0).randbytes(LARGEST_PAGE).hex()
+    )  # a letter of it takes half a byte or more
+    text = noise[: int(1.6 * LARGEST_TEXT)]
+    assert too_heavy(text, LARGEST_LOAD) == []
+    assert "the text without figures" in too_heavy(noise[: int(2.1 * LARGEST_TEXT)], 0)[0]
+    assert "the page loads" in too_heavy("", LARGEST_LOAD + 1)[0]
+    figure = f'<svg class="book-figure">{text}</svg>'
+    assert too_heavy(figure * 2, len(figure)) == []
+    assert "the page has" in too_heavy(f'<svg class="book-figure">{noise}{noise}</svg>', 0)[0]
 
 
 @pytest.fixture
@@ -90,16 +106,19 @@ def test_the_gates_see_each_kind_of_fault_on_a_site(tmp_path, capsys):
     site.mkdir()
     page = '<!doctype html><html lang="en"><head><title>A</title><link rel="icon" href="data:,">'
     page += '</head><body><main><h1>A</h1><p><a href="no.html">no</a></p></main></body></html>'
-    (site / "index.html").write_text(page)
-    (site / "heavy.html").write_text(page.replace("no.html", "index.html") + " " * 3_000_000)
+    (site / "index.html").write_text(page, encoding="utf-8")
+    (site / "heavy.html").write_text(
+        page.replace("no.html", "index.html") + " " * 3_000_000, encoding="utf-8"
+    )
     faults = check_book(site, pages=["index.html", "heavy.html"])
     assert {(fault.page, fault.kind) for fault in faults} == {
+        ("heavy.html", "policy"),
         ("heavy.html", "weight"),
         ("index.html", "link"),
+        ("index.html", "policy"),
     }
-    assert len(faults) == 3
     told = capsys.readouterr().out
-    assert re.search(r"[12]/2 heavy\.html .* 2 FAULTS", told)
+    assert re.search(r"[12]/2 heavy\.html .* 1 FAULTS", told)
     assert re.search(r"[12]/2 index\.html .* ok", told)
 
 
@@ -109,7 +128,8 @@ def test_a_picture_is_drawn_in_the_fonts_of_the_site(tmp_path):
     style = "html {{ --book-sans: {} }} body {{ font-family: var(--book-sans) }}"
     for name, font in (("one", "serif"), ("two", "monospace")):
         (tmp_path / f"{name}.html").write_text(
-            f"<!doctype html><style>{style.format(font)}</style><p>{'Some words. ' * 50}</p>"
+            f"<!doctype html><style>{style.format(font)}</style><p>{'Some words. ' * 50}</p>",
+            encoding="utf-8",
         )
     shots = [
         Picture(f"{name}.html", 390, 400, "light", str(tmp_path / f"{name}.png"))
@@ -118,3 +138,62 @@ def test_a_picture_is_drawn_in_the_fonts_of_the_site(tmp_path):
     visit_site(tmp_path, pages=[], pictures=shots)
     one, two = (pictures.shrunk(tmp_path / f"{name}.png") for name in ("one", "two"))
     assert pictures.difference(one, two) == 0
+
+
+def test_of_pages_that_one_template_makes_the_largest_is_looked_at_in_every_mode(tmp_path):
+    pages = ["index.html", "chapters/a.html", "checks/a.html", "checks/b.html", "ledger/a.html"]
+    for page in pages:
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        (tmp_path / page).write_text("x" * (2 if page == "checks/b.html" else 1), encoding="utf-8")
+    assert brief_pages(tmp_path, pages) == {"checks/a.html"}
+
+
+def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "1")
+    site = tmp_path / "html"
+    (site / "_static").mkdir(parents=True)
+    files = {"a.html": "a", "b.html": "b", "_static/book.css": "p {}", "search.html": "s"}
+    files["searchindex.js"] = "i"
+    for name, text in files.items():
+        (site / name).write_text(text, encoding="utf-8")
+
+    def passed(brief=()):
+        return Passed(site, brief, tmp_path / "kept")
+
+    for page in ("a.html", "b.html", "search.html"):
+        passed().note(page)
+    assert passed().holds("a.html")
+    assert not passed({"a.html"}).holds("a.html"), "looked at in other modes"
+    (site / "a.html").write_text("another", encoding="utf-8")
+    (site / "searchindex.js").write_text("another", encoding="utf-8")
+    assert [passed().holds(p) for p in ("a.html", "b.html", "search.html")] == [False, True, False]
+    monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "2")
+    assert not passed().holds("b.html")
+    monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "1")
+    (site / "_static" / "book.css").write_text("p { margin: 0 }", encoding="utf-8")
+    assert not passed().holds("b.html")
+
+
+def test_only_pages_without_a_fault_are_remembered(tmp_path, monkeypatch, capsys):
+    site = tmp_path / "html"
+    site.mkdir()
+    for name in ("good", "bad"):
+        (site / f"{name}.html").write_text("<p>Text</p>", encoding="utf-8")
+    opened = []
+
+    def visit(_site, *, pages, report, **_):
+        opened.append(sorted(pages))
+        for page in pages:
+            faults = [Fault(page, "390", "overflow", "wide")] if page == "bad.html" else []
+            report(PageDone(page, 0.1, 10, faults))
+        return SimpleNamespace(faults=[], steps=Counter())
+
+    monkeypatch.setattr("bookcheck.gates.check.visit_site", visit)
+    monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "1")
+    monkeypatch.setattr("bookcheck.gates.pictures.PAGES", ())
+    monkeypatch.setattr("bookcheck.gates.pictures.wanted_pictures", lambda _folder: [])
+    for _ in range(2):
+        check_book(site, kept=tmp_path / "kept")
+    assert opened == [["bad.html", "good.html"], ["bad.html"]]

@@ -11,10 +11,10 @@ from bookcheck.site.folding import fold
 
 
 def test_versions_are_exact_and_the_lock_holds_no_addresses():
-    manifest = json.loads((NODE_ROOM / "package.json").read_text())
+    manifest = json.loads((NODE_ROOM / "package.json").read_text(encoding="utf-8"))
     versions = {**manifest["dependencies"], **manifest["devDependencies"]}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions.values())
-    lock = json.loads((NODE_ROOM / "package-lock.json").read_text())["packages"]
+    lock = json.loads((NODE_ROOM / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     for name, version in versions.items():
         assert lock[f"node_modules/{name}"]["version"] == version
     for name, package in lock.items():
@@ -24,7 +24,7 @@ def test_versions_are_exact_and_the_lock_holds_no_addresses():
 
 def test_packages_that_cannot_be_installed_are_named_in_one_sentence(tmp_path):
     # A manifest without its lock file: npm refuses, on any network.
-    (tmp_path / "package.json").write_text('{"dependencies": {"katex": "0.0.1"}}')
+    (tmp_path / "package.json").write_text('{"dependencies": {"katex": "0.0.1"}}', encoding="utf-8")
     with pytest.raises(
         NodePackagesError, match=r"(?s)the npm packages katex 0\.0\.1.*package-lock"
     ):

@@ -42,7 +42,7 @@ def notebook_text(cells):
 @pytest.fixture(scope="module")
 def chapter(tmp_path_factory):
     path = tmp_path_factory.mktemp("book") / "chapter.ipynb"
-    path.write_text(notebook_text(CELLS))
+    path.write_text(notebook_text(CELLS), encoding="utf-8")
     assert execute(path)
     return path
 
@@ -61,7 +61,7 @@ def test_executing_twice_gives_the_same_bytes(chapter):
 
 
 def test_every_planted_drift_is_caught_and_an_untouched_chapter_is_green(chapter, tmp_path):
-    text = chapter.read_text()
+    text = chapter.read_text(encoding="utf-8")
     code, output = run(chapter)
     assert code == 0, output
     assert "seconds per notebook" in output
@@ -81,7 +81,7 @@ def test_every_planted_drift_is_caught_and_an_untouched_chapter_is_green(chapter
         cell["outputs"] = json.loads(stored)
     drifted["cells"][4]["outputs"] = drifted["cells"][5]["outputs"]
     path = tmp_path / "drifted.ipynb"
-    path.write_text(json.dumps(drifted))
+    path.write_text(json.dumps(drifted), encoding="utf-8")
     code, output = run(path)
     assert code == 1
     assert "6 failed" in output
@@ -92,7 +92,7 @@ def test_every_planted_drift_is_caught_and_an_untouched_chapter_is_green(chapter
 
 def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path, capsys):
     path = tmp_path / "broken.ipynb"
-    path.write_text(notebook_text(["1 / 0"]))
+    path.write_text(notebook_text(["1 / 0"]), encoding="utf-8")
     before = path.read_bytes()
     assert main([str(path)]) == 1
     assert "ZeroDivisionError" in capsys.readouterr().out
@@ -118,11 +118,16 @@ def with_prose(path, *sources, caption=""):
 def test_a_wrong_value_of_the_prose_is_refuted(chapter, tmp_path):
     right = "It is {value}`0.333 = x / 9`, or {value}`3.00 = __import__('torch').tensor(3.0)`."
     path = tmp_path / "values.ipynb"
-    path.write_text(with_prose(chapter, right, caption="{value}`2 = len(axes.lines) + 1`"))
+    path.write_text(
+        with_prose(chapter, right, caption="{value}`2 = len(axes.lines) + 1`"), encoding="utf-8"
+    )
     code, output = run(path)
     assert code == 0, output
     wrong = "It is {value}`0.334 = x / 9`, or {value}`1 = no_such_name`."
-    path.write_text(with_prose(chapter, right, wrong, caption="{value}`3 = len(axes.lines) + 1`"))
+    path.write_text(
+        with_prose(chapter, right, wrong, caption="{value}`3 = len(axes.lines) + 1`"),
+        encoding="utf-8",
+    )
     code, output = run(path)
     assert code == 1
     assert "2 failed" in output
@@ -134,7 +139,9 @@ def test_a_wrong_value_of_the_prose_is_refuted(chapter, tmp_path):
 def test_values_are_written_into_the_text(chapter, tmp_path, capsys):
     path = tmp_path / "values.ipynb"
     wrong = "It is {value}`0.000 = x / 9` and {value}`? = 'a' + 'b'`."
-    path.write_text(with_prose(chapter, wrong, caption="{value}`0 = len(axes.lines) + 1`"))
+    path.write_text(
+        with_prose(chapter, wrong, caption="{value}`0 = len(axes.lines) + 1`"), encoding="utf-8"
+    )
     assert main([str(path), "--values"]) == 0
     assert "0.000 = x / 9 gives 0.3333333333333333" in capsys.readouterr().out
     notebook = json.loads(path.read_text(encoding="utf-8"))

@@ -26,7 +26,9 @@ def found(tmp_path):
     def inspect(*cells, canonical=True):
         path = tmp_path / "chapter.ipynb"
         notebook = new_notebook(cells=list(cells))
-        path.write_text(stored_form(notebook) if canonical else nbformat.writes(notebook))
+        path.write_text(
+            stored_form(notebook) if canonical else nbformat.writes(notebook), encoding="utf-8"
+        )
         return [str(problem) for problem in problems(path)]
 
     return inspect

@@ -112,8 +112,10 @@ class TestPlantedFaults:
 
     @pytest.fixture
     def folder(self, tmp_path):
-        (tmp_path / "one.md").write_text("# One\n\n## First\n\n(own-name)=\n## $a$ and b\n")
-        (tmp_path / "01-chapter.md").write_text("# Chapter\n")
+        (tmp_path / "one.md").write_text(
+            "# One\n\n## First\n\n(own-name)=\n## $a$ and b\n", encoding="utf-8"
+        )
+        (tmp_path / "01-chapter.md").write_text("# Chapter\n", encoding="utf-8")
         return tmp_path
 
     def test_links(self, folder):

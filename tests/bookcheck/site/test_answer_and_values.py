@@ -44,14 +44,17 @@ def site(build, write_book, markdown, code, tmp_path_factory):
     )
     nbformat.write(deeper, folder / "chapters" / "deeper" / "one.ipynb")
     contents = folder / "_toc.yml"
-    contents.write_text(contents.read_text() + "    sections:\n    - file: chapters/deeper/one\n")
+    contents.write_text(
+        contents.read_text(encoding="utf-8") + "    sections:\n    - file: chapters/deeper/one\n",
+        encoding="utf-8",
+    )
     done = build(folder, "--all", "-n", "-W", "--keep-going")
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return folder / "_build" / "html"
 
 
 def test_the_box_has_the_answer_its_minutes_and_its_needs(site):
-    page = (site / "chapters" / "one.html").read_text()
+    page = (site / "chapters" / "one.html").read_text(encoding="utf-8")
     box = re.search(r'<div class="answer admonition.*?</div>', page, re.DOTALL)[0]
     assert "There are two." in box
     assert "Main line: 1 minute. Needs" in box
@@ -59,7 +62,7 @@ def test_the_box_has_the_answer_its_minutes_and_its_needs(site):
 
 
 def test_values_show_their_printed_part(site):
-    page = (site / "chapters" / "one.html").read_text()
+    page = (site / "chapters" / "one.html").read_text(encoding="utf-8")
     assert '<span class="value">0.50</span>' in page
     assert '<span class="value">7</span>' in page
     assert "1 / 2" not in page
@@ -67,7 +70,7 @@ def test_values_show_their_printed_part(site):
 
 
 def test_a_page_of_depth_belongs_to_its_chapter(site):
-    page = (site / "chapters" / "deeper" / "one.html").read_text()
+    page = (site / "chapters" / "deeper" / "one.html").read_text(encoding="utf-8")
     assert "Reading time:" in page
     assert 'href="../one.html#equation-eq-first"' in page
     # Its equations are numbered on after those of the chapter.

@@ -25,7 +25,7 @@ def tags_of(html):
 
 @pytest.fixture(scope="module")
 def chapter(good_site):
-    return (good_site / "chapters" / "02-two.html").read_text()
+    return (good_site / "chapters" / "02-two.html").read_text(encoding="utf-8")
 
 
 def test_a_chapter_tells_what_it_is(good_site, chapter):
@@ -40,32 +40,32 @@ def test_a_chapter_tells_what_it_is(good_site, chapter):
 
 def test_other_pages_have_the_book_s_picture(good_site):
     for name in ("index.html", "chapters/notation.html"):
-        tags = tags_of((good_site / name).read_text())
+        tags = tags_of((good_site / name).read_text(encoding="utf-8"))
         assert tags["og:image"] == f"{ADDRESS}_static/cards/book.png"
     assert (good_site / "_static" / "cards" / "book.png").is_file()
 
 
 def test_canonical_links_and_sitemap_agree(good_site, chapter):
     assert f'<link rel="canonical" href="{ADDRESS}chapters/02-two.html" />' in chapter
-    sitemap = (good_site / "sitemap.xml").read_text()
+    sitemap = (good_site / "sitemap.xml").read_text(encoding="utf-8")
     listed = re.findall("<loc>(.*?)</loc>", sitemap)
     assert f"{ADDRESS}index.html" in listed
     assert len(listed) == 7
     for address in listed:
-        page = (good_site / address.removeprefix(ADDRESS)).read_text()
+        page = (good_site / address.removeprefix(ADDRESS)).read_text(encoding="utf-8")
         assert f'<link rel="canonical" href="{address}" />' in page
 
 
 def test_without_an_address_nothing_names_one(faulty_build):
     site = faulty_build.folder / "_build" / "html"
-    page = (site / "chapters" / "one.html").read_text()
+    page = (site / "chapters" / "one.html").read_text(encoding="utf-8")
     assert 'rel="canonical"' not in page
     assert "og:url" not in page
     assert not (site / "sitemap.xml").exists()
     # Others ignore a picture without a whole address.
     assert "og:image" not in page
     assert not (site / "_static" / "cards").exists()
-    assert 'href="/index.html"' in (site / "404.html").read_text()
+    assert 'href="/index.html"' in (site / "404.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("address", ["example.org", "/book/", "ftp://example.org/"])

@@ -36,10 +36,14 @@ class Book:
         self.folder = write_book(folder, {}, pages=NAMES)
         self.write("01-one", ONE, USE)
         self.write("02-two", TWO, "1 + 1")
-        (folder / "index.md").write_text(INDEX)
-        (folder / "chapters" / "notation.md").write_text(NOTATION)
-        (folder / "chapters" / "api.md").write_text("# Reference\n\n```{api}\n```\n")
-        (folder / "chapters" / "ledger.md").write_text("# Ledger\n\n```{equation-ledger}\n```\n")
+        (folder / "index.md").write_text(INDEX, encoding="utf-8")
+        (folder / "chapters" / "notation.md").write_text(NOTATION, encoding="utf-8")
+        (folder / "chapters" / "api.md").write_text(
+            "# Reference\n\n```{api}\n```\n", encoding="utf-8"
+        )
+        (folder / "chapters" / "ledger.md").write_text(
+            "# Ledger\n\n```{equation-ledger}\n```\n", encoding="utf-8"
+        )
         self.record("eq-one", "a = b")
 
     def write(self, name, text, code):
@@ -53,7 +57,9 @@ class Book:
         notebook = nbformat.v4.new_notebook(
             cells=cells, metadata={"kernelspec": kernel, "language_info": language}
         )
-        (self.folder / "chapters" / f"{name}.ipynb").write_text(json.dumps(notebook))
+        (self.folder / "chapters" / f"{name}.ipynb").write_text(
+            json.dumps(notebook), encoding="utf-8"
+        )
 
     def record(self, label, text, inputs=3):
         """Write what a check of an equation left behind."""
@@ -63,7 +69,7 @@ class Book:
             label, "01-one.ipynb", text, True, None, ["attention_to_rope.attention.softmax"],
             inputs, 1, 1e-16, "tests/equations/test_01_attention.py", 3,
         )  # fmt: skip
-        (records / f"{label}.json").write_text(json.dumps(asdict(outcome)))
+        (records / f"{label}.json").write_text(json.dumps(asdict(outcome)), encoding="utf-8")
 
     def build(self, *options):
         command = [sys.executable, "-m", "bookcheck.site.build", self.folder, *options]
@@ -142,7 +148,7 @@ def test_names_and_numbers_reach_all_pages(book):
     book.write("01-one", text, "1 + 1")
     book.record("eq-new", "z = z")
     notation = NOTATION + "| $c$ | another | `c` | 2 |\n"
-    (book.folder / "chapters" / "notation.md").write_text(notation)
+    (book.folder / "chapters" / "notation.md").write_text(notation, encoding="utf-8")
     pages = built_again(book)
     for name in ("chapters/02-two", "chapters/api", "ledger/01-one", "checks/test_masks", "404"):
         assert "Renamed" in pages[f"{name}.html"], name
@@ -157,7 +163,7 @@ def test_names_and_numbers_reach_all_pages(book):
 def test_a_change_of_style_reaches_all_pages(book):
     address = re.compile(r"book\.css\?v=\w+")
     before = address.search(book.pages()["chapters/02-two.html"].decode())[0]
-    (book.folder / "_static" / "book.css").write_text("p { margin: 0 }\n")
+    (book.folder / "_static" / "book.css").write_text("p { margin: 0 }\n", encoding="utf-8")
     pages = built_again(book)
     for name in ("chapters/02-two", "ledger/01-one", "checks/test_masks"):
         assert address.search(pages[f"{name}.html"])[0] != before, name
@@ -177,7 +183,7 @@ def test_what_is_kept_depends_on_the_content_of_its_files(tmp_path):
     asked = []
 
     def value(text):
-        source.write_text(text)
+        source.write_text(text, encoding="utf-8")
         digest = kept.digest_of([source], "word")
         return kept.kept("name", digest, lambda: asked.append(text) or text, folder)
 

@@ -35,14 +35,16 @@ chapters/ledger
 def build(folder, outcomes, index=INDEX, ledger=LEDGER):
     """Build the site and return its pages by name, and the warnings."""
     (folder / "chapters").mkdir(exist_ok=True)
-    (folder / "index.md").write_text(index)
-    (folder / "chapters" / "01-x.md").write_text(CHAPTER)
+    (folder / "index.md").write_text(index, encoding="utf-8")
+    (folder / "chapters" / "01-x.md").write_text(CHAPTER, encoding="utf-8")
     if ledger:
-        (folder / "chapters" / "ledger.md").write_text(ledger)
+        (folder / "chapters" / "ledger.md").write_text(ledger, encoding="utf-8")
     records = folder / "_build" / "equations"
     records.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
-        (records / f"{outcome.label}.json").write_text(json.dumps(dataclasses.asdict(outcome)))
+        (records / f"{outcome.label}.json").write_text(
+            json.dumps(dataclasses.asdict(outcome)), encoding="utf-8"
+        )
     warnings = io.StringIO()
     output = folder / "_build" / "html"
     settings = {
@@ -57,7 +59,10 @@ def build(folder, outcomes, index=INDEX, ledger=LEDGER):
             status=None, warning=warnings, freshenv=False,
         )  # fmt: skip
         app.build()
-    pages = {p.relative_to(output).as_posix(): p.read_text() for p in output.rglob("*.html")}
+    pages = {
+        p.relative_to(output).as_posix(): p.read_text(encoding="utf-8")
+        for p in output.rglob("*.html")
+    }
     return pages, warnings.getvalue()
 
 

@@ -8,7 +8,7 @@ from bookcheck.site.not_found import from_root
 
 
 def test_the_missing_page_works_at_any_depth(good_site):
-    page = (good_site / "404.html").read_text()
+    page = (good_site / "404.html").read_text(encoding="utf-8")
     addresses = re.findall(r'\s(?:href|src)="([^"]*)"', page)
     own = [address for address in addresses if not re.match(r"#|[a-z]+:", address)]
     assert len(own) > 20

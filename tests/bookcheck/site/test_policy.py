@@ -78,8 +78,8 @@ def test_what_the_theme_writes_moves_into_files():
 
 
 def test_a_fault_is_named_with_its_page(tmp_path):
-    (tmp_path / "index.html").write_text(page())
-    (tmp_path / "a.html").write_text(page(body="<script>alert(1)</script>"))
+    (tmp_path / "index.html").write_text(page(), encoding="utf-8")
+    (tmp_path / "a.html").write_text(page(body="<script>alert(1)</script>"), encoding="utf-8")
     assert list(policy_faults(tmp_path)) == [
         ("a.html", "a <script> stands in the page: put it into a file")
     ]
@@ -101,8 +101,10 @@ def test_a_browser_keeps_the_policy_and_needs_no_exception(good_site, name):
 @pytest.mark.browser
 def test_a_browser_stops_a_planted_script(good_site):
     planted = good_site / "planted.html"
-    text = (good_site / "index.html").read_text()
-    planted.write_text(text.replace("</h1>", "</h1><script>document.title = 'run'</script>", 1))
+    text = (good_site / "index.html").read_text(encoding="utf-8")
+    planted.write_text(
+        text.replace("</h1>", "</h1><script>document.title = 'run'</script>", 1), encoding="utf-8"
+    )
     try:
         seen = move_controls(planted, [{"act": [], "read": "title"}])
     finally:

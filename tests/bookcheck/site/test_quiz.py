@@ -93,7 +93,7 @@ def test_the_answers_of_the_chapters_are_right(names, path):
 
 
 def test_the_page_has_native_controls_and_no_check(good_site):
-    page = (good_site / "chapters" / "quiz.html").read_text()
+    page = (good_site / "chapters" / "quiz.html").read_text(encoding="utf-8")
     assert page.count("<legend>") == 2
     assert page.count('type="radio"') == 2
     assert page.count('class="choice" data-right') == 1
@@ -101,7 +101,7 @@ def test_the_page_has_native_controls_and_no_check(good_site):
     assert "torch.tensor" not in page
     assert re.search(r'<legend><span>Which divisor keeps <span class="math', page)
     assert re.search(r'<script defer="defer" src="../_static/widgets/quiz.js', page)
-    assert "quiz.js" not in (good_site / "index.html").read_text()
+    assert "quiz.js" not in (good_site / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_faulty_quiz_stops_the_build(faulty_build):

@@ -27,12 +27,16 @@ def test_every_notebook_can_be_downloaded(site):
         name = f"chapters/{page_name(notebook)}"
         assert (site / "_sources" / f"{name}.ipynb").read_bytes() == notebook.read_bytes()
         up = "../" * name.count("/")
-        assert f'href="{up}_sources/{name}.ipynb"' in (site / f"{name}.html").read_text()
+        assert f'href="{up}_sources/{name}.ipynb"' in (site / f"{name}.html").read_text(
+            encoding="utf-8"
+        )
 
 
 def test_every_figure_stands_in_its_page(site):
     for page in site.glob("chapters/**/*.html"):
-        assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page.read_text()), page.name
+        assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page.read_text(encoding="utf-8")), (
+            page.name
+        )
 
 
 def test_buttons_that_need_an_address_are_there_only_with_one(site):
@@ -44,7 +48,7 @@ def test_buttons_that_need_an_address_are_there_only_with_one(site):
 def test_what_no_page_needs_is_not_there(site):
     assert not (site / "_static" / "scripts" / "fontawesome.js").exists()
     assert not list(site.rglob("*.map"))
-    assert "mathjax" not in (site / "index.html").read_text().lower()
+    assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
 
 
 def test_every_link_of_the_missing_page_leads_somewhere(site):
@@ -101,7 +105,7 @@ def test_a_link_that_lacks_is_named(site, tmp_path, page, link, complaint):
     for folder in ("chapters", "checks"):
         shutil.copytree(site / folder, tmp_path / folder)
     path = tmp_path / f"{page}.html"
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert link in text
-    path.write_text(text.replace(link, ""))
+    path.write_text(text.replace(link, ""), encoding="utf-8")
     assert list(api.missing_links(tmp_path, CHAPTERS)) == [complaint]

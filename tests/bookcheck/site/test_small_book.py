@@ -22,7 +22,7 @@ def test_formulas_are_rendered_and_numbered(page):
 
 def test_fonts_come_from_the_site(good_site, page):
     assert 'href="../_static/katex/katex.css' in page
-    style = (good_site / "_static" / "katex" / "katex.css").read_text()
+    style = (good_site / "_static" / "katex" / "katex.css").read_text(encoding="utf-8")
     fonts = set(re.findall(r"url\(([^)]+)\)", style))
     assert fonts
     assert all((good_site / "_static" / "katex" / font).is_file() for font in fonts)

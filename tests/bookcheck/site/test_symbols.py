@@ -138,10 +138,12 @@ def read_meanings(site):
 
 
 def test_formulas_of_a_chapter_carry_the_symbols_that_hold_there(good_site):
-    page = (good_site / "chapters" / "02-two.html").read_text()
+    page = (good_site / "chapters" / "02-two.html").read_text(encoding="utf-8")
     # s is a slope in chapter 2 (row 2), a scale in chapter 4 (row 3); t is in no row.
     assert set(re.findall(r"\bsy\d+\b", page)) == {"sy0", "sy1", "sy2", "sy4"}
-    assert not re.search(r"\bsy\d+\b", (good_site / "chapters" / "notation.html").read_text())
+    assert not re.search(
+        r"\bsy\d+\b", (good_site / "chapters" / "notation.html").read_text(encoding="utf-8")
+    )
 
 
 def test_one_script_holds_all_meanings(good_site):
@@ -155,7 +157,7 @@ def test_one_script_holds_all_meanings(good_site):
 
 
 def test_rows_have_anchors(good_site):
-    page = (good_site / "chapters" / "notation.html").read_text()
+    page = (good_site / "chapters" / "notation.html").read_text(encoding="utf-8")
     assert re.findall(r'<tr[^>]* id="(symbol-\d)"', page) == [f"symbol-{n}" for n in range(5)]
 
 
@@ -165,7 +167,7 @@ TERM = "a[href$='#term-head-dimension']"
 @pytest.mark.browser
 def test_a_meaning_appears_and_goes(good_site):
     shown = "#meaning:not([hidden])"
-    wait = ["waitFor", shown]
+    wait = ["wait_for", shown]
     escape = ["press", "body", "Escape"]
     back = [["press", TERM, "Tab"], ["press", ":focus", "Shift+Tab"]]
     number = [["hover", ".eqno"], ["press", ".eqno a", "Shift"]]

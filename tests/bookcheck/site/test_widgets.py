@@ -301,17 +301,17 @@ def test_a_failing_script_is_named():
 
 
 def test_scripts_are_linked_only_where_they_are_used(good_site):
-    page = (good_site / "chapters" / "interactive.html").read_text()
+    page = (good_site / "chapters" / "interactive.html").read_text(encoding="utf-8")
     assert re.search(r'<script defer="defer" src="../_static/widgets/shared.js', page)
     assert "rotation.js" not in page, "a figure's own script comes when the reader is near"
     assert "widgets/" not in "".join(
-        re.findall("<script.*?>", (good_site / "index.html").read_text())
+        re.findall("<script.*?>", (good_site / "index.html").read_text(encoding="utf-8"))
     )
     assert (good_site / "_static" / "widgets" / "rotation.js").is_file()
 
 
 def test_the_text_waits_for_the_script(good_site):
-    page = (good_site / "chapters" / "interactive.html").read_text()
+    page = (good_site / "chapters" / "interactive.html").read_text(encoding="utf-8")
     place = re.search(r'<div class="interactive" data-widget="rotation">.*?</div>', page, re.S)[0]
     assert '<div class="about" hidden><p>Move <span class="whole"><span class="math' in place
     still = page[page.index('data-widget="clocks"') :]

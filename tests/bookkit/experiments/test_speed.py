@@ -47,7 +47,7 @@ def test_quick_run_records_every_group_with_its_facts(tmp_path, capsys, monkeypa
     monkeypatch.setattr(cpu, "peak_bytes", lambda form, *size: 100 if "naive" in form else 2)
     out = tmp_path / "deep" / "quick.jsonl"
     run.main(["--group", "cpu", "--quick", "--rounds", "2", "--out", str(out)])
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     groups = {row["group"] for row in rows}
     assert groups >= {"rope", "forms", "table", "attention", "import"}
     memory = {row["candidate"]: row["ratio"] for row in rows if row["group"] == "attention memory"}

@@ -131,14 +131,14 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, caps
     arguments = ["--study", "language", "--seeds", "1", "--out", str(out), "--device", "cpu"]
     main(arguments)
     assert len(done) == len(SCHEMES)
-    kept = out.read_text().splitlines()[:3]
-    out.write_text("\n".join(kept) + "\n")
+    kept = out.read_text(encoding="utf-8").splitlines()[:3]
+    out.write_text("\n".join(kept) + "\n", encoding="utf-8")
     done.clear()
     main(arguments)
     assert len(done) == len(SCHEMES) - 3
     assert len(read_rows(out)) == len(SCHEMES)
     assert "3 done before" in capsys.readouterr().out
-    assert json.loads(out.read_text().splitlines()[-1])["size"] == "small"
+    assert json.loads(out.read_text(encoding="utf-8").splitlines()[-1])["size"] == "small"
 
 
 def test_the_runs_are_shared_among_processes(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "speed"
 
 def recorded(name: str, **wanted: Any) -> list[dict[str, Any]]:
     """The rows of a file of results with these values: recorded("cpu.jsonl", group="rope")."""
-    rows = [json.loads(line) for line in (RESULTS / name).read_text().splitlines()]
+    rows = [json.loads(line) for line in (RESULTS / name).read_text(encoding="utf-8").splitlines()]
     found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
         raise ValueError(f"no row of {name} has {wanted}; its file has {len(rows)} rows")
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
                 f"  ({low:.2f} to {high:.2f})",
                 flush=True,
             )
-    out.write_text("\n".join(lines) + "\n")
+    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"recorded in {out}")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
                 json.dumps(row | {"shape": [batch, HEADS + KV_HEADS, length, DIM]} | about)
             )
             print(batch, length, row["candidate"], row["ratio"], flush=True)
-    RESULTS.write_text("\n".join(lines) + "\n")
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

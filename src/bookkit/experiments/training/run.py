@@ -216,7 +216,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a results file; none if it does not exist."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -248,7 +250,7 @@ def main(arguments: list[str] | None = None) -> None:
 
         row = one(run, given.size, device, progress)
         # One write of one line: rows of several processes do not mix.
-        with out.open("a") as file:
+        with out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         print(f"\r[{number}/{len(mine)}] {name}: done in {row['seconds']} s{' ' * 20}", flush=True)
 

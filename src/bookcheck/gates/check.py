@@ -1,0 +1,143 @@
+"""Everything that a built site must keep, checked on every page.
+
+What was looked at before and found right is not opened again while the page, the files it loads,
+the code of the gates and the browser are the same.
+"""
+
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from bookcheck.cache import digest_of, write_whole
+from bookcheck.gates import pictures
+from bookcheck.gates.browser import AXE, Fault, PageDone, find_chromium, pages_of, visit_site
+from bookcheck.gates.links import broken_links
+from bookcheck.gates.policy import policy_faults
+from bookcheck.gates.weight import text_weight, too_heavy
+from bookcheck.paths import KEPT
+
+# Folders of pages that one template makes: the largest is looked at in every mode, the rest in one.
+GENERATED = ("checks", "ledger")
+# What a page may load beside its own text.
+LOADED = ("_static", "_images")
+INDEX = "searchindex.js"
+
+
+def brief_pages(site: Path, pages: Collection[str]) -> set[str]:
+    """The generated pages that are like another one, which is looked at in every mode."""
+    brief: set[str] = set()
+    for folder in GENERATED:
+        alike = [page for page in pages if page.startswith(f"{folder}/")]
+        alike.sort(key=lambda page: (site / page).stat().st_size)
+        brief.update(alike[:-1])
+    return brief
+
+
+class Passed:
+    """Notes of the pages that were found right, one small file each."""
+
+    def __init__(self, site: Path, brief: Collection[str], folder: Path = KEPT / "gates") -> None:
+        self.site, self.brief, self.folder = site, brief, folder
+        code = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
+        files = (path for name in LOADED for path in sorted((site / name).rglob("*")))
+        self.frame = digest_of(
+            [*code, AXE, *(path for path in files if path.is_file())], browser_version()
+        )
+
+    def state_of(self, page: str) -> str:
+        """Changes with anything that a visit of the page could see."""
+        files = [self.site / page]
+        if page == "search.html":
+            files.append(self.site / INDEX)
+        return digest_of(files, self.frame, page, str(page in self.brief))
+
+    def place_of(self, page: str) -> Path:
+        """Where the note of a page is."""
+        return self.folder / f"{page.replace('/', '__')}.passed"
+
+    def holds(self, page: str) -> bool:
+        """Whether the page was right, as it is now."""
+        place = self.place_of(page)
+        return place.is_file() and place.read_text(encoding="utf-8") == self.state_of(page)
+
+    def note(self, page: str) -> None:
+        """Remember that the page is right."""
+        write_whole(self.place_of(page), self.state_of(page))
+
+
+def browser_version() -> str:
+    """What the browser calls itself."""
+    asked = [find_chromium(), "--version"]
+    return subprocess.run(asked, capture_output=True, encoding="utf-8", check=False).stdout
+
+
+def check_book(
+    site: Path,
+    *,
+    pages: Sequence[str] | None = None,
+    screenshots: Path | None = None,
+    renew: bool = False,
+    kept: Path = KEPT / "gates",
+) -> list[Fault]:
+    """Run every gate on a site, or on some of its pages, and tell how far it is."""
+    wanted = pages_of(site) if pages is None else list(pages)
+    brief = set() if pages is not None else brief_pages(site, wanted)
+    passed = Passed(site, brief, kept)
+    again = pages is not None or screenshots is not None
+    chosen = [page for page in wanted if again or not passed.holds(page)]
+    if len(chosen) < len(wanted):
+        print(f"{len(wanted) - len(chosen)} pages were found right before, as they are now")
+    faults = [Fault(page, "file", "link", detail) for page, detail in broken_links(site)]
+    faults += [Fault(page, "file", "policy", detail) for page, detail in policy_faults(site)]
+    folder = site.parent / "pictures"
+    folder.mkdir(exist_ok=True)
+    shots = pictures.wanted_pictures(folder) if pages is None else []
+    count = 0
+
+    def report(done: PageDone) -> None:
+        nonlocal count
+        count += 1
+        html = (site / done.page).read_text(encoding="utf-8")
+        heavy = [Fault(done.page, "all", "weight", words) for words in too_heavy(html, done.bytes)]
+        faults.extend(heavy)
+        lines = grouped([*heavy, *sorted(done.faults)])
+        if not lines and not again:
+            passed.note(done.page)
+        print(
+            f"{count:3}/{len(chosen)} {done.page:44} {done.seconds:6.1f} s  "
+            f"text {text_weight(html) / 1e3:4.0f} kB, all {done.bytes / 1e6:4.2f} MB  "
+            + (f"{len(lines)} FAULTS" if lines else "ok")
+        )
+        for line in lines:
+            print(f"    {line}")
+        sys.stdout.flush()
+
+    if chosen or shots:
+        visit = visit_site(
+            site,
+            pages=chosen,
+            brief=brief,
+            screenshots=screenshots,
+            pictures=shots,
+            report=report,
+        )
+        faults += visit.faults
+        slowest = visit.steps.most_common()
+        print("seconds of each step: " + ", ".join(f"{name} {s:.0f}" for name, s in slowest))
+    for shot in shots:
+        if renew:
+            pictures.renew(shot)
+        faults += pictures.compare(shot)
+    return sorted(faults)
+
+
+def grouped(faults: Sequence[Fault]) -> list[str]:
+    """Return a line for each fault, with all the modes in which it was seen."""
+    modes: dict[tuple[str, str, str], list[str]] = {}
+    for fault in faults:
+        modes.setdefault((fault.page, fault.kind, fault.detail), []).append(fault.mode)
+    return [
+        f"{page} {kind}: {detail} [{'; '.join(seen)}]"
+        for (page, kind, detail), seen in modes.items()
+    ]
