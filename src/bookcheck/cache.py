@@ -43,7 +43,8 @@ def write_whole(path: Path, text: str) -> None:
 def kept(name: str, digest: str, compute: Callable[[], Any], folder: Path = KEPT) -> Any:
     """The value that was computed at this digest, or a new one; it must be fit for JSON."""
     path = folder / f"{name}.json"
-    if path.is_file():
+    # A file that is not whole is like none: the value is computed again.
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["digest"] == digest:
             return stored["value"]

@@ -27,7 +27,6 @@ import hypothesis  # noqa: F401  # loaded once, before the forks
 import numpy as np  # noqa: F401
 import pytest
 import torch
-import torch._dynamo  # gradients import it late; once here saves seconds in every fork
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"

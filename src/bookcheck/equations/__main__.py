@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bookcheck.cache import write_whole
 from bookcheck.equations.records import PASSED, all_hold, read_records, state_of
 from bookcheck.equations.scan import collect
 from bookcheck.paths import CHAPTERS, CHECKS, RECORDS
@@ -38,7 +39,7 @@ def main(
         print(f"{len(problems)} problems in {total} displayed equations", file=sys.stderr)
         return 1
     records.mkdir(parents=True, exist_ok=True)
-    (records / PASSED).write_text(state_of(equations, checks), encoding="utf-8")
+    write_whole(records / PASSED, state_of(equations, checks))
     executed = sum(outcome.executed for outcome in read_records(records).values())
     print(
         f"{total} displayed equations: {executed} executed, {total - executed} by hand, "

@@ -28,7 +28,6 @@ import functools
 import importlib.util
 import inspect
 import json
-import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from bookcheck.cache import write_whole
 from bookcheck.equations.records import Outcome, fingerprint, read_records, relative
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
@@ -305,9 +305,7 @@ def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) ->
     )
     records.mkdir(parents=True, exist_ok=True)
     # Written whole or not at all: several workers may run at once.
-    temporary = record.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
-    temporary.replace(record)
+    write_whole(record, json.dumps(asdict(outcome), indent=1))
     return outcome
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.paths import CHAPTERS, RECORDS, ROOT, SOURCES
+from bookcheck.paths import CHAPTERS, CHECK_ROOMS, RECORDS, ROOT, SOURCES
 
 # Beside the records: the state of everything when all checks last held.
 PASSED = "passed"
+CODE = (".py", ".lark")
 
 
 @dataclass
@@ -40,8 +41,10 @@ def relative(path: Path) -> str:
 
 @functools.cache
 def sources_digest() -> str:
+    """Changes with the code on which a check can depend: not with that of the site or its gates."""
     digest = hashlib.sha256()
-    for path in sorted([*SOURCES.rglob("*.py"), *SOURCES.rglob("*.lark")]):
+    files = [path for room in CHECK_ROOMS for path in room.rglob("*") if path.suffix in CODE]
+    for path in sorted(files):
         digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -104,7 +104,7 @@ class Visit:
 
     faults: list[Fault] = field(default_factory=list)
     pages: list[PageDone] = field(default_factory=list)
-    steps: Counter[str] = field(default_factory=Counter)
+    steps: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
 @dataclass(frozen=True)

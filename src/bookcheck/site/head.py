@@ -152,7 +152,8 @@ def kept_cards(app: Sphinx) -> Path:
 
 def draw_cards_ahead(app: Sphinx, _env: BuildEnvironment) -> None:
     """Draw new pictures in a process of their own, while the pages are resolved and written."""
-    if app.parallel > 1 and app.builder.name == "html":
+    can_fork = "fork" in multiprocessing.get_all_start_methods()  # Windows cannot
+    if can_fork and app.parallel > 1 and app.builder.name == "html":
         wanted = list(cards_of(app).values())
         worker = multiprocessing.get_context("fork").Process(
             target=cards.draw_missing, args=(wanted, kept_cards(app))

@@ -25,7 +25,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.index_entries import split_index_msg
 
 from bookcheck.cache import digest_of
-from bookcheck.paths import NODE_ROOM, ROOT
+from bookcheck.paths import NODE_ROOM, PAGE_ROOMS, ROOT
 from bookcheck.site.state import memory_of
 from bookcheck.site.symbols import notation_rows
 
@@ -37,7 +37,8 @@ NAMING_DOMAINS = ("std", "math", "py")
 
 def sources(book: Path, config: Config) -> Iterator[Path]:
     """The files on which every page depends: code, settings, style, pinned packages, references."""
-    yield from (path for path in sorted((ROOT / "src").rglob("*")) if is_source(path))
+    for room in PAGE_ROOMS:
+        yield from (path for path in sorted(room.rglob("*")) if is_source(path))
     yield from (path for path in sorted((book / "_static").rglob("*")) if path.is_file())
     names = [*SETTINGS, *config.bibtex_bibfiles]
     files = [
@@ -49,9 +50,8 @@ def sources(book: Path, config: Config) -> Iterator[Path]:
 
 
 def is_source(path: Path) -> bool:
-    """Whether people wrote the file, not Python or its tools."""
-    made = path.parent.name == "__pycache__" or path.parent.suffix == ".egg-info"
-    return path.is_file() and not made
+    """Whether people wrote the file, and not Python."""
+    return path.is_file() and path.parent.name != "__pycache__"
 
 
 def note_sources(app: Sphinx, config: Config) -> None:

@@ -210,7 +210,7 @@ def write_meanings(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
         text = json.dumps(meanings(app), ensure_ascii=False)
         path = Path(app.outdir) / "_static" / FILE
-        path.write_text(f"globalThis.bookMeanings = {text};\n", encoding="utf8")
+        path.write_text(f"globalThis.bookMeanings = {text};\n", encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -188,7 +187,7 @@ def test_only_pages_without_a_fault_are_remembered(tmp_path, monkeypatch, capsys
         for page in pages:
             faults = [Fault(page, "390", "overflow", "wide")] if page == "bad.html" else []
             report(PageDone(page, 0.1, 10, faults))
-        return SimpleNamespace(faults=[], steps=Counter())
+        return SimpleNamespace(faults=[], steps={})
 
     monkeypatch.setattr("bookcheck.gates.check.visit_site", visit)
     monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "1")

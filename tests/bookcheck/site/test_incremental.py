@@ -11,7 +11,6 @@ from dataclasses import asdict
 import nbformat
 import pytest
 
-from bookcheck import cache as kept
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
 
@@ -176,17 +175,3 @@ def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-one" in done.stderr
-
-
-def test_what_is_kept_depends_on_the_content_of_its_files(tmp_path):
-    source, folder = tmp_path / "source", tmp_path / "kept"
-    asked = []
-
-    def value(text):
-        source.write_text(text, encoding="utf-8")
-        digest = kept.digest_of([source], "word")
-        return kept.kept("name", digest, lambda: asked.append(text) or text, folder)
-
-    assert [value(text) for text in ("a", "a", "b", "b", "a")] == ["a", "a", "b", "b", "a"]
-    assert asked == ["a", "b", "a"]
-    assert kept.digest_of([source], "word") != kept.digest_of([source], "other")
