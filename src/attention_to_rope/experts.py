@@ -14,6 +14,7 @@ from attention_to_rope.checks import (
     check_integers,
     check_positive,
     check_same_kind,
+    values_are_known,
     working_dtype,
 )
 from attention_to_rope.layers import Linear, Seed, generator, parameter
@@ -164,14 +165,21 @@ class MixtureOfExperts(nn.Module):
         return route(self.router(x), self.k, gate=self.gate, bias=self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., d) → (..., d). Each expert computes its own tokens and no others."""
+        """(..., d) → (..., d). Each expert computes its own tokens and no others.
+
+        Where nobody can look at the choices (vmap, fake tensors), all compute all, weighted by 0.
+        """
         tokens = x.reshape(-1, x.shape[-1])
         experts, gates = self.route(tokens)
         y = torch.zeros_like(tokens)
         for index, expert in enumerate(self.experts):
-            row, place = (experts == index).nonzero(as_tuple=True)
-            weighted = expert(tokens[row]) * gates[row, place].unsqueeze(-1)
-            y = y.index_add(0, row, weighted)
+            chosen = experts == index  # (tokens, k)
+            if values_are_known(x) or torch.compiler.is_compiling():
+                row, place = chosen.nonzero(as_tuple=True)
+                weighted = expert(tokens[row]) * gates[row, place].unsqueeze(-1)
+                y = y.index_add(0, row, weighted.to(y.dtype))
+            else:
+                y = y + expert(tokens) * (gates * chosen).sum(-1, keepdim=True)
         for expert in self.shared:
             y = y + expert(tokens)
         return y.reshape(x.shape)

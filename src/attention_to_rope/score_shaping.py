@@ -4,8 +4,6 @@ Bound: `query_key_norm`, `soft_cap`, `query_key_clip`. A way out: `sink_attentio
 `gated_attention`. Sharpen: `log_length_factor`, `stepped_length_factor`; multiply the queries.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -112,20 +110,8 @@ def sink_attention(
             f"sink must have one entry per head of q (..., H, N, d), got sink "
             f"{tuple(sink.shape)} and q {tuple(q.shape)}"
         )
-    nothing = torch.zeros_like(k[..., :1, :]), torch.zeros_like(v[..., :1, :])
-    bias = torch.zeros(*q.shape[:-1], k.shape[-2] + 1, dtype=q.dtype, device=q.device)
-    bias[..., -1] = sink.unsqueeze(-1)
-    if mask is not None:
-        always = torch.ones_like(mask[..., :1])
-        mask = torch.cat((mask, always), dim=-1)
-    return attention(
-        q,
-        torch.cat((k, nothing[0]), dim=-2),
-        torch.cat((v, nothing[1]), dim=-2),
-        mask=mask,
-        bias=bias,
-        scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
-    )
+    per_query = sink[:, None, None].expand(*q.shape[:-1], 1)
+    return attention(q, k, v, mask=mask, scale=scale, sink=per_query)
 
 
 def sink_gate(log_sum_exp: Tensor, sink: Tensor) -> Tensor:

@@ -273,9 +273,9 @@ def test_a_rotation_that_depends_on_the_length() -> None:
         "rope_type": "longrope",
         "short_factor": [1.0, 1.0, 1.0],
         "long_factor": [1.0, 2.0, 4.0],
+        "original_max_position_embeddings": 16,
     }
     config = QWEN3 | {"rope_parameters": given, "max_position_embeddings": 64}
-    config["rope_parameters"] = given | {"original_max_position_embeddings": 16}
     scheme = rotary_scheme(config, GLOBAL)
     assert isinstance(scheme, book.LengthScaledRotary)
     theta = book.rotary_frequencies(6, 100.0)
