@@ -11,7 +11,7 @@ import pytest
 
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
-from bookcheck.notebooks.rules import tolerance
+from bookcheck.notebooks.rules import elsewhere_reason, tolerance
 from bookcheck.prose.values import Value, values_of_cell
 
 # Two workers with two threads each would fight over two cores.
@@ -20,6 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 def compare_outputs(cell: Any, test: Any, ref: Any, skip_compare: Any = None) -> bool:
     """Compare a cell's outputs as the book does, in place of nbval's exact comparison."""
+    if os.environ.get("ELSEWHERE_SALT") and elsewhere_reason(cell.cell):
+        return True
     problem = difference(ref, test, tolerance(cell.cell))
     cell.comparison_traceback = [problem] if problem else []
     return problem is None

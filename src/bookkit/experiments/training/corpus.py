@@ -108,7 +108,8 @@ def windows(
     if len(text) < length:
         raise ValueError(f"the text has {len(text)} bytes, fewer than one window of {length}")
     starts = rng.integers(0, len(text) - length + 1, size=count)
-    return text[starts[:, None] + np.arange(length)].astype(np.int64)
+    pieces: npt.NDArray[np.int64] = text[starts[:, None] + np.arange(length)].astype(np.int64)
+    return pieces
 
 
 def main(arguments: list[str]) -> None:

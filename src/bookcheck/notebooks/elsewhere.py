@@ -1,0 +1,160 @@
+"""Do the chapters hold on another processor? `python -m bookcheck.notebooks.elsewhere --salts 2`
+
+Runs chapters again with the last bit of every matrix product and exponential changed, each salt
+another way, and compares with the stored outputs. What differs rests on rounding: mend the claim.
+A cell that cannot hold (it counts bytes or graphs, which the imitation disturbs) says so in its
+metadata: `{"bookcheck": {"elsewhere": "the reason"}}`.
+
+`--record FILE` imitates nothing: it runs all chapters and the library's tests on this machine as it
+is, and adds one line with date, versions and results to the file.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bookcheck.paths import CHAPTERS, ROOT
+
+KERNEL = Path(__file__).parent / "elsewhere_kernel"
+LIBRARY_TESTS = ROOT / "tests" / "attention_to_rope"
+# The settings of pyproject.toml without the workers of pytest-xdist: each job here is one process.
+_OPTIONS = (
+    "--import-mode=importlib --strict-markers -p bookcheck.notebooks.plugin "
+    "--nbval --nbval-current-env --nbval-cell-timeout=300"
+)
+
+
+class Result(NamedTuple):
+    """What one run of a chapter or of a folder of tests gave."""
+
+    name: str
+    salt: int
+    passed: int
+    failed: list[str]
+    seconds: float
+
+    def __str__(self) -> str:
+        told = "holds" if not self.failed else "DIFFERS: " + ", ".join(self.failed)
+        salt = f"salt {self.salt}, " if self.salt else ""
+        return f"{self.name} ({salt}{self.passed} passed, {self.seconds:.0f} s) {told}"
+
+
+def all_chapters() -> list[Path]:
+    """Every chapter, the deeper ones too."""
+    return sorted(CHAPTERS.rglob("*.ipynb"))
+
+
+def chosen(names: list[str]) -> list[Path]:
+    """The named chapters (`02` means both of that number), or all."""
+    if not names:
+        return all_chapters()
+    found = []
+    for name in names:
+        fits = [p for p in all_chapters() if name in (p.stem, p.stem[:2], p.name, str(p))]
+        fits = fits or [Path(name)] * Path(name).is_file()
+        if not fits:
+            known = ", ".join(path.stem for path in all_chapters())
+            raise SystemExit(f"there is no chapter {name!r}; the chapters are: {known}")
+        found += fits
+    return found
+
+
+def run(path: Path, salt: int = 0) -> Result:
+    """Run one chapter or folder of tests; with a salt, on the imitated processor."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    if salt:
+        before = environment.get("PYTHONPATH", "")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(KERNEL), before]))
+        environment["ELSEWHERE_SALT"] = str(salt)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        settings = ["-c", str(ROOT / "pyproject.toml"), "-o", f"addopts={_OPTIONS}"]
+        quiet = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        command = [sys.executable, "-m", "pytest", *settings, *quiet, str(path)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False
+        )
+        if done.returncode not in (0, 1) or not report.exists():
+            raise RuntimeError(f"pytest could not run {path}:\n{done.stdout}\n{done.stderr}")
+        passed, failed = read_report(report)
+    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    return Result(name, salt, passed, failed, time.perf_counter() - started)
+
+
+def read_report(report: Path) -> tuple[int, list[str]]:
+    """How many tests passed, and for each other one its name and the line that says why."""
+    passed, failed = 0, []
+    for case in ElementTree.parse(report).iter("testcase"):
+        problems = [child for child in case if child.tag in ("failure", "error")]
+        if problems:
+            why = problems[0].text or ""
+            lines = [line.strip() for line in why.splitlines() if "the cell now" in line]
+            failed.append(": ".join([case.get("name", "?"), *lines[:1]]))
+        elif case.find("skipped") is None:
+            passed += 1
+    return passed, failed
+
+
+def machine() -> dict[str, str]:
+    """Date, versions and processor."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "numpy": version("numpy"),
+    }
+
+
+def record(file: Path, results: list[Result]) -> None:
+    """Add one line: this machine, and what each chapter and the tests gave on it."""
+    row: dict[str, Any] = {
+        **machine(),
+        "command": "python -m bookcheck.notebooks.elsewhere --record FILE",
+        "results": {one.name: {"passed": one.passed, "failed": one.failed} for one in results},
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run everything asked for, print one line each; 1 if anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("chapter", nargs="*", help="02, 02-why-root-d or a path; all if none")
+    parser.add_argument("--salts", type=int, default=1, help="imitated processors (default 1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="imitate nothing, add a row")
+    given = parser.parse_args(arguments)
+    chapters = chosen(given.chapter)
+    if given.record:
+        jobs = [(path, 0) for path in [LIBRARY_TESTS, *chapters]]
+    else:
+        jobs = [(path, salt) for salt in range(1, given.salts + 1) for path in chapters]
+    results = []
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for result in pool.map(lambda job: run(*job), jobs):
+            results.append(result)
+            print(result, flush=True)
+    if given.record:
+        record(given.record, results)
+    differing = sum(bool(result.failed) for result in results)
+    print(f"{len(results) - differing} of {len(results)} runs hold")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""A cell that rests on the last bit is caught; one that holds, or says why it cannot, is not."""
+
+import json
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from bookcheck.notebooks.elsewhere import all_chapters, chosen, main, run
+from bookcheck.notebooks.execute import execute
+from bookcheck.notebooks.files import stored_form
+
+SETTING = """import torch
+from bookkit.randomness import normal
+x = normal(40, 40, seed=0)"""
+# An average holds on every processor.
+ROBUST = "print(round(float((x @ x).mean()), 6))"
+# A count of last bits does not.
+FRAGILE = "print(int(((x @ x).view(torch.int64) & 1).sum()))"
+WHOLE = "print((torch.eye(3) @ torch.ones(3, 3)).sum().item(), torch.zeros(2).exp().tolist())"
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    def make(reason=None):
+        cells = [new_code_cell(source) for source in (SETTING, ROBUST, FRAGILE, WHOLE)]
+        if reason:
+            cells[2].metadata["bookcheck"] = {"elsewhere": reason}
+        path = tmp_path / "chapter.ipynb"
+        path.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
+        execute(path)
+        return path
+
+    return make
+
+
+def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, capsys):
+    assert main(["--salts", "2", str(chapter())]) == 1
+    first, second, _ = capsys.readouterr().out.splitlines()
+    for line in (first, second):
+        assert "3 passed" in line
+        assert "DIFFERS: Cell 2: output 1: the number" in line
+        assert line.count("Cell") == 1
+    assert first.split("gives")[1] != second.split("gives")[1]
+    path = chapter("it counts the last bits themselves")
+    assert main(["--salts", "1", str(path)]) == 0
+    assert "holds" in capsys.readouterr().out
+
+
+def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatch):
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.LIBRARY_TESTS", tmp_path / "test_one.py")
+    (tmp_path / "test_one.py").write_text("def test_fine(): pass\ndef test_bad(): assert 0\n")
+    file = tmp_path / "records" / "elsewhere.jsonl"
+    assert main(["--record", str(file), str(chapter())]) == 1
+    (row,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert all(row[fact] for fact in ("date", "machine", "python", "torch", "numpy", "command"))
+    assert row["results"]["chapter.ipynb"] == {"passed": 4, "failed": []}
+    assert row["results"]["test_one.py"] == {"passed": 1, "failed": ["test_bad"]}
+
+
+def test_chapters_are_found_by_number_and_unknown_ones_named():
+    assert chosen([]) == all_chapters()
+    assert all(path.name.startswith("01-") for path in chosen(["01"]))
+    with pytest.raises(SystemExit, match="no chapter '99'"):
+        chosen(["99"])
+
+
+def test_what_pytest_cannot_run_is_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="pytest could not run"):
+        run(tmp_path / "missing.ipynb")
