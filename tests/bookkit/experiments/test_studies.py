@@ -101,7 +101,7 @@ def test_a_fleet_of_two_kinds_is_refused():
 def test_training_together_is_training_alone():
     """A model's neighbours in the fleet, with other seeds and rates, change nothing for it."""
     study = SIZES["small"]["lengths"]
-    job = Job("lengths", "copy", "T5", (0, 1))
+    job = Job("lengths", "parity", "T5", (0, 1))
     draw = studies.batches(job, study, None)
     alone = [Member("T5", 1, 3e-3, 10.0)]
     together = [Member("T5", 0, 1e-2), *alone, Member("T5", 1, 1e-3)]

@@ -26,6 +26,11 @@ def test_the_answers_of_all_tasks_are_right(length):
         assert answer == question
         question, answer = tasks.reverse(length, rng)
         assert answer[::-1] == question
+        question, answer = tasks.copy_symbols(length, rng)
+        assert answer == question
+        assert all(symbol < 10 or 15 <= symbol < tasks.STUDIED_VOCABULARY for symbol in question)
+        question, answer = tasks.reverse_symbols(length, rng)
+        assert answer[::-1] == question
         question, answer = tasks.sorting(length, rng)
         assert all(a <= b for a, b in itertools.pairwise(answer))
         assert sorted(question) == sorted(answer)

@@ -272,9 +272,9 @@ def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def _attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     """Causal attention, (M, B, H, N, d_k) → the same shape."""
     if bias is None:
-        flat = (tensor.flatten(0, 1).to(v.dtype) for tensor in (q, k, v))
-        mixed = functional.scaled_dot_product_attention(*flat, is_causal=True)
-        return mixed.unflatten(0, q.shape[:2])
+        flat_q, flat_k, flat_v = (tensor.flatten(0, 1).to(v.dtype) for tensor in (q, k, v))
+        mixed = functional.scaled_dot_product_attention(flat_q, flat_k, flat_v, is_causal=True)
+        return mixed.reshape(v.shape)
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1) + bias
     return scores.softmax(-1).to(v.dtype) @ v
 

@@ -118,7 +118,7 @@ def plan(size: str, studies: list[str], seeds: int) -> list[Job]:
     jobs = []
     for study in studies:
         used = every[:1] if study == "longer" else every
-        for task in tasks.TASKS if study == "lengths" else [None]:
+        for task in tasks.STUDIED if study == "lengths" else [None]:
             jobs += [Job(study, task, kind, used) for kind in KINDS]
     return jobs
 
@@ -277,15 +277,17 @@ def extensions(architecture: Architecture, base: float, scale: float, length: in
     """
     theta = rotary_frequencies(architecture.d // architecture.heads, base)
     whole = round(length * scale)
-    known = {"original_length": length}
+    by_parts = ntk_by_parts(theta, scale, original_length=length)
+    whole_ntk = dynamic_ntk(theta, scale, length=whole, original_length=length)
+    ramp = yarn(theta, scale, original_length=length)
     return {
         "PI": (position_interpolation(theta, scale), 1.0),
         "NTK-aware": (ntk_aware(theta, scale), 1.0),
-        "NTK-by-parts": (ntk_by_parts(theta, scale, **known), 1.0),
-        "dynamic NTK, fixed": (dynamic_ntk(theta, scale, length=whole, **known), 1.0),
-        "Llama 3": (llama3(theta, scale, **known), 1.0),
-        "YaRN without its factor": (yarn(theta, scale, **known), 1.0),
-        "YaRN": (yarn(theta, scale, **known), yarn_attention_factor(scale)),
+        "NTK-by-parts": (by_parts, 1.0),
+        "dynamic NTK, fixed": (whole_ntk, 1.0),
+        "Llama 3": (llama3(theta, scale, original_length=length), 1.0),
+        "YaRN without its factor": (ramp, 1.0),
+        "YaRN": (ramp, yarn_attention_factor(scale)),
     }
 
 
@@ -463,7 +465,7 @@ def work(
     if device.startswith("cuda"):
         torch.set_float32_matmul_precision("high")
     models = members(job, study)
-    vocabulary = 256 if job.task is None else tasks.VOCABULARY
+    vocabulary = 256 if job.task is None else tasks.STUDIED_VOCABULARY
     vocabulary = recall.VOCABULARY if job.study == "recall" else vocabulary
     fleet = build(study.architecture, vocabulary, models, longest_input(job, study), device)
     try:

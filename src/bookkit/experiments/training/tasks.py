@@ -6,6 +6,7 @@ Each example is `start, question, =, answer, end`, in tokens; only the answer is
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 # Tokens 0…9 are digits.
 PLUS, EQUALS, START, END, PAD = 10, 11, 12, 13, 14
@@ -49,6 +50,25 @@ def parity(length: int, rng: np.random.Generator) -> Example:
     return bits, [sum(bits) % 2]
 
 
+def _symbols(length: int, rng: np.random.Generator) -> list[int]:
+    """Symbols out of a hundred: the ten digits, and ninety after the marks."""
+    drawn = rng.integers(0, 100, size=length)
+    chosen: list[int] = np.where(drawn < 10, drawn, drawn + VOCABULARY - 10).tolist()
+    return chosen
+
+
+def copy_symbols(length: int, rng: np.random.Generator) -> Example:
+    """As `copy`, with a hundred symbols."""
+    symbols = _symbols(length, rng)
+    return symbols, symbols
+
+
+def reverse_symbols(length: int, rng: np.random.Generator) -> Example:
+    """As `reverse`, with a hundred symbols."""
+    symbols = _symbols(length, rng)
+    return symbols, symbols[::-1]
+
+
 TASKS: dict[str, Callable[[int, np.random.Generator], Example]] = {
     "copy": copy,
     "reverse": reverse,
@@ -56,17 +76,30 @@ TASKS: dict[str, Callable[[int, np.random.Generator], Example]] = {
     "addition": addition,
     "parity": parity,
 }
+# As the paper has them: a hundred symbols to copy and to reverse.
+STUDIED: dict[str, Callable[[int, np.random.Generator], Example]] = {
+    "copy, 100 symbols": copy_symbols,
+    "reverse, 100 symbols": reverse_symbols,
+    "sorting": sorting,
+    "addition": addition,
+    "parity": parity,
+}
+STUDIED_VOCABULARY = VOCABULARY + 90
+_ALL = TASKS | STUDIED
 
 
 def batch(
-    task: str, lengths: np.ndarray, rng: np.random.Generator, width: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+    task: str,
+    lengths: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+    width: int | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Tokens (B, N), padded at the end to `width`, and which belong to the answer (B, N)."""
-    if task not in TASKS:
-        raise ValueError(f"task must be one of {list(TASKS)}, got {task!r}")
+    if task not in _ALL:
+        raise ValueError(f"task must be one of {list(_ALL)}, got {task!r}")
     rows, marks = [], []
     for length in lengths.tolist():
-        question, answer = TASKS[task](length, rng)
+        question, answer = _ALL[task](length, rng)
         rows.append([START, *question, EQUALS, *answer, END])
         marks.append([False] * (len(question) + 2) + [True] * (len(answer) + 1))
     longest = width or max(len(row) for row in rows)
@@ -80,5 +113,5 @@ def batch(
 
 def tokens_needed(task: str, length: int) -> int:
     """The longest sequence that a task of this length makes."""
-    question, answer = TASKS[task](length, np.random.default_rng(0))
+    question, answer = _ALL[task](length, np.random.default_rng(0))
     return len(question) + len(answer) + 3
