@@ -1,0 +1,133 @@
+"""Comparing schemes: each at the rate that suits it, in pairs by seed, corrected for many looks."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata, ttest_rel
+
+from bookkit.experiments.training.studies import RESULTS, Row, read_rows
+from bookkit.experiments.training.summary import Interval, interval
+
+Values = npt.NDArray[np.float64]
+
+
+@cache
+def _recorded(size: str) -> list[Row]:
+    return read_rows(RESULTS / f"studies-{size}.jsonl")
+
+
+def rows(size: str, study: str, **chosen: Any) -> list[Row]:
+    """The recorded rows of one study, ordered by seed; `chosen` narrows them: scheme="RoPE"."""
+    found = [
+        row
+        for row in _recorded(size)
+        if row["study"] == study and all(row.get(key) == value for key, value in chosen.items())
+    ]
+    if not found:
+        raise ValueError(
+            f"no recorded rows for {size}, {study}, {chosen}; "
+            f"run: python -m bookkit.experiments.training.studies --size {size} --study {study}"
+        )
+    return sorted(found, key=lambda row: row["seed"])
+
+
+def tuned(found: Sequence[Row]) -> list[Row]:
+    """The rows of the rates with the lowest mean validation loss, of one scheme and task.
+
+    The validation loss is taken inside the training length, on other examples than the tests.
+    """
+    by_rate: dict[tuple[float, float], list[Row]] = {}
+    for row in found:
+        by_rate.setdefault((row["rate"], row["position_rate"]), []).append(row)
+    if len({(row["scheme"], row.get("task")) for row in found}) != 1:
+        raise ValueError("rates are chosen for one scheme and one task; narrow the rows first")
+
+    def loss(rate: tuple[float, float]) -> float:
+        value = float(np.mean([row["validation"] for row in by_rate[rate]]))
+        return math.inf if math.isnan(value) else value  # a training that broke up
+
+    return by_rate[min(by_rate, key=loss)]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    r"""Holm's correction: the k-th smallest of n values times n − k + 1, never falling, at most 1.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+class Comparison(NamedTuple):
+    """A scheme against the reference: mean difference by seed with its interval, and p-values."""
+
+    name: str
+    difference: Interval
+    p: float
+    corrected: float
+
+
+def compare(scores: Mapping[str, Sequence[float]], reference: str) -> list[Comparison]:
+    """Every scheme against the reference, paired by seed (Student's t), corrected by Holm.
+
+    scores: one number a seed for each scheme, seeds in the same order.
+    """
+    others = [name for name in scores if name != reference]
+    sizes = {name: len(values) for name, values in scores.items()}
+    if len(set(sizes.values())) != 1:
+        raise ValueError(f"pairs need the same seeds in every scheme, got {sizes}")
+    base = np.asarray(scores[reference], dtype=float)
+    differences = [np.asarray(scores[name], dtype=float) - base for name in others]
+    p_values = [
+        # No spread at all: the t statistic is 0/0 for equal schemes, infinite for others.
+        float(not change.any())
+        if np.ptp(change) == 0
+        else float(ttest_rel(scores[name], base).pvalue)
+        for name, change in zip(others, differences, strict=True)
+    ]
+    return [
+        Comparison(name, interval(change.tolist()), p, corrected)
+        for name, change, p, corrected in zip(
+            others, differences, p_values, holm(p_values), strict=True
+        )
+    ]
+
+
+def bootstrap(
+    samples: Sequence[Values],
+    statistic: Callable[..., float],
+    *,
+    draws: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The middle 95 % of a statistic when the seeds are drawn again, with replacement.
+
+    samples: arrays whose last axis is the seed; all are drawn alike, so that pairs stay pairs.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    count = samples[0].shape[-1]
+    found = []
+    for _ in range(draws):
+        again = rng.integers(0, count, size=count)
+        found.append(statistic(*(sample[..., again] for sample in samples)))
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def reciprocal_ranks(scores: Values, ties: Literal["average", "min"] = "average") -> Values:
+    """The mean of 1/rank of each scheme, (tasks, schemes, seeds) → (schemes,); the best is 1.
+
+    ties: schemes that are equal share the mean of their ranks, or all get the best ("min").
+    """
+    ranks = rankdata(-scores, axis=1, method=ties)
+    mean: Values = (1 / ranks).mean((0, 2))
+    return mean
