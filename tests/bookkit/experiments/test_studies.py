@@ -56,7 +56,8 @@ def book_logits(fleet, index, tokens):
     mask = places <= places[:, None]
     for layer, block in enumerate(decoder.blocks):
         theta = scheme.frequencies(MODEL)[layer]
-        turned = Rotary(theta, layout="half") if theta.any() else position
+        on_scores = position if scheme.kind in ("T5", "ALiBi") else None
+        turned = Rotary(theta, layout="half") if theta.any() else on_scores
         x = block(x, mask=mask, position=turned, positions=places)
     return decoder.head(decoder.norm(x))
 
