@@ -87,7 +87,7 @@ def test_head_projections(rng):
     return {**pick(layer_values(rng), "X", "Q", "K", "V", "W^Q", "W^K", "W^V"), **HEADS}
 
 
-@equation("eq-head-shapes", first_index=0, library=MultiHeadAttention)
+@equation("eq-head-shapes", first_index=0, library=MultiHeadAttention, sizes=True)
 def test_head_shapes(rng):
     return {**pick(layer_values(rng), "W^Q", "W^K", "W^V"), **HEADS}
 
@@ -113,7 +113,7 @@ def test_wrong_root(rng):
     return {**SIZES, "q": q, "k": k, "m": range(N), "n": range(N)}
 
 
-@equation("eq-mha-parameters", library=MultiHeadAttention)
+@equation("eq-mha-parameters", library=MultiHeadAttention, sizes=True)
 def test_mha_parameters(rng):
     parameters = sum(p.numel() for p in layer_of(rng).parameters())
     return {**SIZES, "P": parameters}
@@ -154,7 +154,7 @@ def test_bilinear(rng):
     return cases
 
 
-@equation("eq-bilinear-rank", first_index=0, library=MultiHeadAttention)
+@equation("eq-bilinear-rank", first_index=0)
 def test_bilinear_rank(rng):
     values = {**pick(layer_values(rng), "W^Q", "W^K"), **HEADS}
     # A projection that uses one direction twice: the rank is below the bound.
@@ -234,7 +234,7 @@ def test_causal_offset(rng):
     return {"M": M, "N_q": queries, "N_k": keys, "m": range(queries), "n": range(keys)}
 
 
-@equation("eq-cache-bytes", library=MultiHeadAttention)
+@equation("eq-cache-bytes", library=MultiHeadAttention, sizes=True)
 def test_cache_bytes(rng):
     batch, layers = 6, 4
     used = 0
@@ -265,7 +265,7 @@ def test_grouped_head(rng):
     return {**values, "H": per_head, r"\gamma": group, "d_k": D_K, **HEADS}
 
 
-@equation("eq-grouped-parameters", library=MultiHeadAttention)
+@equation("eq-grouped-parameters", library=MultiHeadAttention, sizes=True)
 def test_grouped_parameters(rng):
     parameters = sum(p.numel() for p in layer_of(rng, kv_heads=G).parameters())
     return {"P": parameters, "d": D, "g": G, "d_k": D_K}

@@ -338,7 +338,7 @@ def test_adam_first(rng):
     return {r"\Delta w": weight.item(), r"\eta": rate, "g": gradient}
 
 
-@equation("eq-vanishing-pre", vectors="row", library=rms_norm)
+@equation("eq-vanishing-pre", vectors="row")
 def test_vanishing_pre(rng):
     x = rng.normal(size=D)
     r = np.sqrt((x**2).mean())

@@ -67,7 +67,7 @@ def test_ffn(rng):
     return cases
 
 
-@equation("eq-ffn-shapes", library=FeedForward)
+@equation("eq-ffn-shapes", library=FeedForward, sizes=True)
 def test_ffn_shapes(rng):
     return layer(rng, "relu")[1]
 
@@ -97,7 +97,7 @@ def counted(module):
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-@equation("eq-ffn-parameters", library=FeedForward)
+@equation("eq-ffn-parameters", library=FeedForward, sizes=True)
 def test_ffn_parameters(rng):
     d = int(rng.integers(2, 20))
     attention = torch.nn.MultiheadAttention(d, 1, bias=False)

@@ -205,12 +205,12 @@ def sizes(rng):
     }
 
 
-@equation("eq-parameters-parts", library=Block)
+@equation("eq-parameters-parts", library=Block, sizes=True)
 def test_parameters_parts(rng):
     return sizes(rng)
 
 
-@equation("eq-parameters-stacks", library=Block)
+@equation("eq-parameters-stacks", library=Block, sizes=True)
 def test_parameters_stacks(rng):
     return sizes(rng)
 

@@ -162,7 +162,7 @@ def test_euler(rng):
     return {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
 
 
-@equation("eq-vandermonde", first_index=0, library=rotary_frequencies)
+@equation("eq-vandermonde", first_index=0)
 def test_vandermonde(rng):
     theta = frequencies(base(rng), 6)
     z = np.exp(1j * np.concatenate([theta, -theta]))

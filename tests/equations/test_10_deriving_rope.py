@@ -288,7 +288,7 @@ def test_isotropic(rng):
     return {"w": w, "U": orthogonal(rng, 5), r"\lambda": complex(*rng.normal(size=2))}
 
 
-@equation("eq-basis-absorbed", library=rotation_matrix)
+@equation("eq-basis-absorbed")
 def test_basis_absorbed(rng):
     theta, C, _ = block_form(rng)
     contents = {"q": rng.normal(size=6), "k": rng.normal(size=6), "C": C}
@@ -328,7 +328,7 @@ def test_matrix(rng):
     return cases
 
 
-@equation("eq-factor", library=rotation_matrix)
+@equation("eq-factor")
 def test_factor(rng):
     return {r"\hat{R}": hat(), "R": R, "I": I, r"\alpha": angle(rng)}
 
@@ -482,7 +482,7 @@ def test_value_turned(rng):
     return values(rng)
 
 
-@equation("eq-rope-value-back", first_index=0, library=[attention, rotation_matrix])
+@equation("eq-rope-value-back", first_index=0, library=rotation_matrix)
 def test_value_back(rng):
     return values(rng)
 

@@ -151,7 +151,7 @@ def test_look_far(rng):
     return cases
 
 
-@equation("eq-mean-score", library=rotation_matrix)
+@equation("eq-mean-score")
 def test_mean_score(rng):
     theta = rotary_frequencies(4, base(rng)).numpy()
     mean_q, mean_k = rng.normal(size=4), rng.normal(size=4)
@@ -306,7 +306,7 @@ def test_choose_base(rng):
     return {"b": smallest, "N": N, "d_k": d, "j": j}
 
 
-@equation("eq-variance-trace", library=rotation_matrix)
+@equation("eq-variance-trace")
 def test_variance_trace(rng):
     theta = rotary_frequencies(4, base(rng)).numpy()
     mix_q, mix_k = rng.normal(size=(4, 4)), rng.normal(size=(4, 4))

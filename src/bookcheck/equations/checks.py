@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -63,6 +64,8 @@ class Check:
     library: tuple[Callable[..., Any], ...]
     options: dict[str, Any]
     reason: str | None = None
+    reviewed: str | None = None
+    sizes: bool = False
 
     @property
     def file(self) -> Path:
@@ -87,10 +90,12 @@ def equation(
     absolute: float = 0.0,
     approx: float = 0.02,
     broadcast: bool = False,
+    sizes: bool = False,
 ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
     """Bind the printed equation ``label`` to values and execute its text.
 
-    The book's vectors are rows; a formula quoted with columns says ``vectors="column"``.
+    The book's vectors are rows; a formula quoted with columns says ``vectors="column"``. One that
+    counts what the library makes (parameters, shapes, bytes) says ``sizes=True``.
     """
     options = {
         "first_index": first_index,
@@ -102,7 +107,7 @@ def equation(
     }
 
     def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
-        return registered(Check(label, function, draws, functions(library), options))
+        return registered(Check(label, function, draws, functions(library), options, sizes=sizes))
 
     return decorate
 
@@ -111,16 +116,21 @@ def by_hand(
     label: str,
     reason: str,
     *,
+    reviewed: str,
     library: Callable[..., Any] | Sequence[Callable[..., Any]] = (),
     draws: int = DRAWS,
 ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
     """Check an equation whose text cannot be executed; the function asserts and may return
-    the deviation it found."""
+    the deviation it found.
+
+    ``reviewed`` is the mark of the text that a person compared with the function: a changed text
+    fails until somebody has done that again.
+    """
     if len(reason.split()) < 3:
         raise ValueError(f"{label}: say in a sentence why the text cannot be executed")
 
     def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
-        return registered(Check(label, function, draws, functions(library), {}, reason))
+        return registered(Check(label, function, draws, functions(library), {}, reason, reviewed))
 
     return decorate
 
@@ -250,8 +260,27 @@ def watching(functions: Sequence[Callable[..., Any]]) -> Iterator[set[CodeType]]
         sys.setprofile(before)
 
 
+def mark_of(text: str) -> str:
+    """A short name of a formula's text that changes with every sign of it, not with its spaces."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:8]
+
+
+def forget(function: Callable[..., Any]) -> None:
+    """Empty the caches of a check's file, so that a second run calls the library again."""
+    for thing in list(getattr(function, "__globals__", {}).values()):
+        clear = getattr(thing, "cache_clear", None)
+        if clear is not None and inspect.isfunction(inspect.unwrap(thing)):
+            clear()
+
+
 def run(item: Check, text: str) -> tuple[int, int, float]:
     """Check a text on all inputs: their number, the relations in one, the largest deviation."""
+    forget(item.function)
+    if item.reason is not None and item.reviewed != mark_of(text):
+        raise RefutedError(
+            f"{item.label}: its text changed since a person compared it with its check; read both, "
+            f'then write reviewed="{mark_of(text)}"'
+        )
     inputs, relations, deviation = 0, 0, 0.0
     for values in inputs_of(item):
         if item.reason is not None:

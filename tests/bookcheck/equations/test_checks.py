@@ -1,5 +1,6 @@
 """Finding displays, the rule, running checks, records: each fault is planted and seen."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -102,7 +103,7 @@ from bookcheck.equations.checks import by_hand, equation
 def test_a(rng):
     return {"a": 1}
 
-@by_hand("eq-b", "It is a picture of a formula.")
+@by_hand("eq-b", "It is a picture of a formula.", reviewed="240331b3")
 def test_b(rng):
     assert True
 """
@@ -146,11 +147,30 @@ def test_a_second_check_of_one_label_breaks_the_rule(tmp_path):
 
 def test_by_hand_needs_a_reason():
     with pytest.raises(ValueError, match="why"):
-        by_hand("eq-a", "Difficult.")
+        by_hand("eq-a", "Difficult.", reviewed="")
+
+
+def test_a_text_that_changed_is_read_by_a_person_again(tmp_path):
+    (_, known) = book(tmp_path, GOOD)[1]
+    assert equations.run(known, "b = 1")[0] == known.draws
+    assert equations.run(known, "b  =\n1")[0] == known.draws
+    with pytest.raises(AssertionError, match="read both, then write reviewed="):
+        equations.run(known, "b = -1")
+
+
+def test_a_check_that_keeps_what_it_computed_runs_twice(tmp_path):
+    item = made(lambda rng: {"a": kept_double(2), "b": 4}, library=double)
+    for _ in range(2):
+        execute(item, Equation("eq-x", "a = b", "01-x.ipynb", 1, 1), tmp_path)
 
 
 def double(x):
     return 2 * x
+
+
+@functools.cache
+def kept_double(x):
+    return double(x)
 
 
 def made(function, **options):
