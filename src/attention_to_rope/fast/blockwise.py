@@ -1,17 +1,40 @@
 """Attention block by block with an online softmax: the exact result in memory linear in N."""
 
-import math
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_attention_shapes, check_count, working_dtype
+from attention_to_rope.checks import (
+    check_bias,
+    check_count,
+    check_float,
+    check_mask,
+    check_same_kind,
+    working_dtype,
+)
+from attention_to_rope.merge import (
+    contain_nan,
+    finish,
+    log_total,
+    merge,
+    partial_attention,
+    partial_gradients,
+)
 from attention_to_rope.scaled_dot_product import score_scale
 
-# Powers of 2 are cheaper than powers of e on most machines: e^s = 2^(s / ln 2), with 1 / ln 2 put
-# into the scale of the queries.
-_PER_POWER_OF_2 = 1 / math.log(2)
+fused_attention = torch.nn.functional.scaled_dot_product_attention
+
+
+class Options(NamedTuple):
+    """Which keys a query may see by its position, and how the work is cut."""
+
+    causal: bool
+    window: int | None
+    scale: float
+    q_block: int
+    k_block: int
 
 
 def blockwise_attention(
@@ -20,133 +43,314 @@ def blockwise_attention(
     v: Tensor,
     *,
     causal: bool = False,
+    window: int | None = None,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
     scale: float | None = None,
     q_block: int = 512,
-    k_block: int = 2048,
+    k_block: int = 512,
 ) -> Tensor:
     r"""Attention without ever holding the N_q × N_k scores.
 
-    For each block of queries the keys arrive block by block; a running maximum m, sum ℓ and output
-    o are corrected at each step:
-    $m' = \max(m, \max_j s_j)$, $\ell' = e^{m-m'}\ell + \sum_j e^{s_j-m'}$,
-    $o' = e^{m-m'} o + \sum_j e^{s_j-m'} v_j$; at the end $o / \ell$.
+    For each block of queries the keys come block by block, each block's `partial_attention` is
+    joined to the earlier ones by `merge`, and `finish` divides: exact, in any order.
 
-    Shapes as in `attention`. With `causal` the queries are the last N_q positions of the keys, and
-    blocks that nobody may see are skipped. The backward pass computes the blocks again instead of
-    keeping them. On a GPU, PyTorch's fused kernel does the same where its arguments allow.
+    q (..., H, N_q, d_k), k (..., H_kv, N_k, d_k), v (..., H_kv, N_k, d_v) → (..., H, N_q, d_v),
+    where H_kv divides H (grouped queries); (N, d) without heads works too. mask and bias as in
+    `attention`. `causal` and `window` see as `causal_mask` and `sliding_window_mask` do: the
+    queries are the last N_q positions of the keys; blocks that nobody may see are skipped.
+
+    The backward pass computes the scores again instead of keeping them; a second derivative keeps
+    them. On a GPU, PyTorch's fused kernel does the same in one launch where its arguments allow.
     """
-    check_attention_shapes(q, k, v)
+    _check_shapes(q, k, v)
     check_count("q_block", q_block)
     check_count("k_block", k_block)
+    if window is not None:
+        check_count("window", window)
     scale = score_scale(q.shape[-1], scale)
-    if causal and q.shape[-2] > k.shape[-2]:
+    if (causal or window is not None) and q.shape[-2] > k.shape[-2]:
         raise ValueError(
-            f"causal attention needs at least as many keys as queries, got {k.shape[-2]} keys and "
-            f"{q.shape[-2]} queries"
+            "causal and window need at least as many keys as queries, got "
+            f"{k.shape[-2]} keys and {q.shape[-2]} queries: the queries are the last positions"
         )
-    if q.is_cuda and q.dtype != torch.float64 and not (causal and q.shape[-2] != k.shape[-2]):
-        # PyTorch's fused kernels are this algorithm in one pass. Their causal mask begins at the
-        # first key, so with fewer queries than keys the blocks below are right and theirs are not.
-        return torch.nn.functional.scaled_dot_product_attention(
-            q, k, v, is_causal=causal, scale=scale
-        )
+    if mask is not None:
+        check_mask(mask, q, k)
+    if bias is not None:
+        check_bias(bias, q, k)
+    restricted = mask is not None or bias is not None or window is not None
+    if q.is_cuda and not restricted and _fused_kernel_means_the_same(q, k, v, causal):
+        return _fused(q, k, v, causal, scale)
     exact = working_dtype(q.dtype)
-    output: Tensor = _Blockwise.apply(  # type: ignore[no-untyped-call]
-        q.to(exact), k.to(exact), v.to(exact), causal, scale, q_block, k_block
-    )[0]
+    # Views, because the compiler wants three tensors also where q, k and v are one.
+    q_exact, k_exact, v_exact = (x.to(exact).view_as(x) for x in (q, k, v))
+    if causal or restricted:
+        k_exact, v_exact = contain_nan(k_exact, v_exact)
+    bias = None if bias is None else bias.to(exact)
+    options = Options(causal, window, scale, q_block, k_block)
+    function = _Blockwise if torch.compiler.is_compiling() else _Transformable
+    output: Tensor = function.apply(q_exact, k_exact, v_exact, mask, bias, options)[0]  # type: ignore[no-untyped-call]
     return output.to(q.dtype)
 
 
-def _visible_blocks(
-    start: int, stop: int, offset: int, k_len: int, k_block: int, causal: bool
-) -> list[tuple[int, int, bool]]:
-    """The key blocks that queries start…stop − 1 may see: (first, last, some pairs are hidden)."""
-    end = min(k_len, stop + offset) if causal else k_len
-    return [
-        (first, min(first + k_block, end), causal and first + k_block - 1 > start + offset)
-        for first in range(0, end, k_block)
-    ]
+def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        check_float(name, tensor)
+        if tensor.ndim < 2 or 0 in tensor.shape[-2:]:
+            raise ValueError(
+                f"{name} must have shape (..., N, d) with N and d at least 1, "
+                f"got {tuple(tensor.shape)}"
+            )
+    check_same_kind("q", q, "k", k)
+    check_same_kind("q", q, "v", v)
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"q and k must have the same head dim d_k, got {q.shape[-1]} and {k.shape[-1]}"
+        )
+    if k.shape[:-1] != v.shape[:-1]:
+        raise ValueError(
+            "k and v must agree but for the last axis, got shapes "
+            f"{tuple(k.shape)} and {tuple(v.shape)}"
+        )
+    if q.ndim != k.ndim or q.shape[:-3] != k.shape[:-3] or _heads(q) % max(_heads(k), 1):
+        raise ValueError(
+            "q and k must agree in the leading axes, where the heads of k (axis -3) divide those "
+            f"of q; got shapes {tuple(q.shape)} and {tuple(k.shape)}"
+        )
 
 
-def _future(start: int, stop: int, first: int, last: int, offset: int, device: Any) -> Tensor:
-    """Where a key of the block lies after the query: (stop − start, last − first)."""
-    m = torch.arange(start + offset, stop + offset, device=device).unsqueeze(-1)
-    return torch.arange(first, last, device=device) > m
+def _heads(x: Tensor) -> int:
+    return x.shape[-3] if x.ndim > 2 else 1
+
+
+def _fused_kernel_means_the_same(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> bool:
+    """Whether PyTorch's kernels of linear memory compute this.
+
+    They have no float64 and no head dim above 256, and their causal mask begins at the first key.
+    """
+    return (
+        q.dtype != torch.float64
+        and q.shape[-1] == v.shape[-1] <= 256
+        and not (causal and q.shape[-2] != k.shape[-2])
+    )
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> Tensor:
+    """PyTorch's fused kernel, called so that it is one: 4 axes and a head dim it takes.
+
+    With other arguments it falls back, in silence, to a form that holds all scores.
+    """
+    shape, heads = q.shape, _heads(q)
+    padding = (0, -shape[-1] % 8)  # zeros add nothing to a score, and give zeros that are cut off
+    k, v = (
+        x if _heads(x) == heads else x.repeat_interleave(heads // _heads(x), dim=-3) for x in (k, v)
+    )
+    q, k, v = (
+        torch.nn.functional.pad(x.reshape(-1, heads, *x.shape[-2:]), padding) for x in (q, k, v)
+    )
+    if causal:
+        # The kernel multiplies what is masked by 0, and 0 · NaN is NaN: the NaN goes around it.
+        largest = [torch.linalg.vector_norm(x, torch.inf, -1, keepdim=True) for x in (k, v)]
+        sound = largest[0].isfinite() & largest[1].isfinite()  # (B, H, N, 1)
+        k, v = torch.where(sound, k, 0.0), torch.where(sound, v, 0.0)
+    output = fused_attention(q, k, v, is_causal=causal, scale=scale)
+    if causal:
+        sees_nan = (~sound).cumsum(-2) > 0
+        output = output.masked_fill(sees_nan, torch.nan)
+    return output[..., : shape[-1]].reshape(shape)
+
+
+class _Cut:
+    """How scores (..., H, N_q, N_k) are cut: blocks (L, G · rows, keys), G heads a head of keys."""
+
+    def __init__(self, q: Tensor, k: Tensor, options: Options) -> None:
+        self.leading, self.q_len, self.k_len = q.shape[:-2], q.shape[-2], k.shape[-2]
+        self.groups = _heads(q) // _heads(k) if _heads(k) else 1
+        self.options, self.device = options, q.device
+
+    def query_blocks(self) -> list[slice]:
+        """All queries, some rows at a time."""
+        step = self.options.q_block
+        return [slice(i, min(i + step, self.q_len)) for i in range(0, self.q_len, step)]
+
+    def key_blocks(self, rows: slice) -> list[slice]:
+        """The blocks of keys that some query of `rows` may see by its position."""
+        first, last = self._positions(rows)
+        causal, window, step = self.options.causal, self.options.window, self.options.k_block
+        low, high = 0, last + 1 if causal else self.k_len
+        if window is not None:
+            low, high = max(low, first - window + 1), min(high, last + window)
+        return [slice(i, min(i + step, high)) for i in range(low, high, step)]
+
+    def _positions(self, rows: slice) -> tuple[int, int]:
+        """The first and the last position of these queries, counted like the keys'."""
+        offset = self.k_len - self.q_len
+        return rows.start + offset, rows.stop - 1 + offset
+
+    def queries(self, x: Tensor, rows: slice) -> Tensor:
+        """Rows of a tensor like q, the heads that share keys below each other: (L, G · rows, d)."""
+        part = x[..., rows, :]
+        return _flat(part, self.groups * part.shape[-2])
+
+    def join(self, parts: list[Tensor]) -> Tensor:
+        """All rows again, from blocks of rows as `queries` gives them: (..., H, N_q, d)."""
+        rows = [part.shape[-2] // self.groups for part in parts]
+        blocks = [
+            part.reshape(*self.leading, count, part.shape[-1])
+            for part, count in zip(parts, rows, strict=True)
+        ]
+        return torch.cat(blocks, dim=-2)
+
+    def scores(self, x: Tensor, rows: slice, keys: slice) -> Tensor:
+        """The block of a mask or bias: (L or 1, G · rows, keys)."""
+        block = x[..., rows, :] if x.shape[-2] > 1 else x
+        leading = self.leading if x.ndim > 2 else (self.groups,)
+        full = block[..., keys].expand(*leading, rows.stop - rows.start, keys.stop - keys.start)
+        return _flat(full, self.groups * full.shape[-2])
+
+    def mask(self, given: Tensor | None, rows: slice, keys: slice) -> Tensor | None:
+        """What the given mask, causality and window allow together; None where that is all."""
+        allowed = None if given is None else self.scores(given, rows, keys)
+        first, last = self._positions(rows)
+        causal, window = self.options.causal, self.options.window
+        before, after = last - keys.start, keys.stop - 1 - first  # the farthest pairs
+        if not (causal and after > 0) and (window is None or max(before, after) < window):
+            return allowed
+        m = torch.arange(first, last + 1, device=self.device).unsqueeze(-1)
+        distance = m - torch.arange(keys.start, keys.stop, device=self.device)
+        seen = distance >= (0 if causal else -self.k_len)
+        if window is not None:
+            seen = seen & (distance.abs() < window)
+        seen = seen.repeat(self.groups, 1)
+        return seen if allowed is None else allowed & seen
+
+
+def _flat(x: Tensor, rows: int) -> Tensor:
+    """All axes before the last two as one, so that the last axis but one has so many rows."""
+    return x.reshape(x.shape[:-1].numel() // rows, rows, x.shape[-1])
+
+
+def _in_blocks(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
+) -> tuple[Tensor, Tensor]:
+    """The output (..., H, N_q, d_v) and the logarithms of the totals (..., H, N_q, 1)."""
+    cut = _Cut(q, k, options)
+    k, v = _flat(k, k.shape[-2]), _flat(v, v.shape[-2])
+    finished = []
+    for rows in cut.query_blocks():
+        query = cut.queries(q, rows)
+        state = reduce(
+            merge,
+            (
+                partial_attention(
+                    query,
+                    k[:, keys],
+                    v[:, keys],
+                    mask=cut.mask(mask, rows, keys),
+                    bias=None if bias is None else cut.scores(bias, rows, keys),
+                    scale=options.scale,
+                )
+                for keys in cut.key_blocks(rows)
+            ),
+        )
+        finished.append((finish(state), log_total(state)))
+    return cut.join([output for output, _ in finished]), cut.join([total for _, total in finished])
 
 
 class _Blockwise(torch.autograd.Function):
+    """`_in_blocks` with a backward pass that computes the scores again."""
+
     @staticmethod
     def forward(
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        causal: bool,
-        scale: float,
-        q_block: int,
-        k_block: int,
+        q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
     ) -> tuple[Tensor, Tensor]:
-        q_len, k_len = q.shape[-2], k.shape[-2]
-        offset = k_len - q_len
-        leading = q.shape[:-2]
-        q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))  # batch and heads: one axis
-        outputs = q.new_empty((*q.shape[:-1], v.shape[-1]))
-        logsums = q.new_empty((*q.shape[:-1], 1))
-        # The block of scores is by far the largest thing in memory: made once, changed in place.
-        block = q.new_empty(q.shape[0] * min(q_block, q_len) * min(k_block, k_len))
-        for start in range(0, q_len, q_block):
-            stop = min(start + q_block, q_len)
-            query = q[:, start:stop] * (scale * _PER_POWER_OF_2)
-            largest = query.new_full((*query.shape[:-1], 1), -torch.inf)
-            total = torch.zeros_like(largest)
-            output = query.new_zeros((*query.shape[:-1], v.shape[-1]))
-            for first, last, partly in _visible_blocks(start, stop, offset, k_len, k_block, causal):
-                shape = (len(q), stop - start, last - first)
-                scores = block[: math.prod(shape)].view(shape)
-                torch.bmm(query, k[:, first:last].transpose(-2, -1), out=scores)
-                if partly:
-                    future = _future(start, stop, first, last, offset, q.device)
-                    scores.masked_fill_(future, -torch.inf)
-                new_largest = torch.maximum(largest, scores.amax(-1, keepdim=True))
-                powers = scores.sub_(new_largest).exp2_()
-                correction = largest.sub_(new_largest).exp2_()
-                total.mul_(correction).add_(powers.sum(-1, keepdim=True))
-                torch.baddbmm(output.mul_(correction), powers, v[:, first:last], out=output)
-                largest = new_largest
-            outputs[:, start:stop] = output.div_(total)
-            logsums[:, start:stop] = total.log2_().add_(largest)
-        return outputs.view(*leading, q_len, v.shape[-1]), logsums.view(*leading, q_len, 1)
+        return _in_blocks(q, k, v, mask, bias, options)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        q, k, v, ctx.causal, ctx.scale, ctx.q_block, ctx.k_block = inputs
-        ctx.save_for_backward(q, k, v, *output)
+        *tensors, ctx.options = inputs
+        ctx.save_for_backward(*tensors, *output)
+        ctx.save_for_forward(*tensors, *output)
         ctx.mark_non_differentiable(output[1])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, output, logsum = ctx.saved_tensors
-        q_len, k_len = q.shape[-2], k.shape[-2]
-        offset = k_len - q_len
-        grad_q, grad_k, grad_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        # With p = softmax(s): ds_j = p_j (do·v_j − do·o).
-        share = (grad_output * output).sum(-1, keepdim=True)
-        for start in range(0, q_len, ctx.q_block):
-            stop = min(start + ctx.q_block, q_len)
-            rows = slice(start, stop)
-            query = q[..., rows, :] * (ctx.scale * _PER_POWER_OF_2)
-            for first, last, partly in _visible_blocks(
-                start, stop, offset, k_len, ctx.k_block, ctx.causal
-            ):
-                keys = slice(first, last)
-                scores = query @ k[..., keys, :].transpose(-2, -1)
-                if partly:
-                    future = _future(start, stop, first, last, offset, q.device)
-                    scores.masked_fill_(future, -torch.inf)
-                weights = scores.sub_(logsum[..., rows, :]).exp2_()
-                grad_v[..., keys, :] += weights.transpose(-2, -1) @ grad_output[..., rows, :]
-                grad_weights = grad_output[..., rows, :] @ v[..., keys, :].transpose(-2, -1)
-                grad_scores = grad_weights.sub_(share[..., rows, :]).mul_(weights).mul_(ctx.scale)
-                grad_q[..., rows, :] += grad_scores @ k[..., keys, :]
-                grad_k[..., keys, :] += grad_scores.transpose(-2, -1) @ q[..., rows, :]
-        return grad_q, grad_k, grad_v, None, None, None, None
+    def backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, mask, bias, output, log_totals = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a derivative of this derivative is wanted
+            grads = _pullback(q, k, v, mask, bias, ctx.options)(upstream)
+            return (*grads[:3], None, *(grads[3:] or (None,)), None)
+        cut = _Cut(q, k, ctx.options)
+        share = (upstream * output).sum(-1, keepdim=True)
+        grad_q, grad_k, grad_v = (torch.zeros_like(x) for x in (q, k, v))
+        grad_bias = torch.zeros_like(bias) if ctx.needs_input_grad[4] else None
+        keys_and_values = [_flat(x, x.shape[-2]) for x in (k, v)]
+        for rows in cut.query_blocks():
+            of_rows = [cut.queries(x, rows) for x in (log_totals, upstream, share)]
+            query = cut.queries(q, rows)
+            for keys in cut.key_blocks(rows):
+                part = partial_gradients(
+                    query,
+                    *(x[:, keys] for x in keys_and_values),
+                    *of_rows,
+                    mask=cut.mask(mask, rows, keys),
+                    bias=None if bias is None else cut.scores(bias, rows, keys),
+                    scale=ctx.options.scale,
+                )
+                grad_q[..., rows, :] += part.q.reshape(grad_q[..., rows, :].shape)
+                grad_k[..., keys, :] += part.k.reshape(grad_k[..., keys, :].shape)
+                grad_v[..., keys, :] += part.v.reshape(grad_v[..., keys, :].shape)
+                if grad_bias is not None:
+                    block = (
+                        grad_bias[..., rows, keys] if bias.shape[-2] > 1 else grad_bias[..., keys]
+                    )
+                    own = part.scores.reshape(
+                        *cut.leading, rows.stop - rows.start, keys.stop - keys.start
+                    )
+                    block += own.sum_to_size(block.shape)
+        return grad_q, grad_k, grad_v, None, grad_bias, None
+
+
+class _Transformable(_Blockwise):
+    """The same for vmap and forward derivatives, which the compiler cannot read."""
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, None]:
+        """The derivative along the tangents: the pullback of the pullback, as both are linear."""
+        q, k, v, mask, bias, output, _ = ctx.saved_tensors
+        pull = _pullback(q, k, v, mask, bias, ctx.options)
+        push: Any = torch.func.vjp(pull, torch.zeros_like(output))[1]
+        given = zip((q, k, v, bias), (*tangents[:3], tangents[4]), strict=True)
+        full = (
+            torch.zeros_like(x) if tangent is None else tangent
+            for x, tangent in given
+            if x is not None
+        )
+        return push(tuple(full))[0], None
+
+    @staticmethod
+    def vmap(info: Any, dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, tuple[int, int]]:
+        """One more leading axis, which is what blocks take anyhow."""
+        *tensors, options = inputs
+        first: list[Any] = [
+            x if x is None else x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
+            for x, dim in zip(tensors, dims[:5], strict=True)
+        ]
+        moved: list[Any] = [x.expand(info.batch_size, *x.shape[1:]) for x in first[:3]]
+        axes = moved[0].ndim
+        # A mask or bias of two axes gets one of size 1 for each that it repeats over.
+        moved += [
+            x if x is None else x.reshape(len(x), *(1,) * (axes - x.ndim), *x.shape[1:])
+            for x in first[3:]
+        ]
+        return _Transformable.apply(*moved, options), (0, 0)  # type: ignore[no-untyped-call]
+
+
+def _pullback(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
+) -> Any:
+    """From a gradient of the output to those of q, k, v (and bias); itself differentiable."""
+
+    def output(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
+        return _in_blocks(q, k, v, mask, bias, options)[0]
+
+    return torch.func.vjp(output, q, k, v, *(() if bias is None else (bias,)))[1]

@@ -9,10 +9,11 @@ process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context
 (`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a product.
 """
 
+import math
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -23,69 +24,39 @@ from attention_to_rope.checks import (
     check_attention_shapes,
     check_choice,
     check_count,
-    check_score_shape,
     working_dtype,
 )
 from attention_to_rope.masks import causal_mask
+from attention_to_rope.merge import (
+    Partial,
+    contain_nan,
+    finish,
+    log_total,
+    merge,
+    partial_attention,
+    partial_gradients,
+)
 from attention_to_rope.scaled_dot_product import score_scale
 
 Order = Literal["zigzag", "contiguous"]
 Result = TypeVar("Result")
 
-
-class Partial(NamedTuple):
-    r"""What some keys contribute to each query: all that another block of keys has to know.
-
-    largest $c = \max_j s_j$ (..., N, 1), total $\ell = \sum_j e^{s_j - c}$ (..., N, 1) and
-    output $u = \sum_j e^{s_j - c} v_j$ (..., N, d_v), not yet divided by the total.
-    """
-
-    largest: Tensor
-    total: Tensor
-    output: Tensor
-
-
-def partial_attention(
-    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, scale: float | None = None
-) -> Partial:
-    """The contribution of these keys and values to these queries; shapes as in `attention`.
-
-    A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
-    """
-    check_attention_shapes(q, k, v)
-    if mask is not None:
-        check_score_shape("mask", mask, q, k)
-    scale = score_scale(q.shape[-1], scale)
-    exact = working_dtype(q.dtype)
-    scores = q.to(exact) * scale @ k.to(exact).transpose(-2, -1)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    largest = scores.amax(-1, keepdim=True)
-    powers = torch.exp(scores - _finite(largest))
-    return Partial(largest, powers.sum(-1, keepdim=True), powers @ v.to(exact))
-
-
-def merge(first: Partial, second: Partial) -> Partial:
-    r"""Join what two disjoint sets of keys contribute, in any order.
-
-    $c = \max(c_1, c_2)$, $\ell = e^{c_1-c}\ell_1 + e^{c_2-c}\ell_2$,
-    $u = e^{c_1-c} u_1 + e^{c_2-c} u_2$
-    """
-    largest = torch.maximum(first.largest, second.largest)
-    a = torch.exp(first.largest - _finite(largest))
-    b = torch.exp(second.largest - _finite(largest))
-    total = a * first.total + b * second.total
-    return Partial(largest, total, a * first.output + b * second.output)
-
-
-def finish(partial: Partial) -> Tensor:
-    r"""The attention output $u / \ell$ (..., N, d_v); a query that saw no key gets 0."""
-    return partial.output / partial.total.masked_fill(partial.total == 0, 1.0)
-
-
-def _finite(largest: Tensor) -> Tensor:
-    """−inf − (−inf) is not a number: a row without keys is shifted by 0 instead."""
-    return largest.masked_fill(largest == -torch.inf, 0.0)
+__all__ = [
+    "Order",
+    "Partial",
+    "ProcessRing",
+    "Ring",
+    "SimulatedRing",
+    "finish",
+    "join_parts",
+    "merge",
+    "partial_attention",
+    "ring_attention",
+    "ring_chunks",
+    "ring_positions",
+    "simulate_ring",
+    "visible_chunks",
+]
 
 
 def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
@@ -136,6 +107,10 @@ class Ring(Protocol):
         """Start sending to the next rank; the result waits for what the previous one sent."""
         ...  # pragma: no cover
 
+    def gather(self, own: Tensor) -> list[Tensor]:
+        """What every rank gave, in order of rank."""
+        ...  # pragma: no cover
+
 
 class ProcessRing:
     """A ring of processes: the default group of `torch.distributed`, or the group given."""
@@ -169,6 +144,11 @@ class ProcessRing:
 
         return wait
 
+    def gather(self, own: Tensor) -> list[Tensor]:
+        everyone = [torch.empty_like(own) for _ in range(self.ranks)]
+        dist.all_gather(everyone, own, group=self.group)
+        return everyone
+
 
 class SimulatedRing:
     """A ring of threads in one process that counts what it sends."""
@@ -184,6 +164,14 @@ class SimulatedRing:
             self.sent_numbers += sum(tensor.numel() for tensor in sent)
         self.mailboxes[(self.rank + 1) % self.ranks].put(sent)
         return lambda: self.mailboxes[self.rank].get(timeout=60)
+
+    def gather(self, own: Tensor) -> list[Tensor]:
+        before, everyone = self.sent_numbers, [own] * self.ranks
+        for step in range(1, self.ranks):  # around the ring
+            (everyone[self.rank - step],) = self.pass_on([everyone[self.rank - step + 1]])()
+        # Every rank has one message to give, however it travels.
+        self.sent_numbers = before + (own.numel() if self.ranks > 1 else 0)
+        return everyone
 
 
 def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[Result]:
@@ -211,46 +199,75 @@ def ring_attention(
     q, k (..., N / ranks, d_k) and v (..., N / ranks, d_v) hold the positions
     `ring_positions(N, rank, ranks, order=order)`; the result holds those of the output. Every rank
     must call it at the same point of the program, and also go backward together. Scores exist for
-    `block` queries and one chunk of keys at a time, and are computed again in the backward pass.
+    `block` queries and one chunk of keys at a time, and are computed again in the backward pass,
+    which has no derivative of its own.
     """
-    check_attention_shapes(q, k, v)
-    check_count("block", block)
-    scale = score_scale(q.shape[-1], scale)
-    if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
-        raise ValueError(
-            "each rank holds two chunks of equal size of the queries and of the keys, got "
-            f"{q.shape[-2]} queries and {k.shape[-2]} keys"
-        )
     ring = ProcessRing() if ring is None else ring
-    ring_chunks(ring.rank, ring.ranks, order=order)
-    _check_neighbour(ring, q, v, order, causal, scale)
+    refused = None
+    try:
+        check_attention_shapes(q, k, v)
+        scale = score_scale(q.shape[-1], scale)
+        own = _description(q, k, v, order, causal, scale, ring, block)
+    except (TypeError, ValueError) as error:
+        own, refused = (math.nan,) * len(_DESCRIBED), error
+    # A rank that refuses its arguments says so first, or the others would wait for it.
+    everyone = ring.gather(torch.tensor(own, dtype=torch.float64, device=q.device))
+    if refused is not None:
+        raise refused
+    _check_agreement(ring, everyone)
+    if causal:
+        k, v = contain_nan(k, v)
     output: Tensor = _Ring.apply(  # type: ignore[no-untyped-call]
         q, k, v, ring, order, causal, scale, block
     )[0]
     return output
 
 
-def _check_neighbour(
-    ring: Ring, q: Tensor, v: Tensor, order: Order, causal: bool, scale: float
-) -> None:
-    """Ranks that disagree would hang or, worse, compute; a handful of numbers tells in time."""
-    names = ("dtype", "axes", "rows of q", "positions", "d_k", "d_v", "order", "causal", "scale")
-    mine = (
-        *(FLOAT_TYPES.index(q.dtype), q.ndim, q.numel() // q.shape[-1], *q.shape[-2:]),
-        *(v.shape[-1], order == "zigzag", causal, scale),
-    )
-    message = torch.tensor(mine, dtype=torch.float64, device=q.device)
-    (arrived,) = ring.pass_on([message])()
-    different = [
-        f"{name} {theirs:g} and {own:g}"
-        for name, theirs, own in zip(names, arrived.tolist(), message.tolist(), strict=True)
-        if theirs != own
-    ]
-    if different:
+_DESCRIBED = ("dtype", "axes", "rows of q", "positions", "d_k", "d_v", "order", "causal", "scale")
+
+
+def _description(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    order: Order,
+    causal: bool,
+    scale: float,
+    ring: Ring,
+    block: int,
+) -> tuple[float, ...]:
+    """What all ranks must agree on as numbers, after the checks of what one rank can see alone."""
+    check_count("block", block)
+    if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
         raise ValueError(
-            f"rank {(ring.rank - 1) % ring.ranks} and rank {ring.rank} must call ring_attention "
-            f"with equal shapes and options, got {', '.join(different)}"
+            "each rank holds two chunks of equal size of the queries and of the keys, got "
+            f"{q.shape[-2]} queries and {k.shape[-2]} keys"
         )
+    ring_chunks(ring.rank, ring.ranks, order=order)
+    rows = q.numel() // q.shape[-1]
+    sizes = (FLOAT_TYPES.index(q.dtype), q.ndim, rows, *q.shape[-2:], v.shape[-1])
+    return (*sizes, order == "zigzag", causal, scale)
+
+
+def _check_agreement(ring: Ring, everyone: list[Tensor]) -> None:
+    """Ranks that disagree would hang or, worse, compute: every rank sees every description."""
+    own = everyone[ring.rank].tolist()
+    for rank, description in enumerate(everyone):
+        theirs = description.tolist()
+        if any(math.isnan(number) for number in theirs):
+            raise ValueError(
+                f"rank {rank} refused the arguments of its ring_attention; its own error says why"
+            )
+        different = [
+            f"{name} {a:g} and {b:g}"
+            for name, a, b in zip(_DESCRIBED, theirs, own, strict=True)
+            if a != b
+        ]
+        if different:
+            raise ValueError(
+                f"rank {rank} and rank {ring.rank} must call ring_attention with equal shapes and "
+                f"options, got {', '.join(different)}"
+            )
 
 
 def visible_chunks(
@@ -328,8 +345,8 @@ class _Ring(torch.autograd.Function):
         # Every chunk sees itself, so no state is empty.
         seen_states = [state for state in states if state is not None]
         output = torch.cat([finish(state) for state in seen_states], dim=-2)
-        logsum = torch.cat([state.largest + state.total.log() for state in seen_states], dim=-2)
-        return output.to(q.dtype), logsum
+        log_totals = torch.cat([log_total(state) for state in seen_states], dim=-2)
+        return output.to(q.dtype), log_totals
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -338,12 +355,15 @@ class _Ring(torch.autograd.Function):
         ctx.mark_non_differentiable(output[1])
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, output, logsum = ctx.saved_tensors
+    def backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "ring_attention has no second derivative: call backward or grad without "
+                "create_graph=True, or use blockwise_attention in one process"
+            )
+        q, k, v, output, log_totals = ctx.saved_tensors
         ring, size, exact = ctx.ring, q.shape[-2] // 2, working_dtype(q.dtype)
-        q_exact, upstream = q.to(exact), grad_output.to(exact)
-        # With p = softmax(s): ds_j = p_j (do · v_j − do · o).
+        q_exact, upstream = q.to(exact), upstream.to(exact)
         share = (upstream * output.to(exact)).sum(-1, keepdim=True)
         grad_q = torch.zeros_like(q_exact)
         travelling = [k, v]
@@ -358,17 +378,19 @@ class _Ring(torch.autograd.Function):
                 for rows, seen in _row_blocks(size, ctx.block, triangle):
                     mine = slice(i * size + rows.start, i * size + rows.stop)
                     theirs = slice(j * size, j * size + seen.stop)
-                    query, key = q_exact[..., mine, :] * ctx.scale, keys[..., theirs, :]
-                    weights = torch.exp(query @ key.transpose(-2, -1) - logsum[..., mine, :])
-                    mask = _triangle_mask(rows, seen, triangle, q.device)
-                    if mask is not None:
-                        weights = weights.masked_fill(~mask, 0.0)
-                    above = upstream[..., mine, :]
-                    grad_weights = above @ values[..., theirs, :].transpose(-2, -1)
-                    grad_scores = weights * (grad_weights - share[..., mine, :])
-                    grad_q[..., mine, :] += grad_scores @ key * ctx.scale
-                    gradients[0][..., theirs, :] += grad_scores.transpose(-2, -1) @ query
-                    gradients[1][..., theirs, :] += weights.transpose(-2, -1) @ above
+                    part = partial_gradients(
+                        q_exact[..., mine, :],
+                        keys[..., theirs, :],
+                        values[..., theirs, :],
+                        log_totals[..., mine, :],
+                        upstream[..., mine, :],
+                        share[..., mine, :],
+                        mask=_triangle_mask(rows, seen, triangle, q.device),
+                        scale=ctx.scale,
+                    )
+                    grad_q[..., mine, :] += part.q
+                    gradients[0][..., theirs, :] += part.k
+                    gradients[1][..., theirs, :] += part.v
             if arriving is not None:
                 travelling = arriving()
             # The gradients follow their keys and values; the last step brings them home.

@@ -1,5 +1,8 @@
 """Block-wise attention equals attention, forward and backward, and keeps no N × N matrix."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -8,7 +11,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
-from attention_to_rope.fast.blockwise import _Blockwise, _visible_blocks
+from attention_to_rope.fast import blockwise
+from attention_to_rope.fast.blockwise import Options, _Cut
 from bookkit.randomness import normal
 
 
@@ -100,12 +104,208 @@ def test_no_tensor_grows_with_the_square_of_the_length(causal: bool) -> None:
     assert naive.numel == 64 * 64
 
 
-def test_causal_skips_what_nobody_sees() -> None:
-    assert _visible_blocks(0, 2, 0, 8, 2, True) == [(0, 2, True)]
-    assert _visible_blocks(4, 6, 0, 8, 2, True) == [(0, 2, False), (2, 4, False), (4, 6, True)]
-    assert _visible_blocks(4, 6, 0, 8, 4, True) == [(0, 4, False), (4, 6, True)]
-    assert _visible_blocks(0, 1, 3, 4, 4, True) == [(0, 4, False)]
-    assert _visible_blocks(0, 2, 0, 5, 2, False) == [(0, 2, False), (2, 4, False), (4, 5, False)]
+def cut(n_q: int, n_k: int, **options: Any) -> _Cut:
+    given = {"causal": False, "window": None, "scale": 1.0, "q_block": 2, "k_block": 2} | options
+    return _Cut(torch.zeros(n_q, 1), torch.zeros(n_k, 1), Options(**given))
+
+
+def blocks(one: _Cut, start: int, stop: int) -> list[tuple[int, int, bool]]:
+    """The blocks of keys for some queries: first, behind the last, whether some are hidden."""
+    rows = slice(start, stop)
+    return [
+        (keys.start, keys.stop, one.mask(None, rows, keys) is not None)
+        for keys in one.key_blocks(rows)
+    ]
+
+
+def test_blocks_that_nobody_sees_are_skipped() -> None:
+    causal = cut(8, 8, causal=True)
+    assert blocks(causal, 0, 2) == [(0, 2, True)]
+    assert blocks(causal, 4, 6) == [(0, 2, False), (2, 4, False), (4, 6, True)]
+    assert blocks(cut(8, 8, causal=True, k_block=4), 4, 6) == [(0, 4, False), (4, 6, True)]
+    assert blocks(cut(1, 4, causal=True, k_block=4), 0, 1) == [(0, 4, False)]
+    assert blocks(cut(5, 5), 0, 2) == [(0, 2, False), (2, 4, False), (4, 5, False)]
+    assert blocks(cut(8, 8, causal=True, window=3), 4, 6) == [(2, 4, True), (4, 6, True)]
+    assert blocks(cut(8, 8, window=2), 4, 6) == [(3, 5, True), (5, 7, True)]
+    assert blocks(cut(8, 8, window=4, k_block=1), 5, 6) == [(n, n + 1, False) for n in range(2, 8)]
+    assert [(rows.start, rows.stop) for rows in cut(5, 5).query_blocks()] == [
+        (0, 2),
+        (2, 4),
+        (4, 5),
+    ]
+
+
+def everything(n_q: int, n_k: int) -> tuple[torch.Tensor, ...]:
+    """q of 4 heads, k and v of 2, for a batch of 2, ready for gradients."""
+    shapes = ((2, 4, n_q, 3), (2, 2, n_k, 3), (2, 2, n_k, 5))
+    return tuple(normal(*shape, seed=s).requires_grad_() for s, shape in enumerate(shapes))
+
+
+def plain(q: Any, k: Any, v: Any, **options: Any) -> torch.Tensor:
+    return book.attention(q, book.repeat_heads(k, 2), book.repeat_heads(v, 2), **options)
+
+
+@pytest.mark.parametrize("bias_shape", [None, (7, 9), (1, 7, 9), (4, 1, 9), (2, 4, 7, 9)])
+@pytest.mark.parametrize("mask_shape", [None, (7, 9), (2, 1, 7, 9), (2, 4, 1, 9)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("window", [None, 3, 100])
+def test_mask_window_bias_and_grouped_queries(
+    bias_shape: tuple[int, ...] | None,
+    mask_shape: tuple[int, ...] | None,
+    causal: bool,
+    window: int | None,
+) -> None:
+    q, k, v = everything(7, 9)
+    bias = None if bias_shape is None else normal(*bias_shape, seed=4).requires_grad_()
+    if bias is not None and bias.ndim == 3:
+        bias = bias[None]
+    mask = None if mask_shape is None else normal(*mask_shape, seed=5) > -0.5
+    if mask is not None and mask.shape[-2] > 1:
+        mask[..., 2, :] = False  # one query sees nothing
+    seen = torch.ones(7, 9, dtype=torch.bool) if mask is None else mask
+    if window is not None:
+        seen = seen & book.sliding_window_mask(7, 9, window=window, causal=causal)
+    elif causal:
+        seen = seen & book.causal_mask(7, 9)
+    expected = plain(q, k, v, mask=seen, bias=bias)
+    got = book.blockwise_attention(
+        q, k, v, causal=causal, window=window, mask=mask, bias=bias, q_block=3, k_block=2
+    )
+    assert (got - expected).abs().max() <= 1e-13
+    inputs = (q, k, v) if bias is None else (q, k, v, bias)
+    upstream = normal(*got.shape, seed=6)
+    for a, b in zip(
+        torch.autograd.grad(got, inputs, upstream),
+        torch.autograd.grad(expected, inputs, upstream),
+        strict=True,
+    ):
+        assert (a - b).abs().max() <= 1e-12
+
+
+@pytest.mark.parametrize("k_block", [1, 2, 3, 9])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+@pytest.mark.parametrize("place", [1, 2])
+def test_what_is_behind_the_mask_does_not_leak(k_block: int, bad: float, place: int) -> None:
+    tensors = list(everything(9, 9))
+    with torch.no_grad():
+        tensors[place][:, :, 7] = bad
+    got = book.blockwise_attention(*tensors, causal=True, q_block=4, k_block=k_block)
+    assert got[:, :, :7].isfinite().all()
+    assert got[:, :, 7:].isnan().all()
+    hidden = torch.ones(9, 9, dtype=torch.bool)
+    hidden[:, 7] = False
+    hidden[3] = False
+    with torch.no_grad():
+        tensors[0][:, :, 3] = bad  # a query that sees nothing
+    got = book.blockwise_attention(*tensors, mask=hidden, q_block=4, k_block=k_block)
+    expected = plain(*tensors, mask=hidden)
+    assert (got - expected).abs().max() <= 1e-13
+    for a, b in zip(
+        torch.autograd.grad(got.sum(), tensors),
+        torch.autograd.grad(expected.sum(), tensors),
+        strict=True,
+    ):
+        assert (a - b).abs().max() <= 1e-12
+
+
+def test_scores_that_are_all_minus_infinity_give_zero() -> None:
+    tensors = everything(3, 5)
+    bias = torch.zeros(3, 5, dtype=torch.float64)
+    bias[1] = -torch.inf
+    got = book.blockwise_attention(*tensors, bias=bias, k_block=2)
+    assert (got[:, :, 1] == 0).all()
+    assert (got - plain(*tensors, bias=bias)).abs().max() <= 1e-14
+    for a, b in zip(
+        torch.autograd.grad(got.sum(), tensors),
+        torch.autograd.grad(plain(*tensors, bias=bias).sum(), tensors),
+        strict=True,
+    ):
+        assert (a - b).abs().max() <= 1e-13
+
+
+def in_blocks(*tensors: torch.Tensor) -> torch.Tensor:
+    return book.blockwise_attention(*tensors, causal=True, q_block=3, k_block=2)
+
+
+def at_once(*tensors: torch.Tensor) -> torch.Tensor:
+    return plain(*tensors, mask=book.causal_mask(5, 6))
+
+
+def test_second_derivatives() -> None:
+    """A derivative of a derivative that is dropped is a wrong number that nobody sees."""
+    a = torch.linspace(-1, 1, 8, dtype=torch.float64).reshape(1, 4, 2).requires_grad_()
+    both = []
+    for form in (book.attention, book.blockwise_attention):
+        (first,) = torch.autograd.grad(form(a, a, a).square().sum(), a, create_graph=True)
+        both.append(torch.autograd.grad(first.square().sum() + a.square().sum(), a)[0])
+    assert (both[0] - both[1]).abs().max() <= 1e-12
+    tensors = [normal(1, 3, 2, seed=s).requires_grad_() for s in range(3)]
+    bias = normal(3, 3, seed=3).requires_grad_()
+    assert torch.autograd.gradgradcheck(
+        lambda q, k, v, b: book.blockwise_attention(q, k, v, bias=b, q_block=2, k_block=2),
+        (*tensors, bias),
+    )
+
+
+Form = Callable[..., torch.Tensor]
+TANGENTS = tuple(normal(*x.shape, seed=9 + s) for s, x in enumerate(everything(5, 6)))
+TRANSFORMS: dict[str, Callable[[Form, tuple[torch.Tensor, ...]], Any]] = {
+    "vmap": lambda form, x: torch.func.vmap(form)(*x),
+    "vmap of some": lambda form, x: torch.func.vmap(form, (0, None, 0))(x[0], x[1][0], x[2]),
+    "vmap of another axis": lambda form, x: torch.func.vmap(form, (0, 1, 0), 0)(
+        x[0], x[1].movedim(0, 1), x[2]
+    ),
+    "jvp": lambda form, x: torch.func.jvp(form, x, TANGENTS),
+    "jvp of q": lambda form, x: torch.func.jvp(lambda q: form(q, *x[1:]), x[:1], TANGENTS[:1]),
+    "jacrev": lambda form, x: torch.func.jacrev(form, (0, 1, 2))(*x),
+    "jacfwd": lambda form, x: torch.func.jacfwd(form, (0, 1, 2))(*x),
+    "grad": lambda form, x: torch.func.grad(lambda *y: form(*y).square().sum(), (0, 1, 2))(*x),
+    "gradients of each": lambda form, x: torch.func.vmap(
+        torch.func.grad(lambda *y: form(*y).square().sum())
+    )(*x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name: str) -> None:
+    tensors = tuple(x.detach() for x in everything(5, 6))
+    got, expected = (
+        torch.utils._pytree.tree_leaves(TRANSFORMS[name](form, tensors))
+        for form in (in_blocks, at_once)
+    )
+    assert max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True)) <= 1e-12
+
+
+def test_vmap_and_jvp_of_mask_and_bias() -> None:
+    q, k, v = (x.detach() for x in everything(5, 6))
+    masks, bias = normal(2, 5, 6, seed=7) > -0.5, normal(5, 6, seed=8)
+
+    def with_mask(form: Form) -> Form:
+        return lambda q, k, v, mask, bias: form(q, k, v, mask=mask, bias=bias)
+
+    over_masks, over_biases = [], []
+    for form in (book.blockwise_attention, plain):
+        dims = (0, 0, 0, 0, None)
+        over_masks.append(torch.func.vmap(with_mask(form), dims)(q, k, v, masks, bias))
+        along = torch.func.jvp(lambda b, form=form: form(q, k, v, bias=b), (bias,), (bias,))
+        over_biases.append(along[1])
+    for a, b in (over_masks, over_biases):
+        assert (a - b).abs().max() <= 1e-13
+
+
+def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor() -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda x: book.blockwise_attention(x, x, x, causal=True, q_block=3, k_block=2),
+        backend="aot_eager",
+        fullgraph=True,
+    )
+    x = normal(2, 6, 4, seed=0).requires_grad_()
+    expected = book.attention(x, x, x, mask=book.causal_mask(6))
+    got = compiled(x)
+    assert (got - expected).abs().max() <= 1e-13
+    (a,), (b,) = (torch.autograd.grad(out.square().sum(), x) for out in (got, expected))
+    assert (a - b).abs().max() <= 1e-12
 
 
 def test_errors() -> None:
@@ -114,48 +314,101 @@ def test_errors() -> None:
         book.blockwise_attention(x, x, x, q_block=0)
     with pytest.raises(ValueError, match=r"k_block must be at least 1, got 0"):
         book.blockwise_attention(x, x, x, k_block=0)
+    with pytest.raises(ValueError, match=r"window must be at least 1, got 0"):
+        book.blockwise_attention(x, x, x, window=0)
     with pytest.raises(ValueError, match=r"scale must be finite and above 0, got -1"):
         book.blockwise_attention(x, x, x, scale=-1.0)
-    with pytest.raises(ValueError, match=r"at least as many keys as queries, got 2 keys and 3"):
-        book.blockwise_attention(x, x[:2], x[:2], causal=True)
+    for limit in ({"causal": True}, {"window": 2}):
+        with pytest.raises(ValueError, match=r"at least as many keys as queries, got 2 keys and 3"):
+            book.blockwise_attention(x, x[:2], x[:2], **limit)
     with pytest.raises(ValueError, match=r"same head dim"):
         book.blockwise_attention(x, x[:, :2], x)
+    with pytest.raises(ValueError, match=r"k and v must agree but for the last axis"):
+        book.blockwise_attention(x, x, x[:2])
+    for shape in ((3,), (0, 4), (3, 0)):
+        with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., N, d\) with N and d"):
+            book.blockwise_attention(torch.zeros(shape), x, x)
+    for heads in ((3, 3, 4), (1, 1, 3, 4), (2, 2, 3, 4)):
+        k = torch.zeros(heads)
+        with pytest.raises(ValueError, match=r"heads of k \(axis -3\) divide those of q"):
+            book.blockwise_attention(torch.zeros(2, 3, 4) if k.ndim == 3 else x, k, k)
+    with pytest.raises(TypeError, match=r"q must be a torch.Tensor, got list"):
+        book.blockwise_attention([1.0], x, x)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"q and k must have the same dtype"):
+        book.blockwise_attention(x, x.double(), x)
+    with pytest.raises(TypeError, match=r"q and v must have the same dtype"):
+        book.blockwise_attention(x, x, x.double())
+    with pytest.raises(TypeError, match=r"mask must be boolean"):
+        book.blockwise_attention(x, x, x, mask=torch.zeros(3, 3))
+    with pytest.raises(TypeError, match=r"bias must be floating point"):
+        book.blockwise_attention(x, x, x, bias=torch.zeros(3, 3, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"bias of shape \(3, 2\) does not fit"):
+        book.blockwise_attention(x, x, x, bias=torch.zeros(3, 2))
+    with pytest.raises(ValueError, match=r"q and bias must be on the same device"):
+        book.blockwise_attention(x, x, x, bias=torch.zeros(3, 3, device="meta"))
 
 
 @pytest.mark.parametrize(
-    ("dtype", "n_q", "causal", "fused"),
+    ("shape", "options", "fused"),
     [
-        (torch.float32, 4, False, True),
-        (torch.bfloat16, 4, True, True),
-        (torch.float32, 3, False, True),
-        (torch.float32, 3, True, False),  # their causal mask begins at the first key
-        (torch.float64, 4, False, False),
+        ((1, 2, 4, 8), {}, True),
+        ((4, 8), {}, True),
+        ((2, 4, 8), {"causal": True}, True),
+        ((3, 1, 2, 4, 63), {"causal": True}, True),
+        ((1, 2, 3, 8), {}, True),
+        ((1, 2, 3, 8), {"causal": True}, False),  # their causal mask begins at the first key
+        ((1, 2, 4, 512), {}, False),
+        ((1, 2, 4, 8), {"window": 2}, False),
+        ((1, 2, 3, 8), {"mask": True}, False),
+        ((1, 2, 4, 8), {"bias": True}, False),
     ],
 )
 def test_a_gpu_uses_the_fused_kernel_where_it_means_the_same(
-    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, n_q: int, causal: bool, fused: bool
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], options: dict[str, Any], fused: bool
 ) -> None:
     """Fake tensors know that they are on a GPU and need none; what is called is only noted."""
     calls = []
 
-    def kernel(q, k, v, **options):  # type: ignore[no-untyped-def]
-        calls.append(("fused", options))
-        return q
+    def note(name: str) -> Callable[..., Any]:
+        return lambda q, *others: calls.append(name) or (q if name == "fused" else (q,))
 
-    def blocks(q, k, v, *options):  # type: ignore[no-untyped-def]
-        calls.append(("blocks", options))
-        return (q,)
-
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", kernel)
-    monkeypatch.setattr(_Blockwise, "apply", blocks)
+    monkeypatch.setattr(blockwise, "_fused", note("fused"))
+    monkeypatch.setattr(blockwise._Transformable, "apply", note("blocks"))
     with FakeTensorMode():
-        q = torch.empty(1, 2, n_q, 8, dtype=dtype, device="cuda")
-        k = torch.empty(1, 2, 4, 8, dtype=dtype, device="cuda")
-        got = book.blockwise_attention(q, k, k, causal=causal, scale=0.3)
-    if fused:
-        assert calls == [("fused", {"is_causal": causal, "scale": 0.3})]
-    else:
-        assert calls == [("blocks", (causal, 0.3, 512, 2048))]
+        q = torch.empty(shape, device="cuda")
+        k = torch.empty(*shape[:-2], 4, shape[-1], device="cuda")
+        full = torch.ones(shape[-2], 4, device="cuda")
+        given = {"mask": {"mask": full > 0}, "bias": {"bias": full}}.get(next(iter(options), ""))
+        got = book.blockwise_attention(q, k, k, scale=0.3, **(given or options))
+        if given is None:
+            book.blockwise_attention(q.double(), k.double(), k.double(), **options)
+    assert calls == ["fused" if fused else "blocks"] + ["blocks"] * (given is None)
     assert got.shape == q.shape
-    assert got.dtype == dtype
     assert got.is_cuda
+
+
+def test_the_fused_path_computes_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same path on a CPU: grouped heads, padding, and NaN that goes around the kernel."""
+    kernel = blockwise.fused_attention
+
+    def checked(*tensors: torch.Tensor, **options: Any) -> torch.Tensor:
+        # Four axes and a head dim that is a multiple of 8, or it would hold all scores on a GPU.
+        assert all(x.ndim == 4 and x.shape[-1] == 8 for x in tensors)
+        return kernel(*tensors, **options)
+
+    monkeypatch.setattr(blockwise, "fused_attention", checked)
+    q, k, v = (x.detach() for x in everything(9, 9))
+    v = normal(2, 2, 9, 3, seed=3)
+    got = blockwise._fused(q, k, v, False, 0.4)
+    assert (got - plain(q, k, v, scale=0.4)).abs().max() <= 1e-13
+    expected = plain(q, k, v, scale=0.4, mask=book.causal_mask(9))
+    assert (blockwise._fused(q, k, v, True, 0.4) - expected).abs().max() <= 1e-13
+    one = blockwise._fused(q[0, 0], k[0, 0], v[0, 0], True, 0.4)
+    assert (one - expected[0, 0]).abs().max() <= 1e-13
+    for bad in (k, v):
+        kept = bad[:, :, 7].clone()
+        bad[:, :, 7] = torch.nan
+        got = blockwise._fused(q, k, v, True, 0.4)
+        assert (got - expected)[:, :, :7].abs().max() <= 1e-13
+        assert got[:, :, 7:].isnan().all()
+        bad[:, :, 7] = kept

@@ -5,6 +5,7 @@ import queue
 import runpy
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,61 @@ def test_ranks_that_disagree_are_told(change: dict[str, object], message: str) -
     assert message in ring.simulate_ring(2, work)[1]
 
 
+@pytest.mark.parametrize("scale", [0.25, -1.0])
+def test_one_wrong_scale_fails_at_once_on_every_rank(scale: float) -> None:
+    """A scale that differs, and one that its own rank refuses; nobody waits for a neighbour."""
+
+    def work(own: ring.SimulatedRing) -> str:
+        x = torch.zeros(4, 4)
+        with pytest.raises(ValueError, match=r"rank|scale") as error:
+            ring.ring_attention(
+                x, x, x, order="zigzag", ring=own, scale=scale if own.rank == 1 else 0.5
+            )
+        return str(error.value)
+
+    began = time.monotonic()
+    messages = ring.simulate_ring(4, work)
+    assert time.monotonic() - began < 10  # a mailbox waits for 60 s
+    if scale > 0:
+        assert all("scale" in message for message in messages)
+        assert "rank 1 and rank 3" in messages[3]
+    else:
+        assert messages[1] == "scale must be finite and above 0, got -1.0"
+        assert all("rank 1 refused the arguments" in messages[rank] for rank in (0, 2, 3))
+
+
+def test_a_second_derivative_is_refused() -> None:
+    def work(own: ring.SimulatedRing) -> None:
+        x = normal(4, 4, seed=own.rank).requires_grad_()
+        output = ring.ring_attention(x, x, x, order="zigzag", ring=own)
+        with pytest.raises(RuntimeError, match="no second derivative"):
+            torch.autograd.grad(output.sum(), x, create_graph=True)
+
+    ring.simulate_ring(2, work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_nan_reaches_only_who_may_see_it(ranks: int, bad: float) -> None:
+    N = 12
+    x = normal(N, 4, seed=0)
+    v = normal(N, 4, seed=1)
+    v[7] = bad
+
+    def work(own: ring.SimulatedRing) -> tuple[torch.Tensor, torch.Tensor]:
+        held = ring.ring_positions(N, own.rank, ranks, order="zigzag")
+        q = x[held].requires_grad_()
+        output = ring.ring_attention(q, x[held], v[held], order="zigzag", causal=True, ring=own)
+        (gradient,) = torch.autograd.grad(output, q, torch.ones_like(output))
+        return output.detach(), gradient
+
+    results = ring.simulate_ring(ranks, work)
+    for number in (0, 1):
+        whole = ring.join_parts([result[number] for result in results], order="zigzag")
+        assert whole[:7].isfinite().all()
+        assert whole[7:].isnan().all()
+
+
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment torchrun gives, for one process that keeps its addresses in memory."""
@@ -266,6 +322,15 @@ def test_process_ring_sends_to_the_next_and_receives_from_the_previous(
     monkeypatch.setattr(
         dist, "batch_isend_irecv", lambda ops: started.extend(ops) or [Work() for _ in ops]
     )
+    monkeypatch.setattr(
+        dist,
+        "all_gather",
+        lambda parts, own, group: [
+            part.copy_(own + rank) for rank, part in enumerate(parts) if group == "the group"
+        ],
+    )
+    everyone = ring.ProcessRing("the group").gather(torch.zeros(2))
+    assert [part.tolist() for part in everyone] == [[0, 0], [1, 1], [2, 2]]
     wait = ring.ProcessRing("the group").pass_on([torch.ones(2, 3).T, torch.zeros(1)])
     assert not waited
     arrived = wait()
