@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attention_to_rope import attention
+from attention_to_rope import attention, sink_attention
 from bookcheck.equations.checks import equation
 
 N, D, D_K, D_V = 4, 5, 3, 2
@@ -93,12 +93,6 @@ def test_hull_proof(rng):
     return tokens(rng)
 
 
-@equation("eq-unnormalised", first_index=0)
-def test_unnormalised(rng):
-    values = tokens(rng)
-    return {**values, "u": values["q"] @ values["k"].T @ values["v"]}
-
-
 @equation("eq-masked-weight", first_index=0, library=attention)
 def test_masked_weight(rng):
     values = tokens(rng)
@@ -141,3 +135,13 @@ def test_flops_balance(rng):
 @equation("eq-constant-key", first_index=0)
 def test_constant_key(rng):
     return {**tokens(rng), "c": rng.normal(size=D_K)}
+
+
+@equation("eq-sink", first_index=0, library=sink_attention)
+def test_sink(rng):
+    """The library's weights, read off with the values e_0, e_1, …"""
+    q, k = rng.normal(size=(N, D_K)), rng.normal(size=(5, D_K))
+    b = rng.normal()
+    one_head = [torch.from_numpy(x)[None] for x in (q, k, np.eye(5))]
+    A = sink_attention(*one_head, torch.tensor([b], dtype=torch.float64)).numpy()[0]
+    return {"A": A, "S": q @ k.T / np.sqrt(D_K), "b": b, "m": range(N), "n": range(5), "N": 5}
