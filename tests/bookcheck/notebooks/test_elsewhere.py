@@ -47,8 +47,10 @@ def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, caps
 
 
 def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatch):
-    monkeypatch.setattr("bookcheck.notebooks.elsewhere.LIBRARY_TESTS", tmp_path / "test_one.py")
-    (tmp_path / "test_one.py").write_text("def test_fine(): pass\ndef test_bad(): assert 0\n")
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.LIBRARY_TESTS", tests)
+    (tests / "test_one.py").write_text("def test_fine(): pass\ndef test_bad(): assert 0\n")
     file = tmp_path / "records" / "elsewhere.jsonl"
     assert main(["--record", str(file), str(chapter())]) == 1
     (row,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

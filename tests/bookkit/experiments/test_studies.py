@@ -217,3 +217,24 @@ def test_the_language_study_has_curves_of_the_same_bytes():
         rope["loss"][:inside], abs=2e-4
     )
     assert rope["training_loss"] < 5
+
+
+def test_a_fleet_that_fails_costs_the_others_nothing(tmp_path, monkeypatch, capsys):
+    def pretend(job, *others):
+        if job.kind == "T5":
+            raise RuntimeError("no memory left")
+        return [{"study": job.study, "kind": job.kind}], f"{job.kind}: fine"
+
+    monkeypatch.setattr(studies, "work", pretend)
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(SystemExit, match="1 fleets failed"):
+        main(["--study", "recall", "--seeds", "1", "--device", "cpu", "--out", str(out)])
+    assert [row["kind"] for row in read_rows(out)] == ["plain", "learned", "ALiBi"]
+    assert "no memory left" in capsys.readouterr().out
+
+
+def test_biased_fleets_read_fewer_long_windows_at_once():
+    plain, biased = (build(MODEL, 11, [Member(n, 0, 1e-3)], 12) for n in ("RoPE", "ALiBi"))
+    assert studies.at_a_time(plain, 64) == studies.at_a_time(biased, 64) == 2**15 // 64
+    assert studies.at_a_time(biased, 4096) == 1
+    assert studies.at_a_time(plain, 4096) == 8

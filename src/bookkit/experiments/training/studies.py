@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import platform
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -298,12 +299,21 @@ def stretched_fleets(fleet: Fleet, scale: float, length: int) -> Iterator[tuple[
         yield name, fleet.stretched(theta, factor)
 
 
+def at_a_time(fleet: Fleet, length: int) -> int:
+    """How many sequences of this length all models together read at once, by memory."""
+    models, gpu = len(fleet.members), fleet.frequencies.device.type == "cuda"
+    few = (2**20 if gpu else 2**15) // (models * length)
+    if fleet.kind in ("T5", "ALiBi"):  # their scores are kept as a whole
+        scores = models * fleet.architecture.heads * length**2
+        few = min(few, (2**29 if gpu else 2**25) // scores)
+    return max(1, few)
+
+
 def loss_table(fleet: Fleet, text: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """The loss of every model at every position, averaged over windows (W, N + 1) → (M, N)."""
     device, models = fleet.frequencies.device, len(fleet.members)
     total = torch.zeros(models, text.shape[1] - 1, dtype=torch.float64)
-    # So many windows at a time that scores and logits of all models fit.
-    few = max(1, (2**21 if device.type == "cuda" else 2**15) // (models * text.shape[1]))
+    few = at_a_time(fleet, text.shape[1])
     with torch.no_grad(), _autocast(fleet):
         for start in range(0, len(text), few):
             piece = torch.from_numpy(text[start : start + few]).to(device)
@@ -395,7 +405,7 @@ def right_answers(fleet: Fleet, arrays: Arrays) -> npt.NDArray[np.bool_]:
     """
     device, models = fleet.frequencies.device, len(fleet.members)
     right = []
-    few = max(1, (2**21 if device.type == "cuda" else 2**15) // (models * arrays[0].shape[1]))
+    few = at_a_time(fleet, arrays[0].shape[1])
     with torch.no_grad(), _autocast(fleet):
         for start in range(0, len(arrays[0]), few):
             tokens, scored = (torch.from_numpy(a[start : start + few]).to(device) for a in arrays)
@@ -549,23 +559,35 @@ def main(arguments: list[str] | None = None) -> None:
     corpus.pinned(given.corpus)  # say at once what is wrong with it
     calls = [(job, given.size, given.device, given.corpus, deadline) for job in left]
     if given.processes == 1:
-        finished: Iterator[tuple[list[Row], str]] = itertools.starmap(work, calls)
-        _write(out, finished)
+        failures = _write(out, map(_work, calls))
     else:
         with multiprocessing.get_context("spawn").Pool(given.processes) as pool:
-            _write(out, pool.imap_unordered(_work, calls, chunksize=1))
+            failures = _write(out, pool.imap_unordered(_work, calls, chunksize=1))
+    if failures:
+        raise SystemExit(f"{failures} fleets failed; run the same command again to try only those")
 
 
-def _work(call: tuple[Job, str, str, Path | None, float]) -> tuple[list[Row], str]:
-    return work(*call)
+def _work(call: tuple[Job, str, str, Path | None, float]) -> tuple[list[Row], str, bool]:
+    """`work`, and whether it failed: one fleet's fault must not cost the others their time."""
+    try:
+        rows, told = work(*call)
+    except Exception:
+        return [], f"{call[0]} FAILED\n{traceback.format_exc()}", True
+    finally:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()  # other processes share this GPU
+    return rows, told, False
 
 
-def _write(out: Path, finished: Iterator[tuple[list[Row], str]]) -> None:
-    """Rows of a fleet are written together, so that a stopped run leaves whole fleets."""
-    for rows, told in finished:
+def _write(out: Path, finished: Iterator[tuple[list[Row], str, bool]]) -> int:
+    """Write the rows of each fleet at once, so that a stopped run leaves whole fleets."""
+    failures = 0
+    for rows, told, failed in finished:
         with out.open("a", encoding="utf-8") as file:
             file.write("".join(json.dumps(row) + "\n" for row in rows))
         print(told, flush=True)
+        failures += failed
+    return failures
 
 
 if __name__ == "__main__":
