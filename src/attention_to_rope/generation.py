@@ -114,7 +114,8 @@ class Choice:
         summed = softmax(scaled).cumsum(-1)
         # Scaled by the last sum, which rounding leaves a little off 1: no token past the end.
         tokens = torch.searchsorted(summed, uniform * summed[:, -1:], right=True).squeeze(-1)
-        return tokens, sound
+        # Where nothing can be chosen the caller is told; until then the token has to exist.
+        return torch.where(sound, tokens, 0), sound
 
 
 @torch.no_grad()

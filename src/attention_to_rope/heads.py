@@ -73,10 +73,15 @@ def place(
     return PlacedScheme(scheme, new, turned, q_table, k_table, bias)
 
 
+PARTS_IN_ATTENTION = ("rotate", "angles", "bias")
+
+
 def acts_on_scores(scheme: PositionalScheme) -> bool:
     """Whether a scheme does anything inside attention, and not on the input alone."""
     own, plain = type(scheme), PositionalScheme
-    return own is plain or own.rotate is not plain.rotate or own.bias is not plain.bias
+    if own is plain:
+        return True
+    return any(getattr(own, part) is not getattr(plain, part) for part in PARTS_IN_ATTENTION)
 
 
 def check_scheme(position: PositionalScheme | None, *, name: str = "position") -> None:

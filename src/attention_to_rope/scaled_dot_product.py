@@ -102,7 +102,7 @@ def softmax(logits: Tensor, dim: int = -1) -> Tensor:
     check_float("logits", logits)
     check_axis("dim", dim, logits)
     if logits.shape[dim] == 0:
-        raise ValueError(f"softmax needs at least one logit, got shape {tuple(logits.shape)}")
+        raise ValueError(f"logits must hold at least one logit, got shape {tuple(logits.shape)}")
     exact = logits.to(working_dtype(logits.dtype))
     largest = exact.detach().amax(dim, keepdim=True)
     powers = torch.exp(exact - largest.masked_fill(largest == -torch.inf, 0.0))

@@ -359,7 +359,8 @@ class _Stack(nn.Module):
     def placed(self, positions: Tensor, dtype: torch.dtype, *, start: int) -> list[PlacedScheme]:
         """The scheme of every layer at these positions; layers that share one share its table."""
         schemes = [pattern.position for pattern in self.patterns]
-        once = {id(s): place(s, positions, dtype, start=start) for s in schemes}
+        different = {id(s): s for s in schemes}
+        once = {key: place(s, positions, dtype, start=start) for key, s in different.items()}
         for each in once.values():
             if each.bias is not None and each.bias.shape[1] != self.architecture.heads:
                 raise ValueError(

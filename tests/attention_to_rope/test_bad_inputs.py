@@ -1,0 +1,484 @@
+"""Every public function refuses what it cannot use, and says which argument and what arrived.
+
+Kinds of bad input are made, not listed: each argument of a sound call is replaced, one at a time,
+by values of the wrong type, shape, dtype or range. No kind may be accepted, and no error may come
+from inside Python or PyTorch.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import attention_to_rope as book
+
+Z = torch.zeros
+NOT_TENSORS = {"list": [1.0], "None": None, "float": 1.5, "text": "x", "array": np.zeros(3)}
+NOT_COUNTS = {"float": 2.0, "text": "2", "bool": True, "zero": 0, "negative": -1, "None": None}
+NOT_POSITIVE = {
+    "zero": 0.0,
+    "negative": -1.0,
+    "nan": math.nan,
+    "infinite": math.inf,
+    "text": "1",
+    "bool": True,
+}
+NOT_FLAGS = {"text": "yes", "one": 1, "None": None}
+NOT_CHOICES = {"unknown": "unknown", "number": 1, "None": None}
+NOT_SEEDS = {"negative": -1, "text": "0", "float": 0.5, "bool": True}
+NOT_SCHEMES = {"text": "rope", "number": 1, "class": book.ALiBi}
+
+REAL = {**NOT_TENSORS, "whole": Z(2, 4).long(), "complex": Z(2, 4).cfloat()}
+WHOLE = {**NOT_TENSORS, "real": Z(2), "truth": Z(2).bool()}
+MASK = {
+    "list": [[True]],
+    "float": 1.5,
+    "text": "x",
+    "real": Z(3, 3),
+    "whole": Z(3, 3).long(),
+    "no axis": torch.tensor(True),
+    "one axis": Z(3).bool(),
+    "one column": Z(3, 1).bool(),
+    "one": Z(1, 1).bool(),
+    "too long": Z(4, 4).bool(),
+    "five axes": Z(1, 1, 1, 3, 3).bool(),
+}
+POSITIONS = {
+    **{k: v for k, v in WHOLE.items() if k != "None"},
+    "no axis": torch.tensor(3),
+    "one": torch.tensor([3]),
+    "too many": torch.arange(4),
+    "other batch": torch.arange(9).view(3, 3),
+    "empty": torch.zeros(0, dtype=torch.int64),
+    "huge": torch.tensor([0, 1, 2**40]),
+}
+X = Z(2, 3, 8)
+TOKENS = torch.tensor([[1, 2, 3], [4, 5, 6]])
+TOKEN_KINDS = {
+    **WHOLE,
+    "one axis": TOKENS[0],
+    "three axes": TOKENS[None],
+    "empty": TOKENS[:, :0],
+    "negative": TOKENS - 4,
+    "too large": TOKENS + 9,
+}
+SHAPE = book.Architecture(d=8, heads=2, layers=2)
+ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
+HEADS = book.MultiHeadAttention(8, 2, seed=0)
+BLOCK = book.Block(SHAPE, seed=0)
+CROSS = book.Block(SHAPE, seed=0, cross=True)
+DECODER = book.Decoder(9, SHAPE, seed=0, position=ROTARY)
+ENCODER = book.Encoder(9, SHAPE, seed=0)
+BOTH = book.EncoderDecoder(ENCODER, book.Decoder(9, SHAPE, seed=0, cross=True))
+CACHES = DECODER.extend(TOKENS, DECODER.empty_caches())[1]
+VECTORS = {**REAL, "other width": Z(2, 3, 6), "two axes": Z(3, 8), "empty": Z(2, 0, 8)}
+LOGITS = {**REAL, "one axis": Z(3), "three axes": Z(2, 2, 3), "no token": Z(2, 0)}
+SIZES = {"d": NOT_COUNTS, "heads": {**NOT_COUNTS, "no divisor": 3}}
+OPTIONAL_COUNT = {k: v for k, v in NOT_COUNTS.items() if k != "None"}
+HOOKS = {
+    "kv_heads": {**OPTIONAL_COUNT, "no divisor": 3},
+    "head_dim": OPTIONAL_COUNT,
+    "bias": NOT_FLAGS,
+    "scale": NOT_POSITIVE,
+    "qk_norm": NOT_FLAGS,
+    "soft_cap": NOT_POSITIVE,
+    "sink": NOT_FLAGS,
+    "gate": NOT_FLAGS,
+}
+
+Case = tuple[Callable[..., object], dict[str, object], dict[str, dict[str, object]]]
+CASES: dict[str, Case] = {
+    "softmax": (
+        book.softmax,
+        {"logits": Z(3)},
+        {"logits": {**REAL, "empty": Z(2, 0)}, "dim": {"far": 5, "float": 0.0, "None": None}},
+    ),
+    "attention": (
+        book.attention,
+        {"q": Z(3, 4), "k": Z(3, 4), "v": Z(3, 4)},
+        {
+            **{
+                name: {
+                    **REAL,
+                    "one axis": Z(4),
+                    "empty": Z(0, 4),
+                    "no width": Z(3, 0),
+                    "other dtype": Z(3, 4).double(),
+                    "more axes": Z(1, 3, 4),
+                }
+                for name in "qkv"
+            },
+            "mask": MASK,
+            "bias": {**{k: v for k, v in REAL.items() if k != "None"}, "one column": Z(3, 1)},
+            "scale": NOT_POSITIVE,
+            "soft_cap": NOT_POSITIVE,
+            "sink": {"list": [0.0], "whole": Z(3, 1).long(), "one axis": Z(3), "wide": Z(3, 3)},
+        },
+    ),
+    "repeat_heads": (
+        book.repeat_heads,
+        {"x": Z(2, 3, 4), "times": 2},
+        {"x": {**NOT_TENSORS, "two axes": Z(3, 4)}, "times": NOT_COUNTS},
+    ),
+    "causal_mask": (
+        book.causal_mask,
+        {"q_len": 3, "k_len": 4},
+        {"q_len": {**NOT_COUNTS, "longer than the keys": 5}, "k_len": OPTIONAL_COUNT},
+    ),
+    "padding_mask": (
+        book.padding_mask,
+        {"lengths": torch.tensor([1, 2]), "N": 3},
+        {
+            "lengths": {
+                **WHOLE,
+                "no axis": torch.tensor(1),
+                "two axes": Z(1, 1).long(),
+                "too long": torch.tensor([4]),
+                "negative": torch.tensor([-1]),
+            },
+            "N": NOT_COUNTS,
+        },
+    ),
+    "dilated_mask": (
+        book.dilated_mask,
+        {"q_len": 3, "window": 2, "dilation": 1},
+        {
+            "q_len": NOT_COUNTS,
+            "window": NOT_COUNTS,
+            "dilation": NOT_COUNTS,
+            "causal": NOT_FLAGS,
+        },
+    ),
+    "sliding_window_mask": (
+        book.sliding_window_mask,
+        {"q_len": 3, "window": 2},
+        {"q_len": NOT_COUNTS, "window": NOT_COUNTS, "causal": NOT_FLAGS},
+    ),
+    "global_mask": (
+        book.global_mask,
+        {"N": 3, "tokens": torch.tensor([1])},
+        {
+            "N": NOT_COUNTS,
+            "tokens": {**WHOLE, "no axis": torch.tensor(1), "far": torch.tensor([3])},
+        },
+    ),
+    "Linear": (
+        book.Linear,
+        {"d_in": 2, "d_out": 3, "seed": 0},
+        {
+            "d_in": NOT_COUNTS,
+            "d_out": NOT_COUNTS,
+            "seed": NOT_SEEDS,
+            "bias": NOT_FLAGS,
+            "gain": NOT_POSITIVE,
+        },
+    ),
+    "Linear call": (
+        book.Linear(4, 3, seed=0),
+        {"x": Z(2, 4)},
+        {"x": {**REAL, "no axis": torch.tensor(1.0), "narrow": Z(2, 3), "half": Z(2, 4).half()}},
+    ),
+    "Embedding": (
+        book.Embedding,
+        {"count": 2, "d": 3, "seed": 0},
+        {"count": NOT_COUNTS, "d": NOT_COUNTS, "seed": NOT_SEEDS, "deviation": NOT_POSITIVE},
+    ),
+    "Embedding call": (
+        book.Embedding(9, 3, seed=0),
+        {"tokens": TOKENS},
+        {"tokens": {**WHOLE, "negative": TOKENS - 4, "too large": TOKENS + 9}},
+    ),
+    "KeyValueCache.append": (
+        book.KeyValueCache(Z(1, 2, 3, 4), Z(1, 2, 3, 4)).append,
+        {"keys": Z(1, 2, 1, 4), "values": Z(1, 2, 1, 4)},
+        {
+            name: {**REAL, "one axis": Z(4), "other heads": Z(1, 1, 1, 4), "wide": Z(1, 2, 1, 5)}
+            for name in ("keys", "values")
+        },
+    ),
+    "KeyValueCache": (
+        book.KeyValueCache,
+        {"keys": Z(1, 2, 3, 4), "values": Z(1, 2, 3, 4)},
+        {
+            "keys": {**REAL, "other length": Z(1, 2, 2, 4)},
+            "values": REAL,
+            "capacity": {k: v for k, v in NOT_COUNTS.items() if k != "zero"},
+        },
+    ),
+    "MultiHeadAttention": (
+        book.MultiHeadAttention,
+        {"d": 8, "heads": 2, "seed": 0},
+        {**SIZES, **HOOKS, "seed": NOT_SEEDS, "gain": NOT_POSITIVE},
+    ),
+    "MultiHeadAttention call": (
+        HEADS,
+        {"x": X},
+        {
+            "x": VECTORS,
+            "context": {
+                **{k: v for k, v in VECTORS.items() if k not in ("None", "empty")},
+                "other batch": Z(1, 3, 8),
+                "empty cache": book.KeyValueCache(),
+            },
+            "mask": MASK,
+            "position": {
+                **NOT_SCHEMES,
+                "acts on the input": book.Sinusoidal(),
+                "for 1": book.ALiBi(1),
+            },
+            "positions": POSITIONS,
+            "return_weights": NOT_FLAGS,
+        },
+    ),
+    "MultiHeadAttention.extend": (
+        HEADS.extend,
+        {"x": X, "cache": book.KeyValueCache()},
+        {
+            "x": VECTORS,
+            "cache": {"None": None, "list": [], "tensor": X},
+            "mask": {**MASK, "nobody sees": ~book.causal_mask(3)},
+            "position": NOT_SCHEMES,
+            "positions": POSITIONS,
+            "window": OPTIONAL_COUNT,
+        },
+    ),
+    "Architecture": (
+        book.Architecture,
+        {"d": 8, "heads": 2, "layers": 2},
+        {
+            **SIZES,
+            **HOOKS,
+            "layers": NOT_COUNTS,
+            "hidden": OPTIONAL_COUNT,
+            "activation": NOT_CHOICES,
+            "norm": NOT_CHOICES,
+            "placement": NOT_CHOICES,
+            "eps": NOT_POSITIVE,
+        },
+    ),
+    "LayerPattern": (
+        book.LayerPattern,
+        {},
+        {"window": OPTIONAL_COUNT, "position": {**NOT_SCHEMES, "input": book.Sinusoidal()}},
+    ),
+    "Block": (
+        book.Block,
+        {"architecture": SHAPE, "seed": 0},
+        {"architecture": {"None": None, "dict": {}}, "seed": NOT_SEEDS, "cross": NOT_FLAGS},
+    ),
+    "Block call": (
+        BLOCK,
+        {"x": X},
+        {
+            "x": VECTORS,
+            "mask": MASK,
+            "position": NOT_SCHEMES,
+            "positions": POSITIONS,
+            "memory": {"unasked": X},
+            "memory_mask": {"unasked": Z(3, 3).bool()},
+            "return_weights": NOT_FLAGS,
+        },
+    ),
+    "Block with memory": (
+        CROSS,
+        {"x": X, "memory": X},
+        {"memory": {**VECTORS, "other batch": Z(1, 3, 8)}, "memory_mask": MASK},
+    ),
+    "Encoder": (
+        book.Encoder,
+        {"vocabulary": 9, "architecture": SHAPE, "seed": 0},
+        {
+            "vocabulary": NOT_COUNTS,
+            "architecture": {"None": None, "dict": {}},
+            "seed": NOT_SEEDS,
+            "position": NOT_SCHEMES,
+            "decoder_layers": OPTIONAL_COUNT,
+        },
+    ),
+    "Encoder call": (
+        ENCODER,
+        {"tokens": TOKENS},
+        {
+            "tokens": TOKEN_KINDS,
+            "mask": MASK,
+            "positions": POSITIONS,
+            "return_weights": NOT_FLAGS,
+        },
+    ),
+    "Decoder": (
+        book.Decoder,
+        {"vocabulary": 9, "architecture": SHAPE, "seed": 0},
+        {
+            "vocabulary": NOT_COUNTS,
+            "architecture": {"None": None, "dict": {}},
+            "seed": NOT_SEEDS,
+            "position": NOT_SCHEMES,
+            "cross": NOT_FLAGS,
+            "layers": {
+                "empty": [],
+                "too many": [book.LayerPattern()] * 3,
+                "windows": [2, 2],
+                "number": 2,
+            },
+        },
+    ),
+    "Decoder call": (
+        DECODER,
+        {"tokens": TOKENS},
+        {
+            "tokens": TOKEN_KINDS,
+            "mask": {**MASK, "nobody sees": ~book.causal_mask(3), "batch of 3": Z(3, 1, 3).bool()},
+            "positions": POSITIONS,
+            "memory": {"unasked": X, "text": "x"},
+            "return_weights": NOT_FLAGS,
+        },
+    ),
+    "Decoder.extend": (
+        DECODER.extend,
+        {"tokens": TOKENS, "caches": DECODER.empty_caches()},
+        {
+            "tokens": TOKEN_KINDS,
+            "caches": {
+                "None": None,
+                "empty": [],
+                "other things": [1, 2],
+                "lengths": [CACHES[0], book.KeyValueCache()],
+            },
+            "mask": MASK,
+            "positions": POSITIONS,
+        },
+    ),
+    "EncoderDecoder": (
+        book.EncoderDecoder,
+        {"encoder": ENCODER, "decoder": BOTH.decoder},
+        {
+            "encoder": {"None": None, "decoder": DECODER},
+            "decoder": {"None": None, "encoder": ENCODER, "without cross": DECODER},
+        },
+    ),
+    "EncoderDecoder call": (
+        BOTH,
+        {"source": TOKENS, "target": TOKENS},
+        {
+            "source": TOKEN_KINDS,
+            "target": TOKEN_KINDS,
+            "source_mask": {**MASK, "a row per query": book.causal_mask(3)},
+            "target_mask": MASK,
+        },
+    ),
+    "keep_top_k": (
+        book.keep_top_k,
+        {"logits": Z(2, 3), "k": 2},
+        {"logits": LOGITS, "k": NOT_COUNTS},
+    ),
+    "keep_top_p": (
+        book.keep_top_p,
+        {"logits": Z(2, 3), "p": 0.5},
+        {"logits": LOGITS, "p": {**NOT_POSITIVE, "beyond 1": 1.1}},
+    ),
+    "sample_token": (
+        book.sample_token,
+        {"logits": Z(2, 3), "temperature": 1.0, "rng": np.random.default_rng(0)},
+        {
+            "logits": {**LOGITS, "nan": Z(1, 2) * math.nan, "nothing": Z(1, 2) - math.inf},
+            "temperature": NOT_POSITIVE,
+            "top_k": OPTIONAL_COUNT,
+            "top_p": {**NOT_POSITIVE, "beyond 1": 1.1},
+        },
+    ),
+    "generate": (
+        book.generate,
+        {"decoder": DECODER, "prompt": TOKENS, "steps": 1, "temperature": 1.0, "seed": 0},
+        {
+            "decoder": {"None": None, "both": BOTH, "encoder": ENCODER},
+            "prompt": TOKEN_KINDS,
+            "steps": {k: v for k, v in NOT_COUNTS.items() if k != "zero"},
+            "lengths": {
+                **{k: v for k, v in WHOLE.items() if k != "None"},
+                "zero": torch.tensor([0, 1]),
+                "too long": torch.tensor([1, 4]),
+                "one": torch.tensor([1]),
+            },
+            "end": {"far": 9, "negative": -1, "float": 1.0},
+            "temperature": NOT_POSITIVE,
+            "top_k": OPTIONAL_COUNT,
+            "top_p": NOT_POSITIVE,
+            "seed": NOT_SEEDS,
+            "use_cache": NOT_FLAGS,
+        },
+    ),
+}
+
+
+def kinds() -> Iterator[Any]:
+    for function, (_, _, arguments) in CASES.items():
+        for argument, values in arguments.items():
+            for kind in values:
+                yield pytest.param(function, argument, kind, id=f"{function}: {argument}: {kind}")
+
+
+# What an error from inside Python or PyTorch says, and ours never do.
+INTERNAL = (
+    "object has no attribute",
+    "unexpected keyword",
+    "unsupported operand",
+    "The size of tensor",
+    "index out of range",
+    "not subscriptable",
+    "mat1 and mat2",
+    "expected scalar type",
+    "Expected ",
+    "must be Tensor, not",
+    "invalid combination",
+)
+
+
+def names_the_argument(message: str, argument: str) -> bool:
+    """Whether the message names the argument, or the part of the call it stands for."""
+    beside = {
+        "source": ("source", "tokens"),
+        "target": ("tokens", "target"),
+        "context": ("context",),
+        "memory": ("memory", "context", "cross-attention"),
+        "memory_mask": ("mask", "cross-attention"),
+        "target_mask": ("mask",),
+        "source_mask": ("source_mask",),
+        "encoder": ("Encoder", "encoder"),
+        "decoder": ("Decoder", "decoder"),
+        "top_p": ("top_p", "p must"),
+        "prompt": ("prompt", "tokens"),
+        "position": ("position",),
+        "cache": ("cache",),
+    }.get(argument, (argument,))
+    return any(name in message for name in beside)
+
+
+@pytest.mark.parametrize(("function", "argument", "kind"), list(kinds()))
+def test_bad_input_is_refused_by_name(function: str, argument: str, kind: str) -> None:
+    call, sound, arguments = CASES[function]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call(**{**sound, argument: arguments[argument][kind]})
+    message = str(caught.value)
+    assert names_the_argument(message, argument), message
+    assert not any(part in message for part in INTERNAL), message
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_the_sound_call_is_accepted(function: str) -> None:
+    call, sound, _ = CASES[function]
+    call(**sound)
+
+
+def test_there_are_enough_kinds() -> None:
+    assert len(list(kinds())) >= 400
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.int32(2), np.uint8(2)])
+def test_numpy_numbers_are_whole_numbers(number: Any) -> None:
+    assert book.causal_mask(number).shape == (2, 2)
+    assert torch.equal(book.Linear(number, 2, seed=number).W, book.Linear(2, 2, seed=2).W)
+    assert book.generate(DECODER, TOKENS, number).shape == (2, 5)
+    assert book.attention(Z(2, 2), Z(2, 2), Z(2, 2), scale=np.float32(0.5)).shape == (2, 2)
