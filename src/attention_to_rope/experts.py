@@ -92,6 +92,15 @@ def balance_loss(scores: Tensor, experts: Tensor) -> Tensor:
     Only P has a gradient. scores (..., E), each row summing to 1, experts (..., k) → a number.
     """
     check_float("scores", scores)
+    if (
+        scores.ndim == 0
+        or not isinstance(experts, Tensor)
+        or scores.shape[:-1] != experts.shape[:-1]
+    ):
+        raise ValueError(
+            "scores (..., E) and experts (..., k) must have the same tokens, got "
+            f"{tuple(scores.shape)} and {getattr(experts, 'shape', type(experts).__name__)}"
+        )
     count = scores.shape[-1]
     load = expert_load(experts, count).to(scores.dtype)
     return count * (load * scores.reshape(-1, count).mean(0)).sum()
@@ -169,6 +178,9 @@ class MixtureOfExperts(nn.Module):
 
         Where nobody can look at the choices (vmap, fake tensors), all compute all, weighted by 0.
         """
+        check_float("x", x)
+        if x.ndim == 0:
+            raise ValueError("x must have shape (..., d), got a single number")
         tokens = x.reshape(-1, x.shape[-1])
         experts, gates = self.route(tokens)
         y = torch.zeros_like(tokens)

@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_float, check_same_kind, values_are_known
+from attention_to_rope.checks import (
+    check_float,
+    check_positive,
+    check_same_kind,
+    values_are_known,
+)
 from attention_to_rope.hugging_face_config import (
     LOCAL,
     Config,
@@ -65,6 +70,8 @@ def load_hugging_face(config: Config, state_dict: Mapping[str, Tensor]) -> Decod
 def _decoder_for(config: Config, family: Family) -> Decoder:
     """A decoder of the config's shape; its weights are drawn and do not matter."""
     queried = config.get("query_pre_attn_scalar")
+    if queried is not None:
+        check_positive("query_pre_attn_scalar", queried)
     architecture = Architecture(
         d=config["hidden_size"],
         heads=config["num_attention_heads"],
@@ -178,8 +185,8 @@ def _one_kind(state_dict: Mapping[str, Tensor]) -> Tensor:
             "state_dict must map names to tensors and not be empty; got "
             f"{type(state_dict).__name__}; try model.state_dict()"
         )
-    (first_name, first), *others = state_dict.items()
-    check_float(first_name, first)
-    for name, tensor in others:
+    first_name, first = next(iter(state_dict.items()))
+    for name, tensor in state_dict.items():
+        check_float(name, tensor)
         check_same_kind(first_name, first, name, tensor)
     return first

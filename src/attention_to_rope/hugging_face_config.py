@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from attention_to_rope.checks import check_count
 from attention_to_rope.positions import LengthScaledRotary, PositionalScheme, Rotary
 from attention_to_rope.rotary_config import rotary_settings
 
@@ -145,7 +146,7 @@ def checked_family(config: Config) -> Family:
             f"config has keys that are not known for {kind}: {some(unknown)}; they may change what "
             "the model computes. Remove those that do not"
         )
-    missing = required - config.keys()
+    missing = {key for key in required if config.get(key) is None}
     if missing:
         raise ValueError(
             f"config lacks {some(missing)}; config.json leaves out what equals a default of "
@@ -184,6 +185,7 @@ def layer_types(config: Config) -> list[str]:
     kinds = config.get("layer_types")
     if kinds is None and config["model_type"] == "gemma3_text":
         every = config.get("sliding_window_pattern", config.get("_sliding_window_pattern", 6))
+        check_count("sliding_window_pattern", every)
         kinds = [LOCAL if (i + 1) % every else GLOBAL for i in range(count)]
     elif kinds is None and config.get("use_sliding_window"):
         if config.get("max_window_layers") is None:
@@ -201,7 +203,10 @@ def layer_types(config: Config) -> list[str]:
 
 def rotary_scheme(config: Config, kind: str) -> PositionalScheme:
     """The rotation in layers of one kind, as `rotary_settings` reads it from the config."""
-    nested = (config.get("rope_parameters") or {}).keys() & {LOCAL, GLOBAL}
+    given = config.get("rope_parameters") or {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"rope_parameters must be a mapping, got {type(given).__name__}")
+    nested = given.keys() & {LOCAL, GLOBAL}
     one_base = not nested and config.get("rope_local_base_freq") is None
     if config["model_type"] == "gemma3_text" and one_base:
         raise ValueError(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_to_rope.checks import check_choice, check_count, check_float, check_same_kind
+from attention_to_rope.heads import check_scheme
 from attention_to_rope.layers import Linear, Seed, generator
 from attention_to_rope.masks import causal_mask
 from attention_to_rope.norms import RMSNorm
@@ -94,6 +95,17 @@ def _check_shapes(
                 )
 
 
+def _check_rotation(position: PositionalScheme) -> None:
+    """Only a scheme that turns, by angles that stay, fits one rotated key for all heads."""
+    check_scheme(position)
+    own, plain = type(position), PositionalScheme
+    if (own.rotate is plain.rotate and own is not plain) or position.depends_on_length:
+        raise ValueError(
+            f"position must be a Rotary of the rotary_dim, or None; got {own.__name__}, which adds "
+            "to input or scores, or turns anew with every length"
+        )
+
+
 @dataclass(frozen=True)
 class LatentCache:
     """What the positions seen so far leave: latents (B, N, d_c), rotated keys (B, N, d_r).
@@ -111,8 +123,22 @@ class LatentCache:
 
     def append(self, latents: Tensor, rotary_keys: Tensor) -> "LatentCache":
         """The cache that holds these positions after its own."""
+        for name, tensor in (("latents", latents), ("rotary_keys", rotary_keys)):
+            check_float(name, tensor)
+            if tensor.ndim != 3 or tensor.shape[:2] != latents.shape[:2]:
+                raise ValueError(
+                    "latents and rotary_keys must have shapes (B, N, d_c) and (B, N, d_r), got "
+                    f"{tuple(latents.shape)} and {tuple(rotary_keys.shape)}"
+                )
         if self.latents is None or self.rotary_keys is None:
             return LatentCache(latents, rotary_keys)
+        for held, new in ((self.latents, latents), (self.rotary_keys, rotary_keys)):
+            check_same_kind("what is cached", held, "what is new", new)
+            if held.shape[0] != new.shape[0] or held.shape[-1] != new.shape[-1]:
+                raise ValueError(
+                    f"what is new must agree with the cache but for the length, got "
+                    f"{tuple(new.shape)} after {tuple(held.shape)}"
+                )
         return LatentCache(
             torch.cat((self.latents, latents), dim=-2),
             torch.cat((self.rotary_keys, rotary_keys), dim=-2),
@@ -210,7 +236,10 @@ class LatentAttention(nn.Module):
                 f"x must have shape (B, N, d={self.d}) with N ≥ 1, got {tuple(x.shape)}"
             )
         cache = LatentCache() if cache is None else cache
+        if not isinstance(cache, LatentCache):
+            raise TypeError(f"cache must be a LatentCache or None, got {type(cache).__name__}")
         position = PositionalScheme() if position is None else position
+        _check_rotation(position)
         positions = torch.arange(cache.length, cache.length + x.shape[1], device=x.device)
         q_content, q_rotary = self._queries(x)
         rotary_key = position.rotate(self.rotary_key(x).unsqueeze(1), positions).squeeze(1)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_to_rope.checks import (
     check_float,
+    check_same_device,
     check_same_kind,
     values_are_known,
     working_dtype,
@@ -48,6 +49,7 @@ def _start(state: Tensor | None, k: Tensor, v: Tensor) -> Tensor:
     if state is None:
         return torch.zeros(shape, dtype=exact, device=k.device)
     check_float("state", state)
+    check_same_device("k", k, "state", state)
     if state.shape != shape or state.dtype != exact:
         raise ValueError(
             f"state must have shape (..., d_k, d_v) = {shape} and dtype {exact}, got "

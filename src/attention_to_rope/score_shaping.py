@@ -13,6 +13,7 @@ from attention_to_rope.checks import (
     check_integers,
     check_positions,
     check_positive,
+    check_same_device,
     check_same_kind,
     working_dtype,
 )
@@ -68,7 +69,13 @@ def query_key_clip(
         if W.ndim != 2:
             raise ValueError(f"{name} must have shape (d, H · d_k), got {tuple(W.shape)}")
     check_float("largest", largest)
+    check_same_kind("W_Q", W_Q, "W_K", W_K)
+    check_same_device("W_Q", W_Q, "largest", largest)
     check_positive("threshold", threshold)
+    if W_Q.shape[0] != W_K.shape[0]:
+        raise ValueError(
+            f"W_Q and W_K must have the same d, got {W_Q.shape[0]} and {W_K.shape[0]} rows"
+        )
     if largest.ndim != 1 or largest.shape[0] == 0:
         raise ValueError(f"largest must have one entry per head, got {tuple(largest.shape)}")
     heads = largest.shape[0]
@@ -103,6 +110,7 @@ def sink_attention(
     q (..., H, N_q, d_k), k, v (..., H, N_k, d), sink b (H,) → (..., H, N_q, d_v).
     mask: (N_q, N_k) or with all axes of the scores.
     """
+    check_float("q", q)
     check_float("sink", sink)
     check_same_kind("q", q, "sink", sink)
     if q.ndim < 3 or sink.shape != q.shape[-3:-2]:
@@ -121,6 +129,7 @@ def sink_gate(log_sum_exp: Tensor, sink: Tensor) -> Tensor:
     of plain attention by it. A kernel that returns its log-sum-exp thus has sinks for free.
     """
     check_float("log_sum_exp", log_sum_exp)
+    check_float("sink", sink)
     check_same_kind("log_sum_exp", log_sum_exp, "sink", sink)
     if log_sum_exp.ndim < 2 or sink.shape != log_sum_exp.shape[-2:-1]:
         raise ValueError(

@@ -194,6 +194,28 @@ def test_rebalancing_evens_the_load_without_touching_gates() -> None:
             r"scores must be floating",
         ),
         (
+            lambda: book.balance_loss(torch.ones(3, 2), torch.zeros(2, 1, dtype=torch.int64)),
+            ValueError,
+            r"must have the same tokens, got \(3, 2\) and torch.Size\(\[2, 1\]\)",
+        ),
+        (
+            lambda: book.balance_loss(torch.ones(2), None),
+            ValueError,
+            r"got \(2,\) and NoneType",
+        ),
+        (
+            lambda: book.balance_loss(torch.tensor(1.0), torch.tensor([0])),
+            ValueError,
+            r"got \(\) and",
+        ),
+        (lambda: mixture()(None), TypeError, r"x must be a torch.Tensor, got NoneType"),
+        (lambda: mixture()(torch.tensor(1.0).double()), ValueError, r"got a single number"),
+        (
+            lambda: mixture()(torch.ones(2, 3).double()),
+            ValueError,
+            r"4 entries .* got shape \(2, 3\)",
+        ),
+        (
             lambda: book.balanced_bias(torch.zeros(2, 2), torch.tensor([0]), step=0.1),
             ValueError,
             r"bias must have shape \(E,\), got \(2, 2\)",

@@ -182,6 +182,10 @@ def test_numbers_per_token_of_real_caches() -> None:
     assert book.cache_numbers_per_token(grouped.keys, grouped.values, length=7) == 2 * 2 * 2
 
 
+def cached() -> book.LatentCache:
+    return book.LatentCache().append(torch.zeros(1, 2, D_C), torch.zeros(1, 2, D_R))
+
+
 def spoil(index: int, tensor: Tensor) -> list[Tensor]:
     tensors = list(inputs(2, 3))
     tensors[index] = tensor
@@ -243,6 +247,57 @@ def spoil(index: int, tensor: Tensor) -> list[Tensor]:
             lambda: book.LatentAttention(8, 1, head_dim=1, rotary_dim=0, latent_dim=3, seed=0),
             ValueError,
             r"rotary_dim must be at least 1",
+        ),
+        (
+            lambda: layer()(normal(1, 2, 8, seed=0), book.KeyValueCache()),
+            TypeError,
+            r"cache must be a LatentCache or None, got KeyValueCache",
+        ),
+        (
+            lambda: layer()(normal(1, 2, 8, seed=0), position=book.ALiBi(H)),
+            ValueError,
+            r"position must be a Rotary of the rotary_dim, or None; got ALiBi",
+        ),
+        (
+            lambda: layer()(
+                normal(1, 2, 8, seed=0),
+                position=book.LengthScaledRotary(
+                    lambda length: book.rotary_frequencies(D_R), layout="half"
+                ),
+            ),
+            ValueError,
+            r"got LengthScaledRotary",
+        ),
+        (lambda: layer()(normal(1, 2, 8, seed=0), position="rope"), TypeError, r"position must"),
+        (
+            lambda: cached().append(torch.zeros(1, 2, D_C), torch.zeros(1, 3, D_R)),
+            ValueError,
+            r"shapes \(B, N, d_c\) and \(B, N, d_r\), got \(1, 2, 5\) and \(1, 3, 2\)",
+        ),
+        (
+            lambda: cached().append(torch.zeros(2, D_C), torch.zeros(2, D_R)),
+            ValueError,
+            r"got \(2, 5\) and \(2, 2\)",
+        ),
+        (
+            lambda: cached().append(torch.zeros(3, 2, D_C), torch.zeros(3, 2, D_R)),
+            ValueError,
+            r"but for the length, got \(3, 2, 5\) after \(1, 2, 5\)",
+        ),
+        (
+            lambda: cached().append(torch.zeros(1, 2, D_C), torch.zeros(1, 2, D_R + 1)),
+            ValueError,
+            r"got \(1, 2, 3\) after \(1, 2, 2\)",
+        ),
+        (
+            lambda: cached().append(torch.zeros(1, 2, D_C).double(), torch.zeros(1, 2, D_R)),
+            TypeError,
+            r"what is cached and what is new must have the same dtype",
+        ),
+        (
+            lambda: cached().append(None, torch.zeros(1, 2, D_R)),
+            TypeError,
+            r"latents must be a torch.Tensor, got NoneType",
         ),
         (lambda: book.cache_numbers_per_token(length=3), ValueError, r"at least one tensor"),
         (

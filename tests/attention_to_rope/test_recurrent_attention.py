@@ -210,6 +210,11 @@ RATE = torch.ones(2)
             r"state must be floating",
         ),
         (
+            lambda: book.linear_attention_steps(X, X, X, state=torch.ones(3, 3, device="meta")),
+            ValueError,
+            r"k and state must be on the same device",
+        ),
+        (
             lambda: book.delta_rule_steps(X, X, X, torch.ones(1)),
             ValueError,
             r"rate must have one number per token",

@@ -250,6 +250,37 @@ ONES = torch.ones(2, 3, 4)
             r"got 4 and 3",
         ),
         (
+            lambda: book.query_key_clip(
+                torch.ones(2, 4), torch.ones(3, 4), torch.ones(2), threshold=1.0
+            ),
+            ValueError,
+            r"the same d, got 2 and 3 rows",
+        ),
+        (
+            lambda: book.query_key_clip(
+                torch.ones(2, 4), torch.ones(2, 4).double(), torch.ones(2), threshold=1.0
+            ),
+            TypeError,
+            r"W_Q and W_K must have the same dtype",
+        ),
+        (
+            lambda: book.query_key_clip(
+                torch.ones(2, 4), torch.ones(2, 4), torch.ones(2, device="meta"), threshold=1.0
+            ),
+            ValueError,
+            r"W_Q and largest must be on the same device",
+        ),
+        (
+            lambda: book.sink_attention(None, ONES, ONES, torch.ones(3)),
+            TypeError,
+            r"q must be a torch.Tensor, got NoneType",
+        ),
+        (
+            lambda: book.sink_gate(torch.ones(2, 3), None),
+            TypeError,
+            r"sink must be a torch.Tensor, got NoneType",
+        ),
+        (
             lambda: book.sink_attention(ONES, ONES, ONES, torch.ones(3)),
             ValueError,
             r"one entry per head of q .* got sink \(3,\) and q \(2, 3, 4\)",
