@@ -10,6 +10,9 @@ activations        ReLU, Swish, GELU, gated units, the feed-forward layer
 layers             Linear and Embedding for row vectors, started from a NumPy seed
 positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
 rope               frequencies, tables, rotation in both layouts, layout conversion
+rope_axes          two or three coordinates: images, video, M-RoPE
+rope_values        rows that are keys and values: the output turned back
+relative           scores with a term for the distance: Shaw, Transformer-XL, DeBERTa, …
 rotary_config      rotary settings out of a Hugging Face style configuration
 rope_families      rotations of model families, and test vectors as JSON
 doctor             what somebody else's rotation does, and what is wrong with it
@@ -111,6 +114,15 @@ from attention_to_rope.recurrent_attention import (
     linear_attention,
     linear_attention_steps,
 )
+from attention_to_rope.relative import (
+    deberta_scores,
+    kerple_log_bias,
+    relative_rows,
+    shaw_output,
+    shaw_scores,
+    transformer_xl_scores,
+    tupe_scores,
+)
 from attention_to_rope.rope import (
     RotaryTable,
     convert_layout,
@@ -124,6 +136,8 @@ from attention_to_rope.rope import (
     rotate_complex,
     rotation_matrix,
 )
+from attention_to_rope.rope_axes import axes_in_sections, axes_interleaved, axial_table
+from attention_to_rope.rope_values import attention_over_turned_rows
 from attention_to_rope.rotary_config import RotarySettings, rotary_settings
 from attention_to_rope.scaled_dot_product import attention, softmax
 from attention_to_rope.score_shaping import (
@@ -189,6 +203,10 @@ __all__ = [
     "alibi_slopes",
     "attend_to_latents",
     "attention",
+    "attention_over_turned_rows",
+    "axes_in_sections",
+    "axes_interleaved",
+    "axial_table",
     "balance_loss",
     "balanced_bias",
     "blockwise_attention",
@@ -196,6 +214,7 @@ __all__ = [
     "causal_mask",
     "convert_layout",
     "convert_projection_layout",
+    "deberta_scores",
     "deep_norm",
     "deepnorm_constants",
     "deepnorm_pair",
@@ -215,6 +234,7 @@ __all__ = [
     "jacobian_norm_bound",
     "keep_top_k",
     "keep_top_p",
+    "kerple_log_bias",
     "layer_norm",
     "layout_permutation",
     "linear_attention",
@@ -235,6 +255,7 @@ __all__ = [
     "query_key_clip",
     "query_key_norm",
     "relative_positions",
+    "relative_rows",
     "relu",
     "repeat_heads",
     "rms_norm",
@@ -250,6 +271,8 @@ __all__ = [
     "sandwich_norm",
     "saturation",
     "saturation_bound",
+    "shaw_output",
+    "shaw_scores",
     "silu",
     "sink_attention",
     "sink_gate",
@@ -262,6 +285,8 @@ __all__ = [
     "stepped_length_factor",
     "swiglu",
     "t5_bucket",
+    "transformer_xl_scores",
+    "tupe_scores",
     "yarn",
     "yarn_attention_factor",
     "yarn_factors",

@@ -290,6 +290,72 @@ def yarn_factors(scale: float, mscale: float, mscale_all_dim: float) -> tuple[fl
     return turned / everywhere, everywhere**2
 
 
+def axes_interleaved(sections: Sequence[int]) -> list[int]:
+    """Deal pairs to the axes in turn; whoever has its number is passed over for axis 0."""
+    axes, left = [], list(sections)
+    for i in range(sum(sections)):
+        axis = i % len(sections)
+        axes.append(axis if left[axis] > 0 or axis == 0 else 0)
+        left[axes[-1]] -= 1
+    return axes
+
+
+def rotate_on_axes(
+    x: Array, place: Sequence[int], frequencies: Sequence[float], axes: Sequence[int], layout: str
+) -> Array:
+    """Each pair turned by its frequency times its own coordinate, for one vector."""
+    y = np.array(x, dtype=np.float64)
+    for i, (theta, axis) in enumerate(zip(frequencies, axes, strict=True)):
+        a, b = pair(i, 2 * len(frequencies), layout)
+        z = complex(x[a], x[b]) * cmath.exp(1j * place[axis] * theta)
+        y[a], y[b] = z.real, z.imag
+    return y
+
+
+def attention_over_turned_rows(
+    q: Array, rows: Array, frequencies: Sequence[float], layout: str
+) -> Array:
+    """o_m = Σ_n A_mn u_n R_{n−m} at positions 0, 1, …, from the distances alone."""
+    output = np.zeros_like(q, dtype=np.float64)
+    for m in range(len(q)):
+        seen = [rotate(rows[n], n - m, frequencies, layout) for n in range(len(rows))]
+        weights = softmax([math.fsum(q[m] * key) / math.sqrt(len(q[m])) for key in seen])
+        for weight, value in zip(weights, seen, strict=True):
+            output[m] += weight * value
+    return output
+
+
+def relative_row(distance: int, table: Array) -> Array:
+    """Row distance + K of a table (2K + 1, d); distances beyond ±K share the last."""
+    K = len(table) // 2
+    return np.asarray(table[min(max(distance, -K), K) + K])
+
+
+def shaw_score(q: Array, k: Array, distance: int, table: Array) -> float:
+    """q (k + a_δ)ᵀ / √d for one query and one key."""
+    return math.fsum(q * (k + relative_row(distance, table))) / math.sqrt(len(q))
+
+
+def transformer_xl_score(
+    q: Array, k: Array, distance: int, table: Array, u: Array, w: Array
+) -> float:
+    """((q + u) kᵀ + (q + w) r_δᵀ) / √d."""
+    row = relative_row(distance, table)
+    return (math.fsum((q + u) * k) + math.fsum((q + w) * row)) / math.sqrt(len(q))
+
+
+def deberta_score(q: Array, k: Array, distance: int, key_table: Array, query_table: Array) -> float:
+    """(q kᵀ + q κ_δᵀ + ρ_{−δ} kᵀ) / √(3d)."""
+    total = math.fsum(q * k) + math.fsum(q * relative_row(distance, key_table))
+    total += math.fsum(relative_row(-distance, query_table) * k)
+    return total / math.sqrt(3 * len(q))
+
+
+def kerple_log_bias(distance: int, r1: float, r2: float) -> float:
+    """−r₁ ln(1 + r₂ |δ|)."""
+    return -r1 * math.log(1 + r2 * abs(distance))
+
+
 # What models of today add: latent attention, experts, shaped scores, recurrences.
 
 

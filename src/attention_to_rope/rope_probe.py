@@ -43,6 +43,7 @@ class Measured(NamedTuple):
     factor: float  # the length of a turned vector over its length before
     shift: float  # position 0 is turned as if it were this position
     rounded_to: torch.dtype | None  # a half type that holds all entries exactly
+    order: list[int] | None  # where each dimension of a turned vector goes, None if it stays
 
 
 def _tables(positions: Tensor, dim: int) -> Iterator[tuple[Tensor, Tensor, str]]:
@@ -154,6 +155,17 @@ def matrices_at(calling: Calling, positions: Tensor, dim: int, *, which: int = 0
     return turned[0].transpose(0, 1).double()
 
 
+def _one_by_one(calling: Calling, positions: Tensor, dim: int, which: int) -> Tensor:
+    """The matrices of rising positions, as far as the function has an answer."""
+    found = [matrices_at(calling, positions[:1], dim, which=which)]
+    for position in positions[1:].unsqueeze(-1):
+        try:
+            found.append(matrices_at(calling, position, dim, which=which))
+        except Exception:  # a table that ends before this position
+            break
+    return torch.cat(found)
+
+
 def _partners(matrices: Tensor) -> dict[int, int]:
     """For each dimension that turns, the dimension it turns into."""
     size = matrices.abs().amax(0)
@@ -178,12 +190,19 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     """Read layout, direction, frequencies, factor, shift and rounding from the matrices."""
     if calling.takes_positions:
         positions = torch.tensor([0, *(2**k for k in range(15))])
-        matrices = torch.cat(
-            [matrices_at(calling, part, dim, which=which) for part in positions.unsqueeze(-1)]
-        )
+        matrices = _one_by_one(calling, positions, dim, which)
+        positions = positions[: len(matrices)]
     else:
         positions = torch.tensor([0, *(2**k for k in range(9))])
         matrices = matrices_at(calling, torch.arange(257), dim, which=which)[positions]
+    rounded = [
+        dtype
+        for dtype in (torch.bfloat16, torch.float16)
+        if torch.equal(matrices[:4].to(dtype).double(), matrices[:4])
+    ]
+    order = _order(matrices[0])
+    if order is not None:
+        matrices = matrices[..., order]
     partners = _partners(matrices)
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
@@ -196,11 +215,6 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
             shift = angles[0] / frequency
     a, b = pairs[0]
     factor = float(torch.hypot(matrices[:, a, a], matrices[:, a, b]).median())
-    rounded = [
-        dtype
-        for dtype in (torch.bfloat16, torch.float16)
-        if torch.equal(matrices[:4].to(dtype).double(), matrices[:4])
-    ]
     forward = sum(1 if value > 0 else -1 for value in frequencies) > 0
     return Measured(
         layout,
@@ -211,7 +225,20 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
         factor,
         shift,
         rounded[0] if rounded else None,
+        order,
     )
+
+
+def _order(still: Tensor) -> list[int] | None:
+    """Where the matrix of position 0 puts each dimension, if it only changes their places.
+
+    Some functions turn neighbours and give halves: scores do not notice.
+    """
+    places = still.argmax(-1)
+    unit = torch.eye(len(still), dtype=still.dtype)
+    scale = still.max()
+    moved = not torch.equal(places, torch.arange(len(still)))
+    return places.tolist() if moved and torch.equal(still / scale, unit[places]) else None
 
 
 def _frequency(angles: list[float], positions: list[int]) -> float:

@@ -2,7 +2,7 @@
 
 import math
 import re
-import subprocess
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 import attention_to_rope as book
-from attention_to_rope import doctor
 from attention_to_rope.doctor import examine, load, main
 from attention_to_rope.rope_families import FAMILIES
 
@@ -266,9 +265,31 @@ class TestWaysOfCalling:
         def other_shape(x: Tensor, positions: Tensor) -> Tensor:
             return x[..., :2]
 
+        def still_with_tables(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+            return x
+
+        with pytest.raises(ValueError, match=r"(?s)cos and sin \(1, n, …\).*def adapter"):
+            examine(still_with_tables)
         for function, words in ((still, "depends on the position"), (other_shape, "ValueError")):
             with pytest.raises(ValueError, match=rf"(?s)turns nothing.*{words}.*def adapter"):
                 examine(function)
+
+
+def test_vectors_that_come_back_in_another_order() -> None:
+    """DeepSeek's code turns neighbours and gives halves."""
+
+    def reordered(x: Tensor, positions: Tensor) -> Tensor:
+        return book.convert_layout(
+            turned(x, positions, layout="interleaved", factor=1.5),
+            source="interleaved",
+            target="half",
+        )
+
+    report = examine(reordered)
+    assert report.layout == "interleaved"
+    assert "another order" in report.notes[0]
+    assert not report.faults
+    assert report.errors[2**20 - 1] <= 2e-6
 
 
 def test_a_table_that_ends_and_angles_in_float32_are_noted() -> None:
@@ -277,6 +298,7 @@ def test_a_table_that_ends_and_angles_in_float32_are_noted() -> None:
             raise IndexError
         return turned(x, positions)
 
+    assert examine(short).layout == "half"
     assert examine(short).notes == [
         "no answer in torch.float32 at position 131,071, the last is 16,383"
     ]
@@ -290,6 +312,21 @@ def test_a_table_that_ends_and_angles_in_float32_are_noted() -> None:
     assert report.notes == ["the error grows with the position: angles are computed in float32"]
     assert report.errors[0] < 1e-6 < 1e-3 < report.errors[2**20 - 1]
     assert examine(drifting, dtype=torch.bfloat16).dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(500, "yes: a shift by 100"), (15, "yes: a shift by 8"), (7, "not tested")]
+)
+def test_a_short_table_is_measured_as_far_as_it_goes(last: int, words: str) -> None:
+    def short(x: Tensor, positions: Tensor) -> Tensor:
+        if x.shape[1] < 9 and int(positions.max()) > last:  # not for the matrices, one unit a head
+            raise IndexError
+        return turned(x, positions)
+
+    report = examine(short)
+    assert report.relative.startswith(words)
+    assert report.layout == "half"
+    assert report.base == "10000"
 
 
 def test_errors_of_a_shifted_and_turned_back_rotation_are_small() -> None:
@@ -352,12 +389,10 @@ class TestCommandLine:
     def test_attributes_may_follow(self) -> None:
         assert load("math:pi.__add__") == math.pi.__add__
 
-    def test_as_a_module(self, tmp_path: Path) -> None:
-        result = subprocess.run(
-            [sys.executable, "-m", "attention_to_rope.doctor", "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONPATH": str(Path(doctor.__file__).parents[1]), "PATH": ""},
-        )
-        assert "Exit code: 0 sound" in result.stdout
+    def test_as_a_module(self, monkeypatch: pytest.MonkeyPatch, capsys) -> None:  # type: ignore[no-untyped-def]
+        monkeypatch.setattr(sys, "argv", ["doctor", "--help"])
+        monkeypatch.delitem(sys.modules, "attention_to_rope.doctor")
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module("attention_to_rope.doctor", run_name="__main__")
+        assert end.value.code == 0
+        assert "Exit code: 0 sound" in capsys.readouterr().out

@@ -8,14 +8,18 @@ from transformers import (
     GlmConfig,
     GPTNeoXConfig,
     LlamaConfig,
+    Qwen2VLTextConfig,
     Qwen3Config,
+    Qwen3VLTextConfig,
 )
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3RotaryEmbedding
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.glm.modeling_glm import GlmRotaryEmbedding
 from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbedding
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RotaryEmbedding
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
 import attention_to_rope as book
 
@@ -59,3 +63,22 @@ def test_gemma_3_has_two_bases(layer_type: str) -> None:
     theirs = getattr(Gemma3RotaryEmbedding(config), f"{layer_type}_inv_freq")
     ours = book.rotary_settings(config.to_dict(), layer_type=layer_type)
     assert torch.allclose(theirs.double(), ours.frequencies, rtol=2e-6, atol=0)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_multimodal_rotation_of_qwen(interleaved: bool) -> None:
+    """Sections of pairs for time, height and width; Qwen3-VL deals them in turn."""
+    sections = [24, 20, 20] if interleaved else [16, 24, 24]
+    rope = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": sections}
+    options = {"hidden_size": 128, "num_attention_heads": 1, "rope_parameters": rope}
+    if interleaved:
+        theirs = Qwen3VLTextRotaryEmbedding(Qwen3VLTextConfig(head_dim=128, **options))
+        axes = book.axes_interleaved(sections)
+    else:
+        theirs = Qwen2VLRotaryEmbedding(Qwen2VLTextConfig(**options))
+        axes = book.axes_in_sections(sections)
+    places = torch.tensor([[5, 5, 5, 5], [5, 5, 6, 6], [5, 6, 5, 6]])
+    cos, sin = theirs(torch.zeros(1), places[:, None])
+    table = book.axial_table(places, book.rotary_frequencies(128, 1e6), axes)
+    assert (cos[0, :, :64] - table.cos).abs().max() <= 1e-6
+    assert (sin[0, :, :64] - table.sin).abs().max() <= 1e-6
