@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bookcheck.latex.nodes import Node
+from bookcheck.latex.nodes import Node, Number, Symbol
 
 Path = tuple[int, ...]
 WholeNumber = Callable[[Node], int | None]
@@ -22,7 +22,7 @@ def differences(left: Any, right: Any) -> set[Path] | None:
     if isinstance(left, Node) and isinstance(right, Node):
         if left == right:
             return set()
-        if left.kind != right.kind or left.kind in ("number", "symbol"):
+        if type(left) is not type(right) or isinstance(left, (Number, Symbol)):
             return {()}
         found = differences(left.parts, right.parts)
         return {()} if found is None else found
@@ -65,7 +65,7 @@ class Progression:
     def entry(self, place: int) -> Node:
         node = self.first
         for path, (start, step) in self.steps.items():
-            node = replaced(node, path, Node("number", (start + place * step,), node.position))
+            node = replaced(node, path, Number(start + place * step, position=node.position))
         return node
 
 

@@ -6,12 +6,13 @@ import pytest
 from bookcheck.equations import checks as equations
 from bookcheck.equations import mutate as mutate_math
 from bookcheck.equations.checks import Check, equation
-from bookcheck.equations.mutate import Verdict, main, mutants, report, verdicts
+from bookcheck.equations.mutate import Fate, Verdict, main, report, verdicts
 from bookcheck.equations.scan import Equation
+from bookcheck.latex.misprints import misprints
 
 
 def changed(text, matrices=()):
-    return {mutant.text for mutant in mutants(text, matrices)}
+    return {mutant.text for mutant in misprints(text, matrices)}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,26 @@ def changed(text, matrices=()):
         (r"\sqrt{d}", "{d}"),
         (r"a \le b", r"a \ge  b"),
         (r"z^*", "z"),
+        (r"a \le b", r"a < b"),
+        (r"a < b", r"a \le  b"),
+        (r"\lvert a \rvert", r"( a )"),
+        (r"\left| a \right|", r"( a )"),
+        (r"\lVert x \rVert_2", r"( x )_2"),
+        (r"\hat{x}", "{x}"),
+        (r"\bar z", "z"),
+        (r"x' + y", "x + y"),
+        (r"a - b", "b - a"),
+        (r"x + a - b", "x + b - a"),
+        (r"W^Q W^K", "W^K W^K"),
+        (r"q k", "k k"),
+        (r"\cos(m - n)", r"\cos(n - n)"),
+        (r"x = 0.25", "x = 0.26"),
+        (r"x_{i+1}", "x_{i}"),
+        (r"\sum_{i=1}^{n} x_i", r"\sum_{i=1}^{n-1} x_i"),
+        (
+            r"\begin{aligned} a &= b \\ &= c \end{aligned}",
+            r"\begin{aligned} a &= b \\ &  c \end{aligned}",
+        ),
     ],
 )
 def test_each_kind_of_misprint_is_planted(text, mutated):
@@ -40,7 +61,7 @@ def test_each_kind_of_misprint_is_planted(text, mutated):
 
 def test_no_mutant_equals_the_formula_or_another():
     text = r"p_i = \frac{e^{x_i}}{\sum_{j=1}^{n} e^{x_j}} - \sin(2\theta_i)"
-    found = [mutant.text for mutant in mutants(text)]
+    found = [mutant.text for mutant in misprints(text)]
     assert text not in found
     assert len(found) == len(set(found)) > 8
 
@@ -67,7 +88,7 @@ def test_a_sharp_check_catches_every_mutant():
     found = verdicts([made(softmax_check)], {"eq-x": PRINTED})
     assert len(found) >= 5
     assert all(verdict.caught for verdict in found)
-    assert not all(verdict.by_error for verdict in found)
+    assert any(verdict.fate is Fate.REFUTED for verdict in found)
 
 
 def test_a_blunt_check_lets_mutants_survive():
@@ -79,15 +100,51 @@ def test_a_blunt_check_lets_mutants_survive():
     assert "survived: eq-x: " in text
 
 
-def test_checks_by_hand_are_left_out_and_samples_are_small():
-    by_hand = Check("eq-x", softmax_check, 1, (), {}, "It cannot be executed.")
-    assert verdicts([by_hand], {"eq-x": PRINTED}) == []
+def test_a_check_by_hand_that_does_not_know_its_text_lets_misprints_survive():
+    by_hand = Check("eq-x", lambda rng: 0.0, 1, (), {}, "It cannot be executed.")
+    found = verdicts([by_hand], {"eq-x": PRINTED})
+    assert found
+    assert {verdict.fate for verdict in found} == {Fate.SURVIVED}
+
+
+def test_a_check_by_hand_that_knows_its_text_refutes_them(monkeypatch):
+    def tied(item, text):
+        assert text == PRINTED.text, "the text changed; look at the check again"
+
+    monkeypatch.setattr(mutate_math, "run", tied)
+    by_hand = Check("eq-x", lambda rng: 0.0, 1, (), {}, "It cannot be executed.")
+    assert {v.fate for v in verdicts([by_hand], {"eq-x": PRINTED})} == {Fate.REFUTED}
+
+
+def test_a_fault_of_the_interpreter_is_not_caught(monkeypatch):
+    def broken(*arguments, **options):
+        raise AttributeError("a fault")
+
+    monkeypatch.setattr("bookcheck.latex.formulas.check", broken)
+    found = verdicts([made(softmax_check)], {"eq-x": PRINTED})
+    assert {verdict.fate for verdict in found} == {Fate.INTERNAL}
+    text, passed = report(found, {}, complete=True)
+    assert not passed
+    assert "internal error: eq-x: " in text
+    assert "AttributeError: a fault" in text
+
+
+def test_a_check_that_fails_by_itself_catches_nothing():
+    def failing(rng):
+        raise ValueError("no such input")
+
+    (verdict,) = verdicts([made(failing)], {"eq-x": PRINTED})
+    assert verdict.fate is Fate.INTERNAL
+    assert "no such input" in verdict.said
+
+
+def test_samples_are_small():
     assert len(verdicts([made(softmax_check)], {"eq-x": PRINTED}, sample=2)) == 2
 
 
 def survivor():
-    (mutant, *_) = mutants("a + b")
-    return Verdict("eq-x", mutant, caught=False, by_error=False)
+    (mutant, *_) = misprints("a + b")
+    return Verdict("eq-x", mutant, Fate.SURVIVED)
 
 
 def test_a_survivor_with_a_reason_does_not_count():
@@ -116,7 +173,7 @@ def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, caps
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
     assert main(["--jobs", "1"]) == 0
     assert main(["01-x", "--sample", "3", "--jobs", "1"]) == 0
-    assert "3 mutants of 1 equations" in capsys.readouterr().out
+    assert "3 misprints of 1 equations" in capsys.readouterr().out
     blunt = made(lambda rng: {"x": np.zeros(2), "p": np.full(2, 0.5), "i": 1, "n": 2})
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [blunt])
     assert main(["--jobs", "1"]) == 1
@@ -125,11 +182,11 @@ def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, caps
 
 def test_both_shares_are_reported():
     verdict = survivor()
-    caught = Verdict("eq-y", verdict.mutant, caught=True, by_error=False)
+    caught = Verdict("eq-y", verdict.mutant, Fate.REFUTED)
     text, passed = report([verdict, caught], {"eq-x": {verdict.mutant.change: "b is 0"}}, True, 7.2)
     assert passed
-    assert "2 mutants of 2 equations in 7 s" in text
-    assert "caught of all 50.00 %" in text
+    assert "2 misprints of 2 equations in 7 s" in text
+    assert "1 refuted, 0 refused as not meaningful, 0 internal errors, 1 equivalent" in text
     assert "not equivalent 100.00 %" in text
 
 

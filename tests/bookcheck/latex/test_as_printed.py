@@ -317,7 +317,7 @@ def test_a_fault_of_the_interpreter_escapes(monkeypatch):
     def broken(*arguments):
         raise AttributeError("a fault")
 
-    monkeypatch.setattr("bookcheck.latex.evaluator.Evaluator.eval_number", broken)
+    monkeypatch.setattr("bookcheck.latex.evaluator.Evaluator.value_of", broken)
     with pytest.raises(AttributeError, match="a fault"):
         evaluate("1", {})
 

@@ -1,0 +1,233 @@
+"""Two sides and the relation between them: does it hold within the tolerance?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bookcheck.latex.errors import LatexError, ShapeError
+from bookcheck.latex.evaluator import Evaluator
+from bookcheck.latex.nodes import (
+    Chain,
+    Number,
+    Symbol,
+    names_in,
+)
+from bookcheck.latex.tokens import DECLARED_RELATIONS
+from bookcheck.latex.values import (
+    Array,
+    Crossed,
+    Dotted,
+    Value,
+    as_array,
+    is_number,
+    is_real,
+)
+
+SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+
+
+@dataclass
+class Relation:
+    """One relation of a display: both sides' values, their deviation, and whether it holds.
+
+    Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
+    instance with the largest deviation and ``instances`` counts all of them.
+    """
+
+    relation: str
+    left_text: str
+    right_text: str
+    left: Any
+    right: Any
+    deviation: float
+    holds: bool
+    position: int
+    instances: int = 1
+    note: str = ""
+
+    def __str__(self) -> str:
+        sign = SHOWN.get(self.relation, self.relation)
+        verdict = "holds" if self.holds else "fails"
+        detail = f"; {self.note}" if self.note else ""
+        return (
+            f"{self.left_text} {sign} {self.right_text} {verdict}: "
+            f"{shown(self.left)} against {shown(self.right)}, "
+            f"deviation {self.deviation:.3g}{detail}"
+        )
+
+
+def shown(value: Any) -> str:
+    return (
+        np.array2string(as_array(value), precision=6, threshold=12)
+        if value is not None
+        else "a set"
+    )
+
+
+def result_of(value: Any, exact: bool) -> Any:
+    """A value as the caller receives it: a number or an array."""
+    if isinstance(value, Crossed):
+        return value.array
+    if isinstance(value, Fraction) and not exact:
+        return float(value)
+    return value
+
+
+def covers(node: Chain, evaluator: Evaluator) -> bool:
+    """Whether a printed range of an index is exactly the range that the check declares for it.
+
+    Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
+    """
+    sides, relations = node.sides, node.relations
+    place = 0 if relations == ("in",) else 1
+    if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
+        return True
+    index = sides[place]
+    declared = evaluator.declared.get(index.name) if isinstance(index, Symbol) else None
+    if not (isinstance(index, Symbol) and isinstance(declared, range)):
+        return True
+    if place == 0:
+        members = evaluator.members(sides[1])
+        return members is None or sorted(members) == sorted(declared)
+    others = names_in(sides[0]) | names_in(sides[2])
+    if any(isinstance(evaluator.declared.get(name), range) for name in others):
+        return True
+    found = evaluator.assignments((index.name,), (None,), (node,), None, node)
+    return [assignment[index.name] for assignment in found] == sorted(declared)
+
+
+def severity(relation: Relation) -> tuple[bool, float]:
+    return (not relation.holds, relation.deviation)
+
+
+class Comparison:
+    """Compares two sides under the tolerances of one check."""
+
+    def __init__(self, text: str, tolerance: float, absolute: float, approx: float) -> None:
+        self.text = text
+        self.tolerance = tolerance
+        self.absolute = absolute
+        self.approx = approx
+
+    def chain(self, node: Chain, evaluator: Evaluator) -> list[Relation]:
+        """One entry for each relation of a chain."""
+        result: list[Relation] = []
+        left = evaluator.evaluate(node.sides[0])
+        for k, relation in enumerate(node.relations):
+            side = node.sides[k + 1]
+            right, note = None, ""
+            if relation in ("in", "notin"):
+                holds = evaluator.is_member(left, side, node) == (relation == "in")
+                deviation = 0.0 if holds else math.inf
+            else:
+                right = evaluator.evaluate(side)
+                deviation, holds, note = self.compare(
+                    relation, left, right, evaluator, node.places[k]
+                )
+            shown_left, shown_right = result_of(left, False), result_of(right, False)
+            result.append(
+                Relation(
+                    relation,
+                    node.texts[k],
+                    node.texts[k + 1],
+                    shown_left,
+                    shown_right,
+                    deviation,
+                    holds,
+                    node.places[k],
+                    note=note,
+                )
+            )
+            left = left if right is None else right
+        if not covers(node, evaluator):
+            result[-1].holds = False
+            result[-1].note = "the printed range is not the one the check declares"
+        return result
+
+    def related(
+        self, relation: str, left: Value, right: Value, evaluator: Evaluator, position: int
+    ) -> bool:
+        """Whether a relation of whole numbers, or one that the check declares, holds."""
+        where = Number(0, position=position)
+        if relation in ("divides", "ndivides"):
+            return evaluator.divides(left, right, where) == (relation == "divides")
+        sides = [evaluator.argument(left), evaluator.argument(right)]
+        return bool(evaluator.answered(relation, evaluator.values[relation], sides, where))
+
+    def compare(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+    ) -> tuple[float, bool, str]:
+        """The deviation, whether the relation holds, and a note when the shapes do not fit."""
+        if relation in ("divides", "ndivides", *DECLARED_RELATIONS):
+            holds = self.related(relation, left, right, evaluator, position)
+            return (0.0 if holds else math.inf), holds, ""
+        try:
+            a, b = self.aligned(relation, left, right, evaluator, position)
+        except ShapeError as error:
+            return math.inf, False, error.message
+        except OverflowError:
+            raise LatexError("a number too large to compare", position, self.text) from None
+        if relation not in ("=", "!=", "approx"):
+            if not (is_real(a) and is_real(b)):
+                raise LatexError("an inequality between complex numbers", position, self.text)
+            a, b = np.real(a), np.real(b)
+        with np.errstate(invalid="ignore"):
+            gap = np.where(a == b, 0.0, np.abs(a - b))
+        if np.any(np.isnan(gap)):
+            return math.inf, False, ""
+        size = np.maximum(np.abs(a), np.abs(b))
+        finite = np.where(np.isfinite(size), size, 0.0)
+        # The entries of an array are rounded by its largest one.
+        room = self.tolerance * np.max(finite) + self.absolute
+        largest = float(np.max(gap))
+        if relation == "=":
+            return largest, bool(np.all(gap <= room)), ""
+        if relation == "!=":
+            return 0.0, bool(np.any(gap > room)), ""
+        if relation == "approx":
+            return largest, bool(np.all(gap <= self.approx * finite)), ""
+        if relation in (">", ">="):
+            a, b = b, a
+        excess = float(np.max(np.where(a > b, gap, 0.0)))
+        if relation in ("<", ">"):
+            return excess, bool(np.all(a < b)), ""
+        return excess, bool(np.all((a <= b) | (gap <= room))), ""
+
+    def aligned(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+    ) -> tuple[Array, Array]:
+        """Both sides with one shape."""
+        arithmetic = evaluator.arithmetic
+        if isinstance(left, Dotted) or isinstance(right, Dotted):
+            pair = arithmetic.dotted("compare", lambda a, b: a, left, right, position)
+            other = arithmetic.dotted("compare", lambda a, b: b, left, right, position)
+            return numeric(pair.entries), numeric(other.entries)
+        if is_number(left) and is_number(right):
+            return numeric(as_array(left)), numeric(as_array(right))
+        if is_number(left) or is_number(right):
+            number = left if is_number(left) else right
+            # x = 0 and x ≠ 0 speak of the array of zeros; anything else is a broadcast.
+            if relation in ("=", "approx", "!=") and number != 0:
+                raise ShapeError("a number against an array", position, self.text)
+            if relation not in ("=", "!="):
+                arithmetic.require_broadcast("compare a number with an array", position)
+            return numeric(as_array(left)), numeric(as_array(right))
+        a, b = as_array(left), as_array(right)
+        same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
+        if a.shape != b.shape or (a.ndim == 1 and not same_kind):
+            a, b = arithmetic.grid(left), arithmetic.grid(right)
+        if a.shape != b.shape:
+            raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
+        return numeric(a), numeric(b)
+
+
+def numeric(array: Array) -> Array:
+    if array.dtype != object:
+        return array
+    has_complex = any(isinstance(entry, complex) for entry in array.flat)
+    return array.astype(np.complex128 if has_complex else np.float64)

@@ -1,0 +1,1 @@
+"""The value of each kind of node, one module for each family of them."""

@@ -1,0 +1,1 @@
+"""From the parsed structure to nodes, by the declared symbols alone."""
