@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bookcheck.equations.scan import Equation, collect
+from bookcheck.cache import write_whole
+from bookcheck.equations.scan import Equation, InlineFormula, collect, inline_relations
 from bookcheck.paths import CHAPTERS, CHECK_ROOMS, RECORDS, ROOT, SOURCES
 
 # Beside the records: the state of everything when all checks last held.
 PASSED = "passed"
+INLINE = "inline.counts"
 CODE = (".py", ".lark")
 
 
@@ -70,12 +72,22 @@ def read_records(records: Path = RECORDS) -> dict[str, Outcome]:
     return found
 
 
+@dataclass(frozen=True)
+class InlineCounts:
+    """The relations inside sentences: all, those executed, those that only define."""
+
+    relations: int = 0
+    executed: int = 0
+    definitions: int = 0
+
+
 @dataclass
 class Status:
     """The equations of the book in order, with what is on record for each."""
 
     equations: list[Equation]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    inline: InlineCounts = InlineCounts()
 
     @property
     def labelled(self) -> list[Equation]:
@@ -100,23 +112,43 @@ def status(folder: Path = CHAPTERS, records: Path = RECORDS) -> Status:
         for label, outcome in read_records(records).items()
         if texts.get(label) == outcome.text
     }
-    return Status(equations, outcomes)
+    return Status(equations, outcomes, read_inline(records, folder))
 
 
-def state_of(equations: Sequence[Equation], checks: Path) -> str:
-    """Changes with any printed equation, any file of checks and any code."""
+def write_inline(counts: InlineCounts, records: Path) -> None:
+    """Put the counts of inline relations on record."""
+    records.mkdir(parents=True, exist_ok=True)
+    write_whole(records / INLINE, json.dumps(asdict(counts)))
+
+
+def read_inline(records: Path, folder: Path) -> InlineCounts:
+    """The counts on record; without one, nothing is known to be executed."""
+    path = records / INLINE
+    if path.is_file():
+        return InlineCounts(**json.loads(path.read_text(encoding="utf-8")))
+    return InlineCounts(sum(map(len, inline_relations(folder).values())))
+
+
+Inline = Mapping[str, Sequence[InlineFormula]]
+
+
+def state_of(equations: Sequence[Equation], inline: Inline, checks: Path) -> str:
+    """Changes with any printed formula, any file of checks and any code."""
     digest = hashlib.sha256(sources_digest().encode())
-    for path in sorted(checks.glob("test_*.py")):
+    for path in sorted(checks.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for item in equations:
         digest.update(f"\0{item.chapter}\0{item.label}\0{item.text}".encode())
+    for page, formulas in inline.items():
+        digest.update(f"\0{page}\0{[formula.text for formula in formulas]}".encode())
     return digest.hexdigest()
 
 
-def all_hold(equations: Sequence[Equation], checks: Path, records: Path) -> bool:
+def all_hold(equations: Sequence[Equation], inline: Inline, checks: Path, records: Path) -> bool:
     """Whether everything held at the last run, and nothing has changed since."""
     passed = records / PASSED
-    if not passed.is_file() or passed.read_text(encoding="utf-8") != state_of(equations, checks):
+    state = state_of(equations, inline, checks)
+    if not passed.is_file() or passed.read_text(encoding="utf-8") != state:
         return False
     recorded = read_records(records)
     return all(

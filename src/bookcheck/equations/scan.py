@@ -1,4 +1,4 @@
-"""The displayed equations that the book prints: where they stand and how they read."""
+"""The formulas that the book prints, displayed or in sentences: where they stand, how they read."""
 
 from __future__ import annotations
 
@@ -142,3 +142,66 @@ def collect(folder: Path = CHAPTERS) -> list[Equation]:
                 text = source if isinstance(source, str) else "".join(source)
                 found += equations_of_markdown(text, chapter, number)
     return found
+
+
+NOT_SENTENCES = (
+    re.compile(r"^(`{3,}|~{3,})(?!\{)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL),
+    re.compile(r"^(`{3,})\{(?:code[\w-]*|math)\}.*?^\1\s*$", re.MULTILINE | re.DOTALL),
+    re.compile(r"^(?:`{3,}|:{3,}).*$", re.MULTILINE),
+    re.compile(r"\$\$.*?\$\$", re.DOTALL),
+    re.compile(r"\{[\w:-]+\}`[^`]*`"),
+    re.compile(r"(`+)(?!`)[^\n]+?(?<!`)\1(?!`)"),
+    # A choice of a quiz may be false.
+    re.compile(r"^- \[ \] .*$", re.MULTILINE),
+)
+INLINE = re.compile(r"(?<![\\$])\$(?![\s$])([^$]+?)(?<![\s\\])\$(?!\$)")
+# What stands below a sum or an index is its range.
+BELOW = re.compile(r"_\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
+RELATION = re.compile(
+    r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|in|notin|coloneqq|ll|gg|equiv|propto|sim)(?![A-Za-z])"
+)
+
+
+@dataclass(frozen=True)
+class InlineFormula:
+    """A formula inside a sentence, with its place."""
+
+    text: str
+    page: str
+    cell: int | None
+
+    @property
+    def place(self) -> str:
+        cell = "" if self.cell is None else f", cell {self.cell}"
+        return f"chapters/{self.page}{cell}"
+
+
+def relations_in(markdown: str) -> Iterator[str]:
+    """The formulas of a text's sentences that hold a relation."""
+    for pattern in NOT_SENTENCES:
+        markdown = pattern.sub(" ", markdown)
+    for found in INLINE.finditer(markdown):
+        text = " ".join(found[1].split())
+        if RELATION.search(BELOW.sub("", text)):
+            yield text
+
+
+def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
+    """The distinct inline relations of each page, in order."""
+    found: dict[str, dict[str, InlineFormula]] = {}
+    for path in book_pages(folder):
+        page = path.relative_to(folder).with_suffix("").as_posix()
+        formulas = found.setdefault(page, {})
+        for cell, source in markdown_cells(path):
+            for text in relations_in(source):
+                formulas.setdefault(text, InlineFormula(text, page, cell))
+    return {page: list(formulas.values()) for page, formulas in found.items()}
+
+
+def markdown_cells(path: Path) -> Iterator[tuple[int | None, str]]:
+    if path.suffix == ".md":
+        yield None, path.read_text(encoding="utf-8")
+        return
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], start=1):
+        if cell["cell_type"] == "markdown":
+            yield number, "".join(cell["source"])

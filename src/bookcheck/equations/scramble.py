@@ -66,9 +66,8 @@ def other_numbers(value: Any, number: int) -> Any:
             return ~value
         if not np.issubdtype(value.dtype, np.inexact):
             return value + 3
-        place = np.arange(value.size).reshape(value.shape)
-        scaled = value * (1.37 + 0.41 * np.sin(place + 1.0 * number))
-        return np.where(value == 0, 0.29, scaled)
+        where = np.arange(value.size).reshape(value.shape)
+        return np.where(value == 0, 0.29, value * (1.37 + 0.41 * np.sin(where + 1.0 * number)))
     return value
 
 

@@ -2,8 +2,9 @@
 
 The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an overview; the
 equations of each chapter stand on a page of their own, since formulas are heavy. The role
-``{equation-count}`` gives ``total``, ``checked``, ``executed`` or ``by-hand``. Everything comes
-from the records that the checks write under ``_build/equations``; nothing is typed.
+``{equation-count}`` gives ``total``, ``checked``, ``executed``, ``by-hand``, or for the relations
+in sentences ``inline``, ``inline-executed``, ``inline-definitions``, ``inline-waiting``. Everything
+comes from the records that the checks write under ``_build/equations``; nothing is typed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from bookcheck.site.generated_pages import ExtraPage, add_pages
 from bookcheck.site.state import build_of, memory_of
 
 STATIC = Path(__file__).with_name("static")
-COUNTS = ("total", "checked", "executed", "by-hand")
+COUNTS = (
+    "total",
+    "checked",
+    "executed",
+    "by-hand",
+    "inline",
+    "inline-executed",
+    "inline-definitions",
+    "inline-waiting",
+)
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
 
@@ -144,8 +154,17 @@ def count(found: Status, kind: str) -> str:
         "checked": found.checked,
         "executed": found.executed,
         "by-hand": found.checked - found.executed,
+        "inline": found.inline.relations,
+        "inline-executed": found.inline.executed,
+        "inline-definitions": found.inline.definitions,
+        "inline-waiting": waiting(found),
     }
     return str(numbers[kind])
+
+
+def waiting(found: Status) -> int:
+    """The relations in sentences that nothing checks yet."""
+    return found.inline.relations - found.inline.executed - found.inline.definitions
 
 
 def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status) -> None:
@@ -179,6 +198,12 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
         missing = total - found.checked
         ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
         yield nodes.paragraph("", text + ending)
+    yield nodes.paragraph(
+        "",
+        f"Its sentences hold {found.inline.relations} formulas with a relation. "
+        f"{found.inline.executed} are executed, {found.inline.definitions} only define, and "
+        f"{waiting(found)} are not checked yet.",
+    )
     heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
     yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
 
@@ -330,7 +355,9 @@ def anchored(block: str, lines: set[int]) -> str:
 
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Write pages again that show what a record says, when the record changed."""
-    records = {label: repr(outcome) for label, outcome in current_status(app).outcomes.items()}
+    found = current_status(app)
+    records = {label: repr(outcome) for label, outcome in found.outcomes.items()}
+    records["inline"] = repr(found.inline)
     memory = memory_of(env)
     known = memory.equation_records
     changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}

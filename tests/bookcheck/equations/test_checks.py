@@ -244,7 +244,8 @@ def test_a_check_must_return_values(tmp_path):
 
 
 def test_a_check_by_hand_reports_its_deviation(tmp_path):
-    item = Check("eq-x", lambda rng: 1e-3, 2, (), {}, "The limit cannot be evaluated.")
+    reason, mark = "The limit cannot be evaluated.", equations.mark_of(r"\lim")
+    item = Check("eq-x", lambda rng: 1e-3, 2, (), {}, reason, mark)
     outcome = execute(item, display(r"\lim"), tmp_path)
     assert (outcome.executed, outcome.inputs, outcome.deviation) == (False, 2, 1e-3)
 

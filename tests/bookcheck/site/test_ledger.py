@@ -19,7 +19,7 @@ EXECUTED = Outcome(
 BY_HAND = dataclasses.replace(
     EXECUTED, label="eq-b", text="b = c", executed=False, reason="It is a limit.", library=[]
 )
-CHAPTER = "# A chapter\n\n$$\na = b\n$$ (eq-a)\n\n$$\nb = c\n$$ (eq-b)\n"
+CHAPTER = "# A chapter\n\nSo $a = c$.\n\n$$\na = b\n$$ (eq-a)\n\n$$\nb = c\n$$ (eq-b)\n"
 LEDGER = "# Ledger\n\n```{equation-ledger}\n```\n"
 INDEX = """# Book
 
@@ -82,6 +82,7 @@ def test_the_counts_stand_on_the_opening_page(site):
 def test_the_overview_counts_the_equations_of_each_chapter(site):
     page = site[0]["chapters/ledger.html"]
     assert "2 equations. 1 are executed from their own text, 1 are checked by hand" in page
+    assert "1 formulas with a relation. 0 are executed, 0 only define, and 1 are not" in page
     cells = re.findall(r"<td><p>(.*?)</p></td>", page)
     assert "A chapter" in cells[0]
     assert 'href="../ledger/01-x.html"' in cells[0]
@@ -147,4 +148,5 @@ def test_a_book_without_a_ledger_has_no_marks(tmp_path):
 def test_an_unknown_count_is_an_error(tmp_path):
     index = INDEX.replace("`executed`", "`guessed`")
     _, warnings = build(tmp_path, [EXECUTED], index)
-    assert "equation-count knows total, checked, executed, by-hand, got 'guessed'" in warnings
+    assert "equation-count knows total, checked, executed, by-hand, inline" in warnings
+    assert "got 'guessed'" in warnings

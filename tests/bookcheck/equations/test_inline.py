@@ -1,0 +1,75 @@
+"""Formulas inside sentences: which are claims, and what is wrong with one."""
+
+import pytest
+
+from bookcheck.equations.inline import check_inline, load_inline, page_problems
+from bookcheck.equations.records import InlineCounts
+from bookcheck.equations.scan import InlineFormula, inline_relations, relations_in
+
+FILE = r"""
+PAGE = "01-x"
+OPTIONS = {"first_index": 0}
+CHECKS = {r"a = b + 1": lambda rng: {"b": 4}}
+DEFINITIONS = [r"d = 64"]
+
+def bindings(rng):
+    return {"a": 5, "x": rng.normal(size=3), "n": range(3)}
+"""
+TEXT = r"Here $a = 5$, and $a = b + 1$ with $d = 64$; $x_n^2 \ge 0$."
+
+
+def problems(tmp_path, text=TEXT, file=FILE):
+    (tmp_path / "inline_01_x.py").write_text(file, encoding="utf-8")
+    formulas = [InlineFormula(one, "01-x", 3) for one in relations_in(text)]
+    return page_problems(formulas, load_inline(tmp_path)["01-x"])
+
+
+def test_true_sentences_have_no_problem(tmp_path):
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("$a = 5$", "$a = 6$", "chapters/01-x, cell 3: $a = 6$ does not hold"),
+        ("$a = 5$", "$y = 5$", "$y = 5$ cannot be executed"),
+        (r"$x_n^2 \ge 0$", r"$x_n \ge 0$", r"$x_n \ge 0$ does not hold"),
+        ("$d = 64$", "no", "no sentence has $d = 64$"),
+        ("$a = b + 1$", "$a = 5$", "no sentence has $a = b + 1$"),
+    ],
+)
+def test_a_fault_is_named(tmp_path, right, wrong, message):
+    assert right in TEXT
+    assert any(message in one for one in problems(tmp_path, TEXT.replace(right, wrong)))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("$x$ and $x_{m=1}$ and $\\sum_{n=0}^{N-1} x_n$", []),
+        ("$a = b$ `$c = d$`\n\n$$\ne = f\n$$ (eq-e)", ["a = b"]),
+        ("```{prf:proof}\n$a = b$\n```\n\n```python\n'$c = d$'\n```", ["a = b"]),
+        ("{term}`x` has $a\n= b$; {eq}`eq-a`, $c \\in d$", ["a = b", r"c \in d"]),
+        ("```{quiz}\nIs $a = b$?\n\n- [ ] $a = c$\n- [x] $a = d$\n  > $e < f$\n```",
+         ["a = b", "a = d", "e < f"]),
+    ],
+)  # fmt: skip
+def test_relations_are_found(text, found):
+    assert list(relations_in(text)) == found
+
+
+def test_pages_are_read_once_for_each_text(tmp_path):
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "01-x.md").write_text("$a = b$, again $a = b$, $c$", encoding="utf-8")
+    found = inline_relations(tmp_path)
+    assert [one.text for one in found["deeper/01-x"]] == ["a = b"]
+
+
+def test_the_ledger_counts_what_was_executed(tmp_path):
+    (tmp_path / "inline_01_x.py").write_text(FILE, encoding="utf-8")
+    formulas = [InlineFormula(one, "01-x", 3) for one in relations_in(TEXT)]
+    others = [InlineFormula("a = b", "02-y", 1)]
+    relations = {"01-x": formulas, "02-y": others}
+    problems, counts = check_inline(relations, load_inline(tmp_path))
+    assert problems == []
+    assert counts == InlineCounts(relations=5, executed=3, definitions=1)

@@ -1,0 +1,53 @@
+"""Chapter 1: the relations inside its sentences."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import softmax
+
+PAGE = "01-attention"
+OPTIONS = {"first_index": 0}
+N, D_K = 4, 3
+
+
+def rows_softmax(S):
+    return softmax(torch.from_numpy(np.ascontiguousarray(S))).numpy()
+
+
+def bindings(rng):
+    """Queries, keys, their scores, the library's softmax, and a permutation."""
+    Q, K = rng.normal(size=(2, N, D_K))
+    places = {"m": range(N), "n": range(N)}
+    scores = {"Q": Q, "K": K, "S": Q @ K.T / np.sqrt(D_K), "d_k": D_K}
+    order = {r"\Pi": np.eye(N)[rng.permutation(N)], "I": np.eye(N)}
+    return {**scores, **order, **places, r"\operatorname{softmax}": rows_softmax}
+
+
+def one_matrix(rng):
+    """Queries and keys from one matrix."""
+    rows = rng.normal(size=(N, D_K))
+    return {"q": rows, "k": rows}
+
+
+CHECKS = {
+    r"q_m \cdot k_n = q_n \cdot k_m": one_matrix,
+    r"(4 r^2 + 2 r) / (r^2 + r) = (4 r + 2) / (r + 1)": lambda rng: {"r": rng.uniform(0.2, 5)},
+}
+# Conditions and examples: they say for which values the sentence speaks.
+DEFINITIONS = [
+    r"W^Q = W^K",
+    r"M_{mn} = 1",
+    r"d_k = d_v = d",
+    r"0 \cdot \text{NaN} = \text{NaN}",
+    r"d_k = 2",
+    r"q = (0, 1)",
+    r"N \ge d_v + 1",
+    r"d_k = 1",
+    r"q = 0",
+    r"d_k \ge N - 1",
+    r"d = 1024",
+    r"N = 2048",
+    r"r = N / (6 d)",
+    r"r = 1",
+    r"N = 6 d",
+]
