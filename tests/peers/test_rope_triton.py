@@ -12,7 +12,7 @@ from attention_to_rope.fast import rope_triton
 from attention_to_rope.fast.rope_triton import is_available, rotate_queries_and_keys
 from bookkit.randomness import normal
 
-pytest.importorskip("triton", reason="Triton is for Linux; requirements-peers.txt has it")
+pytest.importorskip("triton", reason="Triton is for Linux; tests/peers/requirements.txt has it")
 LAYOUTS = ["half", "interleaved"]
 
 
@@ -33,10 +33,11 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("length", [1, 8, 19])  # less than a tile, a tile, tiles and a rest
-def test_kernel_equals_rotate(layout, dtype, length, launches) -> None:  # type: ignore[no-untyped-def]
-    q = normal(2, 5, length, 16, seed=0, dtype=dtype)  # 5 heads: no multiple of the tile's 2
-    k = normal(2, 2, length, 16, seed=1, dtype=dtype)
-    table = book.rotary_table(torch.arange(length) + 1000, book.rotary_frequencies(16))
+@pytest.mark.parametrize("dim", [16, 12])
+def test_kernel_equals_rotate(layout, dtype, length, dim, launches) -> None:  # type: ignore[no-untyped-def]
+    q = normal(2, 5, length, dim, seed=0, dtype=dtype)  # 5 heads: no multiple of the tile's 2
+    k = normal(2, 2, length, dim, seed=1, dtype=dtype)
+    table = book.rotary_table(torch.arange(length) + 1000, book.rotary_frequencies(dim))
     assert is_available(q)
     turned = rotate_queries_and_keys(q, k, table, layout=layout)
     assert launches == [1]
@@ -47,6 +48,78 @@ def test_kernel_equals_rotate(layout, dtype, length, launches) -> None:  # type:
         assert result.shape == x.shape
         difference = (result.double() - book.rotate(x, table, layout=layout).double()).abs()
         assert difference.max() <= rounding
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dim", [96, 6])
+@pytest.mark.parametrize("rotary_dim", [None, 4])
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("order", ["positions", "heads", "fused projection", "every second"])
+def test_dims_parts_tables_and_orders_in_memory(  # type: ignore[no-untyped-def]
+    layout, dim, rotary_dim, batched, order, launches
+) -> None:
+    """Forward and gradient, for all that the kernel takes; results keep the order in memory."""
+    B, H, H_kv, N = 2, 3, 2, 5
+    if order == "positions":
+        q, k = (normal(B, h, N, dim, seed=h, dtype=torch.float32) for h in (H, H_kv))
+    elif order == "heads":
+        q, k = (normal(B, N, h, dim, seed=h, dtype=torch.float32) for h in (H, H_kv))
+        q, k = q.transpose(1, 2), k.transpose(1, 2)
+    elif order == "fused projection":
+        both = normal(B, N, H + H_kv, dim, seed=0, dtype=torch.float32).transpose(1, 2)
+        q, k = both[:, :H], both[:, H:]
+    else:
+        q, k = (normal(B, h, N, 2 * dim, seed=h, dtype=torch.float32)[..., ::2] for h in (H, H_kv))
+    q, k = (x.detach().requires_grad_() for x in (q, k))
+    positions = torch.arange(B * N).reshape(B, N) if batched else torch.arange(N) + 7
+    table = book.rotary_table(positions, book.rotary_frequencies(rotary_dim or dim))
+    turned = rotate_queries_and_keys(q, k, table, layout=layout, rotary_dim=rotary_dim)
+    assert launches == [1]
+    expected = [book.rotate(x, table, layout=layout, rotary_dim=rotary_dim) for x in (q, k)]
+    upstream = [normal(*x.shape, seed=8, dtype=torch.float32) for x in (q, k)]
+    got = torch.autograd.grad(turned, (q, k), upstream)
+    assert launches == [1, 1]
+    for a, b in zip(
+        (*turned, *got), (*expected, *torch.autograd.grad(expected, (q, k), upstream)), strict=True
+    ):
+        assert (a - b).abs().max() <= 1e-5
+    if order in ("heads", "fused projection"):
+        assert all(x.transpose(1, 2).is_contiguous() for x in turned)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_of_gradients(layout, launches) -> None:  # type: ignore[no-untyped-def]
+    """The rotation is linear and its gradient turns back: back and forth is where it began."""
+    q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32).requires_grad_() for s in (0, 1))
+    table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
+    turned = rotate_queries_and_keys(q, k, table, layout=layout)
+    loss = sum(x.pow(3).sum() for x in turned)
+    first = torch.autograd.grad(loss, (q, k), create_graph=True)
+    second = torch.autograd.grad(sum(x.square().sum() for x in first), (q, k))
+    expected = [book.rotate(x, table, layout=layout) for x in (q, k)]
+    loss = sum(x.pow(3).sum() for x in expected)
+    theirs = torch.autograd.grad(loss, (q, k), create_graph=True)
+    theirs = torch.autograd.grad(sum(x.square().sum() for x in theirs), (q, k))
+    assert len(launches) >= 3
+    for a, b in zip(second, theirs, strict=True):
+        assert (a - b).abs().max() <= 1e-3
+
+
+def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """4,096 sequences of 40 heads: all programs stand on the grid's first axis, 2³¹ long."""
+    grids = []
+
+    class Kernel:
+        def __getitem__(self, grid):  # type: ignore[no-untyped-def]
+            grids.append(grid)
+            return lambda *arguments, **options: None
+
+    monkeypatch.setattr(rope_triton, "_kernel", Kernel())
+    q, k = (torch.empty(4096, heads, 1, 8) for heads in (32, 8))
+    table = book.rotary_table(torch.arange(1), book.rotary_frequencies(8))
+    rotate_queries_and_keys(q, k, table, layout="half")
+    ((programs,),) = grids
+    assert 65_535 < programs < 2**31
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -68,19 +141,6 @@ def test_error_against_float64_is_one_rounding(layout, dtype, launches) -> None:
     assert ((turned.double() - truth).abs() <= bound + 1e-5).all()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_heads_behind_positions_in_memory(layout, launches) -> None:  # type: ignore[no-untyped-def]
-    """Projections give (B, N, H, d); a transposed view is the usual argument."""
-    q = normal(2, 9, 4, 16, seed=0, dtype=torch.float32).transpose(1, 2)
-    k = normal(2, 9, 3, 16, seed=1, dtype=torch.float32).transpose(1, 2)
-    table = book.rotary_table(torch.arange(9), book.rotary_frequencies(16))
-    turned = rotate_queries_and_keys(q, k, table, layout=layout)
-    assert launches == [1]
-    for result, x in zip(turned, (q, k), strict=True):
-        assert result.is_contiguous()
-        assert (result - book.rotate(x, table, layout=layout)).abs().max() <= 1e-6
-
-
 def test_inputs_stay_as_they_are(launches) -> None:  # type: ignore[no-untyped-def]
     q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32) for s in (0, 1))
     before = q.clone(), k.clone()
@@ -91,10 +151,13 @@ def test_inputs_stay_as_they_are(launches) -> None:  # type: ignore[no-untyped-d
     assert torch.equal(k, before[1])
 
 
-def test_a_gradient_goes_to_rotate(launches) -> None:  # type: ignore[no-untyped-def]
-    q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32).requires_grad_() for s in (0, 1))
-    table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
-    turned_q, _ = rotate_queries_and_keys(q, k, table, layout="half")
+def test_a_gradient_of_the_table_and_a_short_sine_do_not_reach_the_kernel(launches) -> None:  # type: ignore[no-untyped-def]
+    q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32) for s in (0, 1))
+    cos, sin = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
+    learned = book.RotaryTable(cos.clone().requires_grad_(), sin)
+    turned_q, _ = rotate_queries_and_keys(q, k, learned, layout="half")
     turned_q.sum().backward()
+    assert learned.cos.grad is not None
+    with pytest.raises(ValueError, match="cos and sin must have the same shape"):
+        rotate_queries_and_keys(q, k, book.RotaryTable(cos, sin[:3]), layout="half")
     assert launches == []
-    assert q.grad is not None

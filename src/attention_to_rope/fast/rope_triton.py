@@ -3,10 +3,10 @@
 A rotation does almost no arithmetic, so its time is the time of moving bytes. Eager PyTorch moves
 q and k several times; a compiler moves them once, but reads the table from memory again for every
 head. Here an entry of the table comes from memory once: it turns the same position of all heads
-while it is in registers or still in the cache.
+while it is in registers or still in the cache. The gradient is the rotation back: the same kernel.
 
-`rotate_queries_and_keys` falls back to `rotate` where Triton or a GPU is missing, and where a
-gradient is wanted.
+`rotate_queries_and_keys` falls back to `rotate` where Triton or a GPU is missing, in float64, where
+a gradient of the table is wanted, and inside a compiler or vmap.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_choice, check_same_kind
+from attention_to_rope.checks import check_choice, check_same_kind, values_are_known
 from attention_to_rope.rope import Layout, RotaryTable, rotate
 from attention_to_rope.rope_checks import LAYOUTS
 
@@ -40,8 +40,13 @@ class Tile(NamedTuple):
     warps: int
 
 
-# The best worst case of benchmarks/tune_gpu.py on an H200.
-_TILE = Tile(rows=8, heads=2, stretch=4096, warps=4)
+# The best worst case of bookkit.experiments.speed.tune_gpu on an H200: where a head's positions are
+# neighbours in memory, (B, H, N, d), and where a position's heads are, (B, N, H, d).
+TILES = {
+    "positions": Tile(rows=8, heads=2, stretch=4096, warps=4),
+    "heads": Tile(rows=2, heads=8, stretch=2, warps=4),
+}
+
 
 # No line of a kernel runs as Python, and without Triton none exists: tests/peers has Triton's
 # interpreter run them, so they are left out of the count of tested lines.
@@ -58,11 +63,15 @@ if triton is not None:  # pragma: no cover
         head_step,
         row_step,
         out_head_step,
+        out_row_step,
         start_head,
         heads,
         n: tl.constexpr,
         per_program: tl.constexpr,
         pairs: tl.constexpr,
+        padded: tl.constexpr,
+        rest: tl.constexpr,
+        padded_rest: tl.constexpr,
         half: tl.constexpr,
     ):
         """Turn some heads of one sequence at `rows`; cos and sin stay in registers."""
@@ -70,23 +79,28 @@ if triton is not None:  # pragma: no cover
             head = start_head + number
             kept = rows < tl.where(head < heads, length, 0)
             start = source + head * head_step + rows * row_step
-            out = target + head * out_head_step + rows * (2 * pairs)
+            out = target + head * out_head_step + rows * out_row_step
             if half:
-                pair = tl.arange(0, pairs)[None, :]
-                first = tl.load(start + pair, mask=kept)
-                second = tl.load(start + pairs + pair, mask=kept)
+                pair = tl.arange(0, padded)[None, :]
+                inside = kept & (pair < pairs)
+                first = tl.load(start + pair, mask=inside)
+                second = tl.load(start + pairs + pair, mask=inside)
                 a, b = first.to(tl.float32), second.to(tl.float32)
-                turned_a = (a * cos - b * sin).to(first.dtype)
-                turned_b = (a * sin + b * cos).to(first.dtype)
-                tl.store(out + pair, turned_a, mask=kept)
-                tl.store(out + pairs + pair, turned_b, mask=kept)
+                tl.store(out + pair, (a * cos - b * sin).to(first.dtype), mask=inside)
+                tl.store(out + pairs + pair, (a * sin + b * cos).to(first.dtype), mask=inside)
             else:
-                column = tl.arange(0, 2 * pairs)[None, :]
-                both = tl.load(start + column, mask=kept)
-                first, second = tl.split(tl.reshape(both, (n, pairs, 2)))
+                column = tl.arange(0, 2 * padded)[None, :]
+                inside = kept & (column < 2 * pairs)
+                both = tl.load(start + column, mask=inside)
+                first, second = tl.split(tl.reshape(both, (n, padded, 2)))
                 a, b = first.to(tl.float32), second.to(tl.float32)
                 turned = tl.join(a * cos - b * sin, a * sin + b * cos).to(both.dtype)
-                tl.store(out + column, tl.reshape(turned, (n, 2 * pairs)), mask=kept)
+                tl.store(out + column, tl.reshape(turned, (n, 2 * padded)), mask=inside)
+            if rest > 0:  # what is not turned is copied
+                column = tl.arange(0, padded_rest)[None, :]
+                inside = kept & (column < rest)
+                behind = tl.load(start + 2 * pairs + column, mask=inside)
+                tl.store(out + 2 * pairs + column, behind, mask=inside)
 
     @triton.jit  # type: ignore[untyped-decorator]
     def _kernel(  # type: ignore[no-untyped-def]
@@ -96,42 +110,60 @@ if triton is not None:  # pragma: no cover
         k_out,
         cos_table,
         sin_table,
-        length: tl.int64,
+        length,
         q_batch,
         q_head,
         q_row,
         k_batch,
         k_head,
         k_row,
+        q_out_batch,
+        q_out_head,
+        q_out_row,
+        k_out_batch,
+        k_out_head,
+        k_out_row,
+        table_batch,
         q_heads,
         k_heads,
+        batches,
+        in_stretch,
         n: tl.constexpr,
         per_program: tl.constexpr,
         pairs: tl.constexpr,
+        padded: tl.constexpr,
+        rest: tl.constexpr,
+        padded_rest: tl.constexpr,
         half: tl.constexpr,
+        back: tl.constexpr,
     ):
-        tile = tl.program_id(2) * tl.num_programs(0) + tl.program_id(0)
-        rows = (tile.to(tl.int64) * n + tl.arange(0, n))[:, None]
+        # One long axis of programs: the others of a GPU's grid end at 65,535.
+        program = tl.program_id(0)
         q_groups = tl.cdiv(q_heads, per_program)
         groups = q_groups + tl.cdiv(k_heads, per_program)
-        batch = (tl.program_id(1) // groups).to(tl.int64)
-        own = (tl.program_id(1) % groups).to(tl.int64)
-        keep = rows < length
-        entry = rows * pairs + tl.arange(0, pairs)[None, :]
+        outer = program // in_stretch
+        own = (outer % groups).to(tl.int64)
+        batch = (outer // groups % batches).to(tl.int64)
+        tile = outer // groups // batches * in_stretch + program % in_stretch
+        rows = (tile.to(tl.int64) * n + tl.arange(0, n))[:, None]
+        pair = tl.arange(0, padded)[None, :]
+        entry = batch * table_batch + rows * pairs + pair
+        keep = (rows < length) & (pair < pairs)
         cos = tl.load(cos_table + entry, mask=keep)
         sin = tl.load(sin_table + entry, mask=keep)
-        size = length * 2 * pairs
+        if back:
+            sin = -sin
         if own < q_groups:
             _turn(
-                q + batch * q_batch, q_out + batch * q_heads * size, cos, sin, rows, length,
-                q_head, q_row, size, own * per_program, q_heads,
-                n, per_program, pairs, half,
+                q + batch * q_batch, q_out + batch * q_out_batch, cos, sin, rows, length,
+                q_head, q_row, q_out_head, q_out_row, own * per_program, q_heads,
+                n, per_program, pairs, padded, rest, padded_rest, half,
             )  # fmt: skip
         else:
             _turn(
-                k + batch * k_batch, k_out + batch * k_heads * size, cos, sin, rows, length,
-                k_head, k_row, size, (own - q_groups) * per_program, k_heads,
-                n, per_program, pairs, half,
+                k + batch * k_batch, k_out + batch * k_out_batch, cos, sin, rows, length,
+                k_head, k_row, k_out_head, k_out_row, (own - q_groups) * per_program, k_heads,
+                n, per_program, pairs, padded, rest, padded_rest, half,
             )  # fmt: skip
 
 
@@ -141,48 +173,101 @@ def is_available(x: Tensor) -> bool:
 
 
 def rotate_queries_and_keys(
-    q: Tensor, k: Tensor, table: RotaryTable, *, layout: Layout
+    q: Tensor,
+    k: Tensor,
+    table: RotaryTable,
+    *,
+    layout: Layout,
+    rotary_dim: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Turn q (B, H, N, d) and k (B, H_kv, N, d) by their positions; equal to two calls of `rotate`.
 
-    The kernel takes a table (N, d/2) in float32 and a d that is a power of two; anything else, and
-    a gradient, goes to `rotate`.
+    The table is (N, d/2) or, with its own positions for each sequence, (B, N, d/2); `rotary_dim`
+    as in `rotate`. q and k may be views, as a projection leaves them: (B, N, H, d) transposed.
+    The results have the order in memory of q and k. Gradients of any order are rotations too.
     """
     check_choice("layout", layout, LAYOUTS)
     check_same_kind("q", q, "k", k)
+    if not _fits(q, k, table, rotary_dim):
+        return (
+            rotate(q, table, layout=layout, rotary_dim=rotary_dim),
+            rotate(k, table, layout=layout, rotary_dim=rotary_dim),
+        )
+    cos, sin = (part.contiguous() for part in table)
+    turned: tuple[Tensor, Tensor] = _Rotate.apply(  # type: ignore[no-untyped-call]
+        q, k, cos, sin, layout, False
+    )
+    return turned
+
+
+def _fits(q: Tensor, k: Tensor, table: RotaryTable, rotary_dim: int | None) -> bool:
+    """Whether the kernel takes these arguments; the others, and all that are wrong, do not."""
     cos, sin = table
-    fits = (
+    return (
         is_available(q)
-        and not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad))
+        and values_are_known(q)
+        and values_are_known(k)
         and q.ndim == k.ndim == 4
         and q.shape[0] == k.shape[0]
-        and q.shape[2:] == k.shape[2:] == (cos.shape[0], 2 * cos.shape[-1])
-        and cos.ndim == 2
-        and cos.dtype == torch.float32
+        and q.shape[2:] == k.shape[2:]
+        and min(q.numel(), k.numel()) > 0
         and q.dtype != torch.float64
-        and q.shape[-1] & (q.shape[-1] - 1) == 0
-        and q.stride(-1) == k.stride(-1) == 1
+        and cos.shape == sin.shape
+        and cos.shape in ((q.shape[2], cos.shape[-1]), (q.shape[0], q.shape[2], cos.shape[-1]))
+        and 2 * cos.shape[-1] == (q.shape[-1] if rotary_dim is None else rotary_dim)
+        and 0 < 2 * cos.shape[-1] <= q.shape[-1]
+        and cos.dtype == sin.dtype == torch.float32
+        and cos.device == sin.device == q.device
+        and not (cos.requires_grad or sin.requires_grad)
     )
-    if not fits:
-        return rotate(q, table, layout=layout), rotate(k, table, layout=layout)
-    return _launch(q, k, cos.contiguous(), sin.contiguous(), layout)  # pragma: no cover
+
+
+class _Rotate(torch.autograd.Function):
+    """The kernel, with the rotation back as its gradient: nothing of q and k is kept."""
+
+    @staticmethod
+    def forward(
+        q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
+    ) -> tuple[Tensor, Tensor]:
+        return _launch(q, k, cos, sin, layout, back)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        _, _, cos, sin, ctx.layout, ctx.back = inputs
+        ctx.save_for_backward(cos, sin)
+
+    @staticmethod
+    def backward(ctx: Any, grad_q: Tensor, grad_k: Tensor) -> tuple[Tensor | None, ...]:
+        cos, sin = ctx.saved_tensors
+        turned: tuple[Tensor, Tensor] = _Rotate.apply(  # type: ignore[no-untyped-call]
+            grad_q, grad_k, cos, sin, ctx.layout, not ctx.back
+        )
+        return (*turned, None, None, None, None)
+
+
+def _tile(q: Tensor) -> Tile:
+    """The tile for the order of q in memory; no more rows than there are positions."""
+    tile = TILES["heads" if q.stride(1) < q.stride(2) else "positions"]
+    return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
 
 
 def _launch(  # pragma: no cover - see the kernels
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
 ) -> tuple[Tensor, Tensor]:
-    batches, q_heads, length, width = q.shape
-    q_out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    k_out = torch.empty(k.shape, dtype=k.dtype, device=k.device)
-    tiles = triton.cdiv(length, _TILE.rows)
-    in_stretch = min(tiles, max(1, _TILE.stretch // _TILE.rows))
-    groups = triton.cdiv(q_heads, _TILE.heads) + triton.cdiv(k.shape[1], _TILE.heads)
-    grid = (in_stretch, batches * groups, triton.cdiv(tiles, in_stretch))
+    q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
+    q_out, k_out = torch.empty_like(q), torch.empty_like(k)  # the order in memory of q and k
+    (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
+    tile = _tile(q)
+    tiles = triton.cdiv(length, tile.rows)
+    in_stretch = min(tiles, max(1, tile.stretch // tile.rows))
+    groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
     kernel: Any = _kernel
-    kernel[grid](
+    kernel[(in_stretch * groups * batches * triton.cdiv(tiles, in_stretch),)](
         q, k, q_out, k_out, cos, sin, length,
-        *q.stride()[:3], *k.stride()[:3], q_heads, k.shape[1],
-        n=_TILE.rows, per_program=_TILE.heads, pairs=width // 2, half=layout == "half",
-        num_warps=_TILE.warps,
+        *q.stride()[:3], *k.stride()[:3], *q_out.stride()[:3], *k_out.stride()[:3],
+        cos.stride(0) if cos.ndim == 3 else 0, q_heads, k_heads, batches, in_stretch,
+        n=tile.rows, per_program=tile.heads, pairs=pairs, padded=triton.next_power_of_2(pairs),
+        rest=width - 2 * pairs, padded_rest=triton.next_power_of_2(max(width - 2 * pairs, 1)),
+        half=layout == "half", back=back, num_warps=tile.warps,
     )  # fmt: skip
     return q_out, k_out

@@ -1,6 +1,6 @@
 """Queries and keys in one call, where the kernel cannot run: equal to `rotate`, to the bit.
 
-The kernel itself is run by Triton's interpreter in tests/peers/test_rope_cuda.py.
+The kernel itself is run by Triton's interpreter in tests/peers/test_rope_triton.py.
 """
 
 import pytest
@@ -56,40 +56,65 @@ def test_is_available_only_with_triton_and_a_gpu_or_its_interpreter(
     assert not rope_triton.is_available(x)
 
 
-def test_tables_by_batch_and_odd_sizes_go_to_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the kernel does not take must not reach it, even where it could run."""
     monkeypatch.setattr(rope_triton, "is_available", lambda x: True)
+    launched = []
 
-    def launch(*arguments: object) -> None:
-        raise AssertionError("the kernel was called")
+    def launch(q, k, cos, sin, layout, back):  # type: ignore[no-untyped-def]
+        launched.append(back)
+        return q.clone(), k.clone()
 
     monkeypatch.setattr(rope_triton, "_launch", launch)
     frequencies = book.rotary_frequencies(8)
     table = book.rotary_table(torch.arange(5), frequencies)
-    q = normal(2, 3, 5, 8, seed=0, dtype=torch.float32)
-    with pytest.raises(AssertionError, match="the kernel was called"):
-        rotate_queries_and_keys(q, q, table, layout="half")
-
     by_batch = book.rotary_table(torch.arange(10).reshape(2, 5), frequencies)
-    exact = book.rotary_table(torch.arange(5), frequencies, dtype=torch.float64)
-    six = book.rotary_table(torch.arange(5), book.rotary_frequencies(6))
+    q = normal(2, 3, 5, 8, seed=0, dtype=torch.float32)
     learned = q.clone().requires_grad_()
-    every_second = normal(2, 3, 5, 16, seed=1, dtype=torch.float32)[..., ::2]
+    for x, k, used, part in [
+        (q, q, table, None),
+        (q, q, by_batch, None),
+        (q, q[:, :1], book.rotary_table(torch.arange(5), book.rotary_frequencies(4)), 4),
+        (q.bfloat16(), q.bfloat16(), table, 8),
+    ]:
+        rotate_queries_and_keys(x, k, used, layout="half", rotary_dim=part)
+    assert launched == [False] * 4
+    turned = rotate_queries_and_keys(learned, q, table, layout="half")
+    turned[0].sum().backward()
+    assert launched == [False] * 5 + [True]  # the gradient turns back
+    launched.clear()
+
+    exact = book.rotary_table(torch.arange(5), frequencies, dtype=torch.float64)
+    wanted = book.RotaryTable(table.cos.clone().requires_grad_(), table.sin)
+    also = book.RotaryTable(table.cos, table.sin.clone().requires_grad_())
     for x, k, used in [
-        (q, q, by_batch),
         (q.double(), q.double(), exact),
-        (q[..., :6], q[..., :6], six),
-        (learned, q, table),
-        (q, learned, table),
         (q[0], q[0], table),
         (q, q[:1], table),
-        (every_second, q, table),
+        (q[:0], q[:0], table),
+        (q, q, wanted),
+        (q, q, also),
     ]:
         turned = rotate_queries_and_keys(x, k, used, layout="half")
         assert torch.equal(turned[0], book.rotate(x, used, layout="half"))
         assert torch.equal(turned[1], book.rotate(k, used, layout="half"))
-    with torch.no_grad(), pytest.raises(AssertionError, match="the kernel was called"):
-        rotate_queries_and_keys(learned, q, table, layout="half")
+    inside = torch.func.vmap(lambda x: rotate_queries_and_keys(x, x, table, layout="half")[0])
+    assert (inside(q[None])[0] - book.rotate(q, table, layout="half")).abs().max() <= 1e-6
+    for wrong in (book.RotaryTable(table.cos, table.sin[:3]), by_batch._replace(cos=table.cos)):
+        with pytest.raises(ValueError, match=r"cos and sin must have the same shape"):
+            rotate_queries_and_keys(q, q, wrong, layout="half")
+    with pytest.raises(ValueError, match=r"a table of 4 pairs turns 8 dimensions"):
+        rotate_queries_and_keys(q, q, table, layout="half", rotary_dim=4)
+    assert launched == []
+
+
+def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
+    q = torch.zeros(2, 4, 100, 8)
+    assert rope_triton._tile(q) == rope_triton.TILES["positions"]
+    behind = torch.zeros(2, 100, 4, 8).transpose(1, 2)
+    assert rope_triton._tile(behind) == rope_triton.TILES["heads"]
+    assert rope_triton._tile(q[:, :, :1]).rows == 1
+    assert rope_triton._tile(q[:, :, :3]).rows == 4
 
 
 def test_errors() -> None:

@@ -10,7 +10,7 @@ import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from bookcheck.site import growth
-from bookkit.experiments.speed import cpu, peers, run
+from bookkit.experiments.speed import cpu, decode, gpu, peers, run
 from bookkit.experiments.speed.measure import compare, facts
 from bookkit.randomness import normal
 
@@ -170,3 +170,33 @@ def test_growth_needs_a_chapter(capsys):
     with pytest.raises(SystemExit):
         growth.main(["0"])
     assert "at least one chapter, got 0" in capsys.readouterr().err
+
+
+def test_both_ways_to_decode_compute_the_same_and_bytes_are_counted():
+    forms = decode.candidates(decode.TOY)
+    first, second = (form() for form in forms.values())
+    assert (first - second).abs().max() <= 1e-5
+    again = [form() for form in forms.values()]  # a second step from the same cache
+    assert torch.equal(again[1], second)
+    rows = decode.decode_rows(2, step=decode.TOY)
+    assert [row["candidate"] for row in rows] == list(forms)
+    assert rows[0]["bytes_ratio"] == 1.0
+    assert all(row["bytes_written"] > 0 for row in rows)
+
+
+def test_forms_on_a_gpu_turn_by_the_same_angles(monkeypatch):
+    """Every form that needs no GPU, on a CPU: equal to `rotate` but for the table's rounding."""
+    monkeypatch.setattr(torch, "compile", lambda form, **options: form)
+    q, k = (normal(1, heads, 7, 8, seed=heads, dtype=torch.bfloat16) for heads in (2, 1))
+    table = rotary_table(torch.arange(7), rotary_frequencies(8))
+    for name, form in gpu.forms(table).items():
+        for turned, x in zip(form(q, k), (q, k), strict=True):
+            expected = rotate(x, table, layout=gpu._layout(name))
+            assert (turned - expected).abs().max() <= 0.06, name
+        gradients = gpu._with_gradient(form, q, k)()
+        assert [g.shape for g in gradients] == [q.shape, k.shape]
+    assert not gpu._works("broken", lambda: 1 / 0)
+    shape = gpu.Shape(1, 2, 1, 7, 8)
+    assert shape.recorded == [1, 3, 7, 8]
+    found = gpu._errors(gpu.forms(table)["ours, eager"], k, shape, "half")
+    assert 0 < found["error"] <= 2 * found["one_rounding"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -21,7 +21,7 @@ from attention_to_rope import (
     rotation_matrix,
 )
 from attention_to_rope.rope import Layout, RotaryTable
-from attention_to_rope.rope_checks import LAYOUTS
+from bookkit.experiments.speed.decode import STEP, TOY, Step, decode_rows
 from bookkit.experiments.speed.gpu import as_complex, rotated_half
 from bookkit.experiments.speed.measure import Candidate, compare
 from bookkit.experiments.speed.peers import (
@@ -49,10 +49,11 @@ class Size:
     compiler: str
     slow_rounds: int  # the most rounds of parts whose candidates take seconds
     modules: tuple[str, str] = ("torch", "attention_to_rope")
+    step: Step = STEP
 
 
 FULL = Size(((1, 32, 2048, 128), (4, 8, 512, 64)), 131_072, (8, 8192, 64), "inductor", 5)
-QUICK = Size(((1, 2, 16, 8),), 64, (2, 64, 8), "eager", 2, ("string", "json"))
+QUICK = Size(((1, 2, 16, 8),), 64, (2, 64, 8), "eager", 2, ("string", "json"), TOY)
 
 
 def _forward_and_backward(rotation: Rotation, x: Tensor, gradient: Tensor) -> Candidate:
@@ -76,7 +77,8 @@ def _rotations(x: Tensor) -> dict[str, tuple[Tensor, Rotation]]:
     """Ours in both layouts and every peer that is there: name → (its x, its rotation)."""
     table = rotary_table(torch.arange(x.shape[2]), rotary_frequencies(x.shape[3]), dtype=x.dtype)
     found: dict[str, tuple[Tensor, Rotation]] = {
-        f"ours, {layout}": (x, partial(rotate, table=table, layout=layout)) for layout in LAYOUTS
+        f"ours, {layout}": (x, partial(rotate, table=table, layout=layout))
+        for layout in get_args(Layout)
     }
     for name, (package, make) in PEERS.items():
         if installed(package) is not None:
@@ -138,7 +140,7 @@ def with_any_length(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     """The same rotation in several forms, float32, against copying; compiled for any length."""
-    compilable: tuple[Layout, ...] = LAYOUTS
+    compilable: tuple[Layout, ...] = get_args(Layout)
     if size.compiler == "inductor" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
         print("  no C++ compiler found: the compiled rows are left out", flush=True)
         compilable = ()
@@ -307,7 +309,12 @@ def import_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     return [row | {"group": "import"} for row in measured]
 
 
-_ALL = (rope_rows, form_rows, table_rows, attention_rows, memory_rows, import_rows)
+def cache_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
+    """One step of decoding with a cache: time, and bytes written, against a plain loop."""
+    return decode_rows(rounds, step=size.step)
+
+
+_ALL = (rope_rows, form_rows, table_rows, attention_rows, memory_rows, cache_rows, import_rows)
 PARTS: list[Callable[[int], list[Row]]] = list(_ALL)
 
 

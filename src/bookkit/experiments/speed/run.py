@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from bookkit.experiments.speed.measure import facts
 
+Part = Callable[[int], list[dict[str, Any]]]
 COMMAND = "python -m bookkit.experiments.speed.run"
 RESULTS = Path(__file__).parents[1] / "results" / "speed"
 
@@ -29,6 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--group", choices=["cpu", "gpu"], default=None, help="default: what is there"
     )
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", help="the parts whose first line has this word")
     parser.add_argument(
         "--quick", action="store_true", help="toy sizes, to see that it runs; CPU only"
     )
@@ -40,13 +43,16 @@ def main(arguments: list[str] | None = None) -> None:
     if given.quick and (group == "gpu" or given.out is None):
         raise SystemExit("--quick is for --group cpu and needs --out: its numbers mean nothing")
     if group == "gpu":
+        from bookkit.experiments.speed.decode import decode_rows_on_a_gpu
         from bookkit.experiments.speed.gpu import attention_rows, rope_rows
 
-        parts = [rope_rows, attention_rows]
+        parts: list[Part] = [rope_rows, attention_rows, decode_rows_on_a_gpu]
     else:
         from bookkit.experiments.speed.cpu import PARTS, QUICK_PARTS
 
         parts = QUICK_PARTS if given.quick else PARTS
+    if given.only is not None:
+        parts = [part for part in parts if given.only in (part.__doc__ or "")]
     about = facts(
         "cuda" if group == "gpu" else "cpu",
         f"{COMMAND} --group {group}",
@@ -55,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     for number, part in enumerate(parts, start=1):
-        print(f"[{number}/{len(parts)}] {part.__doc__.splitlines()[0]}", flush=True)
+        print(f"[{number}/{len(parts)}] {(part.__doc__ or '').splitlines()[0]}", flush=True)
         for row in part(given.rounds):
             lines.append(json.dumps(row | about))
             shape = "x".join(str(size) for size in row.get("shape", []))

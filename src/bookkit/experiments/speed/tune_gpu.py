@@ -1,61 +1,79 @@
-"""Choose the fused kernel's tile on a GPU: `python -m bookkit.experiments.speed.tune_gpu`.
+"""Choose the fused kernel's tiles on a GPU: `python -m bookkit.experiments.speed.tune_gpu`.
 
-Each row is a ratio to copying q and k in the same run. The tile with the best worst case over the
-three shapes goes into `rope_triton.py` by hand.
+Each row is a ratio to copying q and k in the same run. For each order in memory the tile with the
+best worst case over the shapes goes into `rope_triton.py` by hand.
 """
 
+import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
+from torch import Tensor
 
-from attention_to_rope import rotary_frequencies, rotary_table
+from attention_to_rope import RotaryTable, rotary_frequencies, rotary_table
 from attention_to_rope.fast import rope_triton
 from attention_to_rope.fast.rope_triton import Tile
-from bookkit.experiments.speed.gpu import DIM, HEADS, KV_HEADS, SHAPES
+from bookkit.experiments.speed.gpu import Shape, copies, queries_and_keys
 from bookkit.experiments.speed.measure import compare, facts
 
-TILES = [
-    Tile(rows, heads, stretch, warps)
-    for rows, warps in [(4, 2), (4, 4), (8, 4), (8, 8), (16, 4), (16, 8)]
-    for heads in (1, 2, 4, 8, 32)
-    for stretch in (2048, 4096, 8192, 2**30)
-]
+SHAPES = (Shape(1, 32, 8, 8192, 128), Shape(8, 32, 8, 4096, 128), Shape(2, 64, 8, 16384, 128))
+TILES = {
+    "positions": [
+        Tile(rows, heads, stretch, warps)
+        for rows, warps in [(4, 2), (4, 4), (8, 4), (8, 8), (16, 4), (16, 8)]
+        for heads in (1, 2, 4, 8)
+        for stretch in (2048, 4096, 2**30)
+    ],
+    "heads": [
+        Tile(rows, heads, rows, warps)
+        for rows in (1, 2, 4, 8)
+        for heads in (2, 4, 8, 16)
+        for warps in (2, 4, 8)
+    ],
+}
 RESULTS = Path(__file__).parents[1] / "results" / "speed" / "gpu-tiles.jsonl"
 
 
-def main() -> None:
+def with_tile(
+    order: str, tile: Tile, q: Tensor, k: Tensor, table: RotaryTable
+) -> Callable[[], tuple[Tensor, Tensor]]:
+    """The kernel with this tile for this order in memory."""
+
+    def run() -> tuple[Tensor, Tensor]:
+        rope_triton.TILES[order] = tile
+        return rope_triton.rotate_queries_and_keys(q, k, table, layout="half")
+
+    return run
+
+
+def main(arguments: list[str] | None = None) -> None:
     """Measure every tile on every shape and record the rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args(arguments)
     about = facts("cuda", "python -m bookkit.experiments.speed.tune_gpu")
     lines = []
-    for batch, length in SHAPES:
-        q, k = (
-            torch.randn(batch, heads, length, DIM, device="cuda", dtype=torch.bfloat16)
-            for heads in (HEADS, KV_HEADS)
-        )
-        table = rotary_table(
-            torch.arange(length, device="cuda"), rotary_frequencies(DIM, device="cuda")
-        )
-
-        def with_tile(tile: Tile, layout: Any, q=q, k=k, table=table) -> Any:  # type: ignore[no-untyped-def]
-            def run() -> Any:
-                rope_triton._TILE = tile
-                return rope_triton.rotate_queries_and_keys(q, k, table, layout=layout)
-
-            return run
-
-        candidates = {"clone": lambda q=q, k=k: (q.clone(), k.clone())}
-        for tile in TILES:
-            for layout in ("half", "interleaved"):
-                candidates[f"{tuple(tile)} {layout}"] = with_tile(tile, layout)
-        repeats = 10 if length <= 8192 else 4
-        for row in compare(candidates, floor="clone", device="cuda", rounds=11, repeats=repeats):
-            lines.append(
-                json.dumps(row | {"shape": [batch, HEADS + KV_HEADS, length, DIM]} | about)
-            )
-            print(batch, length, row["candidate"], row["ratio"], flush=True)
-    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for order, tiles in TILES.items():
+        chosen = rope_triton.TILES[order]
+        worst = dict.fromkeys(tiles, 0.0)
+        for shape in SHAPES:
+            q, k = queries_and_keys(shape, order)
+            positions = torch.arange(shape.length, device="cuda")
+            table = rotary_table(positions, rotary_frequencies(shape.dim, device="cuda"))
+            forms = {str(tuple(tile)): with_tile(order, tile, q, k, table) for tile in tiles}
+            candidates = {"clone": copies(q, k)} | forms
+            rows = compare(candidates, floor="clone", device="cuda", rounds=given.rounds, repeats=5)
+            for tile, row in zip(tiles, rows[1:], strict=True):
+                worst[tile] = max(worst[tile], row["ratio"])
+            about_shape = {"order": order, "shape": shape.recorded}
+            lines += [json.dumps(row | about_shape | about) for row in rows]
+        rope_triton.TILES[order] = chosen
+        for tile in sorted(worst, key=lambda tile: worst[tile])[:8]:
+            print(order, tile, f"worst {worst[tile]:.3f}", flush=True)
+        given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
