@@ -132,6 +132,9 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("activation", activation, (*PLAIN, *GATED))
+        check_count("d", d)
+        if hidden is not None:
+            check_count("hidden", hidden)
         gated = activation in GATED
         if hidden is None:
             hidden = parity_width(d) if gated else 4 * d

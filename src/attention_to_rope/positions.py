@@ -116,6 +116,8 @@ class Learned(PositionalScheme):
 
     def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = 0.02) -> None:
         super().__init__()
+        check_count("length", length)
+        check_count("d", d)
         self.table = Embedding(length, d, seed=generator(seed, "Learned"), deviation=deviation)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:

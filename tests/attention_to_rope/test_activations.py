@@ -136,7 +136,7 @@ def test_gain_scales_all_weights() -> None:
         (
             lambda: book.FeedForward(4, 0, activation="relu", seed=0),
             ValueError,
-            r"d_out must be at least 1, got 0",
+            r"hidden must be at least 1, got 0",
         ),
     ],
 )

@@ -413,6 +413,136 @@ CASES: dict[str, Case] = {
 }
 
 
+FREQUENCIES = {
+    **REAL,
+    "single precision": Z(2),
+    "two axes": Z(2, 2).double(),
+    "empty": Z(0).double(),
+    "nan": torch.tensor([1.0, math.nan]).double(),
+    "infinite": torch.tensor([1.0, math.inf]).double(),
+}
+EVEN = {**NOT_COUNTS, "odd": 3}
+TABLE = book.rotary_table(torch.arange(3), book.rotary_frequencies(4))
+FREE_POSITIONS = {**WHOLE, "no axis": torch.tensor(3), "empty": Z(0).long()}
+BASE_SCALE = {**NOT_POSITIVE, "None": None}
+
+# The rest of the library: rotations, positions, longer contexts, norms, activations.
+CASES |= {
+    "rotary_frequencies": (
+        book.rotary_frequencies,
+        {"dim": 4},
+        {"dim": EVEN, "base": BASE_SCALE},
+    ),
+    "rotary_table": (
+        book.rotary_table,
+        {"positions": torch.arange(3), "frequencies": book.rotary_frequencies(4)},
+        {
+            "positions": FREE_POSITIONS,
+            "frequencies": FREQUENCIES,
+            "attention_factor": BASE_SCALE,
+        },
+    ),
+    "rotate": (
+        book.rotate,
+        {"x": Z(2, 3, 4), "table": TABLE, "layout": "half"},
+        {
+            "x": {**REAL, "one axis": Z(4), "odd": Z(3, 5), "long": Z(2, 5, 4)},
+            "table": {"None": None, "tensor": TABLE.cos, "text": "x", "three": (*TABLE, TABLE.cos)},
+            "layout": NOT_CHOICES,
+            "sequence_axis": {"last": -1, "far": 7},
+        },
+    ),
+    "rotate_back": (
+        book.rotate_back,
+        {"x": Z(2, 3, 4), "table": TABLE, "layout": "half"},
+        {
+            "x": {**REAL, "one axis": Z(4), "odd": Z(3, 5)},
+            "table": {"None": None, "tensor": TABLE.cos, "text": "x"},
+            "layout": NOT_CHOICES,
+        },
+    ),
+    "Rotary": (
+        book.Rotary,
+        {"frequencies": book.rotary_frequencies(4), "layout": "half"},
+        {"frequencies": FREQUENCIES, "layout": NOT_CHOICES, "attention_factor": BASE_SCALE},
+    ),
+    "Learned": (
+        book.Learned,
+        {"length": 4, "d": 8, "seed": 0},
+        {"length": NOT_COUNTS, "d": NOT_COUNTS, "seed": NOT_SEEDS, "deviation": NOT_POSITIVE},
+    ),
+    "ALiBi": (book.ALiBi, {"heads": 2}, {"heads": NOT_COUNTS}),
+    "alibi_slopes": (book.alibi_slopes, {"heads": 2}, {"heads": NOT_COUNTS}),
+    "sinusoidal": (
+        book.sinusoidal,
+        {"positions": torch.arange(3), "d": 4},
+        {"positions": FREE_POSITIONS, "d": EVEN, "base": BASE_SCALE},
+    ),
+    "layer_norm": (
+        book.layer_norm,
+        {"x": Z(2, 4)},
+        {"x": {**REAL, "no axis": torch.tensor(1.0), "empty": Z(2, 0)}, "eps": BASE_SCALE},
+    ),
+    "rms_norm": (
+        book.rms_norm,
+        {"x": Z(2, 4)},
+        {"x": {**REAL, "no axis": torch.tensor(1.0), "empty": Z(2, 0)}, "eps": BASE_SCALE},
+    ),
+    "LayerNorm": (book.LayerNorm, {"d": 4}, {"d": NOT_COUNTS, "eps": BASE_SCALE}),
+    "RMSNorm": (book.RMSNorm, {"d": 4}, {"d": NOT_COUNTS, "eps": BASE_SCALE}),
+    "deepnorm_constants": (book.deepnorm_constants, {"layers": 2}, {"layers": NOT_COUNTS}),
+    **{
+        function.__name__: (function, {"x": Z(3)}, {"x": REAL})
+        for function in (book.relu, book.silu, book.gelu, book.gelu_tanh)
+    },
+    **{
+        function.__name__: (
+            function,
+            {"gate": Z(3), "value": Z(3)},
+            {"gate": {**REAL, "long": Z(4)}, "value": {**REAL, "double": Z(3).double()}},
+        )
+        for function in (book.glu, book.swiglu, book.geglu)
+    },
+    "FeedForward": (
+        book.FeedForward,
+        {"d": 4, "activation": "relu", "seed": 0},
+        {
+            "d": NOT_COUNTS,
+            "hidden": OPTIONAL_COUNT,
+            "activation": NOT_CHOICES,
+            "seed": NOT_SEEDS,
+            "bias": NOT_FLAGS,
+            "gain": NOT_POSITIVE,
+        },
+    ),
+    "position_interpolation": (
+        book.position_interpolation,
+        {"frequencies": book.rotary_frequencies(4), "scale": 2.0},
+        {"frequencies": FREQUENCIES, "scale": NOT_POSITIVE},
+    ),
+    "ntk_aware": (
+        book.ntk_aware,
+        {"frequencies": book.rotary_frequencies(4), "scale": 2.0},
+        {"frequencies": FREQUENCIES, "scale": NOT_POSITIVE},
+    ),
+    "yarn": (
+        book.yarn,
+        {"frequencies": book.rotary_frequencies(4), "scale": 2.0, "original_length": 64},
+        {"frequencies": FREQUENCIES, "scale": NOT_POSITIVE, "original_length": NOT_COUNTS},
+    ),
+    "blockwise_attention": (
+        book.blockwise_attention,
+        {"q": Z(1, 3, 4), "k": Z(1, 3, 4), "v": Z(1, 3, 4)},
+        {
+            **{name: {**REAL, "one axis": Z(4), "empty": Z(1, 0, 4)} for name in "qkv"},
+            "scale": NOT_POSITIVE,
+            "q_block": NOT_COUNTS,
+            "k_block": NOT_COUNTS,
+        },
+    ),
+}
+
+
 def kinds() -> Iterator[Any]:
     for function, (_, _, arguments) in CASES.items():
         for argument, values in arguments.items():
@@ -439,6 +569,7 @@ INTERNAL = (
 def names_the_argument(message: str, argument: str) -> bool:
     """Whether the message names the argument, or the part of the call it stands for."""
     beside = {
+        "x": ("x ", "rotary dim"),
         "source": ("source", "tokens"),
         "target": ("tokens", "target"),
         "context": ("context",),
