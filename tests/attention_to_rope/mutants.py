@@ -45,12 +45,13 @@ TESTS = {
     "blockwise": ["blockwise", "default_device"],
     "context_extension": ["context_extension", "default_device"],
     "experts": ["experts", "transforms"],
-    "heads": ["heads", "default_device", "state"],
+    "generation": ["generation", "transformer", "default_device"],
+    "heads": ["heads", "models", "bad_inputs", "generation", "default_device", "state"],
     "hugging_face": ["hugging_face"],
     "hugging_face_config": ["hugging_face"],
-    "key_value_cache": ["key_value_cache", "heads", "state"],
+    "key_value_cache": ["key_value_cache", "models", "heads", "state"],
     "latent_attention": ["latent_attention"],
-    "layers": ["layers"],
+    "layers": ["layers", "models", "bad_inputs"],
     "masks": ["masks", "default_device"],
     "norms": ["norms"],
     "positions": ["positions", "heads", "default_device"],
@@ -60,7 +61,7 @@ TESTS = {
     "scaled_dot_product": ["scaled_dot_product", "default_device", "state"],
     "score_shaping": ["score_shaping"],
     "softmax_gradient": ["softmax_gradient"],
-    "transformer": ["transformer", "default_device"],
+    "transformer": ["transformer", "models", "bad_inputs", "generation", "default_device"],
 }
 SECONDS = 300  # a fault that makes the tests run longer than this counts as caught
 
@@ -120,15 +121,15 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("transformer: Or", "self.cross_residual is None"): "both are there or neither is",
     ("transformer: Or", "temperature is None or rng"): "both are there or neither is",
     ("transformer: no USub", "tokens.shape[-1]"): "tokens have two axes: the last is axis 1",
-    ("transformer: no USub", ".cumsum(-1)"): "two axes: the last is axis 1",
-    ("transformer: no USub", ".squeeze(-1)"): "two axes: the last is axis 1",
-    ("transformer: no USub", ".argmax(-1"): "two axes: the last is axis 1",
+    ("generation: no USub", ".cumsum(-1)"): "two axes: the last is axis 1",
+    ("generation: no USub", ".squeeze(-1)"): "two axes: the last is axis 1",
+    ("generation: no USub", ".argmax(-1"): "two axes: the last is axis 1",
     ("transformer: no USub", ".unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
-    ("transformer: Mult", "uniform * summed"): "the last sum is 1 but for rounding",
+    ("generation: Mult", "uniform * summed"): "the last sum is 1 but for rounding",
     ("transformer: no strict=", "strict=True"): "the lengths were compared above",
     ("transformer: other truth", "strict=True"): "the lengths were compared above",
-    ("transformer: other truth", "use_cache"): "the same tokens, slower",
-    ("transformer: turned condition", "if use_cache"): "the same tokens, slower or faster",
+    ("generation: other truth", "use_cache"): "the same tokens, slower",
+    ("generation: turned condition", "if use_cache"): "the same tokens, slower or faster",
 }
 
 
