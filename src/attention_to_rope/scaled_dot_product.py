@@ -91,7 +91,7 @@ def attention(
 def softmax(logits: Tensor, dim: int = -1) -> Tensor:
     r"""Turn logits into weights that are positive and sum to 1, without overflow.
 
-    $p_j = e^{x_j - \max_l x_l} / \sum_l e^{x_l - \max_l x_l}$
+    $p_j = e^{x_j - c} / \sum_l e^{x_l - c}$ with $c = \max_l x_l$
 
     A row that holds only −inf has nothing to choose from: its weights are 0, its gradient is 0.
     Half types are computed in float32 and rounded once.
