@@ -11,6 +11,7 @@ SITE := _build/html
 NB ?=
 ARGUMENTS ?=
 RENEW ?=
+SALTS ?= 2
 
 .PHONY: help
 help:  ## Print this list
@@ -42,6 +43,14 @@ book: $(INSTALLED)  ## Build the site: what changed, or everything anew (ARGUMEN
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest
 
+.PHONY: test-elsewhere
+test-elsewhere: $(INSTALLED)  ## Run all chapters on an imitation of another processor (SALTS=1: once)
+	$(BIN)/python -m bookcheck.notebooks.elsewhere --salts $(SALTS)
+
+.PHONY: ci
+ci:  ## Everything CI does, step by step
+	@.ci/run
+
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
@@ -50,8 +59,7 @@ test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (R
 
 .PHONY: links
 links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
-	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.gates.links $(SITE)
+	$(BIN)/jupyter-book build . --builder linkcheck
 
 .PHONY: pdf
 pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
@@ -106,10 +114,11 @@ notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one:
 	@$(BIN)/python -m bookcheck.notebooks.execute $(NB)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check format, style and types
+lint: $(INSTALLED)  ## Check format, style, types, and which room may import which
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --cache-dir _build/imports
 
 .PHONY: format
 format: $(INSTALLED)  ## Format code and notebooks
@@ -127,5 +136,5 @@ lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
 
 .PHONY: clean
 clean:  ## Remove everything that was built or installed
-	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .pytest_cache .ruff_cache .mypy_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .hypothesis src/*.egg-info
 	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +
