@@ -136,5 +136,5 @@ lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
 
 .PHONY: clean
 clean:  ## Remove everything that was built or installed
-	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .pytest_cache .hypothesis src/*.egg-info
 	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -39,7 +39,7 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel that `pip install git+…` builds; from a copy, since building leaves files behind."""
+    """The wheel that `pip install git+…` builds, from a copy: building leaves files behind."""
     copy = tmp_path_factory.mktemp("copy")
     unwanted = shutil.ignore_patterns("node_modules", "__pycache__", "*.egg-info")
     shutil.copytree(ROOT / "src", copy / "src", ignore=unwanted)
