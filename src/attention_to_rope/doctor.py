@@ -315,6 +315,8 @@ def examine(
         notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, the last is {last:,}")
     if dtype == torch.float32 and errors and max(errors.values()) > 1e-4 > errors[0]:
         notes.append("the error grows with the position: angles are computed in float32")
+    if dtype != torch.float32 and errors and max(errors.values()) > 0.5:
+        faults.append(f"half angles: positions or angles are computed in {dtype}, and collapse")
     same = {
         name: _differences(known, measured, spectrum, dim, calling.base_is_given)
         for name, known in FAMILIES.items()

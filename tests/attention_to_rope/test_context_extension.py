@@ -321,3 +321,12 @@ def test_frequencies_and_factors_must_be_finite(bad: float) -> None:
     with pytest.raises(ValueError, match=r"weight must be finite and above 0"):
         book.yarn_attention_factor(2.0, -1.0)
     assert book.longrope(ones.to("meta"), ones.to("meta")).is_meta
+
+
+def test_equal_limits_make_a_step() -> None:
+    """Llama 4 Scout: ×16 with both limits 1 divides the 29 of 64 pairs that turn less than once."""
+    theta = book.rotary_frequencies(128, 500000.0)
+    got = book.llama3(theta, 16.0, original_length=8192, slow=1.0, fast=1.0)
+    expected = [reference.ntk_by_parts(t, 16.0, 8192, 1.0, 1.0) for t in theta.tolist()]
+    assert got.tolist() == expected
+    assert int((got != theta).sum()) == 29

@@ -329,9 +329,29 @@ def test_a_short_table_is_measured_as_far_as_it_goes(last: int, words: str) -> N
     assert report.base == "10000"
 
 
+def test_frequencies_of_a_table_of_300_positions() -> None:
+    def short(x: Tensor, positions: Tensor) -> Tensor:
+        if int(positions.max()) > 300:
+            raise IndexError
+        return turned(x, positions)
+
+    assert "Llama 2" in examine(short).matches
+
+
 def test_errors_of_a_shifted_and_turned_back_rotation_are_small() -> None:
     assert max(examine(late_by_one).errors.values()) <= 2e-6
     assert max(examine(wrong_sign).errors.values()) <= 2e-6
+
+
+def test_angles_in_half_precision_are_a_fault_there() -> None:
+    def collapsing(x: Tensor, positions: Tensor) -> Tensor:
+        theta = book.rotary_frequencies(x.shape[-1]).to(x.dtype)
+        angles = (positions.to(x.dtype)[:, None] * theta).float()
+        return book.rotate(x, (angles.cos(), angles.sin()), layout="half")
+
+    assert not examine(collapsing).faults
+    (fault,) = examine(collapsing, dtype=torch.bfloat16).faults
+    assert fault.startswith("half angles: positions or angles are computed in torch.bfloat16")
 
 
 def test_unknown_family() -> None:
