@@ -10,6 +10,7 @@ from attention_to_rope.activations import FeedForward
 from attention_to_rope.checks import (
     check_choice,
     check_count,
+    check_flag,
     check_float,
     check_integers,
     check_positive,
@@ -51,6 +52,7 @@ def route(
     """
     check_float("logits", logits)
     check_choice("gate", gate, GATES)
+    check_flag("normalise", normalise)
     count = logits.shape[-1] if logits.ndim else 0
     check_count("k", k)
     if k > count:
@@ -59,6 +61,7 @@ def route(
     scores = softmax(exact) if gate == "softmax" else torch.sigmoid(exact)
     wanted = scores
     if bias is not None:
+        check_float("bias", bias)
         check_same_kind("logits", logits, "bias", bias)
         if bias.shape != (count,):
             raise ValueError(f"bias must have shape ({count},), got {tuple(bias.shape)}")
@@ -118,7 +121,8 @@ def balanced_bias(bias: Tensor, experts: Tensor, *, step: float) -> Tensor:
         raise ValueError(f"bias must have shape (E,), got {tuple(bias.shape)}")
     count = bias.shape[0]
     # In whole numbers, so that an expert with exactly its share is seen to have it.
-    direction = (experts.numel() - count * _choices(experts, count)).sign()
+    choices = _choices(experts, count)
+    direction = (choices.sum() - count * choices).sign()
     return bias + step * direction.to(bias.dtype)
 
 
@@ -148,8 +152,9 @@ class MixtureOfExperts(nn.Module):
         balanced: bool = False,
     ) -> None:
         super().__init__()
-        check_count("experts", experts)
-        check_count("k", k)
+        for name, value in (("d", d), ("hidden", hidden), ("experts", experts), ("k", k)):
+            check_count(name, value)
+        check_flag("balanced", balanced)
         check_count("shared", shared, at_least=0)
         check_choice("gate", gate, GATES)
         if k > experts:

@@ -201,7 +201,15 @@ class LatentAttention(nn.Module):
         query_latent_dim: int | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("heads", heads), ("head_dim", head_dim), ("rotary_dim", rotary_dim)):
+        counts = {
+            "d": d,
+            "heads": heads,
+            "head_dim": head_dim,
+            "rotary_dim": rotary_dim,
+            "latent_dim": latent_dim,
+            "query_latent_dim": d if query_latent_dim is None else query_latent_dim,
+        }
+        for name, value in counts.items():
             check_count(name, value)
         rng = generator(seed, "LatentAttention")
         self.d, self.heads, self.head_dim, self.rotary_dim = d, heads, head_dim, rotary_dim

@@ -542,6 +542,191 @@ CASES |= {
     ),
 }
 
+# What models of today add: latents, experts, shaped scores, recurrences.
+LATENT = book.LatentAttention(8, 2, head_dim=4, rotary_dim=2, latent_dim=5, seed=0)
+MIXTURE = book.MixtureOfExperts(8, 4, experts=3, k=2, balanced=True, seed=0)
+CHOICES = torch.tensor([[0, 1], [2, 0]])
+CHOICE_KINDS = {**WHOLE, "negative": CHOICES - 1, "too large": CHOICES + 1}
+SEQUENCE = {**REAL, "one axis": Z(4), "empty": Z(0, 4), "no width": Z(3, 0), "batched": Z(1, 3, 4)}
+SCORED = {**REAL, "one axis": Z(4), "two axes": Z(3, 4), "other dtype": Z(2, 3, 4).double()}
+PER_TOKEN = {k: v for k, v in REAL.items() if k != "None"} | {"long": Z(4), "axes": Z(3, 1)}
+QKV: dict[str, object] = {"q": Z(3, 4), "k": Z(3, 4), "v": Z(3, 4)}
+HEADED: dict[str, object] = {"q": Z(2, 3, 4), "k": Z(2, 3, 4), "v": Z(2, 3, 4)}
+CASES |= {
+    "attend_to_latents": (
+        book.attend_to_latents,
+        {
+            "q_content": Z(1, 2, 3, 4),
+            "q_rotary": Z(1, 2, 3, 2),
+            "latents": Z(1, 3, 5),
+            "k_rotary": Z(1, 3, 2),
+            "W_UK": Z(2, 5, 4),
+            "W_UV": Z(2, 5, 4),
+            "form": "naive",
+        },
+        {
+            **{
+                name: {**REAL, "one axis": Z(4), "other sizes": Z(*shape), "half": Z(4).half()}
+                for name, shape in {
+                    "q_content": (1, 2, 3, 3),
+                    "q_rotary": (1, 2, 4, 2),
+                    "latents": (2, 3, 5),
+                    "k_rotary": (1, 4, 2),
+                    "W_UK": (2, 6, 4),
+                    "W_UV": (3, 5, 4),
+                }.items()
+            },
+            "form": NOT_CHOICES,
+            "scale": NOT_POSITIVE,
+        },
+    ),
+    "LatentAttention": (
+        book.LatentAttention,
+        {"d": 8, "heads": 2, "head_dim": 4, "rotary_dim": 2, "latent_dim": 5, "seed": 0},
+        {
+            **{n: NOT_COUNTS for n in ("d", "heads", "head_dim", "rotary_dim", "latent_dim")},
+            "query_latent_dim": OPTIONAL_COUNT,
+            "seed": NOT_SEEDS,
+        },
+    ),
+    "latent attention": (
+        LATENT,
+        {"x": X},
+        {
+            "x": VECTORS,
+            "cache": {"text": "x", "other": book.KeyValueCache()},
+            "form": NOT_CHOICES,
+            "position": {**NOT_SCHEMES, "a bias": book.ALiBi(2), "an input": book.Sinusoidal()},
+        },
+    ),
+    "cache_numbers_per_token": (
+        lambda length: book.cache_numbers_per_token(Z(1, 3, 4), length=length),
+        {"length": 3},
+        {"length": {**NOT_COUNTS, "short": 2}},
+    ),
+    "route": (
+        book.route,
+        {"logits": Z(2, 3), "k": 2},
+        {
+            "logits": REAL,
+            "k": {**NOT_COUNTS, "too many": 4},
+            "gate": NOT_CHOICES,
+            "normalise": NOT_FLAGS,
+            "bias": {k: v for k, v in REAL.items() if k != "None"} | {"long": Z(4)},
+        },
+    ),
+    "expert_load": (
+        book.expert_load,
+        {"experts": CHOICES, "count": 3},
+        {"experts": CHOICE_KINDS, "count": NOT_COUNTS},
+    ),
+    "balance_loss": (
+        book.balance_loss,
+        {"scores": Z(2, 3), "experts": CHOICES},
+        {
+            "scores": {**REAL, "other tokens": Z(3, 3), "no axis": torch.tensor(1.0)},
+            "experts": CHOICE_KINDS,
+        },
+    ),
+    "balanced_bias": (
+        book.balanced_bias,
+        {"bias": Z(3), "experts": CHOICES, "step": 0.1},
+        {"bias": {**REAL, "two axes": Z(1, 3)}, "experts": CHOICE_KINDS, "step": NOT_POSITIVE},
+    ),
+    "MixtureOfExperts": (
+        book.MixtureOfExperts,
+        {"d": 8, "hidden": 4, "experts": 3, "k": 2, "seed": 0},
+        {
+            **{name: NOT_COUNTS for name in ("d", "hidden", "experts")},
+            "k": {**NOT_COUNTS, "too many": 4},
+            "shared": {k: v for k, v in NOT_COUNTS.items() if k != "zero"},
+            "gate": NOT_CHOICES,
+            "activation": NOT_CHOICES,
+            "balanced": NOT_FLAGS,
+            "seed": NOT_SEEDS,
+        },
+    ),
+    "mixture": (MIXTURE, {"x": X}, {"x": {**REAL, "other width": Z(2, 6)}}),
+    "soft_cap function": (
+        book.soft_cap,
+        {"scores": Z(3), "cap": 2.0},
+        {"scores": REAL, "cap": NOT_POSITIVE},
+    ),
+    "query_key_norm": (
+        book.query_key_norm,
+        {"q": Z(3, 4), "k": Z(3, 4)},
+        {"eps": NOT_POSITIVE},
+    ),
+    "query_key_clip": (
+        book.query_key_clip,
+        {"W_Q": Z(3, 4), "W_K": Z(3, 4), "largest": Z(2), "threshold": 1.0},
+        {
+            "W_Q": {**REAL, "one axis": Z(4), "odd": Z(3, 5), "other d": Z(2, 4)},
+            "W_K": {**REAL, "one axis": Z(4), "odd": Z(3, 3), "half": Z(3, 4).half()},
+            "largest": {**REAL, "empty": Z(0), "two axes": Z(1, 2)},
+            "threshold": NOT_POSITIVE,
+        },
+    ),
+    "sink_attention": (
+        book.sink_attention,
+        HEADED | {"sink": Z(2)},
+        {
+            "q": SCORED,
+            "sink": {**REAL, "long": Z(3), "two axes": Z(2, 1), "half": Z(2).half()},
+            "mask": MASK,
+            "scale": NOT_POSITIVE,
+        },
+    ),
+    "sink_gate": (
+        book.sink_gate,
+        {"log_sum_exp": Z(2, 3), "sink": Z(2)},
+        {"log_sum_exp": {**REAL, "one axis": Z(2)}, "sink": {**REAL, "long": Z(3)}},
+    ),
+    "gated_attention": (
+        book.gated_attention,
+        HEADED | {"gate": Z(2, 3, 4)},
+        {"gate": {**REAL, "narrow": Z(2, 3, 2), "one": Z(1), "batch of 1": Z(1, 3, 4)}},
+    ),
+    "log_length_factor": (
+        book.log_length_factor,
+        {"lengths": torch.tensor([3]), "slope": 0.4},
+        {"lengths": {**WHOLE, "zero": torch.tensor([0])}, "slope": NOT_POSITIVE},
+    ),
+    "stepped_length_factor": (
+        book.stepped_length_factor,
+        {"positions": torch.arange(3)},
+        {
+            "positions": {**WHOLE, "negative": torch.tensor([-1]), "no axis": torch.tensor(1)},
+            "step": NOT_COUNTS,
+            "slope": NOT_POSITIVE,
+            "first": {k: v for k, v in NOT_COUNTS.items() if k != "zero"},
+        },
+    ),
+    "linear_attention": (
+        book.linear_attention,
+        QKV,
+        {**{name: SEQUENCE for name in QKV}, "decay": PER_TOKEN | {"zero": Z(3)}},
+    ),
+    "linear_attention_steps": (
+        book.linear_attention_steps,
+        QKV,
+        {
+            **{name: SEQUENCE for name in QKV},
+            "decay": PER_TOKEN,
+            "state": {"list": [0.0], "text": "x", "other": Z(3, 4), "half": Z(4, 4).half()},
+        },
+    ),
+    "delta_rule_steps": (
+        book.delta_rule_steps,
+        QKV | {"rate": Z(3)},
+        {
+            **{name: SEQUENCE for name in QKV},
+            "rate": {**REAL, "long": Z(4)},
+            "decay": PER_TOKEN,
+        },
+    ),
+}
+
 
 def kinds() -> Iterator[Any]:
     for function, (_, _, arguments) in CASES.items():
