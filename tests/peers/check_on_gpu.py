@@ -1,0 +1,122 @@
+"""The kernels on the device that is there, against the library: PYTHONPATH=src python3 <this file>.
+
+Without a GPU set TRITON_INTERPRET=1.
+Prints one line a case and goes on after a failure; the exit code counts the failures.
+"""
+
+import itertools
+import sys
+import traceback
+from collections.abc import Callable
+
+import torch
+
+import attention_to_rope as book
+from attention_to_rope.fast.attention_triton import triton_attention
+from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def draw(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, device=DEVICE).to(dtype)
+
+
+def rotation(layout: str, dim: int, order: str, dtype: torch.dtype, batched: bool) -> float:
+    """The largest difference of results and gradients from `rotate`, half of each head turned."""
+    B, H, H_kv, N = 2, 5, 2, 19
+    q, k = (draw(B, N, h, dim, dtype=dtype).transpose(1, 2) for h in (H, H_kv))
+    if order == "positions":
+        q, k = q.contiguous(), k.contiguous()
+    q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
+    worst = 0.0
+    for turned in (dim, dim // 2):
+        positions = torch.arange(B * N, device=DEVICE).reshape(B, N)
+        frequencies = book.rotary_frequencies(turned, device=DEVICE)
+        table = book.rotary_table(positions if batched else positions[0], frequencies)
+        assert _fits(q, k, table, turned), "the kernel was not used"
+        options = {"layout": layout, "rotary_dim": turned}
+        got = rotate_queries_and_keys(q, k, table, **options)
+        expected = tuple(book.rotate(x, table, **options) for x in (q, k))
+        up = [torch.randn_like(x) for x in expected]
+        pairs = zip(
+            (*got, *torch.autograd.grad(got, (q, k), up)),
+            (*expected, *torch.autograd.grad(expected, (q, k), up)),
+            strict=True,
+        )
+        worst = max(worst, *(float((a.float() - b.float()).abs().max()) for a, b in pairs))
+    assert worst <= 8 * torch.finfo(dtype).eps, worst
+    return worst
+
+
+def many_programs() -> float:
+    q, k = draw(4096, 32, 1, 64), draw(4096, 8, 1, 64)
+    table = book.rotary_table(
+        torch.tensor([9], device=DEVICE), book.rotary_frequencies(64, device=DEVICE)
+    )
+    got = rotate_queries_and_keys(q, k, table, layout="half")[0]
+    worst = float((got - book.rotate(q, table, layout="half")).abs().max())
+    assert worst <= 1e-5, worst
+    return worst
+
+
+def kernel_to_read(N: int, causal: bool, dtype: torch.dtype) -> float:
+    q, k, v = (draw(2, 2, N, 64, dtype=dtype) for _ in range(3))
+    mask = book.causal_mask(N, device=DEVICE) if causal else None
+    expected = book.attention(q.double(), k.double(), v.double(), mask=mask)
+    worst = float((triton_attention(q, k, v, causal=causal).double() - expected).abs().max())
+    assert worst <= (1e-4 if dtype == torch.float32 else 0.03), worst
+    return worst
+
+
+def blockwise(shape: tuple[int, ...], dtype: torch.dtype, causal: bool) -> float:
+    """Equal to attention; on a GPU also far less memory than the scores would take."""
+    q, k, v = (draw(*shape, dtype=dtype) for _ in range(3))
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+    got = book.blockwise_attention(q, k, v, causal=causal)
+    if DEVICE == "cuda":
+        used, scores = torch.cuda.max_memory_allocated() - before, shape[-2] ** 2 * q.element_size()
+        assert used < scores / 4 or shape[-2] < 8192, f"{used} bytes, the scores are {scores}"
+    if shape[-2] > 4096:
+        return float("nan")
+    mask = book.causal_mask(shape[-2], device=DEVICE) if causal else None
+    worst = float((got - book.attention(q, k, v, mask=mask)).abs().max())
+    assert worst <= (2e-3 if dtype == torch.float32 else 0.05), worst
+    bad = v.clone()
+    bad[..., -1, :] = torch.nan
+    if causal:
+        assert book.blockwise_attention(q, k, bad, causal=True)[..., :-1, :].isfinite().all()
+    return worst
+
+
+def main() -> int:
+    cases: list[tuple[str, Callable[[], float]]] = []
+    dtypes = (torch.float32, torch.bfloat16)
+    for case in itertools.product(
+        ("half", "interleaved"), (128, 96, 64), ("positions", "heads"), dtypes, (False, True)
+    ):
+        cases.append((f"rotation {case}", lambda case=case: rotation(*case)))
+    if DEVICE == "cuda":
+        cases.append(("rotation, 4096 sequences of 40 heads", many_programs))
+    for case in itertools.product((1, 64, 200), (False, True), dtypes):
+        cases.append((f"kernel to read {case}", lambda case=case: kernel_to_read(*case)))
+    shapes = [(100, 64), (3, 100, 63), (2, 3, 100, 64), (2, 1, 3, 100, 64)]
+    shapes += [(16384, 64), (1, 16384, 63), (1, 1, 1, 16384, 64)] if DEVICE == "cuda" else []
+    for case in itertools.product(shapes, dtypes, (False, True)):
+        cases.append((f"blockwise {case}", lambda case=case: blockwise(*case)))
+    failed = 0
+    for name, run in cases:
+        try:
+            print(f"ok   {name}: {run():.2g}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAIL {name}\n{traceback.format_exc(limit=-3)}", flush=True)
+    print(f"{len(cases) - failed} of {len(cases)} cases hold on {DEVICE}")
+    return min(failed, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
