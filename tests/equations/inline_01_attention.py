@@ -26,11 +26,11 @@ def bindings(rng):
 def one_matrix(rng):
     """Queries and keys from one matrix."""
     rows = rng.normal(size=(N, D_K))
-    return {"q": rows, "k": rows}
+    return {"S": rows @ rows.T / np.sqrt(D_K)}
 
 
 CHECKS = {
-    r"q_m \cdot k_n = q_n \cdot k_m": one_matrix,
+    r"S_{mn} = S_{nm}": one_matrix,
     r"(4 r^2 + 2 r) / (r^2 + r) = (4 r + 2) / (r + 1)": lambda rng: {"r": rng.uniform(0.2, 5)},
 }
 # Conditions and examples: they say for which values the sentence speaks.
@@ -38,7 +38,7 @@ DEFINITIONS = [
     r"W^Q = W^K",
     r"M_{mn} = 1",
     r"d_k = d_v = d",
-    r"0 \cdot \text{NaN} = \text{NaN}",
+    r"b = -\infty",
     r"d_k = 2",
     r"q = (0, 1)",
     r"N \ge d_v + 1",
