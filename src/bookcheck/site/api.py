@@ -36,7 +36,7 @@ PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"
 TESTS = ROOT / "tests" / PACKAGE
 # Not for readers: checks of arguments, and the tests' own slow copies of the formulas.
-HIDDEN_MODULES = ("_checks", "reference")
+HIDDEN_MODULES = ("checks", "reference", "rope_checks", "rope_values")
 
 
 class Method(NamedTuple):
@@ -85,7 +85,7 @@ class Test(NamedTuple):
 @functools.cache
 def library() -> Library:
     """The package's public names; importing it takes seconds, so what it says is kept."""
-    files = sorted((ROOT / "src" / PACKAGE).glob("*.py"))
+    files = sorted((ROOT / "src" / PACKAGE).rglob("*.py"))
     digest = digest_of([*files, ROOT / "requirements.txt", Path(__file__)], sys.version)
     stored = kept("library", digest, lambda: describe()._asdict())
     entries = [
@@ -130,7 +130,9 @@ def public_entries() -> list[Entry]:
 
 
 def _modules_in_order(package: ModuleType) -> list[str]:
-    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    prefix = f"{package.__name__}."
+    found = pkgutil.walk_packages(package.__path__, prefix)
+    modules = [m.name.removeprefix(prefix) for m in found if not m.ispkg]
     described = list(module_descriptions(package))
     known = [name for name in described if name in modules]
     others = [name for name in modules if name not in described]
