@@ -195,7 +195,8 @@ class Comparison:
             a, b = b, a
         excess = float(np.max(np.where(a > b, gap, 0.0)))
         if relation in ("<", ">"):
-            return excess, bool(np.all(a < b)), ""
+            # Sides that agree within the tolerance are equal, so that neither is the smaller.
+            return excess, bool(np.all((a < b) & (gap > room))), ""
         return excess, bool(np.all((a <= b) | (gap <= room))), ""
 
     def aligned(
