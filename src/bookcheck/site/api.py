@@ -36,7 +36,7 @@ PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"
 TESTS = ROOT / "tests" / PACKAGE
 # Not for readers: checks of arguments, and the tests' own slow copies of the formulas.
-HIDDEN_MODULES = ("checks", "reference", "rope_checks", "rope_values")
+HIDDEN_MODULES = ("checks", "reference", "rope_checks")
 
 
 class Method(NamedTuple):
