@@ -1,5 +1,6 @@
 """Latent attention: both forms, the reference, the cache and what it holds."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -121,6 +122,28 @@ def test_layer_by_hand(query_latent_dim: int | None) -> None:
         expected = np.concatenate(joined, axis=1) @ module.output.W.numpy()
         assert np.abs(output[b].numpy() - expected).max() <= 1e-12
         assert np.abs(cache.latents[b].numpy() - latents).max() <= 1e-12
+
+
+def test_layer_has_these_weights_and_no_others() -> None:
+    shapes = {name: tuple(weight.shape) for name, weight in layer(7).named_parameters()}
+    assert shapes == {
+        "query_down.W": (8, 7),
+        "query_norm.gain": (7,),
+        "query_up.W": (7, H * (D_H + D_R)),
+        "latent_down.W": (8, D_C),
+        "latent_norm.gain": (D_C,),
+        "rotary_key.W": (8, D_R),
+        "key_up.W": (D_C, H * D_H),
+        "value_up.W": (D_C, H * D_H),
+        "output.W": (H * D_H, 8),
+    }
+    plain = {name for name, _ in layer().named_parameters()}
+    assert plain == shapes.keys() - {"query_down.W", "query_norm.gain"}
+
+
+def test_a_cache_cannot_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cached().latents = None  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("query_latent_dim", [None, 7])

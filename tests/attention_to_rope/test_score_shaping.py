@@ -342,6 +342,11 @@ ONES = torch.ones(2, 3, 4)
             r"lengths must lie in 1…",
         ),
         (
+            lambda: book.log_length_factor(torch.tensor([2**31 + 1]), 1.0),
+            ValueError,
+            r"lengths must lie in 1…2147483648",
+        ),
+        (
             lambda: book.log_length_factor(torch.tensor([1]), 0.0),
             ValueError,
             r"slope must be finite and above 0",
