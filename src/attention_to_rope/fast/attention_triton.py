@@ -22,8 +22,8 @@ BLOCK = 64  # queries and keys at a time
 
 if triton is not None:  # pragma: no cover - no line of a kernel runs as Python
 
-    @triton.jit  # type: ignore[untyped-decorator]
-    def _attend(q, k, v, out, N, scale, causal: tl.constexpr, d: tl.constexpr, b: tl.constexpr):  # type: ignore[no-untyped-def]
+    @triton.jit
+    def _attend(q, k, v, out, N, scale, causal: tl.constexpr, d: tl.constexpr, b: tl.constexpr):
         head = tl.program_id(1).to(tl.int64) * N * d  # where this head's numbers begin
         rows = tl.program_id(0) * b + tl.arange(0, b)  # the positions of my queries
         columns = tl.arange(0, d)[None, :]

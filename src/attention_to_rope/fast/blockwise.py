@@ -89,7 +89,7 @@ def blockwise_attention(
     bias = None if bias is None else bias.to(exact)
     options = Options(causal, window, scale, q_block, k_block)
     function = _Blockwise if torch.compiler.is_compiling() else _Transformable
-    output: Tensor = function.apply(q_exact, k_exact, v_exact, mask, bias, options)[0]  # type: ignore[no-untyped-call]
+    output: Tensor = function.apply(q_exact, k_exact, v_exact, mask, bias, options)[0]
     return output.to(q.dtype)
 
 
@@ -342,7 +342,7 @@ class _Transformable(_Blockwise):
             x if x is None else x.reshape(len(x), *(1,) * (axes - x.ndim), *x.shape[1:])
             for x in first[3:]
         ]
-        return _Transformable.apply(*moved, options), (0, 0)  # type: ignore[no-untyped-call]
+        return _Transformable.apply(*moved, options), (0, 0)
 
 
 def _pullback(

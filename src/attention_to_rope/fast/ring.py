@@ -217,9 +217,7 @@ def ring_attention(
     _check_agreement(ring, everyone)
     if causal:
         k, v = contain_nan(k, v)
-    output: Tensor = _Ring.apply(  # type: ignore[no-untyped-call]
-        q, k, v, ring, order, causal, scale, block
-    )[0]
+    output: Tensor = _Ring.apply(q, k, v, ring, order, causal, scale, block)[0]
     return output
 
 

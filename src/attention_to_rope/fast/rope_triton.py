@@ -52,8 +52,8 @@ TILES = {
 # interpreter run them, so they are left out of the count of tested lines.
 if triton is not None:  # pragma: no cover
 
-    @triton.jit  # type: ignore[untyped-decorator]
-    def _turn(  # type: ignore[no-untyped-def]
+    @triton.jit
+    def _turn(
         source,
         target,
         cos,
@@ -102,8 +102,8 @@ if triton is not None:  # pragma: no cover
                 behind = tl.load(start + 2 * pairs + column, mask=inside)
                 tl.store(out + 2 * pairs + column, behind, mask=inside)
 
-    @triton.jit  # type: ignore[untyped-decorator]
-    def _kernel(  # type: ignore[no-untyped-def]
+    @triton.jit
+    def _kernel(
         q,
         k,
         q_out,
@@ -194,9 +194,7 @@ def rotate_queries_and_keys(
             rotate(k, table, layout=layout, rotary_dim=rotary_dim),
         )
     cos, sin = (part.contiguous() for part in table)
-    turned: tuple[Tensor, Tensor] = _Rotate.apply(  # type: ignore[no-untyped-call]
-        q, k, cos, sin, layout, False
-    )
+    turned: tuple[Tensor, Tensor] = _Rotate.apply(q, k, cos, sin, layout, False)
     return turned
 
 
@@ -239,7 +237,7 @@ class _Rotate(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_q: Tensor, grad_k: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
-        turned: tuple[Tensor, Tensor] = _Rotate.apply(  # type: ignore[no-untyped-call]
+        turned: tuple[Tensor, Tensor] = _Rotate.apply(
             grad_q, grad_k, cos, sin, ctx.layout, not ctx.back
         )
         return (*turned, None, None, None, None)

@@ -21,7 +21,7 @@ def can_turn(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
 def turn(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Turn the pairs of x (..., d) by a table (..., d/2) that broadcasts against them."""
     if x.requires_grad:
-        turned: Tensor = _Turn.apply(x, cos, sin, interleaved)  # type: ignore[no-untyped-call]
+        turned: Tensor = _Turn.apply(x, cos, sin, interleaved)
         return turned
     return _turned(x, cos, sin, interleaved)
 

@@ -260,7 +260,7 @@ def all_tests() -> dict[str, list[Test]]:
     """The dotted names that the library's tests use, each with its tests in order."""
     exported = [e.name for e in public_entries() if e.full_name == f"{PACKAGE}.{e.name}"]
     found: dict[str, list[Test]] = {}
-    for file in sorted(TESTS.glob("test_*.py")):
+    for file in sorted(TESTS.rglob("test_*.py")):
         digest = digest_of([file, Path(__file__)], *exported)
         tests = kept(f"tests/{file.stem}", digest, functools.partial(find_tests, file, exported))
         for line, names in tests:
@@ -273,8 +273,26 @@ def find_tests(file: Path, exported: list[str]) -> list[tuple[int, list[str]]]:
     """The tests of a file: the line of each, and the dotted names that it uses."""
     tree = ast.parse(file.read_text(encoding="utf8"))
     imported = imports_of(tree)
+    # A list of names that stands once at the top, and is tested one by one.
+    lists = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def names(test: ast.AST) -> set[str]:
+        named = [n.id for n in ast.walk(test) if isinstance(n, ast.Name) and n.id in lists]
+        parts = [test, *(lists[name] for name in named)]
+        return {
+            name
+            for part in parts
+            for name in (*names_used(part, imported), *names_as_text(part, exported))
+        }
+
     return [
-        (node.lineno, sorted({*names_used(node, imported), *names_as_text(node, exported)}))
+        (node.lineno, sorted(names(node)))
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
     ]

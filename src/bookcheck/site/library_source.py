@@ -82,7 +82,7 @@ class ShowLibrarySource(SphinxTransform):
                 source = next(iter(inputs[0].findall(nodes.literal_block))).astext()
                 blocks.append((cell, inputs[0], source, not HIDDEN & set(cell["classes"])))
         found = sources_to_show([(source, visible) for _, _, source, visible in blocks])
-        for (cell, shown_input, _, _), sources in zip(blocks, found, strict=True):
+        for (cell, shown_input, _source, _visible), sources in zip(blocks, found, strict=True):
             for name, text in reversed(sources):
                 cell.insert(cell.index(shown_input) + 1, fold(name, text))
 

@@ -34,7 +34,7 @@ if SALT and any("ipykernel" in word for word in sys.orig_argv):
         stays = (exact == exact.round()) | ~exact.isfinite()
         return torch.where(stays, exact, torch.nextafter(exact, limit))
 
-    class AnotherProcessor(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class AnotherProcessor(TorchDispatchMode):
         """Every operation as it is, but for the last bit of those in `ROUNDED`."""
 
         def __torch_dispatch__(
@@ -51,4 +51,4 @@ if SALT and any("ipykernel" in word for word in sys.orig_argv):
                 return one_unit_off(result)
             return result
 
-    AnotherProcessor().__enter__()  # type: ignore[no-untyped-call]
+    AnotherProcessor().__enter__()

@@ -15,7 +15,7 @@ Candidate = Callable[[], Any]
 
 def _as_graph(candidate: Candidate, repeats: int, pool: Any) -> Candidate:
     """The same repeats recorded as one CUDA graph, which launches them without Python."""
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):  # compilation and allocation come before the recording
         for _ in range(3):
             candidate()
@@ -29,10 +29,7 @@ def _as_graph(candidate: Candidate, repeats: int, pool: Any) -> Candidate:
 
 def _seconds(candidate: Candidate, repeats: int, device: str) -> float:
     if device == "cuda":
-        start, end = (
-            torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            for _ in range(2)
-        )
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         for _ in range(repeats):
             candidate()

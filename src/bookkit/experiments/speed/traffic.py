@@ -21,7 +21,7 @@ _aten = torch.ops.aten
 _STILL = (_aten.empty.memory_format, _aten.detach.default, _aten._unsafe_view.default)
 
 
-class Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Traffic(TorchDispatchMode):
     """Inside `with Traffic() as moved:` operations add the bytes of arguments and results.
 
     Each argument is read once and each result written once, in full: what a perfect cache would
@@ -29,7 +29,7 @@ class Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.read = 0
         self.written = 0
         self.operations: list[str] = []

@@ -70,7 +70,7 @@ def train(
         tokens, scored = (torch.from_numpy(array).to(device) for array in batches(rng))
         loss = step_loss(model, tokens, scored)
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         if step % 50 == 49 or step + 1 == schedule.steps:
