@@ -1,0 +1,98 @@
+"""Deeper page of chapter 2: the relations inside its sentences."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import saturation, softmax, softmax_jacobian
+from bookcheck.latex import Random
+
+PAGE = "deeper/02-why-sqrt-d"
+OPTIONS = {"first_index": 0, "vectors": "row"}
+N, D_K = 5, 3
+# Mean 0 and variance 1, kurtosis 2.5.
+SKEWED, SKEWED_CHANCES = [-2.0, 0.5], [0.2, 0.8]
+HEAVY, HEAVY_CHANCES = [-2.0, 0.0, 2.0], [0.125, 0.75, 0.125]
+
+
+def of_weights(p):
+    J = softmax_jacobian(torch.from_numpy(p)).numpy()
+    rest = float(saturation(torch.from_numpy(p)))
+    identity, ones = np.eye(len(p)), np.ones(len(p))
+    return {"p": p, "J": J, "r": rest, "N": len(p), "I": identity, r"\mathbf{1}": ones}
+
+
+def bindings(rng):
+    """Weights with their derivatives, the top eigenvector, and independent random vectors."""
+    values = of_weights(softmax(torch.from_numpy(rng.normal(size=N))).numpy())
+    eigenvalues, vectors = np.linalg.eigh(values["J"])
+    q = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
+    k = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
+    return {
+        **values,
+        r"\lambda": float(eigenvalues[-1]),
+        "u": vectors[:, -1],
+        "w": rng.normal(size=N),
+        "f": lambda t: t * (1 - t),
+        "t": float(rng.uniform(0.1, 0.9)),
+        r"\delta": np.eye(N),
+        "n": range(N),
+        "l": range(N),
+        "q": q,
+        "k": k,
+        "d_k": D_K,
+        r"\pi": float(rng.uniform(0.1, 0.6)),
+    }
+
+
+def equal_weights(rng):
+    return of_weights(np.full(N, 1 / N))
+
+
+def one_coordinate(rng):
+    """Two independent coordinates of different kurtosis, and their product."""
+    kappa_q, kappa_k = (
+        float(np.dot(chances, np.power(values, 4)))
+        for values, chances in ((SKEWED, SKEWED_CHANCES), (HEAVY, HEAVY_CHANCES))
+    )
+    products = np.outer(SKEWED, HEAVY).ravel().tolist()
+    chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
+    return {
+        "y": Random(products, chances, shape=(1,)),
+        "q": Random(SKEWED, SKEWED_CHANCES, shape=(1,)),
+        "k": Random(HEAVY, HEAVY_CHANCES, shape=(1,)),
+        r"\kappa_q": kappa_q,
+        r"\kappa_k": kappa_k,
+        "a": 0,
+    }
+
+
+CHECKS = {
+    r"J = \frac{1}{N} I - \frac{1}{N^2} \mathbf{1}^\top \mathbf{1}": equal_weights,
+    r"\lVert J \rVert_2 = \frac{1}{N}": equal_weights,
+    r"\lVert J \rVert_2 = 1/N": equal_weights,
+    r"\mathbb{E}[y_a] = 0": one_coordinate,
+    r"\mathbb{E}[y_a^2] = 1": one_coordinate,
+    r"\mathbb{E}[y_a^4] = \mathbb{E}[q_a^4] \mathbb{E}[k_a^4] = \kappa_q \kappa_k": one_coordinate,
+    r"q \cdot q = d_k": lambda rng: {"q": rng.choice([-1.0, 1.0], size=D_K)},
+}
+# Conditions and examples: they say for which values the sentence speaks.
+DEFINITIONS = [
+    r"\delta_{nl} = 1",
+    r"n = l",
+    r"f(t) = t (1 - t)",
+    r"\lvert u_n \rvert > 0",
+    r"N = 2",
+    r"p_n = \frac{1}{N}",
+    r"r = 1 - \frac{1}{N}",
+    r"q = \mu_q + u",
+    r"k = \mu_k + w",
+    r"q = k",
+    r"\rho = 1",
+    r"d_k = 64",
+    r"y_a = q_a k_a",
+    r"x_n = q \cdot k_n / s",
+    r"s = d_k",
+    r"s = \sqrt{d_k}",
+    r"\mathcal{L} = -\ln p_y",
+    r"d_k > 1/\pi^2 - 3",
+]
