@@ -238,3 +238,21 @@ def test_biased_fleets_read_fewer_long_windows_at_once():
     assert studies.at_a_time(plain, 64) == studies.at_a_time(biased, 64) == 2**15 // 64
     assert studies.at_a_time(biased, 4096) == 1
     assert studies.at_a_time(plain, 4096) == 8
+
+
+def test_kinds_and_the_schemes_of_a_study_choose_the_fleets():
+    assert {job.kind for job in plan("full", ["language"], 3, ["plain"])} == {"plain"}
+    jobs = plan("full", ["longer recall"], 3)
+    study = SIZES["full"]["longer recall"]
+    assert {m.scheme for job in jobs for m in members(job, study)} == set(study.schemes)
+    assert {job.kind for job in jobs} == {"plain", "ALiBi"}
+    assert {len(job.seeds) for job in jobs} == {3}
+
+
+def test_studies_without_text_need_no_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "work", lambda job, *others: ([], job.kind))
+    options = ["--seeds", "1", "--kinds", "ALiBi", "--out", str(tmp_path / "rows.jsonl")]
+    missing = ["--corpus", str(tmp_path / "none.bin")]
+    main(["--study", "recall", *options, *missing])
+    with pytest.raises(FileNotFoundError):
+        main(["--study", "longer", *options, *missing])
