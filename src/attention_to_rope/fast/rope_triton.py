@@ -44,7 +44,7 @@ class Tile(NamedTuple):
 # neighbours in memory, (B, H, N, d), and where a position's heads are, (B, N, H, d).
 TILES = {
     "positions": Tile(rows=8, heads=2, stretch=4096, warps=4),
-    "heads": Tile(rows=2, heads=8, stretch=2, warps=4),
+    "heads": Tile(rows=32, heads=1, stretch=512, warps=8),
 }
 
 
