@@ -2,14 +2,13 @@
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import (
     KeyValueCache,
     MultiHeadAttention,
+    attend_to_latents,
     attention,
     causal_mask,
-    padding_mask,
 )
 from bookcheck.equations.checks import equation
 
@@ -97,45 +96,15 @@ def test_head(rng):
     return {**pick(layer_values(rng), "Q", "K", "V", "H"), **HEADS}
 
 
-@equation("eq-concat", first_index=0, library=[MultiHeadAttention, attention])
-def test_concat(rng):
-    return pick(layer_values(rng), "C", "H", r"\operatorname{concat}")
-
-
-@equation("eq-mha", library=MultiHeadAttention)
+@equation("eq-mha", first_index=0, library=[MultiHeadAttention, attention])
 def test_mha(rng):
-    return pick(layer_values(rng), "C", "X", "W^O", r"\operatorname{MHA}")
-
-
-@equation("eq-wrong-root", first_index=0)
-def test_wrong_root(rng):
-    q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
-    return {**SIZES, "q": q, "k": k, "m": range(N), "n": range(N)}
-
-
-@equation("eq-mha-parameters", library=MultiHeadAttention, sizes=True)
-def test_mha_parameters(rng):
-    parameters = sum(p.numel() for p in layer_of(rng).parameters())
-    return {**SIZES, "P": parameters}
-
-
-@equation("eq-mha-flops", library=attention)
-def test_mha_flops(rng):
-    Q, K, V = (tensor(rng.normal(size=(H, N, D_K))) for _ in range(3))
-    with FlopCounterMode(display=False) as counter:
-        attention(Q, K, V)
-    return {**SIZES, r"F_{\text{core}}": counter.get_total_flops()}
+    names = ("C", "H", "X", "W^O", r"\operatorname{MHA}", r"\operatorname{concat}")
+    return pick(layer_values(rng), *names)
 
 
 @equation("eq-sum-of-heads", first_index=0, library=[MultiHeadAttention, attention])
 def test_sum_of_heads(rng):
     return pick(layer_values(rng), "C", "W^O", "H", "U")
-
-
-@equation("eq-sum-proof", first_index=0, library=[MultiHeadAttention, attention])
-def test_sum_proof(rng):
-    values = pick(layer_values(rng), "C", "W^O", "H", "U")
-    return {**values, "m": range(N), "c": range(D)}
 
 
 @equation("eq-value-output", first_index=0, library=[MultiHeadAttention, attention])
@@ -163,75 +132,11 @@ def test_bilinear_rank(rng):
     return [values, {**values, "W^Q": repeated}]
 
 
-def weights_of(rng, length, used=D_K):
-    """Scores of one head and the library's weights: values that are unit vectors give them back.
-
-    Only the first `used` directions of the queries are not 0.
-    """
-    q, k = rng.normal(size=(length, D_K)), rng.normal(size=(length, D_K))
-    q[:, used:] = 0
-    A = attention(tensor(q), tensor(k), torch.eye(length, dtype=torch.float64)).numpy()
-    return q @ k.T / np.sqrt(D_K), A
-
-
-@equation("eq-log-weights", first_index=0, library=attention)
-def test_log_weights(rng):
-    S, A = weights_of(rng, N)
-    z = np.log(np.exp(S).sum(axis=1))
-    return {"S": S, "A": A, "z": z, "N": N, "m": range(N), "n": range(N)}
-
-
-@equation("eq-log-rank", library=attention)
-def test_log_rank(rng):
-    tables = [weights_of(rng, 9, used)[1] for used in (D_K, D_K - 1)]
-    return [{"A": A, "d_k": D_K, r"\log": np.log} for A in tables]
-
-
-@equation("eq-batch-mask", first_index=0, library=[causal_mask, padding_mask])
-def test_batch_mask(rng):
-    lengths = rng.integers(0, N + 1, size=3)
-    M = causal_mask(N) & padding_mask(torch.from_numpy(lengths), N)
-    indices = {"u": range(3), "m": range(N), "n": range(N)}
-    return {"M": M.int().numpy(), "N": lengths, **indices}
-
-
-@equation("eq-cross-head", first_index=0, library=MultiHeadAttention)
-def test_cross_head(rng):
-    X, Y = rng.normal(size=(N, D)), rng.normal(size=(N_Q, D))
-    layer = layer_of(rng, join=False)
-    W_Q, W_K, W_V, _ = (split(W, H) for W in matrices(layer))
-    per_head = run(layer, Y, X).reshape(N_Q, H, D_K).transpose(1, 0, 2)
-    projections = {"W^Q": W_Q, "W^K": W_K, "W^V": W_V}
-    return {"X": X, "Y": Y, "H": per_head, "d_k": D_K, **projections, **HEADS}
-
-
 @equation("eq-prefix-output", first_index=0, library=attention)
 def test_prefix_output(rng):
     q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
     o = attention(tensor(q), tensor(k), tensor(v), mask=causal_mask(N)).numpy()
     return {"S": q @ k.T / np.sqrt(D_K), "v": v, "o": o, "t": range(N)}
-
-
-@equation("eq-cache-work", library=MultiHeadAttention)
-def test_cache_work(rng):
-    """The ratio of the operations that PyTorch counts in the library stands for t on the right."""
-    t = int(rng.integers(3, 20))
-    layer, x = layer_of(rng), tensor(rng.normal(size=(1, t, D)))
-    _, cache = layer.extend(x[:, :-1], KeyValueCache())
-    with FlopCounterMode(display=False) as without:
-        layer(x, mask=causal_mask(t))
-    with FlopCounterMode(display=False) as cached:
-        layer.extend(x[:, -1:], cache)
-    assert without.get_total_flops() == 8 * t * D**2 + 4 * t**2 * D
-    assert cached.get_total_flops() == 8 * D**2 + 4 * t * D
-    return {"t": t, "d": D}
-
-
-@equation("eq-causal-offset", first_index=0, library=causal_mask)
-def test_causal_offset(rng):
-    queries, keys = N_Q, int(rng.integers(N_Q, 9))
-    M = causal_mask(queries, keys).int().numpy()
-    return {"M": M, "N_q": queries, "N_k": keys, "m": range(queries), "n": range(keys)}
 
 
 @equation("eq-cache-bytes", library=MultiHeadAttention, sizes=True)
@@ -249,12 +154,6 @@ def group(j):
     return j // (H // G)
 
 
-@equation("eq-group")
-def test_group(rng):
-    del rng
-    return {r"\gamma": group, "g": G, "h": H, "j": range(H)}
-
-
 @equation("eq-grouped-head", first_index=0, library=MultiHeadAttention)
 def test_grouped_head(rng):
     X = rng.normal(size=(N, D))
@@ -262,7 +161,7 @@ def test_grouped_head(rng):
     W_Q, W_K, W_V, _ = matrices(layer)
     per_head = run(layer, X).reshape(N, H, D_K).transpose(1, 0, 2)
     values = {"Q": X @ split(W_Q, H), "K": X @ split(W_K, G), "V": X @ split(W_V, G)}
-    return {**values, "H": per_head, r"\gamma": group, "d_k": D_K, **HEADS}
+    return {**values, "H": per_head, r"\gamma": group, "g": G, "h": H, "d_k": D_K, **HEADS}
 
 
 @equation("eq-grouped-parameters", library=MultiHeadAttention, sizes=True)
@@ -271,10 +170,42 @@ def test_grouped_parameters(rng):
     return {"P": parameters, "d": D, "g": G, "d_k": D_K}
 
 
-@equation("eq-intensity")
-def test_intensity(rng):
-    t = int(rng.integers(2, 50))
-    return [{"t": t, "h": H, "g": g, "d_k": D_K, "s": s} for g in (1, 2, 4) for s in (2, 3)]
+def latent(rng):
+    """Latents, the keys and values that each head makes from them, and the library's weights."""
+    x, W_D = rng.normal(size=(N, D)), rng.normal(size=(D, 4))
+    W_UK, W_UV = rng.normal(size=(2, H, 4, D_K))
+    c, q = x @ W_D, rng.normal(size=(N_Q, D_K))
+    common = {"x": x, "c": c, "q": q, "W^{DKV}": W_D, "W^{UK}": W_UK, "W^{UV}": W_UV, "N": N}
+    cases = []
+    for j in range(H):
+        k, v = c @ W_UK[j], c @ W_UV[j]
+        _, A = attention(tensor(q), tensor(k), tensor(v), return_weights=True)
+        cases.append({**common, "j": j, "k": k, "v": v, "A": A.numpy(), "n": range(N)})
+    return cases
+
+
+@equation("eq-latent", first_index=0)
+def test_latent(rng):
+    return latent(rng)
+
+
+@equation("eq-absorbed", first_index=0, library=[attention, attend_to_latents])
+def test_absorbed(rng):
+    # The library's two forms agree; the page says why, for each pair and each head.
+    cases = latent(rng)
+    first = cases[0]
+    q, c = (tensor(first[name])[None] for name in ("q", "c"))
+    nothing = {"q_rotary": torch.zeros(1, H, N_Q, 2), "k_rotary": torch.zeros(1, N, 2)}
+    given = {name: value.double() for name, value in nothing.items()}
+    ups = {name: tensor(first[f"W^{{{name[2:]}}}"]) for name in ("W_UK", "W_UV")}
+    naive, absorbed = (
+        attend_to_latents(
+            q[:, None].expand(-1, H, -1, -1), latents=c, form=form, scale=0.4, **given, **ups
+        )
+        for form in ("naive", "absorbed")
+    )
+    assert torch.allclose(naive, absorbed, atol=1e-12)
+    return [{**case, "m": range(N_Q)} for case in cases]
 
 
 def gauge(rng):

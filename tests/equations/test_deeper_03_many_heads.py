@@ -1,0 +1,185 @@
+"""Deeper page of chapter 3: its equations, executed against the library where it has them."""
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_to_rope import (
+    KeyValueCache,
+    MultiHeadAttention,
+    attention,
+    causal_mask,
+    padding_mask,
+)
+from bookcheck.equations.checks import equation
+
+N, N_Q, H, G, D_K = 5, 3, 4, 2, 3
+D = H * D_K
+SIZES = {"N": N, "h": H, "d": D, "d_k": D_K}
+HEADS = {"j": range(H)}
+
+
+def tensor(x):
+    return torch.from_numpy(np.ascontiguousarray(x))
+
+
+def split(W, heads):
+    """The columns of a projection, head by head: (d, heads · d_k) → (heads, d, d_k)."""
+    return W.reshape(D, heads, D_K).transpose(1, 0, 2)
+
+
+def layer_of(rng, heads=H, kv_heads=None, *, join=True):
+    """A layer of the library in float64; without `join`, W^O = I and the output is concat."""
+    layer = MultiHeadAttention(D, heads, kv_heads=kv_heads, seed=rng).double()
+    if not join:
+        with torch.no_grad():
+            layer.output.W.copy_(torch.eye(D))
+    return layer
+
+
+def run(layer, x, context=None):
+    """The layer on one NumPy sequence."""
+    given = None if context is None else tensor(context)[None]
+    with torch.no_grad():
+        return layer(tensor(x)[None], given)[0].numpy()
+
+
+def matrices(layer):
+    parts = (layer.query, layer.key, layer.value, layer.output)
+    return [part.W.detach().numpy() for part in parts]
+
+
+def layer_values(rng):
+    """A layer with everything that the page names, computed by the library."""
+    X = rng.normal(size=(N, D))
+    layer = layer_of(rng)
+    W_Q, W_K, W_V, W_O = matrices(layer)
+    Q, K, V = (X @ split(W, H) for W in (W_Q, W_K, W_V))
+    per_head, A = attention(tensor(Q), tensor(K), tensor(V), return_weights=True)
+    concatenated = layer_of(rng)
+    concatenated.load_state_dict(layer.state_dict() | {"output.W": torch.eye(D)})
+    return {
+        **SIZES,
+        "X": X,
+        "x": X,
+        "Q": Q,
+        "K": K,
+        "V": V,
+        "W^Q": split(W_Q, H),
+        "W^K": split(W_K, H),
+        "W^V": split(W_V, H),
+        "W^O": W_O,
+        "U": W_O.reshape(H, D_K, D),
+        "H": per_head.numpy(),
+        "A": A.numpy(),
+        "C": run(concatenated, X),
+        r"\operatorname{MHA}": lambda x: run(layer, x),
+        r"\operatorname{concat}": lambda *parts: np.concatenate(parts, axis=1),
+    }
+
+
+def pick(values, *names):
+    return {name: values[name] for name in (*SIZES, *names)}
+
+
+@equation("eq-mha-parameters", library=MultiHeadAttention, sizes=True)
+def test_mha_parameters(rng):
+    parameters = sum(p.numel() for p in layer_of(rng).parameters())
+    return {**SIZES, "P": parameters}
+
+
+@equation("eq-mha-flops", library=attention)
+def test_mha_flops(rng):
+    Q, K, V = (tensor(rng.normal(size=(H, N, D_K))) for _ in range(3))
+    with FlopCounterMode(display=False) as counter:
+        attention(Q, K, V)
+    return {**SIZES, r"F_{\text{core}}": counter.get_total_flops()}
+
+
+@equation("eq-sum-proof", first_index=0, library=[MultiHeadAttention, attention])
+def test_sum_proof(rng):
+    values = pick(layer_values(rng), "C", "W^O", "H", "U")
+    return {**values, "m": range(N), "c": range(D)}
+
+
+def weights_of(rng, length, used=D_K):
+    """Scores of one head and the library's weights: values that are unit vectors give them back.
+
+    Only the first `used` directions of the queries are not 0.
+    """
+    q, k = rng.normal(size=(length, D_K)), rng.normal(size=(length, D_K))
+    q[:, used:] = 0
+    A = attention(tensor(q), tensor(k), torch.eye(length, dtype=torch.float64)).numpy()
+    return q @ k.T / np.sqrt(D_K), A
+
+
+@equation("eq-log-weights", first_index=0, library=attention)
+def test_log_weights(rng):
+    S, A = weights_of(rng, N)
+    z = np.log(np.exp(S).sum(axis=1))
+    return {"S": S, "A": A, "z": z, "N": N, "m": range(N), "n": range(N)}
+
+
+@equation("eq-log-rank", library=attention)
+def test_log_rank(rng):
+    tables = [weights_of(rng, 9, used)[1] for used in (D_K, D_K - 1)]
+    return [{"A": A, "d_k": D_K, r"\log": np.log} for A in tables]
+
+
+@equation("eq-batch-mask", first_index=0, library=[causal_mask, padding_mask])
+def test_batch_mask(rng):
+    lengths = rng.integers(0, N + 1, size=3)
+    M = causal_mask(N) & padding_mask(torch.from_numpy(lengths), N)
+    indices = {"u": range(3), "m": range(N), "n": range(N)}
+    return {"M": M.int().numpy(), "N": lengths, **indices}
+
+
+@equation("eq-cross-head", first_index=0, library=MultiHeadAttention)
+def test_cross_head(rng):
+    X, Y = rng.normal(size=(N, D)), rng.normal(size=(N_Q, D))
+    layer = layer_of(rng, join=False)
+    W_Q, W_K, W_V, _ = (split(W, H) for W in matrices(layer))
+    per_head = run(layer, Y, X).reshape(N_Q, H, D_K).transpose(1, 0, 2)
+    projections = {"W^Q": W_Q, "W^K": W_K, "W^V": W_V}
+    return {"X": X, "Y": Y, "H": per_head, "d_k": D_K, **projections, **HEADS}
+
+
+@equation("eq-cache-work", library=MultiHeadAttention)
+def test_cache_work(rng):
+    """The ratio of the operations that PyTorch counts in the library stands for t on the right."""
+    t = int(rng.integers(3, 20))
+    layer, x = layer_of(rng), tensor(rng.normal(size=(1, t, D)))
+    _, cache = layer.extend(x[:, :-1], KeyValueCache())
+    with FlopCounterMode(display=False) as without:
+        layer(x, mask=causal_mask(t))
+    with FlopCounterMode(display=False) as cached:
+        layer.extend(x[:, -1:], cache)
+    assert without.get_total_flops() == 8 * t * D**2 + 4 * t**2 * D
+    assert cached.get_total_flops() == 8 * D**2 + 4 * t * D
+    return {"t": t, "d": D}
+
+
+@equation("eq-causal-offset", first_index=0, library=causal_mask)
+def test_causal_offset(rng):
+    queries, keys = N_Q, int(rng.integers(N_Q, 9))
+    M = causal_mask(queries, keys).int().numpy()
+    return {"M": M, "N_q": queries, "N_k": keys, "m": range(queries), "n": range(keys)}
+
+
+@equation("eq-intensity")
+def test_intensity(rng):
+    t = int(rng.integers(2, 50))
+    return [{"t": t, "h": H, "g": g, "d_k": D_K, "s": s} for g in (1, 2, 4) for s in (2, 3)]
+
+
+@equation("eq-blocked", first_index=0)
+def test_blocked(rng):
+    q, c, W_UK = rng.normal(size=(N, 4)), rng.normal(size=(N, 5)), rng.normal(size=(H, 5, 4))
+    angles = np.outer(np.arange(N), [1.0, 0.1])
+    turns = np.zeros((N, 4, 4))
+    for pair in range(2):
+        cosine, sine = np.cos(angles[:, pair]), np.sin(angles[:, pair])
+        a, b = 2 * pair, 2 * pair + 1
+        turns[:, a, a], turns[:, b, b], turns[:, a, b], turns[:, b, a] = cosine, cosine, sine, -sine
+    places = {"m": range(N), "n": range(N), "j": range(H)}
+    return {"q": q, "c": c, "W^{UK}": W_UK, r"\mathbf{R}": turns, **places}
