@@ -1,10 +1,7 @@
 """Chapter 8: the equations of the page, executed against the library where it has them."""
 
-import math
-
 import numpy as np
 import torch
-from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
@@ -88,49 +85,6 @@ def test_wavelength_range(rng):
     return wavelengths(rng)
 
 
-@equation("eq-digits")
-def test_digits(rng):
-    B, count = int(rng.integers(2, 12)), 4
-    number = int(rng.integers(1, B**count))
-
-    def digit(j, m):
-        for _ in range(int(j)):
-            m //= B
-        return m % B
-
-    return [
-        {"B": B, "D": count, "c": digit, "m": m, "j": range(count)}
-        for m in (0, number, B**count - 1)
-    ]
-
-
-def nearest_readings(alpha, theta, first):
-    """From the slowest hand to the fastest: of all its positions, the one nearest to the last."""
-    estimates = [first]
-    for angle, frequency in zip(alpha[::-1], theta[::-1], strict=True):
-        turns = np.arange(-40, 41)
-        candidates = (angle + 2 * np.pi * turns) / frequency
-        estimates.append(candidates[np.abs(candidates - estimates[-1]).argmin()])
-    return np.array(estimates[::-1])
-
-
-@equation("eq-read-clocks", first_index=0, library=sinusoidal)
-def test_read_clocks(rng):
-    b = base(rng)
-    theta = frequencies(b)
-    m = int(rng.integers(2, int(np.pi / theta[-1])))
-    P = rows(b)(m)
-    exact = np.arctan2(P[0::2], P[1::2])
-    common = {r"\theta": theta, "i": range(D // 2), r"\operatorname{round}": np.round}
-    # Every exact hand gives the position itself; bad hands give estimates that differ.
-    assert np.allclose(nearest_readings(exact, theta, float(m)), m)
-    bad, first = rng.uniform(-np.pi, np.pi, size=D // 2), rng.uniform(5, 30)
-    return [
-        {**common, r"\hat{m}": np.full(D // 2 + 1, float(m)), r"\alpha": exact},
-        {**common, r"\hat{m}": nearest_readings(bad, theta, first), r"\alpha": bad},
-    ]
-
-
 @equation("eq-pe-norm", first_index=0, library=sinusoidal)
 def test_pe_norm(rng):
     return clocks(rng)
@@ -157,18 +111,6 @@ def test_shift_group(rng):
     return {"T": shifts(base(rng)), "k": range(-2, 4), "l": range(-3, 3)}
 
 
-@equation("eq-euler")
-def test_euler(rng):
-    return {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
-
-
-@equation("eq-vandermonde", first_index=0)
-def test_vandermonde(rng):
-    theta = frequencies(base(rng), 6)
-    z = np.exp(1j * np.concatenate([theta, -theta]))
-    return {"V": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
-
-
 @equation("eq-g", first_index=0, library=sinusoidal)
 def test_g(rng):
     values = clocks(rng)
@@ -188,38 +130,11 @@ def test_pe_distance(rng):
     return {**values, "g": g(values["b"])}
 
 
-@equation("eq-g-integral", approx=0.02)
-def test_g_integral(rng):
+@equation("eq-g-log", approx=0.02)
+def test_g_log(rng):
     b, d = 10000.0, 4096
-    return {"k": int(rng.integers(2, 40)), "b": b, "d": d, "g": g(b, d)}
-
-
-def cosine_integral(x):
-    return float(sici(x)[1])
-
-
-@equation("eq-ci", tolerance=1e-7)
-def test_ci(rng):
-    return {
-        "k": float(rng.uniform(2, 20)),
-        "b": base(rng),
-        r"\operatorname{Ci}": cosine_integral,
-    }
-
-
-@equation("eq-substitution", tolerance=1e-6)
-def test_substitution(rng):
-    return {"k": float(rng.uniform(2, 20)), "b": base(rng), "u": float(rng.uniform(0.2, 0.9))}
-
-
-@equation("eq-log-decay", approx=0.02)
-def test_log_decay(rng):
-    return {
-        "k": float(rng.uniform(30, 300)),
-        "b": 10000.0,
-        r"\gamma": np.euler_gamma,
-        r"\operatorname{Ci}": cosine_integral,
-    }
+    k = int(rng.integers(30, 200))
+    return {"k": k, "b": b, "d": d, "g": g(b, d), r"\gamma": np.euler_gamma}
 
 
 @equation("eq-four-terms", first_index=0, vectors="row")
@@ -264,24 +179,6 @@ def test_relative_score(rng):
     return {**clocks(rng), **relative(rng)}
 
 
-@equation("eq-relative-pair", vectors="row")
-def test_relative_pair(rng):
-    alpha, beta, a, c = rng.normal(size=4)
-    angles = {r"\alpha": alpha, r"\beta": beta, "s": hand}
-    return {**angles, "a": a, "c": c, "J": J, "I": np.eye(2)}
-
-
-@equation("eq-commute", library=rotation_matrix)
-def test_commute(rng):
-    return {"T": shifts(base(rng)), "C": relative(rng)["C"]}
-
-
-@equation("eq-commutator")
-def test_commutator(rng):
-    p, q, r, s = rng.normal(size=4)
-    return {"p": p, "q": q, "r": r, "s": s, "J": J}
-
-
 def joined(rng):
     x, p = rng.normal(size=3), rng.normal(size=4)
     return {"x": x, "p": p, "W_x": rng.normal(size=(3, 5)), "W_p": rng.normal(size=(4, 5))}
@@ -297,28 +194,6 @@ def test_sum_tied(rng):
     return {"x": rng.normal(size=3), "p": rng.normal(size=3), "W": rng.normal(size=(3, 5))}
 
 
-@equation("eq-repeat")
-def test_repeat(rng):
-    m, n, r = int(rng.integers(20, 40)), int(rng.integers(2, 15)), int(rng.integers(2, 9))
-    return {"m": m, "n": n, "r": r, r"\theta": 2 * math.pi * r / (m - n)}
-
-
-@equation("eq-chord")
-def test_chord(rng):
-    return {"m": range(2, 7), "n": range(3, 6), r"\theta": rng.uniform(0.2, 3)}
-
-
-@equation("eq-710", approx=1e-3)
-def test_710(rng):
-    return {}
-
-
 @equation("eq-cosine-first")
 def test_cosine_first(rng):
     return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3), "R": R}
-
-
-@equation("eq-plus-part", vectors="row")
-def test_plus_part(rng):
-    alpha, beta, p, q = rng.normal(size=4)
-    return {r"\alpha": alpha, r"\beta": beta, "s": hand, "p": p, "q": q}

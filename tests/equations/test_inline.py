@@ -13,7 +13,6 @@ NOT_YET: dict[str, int] = {
     "05-feed-forward": 50,
     "06-encoder-decoder": 17,
     "07-why-position": 23,
-    "08-sinusoids": 78,
     "09-relative-positions": 21,
     "10-deriving-rope": 83,
     "11-implementing-rope": 18,

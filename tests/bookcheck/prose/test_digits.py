@@ -14,7 +14,6 @@ NOT_YET: dict[str, int] = {
     "chapters/05-feed-forward": 24,
     "chapters/06-encoder-decoder": 24,
     "chapters/07-why-position": 42,
-    "chapters/08-sinusoids": 36,
     "chapters/09-relative-positions": 38,
     "chapters/10-deriving-rope": 16,
     "chapters/11-implementing-rope": 41,

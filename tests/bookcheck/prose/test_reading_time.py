@@ -13,7 +13,6 @@ TOO_LONG = {
     "05-feed-forward",
     "06-encoder-decoder",
     "07-why-position",
-    "08-sinusoids",
     "09-relative-positions",
     "10-deriving-rope",
     "11-implementing-rope",

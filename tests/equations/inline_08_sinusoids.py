@@ -1,0 +1,46 @@
+"""Chapter 8: the relations inside its sentences."""
+
+import numpy as np
+
+from attention_to_rope import rotary_frequencies
+
+PAGE = "08-sinusoids"
+OPTIONS = {"first_index": 0}
+
+
+def bindings(rng):
+    """The inner product of two positions, and two angles."""
+    theta = rotary_frequencies(16, rng.uniform(5, 60)).numpy()
+    places = {"m": rng.uniform(1, 9), "n": rng.uniform(1, 9), "k": int(rng.integers(1, 90))}
+    return {**places, "g": lambda k: np.cos(k * theta).sum(), r"\theta": rng.uniform(0.2, 3)}
+
+
+def four_dimensions(base):
+    return lambda rng: {r"\theta": rotary_frequencies(4, base).numpy()}
+
+
+CHECKS = {
+    r"\theta_0 = 1": four_dimensions(10000.0),
+    r"\theta_1 = 1/100": four_dimensions(10000.0),
+    r"\theta_1 = 100^{-1/2} = 0.1": four_dimensions(100.0),
+    r"B = 10": lambda rng: {"B": float(1 / rotary_frequencies(4, 100.0)[1])},
+}
+# Conditions and examples: they say for which values the sentence speaks.
+DEFINITIONS = [
+    r"b = 10000",
+    r"b = 100",
+    r"d = 2",
+    r"d = 4",
+    r"d = 8",
+    r"d = 64",
+    r"d = 128",
+    r"d = 512",
+    r"d_k = 16",
+    r"d_k < d",
+    r"m = 0",
+    r"C = W^Q (W^K)^\top",
+    r"C = I",
+    r"m, n \ge 0",
+    r"k \ge 1",
+    r"k \le 3",
+]

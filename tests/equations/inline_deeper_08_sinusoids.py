@@ -1,0 +1,107 @@
+"""Deeper 8: the relations inside its sentences."""
+
+import numpy as np
+import torch
+from scipy.special import sici
+
+from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+
+PAGE = "deeper/08-sinusoids"
+OPTIONS = {"first_index": 0}
+D = 8
+J = np.array([[0.0, 1.0], [-1.0, 0.0]])
+
+
+def bindings(rng):
+    """Rows, their shifts, and weights made of blocks aI + cJ."""
+    base = float(rng.uniform(5, 60))
+    theta = rotary_frequencies(D, base)
+    P = sinusoidal(torch.arange(9), D, base, dtype=torch.float64).numpy()
+    T = rotation_matrix(torch.arange(4), theta, layout="interleaved").mT.numpy()
+    a, c = rng.normal(size=(2, D // 2))
+    blocks = [a[i] * np.eye(2) + c[i] * J for i in range(D // 2)]
+    C = np.asarray(torch.block_diag(*map(torch.from_numpy, blocks)))
+    places = {"m": range(4), "n": range(4), "b": base, "d": D}
+    return {**places, "P": P, "T": T, "C": C, r"\theta": theta.numpy()}
+
+
+def turned(alpha):
+    return np.array([[np.cos(alpha), np.sin(alpha)], [-np.sin(alpha), np.cos(alpha)]])
+
+
+def one_angle(rng):
+    return {r"\theta": rng.uniform(0.2, 3), "R": turned, "I": np.eye(2), "J": J}
+
+
+def cosine_integral(rng):
+    return {r"\operatorname{Ci}": lambda x: float(sici(x)[1]), "x": rng.uniform(0.5, 9)}
+
+
+def whole_turns(rng):
+    m, n, r = (int(rng.integers(*ends)) for ends in ((20, 40), (2, 15), (2, 9)))
+    return {"m": m, "n": n, "r": r, r"\theta": 2 * np.pi * r / (m - n)}
+
+
+def half_a_turn(rng):
+    """The longest text that the slowest hand can read, and any base that is large enough."""
+    b, d = float(rng.uniform(50, 900)), D
+    wavelengths = 2 * np.pi / rotary_frequencies(d, b).numpy()
+    return {"b": b, "d": d, r"\lambda": wavelengths, "N": int(wavelengths[-1] / 2)}
+
+
+def root_of_a_power(rng):
+    i = int(rng.integers(1, D // 2))
+    return {"x": float(rotary_frequencies(D)[i]), "i": i, "d": D}
+
+
+CHECKS = {
+    r"R(-\theta) = (\cos\theta) I - (\sin\theta) J": one_angle,
+    r"\frac{\mathrm{d}}{\mathrm{d}x} \operatorname{Ci}(x) = \frac{\cos x}{x}": cosine_integral,
+    r"\pi = \theta (m - n) / (2r)": whole_turns,
+    r"N \le \lambda_{d/2-1}/2 = \pi b^{(d-2)/d}": half_a_turn,
+    r"b \ge (N/\pi)^{d/(d-2)}": half_a_turn,
+    r"x^d = 10000^{-2i}": root_of_a_power,
+    r"\theta_i = 10000^{-2i/d}": lambda rng: {
+        r"\theta": rotary_frequencies(D).numpy(),
+        "i": range(D // 2),
+        "d": D,
+    },
+}
+# Conditions, names and examples; the rest of the proofs are displayed formulas.
+DEFINITIONS = [
+    r"d = 4",
+    r"d = 8",
+    r"d = 64",
+    r"d = 128",
+    r"P_m T = P_{m+k}",
+    r"m = 0, \dots, d - 1",
+    r"T = T_k",
+    r"V_{mj} = (z_j)^m",
+    r"u = 2i/d",
+    r"x = k b^{-u}",
+    r"u = 0",
+    r"x = k",
+    r"u = 1",
+    r"x = k/b",
+    r"\mathrm{d}u = -\frac{\mathrm{d}x}{x \ln b}",
+    r"\gamma = 0.577\ldots",
+    r"\alpha = m\theta_i",
+    r"\beta = n\theta_i",
+    r"\alpha = m\theta",
+    r"\beta = n\theta",
+    r"s(\alpha) = (\sin\alpha, \cos\alpha)",
+    r"R(-\theta_i) C_{ij} = C_{ij} R(-\theta_j)",
+    r"i \ne j",
+    r"i = j",
+    r"C_{ij} = 0",
+    r"\sin\theta \ne 0",
+    r"s = p",
+    r"r = -q",
+    r"\theta \ne 0",
+    r"m \ne n",
+    r"m = n",
+    r"r = 0",
+    r"r \ne 0",
+    r"\theta = 0",
+    r"\theta = 1",
+]
