@@ -1,10 +1,10 @@
 """The printed formulas of chapter 15, executed."""
 
-from scipy.stats import hmean, rankdata
+import numpy as np
 from scipy.stats import t as student
 
 from bookcheck.equations.checks import equation
-from bookkit.experiments.training.summary import interval
+from bookkit.experiments.training.comparison import holm, interval
 
 
 @equation("eq-seed-interval", library=interval)
@@ -20,9 +20,8 @@ def test_seed_interval(rng):
     }
 
 
-@equation("eq-reciprocal-rank")
-def test_reciprocal_rank(rng):
-    """The mean of the reciprocals is the reciprocal of the harmonic mean."""
-    shares = rng.uniform(size=(7, 5))  # 7 comparisons of 5 schemes
-    r = rankdata(-shares, axis=1)[:, 2]
-    return {"r": r, "T": 7, "M": 1 / hmean(r)}
+@equation("eq-holm", library=holm)
+def test_holm(rng):
+    """Rising p-values, close enough that the rule must hold some of them up, and one cut at 1."""
+    p = np.array([0.011, 0.012, 0.3, 0.31, 0.6]) * rng.uniform(0.9, 1.0)
+    return {"p": p, r"\hat{p}": np.array(holm(p.tolist())), "T": len(p), "k": range(1, 6)}

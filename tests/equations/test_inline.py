@@ -19,7 +19,6 @@ NOT_YET: dict[str, int] = {
     "12-what-rope-encodes": 54,
     "13-longer-contexts": 66,
     "14-beyond-n-squared": 35,
-    "15-which-encoding": 3,
     "16-speed-of-memory": 11,
     "errata": 20,
     "glossary": 8,

@@ -240,13 +240,14 @@ def test_biased_fleets_read_fewer_long_windows_at_once():
     assert studies.at_a_time(plain, 4096) == 8
 
 
-def test_kinds_and_the_schemes_of_a_study_choose_the_fleets():
+def test_kinds_choose_the_fleets():
     assert {job.kind for job in plan("full", ["language"], 3, ["plain"])} == {"plain"}
-    jobs = plan("full", ["longer recall"], 3)
-    study = SIZES["full"]["longer recall"]
-    assert {m.scheme for job in jobs for m in members(job, study)} == set(study.schemes)
-    assert {job.kind for job in jobs} == {"plain", "ALiBi"}
-    assert {len(job.seeds) for job in jobs} == {3}
+    assert {job.kind for job in plan("full", ["language"], 3)} == {
+        "plain",
+        "learned",
+        "T5",
+        "ALiBi",
+    }
 
 
 def test_studies_without_text_need_no_corpus(tmp_path, monkeypatch):

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata, ttest_rel
+from scipy.stats import t as student
 
 from bookkit.experiments.training.studies import RESULTS, Row, read_rows
-from bookkit.experiments.training.summary import Interval, interval
 
 Values = npt.NDArray[np.float64]
 
@@ -65,6 +65,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = highest
     return adjusted
+
+
+class Interval(NamedTuple):
+    """A mean and the half-width of its 95 % interval."""
+
+    mean: float
+    half: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.half:.3f}"
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Student's 95 % interval of the mean over seeds: t · s / √n."""
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
+        raise ValueError(f"an interval needs at least two values, got {len(sample)}")
+    half = student.ppf(0.975, len(sample) - 1) * sample.std(ddof=1) / math.sqrt(len(sample))
+    return Interval(float(sample.mean()), float(half))
 
 
 class Comparison(NamedTuple):

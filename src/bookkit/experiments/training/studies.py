@@ -3,7 +3,7 @@
 language: model source code in short windows, read windows four times as long.
 lengths:  learn a task at short lengths, answer it at lengths up to twice as long.
 recall:   learn which value belongs to which key, ask at every depth of lists four times as long.
-longer, longer recall: the same with four and five times the steps, at one rate.
+longer:   as language, with four times the steps, at one rate and seed.
 
 Every scheme, three learning rates, five seeds; models of one seed start from the same weights and
 see the same batches, so that they can be compared in pairs. Each finished fleet writes its rows; a
@@ -74,7 +74,6 @@ class Study:
     tests: int  # windows; examples for each length; examples for each length and depth
     rates: tuple[float, ...]
     warm_up: int
-    schemes: tuple[str, ...] = tuple(SCHEMES)
 
 
 def _model(d: int, heads: int, layers: int) -> Architecture:
@@ -82,9 +81,7 @@ def _model(d: int, heads: int, layers: int) -> Architecture:
 
 
 RATES = (3e-4, 1e-3, 3e-3)
-LONGER_RECALL = ("none", "RoPE", "RoPE, raised base", "hybrid", "ALiBi")
 TEXT_STUDIES = ("language", "longer")
-RECALL_STUDIES = ("recall", "longer recall")
 SIZES: dict[str, dict[str, Study]] = {
     "full": {
         "language": Study(_model(256, 8, 4), 1000, 16, 256, 4, 256, RATES, 100),
@@ -92,17 +89,12 @@ SIZES: dict[str, dict[str, Study]] = {
         "recall": Study(_model(128, 8, 4), 2000, 32, 32, 4, 64, RATES, 100),
         # The same as `language`, four times as long, at the middle rate, one seed.
         "longer": Study(_model(256, 8, 4), 4000, 16, 256, 4, 256, RATES[1:2], 100),
-        # The same as `recall`, five times as long, at the middle rate.
-        "longer recall": Study(
-            _model(128, 8, 4), 10000, 32, 32, 4, 64, RATES[1:2], 100, LONGER_RECALL
-        ),
     },
     "small": {
         "language": Study(_model(32, 2, 2), 40, 4, 32, 4, 8, (5e-3,), 10),
         "lengths": Study(_model(32, 2, 2), 60, 16, 6, 2, 50, (5e-3,), 10),
         "recall": Study(_model(32, 2, 2), 40, 8, 4, 4, 8, (5e-3,), 10),
         "longer": Study(_model(32, 2, 2), 80, 4, 32, 4, 8, (5e-3,), 10),
-        "longer recall": Study(_model(32, 2, 2), 80, 8, 4, 4, 8, (5e-3,), 10, LONGER_RECALL),
     },
 }
 BINS = 32  # the loss by position is averaged over this many bins
@@ -131,12 +123,12 @@ def plan(size: str, studies: list[str], seeds: int, kinds: Sequence[str] = KINDS
         used = every[:1] if study == "longer" else every
         for task in tasks.STUDIED if study == "lengths" else [None]:
             jobs += [Job(study, task, kind, used) for kind in kinds]
-    return [job for job in jobs if members(job, SIZES[size][job.study])]
+    return jobs
 
 
 def members(job: Job, study: Study) -> list[Member]:
     """The models of a fleet; position parameters learn at the common rate, and at ten times it."""
-    own = [name for name in study.schemes if SCHEMES[name].kind == job.kind]
+    own = [name for name, scheme in SCHEMES.items() if scheme.kind == job.kind]
     faster = (1.0, 10.0) if job.kind in TRAINED_KINDS else (1.0,)
     return [
         Member(name, seed, rate, position_rate)
@@ -150,7 +142,7 @@ def longest_input(job: Job, study: Study) -> int:
     """The most tokens that a model of this job ever reads."""
     if job.task is not None:
         return tasks.tokens_needed(job.task, study.length * study.extension)
-    if job.study in RECALL_STUDIES:
+    if job.study == "recall":
         test = recall.width(study.length * study.extension, 1)
         return max(test, recall.width(study.length, QUESTIONS))
     return study.length * study.extension + 1
@@ -160,7 +152,7 @@ def trained_tokens(job: Job, study: Study) -> int:
     """The most tokens that a model of this job reads in training."""
     if job.task is not None:
         return tasks.tokens_needed(job.task, study.length)
-    return recall.width(study.length, QUESTIONS) if job.study in RECALL_STUDIES else study.length
+    return recall.width(study.length, QUESTIONS) if job.study == "recall" else study.length
 
 
 def batches(job: Job, study: Study, file: Path | None) -> Callable[[np.random.Generator], Arrays]:
@@ -171,7 +163,7 @@ def batches(job: Job, study: Study, file: Path | None) -> Callable[[np.random.Ge
         def draw(rng: np.random.Generator) -> Arrays:
             chosen = rng.integers(1, study.length + 1, size=study.batch)
             return tasks.batch(task, chosen, rng, wide)
-    elif job.study in RECALL_STUDIES:
+    elif job.study == "recall":
 
         def draw(rng: np.random.Generator) -> Arrays:
             return recall.training_batch(study.batch, study.length, QUESTIONS, rng)
@@ -486,7 +478,7 @@ def work(
         torch.set_float32_matmul_precision("high")
     models = members(job, study)
     vocabulary = 256 if job.task is None else tasks.STUDIED_VOCABULARY
-    vocabulary = recall.VOCABULARY if job.study in RECALL_STUDIES else vocabulary
+    vocabulary = recall.VOCABULARY if job.study == "recall" else vocabulary
     fleet = build(study.architecture, vocabulary, models, longest_input(job, study), device)
     try:
         last = train(fleet, batches(job, study, file), study, deadline)
