@@ -1,0 +1,70 @@
+"""Chapter 4: the relations inside its sentences."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import layer_norm, relu
+
+PAGE = "04-residuals-and-norms"
+OPTIONS = {"first_index": 0, "absolute": 1e-12}
+D = 5
+
+
+def library_layer_norm(x):
+    x = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
+    return layer_norm(x, eps=1e-300).numpy()
+
+
+def bindings(rng):
+    """One token, its moments, its norm by the library, and the projection that centres."""
+    x = rng.normal(size=D) * 2 + 1
+    return {
+        "x": x,
+        "y": library_layer_norm(x),
+        "u": np.ones(D),
+        "d": D,
+        "P": np.eye(D) - np.ones((D, D)) / D,
+        "j": range(D),
+        r"\mu": x.mean(),
+        r"\sigma": x.std(),
+        r"\operatorname{LayerNorm}": library_layer_norm,
+    }
+
+
+def homogeneous(rng):
+    """A ReLU layer without biases, and a positive factor."""
+    W_1, W_2 = torch.from_numpy(rng.normal(size=(2, D, D)))
+    return {
+        "x": rng.normal(size=D),
+        "a": rng.uniform(0.2, 4),
+        "f": lambda x: (relu(torch.from_numpy(np.asarray(x)) @ W_1) @ W_2).numpy(),
+    }
+
+
+def stream(rng):
+    """The mean square of the stream, one half more in each block."""
+    blocks = 6
+    v = np.concatenate([[1.0], 1 + np.cumsum(np.full(blocks, 0.5))])
+    return {"v": v, "l": range(blocks + 1)}
+
+
+CHECKS = {
+    r"f(a x) = a f(x)": homogeneous,
+    r"v_l = 1 + l/2": stream,
+}
+# Definitions, conditions and examples: they say for which values the sentence speaks.
+DEFINITIONS = [
+    r"Y = F(A(X))",
+    r"x_l = x_{l-1} + f_l(x_{l-1})",
+    r"x = (x_0, \dots, x_{d-1})",
+    r"u = (1, \dots, 1)",
+    r"\epsilon = 0",
+    r"g = 1",
+    r"b = 0",
+    r"a > 0",
+    r"\alpha > 1",
+    r"x = (2, 0, 4, 2)",
+    r"d = 2",
+    r"b \ne 0",
+    r"f(y) = -r y",
+]

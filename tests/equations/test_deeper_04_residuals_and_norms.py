@@ -1,0 +1,147 @@
+"""Deeper page of chapter 4: norms, depth and DeepNorm, executed against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    deep_norm,
+    deepnorm_constants,
+    layer_norm,
+    relu,
+)
+from bookcheck.equations.checks import Random, equation
+
+D = 5
+EPSILON = 0.3  # large, so that a formula without it fails
+TINY = 1e-300  # stands for ε = 0, which the library refuses
+
+
+def tensor(x):
+    return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
+
+
+def library_layer_norm(x, eps=TINY):
+    return layer_norm(tensor(x), eps=eps).numpy()
+
+
+def centring():
+    return np.eye(D) - np.ones((D, D)) / D
+
+
+def sublayer(rng):
+    """A smooth sublayer with its own weights, for tensors."""
+    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
+    return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
+
+
+def norm(x):
+    return layer_norm(tensor(x), eps=EPSILON)
+
+
+def as_array(function):
+    return lambda x: function(tensor(x)).numpy()
+
+
+@equation("eq-norm-jacobian-proof", vectors="row", tolerance=1e-6)
+def test_norm_jacobian_proof(rng):
+    z = rng.normal(size=D) @ centring() * 2
+    sigma = np.sqrt((z**2).mean())
+    return {"z": z, "y": z / sigma, "d": D, r"\sigma": sigma, "I": np.eye(D)}
+
+
+@equation("eq-eps-radius", library=layer_norm)
+def test_eps_radius(rng):
+    x = rng.normal(size=D)
+    y = library_layer_norm(x, EPSILON)
+    return {"y": y, "d": D, r"\sigma": x.std(), r"\epsilon": EPSILON}
+
+
+def placed(rng, name, place):
+    """A sublayer, its norm, and the placement of the library under its printed name."""
+    f = sublayer(rng)
+    return {
+        "x": rng.normal(size=D),
+        "f": as_array(f),
+        r"\operatorname{norm}": as_array(norm),
+        rf"\operatorname{{{name}}}": lambda x: place(tensor(x), f).numpy(),
+    }
+
+
+@equation("eq-deep-norm", library=deep_norm)
+def test_deep_norm(rng):
+    alpha = rng.uniform(1.2, 3)
+    values = placed(rng, "deep", lambda x, f: deep_norm(x, f, norm, alpha=alpha))
+    return {**values, r"\alpha": alpha}
+
+
+def constants(rng):
+    blocks = int(rng.integers(2, 200))
+    alpha, beta = deepnorm_constants(blocks)
+    return {"L": blocks, r"\alpha": alpha, r"\beta": beta}
+
+
+@equation("eq-deep-constants", library=deepnorm_constants)
+def test_deep_constants(rng):
+    return constants(rng)
+
+
+@equation("eq-deep-balance", library=deepnorm_constants)
+def test_deep_balance(rng):
+    return constants(rng)
+
+
+@equation("eq-relu-half")
+def test_relu_half(rng):
+    half = rng.normal(size=4)
+    return {"z": Random([*half, *-half])}
+
+
+def mean_square_of_the_stream(rng, blocks, equal):
+    """The mean square after each Pre-Norm block, averaged over weights, at an extreme of attention.
+
+    With `equal` all values are the same, and attention passes on one of them; without, the values
+    are independent and so many that their average is 0.
+    """
+    d, tokens = 48, 400
+    x = rng.normal(size=(1 if equal else tokens, d))
+    x /= np.sqrt((x**2).mean())
+    v = [1.0]
+    for _ in range(blocks):
+        total = 0.0
+        runs = 40
+        for _ in range(runs):
+            W = rng.normal(size=(4, d, d)) / np.sqrt(d)
+            y = x if not equal else x + library_layer_norm(x) @ W[0] @ W[1]
+            hidden = relu(tensor(library_layer_norm(y) @ W[2])).numpy()
+            total += ((y + hidden @ W[3]) ** 2).mean()
+        v.append(total / runs)
+        x = y + hidden @ W[3]
+        x *= np.sqrt(v[-1] / (x**2).mean())
+    return np.array(v)
+
+
+@equation("eq-stream-bounds", first_index=0, draws=1, library=layer_norm)
+def test_stream_bounds(rng):
+    # Both extremes of attention, with 4 % for the average over finitely many weights.
+    low = 1.04 * mean_square_of_the_stream(rng, 4, equal=False)
+    high = 0.96 * mean_square_of_the_stream(rng, 4, equal=True)
+    return [{"v": low, "l": range(1, 5)}, {"v": high, "l": range(1, 5)}]
+
+
+@equation("eq-pre-step", first_index=0)
+def test_pre_step(rng):
+    blocks = 6
+    v = 1 + np.arange(blocks + 1) / 2
+    G = rng.uniform(1, 2) / v
+    return {"G": G, "v": v, "l": range(1, blocks + 1)}
+
+
+@equation("eq-pre-telescope", first_index=0)
+def test_pre_telescope(rng):
+    """G_l computed by the recursion, from the last block down."""
+    blocks = 6
+    v = 1 + np.arange(blocks + 1) / 2
+    G = [rng.uniform(1.2, 2)]
+    for before in v[-2::-1]:
+        G.insert(0, G[0] * (1 + 1 / (2 * before)))
+    return {"G": np.array(G), "v": v, "l": range(blocks + 1), "L": blocks}
