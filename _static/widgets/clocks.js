@@ -45,7 +45,7 @@
         options: [[100, "100"], [10000, "10,000"], [500000, "500,000"]],
       },
     ],
-    play: ["m", 1.5],
+    play: ["m", 6],
     compute,
     draw,
     numbers: (state, { row }) => [["row", "the row P of this position", row.map((value) => number(value)).join("  ")]],

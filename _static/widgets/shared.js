@@ -169,26 +169,35 @@
     return { element: box, set };
   }
 
-  // A button that moves one control to and fro by itself, until it is pressed again.
+  // A button that moves one control to and fro by itself, until it is pressed again. It goes in whole
+  // steps, so that what is shown beside the drawing is what was computed; out of sight it waits.
   function player(control, speed, current, moved, live) {
     const button = element("button", { type: "button", class: "play" }, "Play");
+    const size = control.step ?? 1;
     let direction = 1;
-    let before;
+    let next;
+    const inSight = () => {
+      const { top, bottom } = button.closest("[data-widget]").getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    };
     const frame = (now) => {
-      if (before === undefined || !button.isConnected) return;
-      const wished = current() + (direction * speed * (now - before)) / 1000;
-      const kept = moved(Math.min(control.max, Math.max(control.min, wished)));
-      if (Math.abs(kept - wished) > 1e-9) direction = -direction;
-      before = now;
+      if (next === undefined || !button.isConnected) return;
+      if (now >= next) {
+        next = now + 1000 / speed;
+        if (inSight()) {
+          const wished = current() + direction * size;
+          const kept = moved(Math.min(control.max, Math.max(control.min, wished)));
+          if (Math.abs(kept - wished) > 1e-9) direction = -direction;
+        }
+      }
       requestAnimationFrame(frame);
     };
     button.addEventListener("click", () => {
-      const start = before === undefined;
-      before = start ? performance.now() : undefined;
+      const start = next === undefined;
+      next = start ? performance.now() : undefined;
       button.textContent = start ? "Pause" : "Play";
       live.setAttribute("aria-live", start ? "off" : "polite");
       if (start) requestAnimationFrame(frame);
-      else moved(Math.round(current()));
     });
     return button;
   }

@@ -421,6 +421,26 @@ def test_keys_move_sliders_and_the_lock_keeps_the_score(tmp_path):
 
 
 @pytest.mark.browser
+def test_while_it_plays_every_number_is_that_of_the_shown_positions(tmp_path):
+    """Play once drew fractions of a position and printed them rounded."""
+    page = write_page(tmp_path / "site", names=["rotation", "clocks"])
+    turned, hands = move_controls(
+        page,
+        [
+            {"widget": "rotation", "set": {"lock": "free"}, "click": "Play"},
+            {"widget": "clocks", "click": "Play"},
+        ],
+    )["steps"]
+    m, n = (int(turned["sliders"][name]) for name in "mn")
+    assert m != 2, "Play moves the query"
+    score = float(rotation(m, n, 0.5)["score"])
+    assert turned["numbers"]["score"].replace("−", "-") == f"{score:.4f}"
+    row = clocks(int(hands["sliders"]["m"]), 8, 10000.0)["row"]
+    shown = [float(value.replace("−", "-")) for value in hands["numbers"]["row"].split()]
+    assert shown == pytest.approx(row.tolist(), abs=0.0051)
+
+
+@pytest.mark.browser
 def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
     folder = tmp_path / "site"
     for scheme in ("light", "dark"):
