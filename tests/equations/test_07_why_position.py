@@ -93,22 +93,6 @@ def test_bias_permuted_proof(rng):
     return biased(rng)
 
 
-@equation("eq-self-or-other", first_index=0, library=attention)
-def test_self_or_other(rng):
-    """A bias of the printed form commutes with all permutations, and one that is not does not."""
-    a, c = 2 + rng.uniform(), rng.normal(size=N)
-    B = c[:, None] + a * np.eye(N)
-    values, order = biased(rng), rng.permutation(N)
-    run = values[r"\operatorname{Attention}"]
-    X = values["X"]
-    assert np.allclose(run(X[order], B), run(X, B)[order])
-    spoiled = B.copy()
-    spoiled[0, 1] += 1
-    moved = np.roll(np.arange(N), 1)
-    assert not np.allclose(run(X[moved], spoiled), run(X, spoiled)[moved])
-    return {"B": B, "c": c, "a": a, "m": range(N), "n": range(N)}
-
-
 @equation("eq-nope-counter", first_index=0, library=[attention, causal_mask])
 def test_nope_counter(rng):
     scores = torch.full((N, 1), float(rng.normal()), dtype=torch.float64)
@@ -180,19 +164,6 @@ def test_one_hot(rng):
     return [
         {"e": rows, "m": m, "n": n} for m in range(len(rows)) for n in range(len(rows)) if m != n
     ]
-
-
-@equation("eq-wave-step", first_index=0)
-def test_wave_step(rng):
-    theta = float(rng.uniform(0.1, 6.2))
-    angles = theta * np.arange(N + 1)
-    P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return {"P": P, r"\theta": theta, "m": range(N)}
-
-
-@equation("eq-wave-alias")
-def test_alias(rng):
-    return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}
 
 
 @equation("eq-reversal-kept", library=alibi_bias)

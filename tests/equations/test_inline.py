@@ -11,7 +11,6 @@ NOT_YET: dict[str, int] = {
     "00-short-road": 2,
     "05-feed-forward": 50,
     "06-encoder-decoder": 17,
-    "07-why-position": 23,
     "09-relative-positions": 21,
     "10-deriving-rope": 83,
     "11-implementing-rope": 18,

@@ -11,7 +11,6 @@ from bookcheck.prose.reading_time import LONGEST, ReadingTime, main_text, readin
 TOO_LONG = {
     "05-feed-forward",
     "06-encoder-decoder",
-    "07-why-position",
     "09-relative-positions",
     "10-deriving-rope",
     "11-implementing-rope",

@@ -1,0 +1,51 @@
+"""Deeper, chapter 7: the displayed equations of the page are executed, one against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import attention
+from bookcheck.equations.checks import equation
+
+N, D, D_K = 5, 6, 3
+
+
+def tensor(values):
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def biased_attention(rng):
+    """Self-attention of random tokens as a function of the tokens and the bias on the scores."""
+    W_Q, W_K, W_V = rng.normal(size=(D, D_K)), rng.normal(size=(D, D_K)), rng.normal(size=(D, 2))
+
+    def run(x, bias):
+        queries, keys, values = tensor(x @ W_Q), tensor(x @ W_K), tensor(x @ W_V)
+        return attention(queries, keys, values, bias=tensor(bias)).numpy()
+
+    return run
+
+
+@equation("eq-self-or-other", first_index=0, library=attention)
+def test_self_or_other(rng):
+    """A bias of the printed form commutes with all permutations, and one that is not does not."""
+    a, c = 2 + rng.uniform(), rng.normal(size=N)
+    B = c[:, None] + a * np.eye(N)
+    run, X, order = biased_attention(rng), rng.normal(size=(N, D)), rng.permutation(N)
+    assert np.allclose(run(X[order], B), run(X, B)[order])
+    spoiled = B.copy()
+    spoiled[0, 1] += 1
+    moved = np.roll(np.arange(N), 1)
+    assert not np.allclose(run(X[moved], spoiled), run(X, spoiled)[moved])
+    return {"B": B, "c": c, "a": a, "m": range(N), "n": range(N)}
+
+
+@equation("eq-wave-step", first_index=0)
+def test_wave_step(rng):
+    theta = float(rng.uniform(0.1, 6.2))
+    angles = theta * np.arange(N + 1)
+    P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return {"P": P, r"\theta": theta, "m": range(N)}
+
+
+@equation("eq-wave-alias")
+def test_alias(rng):
+    return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}
