@@ -1,0 +1,304 @@
+"""Deeper 10: the proofs, directions and corners of rotation."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    attention,
+    rotation_matrix,
+    sinusoidal,
+)
+from bookcheck.equations.checks import equation
+from bookcheck.equations.rotations import (
+    IDENTITY,
+    QUARTER_TURN,
+    plane_rotation,
+    rotation_of_all_pairs,
+    some_angle,
+    some_frequencies,
+    split_matrix,
+)
+
+N, D, D_K = 5, 7, 6
+
+
+def hat(d_k=D_K):
+    """i, alpha -> the matrix that turns pair i and nothing else."""
+
+    def factor(i, alpha):
+        matrix = np.eye(d_k)
+        pair = slice(2 * int(i), 2 * int(i) + 2)
+        matrix[pair, pair] = plane_rotation(alpha)
+        return matrix
+
+    return factor
+
+
+def plane(rng):
+    theta = some_angle(rng)
+    q, k = rng.normal(size=2), rng.normal(size=2)
+    angles = {
+        r"\varphi_q": math.atan2(q[1], q[0]),
+        r"\varphi_k": math.atan2(k[1], k[0]),
+    }
+    every = {"m": range(N), "n": range(N), r"\theta": theta, "R": plane_rotation}
+    return {"q": q, "k": k, **angles, **every}
+
+
+def orthogonal(rng, d):
+    U, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    U[0] *= np.sign(np.linalg.det(U))
+    return U
+
+
+@equation("eq-scaling", first_index=0)
+def test_scaling(rng):
+    return {"x": rng.normal(size=2), r"\lambda": rng.normal(size=2)}
+
+
+@equation("eq-columns", library=rotation_matrix)
+def test_columns(rng):
+    return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
+
+
+@equation("eq-wrong-side", library=rotation_matrix)
+def test_wrong_side(rng):
+    return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
+
+
+@equation("eq-flip", library=rotation_matrix)
+def test_flip(rng):
+    return {"F": np.diag([1.0, -1.0]), "R": plane_rotation, r"\alpha": some_angle(rng)}
+
+
+def complex_pair(rng):
+    x, y = rng.normal(size=2), rng.normal(size=2)
+    z, w = complex(*x), complex(*y)
+    parts = {"r": abs(z), r"\varphi": math.atan2(x[1], x[0])}
+    return {"x": x, "y": y, "z": z, "w": w, **parts}
+
+
+@equation("eq-complex-pair", first_index=0)
+def test_complex_pair(rng):
+    return complex_pair(rng)
+
+
+@equation("eq-exponential-sum")
+def test_exponential_sum(rng):
+    return {"m": range(4), "n": range(4)}
+
+
+@equation("eq-complex-matrices", library=rotation_matrix)
+def test_complex_matrices(rng):
+    numbers = dict(zip("acuv", rng.normal(size=4).tolist(), strict=True))
+    return {
+        "I": IDENTITY,
+        "J": plane_rotation(math.pi / 2),
+        "R": plane_rotation,
+        r"\alpha": some_angle(rng),
+        **numbers,
+    }
+
+
+def relative_maps(rng):
+    """Maps that are not linear in the content, and relative: h(x) U^m."""
+    U, W = orthogonal(rng, 4), rng.normal(size=(3, 4))
+
+    def f(m, x):
+        return np.tanh(x @ W) @ np.linalg.matrix_power(U, int(m))
+
+    def g(x, y, offset):
+        """By powers of the eigenvalues of U, not by its matrix powers."""
+        values, vectors = np.linalg.eig(U)
+        step = (vectors * values**-offset) @ np.linalg.inv(vectors)
+        return float((np.tanh(x @ W) @ step @ np.tanh(y @ W)).real)
+
+    return f, g, U
+
+
+@equation("eq-step-keeps")
+def test_step_keeps(rng):
+    f, g, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-step-map")
+def test_step_map(rng):
+    f, _, U = relative_maps(rng)
+    return {"f": f, "U": U, "x": rng.normal(size=3), "m": range(N)}
+
+
+@equation("eq-reflection")
+def test_reflection(rng):
+    return {r"\theta": some_angle(rng), "I": IDENTITY}
+
+
+def block_form(rng, d=6):
+    theta = np.sort(rng.uniform(0.2, 2.5, size=d // 2))
+    C = orthogonal(rng, d)
+    return theta, C, C.T @ rotation_of_all_pairs(theta)(1) @ C
+
+
+@equation("eq-normal-form", first_index=0, library=rotation_matrix)
+def test_normal_form(rng):
+    """A random orthogonal matrix, taken apart as in the proof: planes of its eigenvectors."""
+    d = 6
+    U = orthogonal(rng, d)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    rows, angles = [], []
+    for value, w in zip(values, vectors.T, strict=True):
+        if value.imag > 1e-9:
+            u, v = w.real, -w.imag
+            rows += [u / np.linalg.norm(u), v / np.linalg.norm(v)]
+            angles.append(float(np.angle(value)))
+    rest = sorted(value.real for value in values if abs(value.imag) <= 1e-9)
+    if rest:  # real eigenvalues in pairs; they need a basis of their own
+        return {
+            **dict(zip((r"\theta", "C", "U"), block_form(rng), strict=True)),
+            "R": plane_rotation,
+            "d": d,
+        }
+    return {"U": U, "C": np.array(rows), r"\theta": np.array(angles), "R": plane_rotation, "d": d}
+
+
+@equation("eq-turned-plane")
+def test_turned_plane(rng):
+    theta, C, U = block_form(rng)
+    return {"u": 1.7 * C[2], "v": 1.7 * C[3], "U": U, r"\theta": float(theta[1])}
+
+
+@equation("eq-isotropic")
+def test_isotropic(rng):
+    """Each half holds for any row and any number; together they force w w^T = 0."""
+    w = rng.normal(size=5) + 1j * rng.normal(size=5)
+    return {"w": w, "U": orthogonal(rng, 5), r"\lambda": complex(*rng.normal(size=2))}
+
+
+@equation("eq-basis-absorbed")
+def test_basis_absorbed(rng):
+    theta, C, _ = block_form(rng)
+    contents = {"q": rng.normal(size=6), "k": rng.normal(size=6), "C": C}
+    return {**contents, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N), "n": range(N)}
+
+
+@equation("eq-two-maps")
+def test_two_maps(rng):
+    G = 0.8 * plane_rotation(0.7) + 0.2 * rng.normal(size=(2, 2))
+    return {**plane(rng), "G": G}
+
+
+@equation("eq-angle-steps")
+def test_angle_steps(rng):
+    theta, first = some_angle(rng), float(rng.normal())
+    return {r"\psi": lambda m: first + m * theta, r"\theta": theta, "m": range(N)}
+
+
+@equation("eq-rope-alias", library=rotation_matrix)
+def test_alias(rng):
+    return {"R": plane_rotation, r"\theta": some_angle(rng), "m": range(N)}
+
+
+@equation("eq-block-action")
+def test_block_action(rng):
+    parts = {"x": rng.normal(size=2), "y": rng.normal(size=3)}
+    return {**parts, "A": rng.normal(size=(2, 2)), "B": rng.normal(size=(3, 3))}
+
+
+@equation("eq-factor")
+def test_factor(rng):
+    return {r"\hat{R}": hat(), "R": plane_rotation, "I": IDENTITY, r"\alpha": some_angle(rng)}
+
+
+def factors(rng):
+    _, theta = some_frequencies(rng, D_K)
+    every = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
+    return {r"\hat{R}": hat(), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
+
+
+@equation("eq-factors", first_index=0, library=rotation_matrix)
+def test_factors(rng):
+    return factors(rng)
+
+
+@equation("eq-factor-rules", library=rotation_matrix)
+def test_factor_rules(rng):
+    angles = {r"\alpha": some_angle(rng), r"\beta": 2.3 * some_angle(rng)}
+    return [
+        {r"\hat{R}": hat(), "i": i, "j": j, **angles} for i in range(3) for j in range(3) if i != j
+    ]
+
+
+@equation("eq-rope-high", first_index=0, library=rotation_matrix)
+def test_high_dimension(rng):
+    return factors(rng)
+
+
+@equation("eq-split", first_index=0)
+def test_split(rng):
+    return split_matrix(rng)
+
+
+@equation("eq-split-symmetric", first_index=0)
+def test_split_symmetric(rng):
+    return split_matrix(rng)
+
+
+@equation("eq-pass-through", library=rotation_matrix)
+def test_pass_through(rng):
+    return {**split_matrix(rng), "R": plane_rotation, r"\alpha": some_angle(rng)}
+
+
+@equation("eq-before-blocks", first_index=0, library=rotation_matrix)
+def test_before_blocks(rng):
+    M, D_part, H = np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2))
+    for i in range(3):
+        for j in range(3):
+            parts = split_matrix(rng)
+            M[i, j], H[i, j] = parts["M"], parts["H"]
+            D_part[i, j] = parts["a"] * IDENTITY + parts["c"] * QUARTER_TURN
+    theta = some_frequencies(rng, D_K)[1].numpy()
+    places = {"m": range(N), "n": range(N), "i": range(3), "j": range(3), r"\theta": theta}
+    return {"M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
+
+
+@equation("eq-sinusoid-turned", library=[sinusoidal, rotation_matrix])
+def test_sinusoid_turned(rng):
+    b, theta = some_frequencies(rng, D_K)
+    P = sinusoidal(torch.arange(N), D_K, b, dtype=torch.float64).numpy()
+    cosine_first = P.reshape(N, D_K // 2, 2)[:, :, ::-1].reshape(N, D_K)
+    rows = {"P": lambda m: P[int(m)], "c": lambda m: cosine_first[int(m)]}
+    return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
+
+
+@equation("eq-rope-to-g", first_index=0, library=rotation_matrix)
+def test_rope_to_g(rng):
+    _, theta = some_frequencies(rng, D_K)
+    places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
+    return {
+        "c_0": np.tile([1.0, 0.0], D_K // 2),
+        r"\mathbf{R}": rotation_of_all_pairs(theta),
+        **places,
+    }
+
+
+def values(rng):
+    """Weights of the library's attention with turned queries and keys, and turned values."""
+    _, theta = some_frequencies(rng, D_K)
+    matrices = rotation_of_all_pairs(theta)
+    q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
+
+    def weights(first):
+        Q = torch.from_numpy(np.stack([q[m] @ matrices(m + first) for m in range(N)]))
+        K = torch.from_numpy(np.stack([k[n] @ matrices(n + first) for n in range(N)]))
+        return attention(Q, K, torch.eye(N, dtype=torch.float64)).numpy()
+
+    c = 3
+    A = weights(0)
+    o = A @ np.stack([v[n] @ matrices(n) for n in range(N)])
+    moved = weights(c) @ np.stack([v[n] @ matrices(n + c) for n in range(N)])
+    places = {"m": range(N), "N": N, "c": c, r"\mathbf{R}": matrices}
+    return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
