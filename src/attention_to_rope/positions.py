@@ -28,7 +28,12 @@ from attention_to_rope.rope import (
     rotary_table,
     rotate,
 )
-from attention_to_rope.rope_checks import LAYOUTS, check_float_dtype, check_frequencies
+from attention_to_rope.rope_checks import (
+    LAYOUTS,
+    check_angle_dtype,
+    check_float_dtype,
+    check_frequencies,
+)
 
 
 def check_positions_of(x: Tensor, positions: Tensor, *, sequence_axis: int) -> None:
@@ -263,6 +268,7 @@ class Rotary(PositionalScheme):
 
     frequencies: from `rotary_frequencies`, changed by a function of `context_extension` if wanted.
     Fewer pairs than d_k/2 turn the first dimensions of each head only (`rotary_dim`).
+    angle_dtype: float32 repeats the table that a checkpoint was trained with, see `rotary_table`.
     """
 
     def __init__(
@@ -272,17 +278,20 @@ class Rotary(PositionalScheme):
         layout: Layout,
         rotary_dim: int | None = None,
         attention_factor: float = 1.0,
+        angle_dtype: torch.dtype = torch.float64,
     ) -> None:
         super().__init__()
         check_frequencies(frequencies)
         check_choice("layout", layout, LAYOUTS)
         check_positive("attention_factor", attention_factor)
+        check_angle_dtype(angle_dtype)
         # Whole numbers with the same bits: `.half()` rounds every floating-point buffer.
         self.register_buffer("bits", frequencies.clone().view(torch.int64), persistent=False)
         self.bits: Tensor
         self.layout: Layout = layout
         self.rotary_dim = rotary_dim
         self.attention_factor = attention_factor
+        self.angle_dtype = angle_dtype
 
     @property
     def frequencies(self) -> Tensor:
@@ -296,6 +305,7 @@ class Rotary(PositionalScheme):
             self.frequencies.to(positions.device),
             dtype=dtype,
             attention_factor=self.attention_factor,
+            angle_dtype=self.angle_dtype,
         )
 
     def turn(self, x: Tensor, table: RotaryTable) -> Tensor:

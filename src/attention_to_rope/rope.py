@@ -22,6 +22,7 @@ from attention_to_rope.checks import (
 from attention_to_rope.fast import turn as fast
 from attention_to_rope.rope_checks import (
     LAYOUTS,
+    check_angle_dtype,
     check_float_dtype,
     check_frequencies,
     check_rotary_dim,
@@ -78,12 +79,15 @@ def rotary_table(
     *,
     dtype: torch.dtype = torch.float32,
     attention_factor: float = 1.0,
+    angle_dtype: torch.dtype = torch.float64,
 ) -> RotaryTable:
     r"""cos and sin of $m \theta_i$ for integer positions: angles in float64, rounded once.
 
     positions (N,) or (B, N); frequencies (d/2,) in float64; `dtype` is that of the vectors to be
     rotated. The table is float64 for float64 vectors and float32 for all others: never half.
     `attention_factor` multiplies the table (YaRN, LongRoPE). Negative positions turn backwards.
+    `angle_dtype=torch.float32` rounds θ and m θ, as the code did that most checkpoints were trained
+    with: only to repeat its numbers bit for bit.
 
     >>> rotary_table(torch.arange(2), rotary_frequencies(2)).cos
     tensor([[1.0000],
@@ -94,7 +98,8 @@ def rotary_table(
     check_same_device("positions", positions, "frequencies", frequencies)
     check_positive("attention_factor", attention_factor)
     check_float_dtype(dtype)
-    angles = positions.to(torch.float64).unsqueeze(-1) * frequencies  # (..., N, d/2)
+    check_angle_dtype(angle_dtype)
+    angles = positions.to(angle_dtype).unsqueeze(-1) * frequencies.to(angle_dtype)  # (..., N, d/2)
     rounded = working_dtype(dtype)
     return RotaryTable(
         (angles.cos() * attention_factor).to(rounded), (angles.sin() * attention_factor).to(rounded)

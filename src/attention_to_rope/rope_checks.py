@@ -56,6 +56,15 @@ def check_float_dtype(dtype: torch.dtype) -> None:
         )
 
 
+def check_angle_dtype(dtype: torch.dtype) -> None:
+    """Raise unless `dtype` is wide enough for angles: float64, or float32 as checkpoints had it."""
+    if dtype not in (torch.float64, torch.float32):
+        raise TypeError(
+            f"angle_dtype must be torch.float64 or torch.float32, got {dtype}: in half types whole "
+            "runs of positions get one angle"
+        )
+
+
 def check_share(share: float) -> None:
     """Raise unless `share` is a part of the head: above 0, at most 1."""
     check_positive("share", share)

@@ -425,6 +425,7 @@ EVEN = {**NOT_COUNTS, "odd": 3}
 TABLE = book.rotary_table(torch.arange(3), book.rotary_frequencies(4))
 FREE_POSITIONS = {**WHOLE, "no axis": torch.tensor(3), "empty": Z(0).long()}
 BASE_SCALE = {**NOT_POSITIVE, "None": None}
+NARROW = {"half": torch.float16, "bfloat16": torch.bfloat16, "whole": torch.int64, "text": "x"}
 
 # The rest of the library: rotations, positions, longer contexts, norms, activations.
 CASES |= {
@@ -440,6 +441,7 @@ CASES |= {
             "positions": FREE_POSITIONS,
             "frequencies": FREQUENCIES,
             "attention_factor": BASE_SCALE,
+            "angle_dtype": NARROW,
         },
     ),
     "rotate": (
@@ -464,7 +466,12 @@ CASES |= {
     "Rotary": (
         book.Rotary,
         {"frequencies": book.rotary_frequencies(4), "layout": "half"},
-        {"frequencies": FREQUENCIES, "layout": NOT_CHOICES, "attention_factor": BASE_SCALE},
+        {
+            "frequencies": FREQUENCIES,
+            "layout": NOT_CHOICES,
+            "attention_factor": BASE_SCALE,
+            "angle_dtype": NARROW,
+        },
     ),
     "Learned": (
         book.Learned,

@@ -71,6 +71,22 @@ class TestTables:
         assert torch.equal(scaled.cos, (exact.cos * 1.3).float())
         assert torch.equal(scaled.sin, (exact.sin * 1.3).float())
 
+    def test_float32_angles_repeat_the_table_of_a_checkpoint(self) -> None:
+        """The recipe of most published code, bit for bit, and not what float64 angles give."""
+        theta = 1.0 / (10000.0 ** (torch.arange(0, 128, 2, dtype=torch.float32) / 128))
+        positions = torch.tensor([0, 1, 4095, 131_071])
+        angles = positions.float()[:, None] * theta
+        table = book.rotary_table(positions, theta.double(), angle_dtype=torch.float32)
+        assert torch.equal(table.cos, angles.cos())
+        assert torch.equal(table.sin, angles.sin())
+        assert not torch.equal(table.cos, book.rotary_table(positions, theta.double()).cos)
+
+    def test_rotary_hands_the_type_of_the_angles_on(self) -> None:
+        positions, frequencies = torch.tensor([131_071]), book.rotary_frequencies(8)
+        scheme = book.Rotary(frequencies, layout="half", angle_dtype=torch.float32)
+        table = book.rotary_table(positions, frequencies, angle_dtype=torch.float32)
+        assert torch.equal(scheme.angles(positions, torch.float32, length=1).cos, table.cos)
+
     def test_largest_positions(self) -> None:
         positions = torch.tensor([-(2**31), 2**31])
         assert book.rotary_table(positions, book.rotary_frequencies(2)).cos.isfinite().all()

@@ -12,7 +12,6 @@ NOT_YET: dict[str, int] = {
     "05-feed-forward": 50,
     "06-encoder-decoder": 17,
     "09-relative-positions": 21,
-    "11-implementing-rope": 18,
     "12-what-rope-encodes": 54,
     "13-longer-contexts": 66,
     "14-beyond-n-squared": 35,

@@ -21,6 +21,7 @@ from bookcheck.site import (
     symbols,
     theme,
     values,
+    vectors,
     widgets,
 )
 
@@ -43,6 +44,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         values,
         ledger,
         api,
+        vectors,
         patches,
         incremental,
     ):

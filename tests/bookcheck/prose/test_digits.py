@@ -13,7 +13,6 @@ NOT_YET: dict[str, int] = {
     "chapters/05-feed-forward": 24,
     "chapters/06-encoder-decoder": 24,
     "chapters/09-relative-positions": 38,
-    "chapters/11-implementing-rope": 41,
     "chapters/12-what-rope-encodes": 60,
     "chapters/13-longer-contexts": 77,
     "chapters/14-beyond-n-squared": 41,

@@ -12,7 +12,6 @@ TOO_LONG = {
     "05-feed-forward",
     "06-encoder-decoder",
     "09-relative-positions",
-    "11-implementing-rope",
     "12-what-rope-encodes",
     "13-longer-contexts",
     "14-beyond-n-squared",
