@@ -1,23 +1,28 @@
-"""Chapter 14: online softmax, reach by depth, the ring, executed against the library."""
+"""Chapter 14: online softmax, its backward, patterns and fixed states, against the library."""
 
-import functools
 import itertools
 import math
 
 import numpy as np
 import torch
 
-from attention_to_rope import attention, dilated_mask, sliding_window_mask
-from attention_to_rope.fast.ring import (
+from attention_to_rope import (
+    attention,
+    dilated_mask,
+    sink_attention,
+    sink_gate,
+    sliding_window_mask,
+)
+from attention_to_rope.merge import (
     Partial,
     finish,
+    log_total,
     merge,
     partial_attention,
-    ring_attention,
-    ring_positions,
-    simulate_ring,
+    partial_gradients,
 )
-from bookcheck.equations.checks import Random, depends, equation
+from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
+from bookcheck.equations.checks import depends, equation
 
 D_V = 3
 
@@ -113,20 +118,27 @@ def test_online_associative_proof(rng):
     return cases
 
 
-@equation("eq-online-traffic")
-def test_online_traffic(rng):
-    """Count the transfers by walking through the two programs, one load or store at a time."""
-    blocks, b, d_k = (int(x) for x in rng.integers(2, 9, size=3))
-    N = blocks * b
-    naive = 2 * N * d_k + N * N  # read Q and K, write S
-    naive += 2 * N * N  # read S, write A
-    naive += N * N + 2 * N * d_k  # read A and V, write the output
-    block = 0
-    for _ in range(blocks):
-        block += 2 * b * d_k  # read one block of Q, write one of the output
-        block += sum(2 * b * d_k for _ in range(blocks))  # read every block of K and V
-    names = {r"T_{\text{naive}}": naive, r"T_{\text{block}}": block}
-    return {"N": N, "b": b, "d_k": d_k, **names}
+@equation("eq-online-backward", first_index=0, library=[attention, partial_gradients, log_total])
+def test_online_backward(rng):
+    N, g, v = 4, rng.normal(size=(4, D_V)), rng.normal(size=(4, D_V))
+    S = rng.normal(size=(N, N))
+
+    def loss(scores):
+        powers = torch.as_tensor(scores).exp()
+        weights = powers / powers.sum(-1, keepdim=True)
+        return (torch.as_tensor(g) * (weights @ torch.as_tensor(v))).sum()
+
+    # Unit vectors as keys make the queries the scores.
+    unit = torch.eye(N, dtype=torch.float64)
+    three = torch.from_numpy(S), unit, torch.from_numpy(v)
+    o, logs = attention(*three, scale=1.0), log_total(partial_attention(*three, scale=1.0))
+    share = (torch.from_numpy(g) * o).sum(-1, keepdim=True)
+    ours = partial_gradients(*three, logs, torch.from_numpy(g), share, scale=1.0).scores.numpy()
+    slope = torch.autograd.functional.jacobian(loss, torch.from_numpy(S)).numpy()
+    assert np.allclose(ours, slope, rtol=0, atol=1e-12)
+    every = {"m": range(N), "n": range(N)}
+    values = {"S": S, "f": depends("S", loss), "g": g, "v": v, "o": o.numpy()}
+    return {**values, r"\lambda": logs[:, 0].numpy(), "D": share[:, 0].numpy(), **every}
 
 
 def window(rng):
@@ -143,19 +155,6 @@ def test_reach_pairs(rng):
     return {"N": N, "w": w}
 
 
-@equation("eq-reach-paths", first_index=0)
-def test_reach_paths(rng):
-    mask = (rng.random((5, 5)) < 0.5).astype(float)
-    return {"M": mask, "N": 5, "L": 3, "m": range(5), "n": range(5)}
-
-
-@equation("eq-reach-window", first_index=0, library=dilated_mask)
-def test_reach_window(rng):
-    values = window(rng)
-    every = range(values["N"])
-    return {"M": values["M"], "w": values["w"], "L": range(2, 4), "m": every, "n": every}
-
-
 @equation("eq-reach-depth", library=dilated_mask)
 def test_reach_depth(rng):
     def deepest(N, w):
@@ -168,95 +167,66 @@ def test_reach_depth(rng):
     return [{"N": n, "w": w, "L": deepest(n, w)} for n in (N, exact, exact + 1)]
 
 
-@equation("eq-reach-dilated", first_index=0, draws=2, library=dilated_mask)
-def test_reach_dilated(rng):
-    N, w = 30, int(rng.integers(2, 4))
-
-    @functools.cache
-    def layer(number):
-        return dilated_mask(N, window=w, dilation=w ** int(number)).double().numpy()
-
-    return {"M": layer, "w": w, "m": range(N), "n": range(N)}
-
-
-@equation("eq-reach-walk", draws=2)
-def test_reach_walk(rng):
-    w, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
-    return {"D": Random(list(range(w)), shape=(L,)), "L": L, "w": w}
+@equation("eq-sparse-indexer", first_index=1)
+def test_sparse_indexer(rng):
+    """The index score, one head after the other, and only where the product is positive."""
+    J, rows, columns, width = 3, 4, 5, 2
+    w, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
+    k = rng.normal(size=(columns, width))
+    score = np.zeros((rows, columns))
+    for m, n, j in itertools.product(range(rows), range(columns), range(J)):
+        product = float(q[m, j] @ k[n])
+        score[m, n] += w[m, j] * product if product > 0 else 0.0
+    places = {"m": range(1, rows + 1), "n": range(1, columns + 1)}
+    return {"I": score, "w": w, "q": q, "k": k, "J": J, **places}
 
 
-def pairs_of(rank, ranks, N, order):
-    """How many pairs a rank computes: a query at m sees m + 1 keys."""
-    return int((ring_positions(N, rank, ranks, order=order) + 1).sum())
+def states(steps, rng, *rates):
+    """Keys, queries, values, and the states and outputs of the library, one for each token."""
+    N, d = 5, 3
+    q, k, v = (torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3))
+    state, before, after, outputs = None, [], [], []
+    for t in range(N):
+        one = slice(t, t + 1)
+        before.append(np.zeros((d, d)) if state is None else state.numpy())
+        output, state = steps(q[one], k[one], v[one], *(rate[one] for rate in rates), state=state)
+        after.append(state.numpy())
+        outputs.append(output[0].numpy())
+    table = np.stack([before[0], *after])
+    row = {"q": q.numpy()[:, None, :], "k": k.numpy()[:, None, :], "v": v.numpy()[:, None, :]}
+    return table, row, np.stack(outputs)[:, None, :]
 
 
-@equation("eq-ring-contiguous", library=ring_positions)
-def test_ring_contiguous(rng):
-    P, b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
-    r = int(rng.integers(1, P))
-    return {"r": r, "b": b, "C": lambda rank: pairs_of(rank, P, P * b, "contiguous")}
+@equation("eq-linear-state", first_index=0, library=linear_attention_steps)
+def test_linear_state(rng):
+    table, row, o = states(linear_attention_steps, rng)
+    # Index 0 is the state before the first token, and nothing else has an entry there.
+    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
+    o = np.concatenate([np.zeros_like(o[:1]), o])
+    return {"C": table, **padded, "o": o, "t": range(1, len(table))}
 
 
-@equation("eq-ring-zigzag", library=ring_positions)
-def test_ring_zigzag(rng):
-    P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
-    N, r = 2 * P * a, int(rng.integers(1, P))
-    return {"r": r, "a": a, "P": P, "N": N, "C": lambda rank: pairs_of(rank, P, N, "zigzag")}
+@equation("eq-delta-rule", first_index=0, library=delta_rule_steps)
+def test_delta_rule(rng):
+    rate = torch.from_numpy(rng.uniform(0.2, 0.9, size=5))
+    table, row, _ = states(delta_rule_steps, rng, rate)
+    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
+    del padded["q"]
+    beta = np.concatenate([[0.0], rate.numpy()])
+    return {"C": table, **padded, r"\beta": beta, "t": range(1, len(table))}
 
 
-@equation("eq-ring-speedup")
-def test_ring_speedup(rng):
-    return {"P": int(rng.integers(2, 20))}
-
-
-@equation("eq-ring-gradient", first_index=0, library=attention)
-def test_ring_gradient(rng):
-    N, g, v = 4, rng.normal(size=(4, D_V)), rng.normal(size=(4, D_V))
-    S = rng.normal(size=(N, N))
-
-    def loss(scores):
-        powers = torch.as_tensor(scores).exp()
-        weights = powers / powers.sum(-1, keepdim=True)
-        return (torch.as_tensor(g) * (weights @ torch.as_tensor(v))).sum()
-
-    scores = torch.from_numpy(S)
-    # Unit vectors as keys make the queries the scores; as values, the output the weights.
-    unit = torch.eye(N, dtype=torch.float64)
-    A = attention(scores, unit, unit, scale=1.0).numpy()
-    o = attention(scores, unit, torch.from_numpy(v), scale=1.0).numpy()
-    every = {"m": range(N), "n": range(N)}
-    return {"S": S, "f": depends("S", loss), "A": A, "g": g, "v": v, "o": o, **every}
-
-
-@equation("eq-ring-traffic", library=simulate_ring)  # its threads run ring_attention
-def test_ring_traffic(rng):
-    P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24
-    greeting = 9
-
-    def work(ring):
-        q, k, v = (torch.ones(N // P, d_k, dtype=torch.float64).requires_grad_() for _ in range(3))
-        output = ring_attention(q, k, v, order="zigzag", ring=ring)
-        forward = ring.sent_numbers - greeting
-        output.sum().backward()
-        return forward, ring.sent_numbers - greeting - forward
-
-    ((forward, backward),) = set(simulate_ring(P, work))
-    names = {r"T_{\text{forward}}": forward, r"T_{\text{backward}}": backward}
-    return {"P": P, "N": N, "d_k": d_k, **names}
-
-
-@equation("eq-ring-overlap")
-def test_ring_overlap(rng):
-    F, beta, y, d_k = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4), 5.0
-    return {"b": y * F / (2 * beta), "F": F, r"\beta": beta, "y": y, "d_k": d_k}
-
-
-@equation("eq-ring-billion")
-def test_ring_billion(rng):
-    N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
-    # Half of the two products of N × N × d, in every layer.
-    work = layers * (2 * N * N * d + 2 * N * N * d) // 2
-    return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}
+@equation("eq-sink-as-gate", first_index=0, library=[sink_attention, sink_gate])
+def test_sink_as_gate(rng):
+    values = keys(rng)
+    s, v = torch.from_numpy(values["s"])[None, :, None], torch.from_numpy(values["v"])[None]
+    one, b = torch.ones(1, 1, 1, dtype=torch.float64), torch.from_numpy(rng.normal(size=1))
+    state = partial_attention(one, s, v, scale=1.0)
+    lam, o = log_total(state), finish(state)
+    gated = sink_gate(lam[..., 0], b)[..., None] * o
+    assert torch.allclose(gated, sink_attention(one, s, v, b, scale=1.0), rtol=0, atol=1e-12)
+    plain = {"s": values["s"], "v": values["v"], "N": 7, "b": b.item()}
+    return {**plain, r"\lambda": lam.item(), "o": o[0, 0].numpy()}
 
 
 @equation("eq-online-logsum", library=[partial_attention, finish])

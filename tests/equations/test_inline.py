@@ -14,7 +14,6 @@ NOT_YET: dict[str, int] = {
     "09-relative-positions": 21,
     "12-what-rope-encodes": 54,
     "13-longer-contexts": 66,
-    "14-beyond-n-squared": 35,
     "16-speed-of-memory": 11,
     "errata": 20,
     "glossary": 8,

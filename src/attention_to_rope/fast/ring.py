@@ -43,14 +43,10 @@ Result = TypeVar("Result")
 
 __all__ = [
     "Order",
-    "Partial",
     "ProcessRing",
     "Ring",
     "SimulatedRing",
-    "finish",
     "join_parts",
-    "merge",
-    "partial_attention",
     "ring_attention",
     "ring_chunks",
     "ring_positions",

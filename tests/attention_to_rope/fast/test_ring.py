@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import attention_to_rope as book
 from attention_to_rope.fast import ring
+from attention_to_rope.merge import Partial, finish, merge, partial_attention
 from bookkit.randomness import normal
 
 PROCESSES = Path(__file__).with_name("ring_processes.py")
@@ -25,14 +26,14 @@ ORDERS = ("zigzag", "contiguous")
 SCORES = st.lists(st.floats(-700, 700), min_size=1, max_size=4)
 
 
-def partial(scores: list[float], seed: int = 0) -> ring.Partial:
+def partial(scores: list[float], seed: int = 0) -> Partial:
     """The state of one query that has these scores, as its keys are the numbers themselves."""
     k = torch.tensor(scores, dtype=torch.float64)[:, None]
     one = torch.ones(1, 1, dtype=torch.float64)
-    return ring.partial_attention(one, k, normal(len(scores), 2, seed=seed), scale=1.0)
+    return partial_attention(one, k, normal(len(scores), 2, seed=seed), scale=1.0)
 
 
-def close(a: ring.Partial, b: ring.Partial) -> bool:
+def close(a: Partial, b: Partial) -> bool:
     return all(torch.allclose(x, y, rtol=1e-12, atol=1e-12) for x, y in zip(a, b, strict=True))
 
 
@@ -41,29 +42,29 @@ def test_merging_is_associative_commutative_and_exact(
     a: list[float], b: list[float], c: list[float]
 ) -> None:
     x, y, z = partial(a, 1), partial(b, 2), partial(c, 3)
-    assert close(ring.merge(ring.merge(x, y), z), ring.merge(x, ring.merge(y, z)))
-    assert close(ring.merge(x, y), ring.merge(y, x))
+    assert close(merge(merge(x, y), z), merge(x, merge(y, z)))
+    assert close(merge(x, y), merge(y, x))
     v = torch.cat([normal(len(part), 2, seed=s) for s, part in enumerate((a, b, c), start=1)])
     weights = torch.softmax(torch.tensor(a + b + c, dtype=torch.float64), 0)
-    assert torch.allclose(ring.finish(ring.merge(ring.merge(x, y), z)), weights @ v, atol=1e-12)
+    assert torch.allclose(finish(merge(merge(x, y), z)), weights @ v, atol=1e-12)
 
 
 def test_nothing_seen_is_the_neutral_element() -> None:
     q, k, v = normal(2, 3, seed=0), normal(4, 3, seed=1), normal(4, 5, seed=2)
-    nothing = ring.partial_attention(q, k, v, mask=torch.zeros(2, 4, dtype=torch.bool))
+    nothing = partial_attention(q, k, v, mask=torch.zeros(2, 4, dtype=torch.bool))
     assert (nothing.largest == -torch.inf).all()
     assert (nothing.total == 0).all()
-    some = ring.partial_attention(q, k, v)
-    assert close(ring.merge(nothing, some), some)
-    assert close(ring.merge(some, nothing), some)
-    empty = ring.finish(ring.merge(nothing, nothing))
+    some = partial_attention(q, k, v)
+    assert close(merge(nothing, some), some)
+    assert close(merge(some, nothing), some)
+    empty = finish(merge(nothing, nothing))
     assert (empty == 0).all()
-    assert torch.allclose(ring.finish(some), book.attention(q, k, v))
+    assert torch.allclose(finish(some), book.attention(q, k, v))
 
 
 def test_partial_attention_computes_half_types_in_float32() -> None:
     q, k, v = (normal(3, 4, seed=s, dtype=torch.bfloat16) for s in range(3))
-    state = ring.partial_attention(q, k, v)
+    state = partial_attention(q, k, v)
     assert {tensor.dtype for tensor in state} == {torch.float32}
 
 
@@ -121,7 +122,7 @@ def test_a_wrong_order_is_seen_by_the_comparison() -> None:
 def test_a_merge_without_correction_is_seen_by_the_comparison(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ring, "merge", lambda a, b: ring.Partial(a[0], a[1] + b[1], a[2] + b[2]))
+    monkeypatch.setattr(ring, "merge", lambda a, b: Partial(a[0], a[1] + b[1], a[2] + b[2]))
     differences = ring.simulate_ring(
         2, lambda own: compare_with_one_process(own, order="zigzag", causal=False)
     )
@@ -193,11 +194,11 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match=r"scale must be finite and above 0, got 0"):
         ring.ring_attention(x, x, x, order="zigzag", ring=alone, scale=0)
     with pytest.raises(ValueError, match=r"scale must be finite and above 0, got -1"):
-        ring.partial_attention(x, x, x, scale=-1)
+        partial_attention(x, x, x, scale=-1)
     with pytest.raises(ValueError, match=r"same head dim"):
-        ring.partial_attention(x, x[:, :2], x)
+        partial_attention(x, x[:, :2], x)
     with pytest.raises(ValueError, match=r"mask"):
-        ring.partial_attention(x, x, x, mask=torch.ones(3, 4, dtype=torch.bool))
+        partial_attention(x, x, x, mask=torch.ones(3, 4, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"order must be one of 'zigzag', 'contiguous'; got 'z'"):
         ring.ring_chunks(0, 2, order="z")  # type: ignore[arg-type]
     for rank in (-1, 2):

@@ -15,7 +15,6 @@ NOT_YET: dict[str, int] = {
     "chapters/09-relative-positions": 38,
     "chapters/12-what-rope-encodes": 60,
     "chapters/13-longer-contexts": 77,
-    "chapters/14-beyond-n-squared": 41,
     "chapters/16-speed-of-memory": 30,
     "chapters/errata": 7,
     "chapters/glossary": 2,

@@ -11,6 +11,7 @@ import torch._dynamo.testing
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from bookcheck.site import growth
 from bookkit.experiments.speed import cpu, decode, gpu, peers, run
+from bookkit.experiments.speed.faults import CANDIDATES, fault_rows
 from bookkit.experiments.speed.measure import compare, facts
 from bookkit.randomness import normal
 
@@ -200,3 +201,11 @@ def test_forms_on_a_gpu_turn_by_the_same_angles(monkeypatch):
     assert shape.recorded == [1, 3, 7, 8]
     found = gpu._errors(gpu.forms(table)["ours, eager"], k, shape, "half")
     assert 0 < found["error"] <= 2 * found["one_rounding"]
+
+
+def test_naive_attention_asks_for_more_fresh_pages_than_the_fused_kernel():
+    rows = fault_rows((1024,), heads=8, d_k=8, rounds=2)
+    naive, fused = rows
+    assert (naive["candidate"], fused["candidate"]) == tuple(CANDIDATES)
+    assert naive["page_faults"] > 10 * (fused["page_faults"] + 1)
+    assert all(row["user_seconds"] >= 0 and row["system_seconds"] >= 0 for row in rows)

@@ -1,0 +1,35 @@
+"""Deeper, chapter 14: the relations inside its sentences."""
+
+import torch
+
+from attention_to_rope import global_mask
+
+PAGE = "deeper/14-beyond-n-squared"
+OPTIONS = {"first_index": 0}
+
+
+def bindings(rng):
+    """The mask of one global token among six."""
+    g = int(rng.integers(6))
+    mask = global_mask(6, torch.tensor([g])).double().numpy()
+    return {"M": mask, "g": g, "m": range(6), "n": range(6)}
+
+
+# Sizes of examples, what an arrow is, the steps of a proof, and how a sequence is cut.
+DEFINITIONS = [
+    r"d_k = 64",
+    r"N = 4096",
+    r"N = 8192",
+    r"L = 1",
+    r"M_{mn} = 1",
+    r"M_{ml} = 1",
+    r"(M^L)_{ln} > 0",
+    r"D \le L (w - 1)",
+    r"l = 0, 1, \dots, L - 1",
+    r"n \le g \le m",
+    r"b = N / P",
+    r"a = N / (2P)",
+    r"N = 10^9",
+    r"d = 4096",
+    r"N = d_k",
+]
