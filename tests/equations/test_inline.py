@@ -11,7 +11,6 @@ NOT_YET: dict[str, int] = {
     "00-short-road": 2,
     "05-feed-forward": 50,
     "06-encoder-decoder": 17,
-    "09-relative-positions": 21,
     "12-what-rope-encodes": 54,
     "13-longer-contexts": 66,
     "16-speed-of-memory": 11,

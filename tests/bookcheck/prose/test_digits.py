@@ -12,7 +12,6 @@ from bookcheck.prose.digits import alt_texts, digits_of_page, prose_of, typed_nu
 NOT_YET: dict[str, int] = {
     "chapters/05-feed-forward": 24,
     "chapters/06-encoder-decoder": 24,
-    "chapters/09-relative-positions": 38,
     "chapters/12-what-rope-encodes": 60,
     "chapters/13-longer-contexts": 77,
     "chapters/16-speed-of-memory": 30,

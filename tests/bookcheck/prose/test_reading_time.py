@@ -11,7 +11,6 @@ from bookcheck.prose.reading_time import LONGEST, ReadingTime, main_text, readin
 TOO_LONG = {
     "05-feed-forward",
     "06-encoder-decoder",
-    "09-relative-positions",
     "12-what-rope-encodes",
     "13-longer-contexts",
     "16-speed-of-memory",

@@ -1,0 +1,38 @@
+"""Chapter 9: the relations inside its sentences."""
+
+import numpy as np
+
+PAGE = "09-relative-positions"
+OPTIONS = {"first_index": 0}
+
+
+def bindings(rng):
+    """A slope, and a key that stands before its query."""
+    m, n, s = int(rng.integers(6, 12)), int(rng.integers(0, 6)), rng.uniform(0.2, 2)
+    return {"m": m, "n": n, "s": s, "y": float(np.exp(-s)), "e": np.e}
+
+
+CHECKS = {
+    r"y / (1 - y) = 1 / (1/y - 1) = 1/(e^s - 1)": bindings,
+    r"\lvert m - n \rvert = m - n": bindings,
+    r"-s(m - n) = s n - s m": bindings,
+}
+# Conditions, names and examples. The two series of the proof have no end: the displayed quotient
+# is summed in test_09_relative_positions.py.
+DEFINITIONS = [
+    r"e = n_b / 2",
+    r"n_b = 32",
+    r"n_b = 8",
+    r"\delta_{\max} = 128",
+    r"\delta_{\max} = 64",
+    r"j = 1, \dots, h",
+    r"y = e^{-s} < 1",
+    r"\sum_\delta y^\delta = 1/(1-y)",
+    r"\sum_\delta \delta y^\delta = y / (1-y)^2",
+    r"t = \ln 2 / s",
+    r"n \le m",
+    r"K \ge N - 1",
+    r"N > e + 1",
+    r"q_m = 0",
+    r"c \ne 0",
+]
