@@ -21,7 +21,6 @@ from bookcheck.paths import KEPT
 GENERATED = ("checks", "ledger")
 # What a page may load beside its own text.
 LOADED = ("_static", "_images")
-INDEX = "searchindex.js"
 
 
 def brief_pages(site: Path, pages: Collection[str]) -> set[str]:
@@ -47,10 +46,7 @@ class Passed:
 
     def state_of(self, page: str) -> str:
         """Changes with anything that a visit of the page could see."""
-        files = [self.site / page]
-        if page == "search.html":
-            files.append(self.site / INDEX)
-        return digest_of(files, self.frame, page, str(page in self.brief))
+        return digest_of([self.site / page], self.frame, page, str(page in self.brief))
 
     def place_of(self, page: str) -> Path:
         """Where the note of a page is."""

@@ -7,20 +7,12 @@ const { join } = require("node:path");
 const { createContext, runInContext } = require("node:vm");
 
 const site = process.argv[2];
-const context = createContext({
-  document: { getElementById: () => null },
-  // What doctools.js and sphinx_highlight.js bring in a browser.
-  _ready: () => {},
-  _: (text) => text,
-  SPHINX_HIGHLIGHT_ENABLED: false,
-});
-for (const file of ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"]) {
-  runInContext(readFileSync(join(site, file), "utf8"), context, { filename: file });
+const context = createContext({});
+for (const file of ["minisearch.js", "search-data.js", "search.js"]) {
+  runInContext(readFileSync(join(site, "_static", file), "utf8"), context, { filename: file });
 }
-const search = runInContext("(query) => Search._performSearch(...Search._parseQuery(query))", context);
+const find = runInContext("bookSearch.makeSearch(MiniSearch, bookSections)", context);
 const answers = JSON.parse(readFileSync(0, "utf8")).map((query) =>
-  search(query)
-    .reverse()
-    .map(([page, title, anchor]) => [page, title, anchor]),
+  find(query).map(({ page, title, anchor }) => [page, title, anchor ? `#${anchor}` : ""]),
 );
 process.stdout.write(JSON.stringify(answers));

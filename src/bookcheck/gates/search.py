@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 def find(site: Path, queries: Sequence[str]) -> list[list[Found]]:
     """Return the results of each query, the best first."""
-    if not (site / "searchindex.js").is_file():
+    if not (site / "_static" / "search-data.js").is_file():
         raise FileNotFoundError(f"there is no search index in {site}: build the site (make book)")
     results = answers_of(SCRIPT, site, queries, what="the site's search")
     return [[Found(*found) for found in answers] for answers in results]

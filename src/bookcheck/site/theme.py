@@ -137,6 +137,15 @@ REPAIRS = (
     # False is what an option is that nobody sets.
     Repair(r"<script>DOCUMENTATION_OPTIONS\.search_as_you_type = false;</script>", ""),
     # book.js sets the focus of the search page, and prints.
+    # The book's own search, search.py, in place of Sphinx'.
+    Repair(
+        r'<script src="[^"]*searchtools\.js[^"]*"></script>\s*<script src="[^"]*language_data\.js'
+        r'[^"]*"></script>\s*<script src="[^"]*searchindex\.js[^"]*"></script>',
+        '<script src="{root}_static/minisearch.js"></script>\n'
+        '  <script src="{root}_static/search-data.js"></script>\n'
+        '  <script src="{root}_static/search.js"></script>',
+        SEARCH,
+    ),
     Repair(r"<script>\s*// Activate the search field on page load[\s\S]*?</script>", "", SEARCH),
     Repair(r' onclick="window\.print\(\)"', " data-print", SOME),
 )

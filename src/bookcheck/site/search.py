@@ -1,0 +1,145 @@
+"""The book's own search: sections, terms, symbols and functions, by scripts that work from disk.
+
+Sphinx' search ranks pages, not sections, and fetches whole pages for its snippets. Here the build
+writes one line a section, `_static/search-data.js`; MiniSearch ranks them in the reader's browser,
+and `search.js` knows what readers call things.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.util.index_entries import split_index_msg
+
+from bookcheck.cache import write_whole
+from bookcheck.node.packages import ensure_packages
+from bookcheck.paths import DEEPER, NODE_ROOM
+
+DATA = "search-data.js"
+LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
+SNIPPET = 160  # letters that a result shows
+WORDS = 28  # further words of a section that find it; more would make the file heavy
+WORD = re.compile(r"[^\W\d_][\w-]{3,}")
+# What is no sentence of the section: formulas and code, drawings, notes of the build.
+LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
+# Pages that speak of everything: they come after the page whose subject it is.
+REFERENCE = "chapters/api"
+BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
+EXERCISES = ("exercises", "check-your-understanding")
+
+
+class Section(NamedTuple):
+    """What a result leads to."""
+
+    page: str
+    anchor: str
+    title: str
+    chapter: str
+    kind: str
+    text: str
+
+
+def sections_of(page: str, doctree: nodes.document, chapter: str) -> Iterator[Section]:
+    """The sections of a page, each without those inside it."""
+    for section in doctree.findall(nodes.section):
+        title = next(iter(section.findall(nodes.title)), None)
+        if title is None:
+            continue
+        inside = not isinstance(section.parent, nodes.document)
+        anchor = section["ids"][0] if inside and section["ids"] else ""
+        kind = kind_of(page, anchor)
+        yield Section(page, anchor, title.astext(), chapter, kind, own_text(section))
+
+
+def kind_of(page: str, anchor: str) -> str:
+    """What a section is, by which results are weighted; no anchor: the page as a whole."""
+    if page in BACK_MATTER:
+        return "back"
+    if page == REFERENCE:
+        return "reference"
+    if PurePosixPath(page).parent.name == DEEPER:
+        return "deeper"
+    if anchor in EXERCISES:
+        return "exercises"
+    return "section" if anchor else "page"
+
+
+def own_text(section: nodes.section) -> str:
+    """The sentences of a section, without its title, formulas, code and inner sections."""
+    parts: list[str] = []
+
+    def walk(node: nodes.Node) -> None:
+        if isinstance(node, nodes.Text):
+            parts.append(str(node))
+        elif not isinstance(node, (nodes.section, nodes.title, *LEFT_OUT)):
+            for child in node.children:
+                walk(child)
+            if isinstance(node, nodes.TextElement) and not isinstance(node, nodes.Inline):
+                parts.append(" ")
+
+    for child in section.children:
+        walk(child)
+    return " ".join("".join(parts).split())
+
+
+def entries_of(env: BuildEnvironment) -> Iterator[Section]:
+    """Terms of the glossary, symbols and functions: what the index of the book knows."""
+    for page, entries in sorted(env.domaindata["index"]["entries"].items()):
+        for kind, value, target, _main, _key in entries:
+            for word in split_index_msg(kind, value)[:1]:
+                kind_here = "reference" if page == REFERENCE else "entry"
+                yield Section(page, target or "", word, env.titles[page].astext(), kind_here, "")
+
+
+def record(section: Section) -> list[str]:
+    """A section as it stands in the data: the snippet, and what else finds it."""
+    snippet = section.text
+    if len(snippet) > SNIPPET:
+        snippet = snippet[:SNIPPET].rsplit(" ", 1)[0] + " …"
+    shown = set(WORD.findall(snippet.lower()))
+    others = dict.fromkeys(w for w in WORD.findall(section.text.lower()) if w not in shown)
+    # Long words say most.
+    words = sorted(others, key=lambda word: -len(word))[:WORDS]
+    return [*section[:5], snippet, " ".join(words)]
+
+
+def data_of(env: BuildEnvironment) -> str:
+    """The script that holds all sections."""
+    sections = []
+    for page in sorted(env.found_docs):
+        sections += sections_of(page, env.get_doctree(page), env.titles[page].astext())
+    records = [record(section) for section in (*sections, *entries_of(env))]
+    text = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+    return f"globalThis.bookSections = {text};\n"
+
+
+def write_data(app: Sphinx, error: Exception | None) -> None:
+    """Write the data beside the site's other scripts."""
+    if error is None and app.builder.format == "html":
+        write_whole(Path(app.outdir) / "_static" / DATA, data_of(app.env))
+
+
+def add_library(app: Sphinx, config: Config) -> None:
+    """Serve MiniSearch from the site itself."""
+    ensure_packages(NODE_ROOM)
+    folder = Path(app.outdir).parent / "search"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = LIBRARY.read_text(encoding="utf-8")
+    # Its comments are half of it.
+    text = re.sub(r"/\*\*(?!\*).*?\*/\n?|^\s*//[^\n]*\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    (folder / "minisearch.js").write_text(text, encoding="utf-8")
+    shutil.copyfile(Path(__file__).parent / "static" / "search.js", folder / "search.js")
+    config.html_static_path.append(str(folder))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect both."""
+    app.connect("config-inited", add_library)
+    app.connect("build-finished", write_data, priority=800)
