@@ -12,7 +12,6 @@ NOT_YET: dict[str, int] = {
     "05-feed-forward": 50,
     "06-encoder-decoder": 17,
     "12-what-rope-encodes": 54,
-    "13-longer-contexts": 66,
     "16-speed-of-memory": 11,
     "errata": 20,
     "glossary": 8,

@@ -13,7 +13,6 @@ NOT_YET: dict[str, int] = {
     "chapters/05-feed-forward": 24,
     "chapters/06-encoder-decoder": 24,
     "chapters/12-what-rope-encodes": 60,
-    "chapters/13-longer-contexts": 77,
     "chapters/16-speed-of-memory": 30,
     "chapters/errata": 7,
     "chapters/glossary": 2,

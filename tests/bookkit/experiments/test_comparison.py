@@ -8,10 +8,13 @@ from bookkit.experiments.training.comparison import (
     bootstrap,
     compare,
     holm,
+    interval,
     reciprocal_ranks,
     rows,
     tuned,
 )
+from bookkit.experiments.training.fleet import SCHEMES
+from bookkit.experiments.training.studies import SIZES
 
 
 def row(rate, validation, seed=0, scheme="RoPE", position_rate=1.0):
@@ -70,3 +73,24 @@ def test_ties_share_a_rank_or_all_win():
 def test_rows_that_are_not_there_are_named_with_the_command():
     with pytest.raises(ValueError, match="run: python -m"):
         rows("small", "telepathy")
+
+
+def test_an_interval_needs_two_values():
+    assert interval([1.0, 1.0]).half == 0
+    assert str(interval([1.0, 3.0])).startswith("2.000 ± 12.7")
+    with pytest.raises(ValueError, match="at least two"):
+        interval([1.0])
+
+
+def test_the_recorded_rows_have_what_the_chapters_compare_and_say_where_they_come_from():
+    for scheme, other in SCHEMES.items():
+        seeds = set(range(3 if other.kind == "plain" else 5))
+        for study in ("language", "recall"):
+            found = rows("full", study, scheme=scheme)
+            assert {one["seed"] for one in found} == seeds
+            assert {one["rate"] for one in found} == set(SIZES["full"][study].rates)
+        assert rows("full", "longer", scheme=scheme)
+        assert rows("full", "lengths", scheme=scheme, task="copy, 100 symbols")
+    for study in SIZES["full"]:
+        for one in rows("full", study):
+            assert all(one[fact] for fact in ("device", "torch", "python", "date", "command"))

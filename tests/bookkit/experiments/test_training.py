@@ -1,17 +1,13 @@
-"""The experiments: tasks are what they say, runs resume, recorded rows can be had again."""
+"""The experiments: tasks and text are what they say, the rate warms up and falls."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 
 from bookcheck.paths import ROOT
 from bookkit.experiments.training import corpus, tasks
-from bookkit.experiments.training.run import SIZES, identity, lengths, main, plan, read_rows
-from bookkit.experiments.training.schemes import SCHEMES
-from bookkit.experiments.training.summary import interval, rows
-from bookkit.experiments.training.train import Schedule
+from bookkit.experiments.training.schedule import Schedule
 
 
 def digits(question):
@@ -22,10 +18,6 @@ def digits(question):
 def test_the_answers_of_all_tasks_are_right(length):
     rng = np.random.default_rng(length)
     for _ in range(20):
-        question, answer = tasks.copy(length, rng)
-        assert answer == question
-        question, answer = tasks.reverse(length, rng)
-        assert answer[::-1] == question
         question, answer = tasks.copy_symbols(length, rng)
         assert answer == question
         assert all(symbol < 10 or 15 <= symbol < tasks.STUDIED_VOCABULARY for symbol in question)
@@ -44,12 +36,12 @@ def test_the_answers_of_all_tasks_are_right(length):
 
 
 def test_only_the_answer_is_scored_and_padding_never():
-    tokens, scored = tasks.batch("copy", np.array([1, 3]), np.random.default_rng(0))
-    assert tokens.shape == scored.shape == (2, tasks.tokens_needed("copy", 3))
+    tokens, scored = tasks.batch("copy, 100 symbols", np.array([1, 3]), np.random.default_rng(0))
+    assert tokens.shape == scored.shape == (2, tasks.tokens_needed("copy, 100 symbols", 3))
     assert tokens[0, 2] == tasks.EQUALS
     assert scored[0].tolist() == [False] * 3 + [True] * 2 + [False] * 4
     assert (tokens[0, 5:] == tasks.PAD).all()
-    wide, _ = tasks.batch("copy", np.array([1]), np.random.default_rng(0), width=12)
+    wide, _ = tasks.batch("copy, 100 symbols", np.array([1]), np.random.default_rng(0), width=12)
     assert wide.shape == (1, 12)
     with pytest.raises(ValueError, match="task must be one of"):
         tasks.batch("guessing", np.array([1]), np.random.default_rng(0))
@@ -101,80 +93,3 @@ def test_the_learning_rate_warms_up_and_falls_to_a_tenth():
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == rates[10] == pytest.approx(1.0)
     assert rates[100] == pytest.approx(0.1)
-
-
-def test_every_run_is_planned_once():
-    runs = plan(["language", "lengths"], 5)
-    names = {identity({**run, "size": "full"}) for run in runs}
-    assert len(names) == len(runs) == 5 * len(SCHEMES) * (1 + len(tasks.TASKS))
-
-
-def test_every_planned_run_is_recorded_and_says_where_it_comes_from():
-    for size in SIZES:
-        recorded = read_rows_of(size)
-        planned = plan(["language", "lengths"], 5)
-        assert {identity(row) for row in recorded} >= {
-            identity({**run, "size": size}) for run in planned
-        }
-        for row in recorded:
-            assert all(row[fact] for fact in ("device", "torch", "python", "date", "command"))
-
-
-def read_rows_of(size):
-    return rows(size, "language") + rows(size, "lengths")
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    done = []
-
-    def pretend(run, size, device, progress):
-        done.append(run)
-        return {**run, "size": size, "seconds": 0.0}
-
-    monkeypatch.setattr("bookkit.experiments.training.run.one", pretend)
-    out = tmp_path / "rows.jsonl"
-    arguments = ["--study", "language", "--seeds", "1", "--out", str(out), "--device", "cpu"]
-    main(arguments)
-    assert len(done) == len(SCHEMES)
-    kept = out.read_text(encoding="utf-8").splitlines()[:3]
-    out.write_text("\n".join(kept) + "\n", encoding="utf-8")
-    done.clear()
-    main(arguments)
-    assert len(done) == len(SCHEMES) - 3
-    assert len(read_rows(out)) == len(SCHEMES)
-    assert "3 done before" in capsys.readouterr().out
-    assert json.loads(out.read_text(encoding="utf-8").splitlines()[-1])["size"] == "small"
-
-
-def test_the_runs_are_shared_among_processes(tmp_path, monkeypatch):
-    done = []
-    monkeypatch.setattr(
-        "bookkit.experiments.training.run.one",
-        lambda run, size, device, progress: done.append(run) or {**run, "size": size, "seconds": 0},
-    )
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    for rank in ("0", "1"):
-        monkeypatch.setenv("RANK", rank)
-        main(["--study", "language", "--seeds", "1", "--out", str(tmp_path / rank)])
-    assert len(done) == len(SCHEMES)
-
-
-def test_the_smallest_run_agrees_with_its_recorded_rows():
-    """One seed, trained again here, lies where the five recorded seeds say it should."""
-    again = lengths(SIZES["small"], "RoPE", "copy", 0, "cpu", lambda step, loss: None)["accuracy"]
-    recorded = rows("small", "lengths", task="copy", scheme="RoPE")
-    for length in (2, 4):
-        seeds = [row["accuracy"][str(length)] for row in recorded]
-        mean, half = interval(seeds)
-        # The interval of one new value, not of the mean: wider by the root of n + 1.
-        reach = half * (len(seeds) + 1) ** 0.5
-        assert mean - reach <= again[length] <= mean + reach
-
-
-def test_an_interval_needs_two_values_and_rows_must_exist():
-    assert interval([1.0, 1.0]).half == 0
-    assert str(interval([1.0, 3.0])).startswith("2.000 ± 12.7")
-    with pytest.raises(ValueError, match="at least two"):
-        interval([1.0])
-    with pytest.raises(ValueError, match="no recorded rows"):
-        rows("small", "language", scheme="telepathy")

@@ -1,7 +1,7 @@
-"""The experiments of chapter 15: one model, seven positional schemes, two studies.
+"""The experiments of chapters 13 and 15: one model, ten positional schemes, four studies.
 
-python -m bookkit.experiments.training.run --size small                      # a laptop, a minute
-torchrun --nproc-per-node=8 -m bookkit.experiments.training.run --size full  # a GPU machine
+python -m bookkit.experiments.training.studies --size small                # a laptop, minutes
+python -m bookkit.experiments.training.studies --size full --processes 4   # a GPU
 
 Rows of JSON are in `bookkit/experiments/results/training`; a stopped run goes on where it was.
 """

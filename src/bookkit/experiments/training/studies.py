@@ -51,7 +51,7 @@ from bookkit.experiments.training.fleet import (
     losses,
     stream,
 )
-from bookkit.experiments.training.train import Schedule
+from bookkit.experiments.training.schedule import Schedule
 
 COMMAND = "python -m bookkit.experiments.training.studies"
 RESULTS = Path(__file__).parents[1] / "results" / "training"
