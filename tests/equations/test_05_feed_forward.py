@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import (
     FeedForward,
-    LayerNorm,
-    RMSNorm,
+    MixtureOfExperts,
+    balance_loss,
+    balanced_bias,
     gelu,
     gelu_tanh,
     parity_width,
@@ -109,16 +109,6 @@ def test_ffn_parameters(rng):
     }
 
 
-@equation("eq-ffn-flops", library=FeedForward.forward)
-def test_ffn_flops(rng):
-    d, rows = int(rng.integers(2, 20)), int(rng.integers(2, 9))
-    net = FeedForward(d, activation="relu", seed=0, bias=False).double()
-    with FlopCounterMode(display=False) as counter:
-        net(torch.ones(rows, d, dtype=torch.float64))
-    weights = {r"P_{\text{FFN}}": counted(net), r"F_{\text{FFN}}": counter.get_total_flops()}
-    return {"N": rows, "d": d, **weights}
-
-
 @equation("eq-relu", library=relu)
 def test_relu(rng):
     return [{"x": x, r"\operatorname{ReLU}": in_numpy(relu)} for x in PLACES]
@@ -138,18 +128,6 @@ def test_unit_gradient(rng):
     (upstream,) = torch.autograd.grad((net.down(H) - target).square().sum(), H)
     every = {"c": range(D), "j": range(D_F), "N": N}
     return {"X": X, "G": net.up.W.grad, "D": slope, "E": upstream, **every}
-
-
-@equation("eq-dead-sphere", first_index=0, vectors="row", library=[LayerNorm, RMSNorm])
-def test_dead_sphere(rng):
-    k, c = rng.normal(size=(D_F, D)), rng.normal(size=D_F)
-    cases = []
-    for norm in (LayerNorm(D, eps=1e-12), RMSNorm(D, eps=1e-12)):
-        x = norm.double()(torch.from_numpy(rng.normal(size=D))).detach()
-        cases.append({"x": x, "k": k, "c": c, "d": D, "j": range(D_F)})
-    # Along its own key a unit reaches the bound.
-    x = math.sqrt(D) * k[2] / np.linalg.norm(k[2])
-    return [*cases, {"x": x, "k": k, "c": c, "d": D, "j": 2}]
 
 
 def steps():
@@ -180,78 +158,15 @@ def normal_cdf(x):
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-@equation("eq-gelu", library=gelu, tolerance=1e-8)
-def test_gelu(rng):
+@equation("eq-gelu-erf", library=gelu)
+def test_gelu_erf(rng):
     functions = {r"\operatorname{GELU}": in_numpy(gelu), r"\Phi": normal_cdf}
     return [{"x": x, **functions} for x in PLACES]
 
 
-@equation("eq-erf")
-def test_erf(rng):
-    return [{"x": x, r"\operatorname{erf}": math.erf} for x in PLACES]
-
-
-@equation("eq-phi-erf", absolute=1e-15)
-def test_phi_erf(rng):
-    return [{"x": x, r"\Phi": normal_cdf} for x in PLACES]
-
-
-@equation("eq-gelu-erf", library=gelu)
-def test_gelu_erf(rng):
-    return [{"x": x, r"\operatorname{GELU}": in_numpy(gelu)} for x in PLACES]
-
-
-@equation("eq-slopes", tolerance=1e-6)
-def test_slopes(rng):
-    bell = {
-        r"\varphi": lambda x: np.exp(-x * x / 2) / math.sqrt(math.tau),
-        r"\Phi": in_numpy(lambda x: torch.erfc(-x / math.sqrt(2)) / 2),
-    }
-    return [{"x": x, r"\beta": 1.3, **SIGMOID, **bell} for x in PLACES]
-
-
-@equation("eq-gelu-tanh", library=gelu_tanh)
-def test_gelu_tanh(rng):
-    return [{"x": x, r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh)} for x in PLACES]
-
-
-@equation("eq-gelu-taylor", approx=2e-3)
-def test_gelu_taylor(rng):
-    return {"a": math.sqrt(2 / math.pi)}
-
-
-@equation("eq-gelu-error", library=[gelu, gelu_tanh])
-def test_gelu_error(rng):
-    """At 2.7 the error is within half a percent of the bound."""
-    functions = {
-        r"\operatorname{GELU}": in_numpy(gelu),
-        r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh),
-    }
-    return [{"x": x, **functions} for x in (*PLACES, 2.699, -2.699, rng.normal())]
-
-
-def tanh_step(x):
-    return (1 + math.tanh(inside_tanh(x))) / 2
-
-
-def inside_tanh(x):
-    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-
-
-@equation("eq-tanh-tail")
-def test_tanh_tail(rng):
-    return [{"x": x, "T": tanh_step, "u": inside_tanh} for x in PLACES]
-
-
-@equation("eq-glu", library=FeedForward.forward)
-def test_glu(rng):
-    net, parts = layer(rng, "glu")
-    return {"x": rng.normal(size=D), r"\operatorname{GLU}": applied(net), **SIGMOID, **parts}
-
-
 @equation("eq-glu-family", library=FeedForward.forward)
 def test_glu_family(rng):
-    gates = {"glu": torch.sigmoid, "swiglu": silu, "geglu": gelu}
+    gates = {"glu": torch.sigmoid, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh}
     assert gates.keys() == GATED.keys()
     cases = []
     for activation, f in gates.items():
@@ -272,15 +187,68 @@ def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
 
 
-@equation("eq-homogeneous", library=relu)
-def test_homogeneous(rng):
-    _, parts = layer(rng, "swiglu")
-    return {"x": rng.normal(size=D), "r": 2.3, r"\operatorname{ReLU}": in_numpy(relu), **parts}
+@equation("eq-experts", first_index=0, vectors="row", library=MixtureOfExperts.forward)
+def test_experts(rng):
+    """A mixture of the library; s and S from its router."""
+    mixture = MixtureOfExperts(D, D_F, experts=6, k=3, seed=int(rng.integers(1000))).double()
+    x = torch.from_numpy(rng.normal(size=D))
+    with torch.no_grad():
+        scores = torch.softmax(mixture.router(x), -1).numpy()
+        chosen, gates = mixture.route(x)
+    every = np.zeros(6)
+    every[chosen.numpy()] = gates.numpy()
+
+    def expert(i, x):
+        return mixture.experts[int(i)](torch.as_tensor(x)).detach().numpy()
+
+    values = {
+        "x": x,
+        "y": mixture(x).detach(),
+        "S": set(chosen.tolist()),
+        "s": scores,
+        "g": every,
+        r"\operatorname{FFN}": expert,
+    }
+    return [{**values, "j": j} for j in chosen.tolist()]
 
 
-@equation("eq-swish-minimum", tolerance=1e-7)
-def test_swish_minimum(rng):
-    x = -1.0
-    for _ in range(60):  # the slope is zero where x = -1 / (1 - σ(x))
-        x = -1 - math.exp(x)
-    return {"x^*": x, **SIGMOID}
+@equation("eq-expert-weights", library=MixtureOfExperts)
+def test_expert_weights(rng):
+    experts, k, d, width = (int(rng.integers(2, 9)) for _ in range(4))
+    k = min(k, experts - 1)
+    mixture = MixtureOfExperts(d, width, experts=experts, k=k, seed=0)
+    one = counted(mixture.experts[0])
+    return {
+        "E": experts,
+        "k": k,
+        "d": d,
+        "d_g": width,
+        r"P_{\text{held}}": counted(mixture.experts),
+        r"P_{\text{used}}": k * one,
+    }
+
+
+@equation("eq-balance-loss", first_index=0, library=balance_loss)
+def test_balance_loss(rng):
+    scores = torch.softmax(torch.from_numpy(rng.normal(size=(20, 4))), -1)
+    chosen = scores.topk(2).indices
+    shares = np.bincount(chosen.numpy().ravel(), minlength=4) / 40
+    return {
+        r"\mathcal{L}": balance_loss(scores, chosen).item(),
+        "E": 4,
+        "f": shares,
+        "P": scores.numpy().mean(0),
+    }
+
+
+@equation("eq-balance-bias", first_index=0, library=balanced_bias)
+def test_balance_bias(rng):
+    bias, chosen = rng.normal(size=4), rng.integers(0, 4, size=(21, 1))
+    after = balanced_bias(torch.from_numpy(bias), torch.from_numpy(chosen), step=0.3).numpy()
+    shares = np.bincount(chosen.ravel(), minlength=4) / 21
+    return {"b": bias, "b'": after, r"\gamma": 0.3, "E": 4, "f": shares, "i": range(4)}
+
+
+@equation("eq-square-product", first_index=0)
+def test_square_product(rng):
+    return {"x": rng.normal(size=2)}

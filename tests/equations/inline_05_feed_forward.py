@@ -1,0 +1,47 @@
+"""Chapter 5: the relations inside its sentences."""
+
+import torch
+
+from attention_to_rope import gelu, parity_width, relu, silu
+
+PAGE = "05-feed-forward"
+OPTIONS = {"first_index": 0}
+
+
+def in_numpy(function):
+    return lambda x: function(torch.as_tensor(x, dtype=torch.float64)).numpy()
+
+
+def bindings(rng):
+    """Two numbers, a width that 3 divides, and the library's width of a gated layer."""
+    d = 3 * int(rng.integers(2, 50))
+    a, b = rng.normal(size=2)
+    return {
+        "a": a,
+        "b": b,
+        "d": d,
+        "d_g": parity_width(d),
+        r"\operatorname{ReLU}": in_numpy(relu),
+    }
+
+
+def steps(rng):
+    """Each of the three activations that are x times a step."""
+    f = (relu, silu, gelu)[int(rng.integers(3))]
+    return {"x": rng.normal(), "f": in_numpy(f)}
+
+
+CHECKS = {r"f(x) - f(-x) = x": steps}
+# Definitions, conditions and examples: they say for which values the sentence speaks.
+DEFINITIONS = [
+    r"b = e = 0",
+    r"d_f = 4d",
+    r"\beta = 1",
+    r"d = 768",
+    r"k = (1, -1)",
+    r"c = -2",
+    r"b_2 = 0",
+    r"k = 2",
+    r"b_3 = 10",
+    r"x_0 = x_1 = t",
+]

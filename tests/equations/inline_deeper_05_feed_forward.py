@@ -1,0 +1,113 @@
+"""Deeper page of chapter 5: the relations inside its sentences."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import gelu_tanh, relu, rms_norm
+from bookcheck.equations.checks import Random
+
+PAGE = "deeper/05-feed-forward"
+OPTIONS = {"first_index": 0}
+D = 5
+
+
+def in_numpy(function):
+    return lambda x: function(torch.as_tensor(x, dtype=torch.float64)).numpy()
+
+
+def normal_cdf(x):
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def inside_tanh(x):
+    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+
+
+def tanh_step(x):
+    return (1 + math.tanh(inside_tanh(x))) / 2
+
+
+def bindings(rng):
+    """A number, the steps of GELU and of its shortcut, and the library's functions."""
+    return {
+        "x": rng.uniform(0.1, 6),
+        "T": tanh_step,
+        "u": inside_tanh,
+        "s": normal_cdf,
+        r"\varphi": lambda x: math.exp(-x * x / 2) / math.sqrt(math.tau),
+        r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh),
+        r"\operatorname{ReLU}": in_numpy(relu),
+        r"\operatorname{erfc}": math.erfc,
+    }
+
+
+def between(rng):
+    """Three numbers in their order, and two steps that rise."""
+    a, x, b = np.sort(rng.uniform(0, 6, size=3))
+    return {"a": a, "x": x, "b": b, "T": tanh_step, r"\Phi": normal_cdf}
+
+
+def two_numbers(rng):
+    a, b = rng.normal(size=2)
+    return {**bindings(rng), "a": a, "b": b}
+
+
+def normalised(rng):
+    """A token behind RMSNorm."""
+    x = rms_norm(torch.from_numpy(rng.normal(size=D)), eps=1e-300).numpy()
+    return {"x": x, "d": D}
+
+
+def lowest(rng):
+    """The place of the minimum of Swish."""
+    x = -1.0
+    for _ in range(60):
+        x = -1 - math.exp(x)
+    return {"x^*": x, r"\sigma": lambda x: 1 / (1 + math.exp(-x))}
+
+
+def symmetric(rng):
+    """A symmetric number of mean square 1."""
+    half = rng.normal(size=6)
+    half = half / np.sqrt((half**2).mean())
+    return {"z": Random([*half, *-half]), r"\operatorname{ReLU}": in_numpy(relu)}
+
+
+CHECKS = {
+    r"\lVert x \rVert = \sqrt{d}": normalised,
+    r"\Phi(a) - T(b) \le \Phi(x) - T(x) \le \Phi(b) - T(a)": between,
+    r"\max(a, b) = b + \operatorname{ReLU}(a - b)": two_numbers,
+    r"1 + \operatorname{erf}(a) = \operatorname{erfc}(-a)": two_numbers,
+    r"x^* - x^* \sigma(x^*) = -1": lowest,
+    r"\mathbb{E}[\operatorname{ReLU}(z)^2] = 1/2": symmetric,
+    r"\mathbb{E}[z^2] = 1": symmetric,
+}
+# Definitions and conditions. The series are printed to their third order; the displayed
+# eq-gelu-taylor checks the coefficient that comes of them.
+DEFINITIONS = [
+    r"k_j \ne 0",
+    r"\epsilon = 0",
+    r"c_j \le -\sqrt{d} \lVert k_j \rVert",
+    r"c_j = 0",
+    r"c_j \le -\sqrt d \lVert k_j \rVert",
+    r"x = \sqrt{d}\, k_j / \lVert k_j \rVert",
+    r"k_j = 0",
+    r"z \le x",
+    r"t = \sqrt{2}\, u",
+    r"\tanh(u(x)) = \operatorname{erf}(x/\sqrt2)",
+    r"a = \sqrt{2/\pi}",
+    r"\operatorname{erf}(x/\sqrt 2) = a x - \frac{a}{6} x^3 + \dots",
+    r"u = a x - \frac{a}{6} x^3 + \frac{a^3}{3} x^3 + \dots = a \left(x + \left(\frac{a^2}{3} - "
+    r"\frac16\right) x^3 + \dots\right)",
+    r"x = 0",
+    r"x \ge 0",
+    r"0 \le a \le x \le b",
+    r"x \ge 6",
+    r"d = 4096",
+    r"d = 6",
+    r"x = -100",
+    r"r > 0",
+    r"1 + x^* (1 - \sigma(x^*)) = 0",
+]
