@@ -15,11 +15,13 @@ def show_table(
     rows: Sequence[str] | None = None,
     digits: int = 3,
     corner: str = "",
+    sortable: bool = False,
 ) -> None:
     """Display a table with named columns and, if given, named rows.
 
     `values` is a matrix or a list of rows; numbers are rounded to `digits` decimals, whole numbers
-    and words stay as they are. Columns hold what their heading says, units included.
+    and words stay as they are. Columns hold what their heading says, units included. A `sortable`
+    table is sorted by a click on a heading, where the reader's browser runs scripts.
     """
     body = [[_cell(value, digits) for value in row] for row in _rows(values)]
     for number, row in enumerate(body):
@@ -32,7 +34,10 @@ def show_table(
     head = [*([corner] if rows is not None else []), *columns]
     lines = [[*([rows[i]] if rows is not None else []), *row] for i, row in enumerate(body)]
     display(
-        {"text/html": _html(head, lines, rows is not None), "text/plain": _plain(head, lines)},
+        {
+            "text/html": _html(head, lines, rows is not None, sortable),
+            "text/plain": _plain(head, lines),
+        },
         raw=True,
     )
 
@@ -52,7 +57,7 @@ def _cell(value: Any, digits: int) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def _html(head: list[str], lines: list[list[str]], named: bool) -> str:
+def _html(head: list[str], lines: list[list[str]], named: bool, sortable: bool) -> str:
     header = "".join(
         f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in head
     )
@@ -62,8 +67,9 @@ def _html(head: list[str], lines: list[list[str]], named: bool) -> str:
         if named:
             cells[0] = f'<th scope="row">{escape(line[0])}</th>'
         body += f"<tr>{''.join(cells)}</tr>\n"
+    kind = "book-table sortable" if sortable else "book-table"
     return (
-        f'<table class="book-table">\n<thead><tr>{header}</tr></thead>\n'
+        f'<table class="{kind}">\n<thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{body}</tbody>\n</table>"
     )
 

@@ -33,6 +33,13 @@ def test_headings_are_headings_for_a_screen_reader(shown):
     assert "<td></td>" in page
 
 
+def test_only_a_sortable_table_says_so(shown):
+    show_table([[1.0]], columns=["a"])
+    show_table([[1.0]], columns=["a"], sortable=True)
+    assert '<table class="book-table">' in shown[0]["text/html"]
+    assert '<table class="book-table sortable">' in shown[1]["text/html"]
+
+
 def test_rows_that_do_not_fit_are_named(shown):
     with pytest.raises(ValueError, match=r"row 1 has 1 values for 2 columns \['a', 'b'\]"):
         show_table([[1, 2], [3]], columns=["a", "b"])

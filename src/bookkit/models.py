@@ -1,0 +1,86 @@
+"""Settings of published models, each value with the file it was read from, and what follows.
+
+`models.jsonl` holds one model a line. `layers` groups the layers of one kind: how many (`count`),
+`kv_heads`, `head_dim`, `window` (tokens seen; all, if missing) and `rope` (null: not rotated), or
+`latent` and `rotary` for latent attention, or `recurrent` for layers without a growing cache.
+`sources` names, for every kind of value, the file and commit it was read in. What could not be read
+is missing.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_to_rope import cache_numbers_per_token, rotary_settings
+
+Model = Mapping[str, Any]
+BYTES = 2  # of a number in bfloat16
+
+
+def read_models() -> list[dict[str, Any]]:
+    """All models, in the order of the file."""
+    text = (files("bookkit") / "models.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def frequencies(group: Mapping[str, Any]) -> Tensor:
+    """The angle per position of each pair that turns in one group of layers, scaled. (pairs,)"""
+    head_dim = group.get("rotary") or group["head_dim"]
+    found = rotary_settings({"head_dim": head_dim, "rope_parameters": group["rope"]}).frequencies
+    return found[found > 0]
+
+
+def far_layers(model: Model) -> Mapping[str, Any]:
+    """The rotated layers that see furthest: without a window, where there are such."""
+    rotated = [group for group in model["layers"] if group.get("rope")]
+    return max(rotated, key=lambda group: group.get("window", math.inf))
+
+
+def slowest_wavelength(model: Model) -> float:
+    r"""Tokens in which the slowest pair completes a turn: $2\pi / \theta_{\min}$."""
+    return 2 * math.pi / float(frequencies(far_layers(model)).min())
+
+
+def pairs_that_turn(model: Model) -> tuple[int, int] | None:
+    r"""How many pairs complete a turn in what the layer sees, $N \theta \ge 2\pi$, and of how many.
+
+    None if the context is not known. Pairs that stand still are counted in the second number.
+    """
+    group = far_layers(model)
+    if "context" not in model:
+        return None
+    seen = min(model["context"], group.get("window", math.inf))
+    head_dim = group.get("rotary") or group["head_dim"]
+    turning = int((seen * frequencies(group) >= 2 * math.pi).sum())
+    return turning, head_dim // 2
+
+
+def cache_bytes_per_token(model: Model) -> float | None:
+    """Bytes of keys and values in bfloat16 for each token of a full context.
+
+    None for an encoder, or where heads, or the context that a window is compared with, are missing.
+    """
+    groups = [group for group in model["layers"] if not group.get("recurrent")]
+    windowed = any("window" in group for group in groups)
+    known = all("latent" in group or "kv_heads" in group for group in groups)
+    if not model.get("causal", True) or not known or (windowed and "context" not in model):
+        return None
+    length = model.get("context", 1)
+    held = [tensor for group in groups for tensor in _held(group, length)]
+    return BYTES * cache_numbers_per_token(*held, length=length)
+
+
+def _held(group: Mapping[str, Any], length: int) -> Iterator[Tensor]:
+    """What the cache of these layers holds, as shapes without memory."""
+    kept = min(length, group.get("window", length))
+    if "latent" in group:
+        shapes = [(1, kept, group["latent"]), (1, kept, group["rotary"])]
+    else:
+        shapes = [(1, group["kv_heads"], kept, group["head_dim"])] * 2
+    for shape in shapes * group["count"]:
+        yield torch.empty(shape, device="meta")

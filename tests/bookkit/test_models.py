@@ -1,0 +1,124 @@
+"""Models as read: every row is whole, has its sources, and its numbers fit each other."""
+
+import math
+
+import pytest
+
+from attention_to_rope import rotary_frequencies, rotary_settings
+from attention_to_rope.rotary_config import HALF_MODELS, INTERLEAVED_MODELS
+from bookkit.models import (
+    cache_bytes_per_token,
+    far_layers,
+    frequencies,
+    pairs_that_turn,
+    read_models,
+    slowest_wavelength,
+)
+
+MODELS = {model["name"]: model for model in read_models()}
+OF_MODEL = {"width", "heads", "context", "layout"}
+OF_LAYERS = {"count", "kv_heads", "head_dim", "window", "rope", "latent", "rotary"}
+
+
+def problems(model):
+    """What does not fit in a row."""
+    found = []
+    values = OF_MODEL & set(model)
+    values |= {key for group in model["layers"] for key in OF_LAYERS & set(group)}
+    if values != set(model["sources"]):
+        found.append(f"values without source, or the reverse: {values ^ set(model['sources'])}")
+    if any(":" not in source or "/" not in source for source in model["sources"].values()):
+        found.append("a source is owner/repository:path@commit")
+    for group in model["layers"]:
+        if group["count"] < 1:
+            found.append("a group without layers")
+        if model["heads"] % group.get("kv_heads", 1):
+            found.append(f"{group['kv_heads']} heads of keys do not divide {model['heads']}")
+        if group.get("window", 0) > model.get("context", math.inf):
+            found.append("a window longer than the context")
+        if group.get("rope"):
+            part = group.get("rotary") or group["head_dim"]
+            settings = rotary_settings({"head_dim": part, "rope_parameters": group["rope"]})
+            scale = group["rope"].get("factor", 1.0)
+            trained = group["rope"].get("original_max_position_embeddings")
+            yarn = group["rope"]["rope_type"] == "yarn"  # Llama 3.1 goes beyond, by its own rule
+            if yarn and trained * scale < model.get("context", 0):
+                found.append(f"context beyond {trained} × {scale}")
+            if not 2 <= settings.rotary_dim <= part:
+                found.append("the turned part is not a part")
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_row_is_consistent(name):
+    assert problems(MODELS[name]) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_computed_fits_the_row(name):
+    model = MODELS[name]
+    group = far_layers(model)
+    theta = frequencies(group)
+    plain = rotary_frequencies(2 * len(theta), group["rope"]["rope_theta"])
+    # Scaling only slows pairs, by its factor at most; a spectrum cut short ends earlier.
+    assert slowest_wavelength(model) >= 2 * math.pi * (1 - 1e-9)
+    if group["rope"]["rope_type"] != "proportional":
+        slowed = float(plain[-1] / theta.min())
+        assert 1 - 1e-9 <= slowed <= group["rope"].get("factor", 1.0) * (1 + 1e-9)
+    turning = pairs_that_turn(model)
+    if turning is not None:
+        seen = min(model["context"], group.get("window", math.inf))
+        assert 0 < turning[0] <= len(theta) <= turning[1]
+        assert (turning[0] == len(theta)) == (slowest_wavelength(model) <= seen)
+    size = cache_bytes_per_token(model)
+    if size is not None and "latent" not in group:
+        full = (
+            2
+            * 2
+            * sum(
+                g["count"] * g["kv_heads"] * g["head_dim"]
+                for g in model["layers"]
+                if "kv_heads" in g
+            )
+        )
+        windowed = any("window" in g for g in model["layers"])
+        assert size < full if windowed else size == full
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_layout_is_the_one_of_the_library(name):
+    """Where a class of transformers is the source, the library's own lists say the same."""
+    places = " ".join(MODELS[name]["sources"].values())
+    found = {kind for kind in INTERLEAVED_MODELS | HALF_MODELS if f"/{kind}/" in places}
+    lists = {"interleaved": INTERLEAVED_MODELS, "half": HALF_MODELS}
+    assert all(kind in lists[MODELS[name]["layout"]] for kind in found)
+
+
+def test_known_sizes():
+    assert len(MODELS) >= 25
+    assert cache_bytes_per_token(MODELS["DeepSeek-V3"]) == 2 * 576 * 61
+    assert cache_bytes_per_token(MODELS["Llama 2-7B"]) == 2 * 2 * 4096 * 32
+    whole = cache_bytes_per_token(MODELS["Gemma 3-27B"]) * 131_072 / 2**30
+    assert round(whole, 1) == 10.4
+    assert cache_bytes_per_token(MODELS["ModernBERT-base"]) is None
+    assert cache_bytes_per_token(MODELS["Apertus-8B"]) is None
+    assert pairs_that_turn(MODELS["DeepSeek-V3"]) is None
+    assert round(slowest_wavelength(MODELS["Llama 2-7B"])) == 54_410
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda m: m["sources"].pop("width"), "without source"),
+        (lambda m: m["sources"].update(width="somewhere"), "owner/repository"),
+        (lambda m: m["layers"][0].update(kv_heads=7), "do not divide"),
+        (lambda m: m["layers"][0].update(window=10**9), "longer than the context"),
+        (lambda m: m.update(context=10**9), "context beyond"),
+        (lambda m: m["layers"][0].update(count=0), "without layers"),
+    ],
+)
+def test_planted_faults_are_found(change, said):
+    model = next(model for model in read_models() if model["name"] == "Ministral 3-8B")
+    assert problems(model) == []
+    change(model)
+    assert any(said in problem for problem in problems(model)), problems(model)
