@@ -78,6 +78,7 @@ def cache_bytes_per_token(model: Model) -> float | None:
 def _held(group: Mapping[str, Any], length: int) -> Iterator[Tensor]:
     """What the cache of these layers holds, as shapes without memory."""
     kept = min(length, group.get("window", length))
+    shapes: list[tuple[int, ...]]
     if "latent" in group:
         shapes = [(1, kept, group["latent"]), (1, kept, group["rotary"])]
     else:
