@@ -40,10 +40,13 @@ def test_self_or_other(rng):
 
 @equation("eq-wave-step", first_index=0)
 def test_wave_step(rng):
+    def wave(theta):
+        angles = theta * np.arange(N + 1)
+        P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return {"P": P, r"\theta": theta, "m": range(N)}
+
     theta = float(rng.uniform(0.1, 6.2))
-    angles = theta * np.arange(N + 1)
-    P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return {"P": P, r"\theta": theta, "m": range(N)}
+    return [wave(theta), wave(-theta)]  # both ways round: the length is never negative
 
 
 @equation("eq-wave-alias")
