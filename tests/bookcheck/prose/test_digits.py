@@ -16,7 +16,6 @@ NOT_YET: dict[str, int] = {
     "chapters/glossary": 2,
     "chapters/questions": 5,
     "chapters/sources": 6,
-    "index": 2,
 }
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
 PAGES["index"] = ROOT / "index.md"
