@@ -38,26 +38,29 @@ def alibi(slope, size, first=0):
 
 
 def relative_scores(rng):
-    """Scores with an ALiBi bias, at positions from 0 and from c, and g as a formula of its own."""
-    x, M, slope, c = rng.normal(size=(N, D)), rng.normal(size=(D, D)), 0.37, 11
+    """Scores with a directed bias, at positions from 0 and from c, and g as its own formula."""
+    x, M, c = rng.normal(size=(N, D)), rng.normal(size=(D, D)), 11
+    numbers = rng.normal(size=32)
+
+    def biased(first):
+        places = torch.arange(N) + first
+        buckets = t5_bucket(relative_positions(places, places), bidirectional=True)
+        return x @ M @ x.T + numbers[buckets.numpy()]
 
     def g(left, right, offset):
-        return left @ M @ right - slope * abs(offset)
+        # So near, every distance has a bucket of its own; later keys have the second half.
+        return left @ M @ right + numbers[int(abs(offset)) + (16 if offset > 0 else 0)]
 
-    content = x @ M @ x.T
     every = {"m": range(N), "n": range(N), "x": x, "g": g, "c": c}
-    return every | {
-        "S": content + alibi(slope, N),
-        r"\tilde{S}": content + alibi(slope, N, first=c),
-    }
+    return every | {"S": biased(0), r"\tilde{S}": biased(c)}
 
 
-@equation("eq-relative-goal", first_index=0, library=alibi_bias)
+@equation("eq-relative-goal", first_index=0, library=[relative_positions, t5_bucket])
 def test_relative_goal(rng):
     return relative_scores(rng)
 
 
-@equation("eq-shift-invariance", first_index=0, library=alibi_bias)
+@equation("eq-shift-invariance", first_index=0, library=[relative_positions, t5_bucket])
 def test_shift_invariance(rng):
     return relative_scores(rng)
 
