@@ -50,7 +50,9 @@ def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatc
     tests = tmp_path / "tests"
     tests.mkdir()
     monkeypatch.setattr("bookcheck.notebooks.elsewhere.LIBRARY_TESTS", tests)
-    (tests / "test_one.py").write_text("def test_fine(): pass\ndef test_bad(): assert 0\n")
+    (tests / "test_one.py").write_text(
+        "def test_fine(): pass\ndef test_bad(): assert 0\n", encoding="utf-8"
+    )
     file = tmp_path / "records" / "elsewhere.jsonl"
     assert main(["--record", str(file), str(chapter())]) == 1
     (row,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
