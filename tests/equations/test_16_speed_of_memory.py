@@ -1,4 +1,4 @@
-"""Chapter 16: bytes and operations, counted while the code runs, against the printed formulas."""
+"""Chapter 16 and its depth: bytes and operations, counted while the code runs, against formulas."""
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode

@@ -10,7 +10,6 @@ from bookcheck.equations.scan import inline_relations
 NOT_YET: dict[str, int] = {
     "00-short-road": 2,
     "12-what-rope-encodes": 54,
-    "16-speed-of-memory": 11,
     "errata": 20,
     "glossary": 8,
     "notation": 8,

@@ -2,14 +2,12 @@
 
 import dataclasses
 import json
-import re
 
 import pytest
 import torch
 import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from bookcheck.site import growth
 from bookkit.experiments.speed import cpu, decode, gpu, peers, run
 from bookkit.experiments.speed.faults import CANDIDATES, fault_rows
 from bookkit.experiments.speed.measure import compare, facts
@@ -150,27 +148,6 @@ def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
         arguments = cpu.with_any_length(x, *table) if length == 5 else (x, *table)
         assert (rotation(*arguments) - expected).abs().max() <= 1e-6
     assert counter.frame_count == 1
-
-
-def test_synthetic_chapters_keep_to_themselves():
-    """Labels of two chapters never meet, and all the promised parts are there."""
-    one, two = (growth.synthetic_chapter(number, "<svg/>") for number in (1, 2))
-    labels = [set(re.findall(r"\(eq-[\d-]+\)", str(chapter))) for chapter in (one, two)]
-    assert len(labels[0]) == len(labels[1]) == growth.FORMULAS
-    assert not labels[0] & labels[1]
-    figures = [
-        output
-        for cell in one.cells
-        for output in cell.get("outputs", [])
-        if "image/svg+xml" in output["data"]
-    ]
-    assert len(figures) == growth.FIGURES
-
-
-def test_growth_needs_a_chapter(capsys):
-    with pytest.raises(SystemExit):
-        growth.main(["0"])
-    assert "at least one chapter, got 0" in capsys.readouterr().err
 
 
 def test_both_ways_to_decode_compute_the_same_and_bytes_are_counted():
