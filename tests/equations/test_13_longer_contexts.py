@@ -156,10 +156,13 @@ def any_factors(rng):
 
 @equation("eq-reach", first_index=0)
 def test_reach(rng):
-    factors = any_factors(rng)
-    reach = L * factors[fast_pairs() :].min()
+    last, first = any_factors(rng), any_factors(rng)
+    first[fast_pairs()] = 1.5  # now the first slow pair is the smallest
     known = {"L_0": L, "F": fast_pairs(), "d_k": D}
-    return {r"L_{\text{reach}}": reach, r"\lambda": factors, **known}
+    return [
+        {r"L_{\text{reach}}": L * factors[fast_pairs() :].min(), r"\lambda": factors, **known}
+        for factors in (last, first)
+    ]
 
 
 @equation("eq-price", first_index=0)

@@ -75,7 +75,7 @@ def waves(a, c, theta):
 def test_interpolation_bound(rng):
     a, c, theta = rng.normal(size=PAIRS), rng.normal(size=PAIRS), rng.uniform(0.05, 1, size=PAIRS)
     n, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
-    draws = [(a, c, theta, n, u)]
+    draws = [(a, c, theta, n, u), (a, c, theta, n, 0.0)]  # at u = 0 both sides are 0
     # A wave with its top between n and n + 1 reaches the bound up to terms of fourth order.
     for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
         slow = np.full(PAIRS, angle)
@@ -130,12 +130,14 @@ def test_wave_amplitude(rng):
     a, c = rng.normal(size=(2, PAIRS))
     theta, x = rng.uniform(0.2, 1, size=PAIRS), float(rng.uniform(1, 9))
     general = {"a": a, "c": c, r"\theta": theta, "x": x}
-    # Just beside the top of every wave both sides are nearly equal.
-    near = x * theta + 1e-3
-    top = {"a": 2 * np.cos(near), "c": 2 * np.sin(near), r"\theta": theta, "x": x}
+    # Just beside the top of every wave both sides are nearly equal; at the top they are equal.
+    beside, at = (
+        {"a": 2 * np.cos(p), "c": 2 * np.sin(p), r"\theta": theta, "x": x}
+        for p in (x * theta + 1e-3, x * theta)
+    )
     return [
         {**draw, r"\rho": np.hypot(draw["a"], draw["c"]), "i": range(PAIRS)}
-        for draw in (general, top)
+        for draw in (general, beside, at)
     ]
 
 
@@ -166,7 +168,7 @@ def test_by_parts_stretch(rng):
 @equation("eq-stretch-limits", first_index=0, library=ntk_by_parts)
 def test_stretch_limits(rng):
     draws = []
-    for s in (scale(rng), 1.0 + 1e-6, 1e6):
+    for s in (scale(rng), 1.0, 1.0 + 1e-6, 1e6):
         theta = THETA.numpy()
         changed = by_parts(s)
         gamma = np.clip((L * theta / (2 * math.pi) - ALPHA) / (BETA - ALPHA), 0, 1)
