@@ -6,7 +6,14 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
+from attention_to_rope import (
+    proportional_frequencies,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    rotation_matrix,
+    softmax,
+)
 from bookcheck.equations.checks import Random, depends, equation
 
 D = 6
@@ -96,6 +103,7 @@ def test_slow_pair(rng):
         {r"\theta": 0.01, "r": 2, r"\varphi": np.pi / 2},  # both bounds almost reached
         {r"\theta": 1.05, "r": 6, r"\varphi": 1.2},  # almost a full turn: hardly any change
         {r"\theta": 2.0, "r": 1, r"\varphi": np.pi / 2 - 1},  # a change larger than r
+        {r"\theta": 0.3, "r": 0, r"\varphi": 0.7},  # no distance, no change: all sides equal
     ]
     return [{r"\theta": theta, "r": r, r"\varphi": angle} for angle in angles] + edges
 
@@ -167,102 +175,6 @@ def test_mean_score(rng):
     }
 
 
-def sums(values, r):
-    """U_0 ... U_p, and the products with h_p = 0."""
-    steps = np.exp(1j * r * values[r"\theta"])
-    return np.concatenate([[0], np.cumsum(steps)]), np.concatenate([values["h"], [0]])
-
-
-@equation("eq-partial-sums", first_index=0)
-def test_partial_sums(rng):
-    values = contents(rng)
-    r = int(rng.integers(2, 9))
-    U, _ = sums(values, r)
-    p = D // 2
-    return {"U": U, r"\theta": values[r"\theta"], "r": r, "p": p, "j": range(p + 1)}
-
-
-@equation("eq-abel", first_index=0)
-def test_abel(rng):
-    values = contents(rng)
-    r = int(rng.integers(2, 9))
-    U, h = sums(values, r)
-    return {"U": U, "h": h, r"\theta": values[r"\theta"], "r": r, "p": D // 2}
-
-
-@equation("eq-abel-bound", first_index=0, library=rotation_matrix)
-def test_abel_bound(rng):
-    """Besides free products: some for which one of the three sides is close to the next."""
-    free = contents(rng)
-    equal_steps = 2.5 * np.arange(D // 2, 0, -1.0)
-    alternating = (-1.0) ** np.arange(D // 2)
-    one_large_step = np.array([5.0, 1.0, 0.5])
-    chosen = (equal_steps, alternating, one_large_step, np.ones(D // 2))
-    # All waves agree at distance 0; at the other one they nearly cancel.
-    cancel = min(range(4, 400), key=lambda r: abs(sums(free, r)[0][-1]))
-    cases = [(free, int(rng.integers(4, 9)))]
-    for h, r in zip(chosen, (0, 0, 0, cancel), strict=True):
-        q = np.repeat(h, 2) / 2
-        cases.append(({**free, "q": q, "k": np.ones(D), "h": h.astype(complex)}, r))
-    bound = []
-    for values, r in cases:
-        U, h = sums(values, r)
-        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "p": D // 2})
-    return bound
-
-
-@equation("eq-trivial-bound", first_index=0, library=rotation_matrix)
-def test_trivial_bound(rng):
-    free = only(contents(rng), "q", "k", "h", r"\mathbf{R}")
-    one_pair = only(contents(rng, 2), "q", "k", "h", r"\mathbf{R}")
-    same = contents(rng)
-    same["q"] = same["k"] = 5 * same["q"]
-    same["h"] = np.abs(pairs(same["q"])) ** 2
-    same = only(same, "q", "k", "h", r"\mathbf{R}")
-    long_key = {**free, "k": 6 * free["k"], "h": 6 * free["h"]}
-    return [
-        {**free, "r": 3, "p": D // 2},
-        {**long_key, "r": 0, "p": D // 2},
-        {**one_pair, "r": 2, "p": 1},
-        {**same, "r": 0, "p": D // 2},
-    ]
-
-
-@equation("eq-abel-ratio", first_index=0)
-def test_abel_ratio(rng):
-    p, step = 5, float(rng.uniform(0.3, 2))
-    free = np.concatenate([rng.normal(size=p) + 1j * rng.normal(size=p), [0]])
-    even = step * np.arange(p, -1, -1.0)  # falls in equal steps: equality
-    return [{"h": h, "D": np.abs(np.diff(h)).max(), "p": p} for h in (free, even)]
-
-
-@equation("eq-odd-part", first_index=0, library=rotation_matrix)
-def test_odd_part(rng):
-    values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
-    return {**values, "r": range(1, 6), "p": D // 2}
-
-
-@equation("eq-rope-distance", first_index=0, library=rotate)
-def test_rope_distance(rng):
-    values = contents(rng)
-    theta = torch.as_tensor(values[r"\theta"])
-
-    def turned(m):
-        table = rotary_table(torch.tensor([int(m)]), theta, dtype=torch.float64)
-        identity = torch.eye(D, dtype=torch.float64)[:, None]
-        return rotate(identity, table, layout="interleaved")[:, 0].numpy()
-
-    return {
-        "u": values["q"],
-        "z": values["z"],
-        r"\theta": values[r"\theta"],
-        r"\mathbf{R}": turned,
-        "m": range(4),
-        "n": range(2, 6),
-        "d_k": D,
-    }
-
-
 @equation("eq-norm-kept", library=rotation_matrix)
 def test_norm_kept(rng):
     values = only(contents(rng), "q", "k", r"\mathbf{R}")
@@ -320,3 +232,36 @@ def test_variance_trace(rng):
         r"\mathbf{R}": matrices(theta),
         "r": 3,
     }
+
+
+def one_ahead(rng):
+    """The library's weight of one key that leads n - 1 others, and the lead."""
+    n, lead = int(rng.integers(3, 9)), float(rng.uniform(0.3, 2))
+    scores = torch.zeros(n, dtype=torch.float64)
+    scores[1] = lead
+    return {"A": float(softmax(scores)[1]), "n": n, r"\delta": lead}
+
+
+@equation("eq-dilution", library=softmax)
+def test_dilution(rng):
+    return one_ahead(rng)
+
+
+@equation("eq-lead", library=softmax)
+def test_lead(rng):
+    return one_ahead(rng)
+
+
+@equation("eq-p-rope", first_index=0, library=proportional_frequencies)
+def test_p_rope(rng):
+    b, d, p = base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    theta = proportional_frequencies(d, b, share=p).numpy()
+    return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
+
+
+@equation("eq-partial-spectrum", first_index=0, library=rotary_frequencies)
+def test_partial_spectrum(rng):
+    b, d, p = base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    turning = int(p * d)
+    theta = rotary_frequencies(turning, b).numpy()
+    return {r"\vartheta": theta, "b": b, "d_k": d, "p": p, "i": range(turning // 2)}
