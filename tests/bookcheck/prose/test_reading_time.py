@@ -8,8 +8,7 @@ from bookcheck.prose.answers import answer_of, answer_problem, sentences
 from bookcheck.prose.reading_time import LONGEST, ReadingTime, main_text, reading_time
 
 # Chapters of the first edition that are still to be shortened; the list may only shrink.
-TOO_LONG = {
-}
+TOO_LONG: set[str] = set()
 # Chapters that do not yet say their answer first; the list may only shrink.
 NO_ANSWER = TOO_LONG
 
