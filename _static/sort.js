@@ -17,21 +17,27 @@
     rows.sort((a, b) => compare(a.key, b.key, sign));
     for (const { row } of rows) body.append(row);
   };
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const heads = [...table.tHead.rows[0].cells];
-    for (const [column, head] of heads.entries()) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = head.textContent;
-      button.title = "Sort by this column";
-      button.style.cssText = "all: inherit; padding: 0; border: 0; cursor: pointer; display: inline";
-      button.addEventListener("click", () => {
-        const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-        for (const other of heads) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
-        sort(table, column, sign);
-      });
-      head.replaceChildren(button);
+  const prepare = () => {
+    for (const table of document.querySelectorAll("table.sortable")) {
+      const heads = [...table.tHead.rows[0].cells];
+      for (const [column, head] of heads.entries()) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = head.textContent;
+        button.title = "Sort by this column";
+        button.style.cssText =
+          "all: inherit; padding: 0; border: 0; cursor: pointer; display: inline";
+        button.addEventListener("click", () => {
+          const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+          for (const other of heads) other.removeAttribute("aria-sort");
+          head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
+          sort(table, column, sign);
+        });
+        head.replaceChildren(button);
+      }
     }
-  }
+  };
+  // The script may run before the page is whole.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", prepare);
+  else prepare();
 })();
