@@ -204,8 +204,9 @@ def forward(fleet: Fleet, tokens: Tensor) -> Tensor:
     return logits.reshape(models, batch, length, fleet.vocabulary)
 
 
-def _norm(x: Tensor, gain: Tensor, eps: float) -> Tensor:
-    return functional.rms_norm(x, x.shape[-1:], eps=eps) * gain[:, None]
+def _norm(x: Tensor, gain: Tensor, eps: float | None) -> Tensor:
+    # As in the library, where no other number is given.
+    return functional.rms_norm(x, x.shape[-1:], eps=1e-6 if eps is None else eps) * gain[:, None]
 
 
 def _linear(x: Tensor, own: Weights, name: str) -> Tensor:
