@@ -1,6 +1,8 @@
 """Which pages the book has, what they are called, and in which order they stand."""
 
-from nbformat.v4 import new_markdown_cell, new_notebook
+import json
+
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.equations.scan import collect
 from bookcheck.notebooks.execute import chosen_pages
@@ -39,3 +41,16 @@ def test_a_page_ischosen_pages_by_number_name_or_path():
     first = CHAPTERS / "01-attention.ipynb"
     for name in ("01", "01-attention", "01-attention.ipynb", str(first)):
         assert chosen_pages([name]) == [first]
+
+
+def test_code_that_the_site_folds_is_folded_by_other_programs_too():
+    cells = [
+        new_code_cell("draw()", metadata={"tags": ["hide-input"]}),
+        new_code_cell("idea()", metadata={"jupyter": {"source_hidden": True}, "editor": 1}),
+        new_markdown_cell("Words.", metadata={"tags": ["hide-input"]}),
+    ]
+    folded, plain, words = json.loads(stored_form(new_notebook(cells=cells)))["cells"]
+    assert folded["metadata"]["jupyter"] == {"source_hidden": True}
+    assert folded["metadata"]["cellView"] == "form"
+    assert plain["metadata"] == {}
+    assert words["metadata"] == {"tags": ["hide-input"]}
