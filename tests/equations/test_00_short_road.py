@@ -57,7 +57,7 @@ def test_sinusoid(rng):
 def test_shift(rng):
     return {
         "t": int(rng.integers(2, 9)),
-        "k": int(rng.integers(2, 9)),
+        "r": int(rng.integers(2, 9)),
         r"\theta": rng.uniform(0.3, 2),
     }
 
