@@ -212,7 +212,7 @@ def test_experts(rng):
     return [{**values, "j": j} for j in chosen.tolist()]
 
 
-@equation("eq-expert-weights", library=MixtureOfExperts)
+@equation("eq-expert-weights")
 def test_expert_weights(rng):
     experts, k, d, width = (int(rng.integers(2, 9)) for _ in range(4))
     k = min(k, experts - 1)

@@ -21,6 +21,8 @@ from bookcheck.paths import KEPT
 GENERATED = ("checks", "ledger")
 # What a page may load beside its own text.
 LOADED = ("_static", "_images")
+# Changes with every word of the book, and only the search page reads it.
+SEARCH_DATA = "search-data.js"
 
 
 def brief_pages(site: Path, pages: Collection[str]) -> set[str]:
@@ -40,13 +42,15 @@ class Passed:
         self.site, self.brief, self.folder = site, brief, folder
         code = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
         files = (path for name in LOADED for path in sorted((site / name).rglob("*")))
-        self.frame = digest_of(
-            [*code, AXE, *(path for path in files if path.is_file())], browser_version()
-        )
+        shown = (path for path in files if path.is_file() and path.name != SEARCH_DATA)
+        self.frame = digest_of([*code, AXE, *shown], browser_version())
 
     def state_of(self, page: str) -> str:
         """Changes with anything that a visit of the page could see."""
-        return digest_of([self.site / page], self.frame, page, str(page in self.brief))
+        files = [self.site / page]
+        if page == "search.html":
+            files.append(self.site / "_static" / SEARCH_DATA)
+        return digest_of(files, self.frame, page, str(page in self.brief))
 
     def place_of(self, page: str) -> Path:
         """Where the note of a page is."""

@@ -154,7 +154,7 @@ def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(
     site = tmp_path / "html"
     (site / "_static").mkdir(parents=True)
     files = {"a.html": "a", "b.html": "b", "_static/book.css": "p {}", "search.html": "s"}
-    files["searchindex.js"] = "i"
+    files["_static/search-data.js"] = "i"
     for name, text in files.items():
         (site / name).write_text(text, encoding="utf-8")
 
@@ -166,7 +166,7 @@ def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(
     assert passed().holds("a.html")
     assert not passed({"a.html"}).holds("a.html"), "looked at in other modes"
     (site / "a.html").write_text("another", encoding="utf-8")
-    (site / "searchindex.js").write_text("another", encoding="utf-8")
+    (site / "_static" / "search-data.js").write_text("another", encoding="utf-8")
     assert [passed().holds(p) for p in ("a.html", "b.html", "search.html")] == [False, True, False]
     monkeypatch.setattr("bookcheck.gates.check.browser_version", lambda: "2")
     assert not passed().holds("b.html")

@@ -52,7 +52,7 @@ def test_a_kept_formula_is_not_rendered_again(new_katex):
 
 def test_what_another_renderer_made_is_not_shown(new_katex, monkeypatch):
     new_katex().render("a", display=False)
-    monkeypatch.setattr(maths, "digest_of", lambda _files: "another version")
+    monkeypatch.setattr(maths, "digest_of", lambda _files, *_words: "another version")
     later = new_katex()
     later.render("a", display=False)
     assert later.process is not None

@@ -84,7 +84,7 @@ def test_the_answers_of_the_chapters_are_right(names, path):
     cells = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     quizzes = [quiz for source in cells for quiz in quizzes_in(source)]
     assert sum("{quiz}" in source for source in cells) == len(quizzes), "a quiz is not closed"
-    if path in main_line():
+    if path in main_line() and path.stem != "00-short-road":
         assert len(quizzes) == 1, "each chapter has one quiz"
     assert len(quizzes) <= 1, "a page has at most one quiz"
     for text in quizzes:
