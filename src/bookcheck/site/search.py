@@ -112,7 +112,7 @@ def record(section: Section) -> list[str]:
 
 def data_of(env: BuildEnvironment) -> str:
     """The script that holds all sections."""
-    sections = []
+    sections: list[Section] = []
     for page in sorted(env.found_docs):
         sections += sections_of(page, env.get_doctree(page), env.titles[page].astext())
     records = [record(section) for section in (*sections, *entries_of(env))]
