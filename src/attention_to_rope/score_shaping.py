@@ -165,7 +165,7 @@ def gated_attention(
 
 
 def log_length_factor(lengths: Tensor, slope: float) -> Tensor:
-    r"""The factor $s \ln n$ on scores over n keys, which keeps a constant lead visible (SSMax).
+    r"""The factor $s \ln n$ on scores over n keys, which keeps a lead above 1/s visible (SSMax).
 
     $\operatorname{softmax}(s \ln n \cdot z)_i = n^{s z_i} / \sum_j n^{s z_j}$. Without it, a score
     ahead by a fixed margin gets a weight that falls like 1/n. Integers n (...) → (...) in float64.

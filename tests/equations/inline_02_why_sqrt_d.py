@@ -53,6 +53,8 @@ DEFINITIONS = [
     r"N = 128",
     r"c = 50",
     r"\gamma = \sqrt{d_k}",
+    r"\Delta > 1/s",
+    r"s = 0.43",
     r"q = k",
     r"p = (\frac{1}{2}, \frac{1}{4}, \frac{1}{4})",
     r"n = l",
