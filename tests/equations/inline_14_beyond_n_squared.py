@@ -15,12 +15,13 @@ def bindings(rng):
     return {**names, r"\lambda": log_total(state).item()}
 
 
-# Names of a proof, one number a query, and the numbers of two exercises.
+# Names of a proof, one number a query, a condition, and the numbers of two exercises.
 DEFINITIONS = [
     r"c_{12} = \max(c_1, c_2)",
     r"c = \max(c_{12}, c_3)",
     r"c_2 = -\infty",
     r"\lambda_m = c_m + \log \ell_m",
+    r"w \le N",
     r"c_1 = 2",
     r"\ell_1 = 1.5",
     r"u_1 = 3",
