@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch._dynamo.testing
 from torch import Tensor, nn
 
 import attention_to_rope as book
