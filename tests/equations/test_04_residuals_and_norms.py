@@ -283,12 +283,17 @@ def test_cross_step(rng):
 @equation("eq-adam-first")
 def test_adam_first(rng):
     """PyTorch's Adam makes this step; its ε is far below the gradient."""
-    rate, gradient = rng.uniform(0.01, 0.5), rng.normal() * 7
-    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    rate, start, slope = rng.uniform(0.01, 0.5), rng.normal(), rng.normal() * 7
+
+    def loss(w):
+        return slope * w + w**3
+
+    weight = torch.tensor(start, dtype=torch.float64, requires_grad=True)
     optimiser = torch.optim.Adam([weight], lr=rate, eps=1e-300)
-    weight.grad = torch.full_like(weight, gradient)
+    loss(weight).backward()
     optimiser.step()
-    return {r"\Delta w": weight.item(), r"\eta": rate, "g": gradient}
+    moved = weight.item() - start
+    return {r"\Delta w": moved, r"\eta": rate, "w": start, r"\mathcal{L}": depends("w", loss)}
 
 
 @equation("eq-vanishing-pre", vectors="row")
