@@ -73,7 +73,9 @@ def _act(tab: Page, method: str, selector: str = "", *arguments: Any) -> None:
     if method == "reload":
         tab.reload(wait_until="load")
     else:
-        getattr(tab.locator(selector).first, method)(*arguments)
+        options = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
+        plain = arguments[:-1] if options else arguments
+        getattr(tab.locator(selector).first, method)(*plain, **options)
 
 
 def _read(figure: Locator) -> dict[str, Any]:

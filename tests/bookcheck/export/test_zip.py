@@ -54,7 +54,7 @@ def test_what_cannot_work_is_said(small_site, tmp_path, monkeypatch, capsys):
 # The browser
 
 BOX = "input[name=q]:visible"
-RESULT = 'ul.search li:has-text("softmax")'
+RESULT = '.search-found li:has-text("softmax")'
 SEARCH = [
     {
         "act": [

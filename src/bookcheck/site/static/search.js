@@ -26,7 +26,8 @@
     [/\bmla\b/g, " latent attention cache heads "],
     [/\bmha\b|multi[- ]?head/g, " many heads "],
     [/\bkv[- ]?cache\b|key[- ]value cache/g, " cache keys values heads "],
-    [/causal mask|attention mask/g, " masks look "],
+    [/causal mask|attention mask/g, " masks look whom "],
+    [/deriv(e|ation|ing)\b/g, " deriving "],
     [/\bmoe\b/g, " mixture experts feed-forward "],
     [/\bffn\b|\bmlp\b/g, " feed-forward "],
     [/flash[- ]?attention|online softmax/g, " flashattention blocks merge beyond "],
@@ -77,7 +78,10 @@
         fuzzy: (term) => (term.length > 6 ? 0.15 : false),
         boostDocument: (id) => WEIGHT[documents[id].kind],
       };
-      return index.search(asked, options).map(({ id, score }) => ({ ...documents[id], score }));
+      const found = index.search(asked, options).map(({ id, score }) => ({ ...documents[id], score }));
+      // Who types the very name of a symbol, a term or a function wants that.
+      const named = ({ kind, title }) => (kind === "entry" || kind === "reference") && title.toLowerCase().split("(")[0].trim() === query.trim().toLowerCase();
+      return [...found.filter(named), ...found.filter((one) => !named(one))];
     };
   }
 
