@@ -1,26 +1,20 @@
 """Chapter 2: the relations inside its sentences."""
 
 import numpy as np
-import torch
 
-from attention_to_rope import softmax as library_softmax
-from attention_to_rope import softmax_jacobian
 from bookcheck.latex import depends
+from shared_02_why_sqrt_d import jacobian, softmax
 
 PAGE = "02-why-sqrt-d"
 OPTIONS = {"first_index": 0, "vectors": "row"}
 N = 4
 
 
-def softmax(x):
-    return library_softmax(torch.from_numpy(np.asarray(x, dtype=float))).numpy()
-
-
 def bindings(rng):
     """Scores, the library's weights and derivatives, and the normaliser."""
     x = rng.normal(size=N)
     p = softmax(x)
-    J = softmax_jacobian(torch.from_numpy(p)).numpy()
+    J = jacobian(p)
     places = {"n": range(N), "l": range(N)}
     return {"x": x, "p": p, "J": J, "Z": np.exp(x).sum(), **places}
 

@@ -3,16 +3,11 @@
 import numpy as np
 import torch
 
-from attention_to_rope import layer_norm, relu
+from attention_to_rope import relu
+from shared_04_residuals_and_norms import D, centring, library_layer_norm
 
 PAGE = "04-residuals-and-norms"
 OPTIONS = {"first_index": 0, "absolute": 1e-12}
-D = 5
-
-
-def library_layer_norm(x):
-    x = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
-    return layer_norm(x, eps=1e-300).numpy()
 
 
 def bindings(rng):
@@ -23,7 +18,7 @@ def bindings(rng):
         "y": library_layer_norm(x),
         "u": np.ones(D),
         "d": D,
-        "P": np.eye(D) - np.ones((D, D)) / D,
+        "P": centring(),
         "j": range(D),
         r"\mu": x.mean(),
         r"\sigma": x.std(),

@@ -1,15 +1,10 @@
 """Chapter 5: the relations inside its sentences."""
 
-import torch
-
 from attention_to_rope import gelu, parity_width, relu, silu
+from shared_05_feed_forward import in_numpy
 
 PAGE = "05-feed-forward"
 OPTIONS = {"first_index": 0}
-
-
-def in_numpy(function):
-    return lambda x: function(torch.as_tensor(x, dtype=torch.float64)).numpy()
 
 
 def bindings(rng):

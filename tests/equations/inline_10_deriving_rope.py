@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import rotate_complex
-from bookcheck.equations.rotations import (
+from shared_rotations import (
     plane_rotation,
     rotation_of_all_pairs,
     some_angle,

@@ -1,24 +1,13 @@
 """Chapter 11: the relations inside its sentences."""
 
-import numpy as np
-import torch
-
-from attention_to_rope import layout_permutation, rotary_frequencies, rotation_matrix
+from shared_11_implementing_rope import H, R, permutation
 
 PAGE = "11-implementing-rope"
-D_K = 6
-
-
-def matrix(layout):
-    theta = rotary_frequencies(D_K, base=7.0)
-    return lambda m: rotation_matrix(torch.tensor(int(m)), theta, layout=layout).numpy()
 
 
 def bindings(rng):
     """The two rotations as matrices, and the permutation between them."""
-    order = layout_permutation(D_K, source="interleaved", target="half").numpy()
-    rotations = {r"\mathbf{R}": matrix("interleaved"), r"\mathbf{H}": matrix("half")}
-    return {r"\Pi": np.eye(D_K)[:, order], "m": range(2, 6), **rotations}
+    return {r"\Pi": permutation(), "m": range(2, 6), r"\mathbf{R}": R, r"\mathbf{H}": H}
 
 
 # Conditions and examples: they say for which values the sentence speaks.

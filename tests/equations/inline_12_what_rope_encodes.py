@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_to_rope import rotary_frequencies
 from bookcheck.equations.checks import Random, depends
-from bookcheck.equations.rotations import rotation_of_all_pairs, some_frequencies
+from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 PAGE = "12-what-rope-encodes"
 OPTIONS = {"first_index": 0}

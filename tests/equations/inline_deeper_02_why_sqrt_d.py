@@ -3,19 +3,17 @@
 import numpy as np
 import torch
 
-from attention_to_rope import saturation, softmax, softmax_jacobian
+from attention_to_rope import saturation, softmax
 from bookcheck.latex import Random
+from shared_02_why_sqrt_d import HEAVY, HEAVY_CHANCES, SKEWED, SKEWED_CHANCES, jacobian
 
 PAGE = "deeper/02-why-sqrt-d"
 OPTIONS = {"first_index": 0, "vectors": "row"}
 N, D_K = 5, 3
-# Mean 0 and variance 1, kurtosis 2.5.
-SKEWED, SKEWED_CHANCES = [-2.0, 0.5], [0.2, 0.8]
-HEAVY, HEAVY_CHANCES = [-2.0, 0.0, 2.0], [0.125, 0.75, 0.125]
 
 
 def of_weights(p):
-    J = softmax_jacobian(torch.from_numpy(p)).numpy()
+    J = jacobian(p)
     rest = float(saturation(torch.from_numpy(p)))
     identity, ones = np.eye(len(p)), np.ones(len(p))
     return {"p": p, "J": J, "r": rest, "N": len(p), "I": identity, r"\mathbf{1}": ones}

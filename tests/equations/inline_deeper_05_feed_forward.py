@@ -7,26 +7,11 @@ import torch
 
 from attention_to_rope import gelu_tanh, relu, rms_norm
 from bookcheck.equations.checks import Random
+from shared_05_feed_forward import in_numpy, inside_tanh, normal_cdf, tanh_step
 
 PAGE = "deeper/05-feed-forward"
 OPTIONS = {"first_index": 0}
 D = 5
-
-
-def in_numpy(function):
-    return lambda x: function(torch.as_tensor(x, dtype=torch.float64)).numpy()
-
-
-def normal_cdf(x):
-    return math.erfc(-x / math.sqrt(2)) / 2
-
-
-def inside_tanh(x):
-    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-
-
-def tanh_step(x):
-    return (1 + math.tanh(inside_tanh(x))) / 2
 
 
 def bindings(rng):

@@ -5,11 +5,10 @@ import torch
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from shared_08_sinusoids import D, J, R
 
 PAGE = "deeper/08-sinusoids"
 OPTIONS = {"first_index": 0}
-D = 8
-J = np.array([[0.0, 1.0], [-1.0, 0.0]])
 
 
 def bindings(rng):
@@ -25,12 +24,8 @@ def bindings(rng):
     return {**places, "P": P, "T": T, "C": C, r"\theta": theta.numpy()}
 
 
-def turned(alpha):
-    return np.array([[np.cos(alpha), np.sin(alpha)], [-np.sin(alpha), np.cos(alpha)]])
-
-
 def one_angle(rng):
-    return {r"\theta": rng.uniform(0.2, 3), "R": turned, "I": np.eye(2), "J": J}
+    return {r"\theta": rng.uniform(0.2, 3), "R": R, "I": np.eye(2), "J": J}
 
 
 def cosine_integral(rng):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bookcheck.equations.rotations import rotation_of_all_pairs, some_frequencies
+from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 PAGE = "deeper/10-deriving-rope"
 OPTIONS = {"first_index": 0}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bookcheck.equations.rotations import some_frequencies
+from shared_rotations import some_frequencies
 
 PAGE = "deeper/12-what-rope-encodes"
 OPTIONS = {"first_index": 0}

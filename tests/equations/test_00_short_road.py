@@ -5,13 +5,9 @@ import torch
 
 from attention_to_rope import attention, rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import Random, equation
+from shared import library_attention
 
 N, D_K, D_V = 4, 3, 2
-
-
-def library_attention(Q, K, V):
-    """The library's attention on NumPy matrices."""
-    return attention(*(torch.from_numpy(np.ascontiguousarray(x)) for x in (Q, K, V))).numpy()
 
 
 def turn(angle):

@@ -5,13 +5,9 @@ import torch
 
 from attention_to_rope import attention, sink_attention
 from bookcheck.equations.checks import equation
+from shared import library_attention
 
 N, D, D_K, D_V = 4, 5, 3, 2
-
-
-def library_attention(Q, K, V):
-    """The library's attention on NumPy matrices."""
-    return attention(*(torch.from_numpy(np.ascontiguousarray(x)) for x in (Q, K, V))).numpy()
 
 
 def softmax(S):

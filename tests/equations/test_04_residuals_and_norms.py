@@ -3,53 +3,28 @@
 import numpy as np
 import torch
 
-from attention_to_rope import (
-    layer_norm,
-    post_norm,
-    pre_norm,
-    relu,
-    rms_norm,
-    sandwich_norm,
-)
+from attention_to_rope import layer_norm, post_norm, pre_norm, relu, rms_norm, sandwich_norm
 from bookcheck.equations.checks import depends, equation
-
-D = 5
-EPSILON = 0.3  # large, so that a formula without it fails
-TINY = 1e-300  # stands for ε = 0, which the library refuses
-
-
-def tensor(x):
-    return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
-
-
-def library_layer_norm(x, eps=TINY):
-    return layer_norm(tensor(x), eps=eps).numpy()
+from shared import tensor
+from shared_04_residuals_and_norms import (
+    EPSILON,
+    TINY,
+    D,
+    as_array,
+    centring,
+    library_layer_norm,
+    norm,
+    placed,
+    sublayer,
+)
 
 
 def library_rms_norm(x, eps=TINY):
     return rms_norm(tensor(x), eps=eps).numpy()
 
 
-def centring():
-    return np.eye(D) - np.ones((D, D)) / D
-
-
-def sublayer(rng):
-    """A smooth sublayer with its own weights, for tensors."""
-    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
-    return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
-
-
-def norm(x):
-    return layer_norm(tensor(x), eps=EPSILON)
-
-
 def other_norm(x):
     return rms_norm(tensor(x), eps=EPSILON)
-
-
-def as_array(function):
-    return lambda x: function(tensor(x)).numpy()
 
 
 @equation("eq-pre-block", library=pre_norm)
@@ -190,17 +165,6 @@ def test_layer_is_rms(rng):
         "P": centring(),
         r"\operatorname{LayerNorm}": lambda x: library_layer_norm(x, EPSILON),
         r"\operatorname{RMSNorm}": lambda x: library_rms_norm(x, EPSILON),
-    }
-
-
-def placed(rng, name, place):
-    """A sublayer, two norms, and the placement of the library under its printed name."""
-    f = sublayer(rng)
-    return {
-        "x": rng.normal(size=D),
-        "f": as_array(f),
-        r"\operatorname{norm}": as_array(norm),
-        rf"\operatorname{{{name}}}": lambda x: place(tensor(x), f).numpy(),
     }
 
 

@@ -18,43 +18,18 @@ from attention_to_rope import (
 )
 from attention_to_rope.activations import GATED, PLAIN
 from bookcheck.equations.checks import equation
-
-N, D, D_F = 5, 3, 7
-
-SIGMOID = {r"\sigma": lambda x: 1 / (1 + np.exp(-x))}
-PLACES = (-5.5, -2.7, -1.3, -0.4, 0.6, 1.5, 2.7, 4.1)
-
-
-def in_numpy(function):
-    """A function of tensors as a function of NumPy arrays or numbers."""
-
-    def call(*values):
-        return function(*(torch.as_tensor(x, dtype=torch.float64) for x in values)).numpy()
-
-    return call
-
-
-def layer(rng, activation):
-    """A layer of the library with random biases too, and its parts under the page's symbols."""
-    net = FeedForward(D, D_F, activation=activation, seed=int(rng.integers(1000))).double()
-    with torch.no_grad():
-        for parameter in net.parameters():
-            parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape))))
-    parts = {
-        "W_1": net.up.W.detach(),
-        "b_1": net.up.b.detach(),
-        "W_2": net.down.W.detach(),
-        "b_2": net.down.b.detach(),
-        "d": D,
-        "d_f": D_F,
-    }
-    if net.value is not None:
-        parts |= {"W_3": net.value.W.detach(), "b_3": net.value.b.detach()}
-    return net, parts
-
-
-def applied(net):
-    return lambda X: net(torch.as_tensor(X)).detach().numpy()
+from shared_05_feed_forward import (
+    D_F,
+    PLACES,
+    SIGMOID,
+    D,
+    N,
+    applied,
+    counted,
+    in_numpy,
+    layer,
+    normal_cdf,
+)
 
 
 @equation("eq-ffn", broadcast=True, library=FeedForward.forward)
@@ -91,10 +66,6 @@ def test_ffn_equivariant(rng):
 def test_two_linear(rng):
     _, parts = layer(rng, "relu")
     return {"X": rng.normal(size=(N, D)), **parts}
-
-
-def counted(module):
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 @equation("eq-ffn-parameters", library=FeedForward, sizes=True)
@@ -152,10 +123,6 @@ def test_swish(rng):
     return [
         {"x": x, r"\beta": beta, r"\operatorname{Swish}": swish, **SIGMOID} for x, beta in cases
     ]
-
-
-def normal_cdf(x):
-    return math.erfc(-x / math.sqrt(2)) / 2
 
 
 @equation("eq-gelu-erf", library=gelu)

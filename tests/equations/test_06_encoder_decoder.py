@@ -6,12 +6,9 @@ from torch import nn
 
 from attention_to_rope import Architecture, Block, attention, causal_mask, sample_token, softmax
 from bookcheck.equations.checks import equation
+from shared import tensor
 
 N, M, D, F, WORDS = 5, 7, 6, 10, 4
-
-
-def tensor(values):
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
 
 
 def on_matrices(module, **options):

@@ -14,12 +14,9 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from bookcheck.equations.checks import equation
+from shared import tensor
 
 N, D, D_K = 5, 6, 3
-
-
-def tensor(values):
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
 
 
 def weights_of(q, k, bias=None):

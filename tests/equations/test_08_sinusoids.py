@@ -5,16 +5,8 @@ import torch
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
-
-N, D = 5, 8
-
-
-def base(rng):
-    return float(rng.uniform(5, 60))
-
-
-def frequencies(b, d=D):
-    return rotary_frequencies(d, b).numpy()
+from shared_08_sinusoids import D, J, N, R, frequencies, g, hand, shifts
+from shared_rotations import some_base
 
 
 def rows(b, d=D):
@@ -26,50 +18,26 @@ def rows(b, d=D):
     return row
 
 
-def R(alpha):
-    return np.array([[np.cos(alpha), np.sin(alpha)], [-np.sin(alpha), np.cos(alpha)]])
-
-
-def hand(alpha):
-    return np.array([np.sin(alpha), np.cos(alpha)])
-
-
-def shifts(b, d=D):
-    """k -> T_k: the transpose of the library's rotation, and its inverse for k < 0."""
-
-    def shift(k):
-        position = torch.tensor([abs(int(k))])
-        matrix = rotation_matrix(position, rotary_frequencies(d, b), layout="interleaved")[0]
-        return (matrix if k < 0 else matrix.T).numpy()
-
-    return shift
-
-
-def g(b, d=D):
-    table = frequencies(b, d)
-    return lambda k: float(np.cos(k * table).sum())
-
-
 def clocks(rng):
-    b = base(rng)
+    b = some_base(rng)
     return {"b": b, "d": D, r"\theta": frequencies(b), "P": rows(b), "m": range(N), "n": range(N)}
 
 
 @equation("eq-pe", first_index=0, library=sinusoidal)
 def test_pe(rng):
-    b = base(rng)
+    b = some_base(rng)
     P = sinusoidal(torch.arange(N), D, b, dtype=torch.float64).numpy()
     return {"P": P, r"\theta": frequencies(b), "m": range(N), "i": range(D // 2)}
 
 
 @equation("eq-pe-frequency", first_index=0, library=rotary_frequencies)
 def test_pe_frequency(rng):
-    b = base(rng)
+    b = some_base(rng)
     return {r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
 
 
 def wavelengths(rng):
-    b = base(rng)
+    b = some_base(rng)
     turns = 2 * np.pi / frequencies(b)
     return {r"\lambda": turns, r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
 
@@ -108,7 +76,7 @@ def test_shift(rng):
 
 @equation("eq-shift-group", library=rotation_matrix)
 def test_shift_group(rng):
-    return {"T": shifts(base(rng)), "k": range(-2, 4), "l": range(-3, 3)}
+    return {"T": shifts(some_base(rng)), "k": range(-2, 4), "l": range(-3, 3)}
 
 
 @equation("eq-g", first_index=0, library=sinusoidal)
@@ -143,9 +111,6 @@ def test_four_terms(rng):
     x, P = rng.normal(size=(N, D)), rng.normal(size=(N, D))
     every = {"m": range(N), "n": range(N)}
     return {"x": x, "P": P, "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T, **every}
-
-
-J = np.array([[0.0, 1.0], [-1.0, 0.0]])
 
 
 def relative(rng):

@@ -14,7 +14,8 @@ from attention_to_rope import (
     rotation_matrix,
 )
 from bookcheck.equations.checks import equation
-from bookcheck.equations.rotations import (
+from shared_10_deriving_rope import D_K, D, N, complex_pair, plane, values
+from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
     plane_rotation,
@@ -24,31 +25,6 @@ from bookcheck.equations.rotations import (
     split_matrix,
     turned_row,
 )
-
-N, D, D_K = 5, 7, 6
-
-
-def hat(d_k=D_K):
-    """i, alpha -> the matrix that turns pair i and nothing else."""
-
-    def factor(i, alpha):
-        matrix = np.eye(d_k)
-        pair = slice(2 * int(i), 2 * int(i) + 2)
-        matrix[pair, pair] = plane_rotation(alpha)
-        return matrix
-
-    return factor
-
-
-def plane(rng):
-    theta = some_angle(rng)
-    q, k = rng.normal(size=2), rng.normal(size=2)
-    angles = {
-        r"\varphi_q": math.atan2(q[1], q[0]),
-        r"\varphi_k": math.atan2(k[1], k[0]),
-    }
-    every = {"m": range(N), "n": range(N), r"\theta": theta, "R": plane_rotation}
-    return {"q": q, "k": k, **angles, **every}
 
 
 @equation("eq-rope-goal", library=rotate)
@@ -100,13 +76,6 @@ def test_angle(rng):
 @equation("eq-rope-signed", first_index=0, library=rotation_matrix)
 def test_signed(rng):
     return plane(rng)
-
-
-def complex_pair(rng):
-    x, y = rng.normal(size=2), rng.normal(size=2)
-    z, w = complex(*x), complex(*y)
-    parts = {"r": abs(z), r"\varphi": math.atan2(x[1], x[0])}
-    return {"x": x, "y": y, "z": z, "w": w, **parts}
 
 
 @equation("eq-dot-complex", first_index=0)
@@ -216,25 +185,6 @@ def test_elementwise(rng):
 def test_before(rng):
     places = {"m": range(N), "n": range(N), r"\theta": some_angle(rng), "R": plane_rotation}
     return {**split_matrix(rng), **places}
-
-
-def values(rng):
-    """Weights of the library's attention with turned queries and keys, and turned values."""
-    _, theta = some_frequencies(rng, D_K)
-    matrices = rotation_of_all_pairs(theta)
-    q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
-
-    def weights(first):
-        Q = torch.from_numpy(np.stack([q[m] @ matrices(m + first) for m in range(N)]))
-        K = torch.from_numpy(np.stack([k[n] @ matrices(n + first) for n in range(N)]))
-        return attention(Q, K, torch.eye(N, dtype=torch.float64)).numpy()
-
-    c = 3
-    A = weights(0)
-    o = A @ np.stack([v[n] @ matrices(n) for n in range(N)])
-    moved = weights(c) @ np.stack([v[n] @ matrices(n + c) for n in range(N)])
-    places = {"m": range(N), "N": N, "c": c, r"\mathbf{R}": matrices}
-    return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
 
 
 @equation("eq-rope-value-turned", first_index=0, library=[attention, rotation_matrix])

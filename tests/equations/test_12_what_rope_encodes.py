@@ -1,6 +1,5 @@
 """Chapter 12: the equations of the page, executed against the library where it has them."""
 
-import functools
 import math
 
 import numpy as np
@@ -15,55 +14,8 @@ from attention_to_rope import (
     softmax,
 )
 from bookcheck.equations.checks import Random, depends, equation
-
-D = 6
-
-
-def base(rng):
-    return float(rng.uniform(5, 60))
-
-
-def matrices(theta):
-    """r -> R_r, by the library."""
-
-    @functools.cache
-    def matrix(r):
-        frequencies = torch.as_tensor(theta)
-        return rotation_matrix(torch.tensor(int(r)), frequencies, layout="interleaved").numpy()
-
-    return matrix
-
-
-def pairs(x):
-    return x[0::2] + 1j * x[1::2]
-
-
-def contents(rng, d=D):
-    """A query, a key, their pairs and products, and everything that turns them.
-
-    The vectors are shorter than 1, so that a wrong power of a length is too small a bound.
-    """
-    b = base(rng)
-    q, k = (x * rng.uniform(0.3, 0.6) / np.linalg.norm(x) for x in rng.normal(size=(2, d)))
-    theta = rotary_frequencies(d, b).numpy()
-    h = pairs(q) * pairs(k).conj()
-    return {
-        "q": q,
-        "k": k,
-        "z": pairs(q),
-        "w": pairs(k),
-        "h": h,
-        r"\rho": np.abs(h),
-        r"\varphi": np.angle(h),
-        r"\theta": theta,
-        r"\mathbf{R}": matrices(theta),
-        "b": b,
-        "d_k": d,
-    }
-
-
-def only(values, *names):
-    return {name: values[name] for name in names}
+from shared_12_what_rope_encodes import D, contents, only
+from shared_rotations import rotation_of_all_pairs, some_base
 
 
 @equation("eq-wave-parts", first_index=0)
@@ -87,7 +39,7 @@ def test_wavelengths(rng):
 
 @equation("eq-full-turns", first_index=0, draws=8, library=rotary_frequencies)
 def test_full_turns(rng):
-    b, d = base(rng), 2 * int(rng.integers(3, 9))
+    b, d = some_base(rng), 2 * int(rng.integers(3, 9))
     waves = 2 * np.pi / rotary_frequencies(d, b).numpy()
     cases = [int(rng.integers(7, int(waves[-1]) + 2)), int(waves[-1]) + 40, int(waves[1]) + 1]
     return [{r"\lambda": waves, "b": b, "d_k": d, "N": max(N, 7)} for N in cases]
@@ -117,11 +69,11 @@ def test_equal_score(rng):
 
 def signs(rng, d=4):
     """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
-    theta = rotary_frequencies(d, base(rng)).numpy()
+    theta = rotary_frequencies(d, some_base(rng)).numpy()
     return {
         "q": Random([-1, 1], shape=(d,)),
         r"\theta": theta,
-        r"\mathbf{R}": matrices(theta),
+        r"\mathbf{R}": rotation_of_all_pairs(theta),
         "d_k": d,
     }
 
@@ -161,7 +113,7 @@ def test_look_far(rng):
 
 @equation("eq-mean-score")
 def test_mean_score(rng):
-    theta = rotary_frequencies(4, base(rng)).numpy()
+    theta = rotary_frequencies(4, some_base(rng)).numpy()
     mean_q, mean_k = rng.normal(size=4), rng.normal(size=4)
     return {
         "a": Random([-1, 1], shape=(4,)),
@@ -170,7 +122,7 @@ def test_mean_score(rng):
         "k": depends("c", lambda c: mean_k + c),
         r"\mu_q": mean_q,
         r"\mu_k": mean_k,
-        r"\mathbf{R}": matrices(theta),
+        r"\mathbf{R}": rotation_of_all_pairs(theta),
         "r": 3,
     }
 
@@ -220,7 +172,7 @@ def test_choose_base(rng):
 
 @equation("eq-variance-trace")
 def test_variance_trace(rng):
-    theta = rotary_frequencies(4, base(rng)).numpy()
+    theta = rotary_frequencies(4, some_base(rng)).numpy()
     mix_q, mix_k = rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
     return {
         "a": Random([-1, 1], shape=(4,)),
@@ -229,7 +181,7 @@ def test_variance_trace(rng):
         "k": depends("c", lambda c: c @ mix_k),
         "C_q": mix_q.T @ mix_q,
         "C_k": mix_k.T @ mix_k,
-        r"\mathbf{R}": matrices(theta),
+        r"\mathbf{R}": rotation_of_all_pairs(theta),
         "r": 3,
     }
 
@@ -254,14 +206,14 @@ def test_lead(rng):
 
 @equation("eq-p-rope", first_index=0, library=proportional_frequencies)
 def test_p_rope(rng):
-    b, d, p = base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
     theta = proportional_frequencies(d, b, share=p).numpy()
     return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
 
 
 @equation("eq-partial-spectrum", first_index=0, library=rotary_frequencies)
 def test_partial_spectrum(rng):
-    b, d, p = base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
     turning = int(p * d)
     theta = rotary_frequencies(turning, b).numpy()
     return {r"\vartheta": theta, "b": b, "d_k": d, "p": p, "i": range(turning // 2)}

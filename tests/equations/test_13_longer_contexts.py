@@ -16,18 +16,18 @@ from attention_to_rope import (
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import equation
-
-D, L, BASE = 16, 300, 900.0
-PAIRS = D // 2
-THETA = rotary_frequencies(D, BASE)
-
-
-def stretch(changed):
-    return (THETA / changed).numpy()
-
-
-def scale(rng):
-    return float(rng.uniform(2.5, 7))
+from shared_13_longer_contexts import (
+    ALPHA,
+    BASE,
+    BETA,
+    PAIRS,
+    THETA,
+    D,
+    L,
+    by_parts,
+    scale,
+    stretch,
+)
 
 
 @equation("eq-pair-turns", first_index=0, library=rotary_frequencies)
@@ -60,13 +60,6 @@ def test_ntk_stretch(rng):
     base = float(changed[1]) ** (-D / 2)
     known = {"b": BASE, "b'": base, "s": s, "d_k": D, "i": range(PAIRS)}
     return {r"\lambda": stretch(changed), **known}
-
-
-ALPHA, BETA = 1.5, 13.0
-
-
-def by_parts(s):
-    return ntk_by_parts(THETA, s, original_length=L, slow=ALPHA, fast=BETA)
 
 
 def kept(changed, s):

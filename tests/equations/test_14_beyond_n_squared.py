@@ -23,6 +23,7 @@ from attention_to_rope.merge import (
 )
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import depends, equation
+from shared_14_beyond_n_squared import window
 
 D_V = 3
 
@@ -139,12 +140,6 @@ def test_online_backward(rng):
     every = {"m": range(N), "n": range(N)}
     values = {"S": S, "f": depends("S", loss), "g": g, "v": v, "o": o.numpy()}
     return {**values, r"\lambda": logs[:, 0].numpy(), "D": share[:, 0].numpy(), **every}
-
-
-def window(rng):
-    N, w = int(rng.integers(7, 12)), int(rng.integers(2, 5))
-    mask = sliding_window_mask(N, window=w).double().numpy()
-    return {"N": N, "w": w, "M": mask}
 
 
 @equation("eq-reach-pairs", library=dilated_mask)

@@ -1,45 +1,18 @@
 """Deeper page of chapter 4: norms, depth and DeepNorm, executed against the library."""
 
 import numpy as np
-import torch
 
-from attention_to_rope import (
-    deep_norm,
-    deepnorm_constants,
-    layer_norm,
-    relu,
-)
+from attention_to_rope import deep_norm, deepnorm_constants, layer_norm, relu
 from bookcheck.equations.checks import Random, equation
-
-D = 5
-EPSILON = 0.3  # large, so that a formula without it fails
-TINY = 1e-300  # stands for ε = 0, which the library refuses
-
-
-def tensor(x):
-    return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float64))
-
-
-def library_layer_norm(x, eps=TINY):
-    return layer_norm(tensor(x), eps=eps).numpy()
-
-
-def centring():
-    return np.eye(D) - np.ones((D, D)) / D
-
-
-def sublayer(rng):
-    """A smooth sublayer with its own weights, for tensors."""
-    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
-    return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
-
-
-def norm(x):
-    return layer_norm(tensor(x), eps=EPSILON)
-
-
-def as_array(function):
-    return lambda x: function(tensor(x)).numpy()
+from shared import tensor
+from shared_04_residuals_and_norms import (
+    EPSILON,
+    D,
+    centring,
+    library_layer_norm,
+    norm,
+    placed,
+)
 
 
 @equation("eq-norm-jacobian-proof", vectors="row", tolerance=1e-6)
@@ -54,17 +27,6 @@ def test_eps_radius(rng):
     x = rng.normal(size=D)
     y = library_layer_norm(x, EPSILON)
     return {"y": y, "d": D, r"\sigma": x.std(), r"\epsilon": EPSILON}
-
-
-def placed(rng, name, place):
-    """A sublayer, its norm, and the placement of the library under its printed name."""
-    f = sublayer(rng)
-    return {
-        "x": rng.normal(size=D),
-        "f": as_array(f),
-        r"\operatorname{norm}": as_array(norm),
-        rf"\operatorname{{{name}}}": lambda x: place(tensor(x), f).numpy(),
-    }
 
 
 @equation("eq-deep-norm", library=deep_norm)

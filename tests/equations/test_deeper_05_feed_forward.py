@@ -8,47 +8,19 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import FeedForward, LayerNorm, RMSNorm, gelu, gelu_tanh, relu
 from bookcheck.equations.checks import equation
-
-D, D_F = 3, 7
-
-SIGMOID = {r"\sigma": lambda x: 1 / (1 + np.exp(-x))}
-PLACES = (-5.5, -2.7, -1.3, -0.4, 0.6, 1.5, 2.7, 4.1)
-
-
-def in_numpy(function):
-    """A function of tensors as a function of NumPy arrays or numbers."""
-
-    def call(*values):
-        return function(*(torch.as_tensor(x, dtype=torch.float64) for x in values)).numpy()
-
-    return call
-
-
-def layer(rng, activation):
-    """A layer of the library with random biases too, and its parts under the page's symbols."""
-    net = FeedForward(D, D_F, activation=activation, seed=int(rng.integers(1000))).double()
-    with torch.no_grad():
-        for parameter in net.parameters():
-            parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape))))
-    parts = {
-        "W_1": net.up.W.detach(),
-        "b_1": net.up.b.detach(),
-        "W_2": net.down.W.detach(),
-        "b_2": net.down.b.detach(),
-        "d": D,
-        "d_f": D_F,
-    }
-    if net.value is not None:
-        parts |= {"W_3": net.value.W.detach(), "b_3": net.value.b.detach()}
-    return net, parts
-
-
-def applied(net):
-    return lambda X: net(torch.as_tensor(X)).detach().numpy()
-
-
-def counted(module):
-    return sum(parameter.numel() for parameter in module.parameters())
+from shared_05_feed_forward import (
+    D_F,
+    PLACES,
+    SIGMOID,
+    D,
+    applied,
+    counted,
+    in_numpy,
+    inside_tanh,
+    layer,
+    normal_cdf,
+    tanh_step,
+)
 
 
 @equation("eq-dead-sphere", first_index=0, vectors="row", library=[LayerNorm, RMSNorm])
@@ -61,10 +33,6 @@ def test_dead_sphere(rng):
     # Along its own key a unit reaches the bound.
     x = math.sqrt(D) * k[2] / np.linalg.norm(k[2])
     return [*cases, {"x": x, "k": k, "c": c, "d": D, "j": 2}]
-
-
-def normal_cdf(x):
-    return math.erfc(-x / math.sqrt(2)) / 2
 
 
 @equation("eq-gelu", library=gelu, tolerance=1e-8)
@@ -110,14 +78,6 @@ def test_gelu_error(rng):
         r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh),
     }
     return [{"x": x, **functions} for x in (*PLACES, 2.699, -2.699, rng.normal())]
-
-
-def tanh_step(x):
-    return (1 + math.tanh(inside_tanh(x))) / 2
-
-
-def inside_tanh(x):
-    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
 
 
 @equation("eq-tanh-tail")

@@ -1,17 +1,13 @@
 """Deeper, chapter 6: parameters, operations and the spread of tokens, counted in real blocks."""
 
 import numpy as np
-import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import Architecture, Block
 from bookcheck.equations.checks import equation
+from shared import tensor
 
 N, D = 5, 6
-
-
-def tensor(values):
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
 
 
 @equation("eq-token-spread", first_index=0)

@@ -1,16 +1,12 @@
 """Deeper, chapter 7: the displayed equations of the page are executed, one against the library."""
 
 import numpy as np
-import torch
 
 from attention_to_rope import attention
 from bookcheck.equations.checks import equation
+from shared import tensor
 
 N, D, D_K = 5, 6, 3
-
-
-def tensor(values):
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))
 
 
 def biased_attention(rng):

@@ -6,39 +6,10 @@ import numpy as np
 import torch
 from scipy.special import sici
 
-from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from attention_to_rope import rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
-
-D = 8
-J = np.array([[0.0, 1.0], [-1.0, 0.0]])
-
-
-def base(rng):
-    return float(rng.uniform(5, 60))
-
-
-def frequencies(b, d=D):
-    return rotary_frequencies(d, b).numpy()
-
-
-def hand(alpha):
-    return np.array([np.sin(alpha), np.cos(alpha)])
-
-
-def shifts(b, d=D):
-    """k -> T_k: the transpose of the library's rotation, and its inverse for k < 0."""
-
-    def shift(k):
-        position = torch.tensor([abs(int(k))])
-        matrix = rotation_matrix(position, rotary_frequencies(d, b), layout="interleaved")[0]
-        return (matrix if k < 0 else matrix.T).numpy()
-
-    return shift
-
-
-def g(b, d=D):
-    table = frequencies(b, d)
-    return lambda k: float(np.cos(k * table).sum())
+from shared_08_sinusoids import D, J, frequencies, g, hand, shifts
+from shared_rotations import some_base
 
 
 @equation("eq-digits")
@@ -69,7 +40,7 @@ def nearest_readings(alpha, theta, first):
 
 @equation("eq-read-clocks", first_index=0, library=sinusoidal)
 def test_read_clocks(rng):
-    b = base(rng)
+    b = some_base(rng)
     theta = frequencies(b)
     m = int(rng.integers(2, int(np.pi / theta[-1])))
     P = sinusoidal(torch.tensor([m]), D, b, dtype=torch.float64)[0].numpy()
@@ -91,7 +62,7 @@ def test_euler(rng):
 
 @equation("eq-vandermonde", first_index=0)
 def test_vandermonde(rng):
-    theta = frequencies(base(rng), 6)
+    theta = frequencies(some_base(rng), 6)
     z = np.exp(1j * np.concatenate([theta, -theta]))
     return {"V": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
 
@@ -110,14 +81,14 @@ def cosine_integral(x):
 def test_ci(rng):
     return {
         "k": float(rng.uniform(2, 20)),
-        "b": base(rng),
+        "b": some_base(rng),
         r"\operatorname{Ci}": cosine_integral,
     }
 
 
 @equation("eq-substitution", tolerance=1e-6)
 def test_substitution(rng):
-    return {"k": float(rng.uniform(2, 20)), "b": base(rng), "u": float(rng.uniform(0.2, 0.9))}
+    return {"k": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
 
 
 @equation("eq-log-decay", approx=0.02)
@@ -148,7 +119,7 @@ def relative_weights(rng):
 
 @equation("eq-commute", library=rotation_matrix)
 def test_commute(rng):
-    return {"T": shifts(base(rng)), "C": relative_weights(rng)}
+    return {"T": shifts(some_base(rng)), "C": relative_weights(rng)}
 
 
 @equation("eq-commutator")

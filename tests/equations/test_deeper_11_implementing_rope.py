@@ -3,33 +3,9 @@
 import numpy as np
 import torch
 
-from attention_to_rope import (
-    rotary_frequencies,
-    rotary_table,
-    rotate,
-    rotate_complex,
-    rotation_matrix,
-)
+from attention_to_rope import rotary_table, rotate, rotate_complex, rotation_matrix
 from bookcheck.equations.checks import equation
-
-D_K, PAIRS = 6, 3
-THETA = rotary_frequencies(D_K, base=7.0)
-
-
-def turned(x, m):
-    """The library's rotation of one row at position m."""
-    table = rotary_table(torch.tensor([m]), THETA, dtype=torch.float64)
-    return rotate(torch.as_tensor(x)[None], table, layout="interleaved")[0].numpy()
-
-
-def R(m):
-    return rotation_matrix(torch.tensor(int(m)), THETA, layout="interleaved").numpy()
-
-
-def common(rng):
-    x, m = rng.normal(size=D_K), int(rng.integers(2, 9))
-    symbols = {"x": x, "m": m, "y": turned(x, m), r"\theta": THETA.numpy()}
-    return symbols | {"d_k": D_K, "i": range(PAIRS)}
+from shared_11_implementing_rope import THETA, R, common, query_and_key
 
 
 def plane(angle):
@@ -85,11 +61,6 @@ def test_complex(rng):
     y = rotate_complex(x, m, THETA, layout="interleaved")[0].numpy()
     z = symbols["x"][0::2] + 1j * symbols["x"][1::2]
     return symbols | {"y": y, "z": z, "w": y[0::2] + 1j * y[1::2]}
-
-
-def query_and_key(rng):
-    positions = {"m": range(2, 4), "n": range(5, 8)}
-    return {"q": rng.normal(size=D_K), "k": rng.normal(size=D_K)} | positions
 
 
 @equation("eq-two-directions", library=rotation_matrix)

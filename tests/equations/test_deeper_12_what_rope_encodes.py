@@ -1,66 +1,11 @@
 """Deeper 12: bounds, odd parts and distances."""
 
-import functools
-
 import numpy as np
 import torch
 
-from attention_to_rope import (
-    rotary_frequencies,
-    rotary_table,
-    rotate,
-    rotation_matrix,
-)
+from attention_to_rope import rotary_table, rotate, rotation_matrix
 from bookcheck.equations.checks import equation
-
-D = 6
-
-
-def base(rng):
-    return float(rng.uniform(5, 60))
-
-
-def matrices(theta):
-    """r -> R_r, by the library."""
-
-    @functools.cache
-    def matrix(r):
-        frequencies = torch.as_tensor(theta)
-        return rotation_matrix(torch.tensor(int(r)), frequencies, layout="interleaved").numpy()
-
-    return matrix
-
-
-def pairs(x):
-    return x[0::2] + 1j * x[1::2]
-
-
-def contents(rng, d=D):
-    """A query, a key, their pairs and products, and everything that turns them.
-
-    The vectors are shorter than 1, so that a wrong power of a length is too small a bound.
-    """
-    b = base(rng)
-    q, k = (x * rng.uniform(0.3, 0.6) / np.linalg.norm(x) for x in rng.normal(size=(2, d)))
-    theta = rotary_frequencies(d, b).numpy()
-    h = pairs(q) * pairs(k).conj()
-    return {
-        "q": q,
-        "k": k,
-        "z": pairs(q),
-        "w": pairs(k),
-        "h": h,
-        r"\rho": np.abs(h),
-        r"\varphi": np.angle(h),
-        r"\theta": theta,
-        r"\mathbf{R}": matrices(theta),
-        "b": b,
-        "d_k": d,
-    }
-
-
-def only(values, *names):
-    return {name: values[name] for name in names}
+from shared_12_what_rope_encodes import D, contents, only, pairs
 
 
 def sums(values, r):

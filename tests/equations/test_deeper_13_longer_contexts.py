@@ -14,18 +14,18 @@ from attention_to_rope import (
     rotate,
 )
 from bookcheck.equations.checks import by_hand, equation
-
-D, L, BASE = 16, 300, 900.0
-PAIRS = D // 2
-THETA = rotary_frequencies(D, BASE)
-
-
-def stretch(changed):
-    return (THETA / changed).numpy()
-
-
-def scale(rng):
-    return float(rng.uniform(2.5, 7))
+from shared_13_longer_contexts import (
+    ALPHA,
+    BASE,
+    BETA,
+    PAIRS,
+    THETA,
+    D,
+    L,
+    by_parts,
+    scale,
+    stretch,
+)
 
 
 @equation("eq-last-full-pair")
@@ -147,13 +147,6 @@ def test_ntk_base(rng):
     # The base that the library's frequencies have: the second pair is base^(-2/d).
     base = float(ntk_aware(THETA, s)[1]) ** (-D / 2)
     return {"b'": base, "b": BASE, "s": s, "d_k": D}
-
-
-ALPHA, BETA = 1.5, 13.0
-
-
-def by_parts(s):
-    return ntk_by_parts(THETA, s, original_length=L, slow=ALPHA, fast=BETA)
 
 
 @equation("eq-by-parts-stretch", first_index=0, library=ntk_by_parts)

@@ -4,9 +4,10 @@ import functools
 
 import torch
 
-from attention_to_rope import dilated_mask, sliding_window_mask
+from attention_to_rope import dilated_mask
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
 from bookcheck.equations.checks import Random, equation
+from shared_14_beyond_n_squared import window
 
 
 @equation("eq-online-traffic")
@@ -23,12 +24,6 @@ def test_online_traffic(rng):
         block += sum(2 * b * d_k for _ in range(blocks))  # read every block of K and V
     names = {r"T_{\text{naive}}": naive, r"T_{\text{block}}": block}
     return {"N": N, "b": b, "d_k": d_k, **names}
-
-
-def window(rng):
-    N, w = int(rng.integers(7, 12)), int(rng.integers(2, 5))
-    mask = sliding_window_mask(N, window=w).double().numpy()
-    return {"N": N, "w": w, "M": mask}
 
 
 @equation("eq-reach-paths", first_index=0)

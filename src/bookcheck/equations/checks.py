@@ -26,7 +26,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import inspect
 import json
 import sys
@@ -40,6 +39,7 @@ from typing import Any
 import numpy as np
 
 from bookcheck.cache import write_whole
+from bookcheck.equations.files import load
 from bookcheck.equations.records import Outcome, fingerprint, read_records, relative
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
@@ -162,13 +162,7 @@ def load_checks(folder: Path = CHECKS) -> list[Check]:
     for path in sorted(folder.glob("test_*.py")):
         REGISTRY.append([])
         try:
-            name = f"bookcheck_equations_{path.stem}_{zlib.crc32(str(path).encode())}"
-            spec = importlib.util.spec_from_file_location(name, path)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
+            load(path)
         finally:
             found += REGISTRY.pop()
     return found
@@ -266,11 +260,20 @@ def mark_of(text: str) -> str:
 
 
 def forget(function: Callable[..., Any]) -> None:
-    """Empty the caches of a check's file, so that a second run calls the library again."""
-    for thing in list(getattr(function, "__globals__", {}).values()):
-        clear = getattr(thing, "cache_clear", None)
-        if clear is not None and inspect.isfunction(inspect.unwrap(thing)):
-            clear()
+    """Empty the caches of a check's files, so that a second run calls the library again."""
+    folder = Path(function.__code__.co_filename).parent
+    waiting, seen = [function.__globals__], set()
+    while waiting:
+        names = waiting.pop()
+        seen.add(names["__name__"])
+        for thing in list(names.values()):
+            plain = inspect.unwrap(thing) if callable(thing) else None
+            if not inspect.isfunction(plain):
+                continue
+            if clear := getattr(thing, "cache_clear", None):
+                clear()
+            if plain.__module__ not in seen and Path(plain.__code__.co_filename).parent == folder:
+                waiting.append(plain.__globals__)
 
 
 def run(item: Check, text: str) -> tuple[int, int, float]:

@@ -18,7 +18,6 @@ or stands in the file but not on the page is a problem.
 
 from __future__ import annotations
 
-import importlib.util
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from bookcheck.equations.files import load
 from bookcheck.equations.records import InlineCounts
 from bookcheck.equations.scan import InlineFormula
 from bookcheck.latex import LatexError, check
@@ -57,11 +57,7 @@ def load_inline(folder: Path = CHECKS) -> dict[str, InlineFile]:
     """The files of a folder, by the page that each is for."""
     found = {}
     for path in sorted(folder.glob("inline_*.py")):
-        spec = importlib.util.spec_from_file_location(f"bookcheck_{path.stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = load(path)
         found[module.PAGE] = InlineFile(module.PAGE, module)
     return found
 

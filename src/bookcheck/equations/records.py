@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bookcheck.cache import write_whole
+from bookcheck.equations.files import files_of
 from bookcheck.equations.scan import Equation, InlineFormula, collect, inline_relations
 from bookcheck.paths import CHAPTERS, CHECK_ROOMS, RECORDS, ROOT, SOURCES
 
@@ -54,7 +55,8 @@ def sources_digest() -> str:
 def fingerprint(check_file: Path, printed_equation: Equation) -> str:
     """Changes when the formula, its check or any code changes."""
     digest = hashlib.sha256(sources_digest().encode())
-    digest.update(check_file.read_bytes())
+    for path in files_of(check_file):
+        digest.update(path.read_bytes())
     digest.update(f"{printed_equation.chapter}\0{printed_equation.text}".encode())
     return digest.hexdigest()
 

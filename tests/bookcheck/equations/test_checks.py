@@ -305,6 +305,45 @@ def test_the_command_runs_only_what_changed(small_book, capsys):
     assert "0 unchanged" in capsys.readouterr().out
 
 
+def test_values_beside_a_check_belong_to_it(small_book, capsys):
+    """They are imported, a change in them runs the check again, and their caches are emptied."""
+    small_book.tests.joinpath("beside_x.py").write_text(BESIDE, encoding="utf-8")
+    small_book.checks.write_text(CHECKS_BESIDE, encoding="utf-8")
+    assert small_book.run() == 0
+    capsys.readouterr()
+    (item,) = [one for one in load_checks(small_book.tests) if one.label == "eq-a"]
+    for _ in range(2):
+        execute(item, Equation("eq-a", "a = 1", "01-x.ipynb", 1, 1), small_book.records)
+    small_book.tests.joinpath("beside_x.py").write_text(BESIDE + "# changed", encoding="utf-8")
+    assert small_book.run() == 0
+    assert "0 unchanged" in capsys.readouterr().out
+
+
+BESIDE = """import functools
+
+def one():
+    return 1
+
+@functools.cache
+def kept_one():
+    return one()
+
+def value():
+    return kept_one()
+"""
+CHECKS_BESIDE = """from beside_x import one, value
+from bookcheck.equations.checks import equation
+
+@equation("eq-a", library=one)
+def test_a(rng):
+    return {"a": value()}
+
+@equation("eq-b")
+def test_b(rng):
+    return {"b": value()}
+"""
+
+
 def test_an_unchanged_book_imports_no_checks(small_book, monkeypatch):
     assert small_book.run() == 0
     monkeypatch.setattr(equations, "check_again", lambda *_, **__: pytest.fail("ran again"))

@@ -1,6 +1,6 @@
 """Values for checks of rotary formulas: rotations from the library, angles that tell signs apart.
 
-Chapter 10 and its page of depth print formulas of the same objects, so they bind the same values.
+Several pages print formulas of the same objects, so they bind the same values.
 """
 
 import functools
@@ -32,9 +32,14 @@ def some_angle(rng: np.random.Generator) -> float:
     return float(rng.choice([-1, 1]) * rng.uniform(0.2, 0.6))
 
 
+def some_base(rng: np.random.Generator) -> float:
+    """A base small enough that all its frequencies differ much."""
+    return float(rng.uniform(5, 60))
+
+
 def some_frequencies(rng: np.random.Generator, d_k: int) -> tuple[float, torch.Tensor]:
     """A random base b and the library's frequencies (d_k/2,) for it."""
-    b = float(rng.uniform(5, 60))
+    b = some_base(rng)
     return b, rotary_frequencies(d_k, b)
 
 

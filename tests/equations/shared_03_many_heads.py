@@ -1,0 +1,71 @@
+"""Chapter 3 and its page of depth: what the formulas of both are bound to."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import MultiHeadAttention, attention
+from shared import tensor
+
+N, N_Q, H, G, D_K = 5, 3, 4, 2, 3
+D = H * D_K
+SIZES = {"N": N, "h": H, "d": D, "d_k": D_K}
+HEADS = {"j": range(H)}
+
+
+def split(W, heads):
+    """The columns of a projection, head by head: (d, heads · d_k) → (heads, d, d_k)."""
+    return W.reshape(D, heads, D_K).transpose(1, 0, 2)
+
+
+def layer_of(rng, heads=H, kv_heads=None, *, join=True):
+    """A layer of the library in float64; without `join`, W^O = I and the output is concat."""
+    layer = MultiHeadAttention(D, heads, kv_heads=kv_heads, seed=rng).double()
+    if not join:
+        with torch.no_grad():
+            layer.output.W.copy_(torch.eye(D))
+    return layer
+
+
+def run(layer, x, context=None):
+    """The layer on one NumPy sequence."""
+    given = None if context is None else tensor(context)[None]
+    with torch.no_grad():
+        return layer(tensor(x)[None], given)[0].numpy()
+
+
+def matrices(layer):
+    parts = (layer.query, layer.key, layer.value, layer.output)
+    return [part.W.detach().numpy() for part in parts]
+
+
+def layer_values(rng):
+    """A layer with everything that the page names, computed by the library."""
+    X = rng.normal(size=(N, D))
+    layer = layer_of(rng)
+    W_Q, W_K, W_V, W_O = matrices(layer)
+    Q, K, V = (X @ split(W, H) for W in (W_Q, W_K, W_V))
+    per_head, A = attention(tensor(Q), tensor(K), tensor(V), return_weights=True)
+    concatenated = layer_of(rng)
+    concatenated.load_state_dict(layer.state_dict() | {"output.W": torch.eye(D)})
+    return {
+        **SIZES,
+        "X": X,
+        "x": X,
+        "Q": Q,
+        "K": K,
+        "V": V,
+        "W^Q": split(W_Q, H),
+        "W^K": split(W_K, H),
+        "W^V": split(W_V, H),
+        "W^O": W_O,
+        "U": W_O.reshape(H, D_K, D),
+        "H": per_head.numpy(),
+        "A": A.numpy(),
+        "C": run(concatenated, X),
+        r"\operatorname{MHA}": lambda x: run(layer, x),
+        r"\operatorname{concat}": lambda *parts: np.concatenate(parts, axis=1),
+    }
+
+
+def pick(values, *names):
+    return {name: values[name] for name in (*SIZES, *names)}
