@@ -190,11 +190,11 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     if isinstance(node, ast.Compare):
         for place, operator in enumerate(node.ops):
             changed = copy.deepcopy(node)
-            changed.ops[place] = SWAPS[type(operator)]()  # type: ignore[call-overload]
+            changed.ops[place] = SWAPS[type(operator)]()
             yield type(operator).__name__, changed
     elif isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in SWAPS:
         changed = copy.deepcopy(node)
-        changed.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
+        changed.op = SWAPS[type(node.op)]()
         yield type(node.op).__name__, changed
     elif isinstance(node, ast.UnaryOp):
         yield f"no {type(node.op).__name__}", node.operand
@@ -234,7 +234,7 @@ def faults(source: str) -> Iterator[tuple[int, str, str]]:
     for node in list(mutable_nodes(tree)):
         for name, new in changes(node):
             changed = Replace(node, new).visit(copy_with(tree, node))
-            yield node.lineno, name, ast.unparse(ast.fix_missing_locations(changed))  # type: ignore[attr-defined]
+            yield node.lineno, name, ast.unparse(ast.fix_missing_locations(changed))
 
 
 def copy_with(tree: ast.AST, keep: ast.AST) -> ast.AST:
@@ -248,13 +248,13 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, module: str, source: str) -> None:
         self.module, self.source = module, source
 
-    def find_spec(self, name, path, target=None):  # type: ignore[no-untyped-def]
+    def find_spec(self, name, path, target=None):
         if name != self.module:
             return None
         origin = str(source_file(name.removeprefix("attention_to_rope.")))
         return importlib.machinery.ModuleSpec(name, self, origin=origin)
 
-    def exec_module(self, module) -> None:  # type: ignore[no-untyped-def]
+    def exec_module(self, module) -> None:
         exec(compile(self.source, "<fault>", "exec"), module.__dict__)
 
 
@@ -292,7 +292,7 @@ def caught(module: str, sources: list[str], jobs: int) -> list[bool]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", default=list(TESTS))
     parser.add_argument("--sample", type=int, help="try at most so many faults of each module")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")

@@ -184,7 +184,7 @@ THETA = book.rotary_frequencies(8)
         book.llama3,
     ],
 )
-def test_shared_errors(method) -> None:  # type: ignore[no-untyped-def]
+def test_shared_errors(method) -> None:
     with pytest.raises(ValueError, match=r"scale must be at least 1, got 0\.5"):
         method(THETA, 0.5)
     with pytest.raises(ValueError, match=r"scale must be finite and above 0, got inf"):
@@ -275,7 +275,7 @@ def test_shared_errors(method) -> None:  # type: ignore[no-untyped-def]
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 

@@ -37,7 +37,7 @@ def rotary(**options: object) -> Function:
     """A sound rotation as a stranger might write it."""
 
     def function(x: Tensor, positions: Tensor) -> Tensor:
-        return turned(x, positions, **options)  # type: ignore[arg-type]
+        return turned(x, positions, **options)
 
     return function
 
@@ -191,7 +191,7 @@ def test_families_of_another_head_dim_do_not_match() -> None:
 
 class TestWaysOfCalling:
     def test_queries_and_keys_with_tables_as_in_transformers(self) -> None:
-        def apply(q, k, cos, sin, unsqueeze_dim=1):  # type: ignore[no-untyped-def]
+        def apply(q, k, cos, sin, unsqueeze_dim=1):
             cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
             return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
 
@@ -204,7 +204,7 @@ class TestWaysOfCalling:
         assert examine(apply, family="GLM").changes[0].startswith("layout: half to interleaved")
 
     def test_neighbours_with_wide_tables(self) -> None:
-        def apply(x, cos, sin):  # type: ignore[no-untyped-def]
+        def apply(x, cos, sin):
             if cos.shape[-1] != x.shape[-1]:
                 raise ValueError("width")
             return x * cos + rotate_neighbours(x) * sin
@@ -378,7 +378,7 @@ class TestCommandLine:
         monkeypatch.delitem(sys.modules, "mine", raising=False)
 
     @pytest.mark.parametrize(("body", "code"), [("positions", 0), ("-positions", 1)])
-    def test_exit_codes(self, tmp_path: Path, body: str, code: int, capsys) -> None:  # type: ignore[no-untyped-def]
+    def test_exit_codes(self, tmp_path: Path, body: str, code: int, capsys) -> None:
         self.write(tmp_path, body)
         assert main(["mine:apply"]) == code
         lines = capsys.readouterr().out.splitlines()
@@ -395,12 +395,12 @@ class TestCommandLine:
             ("mine:number", "mine:number is not a function but of type int"),
         ],
     )
-    def test_what_cannot_be_examined(self, tmp_path: Path, name: str, message: str, capsys) -> None:  # type: ignore[no-untyped-def]
+    def test_what_cannot_be_examined(self, tmp_path: Path, name: str, message: str, capsys) -> None:
         self.write(tmp_path, "positions")
         assert main([name]) == 2
         assert message in capsys.readouterr().err
 
-    def test_vectors_and_usage(self, tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    def test_vectors_and_usage(self, tmp_path: Path, capsys) -> None:
         assert main(["--vectors", str(tmp_path / "v")]) == 0
         assert (tmp_path / "v" / "FORMAT.txt").exists()
         assert main([]) == 2
@@ -409,7 +409,7 @@ class TestCommandLine:
     def test_attributes_may_follow(self) -> None:
         assert load("math:pi.__add__") == math.pi.__add__
 
-    def test_as_a_module(self, monkeypatch: pytest.MonkeyPatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    def test_as_a_module(self, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
         monkeypatch.setattr(sys, "argv", ["doctor", "--help"])
         monkeypatch.delitem(sys.modules, "attention_to_rope.doctor")
         with pytest.raises(SystemExit) as end:

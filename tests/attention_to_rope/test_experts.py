@@ -98,7 +98,7 @@ def test_an_expert_with_its_share_keeps_its_bias() -> None:
 
 def mixture(**options: object) -> book.MixtureOfExperts:
     settings: dict[str, object] = {"experts": 5, "k": 2, "seed": 0} | options
-    return book.MixtureOfExperts(4, 6, **settings).double().requires_grad_(False)  # type: ignore[arg-type]
+    return book.MixtureOfExperts(4, 6, **settings).double().requires_grad_(False)
 
 
 def expert_by_hand(layer: book.FeedForward) -> Callable[[np.ndarray], np.ndarray]:
@@ -242,6 +242,6 @@ def test_rebalancing_evens_the_load_without_touching_gates() -> None:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

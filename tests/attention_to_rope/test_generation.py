@@ -105,7 +105,7 @@ def test_a_scheme_that_changes_with_the_length_really_changes() -> None:
     assert not plain.changes(3, 5)
     assert plain.changes(5, 6)
     with pytest.raises(TypeError, match=r"frequencies must be a function .* got Tensor.*Rotary"):
-        book.LengthScaledRotary(book.rotary_frequencies(4), layout="half")  # type: ignore[arg-type]
+        book.LengthScaledRotary(book.rotary_frequencies(4), layout="half")
 
 
 def test_one_layer_extends_a_cache_of_unturned_keys() -> None:
@@ -146,7 +146,7 @@ class TestEnd:
     )
     def test_errors(self, end: object, error: type) -> None:
         with pytest.raises(error, match="end must be"):
-            book.generate(decoders()["none"], TOKENS, 1, end=end)  # type: ignore[arg-type]
+            book.generate(decoders()["none"], TOKENS, 1, end=end)
 
 
 class TestRows:
@@ -225,7 +225,7 @@ def test_an_empty_batch_is_continued() -> None:
             lambda d: book.generate(
                 book.EncoderDecoder(
                     book.Encoder(9, TINY, seed=0), book.Decoder(9, TINY, seed=0, cross=True)
-                ),  # type: ignore[arg-type]
+                ),
                 TOKENS,
                 1,
             ),
@@ -256,6 +256,6 @@ def test_an_empty_batch_is_continued() -> None:
         (lambda d: book.keep_top_k(torch.zeros(1, 2), 0), ValueError, r"k must be at least 1"),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call(decoders()["none"])

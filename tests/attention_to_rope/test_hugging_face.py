@@ -387,4 +387,4 @@ FAULTS: list[tuple[object, object, type, str]] = [
 def test_faults_are_named(config: object, tensors: object, error: type, message: str) -> None:
     given = weights(LLAMA) if tensors is None else tensors
     with pytest.raises(error, match=message):
-        book.load_hugging_face(config, given)  # type: ignore[arg-type]
+        book.load_hugging_face(config, given)

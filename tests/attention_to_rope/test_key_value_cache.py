@@ -18,11 +18,11 @@ class TestKeyValueCache:
         one = empty.append(keys, values)
         two = one.append(keys[:, :, :1], values[:, :, :1])
         assert (empty.length, one.length, two.length) == (0, 3, 4)
-        assert torch.equal(two.keys, torch.cat((keys, keys[:, :, :1]), -2))  # type: ignore[arg-type]
-        assert torch.equal(two.values, torch.cat((values, values[:, :, :1]), -2))  # type: ignore[arg-type]
+        assert torch.equal(two.keys, torch.cat((keys, keys[:, :, :1]), -2))
+        assert torch.equal(two.values, torch.cat((values, values[:, :, :1]), -2))
         assert one.keys is keys
         with pytest.raises(dataclasses.FrozenInstanceError):
-            one.keys = keys  # type: ignore[misc]
+            one.keys = keys
 
     def test_errors(self) -> None:
         x = torch.zeros(2, 1, 3, 4)

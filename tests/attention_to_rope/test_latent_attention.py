@@ -143,7 +143,7 @@ def test_layer_has_these_weights_and_no_others() -> None:
 
 def test_a_cache_cannot_change() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        cached().latents = None  # type: ignore[misc]
+        cached().latents = None
 
 
 @pytest.mark.parametrize("query_latent_dim", [None, 7])
@@ -350,6 +350,6 @@ def spoil(index: int, tensor: Tensor) -> list[Tensor]:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

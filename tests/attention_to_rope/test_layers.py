@@ -107,6 +107,6 @@ def test_embedding_takes_rows() -> None:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

@@ -99,6 +99,6 @@ def test_device_is_passed_on() -> None:
         (lambda: book.global_mask(3, torch.tensor(1)), ValueError, r"shape \(count,\), got \(\)"),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

@@ -139,9 +139,9 @@ class TestCache:
         left = stem.append(x[:, :, 2:3], x[:, :, 2:3])
         right = stem.append(x[:, :, 3:], x[:, :, 3:])
         left = left.append(x[:, :, 4:], x[:, :, 4:])
-        assert torch.equal(stem.keys, x[:, :, :2])  # type: ignore[arg-type]
-        assert torch.equal(left.keys, x[:, :, [0, 1, 2, 4, 5]])  # type: ignore[arg-type]
-        assert torch.equal(right.values, x[:, :, [0, 1, 3, 4, 5]])  # type: ignore[arg-type]
+        assert torch.equal(stem.keys, x[:, :, :2])
+        assert torch.equal(left.keys, x[:, :, [0, 1, 2, 4, 5]])
+        assert torch.equal(right.values, x[:, :, [0, 1, 3, 4, 5]])
 
     def test_room_is_used_in_place(self) -> None:
         x = normal(1, 2, 1, 4, seed=0)
@@ -152,7 +152,7 @@ class TestCache:
             cache = cache.append(x, x)
         assert cache.keys is not None
         assert cache.keys.data_ptr() == address
-        assert cache.append(x, x).keys.data_ptr() != address  # type: ignore[union-attr]
+        assert cache.append(x, x).keys.data_ptr() != address
 
     def test_gradients_pass_through_a_cache(self) -> None:
         heads = book.MultiHeadAttention(8, 2, seed=0).double()

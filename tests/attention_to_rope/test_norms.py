@@ -128,14 +128,14 @@ def test_deepnorm_constants() -> None:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("norm", [book.layer_norm, book.rms_norm])
-def test_large_entries_do_not_overflow(norm, dtype: torch.dtype) -> None:  # type: ignore[no-untyped-def]
+def test_large_entries_do_not_overflow(norm, dtype: torch.dtype) -> None:
     small = torch.tensor([1.0, 0, 0, 0.5], dtype=dtype)
     huge = small * torch.finfo(dtype).max
     assert torch.allclose(norm(huge), norm(small * 1e6), rtol=1e-5)

@@ -275,7 +275,7 @@ def test_relative_positions() -> None:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
@@ -346,7 +346,7 @@ def test_many_buckets_are_found_quickly() -> None:
     powers = 0
 
     class Counted(int):
-        def __pow__(self, exponent: int) -> int:  # type: ignore[override]
+        def __pow__(self, exponent: int) -> int:
             nonlocal powers
             powers += 1
             return int(self) ** exponent

@@ -227,6 +227,6 @@ RATE = torch.ones(2)
         (lambda: book.delta_rule_steps(X, X, X[:1], RATE), ValueError, r"agree but for the last"),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

@@ -585,7 +585,7 @@ TABLE = book.rotary_table(torch.arange(3), FREQUENCIES)
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 

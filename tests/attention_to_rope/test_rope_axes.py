@@ -97,7 +97,7 @@ class TestTable:
         ),
     ],
 )
-def test_errors(call, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         call()
 

@@ -130,6 +130,6 @@ def test_a_plain_pair_is_a_table_there_and_back(layout: str) -> None:
         (None, r"table must be a pair .* got NoneType"),
     ],
 )
-def test_what_is_no_table_is_said(layout: str, function, table: object, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_no_table_is_said(layout: str, function, table: object, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         function(X, table, layout=layout)

@@ -95,7 +95,7 @@ def test_llama3() -> None:
         {
             **config,
             "rope_scaling": {
-                **config["rope_scaling"],  # type: ignore[dict-item]
+                **config["rope_scaling"],
                 "factor": 16.0,
                 "high_freq_factor": 1.0,
             },

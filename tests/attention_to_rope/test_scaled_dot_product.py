@@ -79,11 +79,11 @@ class TestSoftmax:
         with pytest.raises(TypeError, match=r"logits must be floating point.*got torch.int64"):
             book.softmax(torch.arange(3))
         with pytest.raises(TypeError, match=r"logits must be a torch.Tensor, got list"):
-            book.softmax([1.0])  # type: ignore[arg-type]
+            book.softmax([1.0])
         with pytest.raises(ValueError, match=r"dim must name an axis .*got 5 for shape \(3,\)"):
             book.softmax(torch.zeros(3), 5)
         with pytest.raises(TypeError, match=r"dim must be a whole number, got float"):
-            book.softmax(torch.zeros(3), 0.0)  # type: ignore[arg-type]
+            book.softmax(torch.zeros(3), 0.0)
 
 
 @st.composite
@@ -169,7 +169,7 @@ class TestAttention:
         for tensor in (q, k, v):
             assert tensor.grad is not None
             assert tensor.grad.isfinite().all()
-        assert torch.equal(q.grad[1], torch.zeros(4).double())  # type: ignore[index]
+        assert torch.equal(q.grad[1], torch.zeros(4).double())
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300])
     @pytest.mark.parametrize("where", ["k", "v", "k and v", "q"])
@@ -298,7 +298,7 @@ Z = torch.zeros
 def test_attention_errors(arguments: object, options: dict, error: type, message: str) -> None:
     tensors = (Z(2, 4),) * 3 if arguments == 3 else arguments
     with pytest.raises(error, match=message):
-        book.attention(*tensors, **options)  # type: ignore[misc]
+        book.attention(*tensors, **options)
 
 
 def test_mask_of_one_batch_is_not_taken_for_heads() -> None:

@@ -378,6 +378,6 @@ ONES = torch.ones(2, 3, 4)
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

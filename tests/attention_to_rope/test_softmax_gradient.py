@@ -112,7 +112,7 @@ def test_small_frobenius_norm_keeps_its_digits() -> None:
         (lambda: book.gap_bound(1.0, 0), ValueError, r"n must be at least 1"),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
@@ -120,7 +120,7 @@ def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-unt
 @pytest.mark.parametrize(
     "function", [book.softmax_jacobian, book.saturation, book.jacobian_norm_bound]
 )
-def test_a_scalar_and_nothing_are_no_weights(function) -> None:  # type: ignore[no-untyped-def]
+def test_a_scalar_and_nothing_are_no_weights(function) -> None:
     for bad in (torch.tensor(1.0), torch.zeros(2, 0)):
         with pytest.raises(ValueError, match=r"p must have shape \(\.\.\., n\) with n ≥ 1"):
             function(bad)

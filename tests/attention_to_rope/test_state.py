@@ -18,7 +18,7 @@ LAYOUTS = ["half", "interleaved"]
 def compiled(function: Callable[..., Tensor], **options: object) -> Callable[..., Tensor]:
     """Traced as one graph, forward and backward, and run without a C++ compiler."""
     torch._dynamo.reset()
-    return torch.compile(function, fullgraph=True, backend="aot_eager", **options)  # type: ignore[call-overload]
+    return torch.compile(function, fullgraph=True, backend="aot_eager", **options)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -247,7 +247,7 @@ def test_a_decoder_of_one_block_generates() -> None:
 def test_an_architecture_cannot_change() -> None:
     """Two models may share one; a change would leave their parts in disagreement."""
     with pytest.raises(AttributeError, match="d"):
-        TINY.d = 16  # type: ignore[misc]
+        TINY.d = 16
 
 
 def test_a_bad_temperature_is_refused_before_the_first_step() -> None:
@@ -283,7 +283,7 @@ class TestSampling:
                 return np.array([[0.0], [0.2499], [0.2501], [np.nextafter(1, 0)]])
 
         logits = torch.log(torch.tensor([0.25, 0.75])).expand(4, 2)
-        drawn = book.sample_token(logits, 1.0, Fixed())  # type: ignore[arg-type]
+        drawn = book.sample_token(logits, 1.0, Fixed())
         assert drawn.tolist() == [0, 0, 1, 1]
 
     def test_a_token_without_weight_is_never_drawn_at_the_edges(self) -> None:
@@ -292,7 +292,7 @@ class TestSampling:
                 return np.zeros(shape)
 
         logits = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
-        assert book.sample_token(logits, 1.0, Zero()).tolist() == [1]  # type: ignore[arg-type]
+        assert book.sample_token(logits, 1.0, Zero()).tolist() == [1]
 
     def test_same_seed_same_tokens(self) -> None:
         decoder = book.Decoder(9, TINY, seed=0)
@@ -392,7 +392,7 @@ def test_training_reduces_the_loss() -> None:
 
 
 def build(**changes: object) -> book.Architecture:
-    return book.Architecture(**{"d": 8, "heads": 2, "layers": 1, **changes})  # type: ignore[arg-type]
+    return book.Architecture(**{"d": 8, "heads": 2, "layers": 1, **changes})
 
 
 def test_a_tied_head_is_the_embedding() -> None:
@@ -527,6 +527,6 @@ def test_embedding_scale() -> None:
         ),
     ],
 )
-def test_errors(call, error: type, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()

@@ -161,7 +161,7 @@ class CountLooks(TorchDispatchMode):
         super().__init__()
         self.seen: list[str] = []
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if str(function).startswith(self.waits):
             self.seen.append(str(function))
         return function(*args, **(kwargs or {}))
@@ -208,7 +208,7 @@ class BytesWritten(TorchDispatchMode):
         super().__init__()
         self.total = 0
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         view = function.is_view
         for each in result if isinstance(result, tuple) else (result,):
@@ -226,7 +226,7 @@ def test_a_decode_step_does_not_copy_the_cache(kv_heads: int) -> None:
     tokens = torch.zeros(1, 4000, dtype=torch.int64)
     with torch.no_grad():
         _, caches = decoder.extend(tokens, decoder.empty_caches(capacity=4010))
-        held = sum(c.keys.numel() + c.values.numel() for c in caches) * 4  # type: ignore[union-attr]
+        held = sum(c.keys.numel() + c.values.numel() for c in caches) * 4
         with BytesWritten() as written:
             decoder.extend(tokens[:, :1], caches)
     # The scores of 8 heads are 8 numbers per position; the cache holds 2 · 8 · kv_heads of them.

@@ -22,7 +22,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     count: list[int] = []
     launch = rope_triton._launch
 
-    def counted(*arguments):  # type: ignore[no-untyped-def]
+    def counted(*arguments):
         count.append(1)
         return launch(*arguments)
 
@@ -34,7 +34,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("length", [1, 8, 19])  # less than a tile, a tile, tiles and a rest
 @pytest.mark.parametrize("dim", [16, 12])
-def test_kernel_equals_rotate(layout, dtype, length, dim, launches) -> None:  # type: ignore[no-untyped-def]
+def test_kernel_equals_rotate(layout, dtype, length, dim, launches) -> None:
     q = normal(2, 5, length, dim, seed=0, dtype=dtype)  # 5 heads: no multiple of the tile's 2
     k = normal(2, 2, length, dim, seed=1, dtype=dtype)
     table = book.rotary_table(torch.arange(length) + 1000, book.rotary_frequencies(dim))
@@ -55,7 +55,7 @@ def test_kernel_equals_rotate(layout, dtype, length, dim, launches) -> None:  # 
 @pytest.mark.parametrize("rotary_dim", [None, 4])
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("order", ["positions", "heads", "fused projection", "every second"])
-def test_dims_parts_tables_and_orders_in_memory(  # type: ignore[no-untyped-def]
+def test_dims_parts_tables_and_orders_in_memory(
     layout, dim, rotary_dim, batched, order, launches
 ) -> None:
     """Forward and gradient, for all that the kernel takes; results keep the order in memory."""
@@ -88,7 +88,7 @@ def test_dims_parts_tables_and_orders_in_memory(  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_gradients_of_gradients(layout, launches) -> None:  # type: ignore[no-untyped-def]
+def test_gradients_of_gradients(layout, launches) -> None:
     """The rotation is linear and its gradient turns back: back and forth is where it began."""
     q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32).requires_grad_() for s in (0, 1))
     table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
@@ -105,12 +105,12 @@ def test_gradients_of_gradients(layout, launches) -> None:  # type: ignore[no-un
         assert (a - b).abs().max() <= 1e-3
 
 
-def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:
     """4,096 sequences of 40 heads: all programs stand on the grid's first axis, 2³¹ long."""
     grids = []
 
     class Kernel:
-        def __getitem__(self, grid):  # type: ignore[no-untyped-def]
+        def __getitem__(self, grid):
             grids.append(grid)
             return lambda *arguments, **options: None
 
@@ -124,7 +124,7 @@ def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_error_against_float64_is_one_rounding(layout, dtype, launches) -> None:  # type: ignore[no-untyped-def]
+def test_error_against_float64_is_one_rounding(layout, dtype, launches) -> None:
     positions = torch.arange(131_072 - 8, 131_072)
     frequencies = book.rotary_frequencies(128)
     q = normal(1, 2, 8, 128, seed=0, dtype=dtype)
@@ -141,7 +141,7 @@ def test_error_against_float64_is_one_rounding(layout, dtype, launches) -> None:
     assert ((turned.double() - truth).abs() <= bound + 1e-5).all()
 
 
-def test_inputs_stay_as_they_are(launches) -> None:  # type: ignore[no-untyped-def]
+def test_inputs_stay_as_they_are(launches) -> None:
     q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32) for s in (0, 1))
     before = q.clone(), k.clone()
     table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
@@ -151,7 +151,7 @@ def test_inputs_stay_as_they_are(launches) -> None:  # type: ignore[no-untyped-d
     assert torch.equal(k, before[1])
 
 
-def test_a_gradient_of_the_table_and_a_short_sine_do_not_reach_the_kernel(launches) -> None:  # type: ignore[no-untyped-def]
+def test_a_gradient_of_the_table_and_a_short_sine_do_not_reach_the_kernel(launches) -> None:
     q, k = (normal(1, 2, 5, 8, seed=s, dtype=torch.float32) for s in (0, 1))
     cos, sin = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
     learned = book.RotaryTable(cos.clone().requires_grad_(), sin)

@@ -50,7 +50,7 @@ YARN = {
         (DeepseekV3Config(), DeepseekV3RotaryEmbedding),
     ],
 )
-def test_frequencies_and_factor(config, rotary) -> None:  # type: ignore[no-untyped-def]
+def test_frequencies_and_factor(config, rotary) -> None:
     theirs = rotary(config)
     ours = book.rotary_settings(config.to_dict())
     assert torch.allclose(theirs.inv_freq.double(), ours.frequencies, rtol=2e-6, atol=0)

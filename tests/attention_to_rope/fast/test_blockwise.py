@@ -82,7 +82,7 @@ class LargestTensor(TorchDispatchMode):
         super().__init__()
         self.numel = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         for tensor in result if isinstance(result, tuple | list) else (result,):
             if isinstance(tensor, torch.Tensor):
@@ -333,7 +333,7 @@ def test_errors() -> None:
         with pytest.raises(ValueError, match=r"heads of k \(axis -3\) divide those of q"):
             book.blockwise_attention(torch.zeros(2, 3, 4) if k.ndim == 3 else x, k, k)
     with pytest.raises(TypeError, match=r"q must be a torch.Tensor, got list"):
-        book.blockwise_attention([1.0], x, x)  # type: ignore[arg-type]
+        book.blockwise_attention([1.0], x, x)
     with pytest.raises(TypeError, match=r"q and k must have the same dtype"):
         book.blockwise_attention(x, x.double(), x)
     with pytest.raises(TypeError, match=r"q and v must have the same dtype"):

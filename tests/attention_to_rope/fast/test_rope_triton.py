@@ -22,7 +22,7 @@ def _no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
-def test_falls_back_to_rotate(layout, dtype: torch.dtype) -> None:  # type: ignore[no-untyped-def]
+def test_falls_back_to_rotate(layout, dtype: torch.dtype) -> None:
     q, k = normal(2, 4, 5, 8, seed=0, dtype=dtype), normal(2, 2, 5, 8, seed=1, dtype=dtype)
     table = book.rotary_table(torch.arange(5) + 1000, book.rotary_frequencies(8), dtype=dtype)
     turned_q, turned_k = rotate_queries_and_keys(q, k, table, layout=layout)
@@ -32,7 +32,7 @@ def test_falls_back_to_rotate(layout, dtype: torch.dtype) -> None:  # type: igno
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_gradients_are_those_of_rotate(layout) -> None:  # type: ignore[no-untyped-def]
+def test_gradients_are_those_of_rotate(layout) -> None:
     q, k = (normal(1, 2, 3, 4, seed=s).requires_grad_() for s in (0, 1))
     table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4), dtype=torch.float64)
     turned = rotate_queries_and_keys(q, k, table, layout=layout)
@@ -61,7 +61,7 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
     monkeypatch.setattr(rope_triton, "is_available", lambda x: True)
     launched = []
 
-    def launch(q, k, cos, sin, layout, back):  # type: ignore[no-untyped-def]
+    def launch(q, k, cos, sin, layout, back):
         launched.append(back)
         return q.clone(), k.clone()
 
@@ -121,7 +121,7 @@ def test_errors() -> None:
     q = torch.zeros(1, 2, 3, 4)
     table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4))
     with pytest.raises(ValueError, match=r"layout must be one of 'half', 'interleaved'; got 'x'"):
-        rotate_queries_and_keys(q, q, table, layout="x")  # type: ignore[arg-type]
+        rotate_queries_and_keys(q, q, table, layout="x")
     with pytest.raises(TypeError, match=r"q and k must have the same dtype"):
         rotate_queries_and_keys(q, q.double(), table, layout="half")
     with pytest.raises(ValueError, match=r"q and k must be on the same device"):
