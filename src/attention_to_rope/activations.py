@@ -82,7 +82,7 @@ def geglu(gate: Tensor, value: Tensor) -> Tensor:
 
 
 def geglu_tanh(gate: Tensor, value: Tensor) -> Tensor:
-    r"""Gate with GELU's approximation (Gemma): $\operatorname{gelu\_tanh}(a) \odot b$."""
+    r"""Gate with GELU's approximation f = `gelu_tanh` (Gemma): $f(a) \odot b$."""
     return _gated(gate, value, gelu_tanh)
 
 

@@ -28,7 +28,7 @@ def _check(frequencies: Tensor, scale: float) -> None:
 
 
 def _turns(frequencies: Tensor, length: int) -> Tensor:
-    r"""How many full turns each pair makes over `length` positions: $r_i = L\theta_i / 2\pi$."""
+    """How many full turns each pair makes over `length` positions."""
     check_count("original_length", length)
     return length * frequencies / (2 * math.pi)
 
@@ -41,7 +41,7 @@ def _check_turns(slow: float, fast: float) -> None:
 
 
 def _blend(frequencies: Tensor, scale: float, keep: Tensor) -> Tensor:
-    r"""$\gamma\theta + (1-\gamma)\theta/s$: γ = 1 keeps a pair, γ = 0 interpolates it."""
+    """Frequencies between the trained ones (`keep` 1) and the interpolated ones (`keep` 0)."""
     return keep * frequencies + (1 - keep) * (frequencies / scale)
 
 
@@ -67,8 +67,8 @@ def ntk_aware(frequencies: Tensor, scale: float) -> Tensor:
 def dynamic_ntk(frequencies: Tensor, scale: float, *, length: int, original_length: int) -> Tensor:
     r"""NTK-aware scaling that grows with the current length L, from the trained length L₀ on.
 
-    $s' = s L / L_0 - (s - 1)$ for $L > L_0$, else 1. The frequencies depend on L: keys that were
-    cached at another length have other angles and must be rotated again.
+    $s' = \max(1, s L / L_0 - (s - 1))$. The frequencies depend on L: keys that were cached at
+    another length have other angles and must be rotated again.
     """
     _check(frequencies, scale)
     check_count("length", length)
@@ -89,9 +89,9 @@ def ntk_by_parts(
     r"""Keep pairs that turn often, interpolate pairs that do not complete a turn, blend between.
 
     $\theta_i' = \gamma_i \theta_i + (1 - \gamma_i)\theta_i / s$ with
-    $\gamma_i = (r_i - \alpha) / (\beta - \alpha)$ cut to [0, 1]; $r_i$ is the number of turns of
-    pair i over the trained length, α = `slow`, β = `fast`. As the YaRN paper prints it. α = β
-    makes the ramp a step (Llama 4 Scout).
+    $\gamma_i = (r_i - \alpha) / (\beta - \alpha)$ cut to [0, 1]; $r_i = L_0 \theta_i / (2 \pi)$ is
+    the number of turns of pair i over the trained length, α is `slow`, β is `fast`. As the YaRN
+    paper prints it. Equal α and β make the ramp a step (Llama 4 Scout).
     """
     _check(frequencies, scale)
     turns = _turns(frequencies, original_length)
@@ -211,7 +211,7 @@ def longrope(frequencies: Tensor, factors: Tensor) -> Tensor:
 
 
 def longrope_attention_factor(scale: float, original_length: int) -> float:
-    r"""LongRoPE's factor on the table: $\sqrt{1 + \ln s / \ln L_0}$."""
+    r"""LongRoPE's factor on the table: $\sqrt{1 + \ln(s) / \ln(L_0)}$."""
     check_positive("scale", scale)
     check_count("original_length", original_length, at_least=2)
     return 1.0 if scale <= 1 else math.sqrt(1 + math.log(scale) / math.log(original_length))

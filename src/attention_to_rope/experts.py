@@ -39,10 +39,11 @@ def route(
     normalise: bool = True,
     bias: Tensor | None = None,
 ) -> Routing:
-    r"""Choose the k experts with the largest $s_i + b_i$ and weigh them by their $s_i$.
+    r"""Choose the k experts of largest score plus bias and weigh them by their scores.
 
-    $s = \operatorname{softmax}(z)$ or $\sigma(z)$; $g_i = s_i / \sum_{j \text{ chosen}} s_j$ with
-    `normalise`, else $s_i$. The bias b (E,) decides who is chosen and never enters a weight.
+    $s = \operatorname{softmax}(z)$ or $\sigma(z)$; $g_i = s_i / \sum_j a_j s_j$ with
+    `normalise`, else $s_i$; $a_j$ is 1 for the chosen and 0 for the others. The bias b (E,)
+    decides who is chosen and never enters a weight.
     With softmax and `normalise` the weights are the softmax over the k chosen logits alone.
 
     logits z (..., E) → experts (..., k), gates (..., k).
@@ -129,7 +130,8 @@ def balanced_bias(bias: Tensor, experts: Tensor, *, step: float) -> Tensor:
 class MixtureOfExperts(nn.Module):
     r"""The k best of E feed-forward layers for every token, and shared ones for all tokens.
 
-    $y = \sum_{i \text{ chosen}} g_i\, \mathrm{FFN}_i(x) + \sum_j \mathrm{FFN}^{\text{shared}}_j(x)$
+    $y = \sum_i g_i\, \operatorname{FFN}_i(x) + \sum_{j=0}^{t-1} \operatorname{shared}_j(x)$ with t
+    shared layers; $g_i$ is 0 for experts that are not chosen.
 
     hidden: the width of each expert. gate, k: as in `route`. With `balanced` a bias, no parameter,
     takes part in the choice; `rebalance` moves it after a training step (DeepSeek-V3: sigmoid,

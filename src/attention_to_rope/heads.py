@@ -96,7 +96,8 @@ def check_scheme(position: PositionalScheme | None, *, name: str = "position") -
 class MultiHeadAttention(nn.Module):
     r"""Attention in `heads` subspaces of dimension $d_k = d / h$, summed by $W^O$.
 
-    $\operatorname{concat}_h \operatorname{attention}(x W^Q_h, c W^K_h, c W^V_h)\, W^O$
+    $\sum_j \operatorname{attention}(x W^Q_j, c W^K_j, c W^V_j)\, W^O_j$: the heads joined, times
+    $W^O$.
 
     `kv_heads` < `heads` shares keys and values among groups of queries (grouped-query attention);
     `kv_heads=1` is multi-query attention. Keys and values come from `context` (cross-attention) or,

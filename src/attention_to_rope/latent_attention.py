@@ -37,9 +37,11 @@ def attend_to_latents(
 ) -> Tensor:
     r"""Attention to keys and values that each head makes from shared latents.
 
-    naive: $s = \frac{q^C (c W^{UK})^\top + q^R k^{R\top}}{\sqrt{d_h + d_r}}$, $o = P (c W^{UV})$;
-    absorbed: $s = \frac{(q^C W^{UK\top}) c^\top + q^R k^{R\top}}{\sqrt{d_h + d_r}}$,
-    $o = (P c) W^{UV}$. The same numbers; the absorbed form never makes a key or a value.
+    naive: $\operatorname{softmax}(z (q^C (c W^{UK})^\top + q^R (k^R)^\top))\, (c W^{UV})$;
+    absorbed:
+    $(\operatorname{softmax}(z (q^C (W^{UK})^\top c^\top + q^R (k^R)^\top))\, c)\, W^{UV}$. The
+    same numbers; the absorbed form never makes a key or a value. The scale z is
+    $1 / \sqrt{d_h + d_r}$ if not given.
 
     q_content (B, H, N_q, d_h), q_rotary (B, H, N_q, d_r), latents (B, N_k, d_c),
     k_rotary (B, N_k, d_r), W_UK (H, d_c, d_h), W_UV (H, d_c, d_v) → (B, H, N_q, d_v).
@@ -180,9 +182,9 @@ def cache_numbers_per_token(*held: Tensor, length: int) -> float:
 class LatentAttention(nn.Module):
     r"""Multi-head latent attention with decoupled RoPE, the norms on the latents included.
 
-    $c = \operatorname{norm}(x W^{DKV})$, $k^R = (x W^{KR}) R$,
-    $(q^C, q^R) = (c^Q W^{UQ}, (c^Q W^{QR}) R)$ with $c^Q = \operatorname{norm}(x W^{DQ})$, or
-    $c^Q = x$ without `query_latent_dim`; then `attend_to_latents` and $W^O$.
+    What is cached: $c_m = \operatorname{norm}(x_m W^{DKV})$ and $k^R_m = (x_m W^{KR}) R_m$. A query
+    is $q^C_m = c^Q_m W^{UQ}$ and $q^R_m = (c^Q_m W^{QR}) R_m$, where $c^Q$ is x, or with
+    `query_latent_dim` $\operatorname{norm}(x W^{DQ})$. Then `attend_to_latents` and $W^O$.
 
     head_dim d_h: of content, query and value; rotary_dim d_r: of the rotated part;
     latent_dim d_c: of what is cached. DeepSeek-V3: 128 heads, 128, 64, 512, queries 1536.

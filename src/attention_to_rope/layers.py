@@ -55,8 +55,8 @@ def drawn_parameter(
 class Linear(nn.Module):
     r"""Row vectors times a matrix: $x W + b$, with W of shape (d_in, d_out).
 
-    W starts uniform with variance $2 g^2/(d_\text{in}+d_\text{out})$ (Xavier, gain g), b at 0.
-    torch's `nn.Linear` stores the transpose of W.
+    W starts uniform with variance $2 g^2 / (d_{\text{in}} + d_{\text{out}})$ (Xavier, gain g), b at
+    0. torch's `nn.Linear` stores the transpose of W.
     """
 
     def __init__(

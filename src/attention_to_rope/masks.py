@@ -27,9 +27,10 @@ def _distance(q_len: int, k_len: int | None, device: torch.device | str | None) 
 def causal_mask(
     q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None
 ) -> Tensor:
-    """Let every query attend to itself and to earlier positions: n ≤ m. Shape (N_q, N_k).
+    r"""Let every query attend to itself and to earlier positions. Shape (N_q, N_k).
 
-    With fewer queries than keys (a key-value cache) the queries are the last positions.
+    $M_{mn} = \mathbf{1}[n \le m]$. With fewer queries than keys (a key-value cache) the queries are
+    the last positions.
 
     >>> causal_mask(2, 4).int()
     tensor([[1, 1, 1, 0],
@@ -61,9 +62,10 @@ def sliding_window_mask(
     causal: bool = True,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """Let every query attend to the `window` nearest positions: 0 ≤ m − n < window.
+    r"""Let every query attend to the w = `window` nearest positions. Shape (N_q, N_k).
 
-    Without `causal` both sides count: |m − n| < window. Shape (N_q, N_k).
+    $M_{mn} = \mathbf{1}[0 \le m - n < w]$; without `causal` both sides count,
+    $M_{mn} = \mathbf{1}[\lvert m - n \rvert < w]$.
     """
     return dilated_mask(q_len, k_len, window=window, dilation=1, causal=causal, device=device)
 

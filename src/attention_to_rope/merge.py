@@ -85,7 +85,9 @@ def finish(partial: Partial) -> Tensor:
 
 
 def log_total(partial: Partial) -> Tensor:
-    r"""$\log \sum_j e^{s_j} = c + \log \ell$ (..., N, 1): with it each weight is $e^{s_j - \log}$.
+    r"""The logarithm of a query's total, with which each weight is $e^{s_j - \lambda}$. (..., N, 1)
+
+    $\lambda = \log \sum_j e^{s_j} = c + \log \ell$
 
     A query that saw no key gets +inf, which makes all its weights 0.
     """
@@ -115,10 +117,10 @@ def partial_gradients(
 ) -> PartialGradients:
     r"""The backward pass of these keys and queries, their weights computed again.
 
-    With the upstream gradient g (..., N_q, d_v), `log_totals` of all keys (..., N_q, 1) and
-    `share` $D_i = g_i \cdot o_i$ (..., N_q, 1): $p_{ij} = e^{s_{ij} - \log_i}$,
-    $dv_j = \sum_i p_{ij} g_i$, $ds_{ij} = p_{ij} (g_i \cdot v_j - D_i)$. Gradients of disjoint
-    parts add up. Arguments in the dtype to compute in.
+    With the upstream gradient g (..., N_q, d_v), `log_totals` λ of all keys (..., N_q, 1) and
+    `share` $D_i = g_i \cdot o_i$ (..., N_q, 1), the weights are $p_{ij} = e^{s_{ij} - \lambda_i}$
+    and the gradients $v'_j = \sum_i p_{ij} g_i$ and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$.
+    Gradients of disjoint parts add up. Arguments in the dtype to compute in.
     """
     mask = _visible(mask, bias)
     if mask is not None:

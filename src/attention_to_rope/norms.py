@@ -69,7 +69,7 @@ def layer_norm(
 def rms_norm(x: Tensor, gain: Tensor | None = None, *, eps: float = 1e-6) -> Tensor:
     r"""Divide each vector by its root mean square.
 
-    $g \odot x / \sqrt{\tfrac1d \sum_i x_i^2 + \epsilon}$. (..., d) → (..., d)
+    $g \odot x / \sqrt{\tfrac{1}{d} \sum_i x_i^2 + \epsilon}$. (..., d) → (..., d)
 
     >>> rms_norm(torch.tensor([3.0, 4.0]))
     tensor([0.8485, 1.1314])
@@ -164,8 +164,8 @@ class DeepNormPair(NamedTuple):
 def deepnorm_pair(encoder_layers: int, decoder_layers: int) -> DeepNormPair:
     r"""DeepNorm's constants for an encoder of N layers with a decoder of M layers.
 
-    Encoder: $\alpha = 0.81\,(N^4 M)^{1/16}$, $\beta = 0.87\,(N^4 M)^{-1/16}$. Decoder, whose
-    blocks have three sublayers: $\alpha = (3M)^{1/4}$, $\beta = (12M)^{-1/4}$.
+    Encoder: $\alpha_e = 0.81\,(N^4 M)^{1/16}$, $\beta_e = 0.87\,(N^4 M)^{-1/16}$. Decoder, whose
+    blocks have three sublayers: $\alpha_d = (3M)^{1/4}$, $\beta_d = (12M)^{-1/4}$.
 
     >>> deepnorm_pair(6, 27).decoder
     DeepNormConstants(alpha=3.0, beta=0.23570226039551584)

@@ -155,7 +155,8 @@ def t5_bucket(
     grow geometrically up to `max_distance`; all beyond shares the last. Without `bidirectional`,
     later keys count as distance 0.
 
-    $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$, e = n/2 exact ones.
+    $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$ with $e = n/2$ exact ones
+    of the n of a direction.
     """
     check_count("buckets", buckets, at_least=4 if bidirectional else 2)
     if bidirectional and buckets % 2:
@@ -238,9 +239,10 @@ def alibi_slopes(heads: int, *, device: torch.device | str | None = None) -> Ten
 
 
 def alibi_bias(slopes: Tensor, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-    r"""A penalty that grows with distance: $-s_h\, |m - n|$. → (…, H, N_q, N_k), float64
+    r"""A penalty that grows with distance: $-s_h\, \lvert m - n \rvert$.
 
-    For a causal model combine it with `causal_mask`; without a mask it is the symmetric form.
+    (H,), (N_q,), (N_k,) → (…, H, N_q, N_k), float64. For a causal model
+    combine it with `causal_mask`; without a mask it is the symmetric form.
     """
     check_float("slopes", slopes)
     if slopes.ndim != 1:

@@ -82,10 +82,10 @@ def transformer_xl_scores(
 def deberta_scores(
     q: Tensor, k: Tensor, relative: Tensor, key_table: Tensor, query_table: Tensor
 ) -> Tensor:
-    r"""DeBERTa: content to content, content to position, position to content, over $\sqrt{3d}$.
+    r"""DeBERTa: content to content, content to position, position to content.
 
     $\big(q_m k_n^\top + q_m \kappa_{n-m}^\top + \rho_{m-n} k_n^\top\big)/\sqrt{3d}$: the third term
-    sees the distance from the key's side. Three independent products, so $\sqrt{3d}$.
+    sees the distance from the key's side. Three independent products, so 3d under the root.
     """
     _check_pair(q, k)
     _check_distances(relative, q, k)
@@ -95,7 +95,7 @@ def deberta_scores(
 
 
 def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) -> Tensor:
-    r"""TUPE: content and absolute position in projections of their own, over $\sqrt{2d}$.
+    r"""TUPE: content and absolute position in projections of their own.
 
     $\big(q_m k_n^\top + (p_m U_Q)(p_n U_K)^\top\big)/\sqrt{2d}$; position_q, position_k are the
     projected positions (N_q, d), (N_k, d). No term mixes content with position.
@@ -106,9 +106,9 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
 
 
 def kerple_log_bias(relative: Tensor, r1: float, r2: float) -> Tensor:
-    r"""KERPLE's logarithmic bias, $-r_1 \ln(1 + r_2 |n - m|)$, in float64.
+    r"""KERPLE's logarithmic bias, $-r_1 \ln(1 + r_2 \lvert n - m \rvert)$, in float64.
 
-    For $r_2 \to 0$ with $r_1 r_2 = s$ it is ALiBi's $-s\,|n - m|$.
+    With r₂ towards 0 it becomes ALiBi's bias of slope $r_1 r_2$.
 
     >>> kerple_log_bias(torch.tensor([0, 1]), 1.0, 1.0)
     tensor([-0.0000, -0.6931], dtype=torch.float64)

@@ -194,7 +194,9 @@ def rotation_matrix(positions: Tensor, frequencies: Tensor, *, layout: Layout) -
 
 
 def rotate_complex(x: Tensor, positions: Tensor, frequencies: Tensor, *, layout: Layout) -> Tensor:
-    r"""The same rotation as a product of complex numbers: $(x_a + i x_b)\, e^{i m \theta}$.
+    r"""The same rotation as a product of complex numbers.
+
+    $(x_a + \mathrm{i} x_b)\, e^{\mathrm{i} m \theta}$
 
     x (..., N, d), positions (N,). To learn from and to check against: `rotate` is what to use.
     """

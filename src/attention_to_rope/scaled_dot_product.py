@@ -56,12 +56,12 @@ def attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     r"""Average the values, weighted by how well each key answers the query.
 
-    $\operatorname{softmax}(Q K^\top / \sqrt{d_k} + \text{bias})\, V$
+    $\operatorname{softmax}(Q K^\top / \sqrt{d_k} + B)\, V$
 
     q (..., N_q, d_k), k (..., N_k, d_k), v (..., N_k, d_v) → (..., N_q, d_v);
     with `return_weights` also the weights (..., N_q, N_k).
 
-    mask: boolean, True = attend; bias: added to the scores. Both (N_q, N_k) or with all axes of
+    mask: boolean, True = attend; bias B: added to the scores. Both (N_q, N_k) or with all axes of
     the scores. soft_cap c: scores become $c \tanh(s / c)$ before the bias. sink (..., N_q, 1): one
     more score per query, that takes weight and gives nothing.
 

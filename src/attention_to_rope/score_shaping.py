@@ -32,7 +32,7 @@ def query_key_norm(
     r"""QK-norm: queries and keys of root mean square 1, times learned gains.
 
     $q / \operatorname{rms}(q) \odot w_q$ and $k / \operatorname{rms}(k) \odot w_k$. Without gains
-    every score $q k^\top / \sqrt d$ lies within $\pm\sqrt d$.
+    every score is bounded: $\lvert q k^\top \rvert / \sqrt{d} \le \sqrt{d}$.
 
     q (..., N_q, d), k (..., N_k, d), gains (d,). Per head (Qwen3, Gemma 3): after splitting the
     heads; all heads together (OLMo 2): before. It commutes with RoPE only if the two gains of every
@@ -150,8 +150,8 @@ def gated_attention(
 ) -> Tensor:
     r"""Attention whose output passes a gate: $\operatorname{attention}(q, k, v) \odot \sigma(g)$.
 
-    gate g (..., N_q, d_v), computed from the layer's input as $x W_g$, or (..., N_q, 1) for one
-    number per head. W^O comes after it. The gate lets a head say nothing.
+    gate g (..., N_q, d_v), a linear map of the layer's input, or (..., N_q, 1) for one number
+    per head. W^O comes after it. The gate lets a head say nothing.
     """
     output = attention(q, k, v, mask=mask, scale=scale)
     check_float("gate", gate)
@@ -167,7 +167,7 @@ def gated_attention(
 def log_length_factor(lengths: Tensor, slope: float) -> Tensor:
     r"""The factor $s \ln n$ on scores over n keys, which keeps a lead above 1/s visible (SSMax).
 
-    $\operatorname{softmax}(s \ln n \cdot z)_i = n^{s z_i} / \sum_j n^{s z_j}$. Without it, a score
+    $\operatorname{softmax}(f z)_i = n^{s z_i} / \sum_j n^{s z_j}$ with this f. Without it, a score
     ahead by a fixed margin gets a weight that falls like 1/n. Integers n (...) → (...) in float64.
     """
     check_integers("lengths", lengths, 1, 2**31)

@@ -22,7 +22,8 @@ def _check_number(name: str, value: float) -> None:
 def softmax_jacobian(p: Tensor) -> Tensor:
     r"""All derivatives of the weights p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
 
-    Entry (i, j) is $\partial p_i / \partial x_j = p_i(\delta_{ij} - p_j)$. (..., n) → (..., n, n)
+    Entry (i, j) is $\frac{\partial p_i}{\partial x_j} = p_i(\delta_{ij} - p_j)$.
+    (..., n) → (..., n, n)
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -33,9 +34,9 @@ def softmax_jacobian(p: Tensor) -> Tensor:
 
 
 def softmax_jacobian_norm(p: Tensor, kind: str) -> Tensor:
-    r"""The size of the Jacobian at weights p: `spectral` $\|J\|_2$ or `frobenius` $\|J\|_F$.
+    r"""The size of the Jacobian at weights p. (..., n) → (...)
 
-    (..., n) → (...)
+    `spectral` is $\lVert J \rVert_2$, `frobenius` is $\lVert J \rVert_F$.
     """
     check_choice("kind", kind, ("spectral", "frobenius"))
     J = softmax_jacobian(p)
@@ -56,7 +57,9 @@ def saturation(p: Tensor) -> Tensor:
 
 
 def jacobian_norm_bound(p: Tensor) -> Tensor:
-    r"""An upper bound of the Jacobian: $\|J\|_2 \le 2 \max_i p_i (1 - p_i)$. (..., n) → (...)
+    r"""A bound of the Jacobian's size by the weights. (..., n) → (...)
+
+    $\lVert J \rVert_2 \le \beta = 2 \max_i p_i (1 - p_i)$
 
     Twice the largest diagonal entry, by Gershgorin: each row's off-diagonal sizes sum to it.
     """
@@ -65,10 +68,12 @@ def jacobian_norm_bound(p: Tensor) -> Tensor:
 
 
 def saturation_bound(m: float) -> float:
-    r"""The bound by saturation alone: $\|J\|_2 \le 2 m (1 - m)$ for $m = 1 - \max p$.
+    r"""The bound by saturation alone, $\lVert J \rVert_2 \le \beta = 2 m (1 - m)$.
 
-    Either all weights are at most 1/2, or the others are at most m ≤ 1/2; in both cases no
-    $p_i (1 - p_i)$ exceeds $m (1 - m)$.
+    Saturated is $m = 1 - \max_i p_i$ near 0.
+
+    Either all weights are at most 1/2, or the others are at most m ≤ 1/2; in both cases
+    $p_i (1 - p_i) \le m (1 - m)$.
 
     >>> saturation_bound(0.5)
     0.5
@@ -82,7 +87,7 @@ def saturation_bound(m: float) -> float:
 def gap_bound(gap: float, n: int) -> float:
     r"""The most that is left to the others if the largest of n logits leads by `gap` ≥ 0.
 
-    $m \le (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2.
+    $m \le \beta = (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2.
 
     >>> gap_bound(0.0, 4)
     0.75

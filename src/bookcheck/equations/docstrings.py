@@ -1,21 +1,25 @@
-"""The relations that docstrings print as formulas, by the function that they describe."""
+"""The formulas that docstrings print, by the function that they describe."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bookcheck.equations.scan import relations_in
+from bookcheck.equations.scan import formulas_in
+
+# A symbol with its index: it is named, nothing is said of it.
+NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
 
 
-def docstring_relations(package: Path) -> dict[str, list[str]]:
-    """ "rope.rotate" and the relations between its dollar signs, for all modules of a package."""
+def docstring_formulas(package: Path) -> dict[str, list[str]]:
+    """ "rope.rotate" and the formulas between its dollar signs, for all modules of a package."""
     found: dict[str, list[str]] = {}
     for path in sorted(package.rglob("*.py")):
         module = path.relative_to(package).with_suffix("").as_posix().replace("/", ".")
         for name, docstring in described(ast.parse(path.read_text(encoding="utf-8"))):
-            relations = list(dict.fromkeys(relations_in(docstring)))
-            if relations:
-                found[f"{module}.{name}"] = relations
+            formulas = list(dict.fromkeys(formulas_in(docstring)))
+            if stated := [text for text in formulas if not NAME.fullmatch(text)]:
+                found[f"{module}.{name}"] = stated
     return found
 
 

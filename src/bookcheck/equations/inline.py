@@ -55,11 +55,8 @@ class InlineFile:
 
 def load_inline(folder: Path = CHECKS) -> dict[str, InlineFile]:
     """The files of a folder, by the page that each is for."""
-    found = {}
-    for path in sorted(folder.glob("inline_*.py")):
-        module = load(path)
-        found[module.PAGE] = InlineFile(module.PAGE, module)
-    return found
+    modules = map(load, sorted(folder.glob("inline_*.py")))
+    return {module.PAGE: InlineFile(module.PAGE, module) for module in modules}
 
 
 def problem_of(formula: InlineFormula, file: InlineFile) -> str | None:

@@ -176,14 +176,22 @@ class InlineFormula:
         return f"chapters/{self.page}{cell}"
 
 
-def relations_in(markdown: str) -> Iterator[str]:
-    """The formulas of a text's sentences that hold a relation."""
+def formulas_in(markdown: str) -> Iterator[str]:
+    """The formulas of a text's sentences."""
     for pattern in NOT_SENTENCES:
         markdown = pattern.sub(" ", markdown)
     for found in INLINE.finditer(markdown):
-        text = " ".join(found[1].split())
-        if RELATION.search(BELOW.sub("", text)):
-            yield text
+        yield " ".join(found[1].split())
+
+
+def is_relation(formula: str) -> bool:
+    """Whether a formula compares two sides; what stands below a sum does not count."""
+    return RELATION.search(BELOW.sub("", formula)) is not None
+
+
+def relations_in(markdown: str) -> Iterator[str]:
+    """The formulas of a text's sentences that hold a relation."""
+    return filter(is_relation, formulas_in(markdown))
 
 
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
