@@ -194,23 +194,23 @@ def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
                 "# Chapter\n\nSee {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`.\n\n"
                 "$$\na = b\n$$ (first)\n\nInline $x_m$."
             ),
-            markdown("```{prf:theorem} Hull\n:label: hull\n\nTrue.\n```"),
+            markdown(":::{prf:theorem} Hull\n:label: hull\n\nTrue.\n:::"),
             markdown(
-                "```{prf:proof}\n:class: dropdown\nFolded.\n```\n\n```{prf:proof}\nOpen.\n```"
+                ":::{prf:proof}\n:class: dropdown\nFolded.\n:::\n\n:::{prf:proof}\nOpen.\n:::"
             ),
             code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "line"}}),
             code("show(line)", LINE, number=2),
-            markdown("```{exercise-start} Sum\n:label: sum\n```\nAdd.\n```{exercise-end}\n```"),
-            markdown("```{solution-start} sum\n```\nAdded."),
+            markdown(":::{exercise-start} Sum\n:label: sum\n:::\nAdd.\n:::{exercise-end}\n:::"),
+            markdown(":::{solution-start} sum\n:::\nAdded."),
             code("1 + 1", {"text/plain": "2"}, number=3),
-            markdown("```{solution-end}\n```"),
+            markdown(":::{solution-end}\n:::"),
         ],
-        "quiz": [markdown("# Quiz\n\nText."), markdown(f"```{{quiz}}\n{quiz_text}```")],
+        "quiz": [markdown("# Quiz\n\nText."), markdown(f":::{{quiz}}\n{quiz_text}:::")],
         "interactive": [
             markdown("# Figures\n\nText."),
             code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
-            markdown("```{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n```"),
-            markdown("```{interactive} clocks\n```"),
+            markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
+            markdown(":::{interactive} clocks\n:::"),
         ],
         "02-two": [
             markdown(
@@ -250,9 +250,9 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
             code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
             markdown("{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md)"),
             markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
-            markdown("```{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n```"),
-            markdown("```{interactive} clock\n```"),
-            markdown("```{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n```"),
+            markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
+            markdown(":::{interactive} clock\n:::"),
+            markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
         ]
     }
 

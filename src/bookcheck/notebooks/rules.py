@@ -45,6 +45,10 @@ _TORCH_RANDOM = re.compile(
 )
 
 
+# Programs that do not know the directive show such a block as code; between colons it stays text.
+_PROSE_AS_CODE = re.compile(r"^`{3,}\{(?!code|math)[\w:-]+\}", re.MULTILINE)
+
+
 class Problem(NamedTuple):
     """One thing wrong with a notebook."""
 
@@ -97,6 +101,8 @@ def problems(path: Path) -> list[Problem]:
 
 
 def _prose(source: str) -> Iterator[str]:
+    for match in _PROSE_AS_CODE.finditer(source):
+        yield f"hides prose in a block of code: {match.group()!r}; open and close it with colons"
     for match in _LOADED.finditer(source):
         yield f"the page would load {match.group()!r} from another host"
     for match in _MACHINE_PATH.finditer(source):

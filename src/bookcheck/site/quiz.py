@@ -1,6 +1,6 @@
 """Understanding checks: questions answered in the page, whose numbers the tests compute.
 
-    ```{quiz}
+    :::{quiz}
     Which divisor keeps the weights the same at every $d_k$?
 
     - [ ] $d_k$
@@ -12,7 +12,7 @@
 
     - [=] 4 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
       > Two plus two.
-    ```
+    :::
 
 A question has choices, of which one is right, or asks for a number. `{check}` holds Python that the
 page does not show: its value must be the number of a right answer, or the truth of the choice.
@@ -37,7 +37,7 @@ from bookcheck.site.theme import link_script
 ANSWER = re.compile(r"- \[([ x=])\] (.*)")
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
 NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
-BLOCK = re.compile(r"^(`{3,})\{quiz\}[^\n]*\n(.*?)^\1`*\s*$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(`{3,}|:{3,})\{quiz\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
 
 
 class QuizError(ValueError):

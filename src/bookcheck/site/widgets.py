@@ -1,10 +1,10 @@
 """Interactive figures: a directive for their places, and their scripts on the pages that have one.
 
-    ```{interactive} rotation
+    :::{interactive} rotation
     :fallback: fig-two-arrows
 
     Move one slider and watch the score.
-    ```
+    :::
 
 The named figure stands above and serves readers without JavaScript and in print; the place stays
 empty until the script runs. Without `:fallback:` the page shows the first state as a still picture.

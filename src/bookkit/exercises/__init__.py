@@ -1,0 +1,50 @@
+"""Checks of the exercises that ask for code: `check("attend_with_sink")` says what is wrong.
+
+comparing   one case of a check: what arrived, against what was expected, in words
+attention   the checks of chapters 1 to 6
+positions   the checks of chapters 7 to 16
+
+A check tries the reader's function on inputs of its own. It tells the case, what came and what was
+expected there, and never how to do it.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from bookkit.exercises.attention import CHECKS as IN_ATTENTION
+from bookkit.exercises.comparing import Wrong
+from bookkit.exercises.positions import CHECKS as IN_POSITIONS
+
+CHECKS: dict[str, Callable[[Any], None]] = {**IN_ATTENTION, **IN_POSITIONS}
+
+
+def check(name: str) -> None:
+    """Print whether the function of this name, from a cell above, does what its exercise asks.
+
+    It prints and never raises, so a notebook with exercises still to do runs to its end.
+    """
+    frame = inspect.currentframe()
+    names = frame.f_back.f_globals if frame is not None and frame.f_back is not None else {}
+    print(verdict(name, names.get(name)))
+
+
+def verdict(name: str, function: Any) -> str:
+    """What `check` prints: the function is missing, is wrong in this way, or is right.
+
+    >>> verdict("lead_for", None)
+    'lead_for: not there yet. Write it in a cell above and run that cell, then this one.'
+    >>> verdict("lead_for", 3)
+    'lead_for: not right yet. It must be a function, got int.'
+    """
+    if name not in CHECKS:
+        raise ValueError(f"no exercise asks for {name!r}; there are {', '.join(sorted(CHECKS))}")
+    if function is None:
+        return f"{name}: not there yet. Write it in a cell above and run that cell, then this one."
+    if not callable(function):
+        return f"{name}: not right yet. It must be a function, got {type(function).__name__}."
+    try:
+        CHECKS[name](function)
+    except Wrong as problem:
+        return f"{name}: not right yet. {problem}"
+    return f"{name}: right."

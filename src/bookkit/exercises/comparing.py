@@ -1,0 +1,66 @@
+"""One case of a check: what a reader's function gave, against what was expected, in words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+TOLERANCE = 1e-6
+
+
+class Wrong(Exception):  # noqa: N818 - it is no error of the book's
+    """What is wrong with a reader's function, in words."""
+
+
+def result_of(case: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call the reader's function; if it raises, say for which case."""
+    try:
+        return function(*arguments, **named)
+    except Exception as error:
+        raise Wrong(f"{case}, it raised {type(error).__name__}: {error}") from error
+
+
+def expect(case: str, result: Any, expected: Any, *, tolerance: float = TOLERANCE) -> None:
+    """Compare numbers: their shape, that they are finite where expected, and each value.
+
+    >>> expect("With b = 1", torch.tensor([1.0, 2.5]), [1.0, 2.0])
+    Traceback (most recent call last):
+        ...
+    bookkit.exercises.comparing.Wrong: With b = 1, expected 2 at [1], got 2.5.
+    """
+    if result is None:
+        raise Wrong(f"{case}, it gave None: does it end with `return`?")
+    wanted = as_array(expected)
+    try:
+        found = as_array(result)
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(result).__name__
+        raise Wrong(f"{case}, expected numbers of shape {wanted.shape}, got {kind}.") from error
+    if found.shape != wanted.shape:
+        raise Wrong(f"{case}, expected shape {wanted.shape}, got {found.shape}.")
+    far = ~np.isclose(found, wanted, rtol=tolerance, atol=tolerance)
+    if far.any():
+        place = tuple(int(index) for index in np.argwhere(far)[0])
+        at = f" at {list(place)}" if place else ""
+        raise Wrong(f"{case}, expected {wanted[place]:.6g}{at}, got {found[place]:.6g}.")
+
+
+def expect_same(case: str, result: Any, expected: Any) -> None:
+    """Compare what is no number: a word, a truth value, a list of indices."""
+    if result != expected:
+        raise Wrong(f"{case}, expected {expected!r}, got {result!r}.")
+
+
+def parts_of(case: str, result: Any, count: int) -> tuple[Any, ...]:
+    """The parts of a result that must be a tuple of `count` things."""
+    if not isinstance(result, (tuple, list)) or len(result) != count:
+        raise Wrong(f"{case}, expected {count} things in a tuple, got {type(result).__name__}.")
+    return tuple(result)
+
+
+def as_array(numbers: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """Numbers of PyTorch, NumPy or Python as a NumPy array of floats."""
+    if isinstance(numbers, torch.Tensor):
+        numbers = numbers.detach().cpu().numpy()
+    return np.asarray(numbers, dtype=float)

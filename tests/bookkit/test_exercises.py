@@ -1,0 +1,203 @@
+"""Exercises that ask for code: stored solutions pass their checks, wrong ones are told why."""
+
+import ast
+import re
+
+import pytest
+import torch
+
+from bookcheck.notebooks.files import main_line, page_name, read
+from bookkit.exercises import CHECKS, check, verdict
+
+# The stored solution, spoilt: what is replaced by what, and a word that the verdict must hold.
+SPOILT = {
+    "attend_with_sink": [
+        ("K.shape[-1] ** 0.5", "K.shape[-1]", "b = -inf"),
+        ("[:, :-1] @ V", "[:, :-1] @ V + 0.01", "b = -inf"),
+        ("torch.full((len(S), 1), b)", "torch.full((len(S), 1), -torch.inf)", "b = 0"),
+        ("return ", "", "None"),
+    ],
+    "clip": [
+        ("W_Q * factor**0.5, W_K * factor**0.5", "W_Q * factor, W_K", "the first matrix"),
+        ("if largest > threshold else 1.0", "", "largest score afterwards"),
+        ("return W_Q * factor**0.5, W_K * factor**0.5", "return W_Q", "2 things"),
+    ],
+    "cache_gib": [
+        ("min(window, N)", "window", "shorter than its window"),
+        ("bytes_per_number / 2**30", "2 / 2**30", "4 bytes"),
+        ("2**30", "1e9", "no windows"),
+    ],
+    "extra_residual_block": [
+        ("layer_norm(x + h + times", "layer_norm(h + times", "all weights 0"),
+        ("attend(h, memory, *W[6:])", "attend(h, h, *W[6:])", "random weights"),
+        ("W[4])), W[5])", "W[4])), W[4])", "feed-forward part"),
+    ],
+    "squared_relu": [("relu(x) ** 2", "x**2", "at [0]"), ("relu(x) ** 2", "relu(x)", "at [2]")],
+    "square": [("+ squared_relu(-x)", "", "at [0]")],
+    "nucleus": [
+        ("total >= p", "total > p", "[1, 2]"),
+        ("-weights[j]", "weights[j]", "expected [1, 2]"),
+        ("kept.append(j)", "kept.append(weights[j])", "expected [1, 2]"),
+    ],
+    "relative": [
+        ("gram[1:, 1:], gram[:-1, :-1]", "gram[1:2, 1:2], gram[:1, :1]", "breaks at position"),
+        ("code(N) @ code(N).T", "code(40) @ code(40).T", "N = 20"),
+    ],
+    "sinusoids_2017": [
+        ("(d // 2 - 1)", "(d // 2)", "at [1, 1]"),
+        ("[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]", "at [0, 0]"),
+        ("b=10000.0", "b=1000.0", "Without b"),
+    ],
+    "largest_change": [
+        (".abs().max()", ".max()", "(m + n)/2"),
+        ("scores(x, at + c) - scores(x, at)", "scores(x, at)", "of distances"),
+    ],
+    "rotate_patch": [
+        ("[row, column]", "[column, row]", "row 2 and column 0"),
+        ("torch.exp(1j", "torch.exp(-1j", "row 2 and column 0"),
+        (".flatten()", "", "shape (8,)"),
+    ],
+    "detect": [
+        ('"forward" if angles[0] > 0', '"forward" if angles[0] < 0', "the direction"),
+        ("angles.abs()", "angles.abs() * 2", "the frequencies"),
+        (
+            "    partner =",
+            "    f(y, torch.ones(d_k, dtype=torch.long))\n    partner =",
+            "calls of f",
+        ),
+    ],
+    "lead_for": [("(n - 1)", "n", "among 2 keys"), ("math.log(", "math.exp(", "among 2 keys")],
+    "step": [
+        ("< 1", "> 1", "s = 4"),
+        ("theta / s, theta)", "theta / s, theta)[:3]", "shape (5,)"),
+        ("theta / s", "theta / 4", "s = 16"),
+    ],
+    "join_finished": [
+        ("torch.logaddexp(lam1, lam2)", "(lam1.exp() + lam2.exp()).log()", "4000"),
+        ("(lam2 - lam).exp() * o2", "o2", "the output"),
+    ],
+    "sign_test": [
+        ("value >= seen - 1e-12", "value > seen + 1e-12", "[1.0, 2.0, 1.5]"),
+        ("abs(np.mean(y * signs))", "np.mean(y * signs)", "expected 0.25, got 0.125"),
+    ],
+    "turn_in_place": [
+        (".mul_(turn)", ".mul(turn)", "must overwrite"),
+        (".mul_(turn)", ".mul_(turn.conj())", "x afterwards"),
+        (
+            "torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turn)",
+            "y = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn\n"
+            "    x.copy_(torch.view_as_real(y).flatten(-2))",
+            "second tensor",
+        ),
+    ],
+}
+ASKED = re.compile(r"\bWrite (?:it: )?`(\w+)\(|, `(\w+)\(x\)`, which")
+
+
+def solutions():
+    """For each function, the code of its page: imports and functions up to its solution."""
+    found = {}
+    for path in main_line():
+        kept = []
+        for cell in read(path).cells:
+            if cell.cell_type != "code":
+                continue
+            tree = ast.parse(cell.source)
+            definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef)
+            kept += [
+                ast.get_source_segment(cell.source, node)
+                for node in tree.body
+                if isinstance(node, definitions)
+            ]
+            for name in re.findall(r'^check\("(\w+)"\)', cell.source, re.MULTILINE):
+                found[name] = (page_name(path), list(kept))
+    return found
+
+
+SOLUTIONS = solutions()
+
+
+@pytest.fixture(autouse=True)
+def in_double_precision():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def needed_for(name, code):
+    """The imports, and the functions that the named one uses, in their order."""
+    needed, kept = {name}, []
+    for piece in reversed(code):
+        defined = re.match(r"def (\w+)", piece)
+        if defined and defined[1] not in needed:
+            continue
+        if defined:
+            needed.update(re.findall(r"\w+", piece))
+        kept.insert(0, piece)
+    return kept
+
+
+def function_of(name, old="", new=""):
+    """The stored solution, with `old` replaced by `new` in it."""
+    _page, code = SOLUTIONS[name]
+    names = {}
+    own = [piece for piece in code if piece.startswith(f"def {name}(")][-1]
+    for piece in needed_for(name, code):
+        if piece == own:
+            spoilt = own.replace(old, new) if old else own
+            assert not old or spoilt != own, f"{old!r} is not in the solution:\n{own}"
+            piece = spoilt
+        exec(piece, names)
+    return names[name]
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_the_stored_solution_passes(name):
+    assert verdict(name, function_of(name)) == f"{name}: right."
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "word"),
+    [(name, *one) for name, several in SPOILT.items() for one in several],
+)
+def test_a_wrong_solution_is_told_why(name, old, new, word):
+    told = verdict(name, function_of(name, old, new))
+    assert told.startswith(f"{name}: not right yet. ")
+    assert word in told
+
+
+def test_every_check_has_seen_a_wrong_solution():
+    assert SPOILT.keys() == CHECKS.keys() == SOLUTIONS.keys()
+
+
+def test_every_chapter_with_exercises_asks_for_code_and_checks_it():
+    checked = {}
+    for name, (page, _code) in SOLUTIONS.items():
+        checked.setdefault(page, set()).add(name)
+    for path in main_line():
+        text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+        asked = {a or b for a, b in ASKED.findall(text)}
+        assert checked.get(page_name(path), set()) == asked, path.name
+        assert bool(asked) == ("{exercise-start}" in text), path.name
+
+
+def test_a_function_that_raises_is_told_for_which_input():
+    told = verdict("lead_for", lambda weight, n: 1 / 0)
+    assert told == (
+        "lead_for: not right yet. With the weight 0.5 among 2 keys, "
+        "it raised ZeroDivisionError: division by zero"
+    )
+
+
+def test_a_name_that_no_exercise_asks_for_is_refused():
+    with pytest.raises(ValueError, match="no exercise asks for 'lead'"):
+        verdict("lead", None)
+
+
+def test_check_looks_in_the_notebook_that_calls_it(capsys):
+    exec('check("square")', {"check": check})
+    exec("def square(x):\n    return x**2\ncheck('square')", {"check": check})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("square: not there yet.")
+    assert second == "square: right."
