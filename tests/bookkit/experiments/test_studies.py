@@ -146,12 +146,24 @@ def test_recall_asks_for_what_stands_there_once():
         (place,) = np.flatnonzero(line[1:-3:2] == asked)
         assert line[2 + 2 * place] == answer
         assert place * 4 // 16 == row // 10
-    tokens, scored = recall.training_batch(5, 6, 3, rng)
+    tokens, scored = recall.training_batch(5, 6, 3, rng, recall.width(6, 3))
     assert tokens.shape == (5, recall.width(6, 3))
     assert scored.sum(1).tolist() == [3] * 5
     assert (tokens[scored] >= recall.KEYS).all()
     with pytest.raises(ValueError, match="asks for pairs below"):
         recall.batch(np.array([2]), np.array([[2]]), rng, 10)
+
+
+def test_lists_of_recall_grow_during_the_first_half():
+    longest = [recall.longest_list(32, done) for done in (0.0, 0.125, 0.25, 0.375, 0.5, 1.0)]
+    assert longest == [2, 4, 8, 16, 32, 32]
+    draw = studies.batches(Job("recall", None, "plain", (0,)), SIZES["full"]["recall"], None)
+    pairs = [
+        (draw(stream(0, "batches"), done)[0] == recall.EQUALS).argmax(1).max() // 2
+        for done in (0.0, 1.0)
+    ]
+    assert pairs[0] == 2
+    assert 16 < pairs[1] <= 32
 
 
 def test_a_flat_curve_is_the_loss_of_moved_windows():

@@ -5,10 +5,12 @@ by its value; only those values are scored. All keys of an example differ, so th
 exactly once, and every other pair is there to distract.
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
-KEYS, VALUES = 256, 64
+KEYS, VALUES = 128, 32
 EQUALS, START, PAD = KEYS + VALUES, KEYS + VALUES + 1, KEYS + VALUES + 2
 VOCABULARY = KEYS + VALUES + 3
 
@@ -48,13 +50,22 @@ def batch(
     return tokens, scored
 
 
+def longest_list(longest: int, done: float) -> int:
+    """The longest list at this share of the training: it doubles from 2 to `longest` by one half.
+
+    Short lists first, because looking one token back and then matching is learned suddenly, and
+    the sooner the fewer pairs distract.
+    """
+    return min(longest, math.ceil(2 * (longest / 2) ** (2 * done)))
+
+
 def training_batch(
-    count: int, longest: int, questions: int, rng: np.random.Generator
+    count: int, longest: int, questions: int, rng: np.random.Generator, wide: int
 ) -> tuple[Tokens, Marks]:
-    """Examples of 2 to `longest` pairs, each asked `questions` times."""
+    """Examples of 2 to `longest` pairs, each asked `questions` times, padded to `wide` tokens."""
     pairs = rng.integers(2, longest + 1, size=count)
     asked = rng.integers(0, pairs[:, None], size=(count, questions))
-    return batch(pairs, asked, rng, width(longest, questions))
+    return batch(pairs, asked, rng, wide)
 
 
 def test_batch(

@@ -2,7 +2,8 @@
 
 language: model source code in short windows, read windows four times as long.
 lengths:  learn a task at short lengths, answer it at lengths up to twice as long.
-recall:   learn which value belongs to which key, ask at every depth of lists four times as long.
+recall:   learn which value belongs to which key, in lists that grow during the first half of the
+          training; ask at every depth of lists up to four times as long as the longest.
 longer:   as language, with four times the steps, at one rate and seed.
 
 Every scheme, three learning rates, five seeds; models of one seed start from the same weights and
@@ -60,6 +61,7 @@ BETAS, EPSILON, DECAY, CLIP = (0.9, 0.98), 1e-8, 0.01, 1.0
 
 Row = dict[str, Any]
 Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]
+Draw = Callable[[np.random.Generator, float], Arrays]  # a batch, at this share of the training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,7 @@ SIZES: dict[str, dict[str, Study]] = {
     "full": {
         "language": Study(_model(256, 8, 4), 1000, 16, 256, 4, 256, RATES, 100),
         "lengths": Study(_model(128, 8, 4), 1000, 64, 16, 2, 500, RATES, 100),
-        "recall": Study(_model(128, 8, 4), 2000, 32, 32, 4, 64, RATES, 100),
+        "recall": Study(_model(128, 8, 4), 3000, 32, 32, 4, 64, (5e-4, 1e-3, 2e-3), 100),
         # The same as `language`, four times as long, at the middle rate, one seed.
         "longer": Study(_model(256, 8, 4), 4000, 16, 256, 4, 256, RATES[1:2], 100),
     },
@@ -155,22 +157,24 @@ def trained_tokens(job: Job, study: Study) -> int:
     return recall.width(study.length, QUESTIONS) if job.study == "recall" else study.length
 
 
-def batches(job: Job, study: Study, file: Path | None) -> Callable[[np.random.Generator], Arrays]:
+def batches(job: Job, study: Study, file: Path | None) -> Draw:
     """What draws tokens (B, N) and the mask of the scored ones (B, N)."""
     if job.task is not None:
         task, wide = job.task, tasks.tokens_needed(job.task, study.length)
 
-        def draw(rng: np.random.Generator) -> Arrays:
+        def draw(rng: np.random.Generator, done: float) -> Arrays:
             chosen = rng.integers(1, study.length + 1, size=study.batch)
             return tasks.batch(task, chosen, rng, wide)
     elif job.study == "recall":
 
-        def draw(rng: np.random.Generator) -> Arrays:
-            return recall.training_batch(study.batch, study.length, QUESTIONS, rng)
+        def draw(rng: np.random.Generator, done: float) -> Arrays:
+            longest = recall.longest_list(study.length, done)
+            wide = recall.width(study.length, QUESTIONS)
+            return recall.training_batch(study.batch, longest, QUESTIONS, rng, wide)
     else:
         text = corpus.pinned(file).train
 
-        def draw(rng: np.random.Generator) -> Arrays:
+        def draw(rng: np.random.Generator, done: float) -> Arrays:
             tokens = corpus.windows(text, study.batch, study.length + 1, rng)
             return tokens, np.ones(tokens.shape, dtype=bool)
 
@@ -213,9 +217,7 @@ def _by_model(values: Tensor, name: str, like: Tensor) -> Tensor:
     return values.reshape(shape)
 
 
-def train(
-    fleet: Fleet, draw: Callable[[np.random.Generator], Arrays], study: Study, deadline: float
-) -> list[float]:
+def train(fleet: Fleet, draw: Draw, study: Study, deadline: float) -> list[float]:
     """Train all models in place with AdamW, each at its own rate; the last mean losses."""
     device = fleet.frequencies.device
     rngs = {seed: stream(seed, "batches") for seed in {m.seed for m in fleet.members}}
@@ -226,7 +228,8 @@ def train(
     squares = {name: torch.zeros_like(w) for name, w in fleet.weights.items()}
     started, late, recent = time.perf_counter(), 20, torch.zeros(len(rates), device=device)
     for step in range(study.steps):
-        tokens, scored = _shared(fleet, {seed: draw(rng) for seed, rng in rngs.items()})
+        done = step / study.steps
+        tokens, scored = _shared(fleet, {seed: draw(rng, done) for seed, rng in rngs.items()})
         loss = mean_losses(fleet, tokens, scored)
         gradients = torch.autograd.grad(loss.sum(), list(fleet.weights.values()))
         with torch.no_grad():
@@ -454,7 +457,7 @@ def evaluate(fleet: Fleet, study: Study, job: Job, file: Path | None) -> list[Ro
     if job.study in TEXT_STUDIES:
         return test_language(fleet, study, job, file)
     rng, other = stream(0, "test"), stream(0, "validation")
-    validation = batches(job, dataclasses.replace(study, batch=study.tests), file)(other)
+    validation = batches(job, dataclasses.replace(study, batch=study.tests), file)(other, 1.0)
     longest = study.length * study.extension
     if job.task is not None:
         shortest = 2 if study.length > 2 else 1
