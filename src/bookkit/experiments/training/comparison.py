@@ -1,7 +1,7 @@
 """Comparing schemes: each at the rate that suits it, in pairs by seed, corrected for many looks."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -119,27 +119,6 @@ def compare(scores: Mapping[str, Sequence[float]], reference: str) -> list[Compa
             others, differences, p_values, holm(p_values), strict=True
         )
     ]
-
-
-def bootstrap(
-    samples: Sequence[Values],
-    statistic: Callable[..., float],
-    *,
-    draws: int = 2000,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """The middle 95 % of a statistic when the seeds are drawn again, with replacement.
-
-    samples: arrays whose last axis is the seed; all are drawn alike, so that pairs stay pairs.
-    """
-    rng = np.random.Generator(np.random.PCG64(seed))
-    count = samples[0].shape[-1]
-    found = []
-    for _ in range(draws):
-        again = rng.integers(0, count, size=count)
-        found.append(statistic(*(sample[..., again] for sample in samples)))
-    low, high = np.quantile(found, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def reciprocal_ranks(scores: Values, ties: Literal["average", "min"] = "average") -> Values:

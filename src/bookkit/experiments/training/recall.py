@@ -56,7 +56,7 @@ def longest_list(longest: int, done: float) -> int:
     Short lists first, because looking one token back and then matching is learned suddenly, and
     the sooner the fewer pairs distract.
     """
-    return min(longest, math.ceil(2 * (longest / 2) ** (2 * done)))
+    return min(longest, math.ceil(2 * math.pow(longest / 2, 2 * done)))
 
 
 def training_batch(
