@@ -1,5 +1,7 @@
 """Chapter 3: the relations inside its sentences."""
 
+from attention_to_rope import MultiHeadAttention
+
 PAGE = "03-many-heads"
 
 
@@ -8,6 +10,9 @@ def bindings(rng):
     return {"g": int(rng.integers(1, 9))}
 
 
+CHECKS = {
+    r"d_k = 64": lambda rng: {"d_k": MultiHeadAttention(512, 8, seed=rng).d_k},
+}
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
     r"j = 0, \dots, h - 1",
@@ -19,7 +24,6 @@ DEFINITIONS = [
     r"g = 8",
     r"d = 512",
     r"h = 8",
-    r"d_k = 64",
     r"d_k = 128",
     r"g = 2",
     r"d_k = 1",

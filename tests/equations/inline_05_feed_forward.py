@@ -1,6 +1,6 @@
 """Chapter 5: the relations inside its sentences."""
 
-from attention_to_rope import gelu, parity_width, relu, silu
+from attention_to_rope import FeedForward, gelu, parity_width, relu, silu
 from shared_05_feed_forward import in_numpy
 
 PAGE = "05-feed-forward"
@@ -26,11 +26,15 @@ def steps(rng):
     return {"x": rng.normal(), "f": in_numpy(f)}
 
 
-CHECKS = {r"f(x) - f(-x) = x": steps}
+def usual_width(rng):
+    """The width that the library's layer takes where none is given."""
+    d = int(rng.integers(2, 9))
+    return {"d": d, "d_f": FeedForward(d, activation="relu", seed=rng).up.W.shape[1]}
+
+
+CHECKS = {r"d_f = 4d": usual_width, r"f(x) - f(-x) = x": steps}
 # Definitions, conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
-    r"b = e = 0",
-    r"d_f = 4d",
     r"\beta = 1",
     r"d = 768",
     r"k = (1, -1)",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_to_rope import rotary_frequencies
+from attention_to_rope import rotary_frequencies, sinusoidal
 
 PAGE = "08-sinusoids"
 OPTIONS = {"first_index": 0}
@@ -20,6 +20,7 @@ def four_dimensions(base):
 
 
 CHECKS = {
+    r"b = 10000": lambda rng: {"b": sinusoidal.__defaults__[0]},
     r"\theta_0 = 1": four_dimensions(10000.0),
     r"\theta_1 = 1/100": four_dimensions(10000.0),
     r"\theta_1 = 100^{-1/2} = 0.1": four_dimensions(100.0),
@@ -27,7 +28,6 @@ CHECKS = {
 }
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
-    r"b = 10000",
     r"b = 100",
     r"d = 2",
     r"d = 4",
@@ -41,6 +41,5 @@ DEFINITIONS = [
     r"C = W^Q (W^K)^\top",
     r"C = I",
     r"m, n \ge 0",
-    r"k \ge 1",
     r"k \le 3",
 ]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from attention_to_rope import t5_bucket
+
 PAGE = "09-relative-positions"
 OPTIONS = {"first_index": 0}
 
@@ -13,6 +15,9 @@ def bindings(rng):
 
 
 CHECKS = {
+    r"\sum_{\delta=0}^{N} y^\delta \approx 1/(1-y)": lambda rng: {"N": 400},
+    r"\sum_{\delta=0}^{N} \delta y^\delta \approx y / (1-y)^2": lambda rng: {"N": 400},
+    r"n_b = 32": lambda rng: {"n_b": t5_bucket.__kwdefaults__["buckets"]},
     r"y / (1 - y) = 1 / (1/y - 1) = 1/(e^s - 1)": bindings,
     r"\lvert m - n \rvert = m - n": bindings,
     r"-s(m - n) = s n - s m": bindings,
@@ -21,16 +26,11 @@ CHECKS = {
 # is summed in test_09_relative_positions.py.
 DEFINITIONS = [
     r"e = n_b / 2",
-    r"n_b = 32",
     r"n_b = 8",
     r"\delta_{\max} = 128",
     r"\delta_{\max} = 64",
     r"j = 1, \dots, h",
-    r"y = e^{-s} < 1",
-    r"\sum_\delta y^\delta = 1/(1-y)",
-    r"\sum_\delta \delta y^\delta = y / (1-y)^2",
     r"t = \ln 2 / s",
-    r"n \le m",
     r"K \ge N - 1",
     r"N > e + 1",
     r"q_m = 0",

@@ -64,7 +64,16 @@ def shear(rng):
     return {"G": np.array([[1.0, 1.0], [0.0, 1.0]]), "j": range(-3, 4)}
 
 
+def powers_of_one_map(rng):
+    """RoPE: the library's turn by m places, and its turn by one."""
+    _, theta = some_frequencies(rng, D_K)
+    turn = rotation_of_all_pairs(theta)
+    return {"f": lambda m, x: x @ turn(m), "U": turn(1), "x": rng.normal(size=D_K)}
+
+
 CHECKS = {
+    r"f_m(x) = x U^m": powers_of_one_map,
+    r"p_{n+1} = p_n": lambda rng: {"p": np.tile(rng.normal(size=3), (5, 1))},
     r"\lambda_i^m \lambda_i^n = \lambda_i^{m+n}": lambda rng: {"i": range(4)},
     r"f_m(x) = x R(m\theta)": in_the_plane,
     r"f_m(z) = \lvert z \rvert^2 z e^{\mathrm{i} m\theta}": stretched,
@@ -85,7 +94,6 @@ DEFINITIONS = [
     r"J = R(\pi/2)",
     r"z = x_0 + \mathrm{i} x_1",
     r"w = y_0 + \mathrm{i} y_1",
-    r"f_m(x) = x U^m",
     r"d = 2",
     r"G = \gamma R(\theta)",
     r"\theta = 0.5",
@@ -111,6 +119,5 @@ DEFINITIONS = [
     r"\gamma_i \ne 0",
     r"f_m(x) = x A^m B^m",
     r"d = 3",
-    r"p_{n+1} = p_n",
     r"U = AB",
 ]

@@ -49,7 +49,6 @@ DEFINITIONS = [
     r"q = k \mathbf{R}_{-s}",
     r"r = s",
     r"i = 0",
-    r"d_k = 4",
     r"b = 100",
     r"q = k = (1, 0, 1, 0)",
     r"N = 16",

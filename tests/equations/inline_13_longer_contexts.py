@@ -1,5 +1,7 @@
 """Chapter 13: the relations inside its sentences."""
 
+import math
+
 from attention_to_rope import dynamic_ntk, ntk_aware, rotary_frequencies, yarn_attention_factor
 
 PAGE = "13-longer-contexts"
@@ -31,7 +33,15 @@ def farther(rng):
     return {"s": high}
 
 
+def first_slow_pair(rng):
+    """The first pair that makes less than a turn in a window of 256."""
+    del rng
+    turns = 256 * rotary_frequencies(32) / (2 * math.pi)
+    return {"i": int((turns < 1).nonzero()[0])}
+
+
 CHECKS = {
+    r"i = 7": first_slow_pair,
     r"s_L = 13": scale_of_the_last_pair,
     r"s^{14/30} = 4": farther,
     r"s = 4^{30/14}": farther,
@@ -54,7 +64,6 @@ DEFINITIONS = [
     r"d_k = 32",
     r"d_k = 4",
     r"i = 0",
-    r"i = 7",
     r"m = 400",
     r"n = 300",
     r"r_i < 1",

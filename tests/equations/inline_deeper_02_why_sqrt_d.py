@@ -64,7 +64,36 @@ def one_coordinate(rng):
     }
 
 
+def one_outcome(rng):
+    """A query and an independent part; the key is made of both."""
+    rho, (q, z) = rng.uniform(0.2, 0.8), rng.normal(size=(2, 1))
+    return {"a": 0, r"\rho": rho, "q": q, "z": z, "k": rho * q + np.sqrt(1 - rho**2) * z}
+
+
+def aligned_key(rng):
+    """A query's coordinate, its fourth moment, and the independent part of the key."""
+    kappa = float(np.dot(SKEWED_CHANCES, np.power(SKEWED, 4)))
+    part = Random(HEAVY, HEAVY_CHANCES, shape=(1,))
+    return {"a": 0, "z": part, r"\kappa": kappa}
+
+
+def variance_of_a_term(rng):
+    """The product of one coordinate of a query with that of its key, by all outcomes."""
+    rho = rng.uniform(0.2, 0.8)
+    pairs = [(q, z) for q in SKEWED for z in HEAVY]
+    products = [q * (rho * q + np.sqrt(1 - rho**2) * z) for q, z in pairs]
+    chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
+    kappa = float(np.dot(SKEWED_CHANCES, np.power(SKEWED, 4)))
+    product = Random(products, chances, shape=(1,))
+    return {"a": 0, "q": product, "k": np.ones(1), r"\rho": rho, r"\kappa": kappa}
+
+
 CHECKS = {
+    r"q_a k_a = \rho q_a^2 + \sqrt{1 - \rho^2} q_a z_a": one_outcome,
+    r"\mathbb{E}[q_a^4] = \kappa": aligned_key,
+    r"\mathbb{E}[z_a] = 0": aligned_key,
+    r"\operatorname{Var}[q_a k_a] = \rho^2 \kappa + 1 - \rho^2 - \rho^2 "
+    r"= 1 + (\kappa - 2) \rho^2": variance_of_a_term,
     r"J = \frac{1}{N} I - \frac{1}{N^2} \mathbf{1}^\top \mathbf{1}": equal_weights,
     r"\lVert J \rVert_2 = \frac{1}{N}": equal_weights,
     r"\lVert J \rVert_2 = 1/N": equal_weights,
@@ -75,10 +104,12 @@ CHECKS = {
 }
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
+    r"k = \rho q + \sqrt{1 - \rho^2} z",
+    r"\kappa = \mathbb{E}[q_a^4]",
+    r"r \le 0.01",
+    r"\pi = 0.1",
     r"\delta_{nl} = 1",
     r"n = l",
-    r"f(t) = t (1 - t)",
-    r"\lvert u_n \rvert > 0",
     r"N = 2",
     r"p_n = \frac{1}{N}",
     r"r = 1 - \frac{1}{N}",

@@ -16,7 +16,6 @@ DEFINITIONS = [
     r"d_k = d",
     r"x W^Q_j = 0",
     r"u = 0, \dots, B - 1",
-    r"0 \cdot \text{NaN} = \text{NaN}",
     r"N_k > N_q",
     r"N_q = N_k",
     r"B = N",

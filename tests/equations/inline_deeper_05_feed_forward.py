@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import gelu_tanh, relu, rms_norm
+from attention_to_rope import gelu_tanh, relu, rms_norm, silu
 from bookcheck.equations.checks import Random
 from shared_05_feed_forward import in_numpy, inside_tanh, normal_cdf, tanh_step
 
@@ -60,7 +60,28 @@ def symmetric(rng):
     return {"z": Random([*half, *-half]), r"\operatorname{ReLU}": in_numpy(relu)}
 
 
+def series(rng):
+    """Near 0, but far enough for the term of the third order to count."""
+    a = math.sqrt(2 / math.pi)
+    return {"a": a, "x": rng.uniform(0.5, 0.6), "u": lambda x: math.atanh(math.erf(x / 2**0.5))}
+
+
+def swish_minimum(rng):
+    """Where the library's Swish is smallest, by halving the interval in which its slope rises."""
+    del rng
+    low, high = -2.0, -1.0
+    for _ in range(60):
+        x = torch.tensor((low + high) / 2, dtype=torch.float64, requires_grad=True)
+        silu(x).backward()
+        low, high = (low, x.item()) if x.grad > 0 else (x.item(), high)
+    return {"x^*": low, r"\sigma": lambda x: 1 / (1 + math.exp(-x))}
+
+
 CHECKS = {
+    r"\operatorname{erf}(x/\sqrt{2}) \approx a x - \frac{a}{6} x^3": series,
+    r"u(x) \approx a x - \frac{a}{6} x^3 + \frac{a^3}{3} x^3 "
+    r"= a \left(x + \left(\frac{a^2}{3} - \frac{1}{6}\right) x^3\right)": series,
+    r"1 + x^* (1 - \sigma(x^*)) = 0": swish_minimum,
     r"\lVert x \rVert = \sqrt{d}": normalised,
     r"\Phi(a) - T(b) \le \Phi(x) - T(x) \le \Phi(b) - T(a)": between,
     r"\max(a, b) = b + \operatorname{ReLU}(a - b)": two_numbers,
@@ -72,6 +93,7 @@ CHECKS = {
 # Definitions and conditions. The series are printed to their third order; the displayed
 # eq-gelu-taylor checks the coefficient that comes of them.
 DEFINITIONS = [
+    r"\beta = 1",
     r"k_j \ne 0",
     r"\epsilon = 0",
     r"c_j \le -\sqrt{d} \lVert k_j \rVert",
@@ -83,16 +105,11 @@ DEFINITIONS = [
     r"t = \sqrt{2}\, u",
     r"\tanh(u(x)) = \operatorname{erf}(x/\sqrt2)",
     r"a = \sqrt{2/\pi}",
-    r"\operatorname{erf}(x/\sqrt 2) = a x - \frac{a}{6} x^3 + \dots",
-    r"u = a x - \frac{a}{6} x^3 + \frac{a^3}{3} x^3 + \dots = a \left(x + \left(\frac{a^2}{3} - "
-    r"\frac16\right) x^3 + \dots\right)",
     r"x = 0",
-    r"x \ge 0",
     r"0 \le a \le x \le b",
     r"x \ge 6",
     r"d = 4096",
     r"d = 6",
     r"x = -100",
     r"r > 0",
-    r"1 + x^* (1 - \sigma(x^*)) = 0",
 ]

@@ -18,4 +18,4 @@ def bindings(rng):
 
 
 # A condition: it says for which values the sentence speaks.
-DEFINITIONS = [r"N = 6d"]
+DEFINITIONS = [r"d = 4", r"d_f = 16", r"N = 6d"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from scipy.linalg import null_space
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
@@ -49,7 +50,39 @@ def root_of_a_power(rng):
     return {"x": float(rotary_frequencies(D)[i]), "i": i, "d": D}
 
 
+def commuting_block(rng):
+    """A block of weights whose two angles are equal."""
+    angle, (a, c) = rng.uniform(0.2, 3), rng.normal(size=2)
+    block = a * np.eye(2) + c * np.array(J)
+    return {r"\theta_i": angle, r"\theta_j": angle, "C_{ij}": block, "R": R}
+
+
+def block_of_two_angles(rng):
+    """What is left of a random block after all that does not solve the equation is taken away."""
+    first, second = np.asarray(R(-0.7)), np.asarray(R(-1.9))
+    equation = np.kron(first, np.eye(2)) - np.kron(np.eye(2), second.T)
+    solutions = null_space(equation)
+    block = solutions @ solutions.T @ rng.normal(size=4)
+    return {"C_{ij}": block.reshape(2, 2)}
+
+
+def matrix_of_a_shift(rng):
+    """The one matrix that moves the first d rows by k places, and the library's rotation."""
+    k, theta = int(rng.integers(1, 4)), rotary_frequencies(D, float(rng.uniform(5, 20)))
+    angles = np.arange(D + 3)[:, None] * theta.numpy()
+    rows = np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(D + 3, D)
+    shift = rotation_matrix(torch.tensor(k), theta, layout="interleaved").mT.numpy()
+    return {"T": np.linalg.solve(rows[:D], rows[k : k + D]), "T_k": shift}
+
+
 CHECKS = {
+    r"T = T_k": matrix_of_a_shift,
+    r"R(-\theta_i) C_{ij} = C_{ij} R(-\theta_j)": commuting_block,
+    r"C_{ij} = 0": block_of_two_angles,
+    r"k b^{-0} = k": lambda rng: {"k": rng.uniform(2, 9)},
+    r"k b^{-1} = k/b": lambda rng: {"k": rng.uniform(2, 9)},
+    r"\sin\theta \ne 0": one_angle,
+    r"\theta \ne 0": one_angle,
     r"R(-\theta) = (\cos\theta) I - (\sin\theta) J": one_angle,
     r"\frac{\mathrm{d}}{\mathrm{d}x} \operatorname{Ci}(x) = \frac{\cos x}{x}": cosine_integral,
     r"\pi = \theta (m - n) / (2r)": whole_turns,
@@ -65,38 +98,25 @@ CHECKS = {
 # Conditions, names and examples; the rest of the proofs are displayed formulas.
 DEFINITIONS = [
     r"d = 4",
-    r"d = 8",
     r"d = 64",
     r"d = 128",
     r"P_m T = P_{m+k}",
     r"m = 0, \dots, d - 1",
-    r"T = T_k",
     r"V_{mj} = (z_j)^m",
     r"u = 2i/d",
     r"x = k b^{-u}",
-    r"u = 0",
-    r"x = k",
-    r"u = 1",
-    r"x = k/b",
-    r"\mathrm{d}u = -\frac{\mathrm{d}x}{x \ln b}",
     r"\gamma = 0.577\ldots",
     r"\alpha = m\theta_i",
     r"\beta = n\theta_i",
     r"\alpha = m\theta",
     r"\beta = n\theta",
     r"s(\alpha) = (\sin\alpha, \cos\alpha)",
-    r"R(-\theta_i) C_{ij} = C_{ij} R(-\theta_j)",
     r"i \ne j",
     r"i = j",
-    r"C_{ij} = 0",
-    r"\sin\theta \ne 0",
     r"s = p",
     r"r = -q",
-    r"\theta \ne 0",
     r"m \ne n",
-    r"m = n",
     r"r = 0",
     r"r \ne 0",
-    r"\theta = 0",
     r"\theta = 1",
 ]

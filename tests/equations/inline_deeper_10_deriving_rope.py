@@ -26,25 +26,38 @@ def isotropic(rng):
     return {"w": float(rng.integers(2, 9)) * np.array([1, -1j])}
 
 
-CHECKS = {r"w w^\top = 0": isotropic, r"w w^\top = \lambda^2 w w^\top": isotropic}
+def contents_changed_once(rng):
+    """Any map of the contents, then the turns of the library."""
+    _, theta = some_frequencies(rng, D)
+    turn, W = rotation_of_all_pairs(theta), rng.normal(size=(D, D))
+    return {"f": lambda m, x: np.tanh(x @ W) @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+def the_same_vector(rng):
+    """The only added positions that are relative: none that tells a place."""
+    return {"p": np.tile(rng.normal(size=D), (4, 1)), "U": np.eye(D), "x": rng.normal(size=D)}
+
+
+CHECKS = {
+    r"f_m(x) = f_0(x) U^m": contents_changed_once,
+    r"x + p_m = (x + p_0) U^m": the_same_vector,
+    r"x = x U^m": the_same_vector,
+    r"U^m = I": the_same_vector,
+    r"p_m = p_0": the_same_vector,
+    r"w w^\top = 0": isotropic,
+    r"w w^\top = \lambda^2 w w^\top": isotropic,
+}
 # Names, conditions, cases of a proof, and what is assumed in order to be refuted.
 DEFINITIONS = [
     r"j = 1, \dots, r",
-    r"w \ne 0",
     r"\lambda = e^{\mathrm{i}\theta}",
     r"\lambda = \pm 1",
-    r"\det U = 1",
     r"\det U = -1",
     r"A_0 = I",
     r"G = \gamma R(\theta)",
     r"0 < \gamma < 1",
     r"f_m(x) = x + p_m",
     r"f_m(x) = x R(m\theta)",
-    r"f_m(x) = f_0(x) U^m",
-    r"x + p_m = (x + p_0) U^m",
-    r"x = x U^m",
-    r"U^m = I",
-    r"p_m = p_0",
     r"J = R(\pi/2)",
     r"i \ne j",
     r"M = W^Q (W^K)^\top",

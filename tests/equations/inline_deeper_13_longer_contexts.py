@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from attention_to_rope import (
     ntk_aware,
     ntk_by_parts,
@@ -39,13 +41,39 @@ def unchanged(rng):
     return {r"\lambda": (theta / changed).numpy(), "i": range(8)}
 
 
+def second_derivative(rng):
+    """Of a sum of waves; at every third draw all waves are at their crest, and the bound is met."""
+    theta = rotary_frequencies(8, 20.0).numpy()
+    rho, phases = rng.uniform(0.5, 2, size=4), rng.uniform(0, 6, size=4)
+    phases = phases if rng.random() < 2 / 3 else np.zeros(4)
+    return {
+        "h''": lambda x: -float(rho * (1 - 1e-12) @ (theta**2 * np.cos(theta * x + phases))),
+        r"\xi": 0.0 if not phases.any() else rng.uniform(0, 9),
+        r"\rho": rho,
+        r"\theta": theta,
+    }
+
+
+def parabola(rng):
+    """A parabola h, and the K of its error against the straight line."""
+    c, n, y = rng.normal(), 3.0, 3.4
+    error = c * y**2 - (n + 1 - y) * c * n**2 - (y - n) * c * (n + 1) ** 2
+    K = error / ((y - n) * (n + 1 - y))
+    return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), "K": K}
+
+
 CHECKS = {
+    r"h''(\xi) = -2K": parabola,
+    r"\lvert h''(\xi) \rvert \le \sum_i \rho_i \theta_i^2": second_derivative,
     r"\mu_{\text{table}}^2 \mu_C^2 = \mu_A^2": two_factors,
     r"\lambda_i = 1": unchanged,
 }
 # Conditions, settings of examples, and what a symbol stands for. The point ξ of the proof is only
 # known to exist; the check of the proof's displayed equation finds it.
 DEFINITIONS = [
+    r"d_k = 32",
+    r"d_k = 128",
+    r"s = 8",
     r"L_0 \theta_i \ge 2\pi",
     r"h(\Delta) = -\Delta/64",
     r"\Delta = 0, \dots, 255",
@@ -58,8 +86,6 @@ DEFINITIONS = [
     r"y = n + 1",
     r"0 < u < 1",
     r"y = x",
-    r"h''(\xi) = -2K",
-    r"\lvert h''(\xi) \rvert \le \sum_i \rho_i \theta_i^2",
     r"b' = b s",
     r"L = s L_0",
     r"s = 4",

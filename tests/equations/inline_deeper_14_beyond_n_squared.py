@@ -2,7 +2,7 @@
 
 import torch
 
-from attention_to_rope import global_mask
+from attention_to_rope import global_mask, sliding_window_mask
 
 PAGE = "deeper/14-beyond-n-squared"
 OPTIONS = {"first_index": 0}
@@ -15,8 +15,13 @@ def bindings(rng):
     return {"M": mask, "g": g, "m": range(6), "n": range(6)}
 
 
+CHECKS = {
+    r"M_{mm} = 1": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
+}
 # Sizes of examples, what an arrow is, the steps of a proof, and how a sequence is cut.
 DEFINITIONS = [
+    r"0 \le m - n \le L (w - 1)",
+    r"(M^L)_{mn} > 0",
     r"d_k = 64",
     r"N = 4096",
     r"N = 8192",

@@ -9,4 +9,4 @@ def bindings(rng):
     return {}
 
 
-DEFINITIONS = [r"g = 1", r"g = h", r"g \ge h"]
+DEFINITIONS = [r"g = 8", r"h = 40", r"g = 1", r"g = h", r"g \ge h"]

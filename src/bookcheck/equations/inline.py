@@ -10,14 +10,18 @@ equations, ``tests/equations/inline_NN_name.py``, says what the page's symbols s
         return {"A": ..., "m": range(3)}
 
     CHECKS = {r"r = N / (6 d)": lambda rng: {"r": 2.0, "N": 48, "d": 4}}   # more, or other, values
-    DEFINITIONS = [r"d_k = 2"]                  # introduces a symbol or an example: no claim
+    DEFINITIONS = [r"d_k = 2"]                  # introduces a symbol, a case or an example
 
 Every other relation of the page is executed with ``bindings`` alone. What is false, cannot be read
-or stands in the file but not on the page is a problem.
+or stands in the file but not on the page is a problem. A definition binds its symbol for the rest
+of the page, where nothing else binds it and the page defines it once. A statement cannot pass as a
+definition: its sentence must announce that something is set (with, if, for, let, take, …), and it
+must not hold for the page's own values.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +34,21 @@ import numpy as np
 from bookcheck.equations.files import load
 from bookcheck.equations.records import InlineCounts
 from bookcheck.equations.scan import InlineFormula
-from bookcheck.latex import LatexError, check
+from bookcheck.latex import LatexError, check, evaluate
 from bookcheck.paths import CHECKS
 
 DRAWS = 3
+# The options of a page that decide how an expression is read.
+READING = ("first_index", "vectors", "broadcast")
+# Words that say: what follows is given. Up to seven words may stand between, none that concludes.
+ANNOUNCED = re.compile(
+    r"\b(?:with|without|if|for|when|whenever|where|as soon as|at|on|let|take|put|write|insert|"
+    r"suppose|assume|set|choose|call|until|unless|has|have|from|up to|given|say|every|each|any|"
+    r"wants|needs?|numbered|uses?|of|keeps|reads|here|meets|prints|writes|sets)\b"
+    r"(?:[^\w.:;]+(?!(?:so|then|gives?|equals)\b)[\w-]+){0,7}[^\w.;]*$",
+    re.IGNORECASE,
+)
+SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{\w+\}))?'*")
 
 
 @dataclass
@@ -59,6 +74,23 @@ def load_inline(folder: Path = CHECKS) -> dict[str, InlineFile]:
     return {module.PAGE: InlineFile(module.PAGE, module) for module in modules}
 
 
+def defined(file: InlineFile, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The symbols that the page's definitions bind, each where it has one and no other value."""
+    options: dict[str, Any] = getattr(file.module, "OPTIONS", {})
+    reading = {name: options[name] for name in READING if name in options}
+    sides = [text.partition(" = ")[::2] for text in file.definitions]
+    symbols = [left for left, right in sides if right and SYMBOL.fullmatch(left)]
+    bound: dict[str, Any] = {}
+    for left, right in sides:
+        if symbols.count(left) == 1 and not {left, left.partition("_")[0]} & {*values}:
+            try:
+                known = {**values, **bound}
+                bound[left] = evaluate(right, known, **reading)
+            except LatexError:
+                continue  # an example with symbols that no statement of the page uses
+    return bound
+
+
 def problem_of(formula: InlineFormula, file: InlineFile) -> str | None:
     """Why a formula does not hold for its page's values; None where it does."""
     options: dict[str, Any] = getattr(file.module, "OPTIONS", {})
@@ -66,6 +98,7 @@ def problem_of(formula: InlineFormula, file: InlineFile) -> str | None:
     for draw in range(DRAWS):
         rng = np.random.default_rng([zlib.crc32(formula.text.encode()), draw])
         values = file.module.bindings(rng)
+        values = {**defined(file, values), **values}
         if more is not None:
             values = {**values, **more(rng)}
         try:
@@ -86,15 +119,37 @@ def page_problems(formulas: list[InlineFormula], file: InlineFile) -> list[str]:
         for text in [*file.definitions, *file.checks]
         if text not in printed
     ]
-    claims = [formula for formula in formulas if formula.text not in definitions]
-    return problems + [found for claim in claims if (found := problem_of(claim, file))]
+    for formula in formulas:
+        found = (
+            disguise_of(formula, file) if formula.text in definitions else problem_of(formula, file)
+        )
+        problems += [found] if found else []
+    return problems
+
+
+def disguise_of(formula: InlineFormula, file: InlineFile) -> str | None:
+    """Why a declared definition states something; None where it is a definition."""
+    if not ANNOUNCED.search(formula.before):
+        return (
+            f"{formula.place}: “… {formula.before[-60:]}” ${formula.text}$ states something: "
+            "execute it, or announce what is given (with, if, for, let, take, …)"
+        )
+    bare = InlineFile(file.page, ModuleType("bare"))
+    bare.module.__dict__.update(vars(file.module), CHECKS={}, DEFINITIONS=[])
+    if problem_of(formula, bare) is None:
+        return f"{formula.place}: ${formula.text}$ holds for the page's values: no definition"
+    return None
 
 
 def check_inline(
     relations: Mapping[str, Sequence[InlineFormula]], files: Mapping[str, InlineFile]
 ) -> tuple[list[str], InlineCounts]:
-    """Execute the pages that have a file: the problems, and what the ledger counts."""
-    problems = []
+    """Execute the relations of all pages: the problems, and what the ledger counts."""
+    problems = [
+        f"{page}: {len(formulas)} relations in its sentences, and no file of inline formulas"
+        for page, formulas in relations.items()
+        if formulas and page not in files
+    ]
     executed = definitions = 0
     for page, file in files.items():
         formulas = list(relations.get(page, []))

@@ -155,6 +155,7 @@ NOT_SENTENCES = (
     re.compile(r"^- \[ \] .*$", re.MULTILINE),
 )
 INLINE = re.compile(r"(?<![\\$])\$(?![\s$])([^$]+?)(?<![\s\\])\$(?!\$)")
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*$(])|\n\s*\n|\n[-|] ")
 # What stands below a sum or an index is its range.
 BELOW = re.compile(r"_\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 RELATION = re.compile(
@@ -169,6 +170,7 @@ class InlineFormula:
     text: str
     page: str
     cell: int | None
+    before: str = ""
 
     @property
     def place(self) -> str:
@@ -178,10 +180,16 @@ class InlineFormula:
 
 def formulas_in(markdown: str) -> Iterator[str]:
     """The formulas of a text's sentences."""
+    return (formula for formula, _ in formulas_with_words(markdown))
+
+
+def formulas_with_words(markdown: str) -> Iterator[tuple[str, str]]:
+    """The formulas of a text's sentences, each with the words of its sentence before it."""
     for pattern in NOT_SENTENCES:
         markdown = pattern.sub(" ", markdown)
     for found in INLINE.finditer(markdown):
-        yield " ".join(found[1].split())
+        sentence = SENTENCE_END.split(markdown[: found.start()])[-1]
+        yield " ".join(found[1].split()), " ".join(INLINE.sub(" ", sentence).split())
 
 
 def is_relation(formula: str) -> bool:
@@ -201,8 +209,9 @@ def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
         page = path.relative_to(folder).with_suffix("").as_posix()
         formulas = found.setdefault(page, {})
         for cell, source in markdown_cells(path):
-            for text in relations_in(source):
-                formulas.setdefault(text, InlineFormula(text, page, cell))
+            for text, before in formulas_with_words(source):
+                if is_relation(text):
+                    formulas.setdefault(text, InlineFormula(text, page, cell, before))
     return {page: list(formulas.values()) for page, formulas in found.items()}
 
 

@@ -3,11 +3,13 @@
 A number on a page is computed ({value}), part of a formula or of code, or structural: the number of
 a chapter, section, figure, step or item, a year, a version, a part of a name (float32, T5, GPT-2,
 Llama 3), a source's reference. 0 and 1 are constants everywhere. A page declares other constants
-of its definitions by a comment, in any of its Markdown cells::
+of its definitions, and numbers that a source reports, by comments in any of its Markdown cells::
 
     % constants: 64 10,000 2.5
+    % quoted: 85.6
 
-All other digits are faults: somebody typed what a program should compute.
+A constant must stand in the page's code or formulas, a quoted number in a paragraph that cites or
+links to its source. All other digits are faults: somebody typed what a program should compute.
 """
 
 import ast
@@ -20,6 +22,11 @@ from bookcheck.notebooks.files import read
 from bookcheck.prose.fences import blocks_of
 
 CONSTANTS = re.compile(r"^% constants:(.*)$", re.MULTILINE)
+QUOTED = re.compile(r"^% quoted:(.*)$", re.MULTILINE)
+CITED = re.compile(r"\{cite|\]\(https?://|<https?://|\]\(#s\d")
+# What the page computes with: formulas, inline code, the expressions of its roles.
+COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<!`)`[^`]+`(?!`)", re.DOTALL)
+PRINTED = re.compile(r"(?<=\{value\}`)[^`]*? = ")
 ALWAYS = frozenset({"0", "1"})
 # Without prose: their lines are code, or a formula that the equation checks execute.
 LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
@@ -41,18 +48,18 @@ NOT_PROSE = (
     re.compile(r"\{[#.%][^}\n]*\}"),
     re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE),
     re.compile(r"<https?://[^>]*>|https?://\S+"),
-    re.compile(r"^:[\w-]+:.*$", re.MULTILINE),
+    re.compile(r"^:(?:needs|label|name|link|gutter|class[\w-]*|fallback):.*$", re.MULTILINE),
     re.compile(r"<[^<>\n]*>"),
 )
 STRUCTURAL = (
     # A list's own numbers.
     re.compile(r"^ *\d+[.)] ", re.MULTILINE),
     re.compile(
-        r"\b(?:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|steps?|"
-        r"pages?|pp?\.|theorems?|lemmas?|items?|appendix|rules?|version|arXiv:|notes?|seed|"
-        r"erratum)\s?" + SEVERAL,
+        r"\b(?:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|pages?|"
+        r"pp?\.|theorems?|lemmas?|appendix|version|arXiv:|seed|erratum|issue)\s?" + SEVERAL,
         re.IGNORECASE,
     ),
+    re.compile(r"\b(?:steps?|items?|rules?|notes?) \d(?: (?:to|and|or) \d)?\b(?![.,%×·]?\d|%)"),
     re.compile(r"\b(?:19|20)\d\d\b(?![,.]?\d)"),
     # Issues of a project, and numbers in brackets that count what a sentence lists.
     re.compile(r"#\d+\b"),
@@ -68,6 +75,9 @@ STRUCTURAL = (
     re.compile(r"(?<![\w.])[A-Za-z_]+[-_]?\d[\w.-]*\b"),
     re.compile(r"\b\d+-?(?!(?:e[-+]?\d|(?:[kKMGTxs]|ms|[kKMGT]i?B|[kKMGT]?FLOPs?)\b))[A-Za-z]\w*"),
 )
+# Alone between dollar signs it is a number, not a formula.
+NUMBER_AS_FORMULA = re.compile(r"\$[-+−]?[\d.,{}]+\$")
+NUMBER_IN_CODE = re.compile(r"\d[\d_]*(?:\{?,\}?\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -85,8 +95,15 @@ class Digits(NamedTuple):
 def blanked(text: str, *patterns: re.Pattern[str]) -> str:
     """The text with what matches replaced by spaces; what stays keeps its place."""
     for pattern in patterns:
-        text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+        text = pattern.sub(spaces, text)
     return text
+
+
+def spaces(found: re.Match[str]) -> str:
+    """Spaces in the place of what was found; lines stay, and so does a number as a formula."""
+    whole = found.group()
+    kept = " \n" if not NUMBER_AS_FORMULA.fullmatch(whole) else r" \n\d.,−-"
+    return re.sub(f"[^{kept}]", " ", whole)
 
 
 def prose_of(markdown: str) -> Iterator[str]:
@@ -117,20 +134,56 @@ def quiz_explanations(text: str) -> Iterator[str]:
             yield line
 
 
-def typed_numbers(text: str, place: str, constants: frozenset[str]) -> Iterator[Digits]:
+class Declared(NamedTuple):
+    """The numbers that a page may print: its constants, and those of its sources where cited."""
+
+    constants: frozenset[str] = ALWAYS
+    quoted: frozenset[str] = frozenset()
+
+
+def typed_numbers(text: str, place: str, declared: Declared) -> Iterator[Digits]:
     """The numbers of a text that nothing explains."""
     bare = blanked(blanked(text, *NOT_PROSE), *STRUCTURAL)
     for found in NUMBER.finditer(bare):
         number = found.group().lstrip("-−")
-        if number not in constants:
-            around = text[max(found.start() - 30, 0) : found.end() + 30]
-            yield Digits(place, number, " ".join(around.split()))
+        if number in declared.constants:
+            continue
+        if number in declared.quoted and CITED.search(paragraph_at(text, found.start())):
+            continue
+        around = text[max(found.start() - 30, 0) : found.end() + 30]
+        yield Digits(place, number, " ".join(around.split()))
 
 
-def declared_constants(text: str) -> frozenset[str]:
+def paragraph_at(text: str, place: int) -> str:
+    """The lines around a place, up to the next empty ones."""
+    start, end = text.rfind("\n\n", 0, place), text.find("\n\n", place)
+    return text[max(start, 0) : end if end >= 0 else len(text)]
+
+
+def declared_on(text: str) -> Declared:
     """What the comments of a page declare, with 0 and 1."""
-    declared = {word for line in CONSTANTS.findall(text) for word in line.split()}
-    return ALWAYS | declared
+    constants, quoted = (
+        frozenset(word for line in pattern.findall(text) for word in line.split())
+        for pattern in (CONSTANTS, QUOTED)
+    )
+    return Declared(ALWAYS | constants, quoted)
+
+
+def declared_in_vain(path: Path) -> list[str]:
+    """Declared constants that no code and no formula of the page has."""
+    cells = cells_of(path)
+    prose = "\n".join(source for kind, source, _ in cells if kind == "markdown")
+    code = "\n".join(source for kind, source, _ in cells if kind == "code")
+    computed = "\n".join([code, *COMPUTED.findall(PRINTED.sub("", prose))])
+    known = {amount(found) for found in NUMBER_IN_CODE.findall(computed)}
+    constants = declared_on(prose).constants - ALWAYS
+    return sorted(word for word in constants if amount(word) not in known)
+
+
+def amount(number: str) -> float | None:
+    """The size of a number, however its thousands are parted; None where it is none."""
+    digits = re.sub(r"[_,{}]", "", number).lstrip("-−")
+    return float(digits) if NUMBER.fullmatch(digits) else None
 
 
 def alt_texts(code: str) -> Iterator[str]:
@@ -149,22 +202,27 @@ def typed_strings(node: ast.AST) -> Iterator[str]:
             yield from typed_strings(child)
 
 
+def cells_of(path: Path) -> list[tuple[str, str, str]]:
+    """Kind, source and caption of each cell of a page; a page without code is one cell."""
+    if path.suffix == ".md":
+        return [("markdown", path.read_text(encoding="utf-8"), "")]
+    return [
+        (
+            cell.cell_type,
+            cell.source,
+            cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", ""),
+        )
+        for cell in read(path).cells
+    ]
+
+
 def digits_of_page(path: Path) -> list[Digits]:
     """All numbers that somebody typed into the prose of a page."""
-    if path.suffix == ".md":
-        text = path.read_text(encoding="utf-8")
-        constants = declared_constants(text)
-        pieces = list(prose_of(text))
-        return [one for piece in pieces for one in typed_numbers(piece, path.name, constants)]
-    cells = read(path).cells
-    constants = declared_constants("\n".join(c.source for c in cells if c.cell_type == "markdown"))
+    cells = cells_of(path)
+    declared = declared_on("\n".join(source for kind, source, _ in cells if kind == "markdown"))
     found: list[Digits] = []
-    for index, cell in enumerate(cells):
-        place = f"{path.name}, cell {index}"
-        if cell.cell_type == "markdown":
-            texts = list(prose_of(cell.source))
-        else:
-            caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "")
-            texts = [caption, *alt_texts(cell.source)]
-        found += [one for text in texts for one in typed_numbers(text, place, constants)]
+    for index, (kind, source, caption) in enumerate(cells):
+        place = path.name if path.suffix == ".md" else f"{path.name}, cell {index}"
+        texts = prose_of(source) if kind == "markdown" else [caption, *alt_texts(source)]
+        found += [one for text in texts for one in typed_numbers(text, place, declared)]
     return found

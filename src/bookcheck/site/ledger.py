@@ -3,8 +3,8 @@
 The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an overview; the
 equations of each chapter stand on a page of their own, since formulas are heavy. The role
 ``{equation-count}`` gives ``total``, ``checked``, ``executed``, ``by-hand``, or for the relations
-in sentences ``inline``, ``inline-executed``, ``inline-definitions``, ``inline-waiting``. Everything
-comes from the records that the checks write under ``_build/equations``; nothing is typed.
+in sentences ``inline``, ``inline-executed``, ``inline-definitions``. Everything comes
+from the records that the checks write under ``_build/equations``; nothing is typed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ COUNTS = (
     "inline",
     "inline-executed",
     "inline-definitions",
-    "inline-waiting",
 )
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
@@ -157,14 +156,8 @@ def count(found: Status, kind: str) -> str:
         "inline": found.inline.relations,
         "inline-executed": found.inline.executed,
         "inline-definitions": found.inline.definitions,
-        "inline-waiting": waiting(found),
     }
     return str(numbers[kind])
-
-
-def waiting(found: Status) -> int:
-    """The relations in sentences that nothing checks yet."""
-    return found.inline.relations - found.inline.executed - found.inline.definitions
 
 
 def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status) -> None:
@@ -201,8 +194,8 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
     yield nodes.paragraph(
         "",
         f"Its sentences hold {found.inline.relations} formulas with a relation. "
-        f"{found.inline.executed} are executed, {found.inline.definitions} only define, and "
-        f"{waiting(found)} are not checked yet.",
+        f"{found.inline.executed} are executed. The other {found.inline.definitions} state "
+        "nothing: they define a symbol, or name the case of which their sentence speaks.",
     )
     heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
     yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])

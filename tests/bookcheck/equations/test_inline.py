@@ -4,7 +4,13 @@ import pytest
 
 from bookcheck.equations.inline import check_inline, load_inline, page_problems
 from bookcheck.equations.records import InlineCounts
-from bookcheck.equations.scan import InlineFormula, inline_relations, relations_in
+from bookcheck.equations.scan import (
+    InlineFormula,
+    formulas_with_words,
+    inline_relations,
+    is_relation,
+    relations_in,
+)
 
 FILE = r"""
 PAGE = "01-x"
@@ -15,12 +21,16 @@ DEFINITIONS = [r"d = 64"]
 def bindings(rng):
     return {"a": 5, "x": rng.normal(size=3), "n": range(3)}
 """
-TEXT = r"Here $a = 5$, and $a = b + 1$ with $d = 64$; $x_n^2 \ge 0$."
+TEXT = r"Here $a = 5$, and $a = b + 1$ with $d = 64$; $x_n^2 \ge 0$, $2d = 128$."
 
 
 def problems(tmp_path, text=TEXT, file=FILE):
     (tmp_path / "inline_01_x.py").write_text(file, encoding="utf-8")
-    formulas = [InlineFormula(one, "01-x", 3) for one in relations_in(text)]
+    formulas = [
+        InlineFormula(one, "01-x", 3, before)
+        for one, before in formulas_with_words(text)
+        if is_relation(one)
+    ]
     return page_problems(formulas, load_inline(tmp_path)["01-x"])
 
 
@@ -36,11 +46,21 @@ def test_true_sentences_have_no_problem(tmp_path):
         (r"$x_n^2 \ge 0$", r"$x_n \ge 0$", r"$x_n \ge 0$ does not hold"),
         ("$d = 64$", "no", "no sentence has $d = 64$"),
         ("$a = b + 1$", "$a = 5$", "no sentence has $a = b + 1$"),
+        # The symbol of a definition is bound by it.
+        ("$2d = 128$", "$2d = 129$", "$2d = 129$ does not hold"),
+        # A statement does not pass as a definition.
+        ("with $d = 64$", "gives $d = 64$", "$d = 64$ states something"),
     ],
 )
 def test_a_fault_is_named(tmp_path, right, wrong, message):
     assert right in TEXT
     assert any(message in one for one in problems(tmp_path, TEXT.replace(right, wrong)))
+
+
+def test_what_holds_anyway_is_no_definition(tmp_path):
+    file = FILE.replace('[r"d = 64"]', '[r"d = 64", r"a = 5"]')
+    text = TEXT.replace("Here", "With")
+    assert any("holds for the page's values" in one for one in problems(tmp_path, text, file))
 
 
 @pytest.mark.parametrize(
@@ -67,9 +87,13 @@ def test_pages_are_read_once_for_each_text(tmp_path):
 
 def test_the_ledger_counts_what_was_executed(tmp_path):
     (tmp_path / "inline_01_x.py").write_text(FILE, encoding="utf-8")
-    formulas = [InlineFormula(one, "01-x", 3) for one in relations_in(TEXT)]
-    others = [InlineFormula("a = b", "02-y", 1)]
-    relations = {"01-x": formulas, "02-y": others}
-    problems, counts = check_inline(relations, load_inline(tmp_path))
+    formulas = [InlineFormula(one, "01-x", 3, "with") for one in relations_in(TEXT)]
+    problems, counts = check_inline({"01-x": formulas, "02-y": []}, load_inline(tmp_path))
     assert problems == []
-    assert counts == InlineCounts(relations=5, executed=3, definitions=1)
+    assert counts == InlineCounts(relations=5, executed=4, definitions=1)
+
+
+def test_a_page_without_a_file_is_named(tmp_path):
+    relations = {"02-y": [InlineFormula("a = b", "02-y", 1)]}
+    problems, _ = check_inline(relations, load_inline(tmp_path))
+    assert problems == ["02-y: 1 relations in its sentences, and no file of inline formulas"]

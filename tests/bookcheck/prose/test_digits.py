@@ -4,17 +4,18 @@ import nbformat
 import pytest
 
 from bookcheck.notebooks.files import stored_form
-from bookcheck.paths import CHAPTERS, ROOT, book_pages
-from bookcheck.prose.digits import alt_texts, digits_of_page, prose_of, typed_numbers
+from bookcheck.paths import ROOT, book_pages
+from bookcheck.prose.digits import (
+    ALWAYS,
+    Declared,
+    alt_texts,
+    declared_in_vain,
+    declared_on,
+    digits_of_page,
+    prose_of,
+    typed_numbers,
+)
 
-# Numbers that are still typed, at most so many on each page; no count may grow, and a page without
-# any leaves the list.
-NOT_YET: dict[str, int] = {
-    "chapters/errata": 7,
-    "chapters/glossary": 2,
-    "chapters/questions": 5,
-    "chapters/sources": 6,
-}
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
 PAGES["index"] = ROOT / "index.md"
 
@@ -22,19 +23,17 @@ PAGES["index"] = ROOT / "index.md"
 @pytest.mark.parametrize("name", PAGES)
 def test_every_number_of_the_prose_is_computed_or_structural(name):
     found = digits_of_page(PAGES[name])
-    allowed = NOT_YET.get(name, 0)
-    assert len(found) <= allowed, "\n".join(map(str, found))
-    if name in NOT_YET:
-        assert found, f"take {name} out of NOT_YET"
+    assert not found, "\n".join(map(str, found))
 
 
-def test_the_list_names_pages_of_the_book():
-    assert set(NOT_YET) <= set(PAGES)
-    assert CHAPTERS.is_dir()
+@pytest.mark.parametrize("name", PAGES)
+def test_every_declared_constant_stands_in_code_or_a_formula(name):
+    found = declared_in_vain(PAGES[name])
+    assert not found, f"{name}: compute, quote with the source, or take out: {found}"
 
 
 def numbers(text, *constants):
-    allowed = frozenset({"0", "1", *constants})
+    allowed = Declared(ALWAYS | {*constants})
     return [one.number for part in prose_of(text) for one in typed_numbers(part, "", allowed)]
 
 
@@ -72,6 +71,12 @@ def test_what_is_structural_or_computed_passes(text):
         ("About 65,504 or 12% or 3 times.", ["65,504", "12", "3"]),
         ("It takes 10k steps, 3x, or 5 ms and 7GiB.", ["10", "3", "5", "7"]),
         ("> In 1e-3 of them, 2050.5 bytes", ["1e-3", "2050.5"]),
+        ("It is $0.30$ of $x$ in $y$.", ["0.30"]),
+        ("After step 3000, at steps 2.5", ["3000", "2.5"]),
+        (":::{figure} a.png\n:alt: It falls to 17.\n\nAll 19.\n:::", ["17", "19"]),
+        ("![It falls to 17](a.png)", ["17"]),
+        ("**To remember.** It is 23 times as fast.\n\n- and 29 times", ["23", "29"]),
+        (":::{answer}\n:needs: [chapter 2](a.ipynb)\n\nIt is 31.\n:::", ["31"]),
     ],
 )
 def test_a_typed_number_is_found(text, found):
@@ -86,10 +91,10 @@ def test_a_declared_constant_passes_where_it_is_declared():
 def test_alt_texts_may_compute_their_numbers():
     computed = 'show(a, alt="from " f"{x:.2%} to {y[2]}")'
     assert [
-        one for text in alt_texts(computed) for one in typed_numbers(text, "", frozenset())
+        one for text in alt_texts(computed) for one in typed_numbers(text, "", Declared())
     ] == []
     typed = 'show(a, alt="from 2.5 " f"to {y}")'
-    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "", frozenset())] == [
+    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "", Declared())] == [
         "2.5"
     ]
 
@@ -108,3 +113,44 @@ def test_a_page_is_read_whole(tmp_path):
         ("01-x.ipynb, cell 1", "9"),
         ("01-x.ipynb, cell 1", "2.5"),
     ]
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        nbformat.v4.new_markdown_cell("It falls to 0.37."),
+        nbformat.v4.new_markdown_cell("| a | b |\n|---|---|\n| x | 0.37 |"),
+        nbformat.v4.new_markdown_cell("```{quiz}\nWhy?\n\n- [x] So\n  > It is 0.37.\n```"),
+        nbformat.v4.new_markdown_cell("## To remember\n\n1. It falls to 0.37."),
+        nbformat.v4.new_markdown_cell("```{solution} ex-a\n:class: dropdown\n\nIt is 0.37.\n```"),
+        nbformat.v4.new_code_cell("show(x, alt='It falls to 0.37.')"),
+        nbformat.v4.new_code_cell(
+            "show(x)", metadata={"mystnb": {"figure": {"caption": "It falls to 0.37."}}}
+        ),
+    ],
+    ids=["prose", "table", "quiz", "summary", "solution", "alt text", "caption"],
+)
+def test_a_planted_number_is_caught_in_every_kind_of_text(tmp_path, planted):
+    path = tmp_path / "01-x.ipynb"
+    path.write_text(stored_form(nbformat.v4.new_notebook(cells=[planted])), encoding="utf-8")
+    assert [one.number for one in digits_of_page(path)] == ["0.37"]
+
+
+def test_a_quoted_number_stands_beside_its_source():
+    declared = declared_on("% quoted: 85.6")
+    cited = "Llama has 85.6 {cite:p}`x2024`."
+    assert list(typed_numbers(cited, "", declared)) == []
+    apart = f"{cited}\n\nWe have 85.6 as well."
+    assert [one.number for one in typed_numbers(apart, "", declared)] == ["85.6"]
+
+
+def test_a_constant_that_nothing_uses_is_found(tmp_path):
+    cells = [
+        nbformat.v4.new_markdown_cell(
+            "% constants: 64 10,000 7 8 9\n\nOf $d = 64$ and {value}`7 = 3 + 4`, `x[8]`."
+        ),
+        nbformat.v4.new_code_cell("base = 10_000"),
+    ]
+    path = tmp_path / "01-x.ipynb"
+    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+    assert declared_in_vain(path) == ["7", "9"]

@@ -1,0 +1,75 @@
+"""The errata: the relations inside their sentences, those that are right."""
+
+import numpy as np
+import torch
+
+import attention_to_rope as book
+from bookcheck.latex import Random
+
+PAGE = "errata"
+OPTIONS = {"first_index": 0}
+D, D_K = 6, 3
+
+
+def bindings(rng):
+    """The library's sizes, its DeepNorm, and the inner product of two codes."""
+    layer = book.MultiHeadAttention(D, 2, seed=rng)
+    blocks = int(rng.integers(2, 99))
+    alpha, beta = book.deepnorm_constants(blocks)
+    return {
+        "W^Q": layer.query.W.detach().numpy()[:, :D_K],
+        "d": D,
+        "d_k": D_K,
+        r"\alpha": alpha,
+        r"\beta": beta,
+        "N": blocks,
+        "g": lambda k: float(np.cos(k * book.rotary_frequencies(D).numpy()).sum()),
+        "k": int(rng.integers(1, 9)),
+        "B": rng.uniform(2, 9),
+        "m": int(rng.integers(1, 5)),
+        "n": int(rng.integers(1, 5)),
+        "e": np.e,
+    }
+
+
+def jacobian(rng):
+    p = book.softmax(torch.from_numpy(rng.normal(size=4)))
+    return {"J": book.softmax_jacobian(p).numpy(), "p": p.numpy()}
+
+
+def uniform(rng):
+    n = int(rng.integers(2, 9))
+    p = torch.full((n,), 1 / n, dtype=torch.float64)
+    return {"J": book.softmax_jacobian(p).numpy(), "n": n}
+
+
+def independent(rng):
+    """Correlated coordinates of mean 0: every sign pattern of a mixture, all equally likely."""
+    mix_q, mix_k = rng.normal(size=(2, 2, 2))
+    signs = np.array([[a, b] for a in (-1, 1) for b in (-1, 1)])
+    products = [float((s @ mix_q) @ (t @ mix_k)) for s in signs for t in signs]
+    return {
+        "q": Random(products, shape=(1,)),
+        "k": np.ones(1),
+        r"\Sigma_q": mix_q.T @ mix_q,
+        r"\Sigma_k": mix_k.T @ mix_k,
+    }
+
+
+CHECKS = {
+    r"k \le d/2": lambda rng: {"k": range(1, D // 2 + 1)},
+    r"\lVert J \rVert_2 \le 2 \max_i p_i (1 - p_i)": jacobian,
+    r"\lVert J \rVert_2 = 1/n": uniform,
+    r"\operatorname{Var}[q \cdot k] = \operatorname{tr}(\Sigma_q \Sigma_k)": independent,
+}
+# What a note prints, and the cases that its correction speaks of.
+DEFINITIONS = [
+    r"Y = F(A(X))",
+    r"n = 6d",
+    r"\theta = 2\pi/10000^{2i/d}",
+    r"d = 8",
+    r"d = D/2",
+    r"(m - n)\theta = 2\pi j",
+    r"q = k",
+    r"\theta_i = 10000^{2(i-1)/d}",
+]

@@ -1,0 +1,31 @@
+"""The glossary: the relations inside its sentences."""
+
+import numpy as np
+import torch
+
+import attention_to_rope as book
+from shared_rotations import rotation_of_all_pairs, some_frequencies
+
+PAGE = "glossary"
+OPTIONS = {"first_index": 0, "absolute": 1e-12}
+D = 6
+
+
+def bindings(rng):
+    """The library's frequencies and rotations, and its Jacobian of softmax."""
+    base, theta = some_frequencies(rng, D)
+    p = book.softmax(torch.from_numpy(rng.normal(size=4)))
+    return {
+        r"\theta": np.asarray(theta),
+        r"\lambda": 2 * np.pi / np.asarray(theta),
+        "b": base,
+        "d": D,
+        "i": range(D // 2),
+        "p": p.numpy(),
+        "J": book.softmax_jacobian(p).numpy(),
+        "U": rotation_of_all_pairs(theta)(3),
+        "I": np.eye(D),
+    }
+
+
+DEFINITIONS = [r"n \le m", r"g = 1", r"\beta = 1"]
