@@ -332,7 +332,6 @@ def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) ->
         relations=relations,
         deviation=deviation,
         file=relative(item.file),
-        line=item.line,
         fingerprint=fingerprint(item.file, printed_equation),
     )
     records.mkdir(parents=True, exist_ok=True)

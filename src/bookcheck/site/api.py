@@ -30,7 +30,7 @@ from bookcheck.notebooks.files import read
 from bookcheck.paths import DEEPER, ROOT
 from bookcheck.prose import headings
 from bookcheck.site.generated_pages import ExtraPage, add_pages
-from bookcheck.site.ledger import chapter_page, current_status, link, source_page
+from bookcheck.site.ledger import chapter_page, current_status, link
 
 PACKAGE = "attention_to_rope"
 PLACEHOLDER = "```{api}\n```"
@@ -498,12 +498,28 @@ def test_pages(app: Sphinx) -> Iterator[ExtraPage]:
         yield ExtraPage(test_page(file), title, repr((source, sorted(lines), about)), body)
 
 
+def source_page(app: Sphinx, title: str, source: str, lines: set[int], about: str) -> str:
+    """A file of Python as HTML, with an anchor at every wanted line."""
+    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
+    block = highlighter.highlight_block(source, "python", linenos=False)
+    return f"<h1>{html.escape(title)}</h1>\n{about}{anchored(block, lines)}"
+
+
+def anchored(block: str, lines: set[int]) -> str:
+    """Give the wanted lines of highlighted code an id."""
+    head, start, code = block.partition("<pre>")
+    code_lines = code.split("\n")
+    for number in lines:
+        code_lines[number - 1] = f'<span id="L{number}"></span>{code_lines[number - 1]}'
+    return head + start + "\n".join(code_lines)
+
+
 def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
     """Yield one line for each link of a built site that lacks: name ↔ chapter, name ↔ test."""
     reference = (site / "chapters" / "api.html").read_text(encoding="utf8")
     used = {name_below_chapters(p).removesuffix(".ipynb"): chapter_uses(p) for p in chapters}
     names = [f"chapters/{chapter}" for chapter in used]
-    names += {test_page(test.file) for tests in all_tests().values() for test in tests}
+    names += {test_page(test.file) for entry in public_entries() for test in tests_of(entry)}
     pages = {name: (site / f"{name}.html").read_text(encoding="utf8") for name in names}
     for entry in public_entries():
         body = reference.partition(f'id="{entry.full_name}"')[2]

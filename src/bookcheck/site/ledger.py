@@ -1,7 +1,8 @@
 """The ledger of equations on the site: the page, the marks beside formulas, the counts.
 
 The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an overview; the
-equations of each chapter stand on a page of their own, since formulas are heavy. The role
+equations of each chapter stand on a page of their own, since formulas are heavy, each with the
+source of its check. The role
 ``{equation-count}`` gives ``total``, ``checked``, ``executed``, ``by-hand``, or for the relations
 in sentences ``inline``, ``inline-executed``, ``inline-definitions``. Everything comes
 from the records that the checks write under ``_build/equations``; nothing is typed.
@@ -9,11 +10,13 @@ from the records that the checks write under ``_build/equations``; nothing is ty
 
 from __future__ import annotations
 
+import ast
 import functools
 import html
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -24,6 +27,7 @@ from bookcheck.equations.records import Outcome, Status, status
 from bookcheck.equations.scan import Equation
 from bookcheck.paths import ROOT
 from bookcheck.site.generated_pages import ExtraPage, add_pages
+from bookcheck.site.library_source import fold
 from bookcheck.site.state import build_of, memory_of
 
 STATIC = Path(__file__).with_name("static")
@@ -94,11 +98,6 @@ def rows_page(chapter: str) -> str:
 
 def chapter_page(chapter: str) -> str:
     return f"chapters/{PurePosixPath(chapter).with_suffix('')}"
-
-
-def check_page(outcome: Outcome) -> str:
-    """The page of the site that shows the source of a check."""
-    return f"checks/{PurePosixPath(outcome.file).stem}"
 
 
 def number_of(env: BuildEnvironment, label: str) -> str:
@@ -257,14 +256,49 @@ def rows_pages(app: Sphinx) -> Iterator[ExtraPage]:
             (item.label, item.text, number_of(app.env, item.label or ""), outcome)
             for item, outcome in items
         ]
-        body = functools.partial(rows_body, app, overview, chapter, items)
-        yield ExtraPage(rows_page(chapter), title, repr(shown), body)
+        files = sorted({outcome.file for _, outcome in items if outcome})
+        sources = {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
+        body = functools.partial(rows_body, app, overview, chapter, items, sources)
+        yield ExtraPage(rows_page(chapter), title, repr((shown, sources)), body)
+
+
+class CheckSources(NamedTuple):
+    """A file of checks: the source of each by the label of its equation, and what they share."""
+
+    checks: dict[str, str]
+    shared: str
+
+
+def read_checks(source: str) -> CheckSources:
+    """Take a file of checks apart."""
+    lines = source.splitlines()
+    checks: dict[str, str] = {}
+    for node in reversed(ast.parse(source).body):
+        label = checked_label(node)
+        if label is not None and isinstance(node, ast.FunctionDef):
+            start = node.decorator_list[0].lineno - 1
+            checks[label] = "\n".join(lines[start : node.end_lineno])
+            del lines[start : node.end_lineno]
+    return CheckSources(checks, re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip())
+
+
+def checked_label(node: ast.stmt) -> str | None:
+    """The equation that a function checks: `@equation("eq-a", …)` or `@by_hand("eq-a", …)`."""
+    for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+        match decorator:
+            case ast.Call(ast.Name("equation" | "by_hand"), [ast.Constant(str(label)), *_]):
+                return label
+    return None
 
 
 def rows_body(
-    app: Sphinx, overview: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
+    app: Sphinx,
+    overview: str,
+    chapter: str,
+    items: list[tuple[Equation, Outcome | None]],
+    sources: Mapping[str, str],
 ) -> str:
-    """The equations of a chapter as HTML."""
+    """The equations of a chapter as HTML, each with its check, then what the checks share."""
     builder: Any = app.builder
     page = rows_page(chapter)
     name = chapter_title(app, chapter)
@@ -273,14 +307,27 @@ def rows_body(
     ways += nodes.Text(". The ")
     ways += link("ledger", builder.get_relative_uri(page, overview))
     ways += nodes.Text(" tells what is checked, and leads to the other chapters.")
-    blocks = [ways, *(row(app, page, item, outcome) for item, outcome in items)]
+    files = {file: read_checks(source) for file, source in sources.items()}
+    rows = []
+    for item, outcome in items:
+        check = files[outcome.file].checks.get(outcome.label) if outcome else None
+        rows.append(row(app, page, item, outcome, check))
+    blocks = [ways, *rows]
+    blocks += [fold(f"What the checks of {file} share", f.shared) for file, f in files.items()]
     # Formulas are written as on the page of the chapter.
     builder.current_docname = chapter_page(chapter)
     body = builder.render_partial(nodes.container("", *blocks))["fragment"]
     return f"<h1>{html.escape(f'Equations: {name}')}</h1>\n{body}"
 
 
-def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> nodes.Node:
+def row(
+    app: Sphinx,
+    docname: str,
+    item: Equation,
+    outcome: Outcome | None,
+    check: str | None,
+) -> nodes.Node:
+    """An equation, what was done to it, and the check itself."""
     assert item.label is not None
     box = nodes.container(classes=["ledger-row"], ids=[row_id(item.label)])
     heading = nodes.paragraph(classes=["ledger-name"])
@@ -296,54 +343,20 @@ def row(app: Sphinx, docname: str, item: Equation, outcome: Outcome | None) -> n
     box += nodes.math_block(
         item.text, item.text, nowrap=False, number=None, label=None, docname=docname
     )
-    if outcome is None:
+    # A record whose check is gone tells of the past.
+    if outcome is None or check is None:
         box += nodes.paragraph("", f"Not checked: no current record; {ADVICE}.")
         return box
-    facts = nodes.paragraph("", summary(outcome) + " ", classes=["ledger-facts"])
+    facts = nodes.paragraph("", summary(outcome), classes=["ledger-facts"])
     if outcome.library:
-        facts += nodes.Text("Compared with ")
+        facts += nodes.Text(" Compared with ")
         for place, name in enumerate(outcome.library):
             facts += nodes.Text(", " if place else "")
             facts += nodes.literal("", name)
-        facts += nodes.Text(". ")
-    target = f"{app.builder.get_relative_uri(docname, check_page(outcome))}#L{outcome.line}"
-    facts += link("See the check", target)
-    facts += nodes.Text(".")
+        facts += nodes.Text(".")
     box += facts
+    box += fold("The check", check)
     return box
-
-
-def check_pages(app: Sphinx) -> Iterator[ExtraPage]:
-    """One page for each file of checks, with an anchor at every line that is linked to."""
-    if ledger_page(app.env) is None:
-        return
-    lines: dict[str, set[int]] = {}
-    pages: dict[str, str] = {}
-    for outcome in current_status(app).outcomes.values():
-        lines.setdefault(outcome.file, set()).add(outcome.line)
-        pages[outcome.file] = check_page(outcome)
-    for file in sorted(lines):
-        source = (ROOT / file).read_text(encoding="utf-8")
-        title = f"Checks: {PurePosixPath(file).name}"
-        body = functools.partial(source_page, app, title, source, lines[file])
-        yield ExtraPage(pages[file], title, repr((source, sorted(lines[file]))), body)
-
-
-def source_page(app: Sphinx, title: str, source: str, lines: set[int], about: str = "") -> str:
-    """A file of Python as HTML, with an anchor at every wanted line."""
-    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
-    block = highlighter.highlight_block(source, "python", linenos=False)
-    return f"<h1>{html.escape(title)}</h1>\n{about}{anchored(block, lines)}"
-
-
-def anchored(block: str, lines: set[int]) -> str:
-    """Give the wanted lines of highlighted code an id."""
-    head, start, code = block.partition("<pre>")
-    code_lines = code.split("\n")
-    for number in lines:
-        if number <= len(code_lines):
-            code_lines[number - 1] = f'<span id="L{number}"></span>{code_lines[number - 1]}'
-    return head + start + "\n".join(code_lines)
 
 
 def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -375,6 +388,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
     add_pages(app, rows_pages)
-    add_pages(app, check_pages)
     app.add_css_file("equation-ledger.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -84,16 +84,17 @@ class ShowLibrarySource(SphinxTransform):
         found = sources_to_show([(source, visible) for _, _, source, visible in blocks])
         for (cell, shown_input, _source, _visible), sources in zip(blocks, found, strict=True):
             for name, text in reversed(sources):
-                cell.insert(cell.index(shown_input) + 1, fold(name, text))
+                title = f"Source of <code>{name}</code>"
+                cell.insert(cell.index(shown_input) + 1, fold(title, text))
 
 
-def fold(name: str, text: str) -> nodes.container:
-    """A closed block with the source of one name."""
-    title = f'<details class="library-source"><summary>Source of <code>{name}</code></summary>'
+def fold(title: str, text: str) -> nodes.container:
+    """A closed block of Python under a title, which is HTML."""
+    start = f'<details class="library-source"><summary>{title}</summary>'
     code = nodes.literal_block(text, text, language="python")
     return nodes.container(
         "",
-        nodes.raw("", title, format="html"),
+        nodes.raw("", start, format="html"),
         code,
         nodes.raw("", "</details>", format="html"),
         classes=["library-source-box"],

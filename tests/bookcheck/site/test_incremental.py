@@ -14,9 +14,9 @@ import pytest
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
 
-ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-one)\n"
+ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-score)\n"
 TWO = (
-    "# Second\n\nSee {eq}`eq-one`, {ref}`sum`, [a part](01-one.ipynb#a-part) and "
+    "# Second\n\nSee {eq}`eq-score`, {ref}`sum`, [a part](01-one.ipynb#a-part) and "
     "[](01-one.ipynb).\n\n```{exercise} Sum\n:label: sum\nAdd.\n```\n\n$$\nb = c\n$$ (eq-two)\n"
 )
 INDEX = "# A small book\n\n{equation-count}`executed` of {equation-count}`total` equations.\n"
@@ -43,7 +43,7 @@ class Book:
         (folder / "chapters" / "ledger.md").write_text(
             "# Ledger\n\n```{equation-ledger}\n```\n", encoding="utf-8"
         )
-        self.record("eq-one", "a = b")
+        self.record("eq-score", "a = b")
 
     def write(self, name, text, code):
         """Write a chapter of one Markdown cell and one code cell."""
@@ -66,7 +66,7 @@ class Book:
         records.mkdir(parents=True, exist_ok=True)
         outcome = Outcome(
             label, "01-one.ipynb", text, True, None, ["attention_to_rope.attention.softmax"],
-            inputs, 1, 1e-16, "tests/equations/test_01_attention.py", 3,
+            inputs, 1, 1e-16, "tests/equations/test_01_attention.py",
         )  # fmt: skip
         (records / f"{label}.json").write_text(json.dumps(asdict(outcome)), encoding="utf-8")
 
@@ -129,7 +129,7 @@ def test_words_and_records_write_only_what_shows_them(book):
     assert "Another sentence." in pages["chapters/01-one.html"]
     assert not written & {"chapters/02-two.html", "chapters/api.html", "ledger/01-one.html"}
     assert not any(name.startswith("checks/") for name in written)
-    book.record("eq-one", "a = b", inputs=77)
+    book.record("eq-score", "a = b", inputs=77)
     pages = built_again(book)
     assert "on 77 inputs" in pages["chapters/01-one.html"]
     assert "on 77 inputs" in pages["ledger/01-one.html"]
@@ -142,10 +142,10 @@ def test_names_and_numbers_reach_all_pages(book):
     old = {name: text.decode() for name, text in book.pages().items() if name.endswith(".html")}
     assert "Used in chapter" in old["chapters/api.html"]
     assert "sy1" not in old["chapters/02-two.html"]
-    new = "A sentence.\n\n$$\nz = z\n$$ (eq-new)"
+    new = "A sentence.\n\n$$\nz = z\n$$ (eq-average)"
     text = ONE.replace("# First", "# Renamed").replace("A sentence.", new)
     book.write("01-one", text, "1 + 1")
-    book.record("eq-new", "z = z")
+    book.record("eq-average", "z = z")
     notation = NOTATION + "| $c$ | another | `c` | 2 |\n"
     (book.folder / "chapters" / "notation.md").write_text(notation, encoding="utf-8")
     pages = built_again(book)
@@ -154,7 +154,7 @@ def test_names_and_numbers_reach_all_pages(book):
     assert "(1.2)" in pages["chapters/02-two.html"]
     assert "sy1" in pages["chapters/02-two.html"]
     assert "2 of 3 equations" in pages["index.html"]
-    assert 'id="ledger-eq-new"' in pages["ledger/01-one.html"]
+    assert 'id="ledger-eq-average"' in pages["ledger/01-one.html"]
     assert "Used in chapter" not in pages["chapters/api.html"]
     assert differences_from_clean(book) == []
 
@@ -169,9 +169,9 @@ def test_a_change_of_style_reaches_all_pages(book):
 
 
 def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
-    book.write("01-one", ONE.replace("(eq-one)", "(eq-other)"), USE)
+    book.write("01-one", ONE.replace("(eq-score)", "(eq-other)"), USE)
     for _ in range(2):
         done = book.build()
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
-        assert "eq-one" in done.stderr
+        assert "eq-score" in done.stderr

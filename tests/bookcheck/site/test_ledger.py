@@ -10,16 +10,17 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from bookcheck.equations.records import Outcome
+from bookcheck.site.ledger import read_checks
 
 CHECK_FILE = "tests/equations/test_01_attention.py"
 EXECUTED = Outcome(
-    "eq-a", "01-x.md", "a = b", True, None, ["attention_to_rope.attention"], 12, 1, 2e-16,
-    CHECK_FILE, 3,
+    "eq-score", "01-x.md", "a = b", True, None, ["attention_to_rope.attention"], 12, 1, 2e-16,
+    CHECK_FILE,
 )  # fmt: skip
 BY_HAND = dataclasses.replace(
-    EXECUTED, label="eq-b", text="b = c", executed=False, reason="It is a limit.", library=[]
+    EXECUTED, label="eq-weight", text="b = c", executed=False, reason="It is a limit.", library=[]
 )
-CHAPTER = "# A chapter\n\nSo $a = c$.\n\n$$\na = b\n$$ (eq-a)\n\n$$\nb = c\n$$ (eq-b)\n"
+CHAPTER = "# A chapter\n\nSo $a = c$.\n\n$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n"
 LEDGER = "# Ledger\n\n```{equation-ledger}\n```\n"
 INDEX = """# Book
 
@@ -93,25 +94,42 @@ def test_each_equation_has_a_row(site):
     page = site[0]["ledger/01-x.html"]
     assert "<h1>Equations: A chapter</h1>" in page
     assert 'href="../chapters/ledger.html"' in page
-    assert 'id="ledger-eq-a"' in page
+    assert 'id="ledger-eq-score"' in page
     assert "Executed from its text on 12 inputs, largest deviation 2e-16." in page
     assert "attention_to_rope.attention" in page
     assert "Checked by hand on 12 inputs: It is a limit." in page
-    assert 'href="../chapters/01-x.html#equation-eq-a"' in page
-    assert page.index("ledger-eq-a") < page.index("ledger-eq-b")
+    assert 'href="../chapters/01-x.html#equation-eq-score"' in page
+    assert page.index("ledger-eq-score") < page.index("ledger-eq-weight")
 
 
 def test_each_equation_carries_a_mark(site):
     page = site[0]["chapters/01-x.html"]
-    assert 'href="../ledger/01-x.html#ledger-eq-a"' in page
+    assert 'href="../ledger/01-x.html#ledger-eq-score"' in page
     assert page.count("✓ executed") == 1
     assert page.count("✓ by hand") == 1
 
 
-def test_the_check_can_be_read_on_the_site(site):
-    ledger, check = site[0]["ledger/01-x.html"], site[0]["checks/test_01_attention.html"]
-    assert 'href="../checks/test_01_attention.html#L3"' in ledger
-    assert '<span id="L3"></span>' in check
+def test_each_row_holds_its_check_and_the_page_what_checks_share(site):
+    page = re.sub(r"</?span[^>]*>", "", site[0]["ledger/01-x.html"])
+    score, weight = page.index("ledger-eq-score"), page.index("ledger-eq-weight")
+    assert score < page.index("def test_score(") < weight < page.index("def test_weight(")
+    assert page.index("def test_weight(") < page.index("import numpy") < page.index("def tokens(")
+    assert "def test_average(" not in page
+
+
+def test_a_file_of_checks_is_taken_apart():
+    helper = "def half(x):\n    return x / 2"
+    check = '@equation("eq-a", library=half)\ndef test_a(rng):\n    return half(rng)'
+    other = '@other("eq-b")\ndef test_b(rng):\n    return half(rng)'
+    found = read_checks(f"{check}\n\n\n{helper}\n\n\n{other}\n")
+    assert found.checks == {"eq-a": check}
+    assert found.shared == f"{helper}\n\n\n{other}"
+
+
+def test_a_record_whose_check_is_gone_is_not_shown(tmp_path):
+    gone = dataclasses.replace(EXECUTED, file="tests/equations/test_02_why_sqrt_d.py")
+    pages, _ = build(tmp_path, [gone, BY_HAND])
+    assert pages["ledger/01-x.html"].count("Not checked: no current record") == 1
 
 
 def test_without_records_the_page_says_how_to_make_them(tmp_path):
