@@ -27,6 +27,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "built: needs the built site; run by `make test-site`")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With --site, leave out the files that have no such test: most of them are slow to import."""
+    if not config.getoption("--site", default=False) or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if "mark.browser" in text or "mark.built" in text else True
+
+
 def pytest_collection_modifyitems(config, items):
     """What needs a browser or the built site runs with --site, all others without."""
     wanted = bool(config.getoption("--site", default=False))

@@ -8,9 +8,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-# A search result's summary is fetched from its page, and a page from disk may not fetch.
-OPTIONS = "_static/documentation_options.js"
-SUMMARY, NO_SUMMARY = "SHOW_SEARCH_SUMMARY: true", "SHOW_SEARCH_SUMMARY: false"
 # What hosts and programs read: the answer to a wrong address, Sphinx's own notes.
 NOT_FOR_READERS = {"404.html", ".buildinfo"}
 # The same bytes for the same site: the earliest time that a zip file can hold.
@@ -32,24 +29,11 @@ def make_archive(site: Path, archive: Path) -> int:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in files:
             name = path.relative_to(site).as_posix()
-            content = path.read_bytes()
-            if name == OPTIONS:
-                content = _without_summary(content)
             entry = zipfile.ZipInfo(f"{archive.stem}/{name}", TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            target.writestr(entry, content)
+            target.writestr(entry, path.read_bytes())
     return len(files)
-
-
-def _without_summary(options: bytes) -> bytes:
-    text = options.decode()
-    if SUMMARY not in text:
-        raise ArchiveError(
-            f"{OPTIONS} does not say `{SUMMARY}`: search from disk would try to fetch pages; "
-            "see what this version of Sphinx calls the option"
-        )
-    return text.replace(SUMMARY, NO_SUMMARY).encode()
 
 
 def main() -> int:

@@ -421,21 +421,46 @@ globalThis.inspect = (() => {
     return looks().some((look, place) => look !== before[place] && isVisible(around[place]));
   }
 
-  // Every stop of the Tab key must be seen when it has the focus.
+  // Stops are of one kind if they and all around them have the same names, classes and styles. An
+  // attribute that changes by the script (open, aria-expanded) has its rules in the theme: it counts.
+  function kindOfStop(stop, known) {
+    const wordsOf = (element) => {
+      if (!known.has(element)) {
+        const around = element.parentElement ? wordsOf(element.parentElement) : 0;
+        const names = ["class", "style", "role", "type", "aria-expanded", "aria-current", "open"];
+        const own = names.map((name) => element.getAttribute(name)).join(";");
+        const words = `${around} ${element.tagName} ${own}`;
+        if (!known.has(words)) known.set(words, known.size);
+        known.set(element, known.get(words));
+      }
+      return known.get(element);
+    };
+    return `${wordsOf(stop)} ${stop.id}`;
+  }
+
+  const isOutside = ({ left, right, width, height }) =>
+    right <= 0 || left >= innerWidth || width * height < 2;
+
+  // Every stop of the Tab key must be seen when it has the focus. A page has hundreds of a few kinds:
+  // where each is gets asked of all, how it looks with the focus of one of each kind.
   function findUnseenFocus() {
-    const [faults, backgrounds] = [[], new Map()];
-    for (const stop of document.querySelectorAll(STOPS)) {
-      if (stop.tabIndex < 0 || stop.disabled || stop.closest("[inert]") || !isVisible(stop)) continue;
+    const [faults, backgrounds, words, seen] = [[], new Map(), new Map(), new Set()];
+    const stops = [...document.querySelectorAll(STOPS)].filter(
+      (stop) => stop.tabIndex >= 0 && !stop.disabled && !stop.closest("[inert]") && isVisible(stop),
+    );
+    const chosen = stops.filter((stop) => {
+      const kind = kindOfStop(stop, words);
+      const alike = seen.has(kind) && !isOutside(stop.getBoundingClientRect());
+      seen.add(kind);
+      return !alike;
+    });
+    for (const stop of chosen) {
       const before = lookOf(stop);
       stop.focus({ preventScroll: true });
       if (document.activeElement !== stop) continue;
       const after = lookOf(stop);
-      let box = stop.getBoundingClientRect();
-      const outside = () => box.right <= 0 || box.left >= innerWidth || box.width * box.height < 2;
-      if (outside()) {
-        stop.scrollIntoView({ inline: "nearest" });
-        box = stop.getBoundingClientRect();
-      }
+      const outside = () => isOutside(stop.getBoundingClientRect());
+      if (outside()) stop.scrollIntoView({ inline: "nearest" });
       let fault = "";
       if (outside()) fault = "has the focus out of sight";
       else if (!after.outline && after.changes === before.changes) {

@@ -5,12 +5,10 @@ import zipfile
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 
-from bookcheck.export.zip import ArchiveError, main, make_archive
+from bookcheck.export.zip import main, make_archive
 from bookcheck.gates.controls import move_controls
 from bookcheck.gates.links import broken_links
 from bookcheck.paths import BUILD
-
-OPTIONS = "const DOCUMENTATION_OPTIONS = {\n    SHOW_SEARCH_SUMMARY: true,\n};"
 
 
 @pytest.fixture
@@ -20,7 +18,7 @@ def small_site(tmp_path):
     (site / "index.html").write_text("<p>start</p>", encoding="utf-8")
     for name in (".buildinfo", "404.html"):
         (site / name).write_text("not for readers", encoding="utf-8")
-    (site / "_static" / "documentation_options.js").write_text(OPTIONS, encoding="utf-8")
+    (site / "_static" / "book.css").write_text("p {}", encoding="utf-8")
     return site
 
 
@@ -28,9 +26,8 @@ def test_everything_lies_in_one_folder(small_site, tmp_path):
     archive = tmp_path / "out" / "book.zip"
     assert make_archive(small_site, archive) == 2
     with zipfile.ZipFile(archive) as opened:
-        assert opened.namelist() == ["book/_static/documentation_options.js", "book/index.html"]
+        assert opened.namelist() == ["book/_static/book.css", "book/index.html"]
         assert opened.read("book/index.html") == b"<p>start</p>"
-        assert b"SHOW_SEARCH_SUMMARY: false" in opened.read(opened.namelist()[0])
 
 
 def test_the_same_site_gives_the_same_bytes(small_site, tmp_path):
@@ -41,10 +38,7 @@ def test_the_same_site_gives_the_same_bytes(small_site, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_what_cannot_work_is_said(small_site, tmp_path, monkeypatch, capsys):
-    (small_site / "_static" / "documentation_options.js").write_text("renamed", encoding="utf-8")
-    with pytest.raises(ArchiveError, match="does not say `SHOW_SEARCH_SUMMARY: true`"):
-        make_archive(small_site, tmp_path / "book.zip")
+def test_what_cannot_work_is_said(tmp_path, monkeypatch, capsys):
     nothing = tmp_path / "nothing"
     monkeypatch.setattr("sys.argv", ["archive", str(nothing), str(tmp_path / "book.zip")])
     assert main() == 2
@@ -86,16 +80,14 @@ def test_search_finds_a_word_from_disk(unpacked):
 
 @pytest.mark.browser
 def test_search_that_fetches_is_seen(unpacked):
-    """The fault that the archive removes: a page from disk may not fetch another."""
-    options = unpacked / "_static" / "documentation_options.js"
-    text = options.read_text(encoding="utf-8")
-    options.write_text(
-        text.replace("SHOW_SEARCH_SUMMARY: false", "SHOW_SEARCH_SUMMARY: true"), encoding="utf-8"
-    )
+    """What must not come back: a page from disk may not fetch another."""
+    script = unpacked / "_static" / "search.js"
+    text = script.read_text(encoding="utf-8")
+    script.write_text(f'fetch("index.html");\n{text}', encoding="utf-8")
     try:
         assert move_controls(unpacked / "index.html", SEARCH)["errors"]
     finally:
-        options.write_text(text, encoding="utf-8")
+        script.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.browser

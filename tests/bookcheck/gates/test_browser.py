@@ -156,6 +156,19 @@ FAULTS = {
         '<a style="position: fixed; left: -900px" href="clean.html">there</a>',
         "out of sight",
     ),
+    # Of stops that look alike one gets the focus; these two look alike until they have it.
+    "unseen-focus-later": (
+        "focus",
+        "<style>.late:focus { outline: none }</style>"
+        '<p>Go <a href="clean.html">here</a> or <a class="late" href="clean.html">there</a>.</p>',
+        'looks the same with the focus: <a class="late"',
+    ),
+    "focus-outside-later": (
+        "focus",
+        "<style>p + p a { position: fixed; left: -900px }</style>"
+        '<p><a href="clean.html">here</a></p><p><a href="clean.html">there</a></p>',
+        "out of sight",
+    ),
     "closed-box": (
         "scroll",
         '<pre style="overflow: auto; width: 90px">a line that is long</pre>',
