@@ -3,6 +3,7 @@
 Sphinx writes only pages whose own source changed. That is not enough in these cases:
 
 - The code, the settings or the style sheets changed: all pages are read again.
+- A chapter or a record is gone: so is its page.
 - The last build failed or warned: Sphinx would not look again at a page whose source is the same,
   and the second build would pass. All pages are read again until a build has no warning.
 - A title, a number or a name that other pages can point to changed: all pages are written again,
@@ -139,6 +140,16 @@ def indexed(entries: Iterable[tuple[str, str, str, str, Any]]) -> set[tuple[str,
     }
 
 
+def remove_gone_pages(app: Sphinx, _error: Exception | None) -> None:
+    """Take away the pages whose chapter or record is gone: their links lead nowhere."""
+    known = {*app.env.found_docs, *memory_of(app.env).page_states}
+    site = Path(app.outdir)
+    # The pages beside the index are Sphinx's own and the theme's.
+    for path in site.glob("[!_]*/**/*.html"):
+        if path.relative_to(site).with_suffix("").as_posix() not in known:
+            path.unlink()
+
+
 def copy_styles_first(app: Sphinx, _builder: Any) -> None:
     """These extensions copy their style sheets when all pages are written; the links of the first
     build would have no checksum, those of the next would."""
@@ -159,4 +170,5 @@ def setup(app: Sphinx) -> None:
     app.connect("html-collect-pages", complete_search)
     app.connect("write-started", copy_styles_first)
     app.connect("env-get-updated", write_all_again, priority=900)
+    app.connect("build-finished", remove_gone_pages)
     app.connect("build-finished", note_passed_build, priority=900)

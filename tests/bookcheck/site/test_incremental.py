@@ -130,7 +130,9 @@ def test_words_and_records_write_only_what_shows_them(book):
     assert not written & {"chapters/02-two.html", "chapters/api.html", "ledger/01-one.html"}
     assert not any(name.startswith("checks/") for name in written)
     book.record("eq-score", "a = b", inputs=77)
+    (book.folder / "_build" / "html" / "ledger" / "00-gone.html").write_text("x", encoding="utf-8")
     pages = built_again(book)
+    assert "ledger/00-gone.html" not in pages
     assert "on 77 inputs" in pages["chapters/01-one.html"]
     assert "on 77 inputs" in pages["ledger/01-one.html"]
     # Sphinx alone would lose the entries of all pages that were not written again.
