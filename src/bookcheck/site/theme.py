@@ -118,6 +118,12 @@ REPAIRS = (
         r'<div class="\1" tabindex="0">',
         SOME,
     ),
+    # A switch in the sidebar that says nothing to those who hear it.
+    Repair(
+        r'<summary><span class="toctree-toggle" role="presentation">',
+        '<summary aria-label="Deeper pages"><span class="toctree-toggle" role="presentation">',
+        SOME,
+    ),
     # Roles that do not belong on these elements.
     Repair(r' role="doc-biblioentry"', ' role="listitem"', SOME),
     # A script sets this; without JavaScript the theme knows no scheme "auto" and shows no colours.
