@@ -169,9 +169,17 @@ def write_cards(app: Sphinx, error: Exception | None) -> None:
         worker.join()
     if error is not None or app.builder.name != "html":
         return
-    for docname, card in cards_of(app).items():
-        name = card_of(docname if card.number is not None else "")
-        cards.write(card, Path(app.outdir) / name, kept_in=kept_cards(app))
+    site = Path(app.outdir)
+    wanted = {
+        site / card_of(docname if card.number is not None else ""): card
+        for docname, card in cards_of(app).items()
+    }
+    for place, card in wanted.items():
+        cards.write(card, place, kept_in=kept_cards(app))
+    # Of a chapter that is gone, or of a site whose address is no longer known.
+    for place in site.glob("_static/cards/*.png"):
+        if place not in wanted:
+            place.unlink()
 
 
 def sitemap(config: Config, env: BuildEnvironment) -> str:
