@@ -355,7 +355,8 @@ def load(name: str) -> Callable[..., Any]:
         thing = getattr(thing, part)
     if not callable(thing):
         raise TypeError(f"{name} is not a function but of type {type(thing).__name__}")
-    return thing  # type: ignore[no-any-return]
+    function: Callable[..., Any] = thing
+    return function
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -121,6 +121,7 @@ class ProcessRing:
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
 
     def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        """Send to the next rank, receive from the one before."""
         sent = [tensor.contiguous() for tensor in tensors]
         if self.ranks == 1:
             return lambda: sent
@@ -141,6 +142,7 @@ class ProcessRing:
         return wait
 
     def gather(self, own: Tensor) -> list[Tensor]:
+        """The tensors of all ranks, in their order."""
         everyone = [torch.empty_like(own) for _ in range(self.ranks)]
         dist.all_gather(everyone, own, group=self.group)
         return everyone
@@ -155,6 +157,7 @@ class SimulatedRing:
         self.sent_numbers = 0
 
     def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+        """Put copies into the next rank's mailbox."""
         sent = [tensor.detach().clone() for tensor in tensors]
         if self.ranks > 1:
             self.sent_numbers += sum(tensor.numel() for tensor in sent)
@@ -162,6 +165,7 @@ class SimulatedRing:
         return lambda: self.mailboxes[self.rank].get(timeout=60)
 
     def gather(self, own: Tensor) -> list[Tensor]:
+        """The tensors of all ranks, passed around the ring."""
         before, everyone = self.sent_numbers, [own] * self.ranks
         for step in range(1, self.ranks):  # around the ring
             (everyone[self.rank - step],) = self.pass_on([everyone[self.rank - step + 1]])()

@@ -60,10 +60,12 @@ class InlineFile:
 
     @property
     def definitions(self) -> list[str]:
+        """The relations that only introduce something."""
         return [" ".join(text.split()) for text in getattr(self.module, "DEFINITIONS", [])]
 
     @property
     def checks(self) -> dict[str, Any]:
+        """The relations that need values of their own."""
         given: Mapping[str, Any] = getattr(self.module, "CHECKS", {})
         return {" ".join(text.split()): values for text, values in given.items()}
 

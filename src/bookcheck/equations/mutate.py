@@ -52,6 +52,7 @@ class Verdict:
 
     @property
     def caught(self) -> bool:
+        """Whether the check noticed the misprint."""
         return self.fate in (Fate.REFUTED, Fate.REFUSED)
 
 
@@ -140,11 +141,13 @@ def start_worker() -> None:
 
 
 def try_label(task: tuple[str, int | None]) -> list[Verdict]:
+    """The misprints of one equation, in a process of the pool."""
     item, printed_equation = WORKER[task[0]]
     return verdicts_of(item, printed_equation, chooser(*task))
 
 
 def say_progress(done: int, total: int, found: Sequence[Verdict]) -> None:
+    """Say now and then how far the run is."""
     if done % 20 == 0:
         survivors = sum(not verdict.caught for verdict in found)
         line = f"{done} of {total} equations, {len(found)} misprints, {survivors} not caught"

@@ -38,6 +38,7 @@ class Outcome:
 
 
 def relative(path: Path) -> str:
+    """A path as the ledger names it."""
     return path.resolve().relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
 
 
@@ -95,14 +96,17 @@ class Status:
 
     @property
     def labelled(self) -> list[Equation]:
+        """The equations that a check can name."""
         return [item for item in self.equations if item.label]
 
     @property
     def checked(self) -> int:
+        """How many have a record of their present text."""
         return sum(item.label in self.outcomes for item in self.labelled)
 
     @property
     def executed(self) -> int:
+        """How many of these were executed from their text."""
         found = [self.outcomes.get(item.label or "") for item in self.labelled]
         return sum(outcome is not None and outcome.executed for outcome in found)
 

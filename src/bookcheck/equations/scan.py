@@ -36,6 +36,7 @@ class Equation:
 
     @property
     def place(self) -> str:
+        """Where a reader of the repository finds it."""
         cell = "" if self.cell is None else f"cell {self.cell}, "
         return f"chapters/{self.chapter}, {cell}line {self.line}"
 
@@ -61,9 +62,11 @@ class MarkdownScanner:
         self.open_directives: list[str] = []
 
     def found(self, label: str | None, text: str, row: int) -> Equation:
+        """An equation that starts in this row."""
         return Equation(label, text.strip(), self.chapter, self.cell, row + 1)
 
     def run(self) -> Iterator[Equation]:
+        """The displays of the text, in order."""
         while self.row < len(self.lines):
             line = self.lines[self.row]
             fence = FENCE.match(line)
@@ -108,6 +111,7 @@ class MarkdownScanner:
             yield self.found(labels[0] if labels else None, text, start)
 
     def display(self, start: int) -> Equation:
+        """Read a display from its first `$$` to its last."""
         first = self.row
         rest = self.lines[self.row][start + 2 :]
         pieces: list[str] = []
@@ -174,6 +178,7 @@ class InlineFormula:
 
     @property
     def place(self) -> str:
+        """Where a reader of the repository finds it."""
         cell = "" if self.cell is None else f", cell {self.cell}"
         return f"chapters/{self.page}{cell}"
 
@@ -216,6 +221,7 @@ def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
 
 
 def markdown_cells(path: Path) -> Iterator[tuple[int | None, str]]:
+    """The texts of a page with the numbers of their cells; a text file has no cells."""
     if path.suffix == ".md":
         yield None, path.read_text(encoding="utf-8")
         return

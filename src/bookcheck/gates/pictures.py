@@ -32,6 +32,7 @@ def wanted_pictures(folder: Path, pages: tuple[str, ...] = PAGES) -> list[Pictur
 
 
 def picture_name(page: str, width: int, scheme: str) -> str:
+    """The file of a page's picture."""
     return f"{Path(page).stem}-{width}-{scheme}.png"
 
 

@@ -34,14 +34,17 @@ class Arithmetic:
         self.outer_products = 0
 
     def orientation(self, value: Value) -> str:
+        """Whether a vector is a row or a column."""
         self.orientation_used = True
         crossed = {"row": "column", "column": "row"}
         return crossed[self.convention] if isinstance(value, Crossed) else self.convention
 
     def vector(self, array: Array, orientation: str) -> Value:
+        """An array as a vector of this orientation."""
         return array if orientation == self.convention else Crossed(array)
 
     def is_vector(self, value: Value) -> bool:
+        """Whether a value is a vector, transposed or not."""
         return isinstance(value, Crossed) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
     def grid(self, value: Value) -> Array:
@@ -53,6 +56,7 @@ class Arithmetic:
         return array.reshape(1, 1) if array.ndim == 0 else array
 
     def transpose(self, value: Value, position: int) -> Value:
+        """The transpose of a vector or a matrix."""
         if isinstance(value, Crossed):
             return value.array
         if isinstance(value, Dotted):
@@ -119,6 +123,8 @@ class Arithmetic:
         right: Value,
         position: int,
     ) -> Value:
+        """Combine a vector entry by entry with a matrix: only one line of its shape, unless
+        broadcasting is declared."""
         vector = left if self.is_vector(left) else right
         a, b = self.grid(left), self.grid(right)
         if a.shape == b.shape:
@@ -137,6 +143,7 @@ class Arithmetic:
     def same_shape(
         self, name: str, left: Value, right: Value, a: Any, b: Any, position: int
     ) -> None:
+        """Refuse two values whose shapes differ."""
         if a != b:
             raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
 
@@ -148,6 +155,7 @@ class Arithmetic:
         right: Value,
         position: int,
     ) -> Value:
+        """Combine entry by entry where a side is a matrix with dots."""
         pattern = left if isinstance(left, Dotted) else right
         sides = []
         for side in (left, right):
@@ -184,12 +192,15 @@ class Arithmetic:
         return grid
 
     def add(self, left: Value, right: Value, position: int) -> Value:
+        """The sum of two values of one shape."""
         return self.elementwise("add", lambda a, b: a + b, left, right, position)
 
     def subtract(self, left: Value, right: Value, position: int) -> Value:
+        """The difference of two values of one shape."""
         return self.elementwise("subtract", lambda a, b: a - b, left, right, position)
 
     def scale(self, value: Value, factor: Any) -> Value:
+        """A number times a value."""
         if isinstance(value, Crossed):
             return Crossed(self.scale(value.array, factor))
         if isinstance(value, Dotted):
@@ -199,6 +210,7 @@ class Arithmetic:
         return value * factor
 
     def hadamard(self, left: Value, right: Value, position: int) -> Value:
+        """The product entry by entry."""
         if is_number(left) or is_number(right):
             raise self.fail(r"\odot needs two arrays; a number multiplies without it", position)
         return self.elementwise("multiply", lambda a, b: a * b, left, right, position)
@@ -215,6 +227,7 @@ class Arithmetic:
         return self.multiply(left, right, position)
 
     def multiply(self, left: Value, right: Value, position: int) -> Value:
+        """The product as it is printed side by side."""
         if is_number(left):
             return self.scale(right, left)
         if is_number(right):
@@ -250,6 +263,7 @@ class Arithmetic:
         return left @ right
 
     def multiply_vectors(self, left: Value, right: Value, position: int) -> Value:
+        """A row times a column is a number, a column times a row a matrix."""
         a, b = as_array(left), as_array(right)
         directions = (self.orientation(left), self.orientation(right))
         if directions == ("row", "column"):

@@ -152,6 +152,7 @@ def check_all(
     evaluator: Evaluator,
     comparison: Comparison,
 ) -> list[Relation]:
+    """Every statement at every value of its quantifiers; of each relation the worst case."""
     result: list[Relation] = []
     cases = instances(quantifiers, evaluator)
     for statement in statements:

@@ -62,6 +62,7 @@ class Relation:
 
 
 def shown(value: Any) -> str:
+    """A value as an error prints it."""
     return (
         np.array2string(as_array(value), precision=6, threshold=12)
         if value is not None
@@ -102,6 +103,7 @@ def covers(node: Chain, evaluator: Evaluator) -> bool:
 
 
 def severity(relation: Relation) -> tuple[bool, float]:
+    """The order in which relations are worse."""
     return (not relation.holds, relation.deviation)
 
 
@@ -228,6 +230,7 @@ class Comparison:
 
 
 def numeric(array: Array) -> Array:
+    """An array of numbers without Python objects."""
     if array.dtype != object:
         return array
     has_complex = any(isinstance(entry, complex) for entry in array.flat)

@@ -58,6 +58,7 @@ class Evaluator(Terms, Lists, Turning, Functions, Ranges, Conditions, Calculus, 
     """Evaluates nodes of one formula under one convention for 1-D arrays."""
 
     def value_of(self, node: Node) -> Value:
+        """The value of a node by the method for its kind."""
         method = METHODS.get(type(node))
         if method is None:  # a slice, a set or a pair of indices where a value is needed
             raise self.fail("this has no value of its own", node)

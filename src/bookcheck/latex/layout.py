@@ -40,6 +40,7 @@ class Layout:
     text: str
 
     def fail(self, message: str, position: int | None) -> LatexError:
+        """The error of this formula at a place."""
         return LatexError(message, position or 0, self.text)
 
     def tidy(self, tokens: list[Token]) -> list[Token]:
@@ -74,6 +75,7 @@ class Layout:
         return result
 
     def tidy_top(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words between statements separate them."""
         if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
             separator = Token("SEP", token.value, start_pos=token.start_pos)
             if not result and token.type not in ("QUAD", "NEWLINE"):
@@ -93,6 +95,7 @@ class Layout:
             result.append(token)
 
     def tidy_cases(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words inside a case."""
         if token.type == "QUAD":
             return
         if token.type == "TEXT" and token.value != "and":
@@ -162,6 +165,7 @@ class Layout:
 
 
 def visible(tokens: list[Token]) -> list[Token]:
+    """The tokens without wide spaces."""
     return [token for token in tokens if token.type != "QUAD"]
 
 

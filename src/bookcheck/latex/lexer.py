@@ -66,20 +66,20 @@ class Lexer:
     pending: list[int] = field(default_factory=list)
 
     def fail(self, message: str, position: int | None = None) -> LatexError:
+        """The error of this formula at a place."""
         return LatexError(message, self.place if position is None else position, self.text)
 
     def emit(self, kind: str, value: str, position: int) -> None:
+        """Add a token that ends here."""
         self.tokens.append(Token(kind, value, start_pos=position, end_pos=self.place))
 
     @property
     def top_level(self) -> bool:
+        """Whether a line of the display itself is read."""
         return not self.groups or self.groups[-1].kind == "aligned"
 
-    @property
-    def in_cases(self) -> bool:
-        return bool(self.groups) and self.groups[-1].kind == "cases"
-
     def run(self) -> list[Token]:
+        """All tokens of the formula."""
         while self.place < len(self.text):
             self.step()
         if len(self.tokens) > MOST_TOKENS:
@@ -90,6 +90,7 @@ class Lexer:
         return Layout(self.text).tidy(self.tokens)
 
     def step(self) -> None:
+        """Read one piece."""
         position = self.place
         match = PIECE.match(self.text, position)
         assert match is not None
@@ -107,6 +108,7 @@ class Lexer:
             self.punctuation(piece, position)
 
     def number(self, piece: str, position: int) -> None:
+        """Read a number; LaTeX takes one digit as an argument."""
         if self.pending_argument() and len(piece) > 1:
             if self.tokens[-1].type in ("SUB", "SUP"):
                 mark = self.tokens[-1].value
@@ -127,9 +129,11 @@ class Lexer:
         self.operand("NUMBER", value, position)
 
     def pending_argument(self) -> bool:
+        """Whether a command waits for an argument."""
         return bool(self.pending) and self.pending[-1] > 0
 
     def argument_done(self) -> None:
+        """Note that a command has one argument more."""
         while self.pending and self.pending[-1] > 0:
             self.pending[-1] -= 1
             if self.pending[-1] > 0:
@@ -137,10 +141,12 @@ class Lexer:
             self.pending.pop()
 
     def operand(self, kind: str, value: str, position: int) -> None:
+        """Add a token that can be an argument."""
         self.emit(kind, value, position)
         self.argument_done()
 
     def open(self, kind: str, closer: str, name: str, position: int, sized: bool = False) -> None:
+        """Start a group."""
         if len(self.groups) == DEEPEST:
             raise self.fail("the formula is nested too deeply", position)
         self.emit(kind, name, position)
@@ -148,6 +154,7 @@ class Lexer:
         self.pending.append(0)
 
     def close(self, kind: str, name: str, position: int, sized: bool = False) -> None:
+        """End the group that this sign closes."""
         group = self.groups[-1] if self.groups else None
         interval = group is not None and {group.closer, kind} == INTERVAL_ENDS
         if group is None or (group.closer != kind and not interval):
@@ -164,6 +171,7 @@ class Lexer:
         self.argument_done()
 
     def command(self, piece: str, position: int) -> None:
+        """Read a command."""
         if piece.endswith("*") and piece != "\\operatorname*":
             piece = piece[:-1]
             self.place -= 1
@@ -213,6 +221,7 @@ class Lexer:
             self.operand("SYMBOL", piece, position)
 
     def operator(self, value: str, position: int) -> None:
+        """Read a sign between factors."""
         self.emit("MULOP", value, position)
         previous = self.tokens[-2].type if len(self.tokens) > 1 else ""
         if previous in ("SUB", "SUP"):
@@ -231,6 +240,7 @@ class Lexer:
         self.argument_done()
 
     def optional_argument(self) -> None:
+        """Start an argument in square brackets, where there is one."""
         match = re.compile(r"\s*\[").match(self.text, self.place)
         if match:
             position = match.end() - 1
@@ -245,6 +255,7 @@ class Lexer:
             raise self.fail(f"{piece} without a delimiter", position)
 
     def sized_delimiter(self, piece: str, position: int) -> None:
+        r"""Read a delimiter behind `\\left` or `\\right`."""
         match = DELIMITER.match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} without a delimiter", position)
@@ -265,6 +276,7 @@ class Lexer:
             raise self.fail(f"{piece}{name} is not a delimiter that can be evaluated", position)
 
     def bar(self, piece: str, position: int) -> None:
+        """Read a bar, which opens or closes by what stands before it."""
         kind, closer = BARS[piece]
         previous = self.tokens[-1].type if self.tokens else ""
         inner = self.groups[-1] if self.groups else None
@@ -293,6 +305,7 @@ class Lexer:
         return self.text[start : self.place - 1]
 
     def named(self, piece: str, position: int) -> None:
+        """Read words or the name of an operator."""
         content = self.raw_argument(piece, position)
         words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
         if piece in ("\\text", "\\mbox", "\\textrm"):
@@ -316,6 +329,7 @@ class Lexer:
         self.operand("SYMBOL", f"{piece.rstrip('*')}{{{name}}}", position)
 
     def environment_name(self, piece: str, position: int) -> str:
+        r"""The name behind `\\begin` or `\\end`."""
         match = re.compile(r"\s*\{([A-Za-z*]+)\}").match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} without the name of an environment", position)
@@ -323,6 +337,7 @@ class Lexer:
         return match.group(1)
 
     def begin(self, position: int) -> None:
+        """Start an environment."""
         name = self.environment_name("\\begin", position)
         if name == "array":
             self.raw_argument("\\begin{array}", position)
@@ -339,6 +354,7 @@ class Lexer:
             raise self.fail(f"environment {name!r} is not known", position)
 
     def end(self, position: int) -> None:
+        """End an environment."""
         name = self.environment_name("\\end", position)
         closer = {"cases": "ENDCASES", "dcases": "ENDCASES"}.get(name)
         closer = closer or ("ENDALIGNED" if name in ALIGNMENTS else "ENDMATRIX")
@@ -358,6 +374,7 @@ class Lexer:
         self.close(closer, name, position)
 
     def row_end(self, position: int) -> None:
+        """Read the end of a row or of a line."""
         kind = self.groups[-1].kind if self.groups else "aligned"
         spacing = re.compile(r"\s*\[[-\d.]+[a-z]+\]").match(self.text, self.place)
         if spacing:
@@ -370,6 +387,7 @@ class Lexer:
             raise self.fail(f"a line break inside {kind!r}", position)
 
     def punctuation(self, piece: str, position: int) -> None:
+        """Read a sign that is no command."""
         if piece == "{":
             self.open("LBRACE", "RBRACE", "{", position)
         elif piece == "}":
@@ -411,6 +429,7 @@ class Lexer:
             raise self.fail(f"the character {piece!r} is not understood here", position)
 
     def alignment_mark(self, position: int) -> None:
+        """Read `&`, whose meaning the environment gives."""
         group = self.groups[-1] if self.groups else None
         if group is None:
             raise self.fail("an alignment mark & outside an environment", position)

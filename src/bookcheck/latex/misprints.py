@@ -87,6 +87,7 @@ def changes(text: str, matrices: set[str]) -> Iterator[Change]:
 
 
 def span(tree: Tree[Token] | Token) -> tuple[int, int]:
+    """Where a part of the formula starts and ends."""
     tokens = list(tokens_of(tree))
     return tokens[0].start_pos or 0, tokens[-1].end_pos or 0
 
@@ -97,6 +98,7 @@ def spaced(word: str) -> str:
 
 
 def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
+    """The changes of single signs, numbers and letters."""
     printed_letters = {token.value for token in tokens if token.type == "SYMBOL"}
     for token in tokens:
         start, end = token.start_pos or 0, token.end_pos or 0
@@ -143,6 +145,7 @@ def index_symbols(tree: Tree[Token]) -> list[str]:
 def script_changes(
     text: str, factor: Tree[Token], indices: Sequence[str], matrices: set[str]
 ) -> Iterator[Change]:
+    """The changes of what stands above and below."""
     base = factor.children[0]
     scripts = [child for child in factor.children[1:] if isinstance(child, Tree)]
     if isinstance(base, Token) and base.type == "SYMBOL" and base.value in REDUCTIONS:
@@ -242,6 +245,7 @@ def takes_argument(base: Token) -> bool:
 
 
 def turned_fraction(text: str, fraction: Tree[Token]) -> Iterator[Change]:
+    """A fraction upside down."""
     top, bottom = fraction.children[1], fraction.children[2]
     if any(token.value in ("\\partial", "\\mathrm{d}") for token in tokens_of(fraction)):
         return

@@ -428,6 +428,7 @@ class DeclaredSet(Node):
 
 
 def walk_parts(parts: tuple[Any, ...]) -> Iterator[Node]:
+    """All nodes below some parts."""
     for part in parts:
         if isinstance(part, Node):
             yield from part.walk()
@@ -441,6 +442,7 @@ def names_in(node: Node) -> set[str]:
 
 
 def names_in_all(nodes: Nodes) -> set[str]:
+    """The symbols of some nodes."""
     return set().union(*(names_in(node) for node in nodes))
 
 
@@ -459,6 +461,7 @@ def free_names(node: Node) -> set[str]:
 
 
 def free_in_parts(parts: tuple[Any, ...]) -> set[str]:
+    """The free symbols of some parts."""
     found: set[str] = set()
     for part in parts:
         if isinstance(part, Node):

@@ -21,12 +21,14 @@ class TokenList(Lexer):
     def __init__(self, lexer_conf: Any) -> None:
         del lexer_conf
 
-    def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]
+    def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]  # Lark calls a lexer of ours so
+        """Hand the tokens on."""
         yield from data
 
 
 @cache
 def grammar() -> Lark:
+    """The grammar of displayed formulas, read once."""
     text = files("bookcheck.latex").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(text, start="display", parser="lalr", lexer=TokenList, keep_all_tokens=True)
 
@@ -48,6 +50,7 @@ def parse(text: str) -> Tree[Token]:
 
 
 def tokens_of(tree: Tree[Token] | Token) -> Iterator[Token]:
+    """The tokens of a part, in order."""
     if isinstance(tree, Token):
         yield tree
         return
@@ -63,6 +66,7 @@ def canonical(tree: Tree[Token] | Token) -> str:
 
 
 def position_of(tree: Tree[Token] | Token) -> int:
+    """Where a part starts."""
     for token in tokens_of(tree):
         return token.start_pos or 0
     return 0

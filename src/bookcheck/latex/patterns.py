@@ -40,12 +40,14 @@ def differences(left: Any, right: Any) -> set[Path] | None:
 
 
 def part_at(node: Any, path: Path) -> Any:
+    """The part of a node at a path."""
     for step in path:
         node = node.parts[step] if isinstance(node, Node) else node[step]
     return node
 
 
 def replaced(node: Any, path: Path, new: Node) -> Any:
+    """A node with another part at a path."""
     if not path:
         return new
     parts = node.parts if isinstance(node, Node) else node
@@ -63,6 +65,7 @@ class Progression:
     count: int | None
 
     def entry(self, place: int) -> Node:
+        """The entry at a place of the progression."""
         node = self.first
         for path, (start, step) in self.steps.items():
             node = replaced(node, path, Number(start + place * step, position=node.position))
@@ -84,17 +87,16 @@ def progression(
     steps: dict[Path, tuple[int, int]] = {}
     count: int | None = None
     for path in paths:
-        before = [whole(part_at(node, path)) for node in lead]
-        after = [whole(part_at(node, path)) for node in trail]
-        if any(value is None for value in before + after):
+        numbers = [whole(part_at(node, path)) for node in [*lead, *trail]]
+        known = [number for number in numbers if number is not None]
+        if len(known) < len(numbers):
             return None
+        before, after = known[: len(lead)], known[len(lead) :]
         start, end = before[0], after[-1]
-        assert start is not None
-        assert end is not None
         if len(before) > 1:
-            step = before[1] - start  # type: ignore[operator]
+            step = before[1] - start
         elif len(after) > 1:
-            step = end - after[-2]  # type: ignore[operator]
+            step = end - after[-2]
         elif step_of_one:
             step = (end > start) - (end < start)
         else:
@@ -204,6 +206,7 @@ def expand_dense(
 
 
 def fill_lines(lines: list[list[Node]], lead: int, whole: WholeNumber) -> list[list[Node]] | None:
+    """Fill the dots of all lines to one length."""
     filled = [expand(line[:lead], line[lead:], whole) for line in lines]
     sizes = {len(line) for line in filled if line is not None}
     if len(sizes) != 1:

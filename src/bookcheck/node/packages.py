@@ -20,6 +20,8 @@ NPM = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
 class NodePackagesError(SphinxError):
+    """The packages of npm cannot be installed."""
+
     category = "npm packages"
 
 

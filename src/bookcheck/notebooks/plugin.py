@@ -46,6 +46,7 @@ class Values(pytest.Item):
             raise WrongValueError("\n".join(found))
 
     def evaluate(self) -> list[Any]:
+        """The values of prose, computed in the notebook's kernel."""
         notebook: Any = self.parent
         client = notebook.kernel.kc
         message = client.execute(**request(self.values))

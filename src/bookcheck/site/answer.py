@@ -61,6 +61,7 @@ class Answer(SphinxDirective):
         return line
 
     def inline(self, text: str) -> list[nodes.Node]:
+        """A line of Markdown as nodes."""
         holder = nodes.container()
         self.state.nested_parse(StringList([text], self.env.docname), self.content_offset, holder)
         return list(holder.children[0].children)

@@ -323,6 +323,7 @@ class TestsRole(SphinxRole):
     """``{library-tests}`name` ``: links to the tests that use a name of the library."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Leave a place for the links."""
         return [tests_of_name(name=self.text)], []
 
 
@@ -500,8 +501,8 @@ def test_pages(app: Sphinx) -> Iterator[ExtraPage]:
 
 def source_page(app: Sphinx, title: str, source: str, lines: set[int], about: str) -> str:
     """A file of Python as HTML, with an anchor at every wanted line."""
-    highlighter = app.builder.highlighter  # type: ignore[attr-defined]
-    block = highlighter.highlight_block(source, "python", linenos=False)
+    builder: Any = app.builder
+    block = builder.highlighter.highlight_block(source, "python", linenos=False)
     return f"<h1>{html.escape(title)}</h1>\n{about}{anchored(block, lines)}"
 
 
@@ -512,34 +513,6 @@ def anchored(block: str, lines: set[int]) -> str:
     for number in lines:
         code_lines[number - 1] = f'<span id="L{number}"></span>{code_lines[number - 1]}'
     return head + start + "\n".join(code_lines)
-
-
-def missing_links(site: Path, chapters: list[Path]) -> Iterator[str]:
-    """Yield one line for each link of a built site that lacks: name ↔ chapter, name ↔ test."""
-    reference = (site / "chapters" / "api.html").read_text(encoding="utf8")
-    used = {name_below_chapters(p).removesuffix(".ipynb"): chapter_uses(p) for p in chapters}
-    names = [f"chapters/{chapter}" for chapter in used]
-    names += {test_page(test.file) for entry in public_entries() for test in tests_of(entry)}
-    pages = {name: (site / f"{name}.html").read_text(encoding="utf8") for name in names}
-    for entry in public_entries():
-        body = reference.partition(f'id="{entry.full_name}"')[2]
-        body = re.split(r'<dl class="py (?:function|class)', body)[0]
-        ways = {
-            f"chapters/{chapter}": (
-                rf'href="{chapter}\.html#(?!equation-)',
-                "../" * chapter.count("/") + "api.html",
-            )
-            for chapter, uses in used.items()
-            if used_in(entry, uses)
-        }
-        for test in tests_of(entry):
-            page = test_page(test.file)
-            ways[page] = (rf'href="\.\./{page}\.html#L', "../chapters/api.html")
-        for page, (there, back) in ways.items():
-            if not re.search(there, body):
-                yield f"the reference of {entry.name} has no link to {page}"
-            if f'href="{back}#{entry.full_name}"' not in pages[page]:
-                yield f"{page} has no link to {entry.name}"
 
 
 def leave_types_unlinked(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -69,7 +69,8 @@ def write_pages(app: Sphinx) -> Iterable[tuple[str, dict[str, Any], str]]:
 
     if builder.parallel_ok and len(pages) > app.parallel:
         workers = ParallelTasks(app.parallel)
-        for chunk in make_chunks(pages, app.parallel):  # type: ignore[arg-type]
+        chunks: Any = make_chunks(cast(Any, pages), app.parallel)  # its types say: names
+        for chunk in chunks:
             workers.add_task(write, chunk)
         workers.join()
     else:

@@ -147,6 +147,7 @@ def cards_of(app: Sphinx) -> dict[str, cards.Card]:
 
 
 def kept_cards(app: Sphinx) -> Path:
+    """Where drawn pictures are kept from build to build."""
     return Path(app.outdir).parent / "cards"
 
 

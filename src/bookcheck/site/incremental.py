@@ -12,7 +12,7 @@ Sphinx writes only pages whose own source changed. That is not enough in these c
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
-from sphinx.util.index_entries import split_index_msg
 
 from bookcheck.cache import digest_of
 from bookcheck.paths import NODE_ROOM, PAGE_ROOMS, ROOT
@@ -97,11 +96,13 @@ def names(env: BuildEnvironment) -> str:
 
 
 def citations(env: BuildEnvironment) -> list[Any]:
+    """The citations that the book has read."""
     found: list[Any] = env.domaindata.get("cite", {}).get("citations", [])
     return found
 
 
 def title_of(exercise: nodes.Element) -> str:
+    """The title of an exercise."""
     return str(exercise.children[0].astext()) if exercise.children else ""
 
 
@@ -113,31 +114,6 @@ def write_all_again(_app: Sphinx, env: BuildEnvironment) -> list[str]:
         return []
     memory.names = state
     return sorted(env.found_docs)
-
-
-def complete_search(app: Sphinx) -> list[Any]:
-    """Sphinx loses the index entries of pages that it does not write again: the search would no
-    longer find symbols, terms and functions."""
-    indexer = getattr(app.builder, "indexer", None)
-    if indexer is not None:
-        found = {page: sorted(indexed(entries)) for page, entries in index_entries(app.env).items()}
-        known = {**found, **indexer._index_entries}
-        indexer._index_entries = {page: known[page] for page in sorted(indexer._titles)}
-    return []
-
-
-def index_entries(env: BuildEnvironment) -> dict[str, list[tuple[str, str, str, str, Any]]]:
-    entries: dict[str, list[tuple[str, str, str, str, Any]]] = env.domaindata["index"]["entries"]
-    return entries
-
-
-def indexed(entries: Iterable[tuple[str, str, str, str, Any]]) -> set[tuple[str, str, str]]:
-    """The words of index entries with their targets, as the search index holds them."""
-    return {
-        (word, target or "", main)
-        for kind, value, target, main, _key in entries
-        for word in split_index_msg(kind, value)
-    }
 
 
 def remove_gone_pages(app: Sphinx, _error: Exception | None) -> None:
@@ -167,7 +143,6 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("book_sources", "", "env")
     app.connect("config-inited", note_sources)
     app.connect("config-inited", forget_failed_build)
-    app.connect("html-collect-pages", complete_search)
     app.connect("write-started", copy_styles_first)
     app.connect("env-get-updated", write_all_again, priority=900)
     app.connect("build-finished", remove_gone_pages)

@@ -16,14 +16,16 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.domains.math import MathDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from bookcheck.equations.records import Outcome, Status, status
+from bookcheck.equations.files import files_of
+from bookcheck.equations.records import Outcome, Status, relative, status
 from bookcheck.equations.scan import Equation
 from bookcheck.paths import ROOT
 from bookcheck.site.generated_pages import ExtraPage, add_pages
@@ -55,6 +57,7 @@ class LedgerDirective(SphinxDirective):
     """``{equation-ledger}``: how many equations each chapter has, and how they were checked."""
 
     def run(self) -> list[nodes.Node]:
+        """Leave a place for the ledger."""
         self.env.metadata[self.env.docname]["equation-ledger"] = True
         return [equation_ledger()]
 
@@ -63,6 +66,7 @@ class CountRole(SphinxRole):
     """``{equation-count}`executed` ``: a number that the records give."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Leave a place for the count."""
         if self.text not in COUNTS:
             message = self.inliner.reporter.error(
                 f"equation-count knows {', '.join(COUNTS)}, got {self.text!r}", line=self.lineno
@@ -88,6 +92,7 @@ def ledger_page(env: BuildEnvironment) -> str | None:
 
 
 def row_id(label: str) -> str:
+    """The anchor of an equation's row."""
     return str(nodes.make_id(f"ledger-{label}"))
 
 
@@ -97,12 +102,18 @@ def rows_page(chapter: str) -> str:
 
 
 def chapter_page(chapter: str) -> str:
+    """The page of a chapter."""
     return f"chapters/{PurePosixPath(chapter).with_suffix('')}"
+
+
+def equations_of(env: BuildEnvironment) -> dict[str, tuple[str, int]]:
+    """The labelled equations that Sphinx has read: page and number of each."""
+    return cast(MathDomain, env.get_domain("math")).equations
 
 
 def number_of(env: BuildEnvironment, label: str) -> str:
     """The number printed beside an equation, such as 4.2, or an empty text."""
-    known = env.get_domain("math").equations.get(label)  # type: ignore[attr-defined]
+    known = equations_of(env).get(label)
     if known is None:
         return ""
     docname, plain_number = known
@@ -114,6 +125,7 @@ def number_of(env: BuildEnvironment, label: str) -> str:
 
 
 def link(text: str, target: str, title: str = "") -> nodes.reference:
+    """A link inside the site."""
     reference = nodes.reference("", text, internal=True, refuri=target)
     if title:
         reference["reftitle"] = title
@@ -129,6 +141,7 @@ def summary(outcome: Outcome) -> str:
 
 
 def deviation(outcome: Outcome) -> str:
+    """The largest deviation as the ledger prints it."""
     return "0" if outcome.deviation == 0 else f"{outcome.deviation:.0e}".replace("e-0", "e-")
 
 
@@ -147,6 +160,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def count(found: Status, kind: str) -> str:
+    """A count of equations, by its name."""
     numbers = {
         "total": len(found.labelled),
         "checked": found.checked,
@@ -212,6 +226,7 @@ def by_chapter(found: Status) -> list[tuple[str, list[tuple[Equation, Outcome | 
 def overview_row(
     app: Sphinx, docname: str, chapter: str, items: list[tuple[Equation, Outcome | None]]
 ) -> list[str | nodes.Node]:
+    """One chapter's line of the overview."""
     outcomes = [outcome for _, outcome in items if outcome]
     executed = [outcome for outcome in outcomes if outcome.executed]
     target = app.builder.get_relative_uri(docname, rows_page(chapter))
@@ -241,6 +256,7 @@ def table(rows: list[list[str | nodes.Node]]) -> nodes.table:
 
 
 def chapter_title(app: Sphinx, chapter: str) -> str:
+    """The title of a chapter, or its file where it is not built."""
     title = app.env.titles.get(chapter_page(chapter))
     return chapter if title is None else title.astext()
 
@@ -256,8 +272,9 @@ def rows_pages(app: Sphinx) -> Iterator[ExtraPage]:
             (item.label, item.text, number_of(app.env, item.label or ""), outcome)
             for item, outcome in items
         ]
-        files = sorted({outcome.file for _, outcome in items if outcome})
-        sources = {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
+        checks = {ROOT / outcome.file for _, outcome in items if outcome}
+        files = sorted({file for check in checks for file in files_of(check)})
+        sources = {relative(file): file.read_text(encoding="utf-8") for file in files}
         body = functools.partial(rows_body, app, overview, chapter, items, sources)
         yield ExtraPage(rows_page(chapter), title, repr((shown, sources)), body)
 
@@ -331,7 +348,7 @@ def row(
     assert item.label is not None
     box = nodes.container(classes=["ledger-row"], ids=[row_id(item.label)])
     heading = nodes.paragraph(classes=["ledger-name"])
-    known = app.env.get_domain("math").equations.get(item.label)  # type: ignore[attr-defined]
+    known = equations_of(app.env).get(item.label)
     if known is None:
         heading += nodes.Text(item.label)
     else:
@@ -370,7 +387,7 @@ def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if not changed:
         return []
     memory.equation_records = records
-    equations = env.get_domain("math").equations  # type: ignore[attr-defined]
+    equations = equations_of(env)
     marked = {equations[label][0] for label in changed if label in equations}
     shown = {
         n for n, data in env.metadata.items() if {"equation-ledger", "equation-count"} & {*data}

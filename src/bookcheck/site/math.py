@@ -45,6 +45,8 @@ Symbols = tuple[tuple[str, str], ...]
 
 
 class FormulaError(SphinxError):
+    """A formula that KaTeX cannot read."""
+
     category = "Formula error"
 
 
@@ -250,6 +252,7 @@ class KeepWithPunctuation(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **_kwargs: Any) -> None:
+        """Mend the whole page."""
         keep_with_punctuation(self.document)
 
 

@@ -10,7 +10,6 @@ import pybtex.plugin
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.search.en import SearchEnglish
 from sphinx_proof.domain import ProofDomain
 from sphinxcontrib.bibtex.domain import BibtexDomain
 
@@ -46,12 +45,7 @@ def remember_citations() -> None:
         memory.citations = state
         return update(domain)
 
-    BibtexDomain.env_updated = update_if_changed  # type: ignore[method-assign, assignment]
-
-
-def remember_stems() -> None:
-    """The search index stems the same words again for every page."""
-    SearchEnglish.stem = functools.cache(SearchEnglish.stem)  # type: ignore[method-assign]
+    BibtexDomain.env_updated = update_if_changed  # type: ignore[method-assign, assignment]  # a patch
 
 
 def share_contents(
@@ -91,7 +85,6 @@ def setup(app: Sphinx) -> None:
     """Connect all of it."""
     remember_plugins()
     remember_citations()
-    remember_stems()
     app.connect("env-before-read-docs", allow_workers)
     # Before the theme asks for it.
     app.connect("html-page-context", share_contents, priority=400)

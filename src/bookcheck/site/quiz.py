@@ -55,6 +55,7 @@ class Answer:
 
     @property
     def right(self) -> bool:
+        """Whether the answer is right."""
         return self.kind != " "
 
     @property
@@ -81,6 +82,7 @@ class Question:
 
     @property
     def wants_number(self) -> bool:
+        """Whether the reader types a number."""
         return self.answers[0].kind == "="
 
     @property

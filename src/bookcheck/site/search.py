@@ -139,7 +139,14 @@ def add_library(app: Sphinx, config: Config) -> None:
     config.html_static_path.append(str(folder))
 
 
+def replace_search(app: Sphinx) -> None:
+    """No index of Sphinx' own is made or shipped; its search page stays, with our scripts."""
+    app.builder.search = False  # type: ignore[attr-defined]  # only builders of HTML have it
+    app.config.html_additional_pages = {"search": "search.html"}
+
+
 def setup(app: Sphinx) -> None:
-    """Connect both."""
+    """Connect all of it."""
     app.connect("config-inited", add_library)
+    app.connect("builder-inited", replace_search)
     app.connect("build-finished", write_data, priority=800)

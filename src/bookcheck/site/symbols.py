@@ -35,6 +35,8 @@ GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "�
 
 
 class NotationError(SphinxError):
+    """The list of symbols cannot be read."""
+
     category = "Notation"
 
 

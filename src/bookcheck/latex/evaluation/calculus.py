@@ -40,6 +40,7 @@ class Calculus(Core):
     """Integrals and derivatives, by numbers."""
 
     def eval_integral(self, node: Integral) -> Value:
+        """A definite integral of a number, its real and its imaginary part apart."""
         low, high = self.evaluate(node.low), self.evaluate(node.high)
         if not all(is_number(end) and not isinstance(end, complex) for end in (low, high)):
             raise self.fail("the bounds of an integral must be real numbers", node)
@@ -66,6 +67,7 @@ class Calculus(Core):
     def quadrature(
         self, function: Callable[[float], float], low: float, high: float, node: Node
     ) -> float:
+        """An integral of a real function; refused where its error is not small."""
         size, _ = integrate.quad(
             lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200
         )
@@ -90,6 +92,7 @@ class Calculus(Core):
         return found
 
     def eval_derivative(self, node: Derivative) -> Value:
+        """A derivative by a symbol or by an entry of it."""
         body, (variable, *others) = node.body, node.variables
         if body is None:
             raise self.fail("a derivative of nothing", node)
@@ -117,6 +120,7 @@ class Calculus(Core):
         raise self.fail("the derivative of an array by a matrix; write it entry by entry", node)
 
     def variable(self, node: Node, where: Node) -> tuple[str, tuple[int, ...] | None]:
+        """The symbol by which is derived, and the place in it."""
         if isinstance(node, Symbol):
             return node.name, None
         if isinstance(node, Index) and isinstance(node.base, Symbol):
@@ -132,6 +136,8 @@ class Calculus(Core):
     def slope(
         self, body: Node, name: str, value: Value, place: tuple[int, ...] | None, node: Node
     ) -> Value:
+        """The derivative by differences, finer until two agree."""
+
         @functools.cache
         def at(offset: float) -> Value:
             if place is None:

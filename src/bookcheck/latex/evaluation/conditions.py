@@ -41,9 +41,11 @@ class Conditions(Core):
     """Conditions on numbers, membership in sets, cases."""
 
     def eval_indicator(self, node: Indicator) -> int:
+        """1 where all conditions hold, else 0."""
         return int(all(self.condition(test) for test in node.tests))
 
     def eval_cases(self, node: Cases) -> Value:
+        """The value of the case that applies; two that apply must agree."""
         chosen: list[Node] = []
         for line in node.lines:
             holds = bool(line.tests) and all(self.condition(test) for test in line.tests)
@@ -83,12 +85,14 @@ class Conditions(Core):
         return True
 
     def divides(self, left: Value, right: Value, test: Node) -> bool:
+        """Whether one whole number divides another."""
         divisor, number = self.whole(left, test), self.whole(right, test)
         if divisor == 0:
             raise self.fail("0 divides nothing", test)
         return number % divisor == 0
 
     def is_member(self, value: Value, node: Node, test: Node) -> bool:
+        """Whether a value lies in a printed set."""
         if isinstance(node, NumberSet):
             return self.in_number_set(value, node)
         if isinstance(node, Parity):
@@ -124,6 +128,7 @@ class Conditions(Core):
         return self.whole(value, test) in elements
 
     def in_number_set(self, value: Value, node: NumberSet) -> bool:
+        """Whether a value has the shape and the kind of numbers of a set such as ℝ^{n×d}."""
         shape = tuple(self.whole(self.evaluate(part), part) for part in node.shape)
         array = as_array(value)
         if isinstance(value, Dotted):

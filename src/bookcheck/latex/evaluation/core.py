@@ -55,14 +55,17 @@ class Core(ABC):
         self.arithmetic = Arithmetic(convention, self.shape_error, broadcast)
 
     def fail(self, message: str, where: Node | int) -> LatexError:
+        """The error of this formula at a node."""
         position = where if isinstance(where, int) else where.position
         return LatexError(message, position, self.text)
 
     def shape_error(self, message: str, position: int) -> ShapeError:
+        """The error of shapes that do not fit."""
         return ShapeError(message, position, self.text)
 
     @contextlib.contextmanager
     def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
+        """Let symbols have other values inside the block."""
         before = self.values
         self.values = {**before, **changed}
         try:
@@ -71,6 +74,7 @@ class Core(ABC):
             self.values = before
 
     def evaluate(self, node: Node) -> Value:
+        """The value of a node; what is not finite is an error."""
         try:
             value = self.value_of(node)
         except FloatingPointError as error:
@@ -105,6 +109,7 @@ class Core(ABC):
             raise self.fail(f"{name} refused its arguments: {error}", node) from error
 
     def arguments(self, nodes: Nodes) -> list[Value]:
+        """The values of a list in which dots may stand."""
         result: list[Value] = []
         for node in nodes:
             if isinstance(node, DottedList):
@@ -114,6 +119,7 @@ class Core(ABC):
         return result
 
     def whole(self, value: Value, node: Node) -> int:
+        """A value as a whole number, or an error."""
         if isinstance(value, (int, np.integer)):
             return int(value)
         if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
@@ -136,12 +142,15 @@ class Core(ABC):
         return np.asarray(function(number)).item()
 
     def is_real_number(self, value: Value) -> bool:
+        """Whether a value is one real number."""
         return is_number(value) and not isinstance(value, complex)
 
     def bits(self, value: int | Fraction) -> int:
+        """The length of an exact number."""
         return max(abs(value.numerator), value.denominator).bit_length()
 
     def total(self, terms: list[Value], node: Node) -> Value:
+        """The sum of some values."""
         result = terms[0]
         for value in terms[1:]:
             result = self.arithmetic.add(result, value, node.position)

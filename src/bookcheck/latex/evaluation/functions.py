@@ -34,6 +34,7 @@ from bookcheck.latex.vocabulary import EXTREMES
 
 
 def softmax(values: Array) -> Array:
+    """Softmax over the last axis."""
     shifted = np.exp(values - values.max(axis=-1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
 
@@ -67,10 +68,12 @@ class Functions(Core):
     """Declared and known functions, norms, rounding."""
 
     def eval_call(self, node: Call) -> Value:
+        """A declared function at its arguments."""
         arguments = [self.argument(value) for value in self.arguments(node.arguments)]
         return self.answered(node.name, self.values[node.name], arguments, node)
 
     def eval_known(self, node: KnownCall) -> Value:
+        """A function that every book knows, such as the sine."""
         name, arguments = node.name, self.arguments(node.arguments)
         if name in EXTREMES:
             return self.extreme(name, arguments, node)
@@ -97,12 +100,14 @@ class Functions(Core):
         return self.linear_function(name, value, node)
 
     def logarithm_of_base(self, node: Node) -> float:
+        """The divisor of a logarithm with a printed base."""
         base = self.evaluate(node)
         if not is_number(base) or isinstance(base, complex) or base <= 0:
             raise self.fail(f"a logarithm with {describe(base)} as its base", node)
         return math.log(base)
 
     def exponential(self, name: str, value: Value, node: Node) -> Value:
+        """Exponential or logarithm, entry by entry of a vector."""
         if isinstance(value, Dotted) or (isinstance(value, np.ndarray) and value.ndim > 1):
             raise self.fail(
                 f"{name} of a matrix: of every entry or of the matrix? declare \\{name}", node
@@ -114,6 +119,7 @@ class Functions(Core):
         return self.mapped(value, EXPONENTIALS[name])
 
     def extreme(self, name: str, arguments: list[Value], node: Node) -> Value:
+        """The largest or smallest of some values, or of the entries of one."""
         if any(np.iscomplexobj(as_array(value)) for value in arguments):
             raise self.fail(f"the {name} of complex numbers", node)
         if len(arguments) == 1:
@@ -136,6 +142,7 @@ class Functions(Core):
         return result
 
     def linear_function(self, name: str, value: Value, node: Node) -> Value:
+        """Softmax, diagonal, trace, determinant or rank."""
         if name == "softmax":
             if is_number(value) or isinstance(value, Dotted):
                 raise self.fail(f"softmax of {describe(value)}", node)
@@ -156,6 +163,7 @@ class Functions(Core):
         raise self.fail(f"the function {name} is not known", node)
 
     def eval_absolute(self, node: Absolute) -> Value:
+        """The absolute value of a number."""
         value = self.evaluate(node.inner)
         if is_number(value):
             return abs(value)
@@ -166,6 +174,7 @@ class Functions(Core):
         )
 
     def eval_norm(self, node: Norm) -> Value:
+        """A norm of a vector or a matrix."""
         kind, value = node.kind, self.evaluate(node.inner)
         if is_number(value):
             raise self.fail("a norm of a number; write |x|", node)
@@ -185,6 +194,7 @@ class Functions(Core):
         return float(np.linalg.norm(array, order))
 
     def eval_inner(self, node: Inner) -> Value:
+        """The inner product between angle brackets."""
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         a, b = as_array(left), as_array(right)
         if np.iscomplexobj(a) or np.iscomplexobj(b):
@@ -196,12 +206,15 @@ class Functions(Core):
         return (a @ b).item()
 
     def eval_floor(self, node: Floor) -> Value:
+        """The whole number below."""
         return self.rounded(node.inner, math.floor, node)
 
     def eval_ceiling(self, node: Ceiling) -> Value:
+        """The whole number above."""
         return self.rounded(node.inner, math.ceil, node)
 
     def rounded(self, inner: Node, function: Callable[[Any], int], node: Node) -> Value:
+        """A number rounded by a function; one that is whole up to its last digits stays."""
         value = self.evaluate(inner)
         if not is_number(value) or isinstance(value, complex):
             raise self.shape_error(f"rounding of {describe(value)}", node.position)
@@ -213,5 +226,6 @@ class Functions(Core):
         return function(value)
 
     def eval_kronecker(self, node: Kronecker) -> int:
+        """1 where two indices are equal, else 0."""
         left, right = (self.whole(self.evaluate(part), part) for part in (node.left, node.right))
         return int(left == right)

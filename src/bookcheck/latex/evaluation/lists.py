@@ -40,16 +40,19 @@ class Lists(Core):
     """Lists and matrices, with or without dots."""
 
     def eval_dotted_sum(self, node: DottedSum) -> Value:
+        """A sum with dots, all its terms written out."""
         terms = self.expanded_list(node.entries, node)
         return self.total(terms, node)
 
     def eval_dotted_product(self, node: DottedProduct) -> Value:
+        """A product with dots, all its factors written out."""
         factors = self.expanded_list(node.entries, node)
         if not all(is_number(value) for value in factors):
             raise self.fail("a product of arrays with dots; write \\prod", node)
         return math.prod(factors)
 
     def expanded_list(self, entries: tuple[Node | None, ...], node: Node) -> list[Value]:
+        """The values of a list whose dots are filled by its pattern."""
         gap = entries.index(None)
         printed = self.with_separate_indices([entry for entry in entries if entry is not None])
         expanded = patterns.expand(printed[:gap], printed[gap:], self.whole_or_none)
@@ -80,6 +83,7 @@ class Lists(Core):
         return [separated(entry) for entry in entries]
 
     def whole_or_none(self, node: Any) -> int | None:
+        """A node's value where it is a whole number."""
         if not isinstance(node, Node):
             return None
         try:
@@ -88,6 +92,7 @@ class Lists(Core):
             return None
 
     def eval_tuple(self, node: TupleOf) -> Value:
+        """A vector written as a list of numbers."""
         first = node.items[0]
         if isinstance(first, DottedList):
             return self.dotted_tuple(first, node)
@@ -105,6 +110,7 @@ class Lists(Core):
         return value if isinstance(value, Dotted) else value.reshape(-1)
 
     def eval_matrix(self, node: Matrix) -> Value:
+        """A matrix written out; dots are filled where they show a pattern."""
         rows = node.rows
         if not any(isinstance(cell, (Dots, Empty)) for row in rows for cell in row):
             return self.assembled([[self.evaluate(cell) for cell in row] for row in rows], node)
@@ -165,6 +171,7 @@ class Lists(Core):
         return row_gap, column_gap, [[next(flat) for _ in row] for row in grid]
 
     def assembled(self, rows: list[list[Value]], node: Node) -> Value:
+        """A matrix of numbers and blocks."""
         flat = [value for row in rows for value in row]
         if all(is_number(value) for value in flat):
             if any(isinstance(value, Fraction) for value in flat):
@@ -191,6 +198,7 @@ class Lists(Core):
         return np.block(blocks)
 
     def block_size(self, values: list[Value], axis: int, node: Node) -> int:
+        """The one size of a line of blocks."""
         sizes = {value.shape[axis] for value in values if not is_number(value)}
         if len(sizes) > 1:
             raise self.shape_error("blocks of different sizes", node.position)

@@ -31,6 +31,7 @@ class Probability(Core):
     """Expectations, variances and probabilities, by all outcomes."""
 
     def eval_moment(self, node: Moment) -> Value:
+        """An expectation, variance, covariance or probability over all outcomes."""
         kind, over, arguments = node.kind, node.over, node.arguments
         names = self.reached(names_in_all((*arguments, *node.given)))
         random = {name: self.values[name] for name in names if name in self.values}
@@ -82,9 +83,11 @@ class Probability(Core):
         return [(assignment, weight / total) for assignment, weight in kept]
 
     def holds_all(self, tests: Nodes) -> int:
+        """1 where all conditions hold, else 0."""
         return int(all(isinstance(test, Chain) and self.condition(test) for test in tests))
 
     def outcomes(self, random: dict[str, Random], node: Node) -> Iterator[Outcome]:
+        """All joint outcomes of some random variables, with their probabilities."""
         variables = list({id(value): value for value in random.values()}.values())
         count = math.prod(variable.count() for variable in variables)
         if count > MOST_OUTCOMES:
@@ -102,6 +105,7 @@ class Probability(Core):
         function: Callable[[], Any],
         node: Node,
     ) -> Value:
+        """The mean of a function over outcomes."""
         total: Any = None
         for assignment, weight in outcomes:
             with self.bound(assignment):

@@ -35,6 +35,7 @@ class Ranges(Core):
     """Sums, products and extremes over running indices, and how far the indices run."""
 
     def eval_reduction(self, node: Reduction) -> Value:
+        """A sum, product, maximum or minimum over its range."""
         kind, names, body = node.kind, node.names, node.body
         values: list[Value] = []
         where: list[tuple[int, ...]] = []

@@ -50,12 +50,15 @@ class Terms(Core):
     """Numbers, symbols, sums, products, powers and roots."""
 
     def eval_number(self, node: Number) -> Value:
+        """A number as it is printed."""
         return node.value
 
     def eval_constant(self, node: Constant) -> Value:
+        """π, e or the imaginary unit."""
         return CONSTANTS[node.name]
 
     def eval_symbol(self, node: Symbol) -> Value:
+        """What a symbol is bound to."""
         name = node.name
         value = self.values[name]
         if isinstance(value, Depends):
@@ -68,12 +71,14 @@ class Terms(Core):
         return value
 
     def dependency(self, key: str, node: Symbol) -> Value:
+        """The value of a symbol on which another depends."""
         name = canonical_name(key)
         if name not in self.values:
             raise self.fail(f"{node.name} depends on {key}, which is not declared", node)
         return self.evaluate(Symbol(name, position=node.position))
 
     def eval_sum_of(self, node: SumOf) -> Value:
+        """Terms with their signs."""
         result: Any = None
         for sign, term in node.terms:
             value = self.evaluate(term)
@@ -86,6 +91,7 @@ class Terms(Core):
         return result
 
     def eval_product(self, node: Product) -> Value:
+        """A product by its printed operator."""
         operator, left, right = node.operator, self.evaluate(node.left), self.evaluate(node.right)
         arithmetic, position = self.arithmetic, node.position
         declared = self.values.get(operator_name(operator))
@@ -120,6 +126,7 @@ class Terms(Core):
         )
 
     def divide(self, left: Value, right: Value, position: int) -> Value:
+        """A quotient, exact where both numbers are."""
         if not is_number(right):
             raise self.shape_error(f"division by {describe(right)}", position)
         if right == 0:
@@ -139,10 +146,12 @@ class Terms(Core):
         return self.arithmetic.scale(left, inverse)
 
     def eval_quotient(self, node: Quotient) -> Value:
+        """A fraction."""
         top, bottom = self.evaluate(node.top), self.evaluate(node.bottom)
         return self.divide(top, bottom, node.position)
 
     def eval_power(self, node: Power) -> Value:
+        """A power of a number or of a square matrix."""
         if isinstance(node.base, Constant) and node.base.name == "e":
             return self.exponential("exp", self.evaluate(node.exponent), node)
         base, exponent = self.evaluate(node.base), self.evaluate(node.exponent)
@@ -179,12 +188,14 @@ class Terms(Core):
         return bool(rows == columns)
 
     def indexes_matrix(self, node: Node) -> bool:
+        """Whether a node is an entry or a row of a matrix."""
         if not isinstance(node, Index):
             return False
         base = self.evaluate(node.base)
         return isinstance(base, np.ndarray) and base.ndim == 2
 
     def inverse(self, matrix: Array, node: Node) -> Array:
+        """The inverse of a matrix, or an error."""
         try:
             result = np.linalg.inv(matrix)
         except np.linalg.LinAlgError:
@@ -192,6 +203,7 @@ class Terms(Core):
         return np.asarray(result)
 
     def number_power(self, base: Any, exponent: Any, node: Node) -> Value:
+        """A power of a number, exact where it can be."""
         if base == 0 and not isinstance(exponent, complex) and exponent < 0:
             raise self.fail("a negative power of zero", node)
         exact = isinstance(base, (int, Fraction))
@@ -209,24 +221,28 @@ class Terms(Core):
         return base**exponent
 
     def eval_elementwise_power(self, node: ElementwisePower) -> Value:
+        """A power of every entry."""
         base, exponent = self.evaluate(node.base), self.evaluate(node.exponent)
         if is_number(base) or not is_number(exponent):
             raise self.shape_error("an entrywise power needs an array and a number", node.position)
         return self.mapped(base, lambda x: x ** float(exponent))
 
     def eval_factorial(self, node: Factorial) -> Value:
+        """A factorial, of a small whole number."""
         value = self.whole(self.evaluate(node.inner), node)
         if not 0 <= value <= LARGEST_FACTORIAL:
             raise self.fail(f"the factorial of {value}", node)
         return math.factorial(value)
 
     def eval_binomial(self, node: Binomial) -> Value:
+        """A binomial coefficient."""
         upper, lower = (self.whole(self.evaluate(part), part) for part in (node.upper, node.lower))
         if not (0 <= upper <= LARGEST_FACTORIAL and lower >= 0):
             raise self.fail(f"the binomial coefficient of {upper} and {lower}", node)
         return math.comb(upper, lower)
 
     def eval_root(self, node: Root) -> Value:
+        """A root, exact where it can be."""
         value = self.evaluate(node.inner)
         degree = 2 if node.degree is None else self.evaluate(node.degree)
 

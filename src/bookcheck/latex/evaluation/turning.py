@@ -33,6 +33,7 @@ class Turning(Core):
     """Transposes, conjugates and indices."""
 
     def eval_transpose(self, node: Transpose) -> Value:
+        """A transpose; of one entry it is refused."""
         if node.indexed and self.indexes_matrix(node.inner):
             value = self.evaluate(node.inner)
             if is_number(value):
@@ -41,14 +42,17 @@ class Turning(Core):
         return self.arithmetic.transpose(self.evaluate(node.inner), node.position)
 
     def eval_conjugate(self, node: Conjugate) -> Value:
+        """The conjugate under a long bar."""
         return self.conjugated(self.evaluate(node.inner), node)
 
     def conjugated(self, value: Value, node: Node) -> Value:
+        """A conjugate; of a real value it is refused."""
         if not np.iscomplexobj(as_array(value)):
             raise self.fail("the conjugate of a real value does nothing", node)
         return self.mapped(value, np.conj)
 
     def eval_bar(self, node: Bar) -> Value:
+        """A bar over a complex symbol is its conjugate."""
         value = self.evaluate(node.inner)
         if not np.iscomplexobj(as_array(value)):
             raise self.fail(
@@ -59,18 +63,21 @@ class Turning(Core):
         return self.mapped(value, np.conj)
 
     def eval_star(self, node: Star) -> Value:
+        """A star on a number or a vector is its conjugate."""
         value = self.evaluate(node.inner)
         if isinstance(value, np.ndarray) and value.ndim > 1:
             raise self.fail("^* of a matrix: write \\overline{A} or A^\\dagger", node)
         return self.conjugated(value, node)
 
     def eval_hermitian(self, node: Hermitian) -> Value:
+        """The conjugate transpose."""
         if self.indexes_matrix(node.inner):
             raise self.fail("write (A^\\dagger)_{ij}", node)
         value = self.conjugated(self.evaluate(node.inner), node)
         return value if is_number(value) else self.arithmetic.transpose(value, node.position)
 
     def eval_index(self, node: Index) -> Value:
+        """An entry, a row or a part of an array."""
         value = self.evaluate(node.base)
         if isinstance(value, Crossed):
             value = value.array
@@ -110,6 +117,7 @@ class Turning(Core):
         )
 
     def index_key(self, index: Node, size: int, node: Node) -> Value:
+        """One index as NumPy takes it."""
         if isinstance(index, Slice):
             start = 0 if index.low is None else self.place(index.low, size, node)
             stop = size if index.high is None else self.place(index.high, size, node) + 1
@@ -117,6 +125,7 @@ class Turning(Core):
         return self.place(index, size, node)
 
     def place(self, index: Node, size: int, node: Node) -> int:
+        """Where an index leads, counted from the formula's first index."""
         number = self.whole(self.evaluate(index), index)
         place = number - self.first_index
         if not 0 <= place < size:

@@ -45,6 +45,7 @@ class Bases(Core):
     """Reads brackets, fractions, derivatives, roots, matrices and cases."""
 
     def base(self, factor: Factor) -> Node:
+        """Read what carries the scripts of a factor."""
         base = factor.base
         if isinstance(base, Token):
             if base.type == "NUMBER":
@@ -64,6 +65,7 @@ class Bases(Core):
         return self.bracket(factor)
 
     def bracket(self, factor: Factor) -> Node:
+        """Read what stands between brackets."""
         tree = tree_of(factor.base)
         kind = factor.bracket
         closer = tree.children[-1]
@@ -103,6 +105,7 @@ class Bases(Core):
         return inner
 
     def fraction(self, tree: Tree[Token]) -> Node:
+        """Read a fraction, which may be a derivative."""
         top, bottom = tree.children[1], tree.children[2]
         derivative = self.derivative(top, bottom)
         if derivative is not None:
@@ -110,6 +113,7 @@ class Bases(Core):
         return Quotient(self.single(top), self.single(bottom), position=position_of(tree))
 
     def derivative(self, top: Part, bottom: Part) -> Node | None:
+        """Read a fraction as a derivative; None where it is none."""
         above, below = self.term_parts(top), self.term_parts(bottom)
         if (
             not above
@@ -170,10 +174,12 @@ class Bases(Core):
         return int(canonical(sup))
 
     def binomial(self, tree: Tree[Token]) -> Node:
+        """Read a binomial coefficient."""
         upper, lower = self.single(tree.children[1]), self.single(tree.children[2])
         return Binomial(upper, lower, position=position_of(tree))
 
     def root(self, tree: Tree[Token]) -> Node:
+        """Read a root."""
         inner = self.single(tree.children[-1])
         if len(tree.children) == 2:
             return Root(inner, None, position=position_of(tree))
@@ -181,6 +187,7 @@ class Bases(Core):
         return Root(inner, degree, position=position_of(tree))
 
     def matrix(self, tree: Tree[Token]) -> Node:
+        """Read a matrix."""
         kind = canonical(tree.children[0])
         rows = []
         for row in tree.children[1:-1]:
@@ -206,6 +213,7 @@ class Bases(Core):
         return node
 
     def cases(self, tree: Tree[Token]) -> Node:
+        """Read cases."""
         rows = []
         for case in tree.children[1:-1]:
             if isinstance(case, Token):

@@ -47,11 +47,13 @@ class Core(ABC):
             self.spellings.setdefault(upright(name), set()).add(name)
 
     def fail(self, message: str, where: Part | int) -> LatexError:
+        """The error of this formula at a part."""
         position = where if isinstance(where, int) else position_of(where)
         return LatexError(message, position, self.text)
 
     @contextmanager
     def binding(self, names: list[str]) -> Iterator[None]:
+        """Let names be bound while an expression is read."""
         self.bound.extend(names)
         self.running.extend(names)
         yield
@@ -59,6 +61,7 @@ class Core(ABC):
         del self.running[len(self.running) - len(names) :]
 
     def known(self, name: str) -> bool:
+        """Whether a name has a meaning here."""
         return name in self.bound or name in self.table
 
     def declared(self, name: str) -> str | None:
@@ -69,6 +72,7 @@ class Core(ABC):
         return next(iter(spelled)) if len(spelled) == 1 else None
 
     def is_function(self, name: str) -> bool:
+        """Whether a name is declared as a function."""
         return name not in self.bound and callable(self.table.get(name))
 
     def is_dots(self, tree: Part) -> bool:
@@ -78,22 +82,26 @@ class Core(ABC):
         return isinstance(tree, Token) and tree.type == "DOTS"
 
     def forbid_vertical_dots(self, parts: Sequence[Part]) -> None:
+        """Refuse dots that only a matrix can hold."""
         for part in parts:
             if self.is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
                 raise self.fail(f"{canonical(part)} outside a matrix", part)
 
     def forbid_scripts(self, factor: Factor) -> None:
+        """Refuse scripts that mean nothing here."""
         if factor.sub is not None or factor.sup is not None:
             printed = full_name(factor.name, factor.sub, factor.sup)
             raise self.fail(f"the scripts of {printed} are not understood", factor.position)
 
     def next_name(self, parts: list[Part], place: int) -> str:
+        """The symbol that follows, or an empty text."""
         if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
             following = read_factor(parts[place + 1], self.text)
             return following.name if following.is_symbol else ""
         return ""
 
     def next_bracket(self, parts: list[Part], place: int) -> str:
+        """The kind of bracket that follows, or an empty text."""
         if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
             return read_factor(parts[place + 1], self.text).bracket
         return ""
@@ -123,6 +131,7 @@ class Core(ABC):
         return list(tree.children) if isinstance(tree, Tree) and tree.data == "term" else []
 
     def only_expression(self, chain: Part) -> Node:
+        """Read a part that must be one expression."""
         tree = tree_of(chain)
         if tree.data == "piece":
             if len(tree.children) != 1 or not isinstance(tree.children[0], Tree):
@@ -145,6 +154,7 @@ class Core(ABC):
         return self.operand([Tree("factor", [part])], 0)[0]
 
     def group(self, tree: Tree[Token]) -> Node:
+        """Read what stands between braces."""
         pieces = [child for child in tree.children if isinstance(child, Tree)]
         if len(pieces) != 1 or len(tree.children) != 3:
             raise self.fail("this group is not one expression", tree)
@@ -177,6 +187,7 @@ class Core(ABC):
         return None if bare is None else (bare, sub, sup)
 
     def takes_argument(self, part: Part) -> bool:
+        """Whether a factor takes what follows it as its argument."""
         factor = read_factor(part, self.text)
         if not factor.is_symbol or self.match(factor) is not None:
             return False
@@ -185,9 +196,11 @@ class Core(ABC):
         return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"
 
     def is_parenthesised(self, sup: Part) -> bool:
+        """Whether a superscript stands in parentheses."""
         return bool(re.fullmatch(r"\([^()]*\)", canonical(sup)))
 
     def listed(self, chains: list[Tree[Token]]) -> list[Node]:
+        """Read a list, in which dots may stand."""
         gaps = [k for k, chain in enumerate(chains) if self.is_dots(chain)]
         self.forbid_vertical_dots(chains)
         if not gaps:

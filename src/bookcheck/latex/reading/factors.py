@@ -20,6 +20,7 @@ Part = Tree[Token] | Token
 
 
 def tree_of(part: Any) -> Tree[Token]:
+    """A part that is no single token."""
     assert isinstance(part, Tree)
     return part
 
@@ -37,12 +38,14 @@ class Factor:
 
     @property
     def is_symbol(self) -> bool:
+        """Whether the base is a symbol."""
         if isinstance(self.base, Token):
             return self.base.type == "SYMBOL"
         return self.base.data == "accent"
 
     @property
     def name(self) -> str:
+        """The symbol with its primes."""
         return canonical(self.base) + self.primes
 
     @property
@@ -56,6 +59,7 @@ class Factor:
 
 
 def read_factor(tree: Part, text: str) -> Factor:
+    """A factor: its base, its scripts, primes and factorials."""
     tree = tree_of(tree)
     base, *scripts = tree.children
     found: dict[str, Part] = {}
@@ -85,6 +89,7 @@ def read_factor(tree: Part, text: str) -> Factor:
 
 
 def full_name(base: str, sub: Part | None, sup: Part | None) -> str:
+    """A symbol with its scripts, as it is declared."""
     name = base
     if sub is not None:
         name += "_" + canonical(sub)
@@ -129,6 +134,7 @@ def operator_name(operator: str) -> str:
 
 
 def symbol_table(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared values by the one spelling of their symbols."""
     table: dict[str, Any] = {}
     for printed, value in values.items():
         name = canonical_name(printed)

@@ -36,6 +36,7 @@ class Indices(Core):
     def reduction(
         self, kind: str, factor: Factor, parts: list[Part], place: int
     ) -> tuple[Node, int]:
+        """Read a sum, product, maximum or minimum with its range."""
         if factor.sub is None:
             if kind not in EXTREMES:
                 raise self.fail(f"{factor.name} without an index below it", factor.position)
@@ -80,6 +81,7 @@ class Indices(Core):
             raise self.fail(f"one index twice below {factor.name}", factor.position)
 
     def index_chains(self, sub: Part) -> list[Tree[Token]]:
+        """The conditions below a sum."""
         if isinstance(sub, Token):
             return list(parse_token_chain(sub))
         pieces = [child for child in sub.children if isinstance(child, Tree)]
@@ -135,6 +137,7 @@ class Indices(Core):
         return names, ranges, conditions
 
     def integral(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an integral up to its differential."""
         if factor.sub is None or factor.sup is None:
             raise self.fail("an integral needs both bounds", factor.position)
         low, high = self.single(factor.sub), self.single(factor.sup)
@@ -170,6 +173,7 @@ class Indices(Core):
         )
 
     def moment(self, kind: str, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an expectation, variance, covariance or probability."""
         if self.next_bracket(parts, place) not in ("LPAR", "LBRACK", "LSET"):
             raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
         over: tuple[str, ...] = ()
@@ -209,6 +213,7 @@ class Indices(Core):
         return chains, []
 
     def indicator(self, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an indicator with its conditions."""
         scripts = read_factor(parts[place + 1], self.text)
         tree = tree_of(scripts.base)
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
@@ -217,6 +222,7 @@ class Indices(Core):
         return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
 
     def gradient(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        r"""Read `\\nabla` with its variable."""
         if factor.sub is None:
             raise self.fail("\\nabla needs the variable below it: \\nabla_x", factor.position)
         if factor.sup is not None or place + 1 >= len(parts):

@@ -26,6 +26,7 @@ class Products(Core):
     """Reads sums and products."""
 
     def expression(self, tree: Tree[Token]) -> Node:
+        """Read terms with their signs."""
         position = position_of(tree)
         sign, terms = "+", []
         for child in tree.children:
@@ -51,6 +52,7 @@ class Products(Core):
                 raise self.fail("\\bmod beside a sign is ambiguous; write brackets", part)
 
     def dotted_sum(self, terms: list[tuple[str, Tree[Token]]], position: int) -> Node:
+        """Read a sum with dots."""
         gap = [k for k, (_, term) in enumerate(terms) if self.is_dots(term)]
         self.forbid_vertical_dots([term for _, term in terms])
         if len(gap) != 1 or gap[0] in (0, len(terms) - 1):
@@ -123,12 +125,14 @@ class Products(Core):
         return DottedProduct(tuple(nodes), position=position_of(parts[0]))
 
     def joined(self, left: Node | None, operator: Token | None, right: Node | None) -> Node:
+        """Two factors with the operator between them."""
         assert right is not None
         if left is None or operator is None:
             return right
         return Product(operator.value, left, right, position=position_of(operator))
 
     def forbid_side_by_side(self, part: Part, after_slash: bool) -> None:
+        """Refuse neighbours whose product is ambiguous."""
         factor = read_factor(part, self.text)
         if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
             raise self.fail("a number after a factor needs an operator between them", part)

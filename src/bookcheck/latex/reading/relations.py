@@ -91,6 +91,7 @@ class Relations(Core):
         return DeclaredSet(node, position=position)
 
     def number_set(self, factor: Factor) -> Node:
+        """Read a set such as ℝ^{n×d}."""
         shape: list[Node] = []
         if factor.sup is not None:
             if isinstance(factor.sup, Tree) and factor.sup.data == "group":
@@ -113,6 +114,7 @@ class Relations(Core):
         return NumberSet(factor.name[8:-1], tuple(shape), position=factor.position)
 
     def bracketed_set(self, factor: Factor) -> Node:
+        """Read a listed set or an interval."""
         tree = tree_of(factor.base)
         closer = tree.children[-1]
         assert isinstance(closer, Token)

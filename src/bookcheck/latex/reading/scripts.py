@@ -35,6 +35,7 @@ class Scripts(Core):
     """Reads what stands below and above a factor."""
 
     def with_scripts(self, node: Node, sub: Part | None, sup: Part | None, factor: Factor) -> Node:
+        """A node with its indices, power and factorials."""
         if sub is not None:
             indices = tuple(self.indices(sub))
             node = Index(node, indices, sup is not None, position=factor.position)
@@ -45,6 +46,7 @@ class Scripts(Core):
         return node
 
     def indices(self, sub: Part) -> list[Node]:
+        """Read a subscript as indices."""
         if isinstance(sub, Token):
             if sub.type == "MULOP":
                 return [Slice(None, None, position=position_of(sub))]
@@ -64,6 +66,7 @@ class Scripts(Core):
         return found
 
     def index_piece(self, piece: Tree[Token]) -> Node:
+        """Read one index or a slice."""
         ends = [child for child in piece.children if isinstance(child, Tree)]
         if any(isinstance(child, Token) for child in piece.children):
             sides: list[Node | None] = [self.only_expression(end) for end in ends]
@@ -103,12 +106,14 @@ class Scripts(Core):
         return RunTogether(items, whole, position=position)
 
     def separate_indices(self, sub: Part) -> list[Node]:
+        """The indices of a subscript, also where no comma separates them."""
         indices = self.indices(sub)
         if len(indices) == 1 and isinstance(indices[0], RunTogether):
             return list(indices[0].items)
         return indices
 
     def superscript(self, node: Node, sup: Part, indexed: bool) -> Node:
+        """Read a superscript: a power, a transpose or a conjugate."""
         name = canonical(sup)
         position = position_of(sup)
         if name in TRANSPOSES or name == "T":

@@ -47,6 +47,7 @@ class Symbols(Core):
     """Reads a symbol with what it takes as its argument."""
 
     def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read a symbol: declared, or known to every book."""
         found = self.match(factor)
         plain = not (factor.sub or factor.sup or factor.factorials)
         if found is None and plain and factor.name == DIFFERENCE and self.next_name(parts, place):
@@ -63,6 +64,7 @@ class Symbols(Core):
         return self.known_construct(factor, parts, place)
 
     def known_construct(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read what needs no declaration."""
         name, bare = factor.name, bare_name(factor.name)
         if isinstance(factor.base, Tree):
             return self.accented(factor), place + 1
@@ -105,6 +107,7 @@ class Symbols(Core):
         )
 
     def accented(self, factor: Factor) -> Node:
+        """Read a bar over an expression."""
         base = tree_of(factor.base)
         accent = canonical(base.children[0])
         if accent not in ("\\overline", "\\bar"):
@@ -123,6 +126,7 @@ class Symbols(Core):
         parts: list[Part],
         place: int,
     ) -> tuple[Node, int]:
+        """Read a declared function with its arguments."""
         arguments: list[Node] = []
         leftover = sup
         if factor.factorials:
@@ -153,6 +157,7 @@ class Symbols(Core):
         return node, place + 1
 
     def call_indices(self, sub: Part) -> list[Node]:
+        """Read a subscript as arguments of a function."""
         index = self.indices(sub)
         first = index[0]
         if len(index) == 1 and isinstance(first, RunTogether):
@@ -162,6 +167,7 @@ class Symbols(Core):
         return index
 
     def superscript_content(self, sup: Part) -> Node:
+        """Read a superscript as one expression."""
         pieces = [child for child in tree_of(sup).children if isinstance(child, Tree)]
         if len(pieces) != 1:
             raise self.fail("a superscript with several parts", sup)
@@ -203,6 +209,7 @@ class Symbols(Core):
         return node, place
 
     def loose_argument(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an argument without brackets, as in `sin x`."""
         start, result = place, None
         while place < len(parts) and isinstance(parts[place], Tree):
             first = place == start

@@ -49,6 +49,7 @@ class PlainLoop:
         )
 
     def __call__(self, x: Tensor, table: RotaryTable) -> Tensor:
+        """One token through the layer, as PyTorch would be written by hand."""
         layer, step = self.layer, self.step
 
         def heads(y: Tensor, count: int) -> Tensor:
