@@ -50,8 +50,8 @@ def sources(book: Path, config: Config) -> Iterator[Path]:
 
 
 def is_source(path: Path) -> bool:
-    """Whether people wrote the file, and not Python."""
-    return path.is_file() and path.parent.name != "__pycache__"
+    """Whether a page can depend on the file: not on what Python or a README says."""
+    return path.is_file() and path.parent.name != "__pycache__" and path.suffix != ".md"
 
 
 def note_sources(app: Sphinx, config: Config) -> None:
