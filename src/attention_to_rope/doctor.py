@@ -264,6 +264,28 @@ def _same_frequencies(measured: Measured, wanted: Tensor) -> bool:
     return theta.shape == turning.shape and bool(((theta - turning) / turning).abs().max() < CLOSE)
 
 
+def _faults_of(measured: Measured, keys: Measured) -> list[str]:
+    """What is wrong with the matrices themselves, of the queries and of the keys."""
+    faults = []
+    if measured.layout is None:
+        faults.append("no layout: the dimensions do not turn in pairs of one layout")
+    if not measured.forward:
+        faults.append("sign: turned by −mθ, the inverse rotation")
+    if keys.forward != measured.forward:
+        faults.append("sign: queries and keys turn in opposite directions")
+    if abs(measured.shift) > 0.01:
+        faults.append(
+            f"shifted positions: position 0 is turned as position {measured.shift:.2f}; scores "
+            "stay, but a cache made elsewhere does not fit"
+        )
+    if measured.rounded_to is not None:
+        faults.append(
+            f"rounded table: cos and sin hold {measured.rounded_to} numbers even for float32 "
+            "vectors; build the table in float64 and round it once"
+        )
+    return faults
+
+
 def examine(
     function: Callable[..., Any],
     *,
@@ -282,33 +304,15 @@ def examine(
     calling = find_calling(function, dim)
     measured, keys = measure(calling, dim), measure(calling, dim, which=1)
     spectrum = recognise(measured)
-    faults, notes = [], []
-    if measured.layout is None:
-        faults.append("no layout: the dimensions do not turn in pairs of one layout")
-    if not measured.forward:
-        faults.append("sign: turned by −mθ, the inverse rotation")
-    if keys.forward != measured.forward:
-        faults.append("sign: queries and keys turn in opposite directions")
-    if abs(measured.shift) > 0.01:
-        faults.append(
-            f"shifted positions: position 0 is turned as position {measured.shift:.2f}; scores "
-            "stay, but a cache made elsewhere does not fit"
-        )
-    if measured.rounded_to is not None:
-        faults.append(
-            f"rounded table: cos and sin hold {measured.rounded_to} numbers even for float32 "
-            "vectors; build the table in float64 and round it once"
-        )
+    notes = []
     if measured.order is not None:
         notes.append(
             "turned vectors come back in another order of dimensions: scores stay, but compare "
             "vectors after reordering"
         )
-    texts = []
-    for check in (_offset, _batch, _relative):
-        text, found = check(calling, dim)
-        texts.append(text)
-        faults += found
+    tried = [check(calling, dim) for check in (_offset, _batch, _relative)]
+    texts = [text for text, _ in tried]
+    faults = [*_faults_of(measured, keys), *(fault for _, found in tried for fault in found)]
     errors = _errors(calling, measured, spectrum.exact, dim, dtype)
     if calling.takes_positions and spectrum.exact is not None and FAR[-1] not in errors:
         last = max(errors, default=-1)

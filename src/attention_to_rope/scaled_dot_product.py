@@ -80,7 +80,8 @@ def attention(
     q, k, v = (x.to(working_dtype(given)) for x in (q, k, v))
     visible = mask if bias is None else _visible(mask, bias)
     q, k, v, poison = _hide_what_nobody_may_see(q, k, v, visible)
-    scores = _capped((q * factor) @ k.transpose(-2, -1), soft_cap) + poison
+    scores = (q * factor) @ k.transpose(-2, -1)
+    scores = (scores if soft_cap is None else capped(scores, soft_cap)) + poison
     scores = scores if bias is None else scores + bias
     scores = scores if visible is None else scores.masked_fill(~visible, -torch.inf)
     weights = softmax(scores) if sink is None else _softmax_beside(scores, sink)
@@ -118,12 +119,10 @@ def score_scale(d_k: int, scale: float | None = None) -> float:
     return scale
 
 
-def _capped(scores: Tensor, soft_cap: float | None) -> Tensor:
-    """c tanh(s / c): nearly s where it is small, never beyond ±c."""
-    if soft_cap is None:
-        return scores
-    check_positive("soft_cap", soft_cap)
-    return soft_cap * torch.tanh(scores / soft_cap)
+def capped(scores: Tensor, cap: float, name: str = "soft_cap") -> Tensor:
+    """c tanh(s / c): nearly s where it is small, never beyond ±c; `name` is the argument's."""
+    check_positive(name, cap)
+    return cap * torch.tanh(scores / cap)
 
 
 def _softmax_beside(scores: Tensor, sink: Tensor) -> Tensor:

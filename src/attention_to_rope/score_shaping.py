@@ -18,7 +18,7 @@ from attention_to_rope.checks import (
     working_dtype,
 )
 from attention_to_rope.norms import rms_norm
-from attention_to_rope.scaled_dot_product import attention
+from attention_to_rope.scaled_dot_product import attention, capped
 
 
 def query_key_norm(
@@ -48,9 +48,8 @@ def soft_cap(scores: Tensor, cap: float) -> Tensor:
     tensor([ 9.8688, 38.0797, 48.2014])
     """
     check_float("scores", scores)
-    check_positive("cap", cap)
     exact = scores.to(working_dtype(scores.dtype))
-    return (cap * torch.tanh(exact / cap)).to(scores.dtype)
+    return capped(exact, cap, "cap").to(scores.dtype)
 
 
 def query_key_clip(
