@@ -258,7 +258,10 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
             markdown("# Chapter\n\n{eq}`no-such-equation`"),
             code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
             code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
-            markdown("{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md)"),
+            markdown(
+                "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md), [y](one.ipynb#no-heading), "
+                "[z](#no-target)"
+            ),
             markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
             markdown(":::{interactive} clock\n:::"),

@@ -1,6 +1,7 @@
-"""Checks of the pages behind the chapters: sources, errata, questions, and the links between pages.
+"""Checks of the pages behind the chapters: sources, errata, questions, terms, references.
 
-Each function returns a list of problems, so that a failing test names all of them at once.
+Each function returns a list of problems, so that a failing test names all of them at once. A link
+that leads nowhere turns the build red: MyST says so.
 """
 
 import re
@@ -10,8 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bookcheck.notebooks.files import read
-from bookcheck.paths import DEEPER, book_pages
-from bookcheck.prose.headings import headings_of, page_names
 
 LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\((?!https?://)([^()\s#]*)(?:#([^()\s]*))?\)")
 TABLE_ROW = re.compile(r"^\| \[(S\d\.\d+)\]\{#[\w-]+\} \|(.*)\|(.*)\|$", re.MULTILINE)
@@ -32,30 +31,8 @@ def links(text: str) -> list[Link]:
     return [Link(file, anchor) for file, anchor in LINK.findall(text)]
 
 
-def broken_links(text: str, folder: Path) -> list[str]:
-    """What is wrong with the links of a page that stands in `folder`."""
-    problems = []
-    everywhere: set[str] | None = None
-    for link in links(text):
-        if not link.file:
-            if everywhere is None:
-                pages = book_pages(folder.parent if folder.name == DEEPER else folder)
-                everywhere = {name for page in pages for name in page_names(page).targets}
-                # A heading of the page itself is reached by `#name` alone.
-                everywhere |= {heading.slug for heading in headings_of(text)}
-            if link.anchor not in everywhere:
-                problems.append(f"no page names #{link.anchor}")
-            continue
-        page = folder / link.file
-        if not page.is_file():
-            problems.append(f"there is no page {link.file}")
-        elif link.anchor and link.anchor not in {h.slug for h in page_names(page).headings}:
-            problems.append(f"{link.file} has no heading #{link.anchor}")
-    return problems
-
-
-def source_problems(text: str, ids: Iterable[str], folder: Path) -> list[str]:
-    """Ids that the page of sources leaves out, repeats, invents, or links to nothing."""
+def source_problems(text: str, ids: Iterable[str]) -> list[str]:
+    """Ids that the page of sources leaves out, repeats, invents, or links to no section."""
     rows: dict[str, list[str]] = {}
     for name, what, where in TABLE_ROW.findall(text):
         rows.setdefault(name, []).append(where)
@@ -69,12 +46,10 @@ def source_problems(text: str, ids: Iterable[str], folder: Path) -> list[str]:
             problems.append(f"{name} has {len(found)} rows or an empty description")
         if not any(links(where) for where in found):
             problems.append(f"{name} has no link to a section")
-        for where in found:
-            problems += [f"{name}: {problem}" for problem in broken_links(where, folder)]
     return problems
 
 
-def erratum_problems(path: Path, names: Iterable[str], folder: Path) -> list[str]:
+def erratum_problems(path: Path, names: Iterable[str]) -> list[str]:
     """Errata that are missing, have no link to a chapter, or no cell that computes their figure."""
     entries = _entries(path)
     wanted = list(names)
@@ -86,7 +61,6 @@ def erratum_problems(path: Path, names: Iterable[str], folder: Path) -> list[str
             problems.append(f"erratum {name} has no link to a chapter")
         if not output:
             problems.append(f"erratum {name} has no cell that prints a figure")
-        problems += [f"erratum {name}: {problem}" for problem in broken_links(text, folder)]
     return problems
 
 
@@ -110,7 +84,7 @@ def _entries(path: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def question_problems(text: str, questions: Iterable[str], folder: Path) -> list[str]:
+def question_problems(text: str, questions: Iterable[str]) -> list[str]:
     """Questions that are missing, or whose answer is not two sentences with a link."""
     parts = QUESTION.split(text)[1:]
     answers = {name.strip(): body for name, body in zip(parts[::2], parts[1::2], strict=True)}
@@ -123,7 +97,6 @@ def question_problems(text: str, questions: Iterable[str], folder: Path) -> list
         sentences = len(SENTENCE_END.findall(words))
         if sentences < 2:
             problems.append(f"an answer of {sentences} sentence(s): {name}")
-        problems += [f"{name}: {problem}" for problem in broken_links(answer, folder)]
     return problems
 
 

@@ -1,7 +1,5 @@
 """The headings of a page, and the names by which links reach them, as on the site."""
 
-import functools
-import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +11,6 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from myst_parser.mdit_to_docutils.base import compute_unique_slug, default_slugify
 
 from bookcheck.notebooks.files import read
-
-_TARGET = re.compile(r"^\(([\w-]+)\)=[ \t]*$|\{#([\w-]+)\}", re.MULTILINE)
 
 
 class Heading(NamedTuple):
@@ -63,22 +59,3 @@ def page_text(path: Path) -> str:
 def headings_of(text: str) -> list[Heading]:
     """All headings of a text, in order."""
     return list(_headings(text, set()))
-
-
-class Names(NamedTuple):
-    """What links can name on a page."""
-
-    headings: list[Heading]
-    targets: set[str]
-
-
-@functools.cache
-def _names(path: Path, _modified: int) -> Names:
-    text = page_text(path)
-    targets = {first or second for first, second in _TARGET.findall(text)}
-    return Names(headings_of(text), targets)
-
-
-def page_names(path: Path) -> Names:
-    """All headings of a page in order, and the names it gives by `(name)=` and `{#name}`."""
-    return _names(path, path.stat().st_mtime_ns)

@@ -33,6 +33,8 @@ def test_every_bad_formula_is_named_with_file_and_cell(bad_formula):
         "nobody",
         "no-term",
         "no-page",
+        "no-heading",
+        "no-target",
         "chapters/one: a <script> stands in the page",
     ],
 )
