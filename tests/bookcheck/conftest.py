@@ -259,8 +259,8 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
             code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
             code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
             markdown(
-                "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, [x](no-page.md), [y](one.ipynb#no-heading), "
-                "[z](#no-target)"
+                "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
+                "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)"
             ),
             markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),

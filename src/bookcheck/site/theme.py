@@ -185,7 +185,8 @@ def missed_repairs(page: str, idle: Iterable[Repair]) -> Iterator[str]:
 
 def marks_of(app: Sphinx) -> Path:
     """Where processes that write pages note which repairs they made, with these sources."""
-    return Path(app.doctreedir) / "repairs" / app.config.book_sources[:16]
+    sources: str = app.config.book_sources
+    return Path(app.doctreedir) / "repairs" / sources[:16]
 
 
 def note_repairs(marks: Path, idle: Iterable[Repair]) -> None:
