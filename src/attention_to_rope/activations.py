@@ -13,7 +13,7 @@ from attention_to_rope.checks import (
     check_same_kind,
     working_dtype,
 )
-from attention_to_rope.layers import Linear, Seed, generator
+from attention_to_rope.layers import Linear, Seed, stream_of
 
 
 def relu(x: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ class FeedForward(nn.Module):
         gated = activation in GATED
         if hidden is None:
             hidden = parity_width(d) if gated else 4 * d
-        rng = generator(seed, "FeedForward")
+        rng = stream_of(seed, "FeedForward")
         self.activation = activation
         self.up = Linear(d, hidden, bias=bias, seed=rng, gain=gain)
         self.value = Linear(d, hidden, bias=bias, seed=rng, gain=gain) if gated else None

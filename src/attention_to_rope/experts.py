@@ -18,7 +18,7 @@ from attention_to_rope.checks import (
     values_are_known,
     working_dtype,
 )
-from attention_to_rope.layers import Linear, Seed, generator, parameter
+from attention_to_rope.layers import Linear, Seed, parameter, stream_of
 from attention_to_rope.scaled_dot_product import softmax
 
 GATES = ("softmax", "sigmoid")
@@ -161,7 +161,7 @@ class MixtureOfExperts(nn.Module):
         check_choice("gate", gate, GATES)
         if k > experts:
             raise ValueError(f"k must not exceed the number of experts, got k={k} of {experts}")
-        rng = generator(seed, "MixtureOfExperts")
+        rng = stream_of(seed, "MixtureOfExperts")
 
         def layers(count: int) -> nn.ModuleList:
             return nn.ModuleList(

@@ -14,7 +14,7 @@ from attention_to_rope.checks import (
     check_positive,
 )
 from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.layers import Seed, generator
+from attention_to_rope.layers import Seed, stream_of
 from attention_to_rope.masks import padding_mask
 from attention_to_rope.scaled_dot_product import softmax
 from attention_to_rope.transformer import Decoder, check_tokens
@@ -251,7 +251,7 @@ def _uniform(seed: Seed | None, batch: int, steps: int) -> Tensor:
     """A stream of its own for every row: (B, steps) in [0, 1)."""
     if seed is None:
         return torch.zeros(batch, steps, dtype=torch.float64, device="cpu")
-    streams = generator(seed, "generate").spawn(batch)
+    streams = stream_of(seed, "generate").spawn(batch)
     drawn = np.array([stream.random(steps) for stream in streams]).reshape(batch, steps)
     return torch.from_numpy(drawn)
 

@@ -21,7 +21,7 @@ from attention_to_rope.checks import (
     working_dtype,
 )
 from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.layers import Linear, Seed, generator, parameter
+from attention_to_rope.layers import Linear, Seed, parameter, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
 from attention_to_rope.norms import RMSNorm
 from attention_to_rope.positions import PositionalScheme
@@ -135,7 +135,7 @@ class MultiHeadAttention(nn.Module):
         self.d, self.heads, self.kv_heads = d, heads, heads if kv_heads is None else kv_heads
         self.d_k = d // heads if head_dim is None else head_dim
         self.scale, self.soft_cap = score_scale(self.d_k, scale), soft_cap
-        rng = generator(seed, "MultiHeadAttention")
+        rng = stream_of(seed, "MultiHeadAttention")
         wide, narrow = heads * self.d_k, self.kv_heads * self.d_k
         self.query = Linear(d, wide, bias=bias, seed=rng)
         self.key = Linear(d, narrow, bias=bias, seed=rng)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.checks import check_choice, check_count, check_float, check_same_kind
 from attention_to_rope.heads import check_scheme
-from attention_to_rope.layers import Linear, Seed, generator
+from attention_to_rope.layers import Linear, Seed, stream_of
 from attention_to_rope.masks import causal_mask
 from attention_to_rope.norms import RMSNorm
 from attention_to_rope.positions import PositionalScheme
@@ -213,7 +213,7 @@ class LatentAttention(nn.Module):
         }
         for name, value in counts.items():
             check_count(name, value)
-        rng = generator(seed, "LatentAttention")
+        rng = stream_of(seed, "LatentAttention")
         self.d, self.heads, self.head_dim, self.rotary_dim = d, heads, head_dim, rotary_dim
         self.query_down = (
             None if query_latent_dim is None else Linear(d, query_latent_dim, bias=False, seed=rng)

@@ -23,7 +23,7 @@ from attention_to_rope.checks import (
 Seed = int | np.random.Generator
 
 
-def generator(seed: Seed, part: str) -> np.random.Generator:
+def stream_of(seed: Seed, part: str) -> np.random.Generator:
     """The stream of random numbers of one part of a model, such as "Decoder" or "Learned".
 
     Two parts with equal seeds draw from different streams: their tables have nothing in common. A
@@ -68,7 +68,7 @@ class Linear(nn.Module):
         check_flag("bias", bias)
         check_positive("gain", gain)
         bound = gain * math.sqrt(6 / (d_in + d_out))
-        rng = generator(seed, "Linear")
+        rng = stream_of(seed, "Linear")
         self.W = drawn_parameter((d_in, d_out), lambda shape: rng.uniform(-bound, bound, shape))
         self.b = parameter(np.zeros(d_out)) if bias else None
 
@@ -98,7 +98,7 @@ class Embedding(nn.Module):
         check_count("count", count)
         check_count("d", d)
         check_positive("deviation", deviation)
-        rng = generator(seed, "Embedding")
+        rng = stream_of(seed, "Embedding")
         self.rows = drawn_parameter(
             (count, d), lambda shape: rng.standard_normal(shape) * deviation
         )

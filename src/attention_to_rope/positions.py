@@ -20,7 +20,7 @@ from attention_to_rope.checks import (
     check_positions,
     check_positive,
 )
-from attention_to_rope.layers import Embedding, Seed, generator
+from attention_to_rope.layers import Embedding, Seed, stream_of
 from attention_to_rope.rope import (
     Layout,
     RotaryTable,
@@ -123,7 +123,7 @@ class Learned(PositionalScheme):
         super().__init__()
         check_count("length", length)
         check_count("d", d)
-        self.table = Embedding(length, d, seed=generator(seed, "Learned"), deviation=deviation)
+        self.table = Embedding(length, d, seed=stream_of(seed, "Learned"), deviation=deviation)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, N, d) plus the rows of the table at `positions`."""
@@ -205,7 +205,7 @@ class T5Bias(PositionalScheme):
     ) -> None:
         super().__init__()
         self.bidirectional, self.buckets, self.max_distance = bidirectional, buckets, max_distance
-        self.table = Embedding(buckets, heads, seed=generator(seed, "T5Bias"), deviation=deviation)
+        self.table = Embedding(buckets, heads, seed=stream_of(seed, "T5Bias"), deviation=deviation)
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
         """(N_q,), (N_k,) → (H, N_q, N_k)"""

@@ -32,7 +32,7 @@ from attention_to_rope.heads import (
     restricted,
 )
 from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.layers import Embedding, Linear, Seed, generator
+from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
 from attention_to_rope.norms import (
     DeepNormConstants,
@@ -192,7 +192,7 @@ class Block(nn.Module):
         check_architecture(architecture)
         check_flag("cross", cross)
         a = architecture
-        rng = generator(seed, "Block")
+        rng = stream_of(seed, "Block")
         alpha, gain = residual_constants(a, cross, decoder_layers)
         self.d = a.d
         self.attention = a.new_attention(gain=gain, seed=rng)
@@ -399,7 +399,7 @@ class Encoder(_Stack):
         position: PositionalScheme | None = None,
         decoder_layers: int | None = None,
     ) -> None:
-        rng = generator(seed, "Encoder")
+        rng = stream_of(seed, "Encoder")
         super().__init__(
             vocabulary, architecture, position, rng, cross=False, decoder_layers=decoder_layers
         )
@@ -443,7 +443,7 @@ class Decoder(_Stack):
         tied: bool = False,
     ) -> None:
         check_flag("tied", tied)
-        rng = generator(seed, "Decoder")
+        rng = stream_of(seed, "Decoder")
         super().__init__(vocabulary, architecture, position, rng, cross, layers)
         self.head = None if tied else Linear(architecture.d, vocabulary, bias=False, seed=rng)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attention_to_rope as book
-from attention_to_rope.layers import generator
+from attention_to_rope.layers import stream_of
 
 TINY = book.Architecture(d=8, heads=4, layers=2, kv_heads=2)
 TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
@@ -112,7 +112,7 @@ def test_one_layer_extends_a_cache_of_unturned_keys() -> None:
     """In one layer the cache alone is enough: all keys are turned for the new length."""
     heads = book.MultiHeadAttention(8, 4, seed=0).double().requires_grad_(False)
     scheme = book.LengthScaledRotary(scaled, layout="half")
-    x = torch.from_numpy(generator(0, "x").normal(size=(1, 9, 8)))
+    x = torch.from_numpy(stream_of(0, "x").normal(size=(1, 9, 8)))
     cache = book.KeyValueCache()
     for n in range(9):
         output, cache = heads.extend(x[:, n : n + 1], cache, position=scheme)
@@ -183,7 +183,7 @@ class TestFewTokens:
 
     def test_sampling_keeps_to_them(self) -> None:
         logits = torch.tensor([[2.0, 1.0, 0.0]]).expand(500, 3)
-        rng = generator(0, "test")
+        rng = stream_of(0, "test")
         assert set(book.sample_token(logits, 1.0, rng, top_k=1).tolist()) == {0}
         assert set(book.sample_token(logits, 1.0, rng, top_k=2).tolist()) == {0, 1}
         assert set(book.sample_token(logits, 1.0, rng, top_p=0.5).tolist()) == {0}
@@ -201,7 +201,7 @@ class TestFewTokens:
 @pytest.mark.parametrize("bad", [[math.nan, 0.0], [-math.inf, -math.inf], [math.inf, 0.0]])
 def test_logits_that_allow_no_choice_are_refused(bad: list[float]) -> None:
     with pytest.raises(ValueError, match="there is no token to choose"):
-        book.sample_token(torch.tensor([[0.0, 1.0], bad]), 1.0, generator(0, "test"))
+        book.sample_token(torch.tensor([[0.0, 1.0], bad]), 1.0, stream_of(0, "test"))
 
 
 def test_a_model_that_computes_nan_is_noticed() -> None:
@@ -248,7 +248,7 @@ def test_an_empty_batch_is_continued() -> None:
             r"lengths must have shape \(2,\), one per prompt; got \(1,\)",
         ),
         (
-            lambda d: book.sample_token(torch.zeros(2, 2, 3), 1.0, generator(0, "test")),
+            lambda d: book.sample_token(torch.zeros(2, 2, 3), 1.0, stream_of(0, "test")),
             ValueError,
             r"logits must have shape \(B, V\).*got \(2, 2, 3\); .*logits\[:, -1\]",
         ),

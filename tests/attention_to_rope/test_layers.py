@@ -47,8 +47,8 @@ def test_start_is_the_same_on_every_machine() -> None:
 
 
 def test_a_generator_is_shared() -> None:
-    rng = layers.generator(3, "Linear")
-    assert layers.generator(rng, "Embedding") is rng
+    rng = layers.stream_of(3, "Linear")
+    assert layers.stream_of(rng, "Embedding") is rng
     first, second = book.Linear(2, 2, seed=rng), book.Linear(2, 2, seed=rng)
     assert not torch.equal(first.W, second.W)
 
