@@ -172,12 +172,12 @@ def test_parts_are_joined_in_order(ranks: int, size: int, order: ring.Order) -> 
     assert torch.equal(ring.join_parts([x[rows] for rows in held], order=order), x)
 
 
-def test_zigzag_is_the_order_of_pytorch() -> None:
-    from torch.distributed.tensor.experimental._attention import _HeadTailLoadBalancer
-
-    theirs = _HeadTailLoadBalancer(24, 3, "cpu")._generate_indices()[0]
-    ours = torch.cat([ring.ring_positions(24, rank, 3, order="zigzag") for rank in range(3)])
-    assert torch.equal(theirs.long(), ours)
+def test_zigzag_gives_every_rank_an_early_and_a_late_chunk() -> None:
+    """The order of PyTorch's context parallelism: rank r holds chunks r and 2R − 1 − r."""
+    chunks = torch.arange(24).view(6, 4)
+    for rank in range(3):
+        held = torch.cat((chunks[rank], chunks[5 - rank]))
+        assert torch.equal(ring.ring_positions(24, rank, 3, order="zigzag"), held)
 
 
 def test_errors() -> None:
