@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,22 +92,11 @@ def _draw_hands(axes: Axes, position: int) -> None:
         axes.text(x + radius + 2, y + radius, f"{pair}", color=GREY, size=12, ha="center")
 
 
-def place_of(card: Card, kept_in: Path) -> Path:
-    """Where the picture of a card is kept; another card or other code has another place."""
-    return kept_in / f"{digest_of([Path(__file__)], repr(card))[:16]}.png"
-
-
-def draw_missing(cards: Iterable[Card], kept_in: Path) -> None:
-    """Draw the pictures that are not kept yet."""
-    for card in cards:
-        place = place_of(card, kept_in)
-        if not place.is_file():
-            with whole_file(place) as temporary:
-                draw(card).savefig(temporary, format="png", metadata={"Software": None})
-
-
 def write(card: Card, target: Path, *, kept_in: Path) -> None:
     """Write a card as PNG; one that was drawn before by the same code is copied."""
-    draw_missing([card], kept_in)
+    place = kept_in / f"{digest_of([Path(__file__)], repr(card))[:16]}.png"
+    if not place.is_file():
+        with whole_file(place) as temporary:
+            draw(card).savefig(temporary, format="png", metadata={"Software": None})
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(place_of(card, kept_in), target)
+    shutil.copyfile(place, target)

@@ -6,7 +6,6 @@ BOOK_SITE_URL: so a fork publishes with its own addresses and no edit. Without t
 there is no canonical link, no sitemap and no picture, since all of them need a whole address.
 """
 
-import multiprocessing
 import os
 import re
 from html import escape
@@ -22,7 +21,6 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
 from bookcheck.site import cards
-from bookcheck.site.state import build_of
 
 LONGEST_DESCRIPTION = 200
 CHAPTER = re.compile(r"chapters/(\d\d)-")
@@ -151,23 +149,8 @@ def kept_cards(app: Sphinx) -> Path:
     return Path(app.outdir).parent / "cards"
 
 
-def draw_cards_ahead(app: Sphinx, _env: BuildEnvironment) -> None:
-    """Draw new pictures in a process of their own, while the pages are resolved and written."""
-    can_fork = "fork" in multiprocessing.get_all_start_methods()  # Windows cannot
-    if can_fork and app.parallel > 1 and app.builder.name == "html":
-        wanted = list(cards_of(app).values())
-        worker = multiprocessing.get_context("fork").Process(
-            target=cards.draw_missing, args=(wanted, kept_cards(app))
-        )
-        worker.start()
-        build_of(app).card_worker = worker
-
-
 def write_cards(app: Sphinx, error: Exception | None) -> None:
-    """Put all pictures into the site; what the worker could not draw is drawn here, or fails."""
-    worker = build_of(app).card_worker
-    if worker is not None:
-        worker.join()
+    """Put all pictures into the site; those that an earlier build drew are copied."""
     if error is not None or app.builder.name != "html":
         return
     site = Path(app.outdir)
@@ -212,6 +195,5 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", check_address, priority=310)
     app.connect("doctree-read", note_opening)
     app.connect("html-page-context", add_tags)
-    app.connect("env-check-consistency", draw_cards_ahead)
     app.connect("build-finished", write_cards)
     app.connect("build-finished", write_sitemap)

@@ -10,8 +10,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
-
     from bookcheck.equations.records import Status
     from bookcheck.site.generated_pages import ExtraPage
     from bookcheck.site.math import Katex
@@ -27,7 +25,6 @@ class Build:
     equations: Status | None = None
     page_sources: list[Callable[[Sphinx], Iterable[ExtraPage]]] = field(default_factory=list)
     outdated_pages: set[str] = field(default_factory=set)
-    card_worker: BaseProcess | None = None
     contents: dict[Any, str] = field(default_factory=dict)
 
 
