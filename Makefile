@@ -12,6 +12,7 @@ NB ?=
 ARGUMENTS ?=
 RENEW ?=
 SALTS ?= 2
+SOURCES ?=
 
 .PHONY: help
 help:  ## Print this list
@@ -56,6 +57,10 @@ test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (R
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest tests/bookcheck --site
 	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew)
+
+.PHONY: test-readers
+test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else
+	$(BIN)/python -m bookcheck.export.reader_runs
 
 .PHONY: links
 links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
@@ -106,8 +111,8 @@ serve:  ## Serve the built site on this machine
 	@$(BIN)/python -u -m http.server --bind 127.0.0.1 --directory $(SITE) 0
 
 .PHONY: lab
-lab: $(INSTALLED)  ## Open the chapters in JupyterLab
-	@$(BIN)/python -m jupyterlab --notebook-dir=chapters
+lab: $(INSTALLED)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
+	@$(BIN)/python -m bookcheck.export.lab $(if $(SOURCES),--sources)
 
 .PHONY: notebooks
 notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=01-attention

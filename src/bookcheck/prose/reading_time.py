@@ -86,8 +86,13 @@ def main_line_cells(cells: list[Any]) -> Iterator[Any]:
 
 def reading_time(path: Path) -> ReadingTime:
     """Measure a stored notebook."""
+    return reading_time_of(read(path).cells)
+
+
+def reading_time_of(cells: list[Any]) -> ReadingTime:
+    """Measure the cells of a notebook."""
     found = ReadingTime()
-    for cell in main_line_cells(read(path).cells):
+    for cell in main_line_cells(cells):
         if cell.cell_type == "markdown":
             text = main_text(cell.source)
             found.formulas += text.count("$$") // 2

@@ -1,22 +1,34 @@
-"""A folded box under each chapter's title: how to run it, here or on somebody else's machine."""
+"""A folded box under each chapter's title: how to run it, here or on somebody else's machine.
+
+What is downloaded and opened is the reader's notebook: the build writes it beside the pages, and
+the workflow puts all of them on a branch of their own, which Binder and Colab open.
+"""
 
 from html import escape
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from bookcheck.paths import CHAPTERS
+from bookcheck.site.reader import ReaderError, book_of, branch_files, reader_texts, write
+
+logger = logging.getLogger(__name__)
 
 BINDER = "https://mybinder.org/v2/gh"
 COLAB = "https://colab.research.google.com/github"
+# The folder of the site, and the branch of the repository, that hold the reader's notebooks.
+NOTEBOOKS = "notebooks"
 
 
-def launch_addresses(repository: str, branch: str, notebook: str) -> dict[str, str]:
-    """Return where Binder and Colab open a notebook of a GitHub repository."""
+def launch_addresses(repository: str, notebook: str) -> dict[str, str]:
+    """Return where Binder and Colab open a reader's notebook of a GitHub repository."""
     owner_and_name = repository.removeprefix("https://github.com/").strip("/")
     return {
-        "Binder": f"{BINDER}/{owner_and_name}/{branch}?urlpath=lab/tree/{notebook}",
-        "Colab": f"{COLAB}/{owner_and_name}/blob/{branch}/{notebook}",
+        "Binder": f"{BINDER}/{owner_and_name}/{NOTEBOOKS}?urlpath=lab/tree/{notebook}",
+        "Colab": f"{COLAB}/{owner_and_name}/blob/{NOTEBOOKS}/{notebook}",
     }
 
 
@@ -26,15 +38,15 @@ def _code(text: str) -> str:
     return f'<div class="highlight-text notranslate">{block}</div>'
 
 
-def running_box(notebook: str, download: str, repository: str, branch: str) -> str:
+def running_box(notebook: str, download: str, repository: str) -> str:
     """Return the box's HTML; without the repository's address, only what works without it."""
     steps = [
         f'<li><a href="{escape(download)}" download>Download the notebook</a>, '
-        "with the outputs you see here.</li>"
+        "with the outputs you see here, and an empty cell for each exercise.</li>"
     ]
     local = "make lab"
     if repository:
-        library = f'pip install "attention-to-rope[pages] @ git+{repository}@{branch}"'
+        library = f'pip install "attention-to-rope[pages] @ git+{repository}"'
         steps[0] = steps[0].replace(
             "</li>", f" It needs the book's library and nothing else:{_code(library)}</li>"
         )
@@ -44,14 +56,12 @@ def running_box(notebook: str, download: str, repository: str, branch: str) -> s
         f"<li>On your machine, with Python 3.11 or newer, make and git:{_code(local)}</li>"
     )
     if repository.startswith("https://github.com/"):
-        addresses = launch_addresses(repository, branch, notebook)
-        install = f"%{library}"
+        addresses = launch_addresses(repository, notebook)
         steps += [
             f'<li><a href="{escape(addresses["Binder"])}">Open it on Binder</a>. '
             "Everything is installed; the first start takes some minutes.</li>",
             f'<li><a href="{escape(addresses["Colab"])}">Open it on Colab</a>. '
-            "Colab lacks the book's library: add a cell at the top and run it first."
-            f"{_code(install)}</li>",
+            "The notebook's first cell of code installs the book's library there.</li>",
         ]
     return (
         '<details class="admonition running"><summary class="admonition-title">Run this chapter'
@@ -68,21 +78,34 @@ def add_box(
 ) -> None:
     """Put the box under the title of pages that are notebooks."""
     path = PurePosixPath(str(app.env.doc2path(pagename, base=False)))
-    if doctree is None or path.suffix != ".ipynb":
+    if doctree is None or path.suffix != ".ipynb" or path.parts[0] != CHAPTERS.name:
         return
-    options = app.config.html_theme_options
-    download = f"{context['pathto']('_sources', 1)}/{path}"
-    box = running_box(
-        str(path),
-        download,
-        options.get("repository_url", "").rstrip("/"),
-        options.get("repository_branch", "main"),
-    )
+    notebook = path.relative_to(CHAPTERS.name).as_posix()
+    download = f"{context['pathto'](NOTEBOOKS, 1)}/{notebook}"
+    repository = app.config.html_theme_options.get("repository_url", "")
+    box = running_box(notebook, download, repository.rstrip("/"))
     title_ends = "</h1>"
     before, end, after = context["body"].partition(title_ends)
     context["body"] = before + end + box + after
 
 
+def write_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """Write the reader's notebooks into the site, or say what they cannot show."""
+    if error is not None or app.builder.name != "html":
+        return
+    repository = app.config.html_theme_options.get("repository_url", "")
+    try:
+        book = book_of(
+            Path(app.srcdir) / CHAPTERS.name, site=app.config.html_baseurl, repository=repository
+        )
+        texts = reader_texts(book, Path(app.srcdir) / CHAPTERS.name)
+    except ReaderError as problem:
+        logger.warning("the reader's notebooks: %s", problem, type="reader")
+        return
+    write(Path(app.outdir) / NOTEBOOKS, texts | branch_files(repository))
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the box."""
+    """Connect the box, and what it offers."""
     app.connect("html-page-context", add_box)
+    app.connect("build-finished", write_notebooks)

@@ -60,7 +60,8 @@ def set_repository_buttons(_app: Sphinx, config: Config) -> None:
         options[button] = known
     if not known:
         options.pop("repository_url", None)
-        options["launch_buttons"] = {}
+    # The theme's would open the sources; the box under the title opens the reader's notebooks.
+    options["launch_buttons"] = {}
 
 
 def link_script(app: Sphinx, script: str, *, where: type[nodes.Node]) -> None:

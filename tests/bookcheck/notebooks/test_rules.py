@@ -65,6 +65,7 @@ def test_a_good_notebook_has_no_problem(found):
         ([code("get('https://example.org/data')")], "https://example.org/data"),
         ([code(outputs=[shown(text__html='<img src="https://a.example/b.png">')])], "a.example"),
         ([new_markdown_cell("![a](https://a.example/b.png)")], "a.example"),
+        ([new_markdown_cell("```{quiz}\nWhy?\n```")], "prose in a block of code: '```{quiz}'"),
         ([new_markdown_cell('<script src="https://a.example/b.js"></script>')], "a.example"),
         ([code(outputs=[shown(image__png="aGVsbG8=")])], "alt text"),
         ([code("import matplotlib.pyplot as plt")], "bookkit.figures"),

@@ -2,15 +2,19 @@
 
 import re
 import shutil
+from html import escape, unescape
 
 import pytest
 
 from bookcheck.gates.search import find
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name
-from bookcheck.paths import BUILD
+from bookcheck.paths import BUILD, CHAPTERS
 from bookcheck.site import api
+from bookcheck.site.citations import sources_of
+from bookcheck.site.reader import addresses, book_of, reader_texts
+from bookcheck.site.targets import targets_of
 
-CHAPTERS = [path for path in chapter_notebooks() if path.name[0].isdigit()]
+NUMBERED = [path for path in chapter_notebooks() if path.name[0].isdigit()]
 
 
 pytestmark = pytest.mark.built
@@ -23,13 +27,49 @@ def site():
 
 
 def test_every_notebook_can_be_downloaded(site):
+    texts = reader_texts(book_of(**addresses()))
     for notebook in chapter_notebooks():
-        name = f"chapters/{page_name(notebook)}"
-        assert (site / "_sources" / f"{name}.ipynb").read_bytes() == notebook.read_bytes()
-        up = "../" * name.count("/")
-        assert f'href="{up}_sources/{name}.ipynb"' in (site / f"{name}.html").read_text(
-            encoding="utf-8"
-        )
+        name = page_name(notebook)
+        offered = site / "notebooks" / f"{name}.ipynb"
+        assert offered.read_text(encoding="utf-8") == texts[f"{name}.ipynb"]
+        up = "../" * f"chapters/{name}".count("/")
+        page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
+        assert f'href="{up}notebooks/{name}.ipynb"' in page
+
+
+def test_the_readers_numbers_are_those_of_the_pages(site):
+    """Labels of equations, and titles of exercises and theorems, as Sphinx counted them."""
+    wrong = []
+    for label, target in targets_of().items():
+        page = (site / "chapters" / f"{target.page}.html").read_text(encoding="utf-8")
+        if target.name.startswith("("):
+            shown = f'>{target.name}<a class="headerlink" href="#equation-{label}"'
+        elif target.name.startswith("Fig."):
+            shown = f'"caption-number">{target.name} </span><span class="caption-text">'
+            shown += escape(target.title.split("{")[0].split("$")[0][:12], quote=False)
+        else:
+            shown = f'"caption-number">{target.name} </span>'
+            shown += f" ({escape(target.title[:5], quote=False)}" if target.title else ""
+        if shown not in page:
+            wrong.append(f"{label}: {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_readers_citations_are_those_of_the_pages(site):
+    sources = sources_of(CHAPTERS / "references.bib")
+    link = re.compile(
+        r'<a class="reference internal" href="[^"]*bibliography\.html#[^>]*>(.*?)</a>'
+    )
+    shown = {
+        unescape(re.sub(r"<[^>]+>", "", name))
+        for page in (site / "chapters").rglob("*.html")
+        for name in link.findall(page.read_text(encoding="utf-8"))
+    } - {"Bibliography"}
+    assert len(shown) > 50
+    known = {f"{source.authors}, {source.year}" for source in sources.values()}
+    known |= {source.year for source in sources.values()}
+    plain = {re.sub(r"(?<=\d{4})[a-z]", "", name) for name in shown}
+    assert plain <= known, sorted(plain - known)
 
 
 def test_every_figure_stands_in_its_page(site):
@@ -67,7 +107,7 @@ def test_every_chapter_tells_what_it_is_and_has_a_picture_where_the_address_is_k
     own = [path.stem for path in main_line()]
     assert sorted(pictures) == ([*own, "book"] if known else [])
     assert len(set(pictures.values())) == len(pictures)
-    for path in CHAPTERS:
+    for path in NUMBERED:
         page = (site / "chapters" / f"{page_name(path)}.html").read_text(encoding="utf-8")
         picture = path.stem if path in main_line() else "book"
         assert (f'/_static/cards/{picture}.png"' in page) == known
@@ -114,7 +154,7 @@ def missing_links(site, chapters):
 
 
 def test_names_chapters_and_tests_are_linked_both_ways(site):
-    assert list(missing_links(site, CHAPTERS)) == []
+    assert list(missing_links(site, NUMBERED)) == []
 
 
 @pytest.mark.parametrize(
@@ -139,4 +179,4 @@ def test_a_link_that_lacks_is_named(site, tmp_path, page, link, complaint):
     text = path.read_text(encoding="utf-8")
     assert link in text
     path.write_text(text.replace(link, ""), encoding="utf-8")
-    assert list(missing_links(tmp_path, CHAPTERS)) == [complaint]
+    assert list(missing_links(tmp_path, NUMBERED)) == [complaint]

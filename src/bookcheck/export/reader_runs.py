@@ -1,0 +1,103 @@
+"""Run the reader's notebooks from top to bottom with nothing but what the library asks for.
+
+`python -m bookcheck.export.reader_runs [PAGE ...]` runs them two at a time. All packages that
+`attention-to-rope[pages]` does not bring along are out of reach, and so is bookcheck itself.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+from bookcheck.paths import SOURCES
+from bookcheck.site.reader import book_of, reader_texts, write
+
+ALONE = Path(__file__).with_name("alone.py")
+LIBRARY = "attention-to-rope"
+EXTRA = "pages"
+AFTER_NAME = re.compile(r"[^\w.-]")
+
+
+def normal_name(requirement: str) -> str:
+    """The name of a package as packaging tools compare it."""
+    return re.sub(r"[-_.]+", "-", AFTER_NAME.split(requirement, maxsplit=1)[0]).lower()
+
+
+def needed_packages(library: str = LIBRARY, extra: str = EXTRA) -> set[str]:
+    """The packages that an installation of the library brings along."""
+    found: set[str] = set()
+    waiting = [library]
+    while waiting:
+        package = waiting.pop()
+        if package in found:
+            continue
+        found.add(package)
+        try:
+            requirements = metadata.requires(package) or []
+        except metadata.PackageNotFoundError:
+            continue  # for another system
+        for requirement in requirements:
+            _, _, marker = requirement.partition(";")
+            if "extra" not in marker or (package == library and extra in marker):
+                waiting.append(normal_name(requirement))
+    return found
+
+
+def refused_modules() -> set[str]:
+    """The importable names of all other packages here, and the book's own checks."""
+    needed = needed_packages()
+    others = {
+        module
+        for module, packages in metadata.packages_distributions().items()
+        if not {normal_name(package) for package in packages} & needed
+    }
+    return others - {"attention_to_rope", "bookkit"} | {"bookcheck"}
+
+
+def run_alone(notebook: Path, refused: set[str]) -> str:
+    """Run one notebook in a process of its own; return what went wrong, or an empty text."""
+    done = subprocess.run(
+        [sys.executable, "-I", ALONE, SOURCES, notebook],
+        input=" ".join(sorted(refused)),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        cwd=notebook.parent,
+    )
+    return done.stderr.strip() if done.returncode else ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run all pages, or those named, with a line for each."""
+    parser = argparse.ArgumentParser(description="Run the reader's notebooks.")
+    parser.add_argument("page", nargs="*", help="01-attention, deeper/01-attention, …; else all")
+    pages = parser.parse_args(arguments).page
+    texts = reader_texts(book_of())
+    chosen = [f"{page}.ipynb" for page in pages] or list(texts)
+    refused = refused_modules()
+    failed = 0
+
+    def timed(path: Path) -> tuple[str, float]:
+        started = time.perf_counter()
+        return run_alone(path, refused), time.perf_counter() - started
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as workers:
+        write(Path(folder), texts)
+        results = workers.map(timed, [Path(folder, name) for name in chosen])
+        for name, (problem, seconds) in zip(chosen, results, strict=True):
+            print(f"{seconds:6.1f} s  {name}{': FAILED' if problem else ''}", flush=True)
+            if problem:
+                failed += 1
+                print(problem)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""`make lab`: a reader's work is kept, and a chapter looks and runs as it should in JupyterLab."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+
+import nbformat
+import pytest
+from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from playwright.sync_api import sync_playwright
+
+from bookcheck.export.lab import (
+    FOR_ALL,
+    FOR_READERS,
+    WRITTEN,
+    command,
+    environment,
+    prepare,
+    renew,
+    trust,
+)
+from bookcheck.site.reader import book_of, reader_texts
+
+TOKEN = "book"
+CHAPTER = "01-attention.ipynb"
+RAW = re.compile(r":::|\{[\w:-]+\}`|\{(?:eq|cite:[pt]|value|check|quiz)\}|\$\$|\\tag|\(eq-|\[x\]")
+# What the notebook shows: how many cells stand there, their text, and what went wrong in them.
+SEEN = """() => {
+  const all = (what) => [...document.querySelectorAll('.jp-Notebook ' + what)];
+  return {
+    cells: all('.jp-Cell').length,
+    waiting: all('.jp-MarkdownCell:not(.jp-mod-rendered)').length,
+    running: all('.jp-InputPrompt').filter((one) => one.textContent.includes('*')).length,
+    text: all('.jp-RenderedMarkdown').map((one) => one.innerText).join('\\n'),
+    errors: all('[data-mime-type*="stderr"], [data-mime-type*="error"], mjx-merror')
+      .map((one) => one.textContent.slice(0, 200)),
+  };
+}"""
+
+
+def test_a_notebook_that_the_reader_changed_is_kept(tmp_path):
+    assert renew(tmp_path, {"a.ipynb": "1", "deeper/b.ipynb": "1"}) == []
+    (tmp_path / "a.ipynb").write_text("mine", encoding="utf-8")
+    assert renew(tmp_path, {"a.ipynb": "2", "deeper/b.ipynb": "2"}) == ["a.ipynb"]
+    assert (tmp_path / "a.ipynb").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "deeper" / "b.ipynb").read_text(encoding="utf-8") == "2"
+    # Where the record is lost, what differs counts as the reader's.
+    (tmp_path / WRITTEN).unlink()
+    assert renew(tmp_path, {"a.ipynb": "3", "deeper/b.ipynb": "3"}) == ["a.ipynb", "deeper/b.ipynb"]
+
+
+def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):
+    nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "a.ipynb")
+    trust(tmp_path, tmp_path / "signatures")
+    notary = NotebookNotary(data_dir=str(tmp_path / "signatures"))
+    assert notary.check_signature(nbformat.read(tmp_path / "a.ipynb", as_version=4))
+    notary.store.close()
+
+
+def test_the_users_own_settings_come_along(monkeypatch):
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
+    assert environment(FOR_ALL)["JUPYTER_CONFIG_PATH"] == os.pathsep.join([str(FOR_ALL), "theirs"])
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Start JupyterLab on notebooks as `make lab` does, with settings of nobody else."""
+    started = []
+
+    def start(texts):
+        folder, state = tmp_path / "lab", tmp_path / "state"
+        renew(folder, texts)
+        prepare(folder, state)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words = command(folder, state, CHAPTER, [])
+        words += ["--no-browser", "--allow-root", f"--port={port}", "--expose-app-in-browser"]
+        words += [f"--IdentityProvider.token={TOKEN}", "--ServerApp.port_retries=0"]
+        own = {f"JUPYTER_{name}_DIR": str(state / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+        server = subprocess.Popen(
+            words,
+            env=environment(FOR_READERS, FOR_ALL) | own,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        started.append(server)
+        address = f"http://127.0.0.1:{port}"
+        until(lambda: answers(f"{address}/api?token={TOKEN}"), "JupyterLab does not start")
+        return address
+
+    yield start
+    for server in started:
+        server.terminate()
+        server.wait(60)
+
+
+def answers(address):
+    try:
+        with urllib.request.urlopen(address, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def until(condition, complaint, seconds=300):
+    """Wait for something that a busy machine may take long for."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, complaint
+        time.sleep(0.5)
+
+
+def faults(seen):
+    """What a reader must not see in a notebook."""
+    found = [f"error: {text}" for text in seen["errors"]]
+    return found + [f"raw: {match.group()}" for match in RAW.finditer(seen["text"])]
+
+
+@pytest.fixture
+def opened(lab):
+    """Open a notebook in a browser, wait until all of it stands there, and run it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox"],
+        )
+
+        def open_and_run(texts, *, dark=False):
+            count = len(json.loads(texts[CHAPTER])["cells"])
+            scheme = "dark" if dark else "light"
+            window = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+            window.set_default_timeout(300_000)
+            window.goto(f"{lab(texts)}/lab/tree/{CHAPTER}?token={TOKEN}")
+            window.wait_for_selector(".jp-Notebook .jp-MarkdownCell.jp-mod-rendered")
+
+            def settled():
+                seen = window.evaluate(SEEN)
+                return seen["cells"] == count and not seen["waiting"]
+
+            until(settled, f"not all of the {count} cells are shown")
+            window.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+            until(lambda: not window.evaluate(SEEN)["running"], "the cells do not end")
+            return window
+
+        yield open_and_run
+        browser.close()
+
+
+@pytest.mark.browser
+def test_a_chapter_in_jupyterlab(opened):
+    window = opened(reader_texts(book_of()), dark=True)
+    seen = window.evaluate(SEEN)
+    assert faults(seen) == []
+    assert "(1.4)" in window.inner_text(".jp-Notebook")
+    # The first screen: question, answer, picture; the code that draws is folded.
+    assert "How can every word look at all the others" in seen["text"]
+    assert "The answer." in seen["text"]
+    picture = window.locator(".jp-Notebook .jp-RenderedSVG img").first.bounding_box()
+    assert picture["y"] < 800
+    long_code = """() => [...document.querySelectorAll('.jp-InputArea-editor')]
+      .filter((one) => one.getBoundingClientRect().top < 800 && one.offsetHeight > 70).length"""
+    assert window.evaluate(long_code) == 0
+    # Contents on the left, no news, answers folded, figures that follow the theme.
+    assert window.is_visible('[id="@jupyterlab/toc:plugin"]')
+    assert window.locator(".Toastify__toast").count() == 0
+    assert window.locator(".jp-Notebook details").count() > 10
+    assert window.locator(".jp-Notebook details[open]").count() == 0
+    turned = "(one) => getComputedStyle(one).filter"
+    assert "invert(1)" in window.locator(".jp-RenderedSVG img").first.evaluate(turned)
+    # The check that the reader has not answered yet.
+    assert "attend_with_sink: not there yet." in window.inner_text(".jp-Notebook")
+
+
+@pytest.mark.browser
+def test_what_is_wrong_in_jupyterlab_is_seen(opened):
+    cells = [
+        new_markdown_cell("# One\n\n:::{quiz}\nSee {eq}`eq-none`.\n:::"),
+        new_code_cell("1 / 0"),
+    ]
+    found = faults(opened({CHAPTER: nbformat.writes(new_notebook(cells=cells))}).evaluate(SEEN))
+    assert any(one.startswith("error: ") and "ZeroDivisionError" in one for one in found)
+    assert "raw: :::" in found
+    assert "raw: {eq}" in found

@@ -1,0 +1,51 @@
+"""Reader's notebooks run with what the library asks for, and with nothing else."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from bookcheck.export.reader_runs import needed_packages, refused_modules, run_alone
+
+
+@pytest.fixture(scope="module")
+def refused():
+    return refused_modules()
+
+
+@pytest.fixture
+def run(tmp_path, refused):
+    def run(*sources):
+        cells = [new_markdown_cell("# One"), *map(new_code_cell, sources)]
+        path = tmp_path / "one.ipynb"
+        nbformat.write(new_notebook(cells=cells), path)
+        return run_alone(path, refused)
+
+    return run
+
+
+def test_the_library_matplotlib_and_what_they_need_are_there(run):
+    assert not run(
+        "import torch, numpy\nfrom attention_to_rope import softmax\n"
+        "from bookkit.figures import figure, show\nfrom bookkit.exercises import check",
+        "drawing, axes = figure()\naxes.plot([0, 1])\n"
+        "show(drawing, alt='A line that rises from zero to one.')",
+        "import inspect\ndef own():\n    return 1\nassert 'return 1' in inspect.getsource(own)",
+    )
+
+
+@pytest.mark.parametrize("package", ["scipy", "yaml", "nbformat", "bookcheck"])
+def test_another_package_is_out_of_reach(run, package):
+    told = run("x = 1", f"import {package}")
+    assert told.startswith("one.ipynb, cell 2:\n")
+    assert f"No module named {package!r}" in told
+
+
+def test_a_cell_that_fails_is_named(run):
+    assert "ZeroDivisionError" in run("x = 0", "1 / x")
+
+
+def test_the_needed_packages_are_those_of_the_wheel(refused):
+    needed = needed_packages()
+    assert {"attention-to-rope", "torch", "numpy", "matplotlib", "ipython"} <= needed
+    assert not needed & {"scipy", "sphinx", "jupyterlab", "nbformat"}
+    assert {"sphinx", "scipy", "bookcheck"} <= refused

@@ -1,0 +1,258 @@
+"""Reader's notebooks: what each part of a page becomes, and that nothing raw is left in any."""
+
+import json
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from bookcheck.notebooks.files import chapter_notebooks, page_name, read
+from bookcheck.site.citations import Source, citation
+from bookcheck.site.reader import (
+    Book,
+    Page,
+    ReaderError,
+    book_of,
+    branch_files,
+    install_cell,
+    reader_notebook,
+    reader_texts,
+)
+from bookcheck.site.targets import Target, targets_of
+
+SITE = "https://example.org/book/"
+TARGETS = {
+    "eq-score": Target("(1.1)", "01-one"),
+    "eq-far": Target("(2.3)", "02-two"),
+    "thm-hull": Target("Theorem 1.1", "01-one", "Hull"),
+    "ex-sum": Target("Exercise 1.1", "01-one", "Sum"),
+    "fig-line": Target("Fig. 1.1", "01-one"),
+}
+SOURCES = {"a": Source("Ada et al.", "2017", "https://a.example"), "b": Source("Bo", "2020", "")}
+# What a reader must never see.
+RAW = re.compile(
+    r":::|```\{|\{[\w:-]+\}`|^% |\$\$[ \t]*\(eq-|^\([\w-]+\)=|\[ \]|\[x\]|\]\{[#.]", re.MULTILINE
+)
+
+
+def page(site=""):
+    return Page("01-one", Book(TARGETS, SOURCES, site))
+
+
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        ("$$\na = b\n$$ (eq-score)", "$$\na = b \\tag{1.1}\n$$"),
+        ("By {eq}`eq-score`", "By (1.1)"),
+        ("By {eq}`eq-far`", "By [(2.3)](02-two.ipynb)"),
+        ("{prf:ref}`thm-hull`, {numref}`fig-line`", "Theorem 1.1, Fig. 1.1"),
+        ("{value}`0.30 = x.std()`", "0.30"),
+        ("a {term}`token`", "a token"),
+        ("{cite:p}`a,b`", "([Ada et al., 2017](https://a.example); Bo, 2020)"),
+        ("{cite:t}`a` says", "[Ada et al. (2017)](https://a.example) says"),
+        ("[two](02-two.ipynb#part)", "[two](02-two.ipynb)"),
+        ("[deep](deeper/01-one.ipynb)", "[deep](deeper/01-one.ipynb)"),
+        ("[notation](notation.md) [here](#part)", "notation here"),
+        ("% constants: 2\nText", "Text"),
+        ("(here)=\n## Part", "## Part"),
+        ("[**1.**]{#one} Text", "[**1.**] Text"),
+        ("```bash\nmake {eq}`x` [a](b.md)\n```", "```bash\nmake {eq}`x` [a](b.md)\n```"),
+    ],
+)
+def test_text(source, plain):
+    assert page().inline(source) == plain
+
+
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        ("[two](02-two.ipynb#part)", f"[two]({SITE}chapters/02-two.html#part)"),
+        ("[notation](notation.md)", f"[notation]({SITE}chapters/notation.html)"),
+        ("{eq}`eq-far`", f"[(2.3)]({SITE}chapters/02-two.html)"),
+    ],
+)
+def test_links_lead_to_the_site_where_its_address_is_known(source, plain):
+    assert page(SITE).inline(source) == plain
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{glue}`x`", "no plain form is known for the role {glue}`x`"),
+        ("{eq}`eq-none`", "nothing has the label 'eq-none'"),
+        ("{cite:p}`none`", "the bibliography has no source 'none'"),
+        (":::{plot}\nx\n:::", "no plain form is known for the directive 'plot'"),
+    ],
+)
+def test_what_is_not_known_is_refused(source, message):
+    with pytest.raises(ReaderError, match=re.escape(f"01-one: {message}")):
+        page().markdown(source)
+
+
+def said(source):
+    """A Markdown cell of the source as the reader gets it."""
+    made = page()
+    made.markdown(source)
+    made.close_prose()
+    return made.cells[-1]["source"]
+
+
+def test_the_answer_is_a_box():
+    text = said("# One\n\n:::{answer}\n:needs: [two](02-two.ipynb)\n\nYes.\n:::")
+    assert text == (
+        "# One\n\n> **The answer.** Yes.\n>\n> Main line: 0 minutes. Needs [two](02-two.ipynb)."
+    )
+
+
+def test_theorem_and_proof():
+    text = said(
+        ":::{prf:theorem} Hull\n:label: thm-hull\n\nTrue.\n:::\n\n"
+        "::::{prf:proof}\n:class: dropdown\n\n$$\na = b\n$$ (eq-score)\n::::"
+    )
+    assert text == (
+        "**Theorem 1.1 (Hull).** True.\n\n<details>\n<summary>Proof</summary>\n\n"
+        "$$\na = b \\tag{1.1}\n$$\n\n</details>"
+    )
+
+
+def test_a_quiz_folds_its_answers_and_hides_its_checks():
+    text = said(
+        ":::{quiz}\nIs it?\n\n- [x] Yes {check}`True`\n  > It is.\n- [ ] No\n  > It is not.\n\n"
+        "How many?\n\n- [=] 4 {check}`2 + 2`\n  > Count.\n:::"
+    )
+    shown, _, _ = text.partition("<details>")
+    assert shown == "### Question 1\n\nIs it?\n\n- **A.** Yes\n- **B.** No\n\n"
+    assert "**A** is right.\n\n- **A.** It is.\n- **B.** It is not." in text
+    assert "**4.** Count." in text
+    assert "check" not in text
+
+
+def test_an_interactive_figure_leads_to_its_page():
+    source = ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"
+    assert said(source) == "> On the book's page this figure can be moved. Move $m$."
+    made = page(SITE)
+    made.markdown(source)
+    assert f"]({SITE}chapters/01-one.html). Move" in made.prose[0]
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """A page with a figure and an exercise that asks for a function."""
+    figure = {"mystnb": {"figure": {"name": "fig-line", "caption": "A {value}`2 = 1 + 1`."}}}
+    cells = [
+        new_markdown_cell("# One\n\n*Why?*"),
+        new_code_cell("1 + 1", execution_count=1, metadata=figure),
+        new_markdown_cell(
+            ":::{exercise-start} Sum\n:label: ex-sum\n:::\nWrite `lead_for(weight, n)`.\n"
+            ":::{exercise-end}\n:::\n\n:::{solution-start} ex-sum\n:class: dropdown\n:::\nSolved."
+        ),
+        new_code_cell('def lead_for(weight, n): ...\n\n\ncheck("lead_for")', execution_count=2),
+        new_markdown_cell("So.\n:::{solution-end}\n:::\n\nThe end."),
+    ]
+    cells[1].outputs = [new_output("execute_result", {"text/plain": "2"}, execution_count=1)]
+    path = tmp_path / "01-one.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    return path
+
+
+def test_an_exercise_has_a_cell_to_write_in_and_a_check(notebook):
+    made = reader_notebook(notebook, book_of(notebook.parent), notebook.parent)
+    nbformat.validate(nbformat.from_dict(made))
+    title, install, sum_, caption, asked, write, check, solution, code, more, end = made["cells"]
+    assert title["source"] == "# One\n\n*Why?*"
+    assert install["source"] == install_cell("")
+    assert sum_["outputs"][0]["data"] == {"text/plain": "2"}
+    assert caption["source"] == "**Fig. 1.1.** A 2."
+    assert asked["source"] == "### Exercise 1.1: Sum\n\nWrite `lead_for(weight, n)`."
+    assert write["source"].startswith("# Write lead_for here.")
+    assert check["source"].endswith('check("lead_for")')
+    assert check["outputs"][0]["text"].startswith("lead_for: not there yet.")
+    assert solution["source"] == (
+        "<details>\n<summary>Solution of exercise 1.1</summary>\n\nSolved.\n\n</details>"
+    )
+    assert code["metadata"]["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
+    assert "So." in more["source"]
+    assert more["source"].startswith("<details>")
+    assert end["source"] == "The end."
+
+
+def test_the_install_cell_does_nothing_where_the_library_is():
+    for repository in ("", "https://github.com/example/book"):
+        exec(install_cell(repository), {})
+    assert "git+https://github.com/example/book" in install_cell("https://github.com/example/book")
+
+
+def test_the_install_cell_installs_where_the_library_is_missing(monkeypatch):
+    called = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("subprocess.check_call", called.append)
+    exec(install_cell("https://github.com/example/book"), {})
+    assert called[0][-1] == "attention-to-rope[pages] @ git+https://github.com/example/book"
+
+
+def test_binder_finds_the_library_on_the_branch():
+    files = branch_files("https://github.com/example/book")
+    assert files["requirements.txt"] == (
+        "attention-to-rope[pages] @ git+https://github.com/example/book\n"
+    )
+    assert branch_files("") == {}
+
+
+def test_a_citation_of_nobody_is_refused():
+    with pytest.raises(KeyError, match="no source 'c'"):
+        citation("c", SOURCES, in_text=False)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return reader_texts(book_of())
+
+
+@pytest.mark.parametrize("name", [page_name(path) for path in chapter_notebooks()])
+def test_nothing_raw_reaches_a_reader(texts, name):
+    for number, cell in enumerate(json.loads(texts[f"{name}.ipynb"])["cells"]):
+        if cell["cell_type"] == "markdown":
+            raw = RAW.search(cell["source"])
+            assert raw is None, f"cell {number}: {raw.group()!r}"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [":::{quiz}", "{eq}`eq-a`", "$$ (eq-a)", "% constants: 2", "- [x] Yes", "(here)=", "a]{#b}"],
+)
+def test_what_is_raw_is_seen(raw):
+    assert RAW.search(raw)
+
+
+@pytest.mark.parametrize("path", chapter_notebooks(), ids=page_name)
+def test_a_reader_runs_the_code_of_the_page_and_no_other(texts, path):
+    made = json.loads(texts[f"{page_name(path)}.ipynb"])["cells"]
+    code = [cell["source"] for cell in made if cell["cell_type"] == "code"]
+    own = re.compile(
+        r"# (?:The book|Your code|Write )|from bookkit\.exercises import check\n\ncheck\("
+    )
+    left = [source for source in code if not own.match(source)]
+    assert left == [cell.source for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def test_labels_are_counted_by_chapter(tmp_path):
+    def write(name, *sources):
+        path = tmp_path / f"{name}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        cells = [new_markdown_cell(source) for source in sources]
+        nbformat.write(new_notebook(cells=cells), path)
+
+    write("00-road", "$$\na\n$$ (eq-road)")
+    write("01-one", "$$\na\n$$ (eq-a)\n\n:::{prf:lemma}\n:label: lem\n\n$$\nb\n$$ (eq-b)\n:::")
+    write("deeper/01-one", "$$\nc\n$$ (eq-c)")
+    write("02-two", "$$\nd\n$$ (eq-d)")
+    names = {label: target.name for label, target in targets_of(tmp_path).items()}
+    assert names == {
+        "eq-road": "(1)",
+        "eq-a": "(1.1)",
+        "eq-b": "(1.2)",
+        "lem": "Lemma 1.1",
+        "eq-c": "(1.3)",
+        "eq-d": "(2.1)",
+    }
