@@ -162,7 +162,7 @@ def test_an_exercise_has_a_cell_to_write_in_and_a_check(notebook):
     title, install, sum_, caption, asked, write, check, solution, code, more, end = made["cells"]
     assert title["source"] == "# One\n\n*Why?*"
     assert install["source"] == install_cell("")
-    assert sum_["outputs"][0]["data"] == {"text/plain": "2"}
+    assert sum_["outputs"][0]["data"] == {"text/plain": ["2"]}
     assert caption["source"] == "**Fig. 1.1.** A 2."
     assert asked["source"] == "### Exercise 1.1: Sum\n\nWrite `lead_for(weight, n)`."
     assert write["source"].startswith("# Write lead_for here.")
