@@ -47,6 +47,7 @@ WORKSPACE: dict[str, Any] = {
 
 
 def digest(text: str) -> str:
+    """A short mark of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

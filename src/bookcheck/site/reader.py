@@ -120,6 +120,7 @@ class Page:
         self.cells.append(cell | others)
 
     def close_prose_before_code(self) -> None:
+        """Close the prose if there is any, or if a solution begins with code."""
         if self.prose or self.solution.startswith("Solution"):
             self.close_prose()
 
@@ -165,6 +166,7 @@ class Page:
         raise ReaderError(f"{self.name}: no plain form is known for the role {found.group()}")
 
     def target(self, label: str) -> Target:
+        """The thing that has a label, or an error that names the page."""
         try:
             return self.book.targets[label]
         except KeyError:
@@ -285,6 +287,7 @@ class Page:
         return "\n\n".join(lines)
 
     def title(self, label: str, title: str) -> str:
+        """The heading of an exercise."""
         name = self.target(label).name
         return f"### {name}" + (f": {self.inline(title)}" if title else "")
 
