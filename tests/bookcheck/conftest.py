@@ -149,6 +149,9 @@ GLOSSARY = """# Glossary
 :::{glossary}
 head dimension
   The length $d_k$ of one query or key vector. It is even.
+
+logits
+  The numbers before softmax.
 :::
 """
 
@@ -225,7 +228,7 @@ def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
         "02-two": [
             markdown(
                 "# Two & three\n\nAll are alike. Why is it *so*?\n\n"
-                "More {term}`head dimension`.\n\n"
+                "More {term}`head dimension`. The head dimension. Two logits, again logits.\n\n"
                 "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (second)\n\nInline $n \\ne t$."
             )
         ],

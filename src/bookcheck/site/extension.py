@@ -20,6 +20,7 @@ from bookcheck.site import (
     quiz,
     search,
     symbols,
+    terms,
     theme,
     values,
     vectors,
@@ -32,6 +33,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for part in (
         math,
         symbols,
+        terms,
         figures,
         library_source,
         folding,
