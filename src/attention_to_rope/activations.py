@@ -13,7 +13,7 @@ from attention_to_rope.checks import (
     check_same_kind,
     working_dtype,
 )
-from attention_to_rope.layers import Linear, Seed, stream_of
+from attention_to_rope.layers import BIAS, Linear, Seed, stream_of
 
 
 def relu(x: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class FeedForward(nn.Module):
         *,
         activation: str,
         seed: Seed,
-        bias: bool = True,
+        bias: bool = BIAS,
         gain: float = 1.0,
     ) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention_to_rope.checks import check_count
 from attention_to_rope.context_extension import llama3, yarn
 from attention_to_rope.rope import rotary_frequencies, rotary_table, rotate
 from attention_to_rope.rope_families import FAMILIES, Family, write_vectors
@@ -298,6 +299,13 @@ def examine(
     head_dim: the length of the vectors it is given. dtype: in which its error is measured. family:
     a name from `rope_families.FAMILIES` to compare with; its head dim is used then.
     """
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {type(function).__name__}")
+    check_count("head_dim", head_dim)
+    if head_dim % 2:
+        raise ValueError(f"head_dim must be even: dimensions turn in pairs; got {head_dim}")
+    if dtype not in DTYPES.values():
+        raise TypeError(f"dtype must be one of {', '.join(DTYPES)}, as torch.dtype; got {dtype!r}")
     if family is not None and family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
     dim = head_dim if family is None else FAMILIES[family].settings().head_dim
@@ -350,15 +358,20 @@ def examine(
 
 def load(name: str) -> Callable[..., Any]:
     """The function named `package.module:function`; attributes may follow with dots."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be package.module:function, got {type(name).__name__}")
     module, colon, path = name.partition(":")
     if not colon or not module or not path:
         raise ValueError(f"name the function as package.module:function, got {name!r}")
     sys.path.insert(0, os.getcwd())
-    thing: Any = importlib.import_module(module)
-    for part in path.split("."):
-        thing = getattr(thing, part)
+    try:
+        thing: Any = importlib.import_module(module)
+        for part in path.split("."):
+            thing = getattr(thing, part)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"nothing has the name {name}: {error}") from error
     if not callable(thing):
-        raise TypeError(f"{name} is not a function but of type {type(thing).__name__}")
+        raise TypeError(f"the name {name} is no function but of type {type(thing).__name__}")
     function: Callable[..., Any] = thing
     return function
 
@@ -391,7 +404,7 @@ def main(arguments: list[str] | None = None) -> int:
             dtype=DTYPES[options.dtype],
             family=options.family,
         )
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         print(f"not examined: {error}", file=sys.stderr)
         return 2
     print(report)

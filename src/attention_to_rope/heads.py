@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope.checks import (
@@ -20,13 +20,16 @@ from attention_to_rope.checks import (
     extremes,
     working_dtype,
 )
+from attention_to_rope.fast.blockwise import blockwise_attention
 from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.layers import Linear, Seed, parameter, stream_of
+from attention_to_rope.layers import BIAS, FixedSizes, Linear, Seed, parameter, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
 from attention_to_rope.norms import RMSNorm
 from attention_to_rope.positions import PositionalScheme
 from attention_to_rope.rope import RotaryTable
 from attention_to_rope.scaled_dot_product import attention, score_scale
+
+BLOCK = 512  # the queries and keys whose scores are held at once, where no more are needed
 
 
 class PlacedScheme(NamedTuple):
@@ -93,7 +96,64 @@ def check_scheme(position: PositionalScheme | None, *, name: str = "position") -
         )
 
 
-class MultiHeadAttention(nn.Module):
+class Sight(NamedTuple):
+    """Which keys a query may see: what a mask (…, N_q, N_k) allows, by causality and window."""
+
+    mask: Tensor | None
+    causal: bool
+    window: int | None
+
+
+def whole_mask(
+    sight: Sight, q_len: int, k_len: int, device: torch.device, first: int = 0
+) -> Tensor | None:
+    """All of `sight` as one mask over the keys from `first` on; None if all see all."""
+    mask = sight.mask
+    # A single query is the last position: all keys are earlier, those outside the window cut off.
+    if (sight.causal and q_len > 1) or (sight.window is not None and not sight.causal):
+        if sight.window is None:
+            seen = causal_mask(q_len, k_len, device=device)
+        else:
+            seen = sliding_window_mask(
+                q_len, k_len, window=sight.window, causal=sight.causal, device=device
+            )
+        mask = seen if mask is None else seen & mask
+    return mask if mask is None else mask[..., first:]
+
+
+def first_seen(sight: Sight, q_len: int, k_len: int) -> int:
+    """The first key that some query may see by the window."""
+    return 0 if sight.window is None else max(0, k_len - q_len - sight.window + 1)
+
+
+def check_leaves_something(sight: Sight, q_len: int, k_len: int) -> None:
+    """Raise if a mask leaves nobody anything that causality and window allow: wrong polarity."""
+    mask = sight.mask
+    if mask is None or q_len == 1 or not (sight.causal or sight.window is not None):
+        return
+    if mask.shape[-2] == 1:  # the same for all queries: each of these keys is seen by one of them
+        seen: Tensor | None = mask[..., first_seen(sight, q_len, k_len) :]
+    else:
+        seen = whole_mask(sight, q_len, k_len, mask.device)
+    if seen is not None and extremes(seen.any().to(torch.uint8)) == (0, 0):
+        raise ValueError(
+            "mask leaves no position anything to attend to: its polarity looks inverted. Here "
+            "True = attend; pass ~mask"
+        )
+
+
+def check_two_sequences(
+    position: object, positions: object, causal: bool, window: int | None
+) -> None:
+    """Raise if something asks for the order between x and a context, which is not known."""
+    if position is not None or positions is not None or causal or window is not None:
+        raise ValueError(
+            "position=, positions=, causal= and window= belong to self-attention: the positions of "
+            "two sequences cannot be compared. Leave them out, or context"
+        )
+
+
+class MultiHeadAttention(FixedSizes):
     r"""Attention in `heads` subspaces of dimension $d_k = d / h$, summed by $W^O$.
 
     $\sum_j \operatorname{attention}(x W^Q_j, c W^K_j, c W^V_j)\, W^O_j$: the heads joined, times
@@ -109,6 +169,8 @@ class MultiHeadAttention(nn.Module):
     heads' outputs are multiplied by σ(x W^G) before W^O.
     """
 
+    fixed = ("d", "heads", "kv_heads", "d_k")
+
     def __init__(
         self,
         d: int,
@@ -117,7 +179,7 @@ class MultiHeadAttention(nn.Module):
         seed: Seed,
         kv_heads: int | None = None,
         head_dim: int | None = None,
-        bias: bool = False,
+        bias: bool = BIAS,
         gain: float = 1.0,
         scale: float | None = None,
         qk_norm: bool = False,
@@ -152,14 +214,18 @@ class MultiHeadAttention(nn.Module):
         context: Tensor | KeyValueCache | None = None,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
+        window: int | None = None,
         position: PositionalScheme | PlacedScheme | None = None,
         positions: Tensor | None = None,
         return_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """x (B, N_q, d), context (B, N_k, d) → (B, N_q, d); weights (B, H, N_q, N_k).
 
-        mask: (N_q, N_k), (B, 1 or N_q, N_k) or with the head axis. `positions` (N,) or (B, N),
-        0…N−1 if not given. context: vectors, or their keys and values as `remember` gives.
+        mask: (N_q, N_k), (B, 1 or N_q, N_k) or with the head axis. causal, window: see as
+        `causal_mask` and `sliding_window_mask` do, but no mask is held. `positions` (N,) or (B, N),
+        0…N−1 if not given; a window then counts by them. context: vectors, or their keys and values
+        as `remember` gives.
         """
         self._check_input("x", x)
         check_flag("return_weights", return_weights)
@@ -168,15 +234,12 @@ class MultiHeadAttention(nn.Module):
             q, bias = placed.turn_queries(self._queries(x)), placed.bias
             k, v = placed.turn_keys(self._keys(x)), self._values(x)
         else:
-            if position is not None or positions is not None:
-                raise ValueError(
-                    "position= belongs to self-attention: the positions of two sequences cannot be "
-                    "compared. Leave out context or position"
-                )
+            check_two_sequences(position, positions, causal, window)
             q, bias = self._queries(x), None
             k, v = self._remembered(context, x)
-        mask = None if mask is None else self._score_mask(mask, x, k.shape[-2])
-        output, weights = self._attend(x, q, k, v, mask, bias, return_weights)
+        sight = self._sight(x, k.shape[-2], mask, causal, window, positions)
+        joined, weights = self._attend(q, k, v, bias, sight, return_weights)
+        output = self._leave(x, joined)
         return output if weights is None else (output, weights)
 
     def remember(self, context: Tensor) -> KeyValueCache:
@@ -197,7 +260,7 @@ class MultiHeadAttention(nn.Module):
         """Causal self-attention of new positions x (B, N, d) to the cache and to themselves.
 
         Gives the output for the new positions and the cache that holds them too. Equal to the last
-        N rows of `forward` with a causal mask over the whole sequence. mask: further restriction
+        N rows of `forward` with `causal=True` over the whole sequence. mask: further restriction
         (N, cache.length + N), or with a batch axis. positions: of all, the cached and the new,
         (cache.length + N,) or (B, cache.length + N). window: see the nearest so many only.
         """
@@ -211,21 +274,10 @@ class MultiHeadAttention(nn.Module):
         else:
             longer = cache.append(placed.turn_keys(new_keys), self._values(x))
             k = _held(longer)[0]
-        v, bias, first = _held(longer)[1], placed.bias, 0
-        if window is not None:
-            check_count("window", window)
-        if window is not None and positions is not None:
-            near = near_by_position(positions, cache.length, window)
-            mask = near if mask is None else self._score_mask(mask, x, longer.length) & near
-        elif window is not None:
-            first = max(0, longer.length - window - x.shape[1] + 1)  # what no new position sees
-            k, v = k[..., first:, :], v[..., first:, :]
-            bias = None if bias is None else bias[..., first:]
-        by_slot = window if positions is None else None
-        seen = self._extended_mask(x, longer.length, first, by_slot, mask)
+        sight = self._sight(x, longer.length, mask, True, window, positions)
         q = placed.turn_queries(self._queries(x))
-        output, _ = self._attend(x, q, k, v, seen, bias, return_weights=False)
-        return output, longer
+        joined, _ = self._attend(q, k, _held(longer)[1], placed.bias, sight, return_weights=False)
+        return self._leave(x, joined), longer
 
     def extra_repr(self) -> str:
         """The sizes, for `repr`."""
@@ -295,23 +347,67 @@ class MultiHeadAttention(nn.Module):
         check_fits_scores("mask", mask, (x.shape[0], self.heads, x.shape[1], k_len))
         return mask
 
-    def _extended_mask(
-        self, x: Tensor, length: int, first: int, window: int | None, mask: Tensor | None
-    ) -> Tensor | None:
-        """Which of the keys first…length − 1 each new position sees; None if all see all."""
-        new = x.shape[1]
-        mask = None if mask is None else self._score_mask(mask, x, length)
-        if new == 1:  # all keys are earlier, and those outside the window are cut off
-            return mask if mask is None else mask[..., first:]
-        if window is None:
-            seen = causal_mask(new, length, device=x.device)
-        else:
-            seen = sliding_window_mask(new, length, window=window, device=x.device)
-        return (seen if mask is None else restricted(seen, mask))[..., first:]
+    def _sight(
+        self,
+        x: Tensor,
+        k_len: int,
+        mask: Tensor | None,
+        causal: bool,
+        window: int | None,
+        positions: Tensor | None,
+    ) -> Sight:
+        """Which keys the queries of x may see, after all checks."""
+        check_flag("causal", causal)
+        mask = None if mask is None else self._score_mask(mask, x, k_len)
+        if window is not None:
+            check_count("window", window)
+            if positions is not None:
+                near = near_by_position(positions, k_len - x.shape[1], window)
+                mask, window = near if mask is None else mask & near, None
+        sight = Sight(mask, causal, window)
+        check_leaves_something(sight, x.shape[1], k_len)
+        return sight
 
     def _attend(
         self,
-        x: Tensor,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bias: Tensor | None,
+        sight: Sight,
+        return_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The heads' outputs (B, H, N_q, d_k), in the way that holds the least.
+
+        Without sinks and soft cap, long sequences go block by block and memory is linear in N; what
+        fits into one block, is asked for its weights or is exported takes the plain formula.
+        """
+        q_len, k_len = q.shape[-2], k.shape[-2]
+        plain = self.sink is None and self.soft_cap is None and not return_weights
+        long = not torch.compiler.is_exporting() and min(q_len, k_len) > BLOCK
+        if plain and long:
+            joined = blockwise_attention(
+                q,
+                k,
+                v,
+                causal=sight.causal,
+                window=sight.window,
+                mask=sight.mask,
+                bias=bias,
+                scale=self.scale,
+                q_block=BLOCK,
+                k_block=BLOCK,
+            )
+            return joined, None
+        first = first_seen(sight, q_len, k_len)
+        if first > 0:
+            k, v = k[..., first:, :], v[..., first:, :]
+            bias = None if bias is None else bias[..., first:]
+        mask = whole_mask(sight, q_len, k_len, q.device, first)
+        return self._attend_at_once(q, k, v, mask, bias, return_weights)
+
+    def _attend_at_once(
+        self,
         q: Tensor,
         k: Tensor,
         v: Tensor,
@@ -320,10 +416,10 @@ class MultiHeadAttention(nn.Module):
         return_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
         """Queries that share keys and values become queries of one head: nothing is copied."""
-        group, weights = self.heads // self.kv_heads, None
-        grouped = q.reshape(q.shape[0], self.kv_heads, group * q.shape[2], self.d_k)
-        mask = None if mask is None else _per_group(mask, group, self.kv_heads, q.shape[2])
-        bias = None if bias is None else _per_group(bias, group, self.kv_heads, q.shape[2])
+        group, q_len = self.heads // self.kv_heads, q.shape[2]
+        grouped = q if group == 1 else q.reshape(q.shape[0], self.kv_heads, group * q_len, self.d_k)
+        mask = None if mask is None else _per_group(mask, group, self.kv_heads, q_len)
+        bias = None if bias is None else _per_group(bias, group, self.kv_heads, q_len)
         plain = mask is None and self.sink is None and self.soft_cap is None
         exact = bias is None or bias.dtype == q.dtype  # a bias in half has lost its distances
         if plain and exact and not return_weights and not torch.is_grad_enabled():
@@ -331,23 +427,27 @@ class MultiHeadAttention(nn.Module):
             joined = functional.scaled_dot_product_attention(
                 grouped, k, v, attn_mask=bias, scale=self.scale
             )
-        else:
-            joined, weights = attention(
-                grouped,
-                k,
-                v,
-                mask=mask,
-                bias=bias,
-                scale=self.scale,
-                soft_cap=self.soft_cap,
-                sink=self._grouped_sink(group, q.shape[2]),
-                return_weights=True,
-            )
-            weights = weights.reshape(*q.shape[:3], k.shape[-2]) if return_weights else None
-        joined = joined.reshape(q.shape).transpose(1, 2).flatten(2)  # (B, N_q, H · d_k)
+            return joined.reshape(q.shape), None
+        joined, weights = attention(
+            grouped,
+            k,
+            v,
+            mask=mask,
+            bias=bias,
+            scale=self.scale,
+            soft_cap=self.soft_cap,
+            sink=self._grouped_sink(group, q_len),
+            return_weights=True,
+        )
+        weights = weights.reshape(*q.shape[:3], k.shape[-2])
+        return joined.reshape(q.shape), weights if return_weights else None
+
+    def _leave(self, x: Tensor, joined: Tensor) -> Tensor:
+        """The heads' outputs (B, H, N_q, d_k) joined, through the gate and W^O: (B, N_q, d)."""
+        joined = joined.transpose(1, 2).flatten(2)
         joined = joined if self.gate is None else joined * torch.sigmoid(self.gate(x))
         output: Tensor = self.output(joined)
-        return output, weights
+        return output
 
     def _grouped_sink(self, group: int, q_len: int) -> Tensor | None:
         """The sink of every head for each of its queries: (1, H_kv, G · N_q, 1)."""
@@ -355,8 +455,8 @@ class MultiHeadAttention(nn.Module):
             return None
         return (
             self.sink.view(1, self.kv_heads, group, 1)
-            .repeat_interleave(q_len, 2)
-            .flatten(2, 3)[..., None]
+            .expand(-1, -1, -1, q_len)
+            .reshape(1, self.kv_heads, group * q_len, 1)
         )
 
 
@@ -367,17 +467,6 @@ def near_by_position(positions: Tensor, start: int, window: int) -> Tensor:
     """
     near = positions[..., start:, None] - positions[..., None, :] < window
     return near.unsqueeze(1) if near.ndim == 3 else near
-
-
-def restricted(causal: Tensor, mask: Tensor) -> Tensor:
-    """Both masks together; a mask that leaves nobody anything to see has the wrong polarity."""
-    both = causal & mask
-    if extremes(both.any().to(torch.uint8)) == (0, 0):
-        raise ValueError(
-            "mask leaves no position anything to attend to: its polarity looks inverted. Here "
-            "True = attend; pass ~mask"
-        )
-    return both
 
 
 def check_cache(name: str, cache: KeyValueCache) -> None:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from attention_to_rope.checks import (
     check_float,
-    check_positive,
     check_same_kind,
     values_are_known,
 )
@@ -70,8 +69,6 @@ def load_hugging_face(config: Config, state_dict: Mapping[str, Tensor]) -> Decod
 def _decoder_for(config: Config, family: Family) -> Decoder:
     """A decoder of the config's shape; its weights are drawn and do not matter."""
     queried = config.get("query_pre_attn_scalar")
-    if queried is not None:
-        check_positive("query_pre_attn_scalar", queried)
     architecture = Architecture(
         d=config["hidden_size"],
         heads=config["num_attention_heads"],

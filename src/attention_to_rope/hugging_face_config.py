@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from attention_to_rope.checks import check_count
+from attention_to_rope.checks import check_count, check_positive
 from attention_to_rope.positions import LengthScaledRotary, PositionalScheme, Rotary
 from attention_to_rope.rotary_config import rotary_settings
 
@@ -93,6 +93,15 @@ OPTIONAL_KEYS = {
     "rope_theta",
     "tie_word_embeddings",
 }
+COUNTS = (
+    "vocab_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "num_hidden_layers",
+    "head_dim",
+)
 # What a config also holds and what changes no logit: training, tokens, files, Python's output.
 IDLE_KEYS = {
     "_attn_implementation",
@@ -152,10 +161,35 @@ def checked_family(config: Config) -> Family:
             f"config lacks {some(missing)}; config.json leaves out what equals a default of "
             "transformers, its config.to_dict() does not"
         )
+    check_sizes(config)
     for key in ("attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention"):
         if config.get(key):
             raise ValueError(f"config[{key!r}] must be off, as in Gemma 3; got {config[key]!r}")
     return family
+
+
+def check_sizes(config: Config) -> None:
+    """Raise, by the config's own names, unless its sizes and constants are such."""
+    for key in COUNTS:
+        if key in REQUIRED_KEYS or config.get(key) is not None:
+            check_count(key, config[key])
+    for key in ("rms_norm_eps", "rope_theta", "rope_local_base_freq", "query_pre_attn_scalar"):
+        if config.get(key) is not None:
+            check_positive(key, config[key])
+    heads, groups = config["num_attention_heads"], config.get("num_key_value_heads")
+    if groups is not None and heads % groups:
+        raise ValueError(
+            f"num_key_value_heads must divide num_attention_heads, got {groups} and {heads}"
+        )
+    if config.get("head_dim") is None and config["hidden_size"] % heads:
+        raise ValueError(
+            "num_attention_heads must divide hidden_size where head_dim is not given, got "
+            f"{heads} and {config['hidden_size']}"
+        )
+    if head_dimension(config) % 2:
+        raise ValueError(
+            f"head_dim must be even: dimensions turn in pairs; got {head_dimension(config)}"
+        )
 
 
 def is_tied(config: Config, family: Family) -> bool:

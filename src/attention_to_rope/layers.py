@@ -4,6 +4,7 @@ import math
 import numbers
 import zlib
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from attention_to_rope.checks import (
 )
 
 Seed = int | np.random.Generator
+BIAS = True  # whether layers add a bias, wherever nothing else is said
 
 
 def stream_of(seed: Seed, part: str) -> np.random.Generator:
@@ -52,6 +54,21 @@ def drawn_parameter(
     return parameter(draw(shape))
 
 
+class FixedSizes(nn.Module):
+    """A module that refuses to change what its weights were built from: nothing would follow."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute, but one in `fixed` only once, when the module is built."""
+        if name in self.fixed and name in self.__dict__:
+            raise AttributeError(
+                f"{name} of a {type(self).__name__} cannot change: its parts were built from it. "
+                f"Build a new {type(self).__name__}"
+            )
+        super().__setattr__(name, value)
+
+
 class Linear(nn.Module):
     r"""Row vectors times a matrix: $x W + b$, with W of shape (d_in, d_out).
 
@@ -60,7 +77,7 @@ class Linear(nn.Module):
     """
 
     def __init__(
-        self, d_in: int, d_out: int, *, seed: Seed, bias: bool = True, gain: float = 1.0
+        self, d_in: int, d_out: int, *, seed: Seed, bias: bool = BIAS, gain: float = 1.0
     ) -> None:
         super().__init__()
         check_count("d_in", d_in)

@@ -10,17 +10,18 @@ from collections.abc import Callable
 from functools import cache
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_to_rope.checks import (
     check_choice,
     check_count,
+    check_flag,
     check_float,
     check_integers,
     check_positions,
     check_positive,
 )
-from attention_to_rope.layers import Embedding, Seed, stream_of
+from attention_to_rope.layers import Embedding, FixedSizes, Seed, stream_of
 from attention_to_rope.rope import (
     Layout,
     RotaryTable,
@@ -48,7 +49,7 @@ def check_positions_of(x: Tensor, positions: Tensor, *, sequence_axis: int) -> N
         )
 
 
-class PositionalScheme(nn.Module):
+class PositionalScheme(FixedSizes):
     """No position at all, and the interface of all schemes: three places, nothing done in each.
 
     A scheme that turns queries and keys may also give its `angles`, a table that is built once per
@@ -146,6 +147,16 @@ def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
     return k_positions.unsqueeze(-2).long() - q_positions.unsqueeze(-1).long()
 
 
+def check_buckets(bidirectional: bool, buckets: int, max_distance: int) -> None:
+    """Raise unless distances can be sorted into so many buckets."""
+    check_flag("bidirectional", bidirectional)
+    check_count("buckets", buckets, at_least=4 if bidirectional else 2)
+    if bidirectional and buckets % 2:
+        raise ValueError(f"buckets must be even when bidirectional, got {buckets}")
+    exact = buckets // 4 if bidirectional else buckets // 2
+    check_count("max_distance", max_distance, at_least=exact + 1)
+
+
 def t5_bucket(
     relative: Tensor, *, bidirectional: bool, buckets: int = 32, max_distance: int = 128
 ) -> Tensor:
@@ -158,12 +169,9 @@ def t5_bucket(
     $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$ with $e = n/2$ exact ones
     of the n of a direction.
     """
-    check_count("buckets", buckets, at_least=4 if bidirectional else 2)
-    if bidirectional and buckets % 2:
-        raise ValueError(f"buckets must be even when bidirectional, got {buckets}")
+    check_buckets(bidirectional, buckets, max_distance)
     per_side = buckets // 2 if bidirectional else buckets
     exact = per_side // 2
-    check_count("max_distance", max_distance, at_least=exact + 1)
     check_positions(relative, name="relative")
     relative = relative.long()  # small integers would wrap around when negated
     distance = relative.abs() if bidirectional else (-relative).clamp_min(0)
@@ -193,6 +201,8 @@ def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
 class T5Bias(PositionalScheme):
     """Add a trained number per head and bucket of the distance to the scores."""
 
+    fixed = ("buckets",)
+
     def __init__(
         self,
         heads: int,
@@ -204,6 +214,8 @@ class T5Bias(PositionalScheme):
         deviation: float = 0.02,
     ) -> None:
         super().__init__()
+        check_count("heads", heads)
+        check_buckets(bidirectional, buckets, max_distance)
         self.bidirectional, self.buckets, self.max_distance = bidirectional, buckets, max_distance
         self.table = Embedding(buckets, heads, seed=stream_of(seed, "T5Bias"), deviation=deviation)
 

@@ -356,6 +356,21 @@ def kerple_log_bias(distance: int, r1: float, r2: float) -> float:
     return -r1 * math.log(1 + r2 * abs(distance))
 
 
+def fire_argument(m: int, n: int, c: float, threshold: float) -> float:
+    """ln(c |m − n| + 1) / ln(c max(L, m) + 1)."""
+    return math.log(c * abs(m - n) + 1) / math.log(c * max(threshold, m) + 1)
+
+
+def cope_score(q: Array, keys: Array, n: int, last: int, table: Array) -> float:
+    """(q k_n + q e(p)) / √d, p = Σ_{l=n}^{last} σ(q k_l / √d), e between the rows beside p."""
+    root = math.sqrt(len(q))
+    gates = [1 / (1 + math.exp(-math.fsum(q * keys[j]) / root)) for j in range(n, last + 1)]
+    p = min(math.fsum(gates), len(table) - 1)
+    below, above = math.floor(p), math.ceil(p)
+    e = table[below] + (p - below) * (table[above] - table[below])
+    return (math.fsum(q * keys[n]) + math.fsum(q * e)) / root
+
+
 # What models of today add: latent attention, experts, shaped scores, recurrences.
 
 

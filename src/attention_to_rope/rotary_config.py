@@ -137,6 +137,10 @@ def _parameters(config: Mapping[str, Any], layer_type: str | None) -> Mapping[st
             f"{type(config).__name__}"
         )
     parameters = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if not isinstance(parameters, Mapping):
+        raise TypeError(
+            f"rope_parameters (or rope_scaling) must be a mapping, got {type(parameters).__name__}"
+        )
     nested = {key: value for key, value in parameters.items() if isinstance(value, Mapping)}
     local_base = config.get("rope_local_base_freq")
     if local_base is not None and not nested:  # Gemma 3 before transformers 5

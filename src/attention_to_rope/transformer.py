@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from attention_to_rope.activations import GATED, PLAIN, FeedForward
 from attention_to_rope.checks import (
     check_choice,
     check_count,
-    check_fits_scores,
     check_flag,
     check_float,
     check_integer_type,
@@ -29,11 +28,9 @@ from attention_to_rope.heads import (
     check_head_counts,
     check_scheme,
     place,
-    restricted,
 )
 from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
-from attention_to_rope.masks import causal_mask, sliding_window_mask
+from attention_to_rope.layers import BIAS, Embedding, FixedSizes, Linear, Seed, stream_of
 from attention_to_rope.norms import (
     DeepNormConstants,
     LayerNorm,
@@ -65,7 +62,7 @@ class Architecture:
     activation: str = "relu"
     norm: str = "layer"
     placement: str = "pre"
-    bias: bool = True
+    bias: bool = BIAS
     eps: float | None = None
     head_dim: int | None = None
     scale: float | None = None
@@ -174,11 +171,13 @@ class Residual(nn.Module):
         return normed
 
 
-class Block(nn.Module):
+class Block(FixedSizes):
     """Self-attention, cross-attention if wanted, feed-forward; a residual around each.
 
     decoder_layers: for DeepNorm, that the block is part of an encoder before a decoder so deep.
     """
+
+    fixed = ("d",)
 
     def __init__(
         self,
@@ -209,6 +208,8 @@ class Block(nn.Module):
         x: Tensor,
         *,
         mask: Tensor | None = None,
+        causal: bool = False,
+        window: int | None = None,
         position: PositionalScheme | PlacedScheme | None = None,
         positions: Tensor | None = None,
         memory: Tensor | KeyValueCache | None = None,
@@ -217,13 +218,16 @@ class Block(nn.Module):
     ) -> Tensor | tuple[Tensor, BlockWeights]:
         """x (B, N, d), memory (B, M, d) → (B, N, d), with `return_weights` also the weights.
 
-        memory: vectors, or their keys and values as `cross_attention.remember` gives.
+        mask, causal, window, positions: as in `MultiHeadAttention`. memory: vectors, or their keys
+        and values as `cross_attention.remember` gives.
         """
         check_stream(x, self.d)
         check_flag("return_weights", return_weights)
         y = self.attention(
             self.attention_residual.enter(x),
             mask=mask,
+            causal=causal,
+            window=window,
             position=position,
             positions=positions,
             return_weights=return_weights,
@@ -287,8 +291,12 @@ class Block(nn.Module):
         return self.cross_residual.leave(x, y), weights
 
 
-class _Stack(nn.Module):
+class _Stack(FixedSizes):
     """Token embedding times √d, the scheme's embedding, the blocks, a last norm where needed."""
+
+    fixed = ("architecture", "cross", "layers")
+    patterns: tuple[LayerPattern, ...]
+    causal = False
 
     def __init__(
         self,
@@ -307,16 +315,27 @@ class _Stack(nn.Module):
         check_flag("cross", cross)
         a = architecture
         self.architecture, self.cross = a, cross
+        self.layers = None if layers is None else layer_list(layers)
         self.embedding = Embedding(vocabulary, a.d, seed=seed, deviation=1 / math.sqrt(a.d))
         self.position = PositionalScheme() if position is None else position
-        self.patterns = layer_patterns(layers, self.position, a.layers)
-        schemes = {id(p.position): p.position for p in layers or () if p.position is not None}
+        given = self.layers or ()
+        schemes = {id(p.position): p.position for p in given if p.position is not None}
         self.layer_schemes = nn.ModuleList(schemes.values())
         self.blocks = nn.ModuleList(
             Block(a, seed=seed, cross=cross, decoder_layers=decoder_layers) for _ in range(a.layers)
         )
         # Post-norm and DeepNorm end normalised; the others leave a stream that grows with depth.
         self.norm = a.new_norm() if a.placement in ("pre", "sandwich") else nn.Identity()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a new `position` reaches every layer, and is checked as the first."""
+        if name != "position":
+            return super().__setattr__(name, value)
+        check_scheme(value)
+        scheme = PositionalScheme() if value is None else value
+        patterns = layer_patterns(self.layers, scheme, self.architecture.layers)
+        super().__setattr__(name, scheme)
+        super().__setattr__("patterns", patterns)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Tokens (B, N) → vectors (B, N, d) with the position, if the scheme acts there."""
@@ -329,24 +348,31 @@ class _Stack(nn.Module):
     def run(
         self,
         tokens: Tensor,
-        masks: Sequence[Tensor | None],
+        mask: Tensor | None,
         positions: Tensor | None,
         memory: Tensor | Sequence[KeyValueCache] | None,
         memory_mask: Tensor | None,
         return_weights: bool,
     ) -> tuple[Tensor, list[BlockWeights]]:
-        """All blocks over the whole sequence, each with its mask."""
-        if positions is None:
-            positions = torch.arange(tokens.shape[-1], device=tokens.device)
-        x = self.embed(tokens, positions)
-        placed = self.placed(positions, x.dtype, start=0)
-        remembered = self.one_per_block(memory)
+        """All blocks over the whole sequence, each with its window and scheme."""
+        every = torch.arange(tokens.shape[-1], device=tokens.device)
+        every = every if positions is None else positions
+        x = self.embed(tokens, every)
         weights: list[BlockWeights] = []
-        for block, mask, position, held in zip(self.blocks, masks, placed, remembered, strict=True):
+        for block, pattern, position, held in zip(
+            self.blocks,
+            self.patterns,
+            self.placed(every, x.dtype, start=0),
+            self.one_per_block(memory),
+            strict=True,
+        ):
             x = block(
                 x,
                 mask=mask,
+                causal=self.causal,
+                window=pattern.window,
                 position=position,
+                positions=positions,
                 memory=held,
                 memory_mask=memory_mask,
                 return_weights=return_weights,
@@ -415,8 +441,7 @@ class Encoder(_Stack):
         """Tokens (B, N), mask such as `padding_mask` → (B, N, d)"""
         check_tokens(tokens)
         check_flag("return_weights", return_weights)
-        masks = [mask] * len(self.blocks)
-        x, weights = self.run(tokens, masks, positions, None, None, return_weights)
+        x, weights = self.run(tokens, mask, positions, None, None, return_weights)
         return (x, weights) if return_weights else x
 
 
@@ -430,6 +455,8 @@ class Decoder(_Stack):
     and a global one, a NoPE layer among rotary ones, two bases. Beside it, `position` may hold a
     scheme that acts on the input. `tied`: the embedding, transposed, is the head as well.
     """
+
+    causal = True
 
     def __init__(
         self,
@@ -464,25 +491,9 @@ class Decoder(_Stack):
         """The logits of the next token at every position. `mask` restricts the causal mask more."""
         check_tokens(tokens)
         check_flag("return_weights", return_weights)
-        masks = self._masks(tokens, mask)
-        x, weights = self.run(tokens, masks, positions, memory, memory_mask, return_weights)
+        x, weights = self.run(tokens, mask, positions, memory, memory_mask, return_weights)
         logits = self.logits(x)
         return (logits, weights) if return_weights else logits
-
-    def _masks(self, tokens: Tensor, mask: Tensor | None) -> list[Tensor]:
-        """What each layer's positions see; layers with the same window share a mask."""
-        batch, length = tokens.shape
-        if mask is not None:
-            check_model_mask(mask, batch, self.architecture.heads, length)
-        once: dict[int | None, Tensor] = {}
-        for pattern in self.patterns:
-            window = pattern.window
-            if window is None:
-                seen = causal_mask(length, device=tokens.device)
-            else:
-                seen = sliding_window_mask(length, window=window, device=tokens.device)
-            once[window] = seen if mask is None else restricted(seen, mask)
-        return [once[pattern.window] for pattern in self.patterns]
 
     @property
     def depends_on_length(self) -> bool:
@@ -625,6 +636,13 @@ def residual_constants(
     return deepnorm_constants(layers)
 
 
+def layer_list(layers: Sequence[LayerPattern]) -> tuple[LayerPattern, ...]:
+    """The patterns as they are; raise unless they are a list of them."""
+    if not isinstance(layers, Sequence) or not all(isinstance(p, LayerPattern) for p in layers):
+        raise TypeError(f"layers must be a list of LayerPattern, got {layers!r}")
+    return tuple(layers)
+
+
 def layer_patterns(
     layers: Sequence[LayerPattern] | None, position: PositionalScheme, count: int
 ) -> tuple[LayerPattern, ...]:
@@ -632,8 +650,6 @@ def layer_patterns(
     if layers is None:
         scheme = position if acts_on_scores(position) else None
         return (LayerPattern(position=scheme),) * count
-    if not isinstance(layers, Sequence) or not all(isinstance(p, LayerPattern) for p in layers):
-        raise TypeError(f"layers must be a list of LayerPattern, got {layers!r}")
     if not 1 <= len(layers) <= count:
         raise ValueError(f"layers must hold 1 to {count} patterns, got {len(layers)}")
     if type(position) is not PositionalScheme and acts_on_scores(position):
@@ -662,13 +678,6 @@ def check_stream(x: Tensor, d: int, *, name: str = "x") -> None:
     check_float(name, x)
     if x.ndim != 3 or x.shape[-1] != d or x.shape[1] == 0:
         raise ValueError(f"{name} must have shape (B, N, d={d}) with N ≥ 1, got {tuple(x.shape)}")
-
-
-def check_model_mask(mask: Tensor, batch: int, heads: int, length: int) -> None:
-    """Raise unless `mask` fits (N, N), (B, 1 or N, N) or (B, H or 1, N, N)."""
-    check_mask_type(mask)
-    axes = (batch, heads, length, length)
-    check_fits_scores("mask", mask, axes if mask.ndim == 4 else (batch, length, length))
 
 
 def check_source_mask(mask: Tensor | None, source: Tensor) -> None:

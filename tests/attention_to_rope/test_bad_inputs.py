@@ -14,6 +14,8 @@ import pytest
 import torch
 
 import attention_to_rope as book
+from attention_to_rope import doctor
+from attention_to_rope.fast import ring
 
 Z = torch.zeros
 NOT_TENSORS = {"list": [1.0], "None": None, "float": 1.5, "text": "x", "array": np.zeros(3)}
@@ -735,6 +737,342 @@ CASES |= {
 }
 
 
+# Somebody else's rotation, a checkpoint, a ring of one: what comes from outside.
+FREQUENCIES = book.rotary_frequencies(8)
+
+
+def turn(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """A rotation for the doctor to examine."""
+    return book.rotate(x, book.rotary_table(positions, FREQUENCIES), layout="half")
+
+
+CONFIG: dict[str, Any] = {
+    "model_type": "llama",
+    "vocab_size": 5,
+    "hidden_size": 8,
+    "intermediate_size": 6,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "num_hidden_layers": 1,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 100.0,
+    "hidden_act": "silu",
+}
+
+
+def checkpoint() -> dict[str, torch.Tensor]:
+    """The tensors of the smallest Llama that `CONFIG` describes."""
+    shapes = {
+        "model.embed_tokens.weight": (5, 8),
+        "model.norm.weight": (8,),
+        "lm_head.weight": (5, 8),
+        **{
+            f"model.layers.0.{name}.weight": shape
+            for name, shape in {
+                "input_layernorm": (8,),
+                "post_attention_layernorm": (8,),
+                "self_attn.q_proj": (8, 8),
+                "self_attn.k_proj": (4, 8),
+                "self_attn.v_proj": (4, 8),
+                "self_attn.o_proj": (8, 8),
+                "mlp.gate_proj": (6, 8),
+                "mlp.up_proj": (6, 8),
+                "mlp.down_proj": (8, 6),
+            }.items()
+        },
+    }
+    return {name: torch.ones(shape) for name, shape in shapes.items()}
+
+
+def load(**entries: Any) -> book.Decoder:
+    """A checkpoint whose config has these entries."""
+    return book.load_hugging_face({**CONFIG, **entries}, checkpoint())
+
+
+def alone(**options: Any) -> torch.Tensor:
+    """Ring attention of a ring of one rank."""
+    given = {"q": Z(2, 4), "k": Z(2, 4), "v": Z(2, 4), "order": "zigzag", **options}
+    return ring.simulate_ring(1, lambda one: ring.ring_attention(**given, ring=one))[0]
+
+
+OTHER_TENSORS = {
+    "list": [Z(2)],
+    "text": "x",
+    "None": None,
+    "empty": {},
+    "not a tensor": {**checkpoint(), "model.norm.weight": [1.0]},
+    "missing": {k: v for k, v in checkpoint().items() if k != "lm_head.weight"},
+    "left over": {**checkpoint(), "model.layers.1.mlp.up_proj.weight": Z(6, 8)},
+    "other shape": {**checkpoint(), "lm_head.weight": Z(4, 8)},
+    "other dtype": {**checkpoint(), "lm_head.weight": Z(5, 8).double()},
+    "whole numbers": {**checkpoint(), "model.norm.weight": Z(8).long()},
+}
+RANK = {"too large": 2, "negative": -1, "float": 0.0, "text": "0", "None": None, "bool": True}
+TABLE = {**REAL, "even": Z(4, 4), "one axis": Z(3), "other d": Z(3, 6)}
+DISTANCES = book.relative_positions(torch.arange(3), torch.arange(3))
+RELATIVE = {**{k: v for k, v in WHOLE.items()}, "other": DISTANCES[:2], "one axis": DISTANCES[0]}
+PAIR = {"q": Z(3, 4), "k": Z(3, 4), "relative": DISTANCES}
+PAIR_KINDS = {
+    "q": {**REAL, "one axis": Z(4), "other d": Z(3, 6), "half": Z(3, 4).half()},
+    "k": {**REAL, "one axis": Z(4), "other d": Z(3, 6), "half": Z(3, 4).half()},
+    "relative": RELATIVE,
+}
+COUNTED = {**WHOLE, "no axis": torch.tensor(3)}
+SPECTRUM = {**REAL, "half": Z(4).half(), "two axes": Z(2, 2).double(), "empty": Z(0).double()}
+CASES |= {
+    "examine": (
+        doctor.examine,
+        {"function": turn, "head_dim": 8},
+        {
+            "function": {"text": "rotate", "None": None, "number": 1, "tensor": Z(2)},
+            "head_dim": {**NOT_COUNTS, "odd": 7},
+            "dtype": {"text": "float32", "None": None, "whole": torch.int64},
+            "family": {"unknown": "GPT-5", "number": 1},
+        },
+    ),
+    "load": (
+        doctor.load,
+        {"name": "math:sin"},
+        {
+            "name": {
+                "no colon": "math.sin",
+                "no module": ":sin",
+                "no function": "math:",
+                "no such function": "math:sine",
+                "no such module": "nowhere_at_all:f",
+                "not a function": "math:pi",
+                "number": 3,
+                "None": None,
+            }
+        },
+    ),
+    "load_hugging_face": (
+        book.load_hugging_face,
+        {"config": CONFIG, "state_dict": checkpoint()},
+        {
+            "config": {
+                "list": [1],
+                "text": "llama",
+                "None": None,
+                "empty": {},
+                "family": {**CONFIG, "model_type": "mamba"},
+                "unknown key": {**CONFIG, "alibi": True},
+                "no width": {k: v for k, v in CONFIG.items() if k != "hidden_size"},
+            },
+            "state_dict": OTHER_TENSORS,
+        },
+    ),
+    "config": (
+        load,
+        {},
+        {
+            "vocab_size": NOT_COUNTS,
+            "hidden_size": NOT_COUNTS,
+            "intermediate_size": NOT_COUNTS,
+            "num_attention_heads": {**NOT_COUNTS, "no divisor": 3},
+            "num_key_value_heads": {**OPTIONAL_COUNT, "no divisor": 3},
+            "num_hidden_layers": NOT_COUNTS,
+            "head_dim": {**OPTIONAL_COUNT, "odd": 3},
+            "rms_norm_eps": {**NOT_POSITIVE, "None": None},
+            "rope_theta": NOT_POSITIVE,
+            "hidden_act": {"unknown": "tanh", "number": 1},
+            "rope_scaling": {
+                "text": "linear",
+                "unknown": {"rope_type": "magic", "factor": 2.0},
+                "no factor": {"rope_type": "linear"},
+                "factor zero": {"rope_type": "linear", "factor": 0.0},
+                "factor text": {"rope_type": "linear", "factor": "2"},
+            },
+        },
+    ),
+    "ring_chunks": (
+        ring.ring_chunks,
+        {"rank": 0, "ranks": 2, "order": "zigzag"},
+        {"rank": RANK, "ranks": NOT_COUNTS, "order": NOT_CHOICES},
+    ),
+    "ring_positions": (
+        ring.ring_positions,
+        {"N": 8, "rank": 0, "ranks": 2, "order": "zigzag"},
+        {"N": {**NOT_COUNTS, "no multiple": 6}, "rank": RANK, "ranks": NOT_COUNTS},
+    ),
+    "visible_chunks": (
+        ring.visible_chunks,
+        {"rank": 0, "source": 1, "ranks": 2, "order": "zigzag", "causal": True},
+        {"rank": RANK, "source": RANK, "ranks": NOT_COUNTS, "order": NOT_CHOICES},
+    ),
+    "join_parts": (
+        ring.join_parts,
+        {"parts": [Z(2, 4), Z(2, 4)], "order": "zigzag"},
+        {
+            "parts": {
+                "tensor": Z(2, 4),
+                "none": [],
+                "not tensors": [[1.0]],
+                "odd": [Z(1, 4), Z(1, 4)],
+                "unequal": [Z(2, 4), Z(6, 4)],
+                "one axis": [Z(4), Z(4)],
+            },
+            "order": NOT_CHOICES,
+        },
+    ),
+    "simulate_ring": (
+        ring.simulate_ring,
+        {"ranks": 2, "work": lambda one: one.rank},
+        {"ranks": NOT_COUNTS, "work": {"text": "x", "None": None}},
+    ),
+    "ring_attention": (
+        alone,
+        {},
+        {
+            **{
+                name: {**REAL, "one axis": Z(4), "odd": Z(3, 4), "other dtype": Z(2, 4).double()}
+                for name in "qkv"
+            },
+            "order": NOT_CHOICES,
+            "causal": NOT_FLAGS,
+            "scale": NOT_POSITIVE,
+            "block": NOT_COUNTS,
+        },
+    ),
+    "shaw_scores": (
+        book.shaw_scores,
+        PAIR | {"table": Z(3, 4)},
+        PAIR_KINDS | {"table": TABLE},
+    ),
+    "shaw_output": (
+        book.shaw_output,
+        {"weights": Z(3, 3), "v": Z(3, 4), "relative": DISTANCES, "table": Z(3, 4)},
+        {
+            "weights": {**REAL, "other": Z(3, 2), "one axis": Z(3)},
+            "v": {**REAL, "other": Z(2, 4), "one axis": Z(4)},
+            "relative": RELATIVE,
+            "table": TABLE,
+        },
+    ),
+    "transformer_xl_scores": (
+        book.transformer_xl_scores,
+        PAIR | {"table": Z(3, 4), "u": Z(4), "w": Z(4)},
+        PAIR_KINDS
+        | {
+            "table": TABLE,
+            "u": {**REAL, "long": Z(6), "two axes": Z(3, 4)},
+            "w": {**REAL, "long": Z(6), "two axes": Z(3, 4)},
+        },
+    ),
+    "deberta_scores": (
+        book.deberta_scores,
+        PAIR | {"key_table": Z(3, 4), "query_table": Z(3, 4)},
+        PAIR_KINDS | {"key_table": TABLE, "query_table": TABLE},
+    ),
+    "tupe_scores": (
+        book.tupe_scores,
+        {"q": Z(3, 4), "k": Z(3, 4), "position_q": Z(3, 4), "position_k": Z(3, 4)},
+        {
+            "q": PAIR_KINDS["q"],
+            "k": PAIR_KINDS["k"],
+            "position_q": {**REAL, "long": Z(4, 4), "other d": Z(3, 6)},
+            "position_k": {**REAL, "long": Z(4, 4), "other d": Z(3, 6)},
+        },
+    ),
+    "kerple_log_bias": (
+        book.kerple_log_bias,
+        {"relative": DISTANCES, "r1": 1.0, "r2": 1.0},
+        {"relative": WHOLE, "r1": NOT_POSITIVE, "r2": NOT_POSITIVE},
+    ),
+    "fire_bias": (
+        book.fire_bias,
+        {"q_positions": torch.arange(3), "k_positions": torch.arange(3), "f": torch.neg},
+        {
+            "q_positions": {**COUNTED, "negative": torch.tensor([-1])},
+            "k_positions": {**COUNTED, "negative": torch.tensor([-1])},
+            "f": {"number": 1.0, "None": None, "text": "x"},
+            "c": NOT_POSITIVE,
+            "threshold": NOT_POSITIVE,
+        },
+    ),
+    "cope_scores": (
+        book.cope_scores,
+        {"q": Z(3, 4), "k": Z(3, 4), "table": Z(5, 4)},
+        {
+            "q": {**REAL, "one axis": Z(4), "half": Z(3, 4).half()},
+            "k": {**REAL, "one axis": Z(4), "other d": Z(3, 6), "half": Z(3, 4).half()},
+            "table": {**REAL, "one axis": Z(4), "other d": Z(5, 6), "half": Z(5, 4).half()},
+            "mask": MASK,
+        },
+    ),
+    "fope_table": (
+        book.fope_table,
+        {"table": book.rotary_table(torch.arange(3), FREQUENCIES), "mixing": Z(4, 4)},
+        {
+            "table": {"tensor": Z(3, 4), "list": [1.0], "None": None},
+            "mixing": {**REAL, "narrow": Z(4, 3), "one axis": Z(4), "half": Z(4, 4).half()},
+        },
+    ),
+    "T5Bias": (
+        book.T5Bias,
+        {"heads": 2, "bidirectional": False, "seed": 0},
+        {
+            "heads": NOT_COUNTS,
+            "bidirectional": NOT_FLAGS,
+            "buckets": {**NOT_COUNTS, "one": 1},
+            "max_distance": {**NOT_COUNTS, "near": 4},
+            "deviation": NOT_POSITIVE,
+            "seed": NOT_SEEDS,
+        },
+    ),
+    "alibi_bias": (
+        book.alibi_bias,
+        {"slopes": Z(2), "q_positions": torch.arange(3), "k_positions": torch.arange(3)},
+        {
+            "slopes": {**REAL, "two axes": Z(2, 1)},
+            "q_positions": COUNTED,
+            "k_positions": COUNTED,
+        },
+    ),
+    "t5_bucket": (
+        book.t5_bucket,
+        {"relative": DISTANCES, "bidirectional": True},
+        {
+            "relative": WHOLE,
+            "bidirectional": NOT_FLAGS,
+            "buckets": {**NOT_COUNTS, "odd": 7},
+            "max_distance": {**NOT_COUNTS, "near": 4},
+        },
+    ),
+    "llama3": (
+        book.llama3,
+        {"frequencies": FREQUENCIES, "scale": 8.0, "original_length": 8192},
+        {"frequencies": SPECTRUM, "scale": NOT_POSITIVE, "original_length": NOT_COUNTS},
+    ),
+    "dynamic_ntk": (
+        book.dynamic_ntk,
+        {"frequencies": FREQUENCIES, "scale": 2.0, "original_length": 64, "length": 128},
+        {
+            "frequencies": SPECTRUM,
+            "scale": NOT_POSITIVE,
+            "original_length": NOT_COUNTS,
+            "length": NOT_COUNTS,
+        },
+    ),
+    "parity_width": (book.parity_width, {"d": 8}, {"d": NOT_COUNTS}),
+    "deepnorm_pair": (
+        book.deepnorm_pair,
+        {"encoder_layers": 2, "decoder_layers": 2},
+        {"encoder_layers": NOT_COUNTS, "decoder_layers": NOT_COUNTS},
+    ),
+    "layout_permutation": (
+        book.layout_permutation,
+        {"dim": 8, "source": "half", "target": "interleaved"},
+        {
+            "dim": {**NOT_COUNTS, "odd": 7},
+            "rotary_dim": {**OPTIONAL_COUNT, "odd": 7, "too wide": 10},
+            "source": NOT_CHOICES,
+            "target": NOT_CHOICES,
+        },
+    ),
+}
+
+
 def kinds() -> Iterator[Any]:
     for function, (_, _, arguments) in CASES.items():
         for argument, values in arguments.items():
@@ -775,6 +1113,10 @@ def names_the_argument(message: str, argument: str) -> bool:
         "prompt": ("prompt", "tokens"),
         "position": ("position",),
         "cache": ("cache",),
+        "state_dict": ("state_dict", "weight"),
+        "rotary_dim": ("rotary_dim", "rotary dim"),
+        "rope_scaling": ("rope", "factor", "scaling", "scale"),
+        "rope_theta": ("rope_theta",),
     }.get(argument, (argument,))
     return any(name in message for name in beside)
 

@@ -392,7 +392,7 @@ class TestCommandLine:
             ("mine", "name the function as package.module:function, got 'mine'"),
             ("nowhere:f", "No module named 'nowhere'"),
             ("mine:other", "has no attribute 'other'"),
-            ("mine:number", "mine:number is not a function but of type int"),
+            ("mine:number", "the name mine:number is no function but of type int"),
         ],
     )
     def test_what_cannot_be_examined(self, tmp_path: Path, name: str, message: str, capsys) -> None:

@@ -92,7 +92,7 @@ def test_tupe_keeps_content_and_position_apart_and_is_not_relative() -> None:
     assert torch.allclose(content, Q @ KEYS.mT / (2 * D) ** 0.5)
     same = book.tupe_scores(0 * Q, 0 * KEYS, P, P[[0, 1, 2, 3, 0]])
     assert abs(float(same[0, 1, 0] - same[0, 2, 1])) > 1e-3  # one distance, two scores
-    with pytest.raises(ValueError, match=r"with one d"):
+    with pytest.raises(ValueError, match=r"last axes of q and k, \(4, 6\) and \(5, 6\); got .*2\)"):
         book.tupe_scores(Q, KEYS, P, R[:, :2])
 
 
@@ -108,3 +108,100 @@ def test_kerple_and_its_limit_alibi() -> None:
     for bad in ((0.0, 1.0), (1.0, -1.0)):
         with pytest.raises(ValueError, match=r"r[12] must be finite and above 0"):
             book.kerple_log_bias(relative, *bad)
+
+
+def square(x: Tensor) -> Tensor:
+    return 3 * x * x - x
+
+
+def test_fire_equals_the_reference_and_stays_in_the_unit_interval() -> None:
+    q_at, k_at = torch.tensor([0, 3, 512, 4000]), torch.tensor([0, 2, 500, 3900, 4000])
+    got = book.fire_bias(q_at, k_at, square, c=0.3, threshold=100.0)
+    for i, m in enumerate(q_at.tolist()):
+        for j, n in enumerate(k_at.tolist()):
+            x = reference.fire_argument(m, n, 0.3, 100.0)
+            assert float(got[i, j]) == pytest.approx(3 * x * x - x, abs=1e-13)
+    whole = book.fire_bias(torch.arange(2000), torch.arange(2000), lambda x: x)
+    assert whole.tril().max() <= 1
+    assert whole[-1, 0] == 1
+
+
+def test_fire_sees_a_distance_shrink_as_the_query_goes_on() -> None:
+    """By the default constants, distance 100 seen from 100, 512 and 4000."""
+    at = torch.tensor([100, 512, 4000])
+    argument = book.fire_bias(at, at - 100, lambda x: x).diagonal()
+    assert argument.tolist() == pytest.approx([0.606, 0.606, 0.400], abs=5e-4)
+
+
+def test_fire_errors() -> None:
+    at = torch.arange(3)
+    for options, message in (
+        ({"c": 0.0}, r"c must be finite and above 0"),
+        ({"threshold": -1.0}, r"threshold must be finite and above 0"),
+        ({"f": 1.0}, r"f must be a function of a tensor, got float"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            book.fire_bias(at, at, **{"f": square, **options})
+
+
+@pytest.mark.parametrize("rows", [3, 9])
+def test_cope_equals_the_reference(rows: int) -> None:
+    q, k, table = normal(2, 5, D, seed=10), normal(2, 5, D, seed=11), normal(rows, D, seed=12)
+    got = book.cope_scores(q, k, table, book.causal_mask(5))
+    for b in range(2):
+        for m in range(5):
+            for n in range(m + 1):
+                expected = reference.cope_score(q[b, m].numpy(), k[b].numpy(), n, m, table.numpy())
+                assert float(got[b, m, n]) == pytest.approx(expected, abs=1e-13)
+
+
+def test_cope_counts_what_lies_between() -> None:
+    q, k = normal(4, D, seed=13), normal(4, D, seed=14)
+    open_gates = book.cope_positions(q * 0, k)
+    assert torch.allclose(open_gates, 0.5 * torch.arange(4, 0, -1).double().expand(4, 4))
+    causal = book.cope_positions(q * 0, k, book.causal_mask(4))
+    assert causal[1].tolist() == [1.0, 0.5, 0.0, 0.0]
+    moved = k.clone()
+    moved[2] = -moved[2]  # a token in between: the distance to those before it changes
+    change = book.cope_positions(q, moved)[3] - book.cope_positions(q, k)[3]
+    assert change[3] == 0
+    assert (change[:3].abs() > 1e-3).all()
+
+
+def test_cope_has_gradients_through_its_distances() -> None:
+    q, k = (normal(3, D, seed=s).requires_grad_() for s in (15, 16))
+    table = normal(4, D, seed=17).requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda *x: book.cope_scores(*x, book.causal_mask(3)), (q, k, table)
+    )
+    with pytest.raises(ValueError, match=r"\(P, d\) with the d of q, 6; got \(4, 3\)"):
+        book.cope_scores(q, k, table[:, :3])
+    with pytest.raises(ValueError, match=r"\(P, d\) with the d of q, 6; got \(0, 6\)"):
+        book.cope_scores(q, k, table[:0])
+    with pytest.raises(ValueError, match=r"\(P, d\) with the d of q, 6; got \(6,\)"):
+        book.cope_scores(q, k, table[0])
+
+
+def test_fope_is_rotation_only_without_mixing() -> None:
+    frequencies = book.rotary_frequencies(D)
+
+    def scores(at: Tensor, mixing: Tensor) -> Tensor:
+        table = book.rotary_table(at, frequencies, dtype=torch.float64)
+        table = book.fope_table(table, mixing)
+        q, k = (book.rotate(x, table, layout="half") for x in (Q, KEYS[:, :4]))
+        return q @ k.mT
+
+    at, mixing = torch.arange(4), normal(3, 3, seed=18)
+    plain = torch.eye(3, dtype=torch.float64)
+    assert (scores(at + 100, plain) - scores(at, plain)).abs().max() <= 1e-12
+    assert (scores(at + 100, mixing) - scores(at, mixing)).abs().max() > 0.1
+    table = book.rotary_table(torch.tensor([7]), frequencies, dtype=torch.float64)
+    mixed = book.fope_table(table, mixing)
+    for i in range(3):
+        for part, turn in ((mixed.cos, np.cos), (mixed.sin, np.sin)):
+            expected = sum(turn(7 * float(frequencies[j])) * float(mixing[j, i]) for j in range(3))
+            assert float(part[0, i]) == pytest.approx(expected, abs=1e-14)
+    with pytest.raises(ValueError, match=r"\(d/2, d/2\) = \(3, 3\), got \(2, 3\)"):
+        book.fope_table(table, mixing[:2])
+    with pytest.raises(TypeError, match=r"cos and mixing must have the same dtype"):
+        book.fope_table(table, mixing.float())

@@ -530,3 +530,74 @@ def test_embedding_scale() -> None:
 def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+class TestWhatIsFixed:
+    """Nothing that a model was built from can be set without effect."""
+
+    def test_a_new_scheme_reaches_every_layer(self) -> None:
+        shape = book.Architecture(d=16, heads=2, layers=2)
+        tokens = torch.tensor([[1, 2, 3, 4]])
+        schemes = (
+            book.Rotary(book.rotary_frequencies(8), layout="half"),
+            book.ALiBi(2),
+            book.Sinusoidal(),
+            None,
+        )
+        for kind in (book.Encoder, book.Decoder):
+            changed = kind(9, shape, seed=0)
+            for scheme in schemes:
+                changed.position = scheme
+                built = kind(9, shape, seed=0, position=scheme)
+                assert torch.equal(changed(tokens), built(tokens))
+
+    def test_a_new_scheme_is_checked(self) -> None:
+        shape = book.Architecture(d=16, heads=2, layers=2)
+        decoder = book.Decoder(9, shape, seed=0)
+        with pytest.raises(TypeError, match=r"position must be a PositionalScheme"):
+            decoder.position = "rope"
+        pattern = [book.LayerPattern(window=2)]
+        decoder = book.Decoder(9, shape, seed=0, layers=pattern)
+        before = decoder.patterns
+        with pytest.raises(ValueError, match=r"ALiBi acts in the layers: with layers="):
+            decoder.position = book.ALiBi(2)
+        assert decoder.patterns is before
+        decoder.position = book.Sinusoidal()
+        assert decoder.patterns == before
+
+    @pytest.mark.parametrize(
+        ("module", "names"),
+        [
+            (
+                book.MultiHeadAttention(8, 2, seed=0),
+                ("d", "heads", "kv_heads", "d_k"),
+            ),
+            (book.Block(book.Architecture(d=8, heads=2, layers=1), seed=0), ("d",)),
+            (
+                book.Decoder(9, book.Architecture(d=8, heads=2, layers=1), seed=0),
+                ("architecture", "cross", "layers"),
+            ),
+            (book.T5Bias(2, bidirectional=True, seed=0), ("buckets",)),
+        ],
+    )
+    def test_sizes_cannot_change(self, module: torch.nn.Module, names: tuple[str, ...]) -> None:
+        for name in names:
+            before = getattr(module, name)
+            with pytest.raises(
+                AttributeError, match=rf"^{name} of a {type(module).__name__} cannot"
+            ):
+                setattr(module, name, before)
+
+    def test_what_is_read_at_the_call_can_change(self) -> None:
+        heads = book.MultiHeadAttention(8, 2, seed=0)
+        x = torch.linspace(-1, 1, 24).view(1, 3, 8)
+        before = heads(x)
+        heads.scale = 3.0
+        assert not torch.allclose(heads(x), before)
+
+    def test_one_default_for_biases(self) -> None:
+        d = 8
+        assert book.MultiHeadAttention(d, 2, seed=0).query.b is not None
+        assert book.FeedForward(d, activation="relu", seed=0).up.b is not None
+        assert book.Linear(d, d, seed=0).b is not None
+        assert book.Architecture(d=d, heads=2, layers=1).bias is True

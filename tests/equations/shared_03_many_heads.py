@@ -19,7 +19,7 @@ def split(W, heads):
 
 def layer_of(rng, heads=H, kv_heads=None, *, join=True):
     """A layer of the library in float64; without `join`, W^O = I and the output is concat."""
-    layer = MultiHeadAttention(D, heads, kv_heads=kv_heads, seed=rng).double()
+    layer = MultiHeadAttention(D, heads, kv_heads=kv_heads, bias=False, seed=rng).double()
     if not join:
         with torch.no_grad():
             layer.output.W.copy_(torch.eye(D))

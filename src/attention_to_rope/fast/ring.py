@@ -24,6 +24,7 @@ from attention_to_rope.checks import (
     check_attention_shapes,
     check_choice,
     check_count,
+    check_flag,
     working_dtype,
 )
 from attention_to_rope.masks import causal_mask
@@ -55,6 +56,13 @@ __all__ = [
 ]
 
 
+def check_rank(name: str, rank: int, ranks: int) -> None:
+    """Raise unless `rank` is one of so many."""
+    check_count(name, rank, at_least=0)
+    if rank >= ranks:
+        raise ValueError(f"{name} must lie in 0 … {ranks - 1}, got {rank}")
+
+
 def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
     """Which two of the 2 · ranks equal chunks of the sequence a rank holds.
 
@@ -65,8 +73,7 @@ def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
     [(0, 5), (1, 4), (2, 3)]
     """
     check_count("ranks", ranks)
-    if not 0 <= rank < ranks:
-        raise ValueError(f"rank must lie in 0 … {ranks - 1}, got {rank}")
+    check_rank("rank", rank, ranks)
     check_choice("order", order, ("zigzag", "contiguous"))
     return (rank, 2 * ranks - 1 - rank) if order == "zigzag" else (2 * rank, 2 * rank + 1)
 
@@ -78,7 +85,8 @@ def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
     tensor([2, 3, 4, 5])
     """
     chunks = ring_chunks(rank, ranks, order=order)
-    if N < 1 or N % (2 * ranks):
+    check_count("N", N)
+    if N % (2 * ranks):
         raise ValueError(
             f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
         )
@@ -88,6 +96,15 @@ def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
 
 def join_parts(parts: Sequence[Tensor], *, order: Order) -> Tensor:
     """Put the parts of all ranks (..., N / ranks, d) back in the order of the sequence."""
+    listed = isinstance(parts, Sequence) and all(isinstance(part, Tensor) for part in parts)
+    if not listed or not parts:
+        raise TypeError(f"parts must be a list of tensors, one per rank; got {parts!r}")
+    for part in parts:
+        if part.ndim < 2 or part.shape != parts[0].shape or part.shape[-2] % 2:
+            raise ValueError(
+                "parts must have one shape (..., N / ranks, d) with two chunks of positions each, "
+                f"got {[tuple(one.shape) for one in parts]}"
+            )
     N = sum(part.shape[-2] for part in parts)
     held = [ring_positions(N, rank, len(parts), order=order) for rank in range(len(parts))]
     return torch.cat(list(parts), dim=-2)[..., torch.cat(held).argsort(), :]
@@ -177,6 +194,8 @@ class SimulatedRing:
 def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[Result]:
     """Run `work(ring)` on every rank at once, each in a thread; the results in order of rank."""
     check_count("ranks", ranks)
+    if not callable(work):
+        raise TypeError(f"work must be a function of a ring, got {type(work).__name__}")
     mailboxes: list[queue.Queue[list[Tensor]]] = [queue.Queue() for _ in range(ranks)]
     with ThreadPoolExecutor(ranks) as pool:
         running = [pool.submit(work, SimulatedRing(rank, mailboxes)) for rank in range(ranks)]
@@ -211,7 +230,8 @@ def ring_attention(
     except (TypeError, ValueError) as error:
         own, refused = (math.nan,) * len(_DESCRIBED), error
     # A rank that refuses its arguments says so first, or the others would wait for it.
-    everyone = ring.gather(torch.tensor(own, dtype=torch.float64, device=q.device))
+    device = q.device if isinstance(q, Tensor) else None
+    everyone = ring.gather(torch.tensor(own, dtype=torch.float64, device=device))
     if refused is not None:
         raise refused
     _check_agreement(ring, everyone)
@@ -236,6 +256,7 @@ def _description(
 ) -> tuple[float, ...]:
     """What all ranks must agree on as numbers, after the checks of what one rank can see alone."""
     check_count("block", block)
+    check_flag("causal", causal)
     if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
         raise ValueError(
             "each rank holds two chunks of equal size of the queries and of the keys, got "
@@ -277,6 +298,7 @@ def visible_chunks(
     later one.
     """
     mine = ring_chunks(rank, ranks, order=order)
+    check_rank("source", source, ranks)
     theirs = ring_chunks(source, ranks, order=order)
     return [
         (i, j, causal and a == b)

@@ -41,10 +41,13 @@ class Tile(NamedTuple):
 
 
 # The best worst case of bookkit.experiments.speed.tune_gpu on an H200: where a head's positions are
-# neighbours in memory, (B, H, N, d), and where a position's heads are, (B, N, H, d).
+# neighbours in memory, (B, H, N, d); where a position's heads are, (B, N, H, d), and where their
+# pairs do not fill the lanes of a program; and for a single position, a step of decoding.
 TILES = {
     "positions": Tile(rows=8, heads=2, stretch=4096, warps=4),
     "heads": Tile(rows=32, heads=1, stretch=512, warps=8),
+    "padded heads": Tile(rows=64, heads=1, stretch=512, warps=4),
+    "one position": Tile(rows=1, heads=2, stretch=512, warps=1),
 }
 
 
@@ -243,9 +246,18 @@ class _Rotate(torch.autograd.Function):
         return (*turned, None, None, None, None)
 
 
-def _tile(q: Tensor) -> Tile:
-    """The tile for the order of q in memory; no more rows than there are positions."""
-    tile = TILES["heads" if q.stride(1) < q.stride(2) else "positions"]
+def tile_for(q: Tensor, pairs: int) -> str:
+    """Which of `TILES` suits the order of q (B, H, N, d) in memory and its pairs."""
+    if q.shape[2] == 1:
+        return "one position"
+    if q.stride(1) >= q.stride(2):
+        return "positions"
+    return "padded heads" if pairs & (pairs - 1) else "heads"
+
+
+def _tile(q: Tensor, pairs: int) -> Tile:
+    """The tile for q; no more rows than there are positions."""
+    tile = TILES[tile_for(q, pairs)]
     return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
 
 
@@ -255,7 +267,7 @@ def _launch(  # pragma: no cover - see the kernels
     q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
     q_out, k_out = torch.empty_like(q), torch.empty_like(k)  # the order in memory of q and k
     (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
-    tile = _tile(q)
+    tile = _tile(q, pairs)
     tiles = triton.cdiv(length, tile.rows)
     in_stretch = min(tiles, max(1, tile.stretch // tile.rows))
     groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)

@@ -79,7 +79,39 @@ def slope_at_zero(rng):
     }
 
 
+def fire(rng):
+    c, L = float(rng.uniform(0.3, 2)), float(rng.uniform(0.5, 1.5))
+    bias = book.fire_bias(torch.arange(N_Q), torch.arange(N_K), torch.cos, c=c, threshold=L)
+    return each_score(bias, {"c": c, "L": L, "f": np.cos})
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def cope_distances(rng):
+    q, k, *_ = drawn(rng)
+    places = book.cope_positions(tensor(q), tensor(k))
+    return each_score(places, {"q": q, "k": k, "N": N_K, r"\sigma": sigmoid})
+
+
+def cope(rng):
+    q, k, table, _ = drawn(rng)
+    p = book.cope_positions(tensor(q), tensor(k)).numpy()
+    scores = book.cope_scores(tensor(q), tensor(k), tensor(table))
+
+    def e(place):
+        place = min(place, len(table) - 1)
+        low, high = table[int(np.floor(place))], table[int(np.ceil(place))]
+        return low + (place - np.floor(place)) * (high - low)
+
+    return each_score(scores, {"q": q, "k": k, "p": p, "e": e})
+
+
 BINDINGS = {
+    "fire_bias": fire,
+    "cope_positions": cope_distances,
+    "cope_scores": cope,
     "shaw_scores": shaw_scores,
     "shaw_output": shaw_output,
     "transformer_xl_scores": transformer_xl,

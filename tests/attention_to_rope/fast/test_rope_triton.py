@@ -110,11 +110,11 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
 
 def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
     q = torch.zeros(2, 4, 100, 8)
-    assert rope_triton._tile(q) == rope_triton.TILES["positions"]
+    assert rope_triton._tile(q, 4) == rope_triton.TILES["positions"]
     behind = torch.zeros(2, 100, 4, 8).transpose(1, 2)
-    assert rope_triton._tile(behind) == rope_triton.TILES["heads"]
-    assert rope_triton._tile(q[:, :, :1]).rows == 1
-    assert rope_triton._tile(q[:, :, :3]).rows == 4
+    assert rope_triton._tile(behind, 4) == rope_triton.TILES["heads"]
+    assert rope_triton._tile(q[:, :, :1], 4).rows == 1
+    assert rope_triton._tile(q[:, :, :3], 4).rows == 4
 
 
 def test_errors() -> None:
@@ -132,3 +132,26 @@ def test_errors() -> None:
         rotate_queries_and_keys(q[..., :2], q[..., :2], table, layout="half")
     with pytest.raises(TypeError, match=r"needs a table of torch.float64"):
         rotate_queries_and_keys(q.double(), q.double(), table, layout="half")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "transposed", "pairs", "name"),
+    [
+        ((1, 4, 9, 8), False, 4, "positions"),
+        ((1, 9, 4, 8), True, 4, "heads"),
+        ((1, 9, 4, 6), True, 3, "padded heads"),
+        ((1, 4, 9, 6), False, 3, "positions"),
+        ((5, 4, 1, 8), False, 4, "one position"),
+        ((5, 1, 4, 8), True, 4, "one position"),
+        ((1, 1, 9, 8), False, 4, "positions"),
+    ],
+)
+def test_the_tile_follows_the_order_in_memory(
+    sizes: tuple[int, ...], transposed: bool, pairs: int, name: str
+) -> None:
+    q = torch.zeros(sizes)
+    q = q.transpose(1, 2) if transposed else q
+    assert rope_triton.tile_for(q, pairs) == name
+    tile = rope_triton._tile(q, pairs)
+    assert tile.rows == min(rope_triton.TILES[name].rows, 1 if q.shape[2] == 1 else 16)
+    assert tile[1:] == rope_triton.TILES[name][1:]

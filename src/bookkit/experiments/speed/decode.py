@@ -68,7 +68,11 @@ class PlainLoop:
 def candidates(step: Step, device: str = "cpu") -> dict[str, Callable[[], Tensor]]:
     """The plain loop and the library's step, from the same cache and the same token."""
     d = step.heads * step.dim
-    layer = MultiHeadAttention(d, step.heads, kv_heads=step.kv_heads, seed=0).to(device).float()
+    layer = (
+        MultiHeadAttention(d, step.heads, kv_heads=step.kv_heads, bias=False, seed=0)
+        .to(device)
+        .float()
+    )
     x = normal(step.batch, 1, d, seed=1, dtype=torch.float32).to(device)
     shape = (step.batch, step.kv_heads, step.held, step.dim)
     keys, values = (normal(*shape, seed=s, dtype=torch.float32).to(device) for s in (2, 3))

@@ -38,8 +38,10 @@ SHAPES = (
     Shape(8, 32, 8, 4096, 128),
     Shape(1, 32, 8, 131072, 128, tuned=False),
     Shape(2, 64, 8, 16384, 128),
-    Shape(1, 32, 32, 8192, 96, tuned=False),
-    Shape(64, 32, 8, 1, 128, tuned=False),  # one step of decoding
+    Shape(1, 32, 32, 8192, 96),
+    Shape(2, 24, 8, 4096, 96, tuned=False),
+    Shape(64, 32, 8, 1, 128),  # one step of decoding
+    Shape(32, 64, 8, 1, 128, tuned=False),
 )
 
 
