@@ -58,8 +58,8 @@ __all__ = [
 
 def check_rank(name: str, rank: int, ranks: int) -> None:
     """Raise unless `rank` is one of so many."""
-    check_count(name, rank, at_least=0)
-    if rank >= ranks:
+    check_count(name, rank, at_least=-(2**63))  # any whole number: the range follows
+    if not 0 <= rank < ranks:
         raise ValueError(f"{name} must lie in 0 … {ranks - 1}, got {rank}")
 
 
@@ -85,8 +85,8 @@ def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
     tensor([2, 3, 4, 5])
     """
     chunks = ring_chunks(rank, ranks, order=order)
-    check_count("N", N)
-    if N % (2 * ranks):
+    check_count("N", N, at_least=0)
+    if N < 1 or N % (2 * ranks):
         raise ValueError(
             f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
         )
