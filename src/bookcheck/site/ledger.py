@@ -25,7 +25,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from bookcheck.equations.files import files_of
-from bookcheck.equations.records import Outcome, Status, relative, status
+from bookcheck.equations.records import InlineCounts, Outcome, Status, relative, status
 from bookcheck.equations.scan import Equation
 from bookcheck.paths import ROOT
 from bookcheck.site.generated_pages import ExtraPage, add_pages
@@ -204,14 +204,20 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
         missing = total - found.checked
         ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
         yield nodes.paragraph("", text + ending)
-    yield nodes.paragraph(
-        "",
-        f"Its sentences hold {found.inline.relations} formulas with a relation. "
-        f"{found.inline.executed} are executed. The other {found.inline.definitions} state "
-        "nothing: they define a symbol, or name the case of which their sentence speaks.",
-    )
+    yield nodes.paragraph("", sentence_on_sentences(found.inline))
     heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
     yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
+
+
+def sentence_on_sentences(counts: InlineCounts) -> str:
+    """How many formulas inside sentences state something, and were executed."""
+    held = f"Its sentences hold {counts.relations} formulas with a relation"
+    if counts.executed + counts.definitions < counts.relations:
+        return f"{held}; there is no record of their checks yet; {ADVICE}."
+    return (
+        f"{held}. {counts.executed} are executed. The other {counts.definitions} state nothing: "
+        "they define a symbol, or name the case of which their sentence speaks."
+    )
 
 
 def by_chapter(found: Status) -> list[tuple[str, list[tuple[Equation, Outcome | None]]]]:
