@@ -34,7 +34,8 @@ class Probability(Core):
         """An expectation, variance, covariance or probability over all outcomes."""
         kind, over, arguments = node.kind, node.over, node.arguments
         names = self.reached(names_in_all((*arguments, *node.given)))
-        random = {name: self.values[name] for name in names if name in self.values}
+        # In one order: the last bit of a sum, which the ledger prints, follows it.
+        random = {name: self.values[name] for name in sorted(names) if name in self.values}
         random = {name: value for name, value in random.items() if isinstance(value, Random)}
         if over:
             missing = set(over) - set(random)
