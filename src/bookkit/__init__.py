@@ -4,5 +4,6 @@ figures      one look for all figures, stored as SVG with a text alternative
 tables       numbers as a table
 tickets      the running example, two train tickets made of the same four words
 randomness   random numbers that are the same on every machine
+exercises    checks that tell in words what is wrong with a reader's function
 experiments  the trainings of chapter 15 and the benchmarks of chapter 16, with recorded rows
 """
