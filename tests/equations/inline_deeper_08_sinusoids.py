@@ -6,7 +6,8 @@ from scipy.linalg import null_space
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
-from shared_08_sinusoids import D, J, R
+from shared_08_sinusoids import D, J
+from shared_rotations import plane_rotation
 
 PAGE = "deeper/08-sinusoids"
 OPTIONS = {"first_index": 0}
@@ -26,7 +27,7 @@ def bindings(rng):
 
 
 def one_angle(rng):
-    return {r"\theta": rng.uniform(0.2, 3), "R": R, "I": np.eye(2), "J": J}
+    return {r"\theta": rng.uniform(0.2, 3), "R": plane_rotation, "I": np.eye(2), "J": J}
 
 
 def cosine_integral(rng):

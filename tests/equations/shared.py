@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import attention
+from attention_to_rope.merge import log_total, partial_attention
 
 
 def tensor(values):
@@ -14,3 +15,18 @@ def tensor(values):
 def library_attention(Q, K, V):
     """The library's attention on NumPy matrices."""
     return attention(*map(tensor, (Q, K, V))).numpy()
+
+
+def library_weights(Q, K, bias=None, mask=None):
+    """The library's weights: values that are unit vectors show them."""
+    unit = torch.eye(len(K), dtype=torch.float64)
+    bias = None if bias is None else tensor(bias)
+    return attention(tensor(Q), tensor(K), unit, bias=bias, mask=mask).numpy()
+
+
+def library_scores(Q, K, bias=None):
+    """The library's scores: each weight is exp(score - log of the row's total)."""
+    unit = torch.eye(len(K), dtype=torch.float64)
+    given = None if bias is None else tensor(bias)
+    totals = log_total(partial_attention(tensor(Q), tensor(K), unit, bias=given)).numpy()
+    return np.log(library_weights(Q, K, bias)) + totals

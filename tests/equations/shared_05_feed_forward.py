@@ -2,13 +2,11 @@
 
 import math
 
-import numpy as np
 import torch
 
 from attention_to_rope import FeedForward
 
 N, D, D_F = 5, 3, 7
-SIGMOID = {r"\sigma": lambda x: 1 / (1 + np.exp(-x))}
 PLACES = (-5.5, -2.7, -1.3, -0.4, 0.6, 1.5, 2.7, 4.1)
 
 
@@ -19,6 +17,9 @@ def in_numpy(function):
         return function(*(torch.as_tensor(x, dtype=torch.float64) for x in values)).numpy()
 
     return call
+
+
+SIGMOID = {r"\sigma": in_numpy(torch.sigmoid)}
 
 
 def layer(rng, activation):

@@ -13,10 +13,6 @@ def frequencies(b, d=D):
     return rotary_frequencies(d, b).numpy()
 
 
-def R(alpha):
-    return np.array([[np.cos(alpha), np.sin(alpha)], [-np.sin(alpha), np.cos(alpha)]])
-
-
 def hand(alpha):
     return np.array([np.sin(alpha), np.cos(alpha)])
 

@@ -2,35 +2,30 @@
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import attention, sink_attention
+from attention_to_rope import attention, sink_attention, softmax
+from attention_to_rope.layers import Linear
 from bookcheck.equations.checks import equation
-from shared import library_attention
+from shared import library_attention, library_scores, library_weights, tensor
 
 N, D, D_K, D_V = 4, 5, 3, 2
-
-
-def softmax(S):
-    weights = np.exp(S - S.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def tokens(rng):
     """Queries, keys, values and everything computed from them, under the symbols of the page."""
     q, k, v = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), rng.normal(size=(N, D_V))
-    S = q @ k.T / np.sqrt(D_K)
-    A = softmax(S)
-    o = library_attention(q, k, v)
+    S, A, o = library_scores(q, k), library_weights(q, k), library_attention(q, k, v)
     every = {"m": range(N), "n": range(N), "c": range(D_V), "N": N, "d_k": D_K}
     return {"q": q, "k": k, "v": v, "V": v, "S": S, "A": A, "o": o, **every}
 
 
-@equation("eq-score", first_index=0)
+@equation("eq-score", first_index=0, library=attention)
 def test_score(rng):
     return tokens(rng)
 
 
-@equation("eq-weight", first_index=0)
+@equation("eq-weight", first_index=0, library=attention)
 def test_weight(rng):
     return tokens(rng)
 
@@ -47,13 +42,18 @@ def test_attention(rng):
 
 
 def projections(rng):
+    """What three of the library's linear layers make of the tokens, and their matrices."""
     X = rng.normal(size=(N, D))
-    W_Q, W_K, W_V = rng.normal(size=(D, D_K)), rng.normal(size=(D, D_K)), rng.normal(size=(D, D_V))
-    weights = {"W^Q": W_Q, "W^K": W_K, "W^V": W_V, "d": D, "d_k": D_K, "d_v": D_V}
-    return {"X": X, "Q": X @ W_Q, "K": X @ W_K, "V": X @ W_V, **weights}
+    layers = {
+        name: Linear(D, width, seed=rng, bias=False).double()
+        for name, width in (("Q", D_K), ("K", D_K), ("V", D_V))
+    }
+    made = {name: layer(tensor(X)).detach() for name, layer in layers.items()}
+    weights = {f"W^{name}": layer.W.detach() for name, layer in layers.items()}
+    return {"X": X, **made, **weights, "d": D, "d_k": D_K, "d_v": D_V}
 
 
-@equation("eq-projections")
+@equation("eq-projections", library=Linear.forward)
 def test_projections(rng):
     return projections(rng)
 
@@ -68,20 +68,27 @@ def test_softmax_shift(rng):
     return {"x": rng.normal(size=N), "c": rng.normal(), "n": range(N), "N": N}
 
 
-@equation("eq-stable-softmax", first_index=0)
+@equation("eq-stable-softmax", first_index=0, library=softmax)
 def test_stable_softmax(rng):
     x = rng.normal(size=N)
-    return {"x": x, "p": softmax(x), "c": x.max(), "n": range(N), "N": N}
+    return {"x": x, "p": softmax(tensor(x)), "c": x.max(), "n": range(N), "N": N}
 
 
-@equation("eq-weights-sum", first_index=0)
+@equation("eq-weights-sum", first_index=0, library=attention)
 def test_weights_sum(rng):
     return tokens(rng)
 
 
 @equation("eq-hull", first_index=0, library=attention)
 def test_hull(rng):
-    return tokens(rng)
+    values = tokens(rng)
+    # A query along one key and far out: nearly all weight is on one value, in every channel.
+    cases = [values]
+    for n in range(N):
+        q = 40 * values["k"][n] / np.linalg.norm(values["k"][n]) * np.ones((N, 1))
+        k = values["k"] / np.linalg.norm(values["k"], axis=1, keepdims=True)
+        cases.append({**values, "o": library_attention(q, k, values["v"])})
+    return cases
 
 
 @equation("eq-hull-proof", first_index=0, library=attention)
@@ -118,11 +125,12 @@ def test_equivariance_proof(rng):
     return permuted(rng)
 
 
-@equation("eq-flops-core")
+@equation("eq-flops-core", library=attention)
 def test_flops_core(rng):
-    tokens_count, width = (int(x) for x in rng.integers(2, 100, size=2))
-    count = 2 * (2 * tokens_count * tokens_count * width)
-    return {"N": tokens_count, "d": width, r"F_{\text{core}}": count}
+    length, width = (int(x) for x in rng.integers(2, 100, size=2))
+    with FlopCounterMode(display=False) as counter:
+        attention(*(tensor(rng.normal(size=(length, width))) for _ in range(3)))
+    return {"N": length, "d": width, r"F_{\text{core}}": counter.get_total_flops()}
 
 
 @equation("eq-flops-balance")
@@ -143,4 +151,4 @@ def test_sink(rng):
     b = rng.normal()
     one_head = [torch.from_numpy(x)[None] for x in (q, k, np.eye(5))]
     A = sink_attention(*one_head, torch.tensor([b], dtype=torch.float64)).numpy()[0]
-    return {"A": A, "S": q @ k.T / np.sqrt(D_K), "b": b, "m": range(N), "n": range(5), "N": 5}
+    return {"A": A, "S": library_scores(q, k), "b": b, "m": range(N), "n": range(5), "N": 5}

@@ -11,7 +11,7 @@ from attention_to_rope import (
     causal_mask,
 )
 from bookcheck.equations.checks import equation
-from shared import tensor
+from shared import library_scores, tensor
 from shared_03_many_heads import (
     D_K,
     HEADS,
@@ -60,12 +60,12 @@ def test_value_output(rng):
     return pick(layer_values(rng), "X", "A", "W^V", "U", r"\operatorname{MHA}")
 
 
-@equation("eq-bilinear", first_index=0)
+@equation("eq-bilinear", first_index=0, library=attention)
 def test_bilinear(rng):
     values = layer_values(rng)
     cases = []
     for j in range(H):
-        S = values["Q"][j] @ values["K"][j].T / np.sqrt(D_K)
+        S = library_scores(values["Q"][j], values["K"][j])
         indices = {"j": j, "m": range(N), "n": range(N), "S": S}
         cases.append({**pick(values, "x", "W^Q", "W^K"), **indices})
     return cases
@@ -84,7 +84,7 @@ def test_bilinear_rank(rng):
 def test_prefix_output(rng):
     q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
     o = attention(tensor(q), tensor(k), tensor(v), mask=causal_mask(N)).numpy()
-    return {"S": q @ k.T / np.sqrt(D_K), "v": v, "o": o, "t": range(N)}
+    return {"S": library_scores(q, k), "v": v, "o": o, "t": range(N)}
 
 
 @equation("eq-cache-bytes", library=MultiHeadAttention, sizes=True)

@@ -13,6 +13,7 @@ from shared_04_residuals_and_norms import (
     as_array,
     centring,
     library_layer_norm,
+    measured_stack,
     norm,
     placed,
     sublayer,
@@ -189,9 +190,10 @@ def test_sandwich_norm(rng):
     return {**values, **norms}
 
 
-@equation("eq-output-norm", library=layer_norm)
+@equation("eq-output-norm", library=sandwich_norm)
 def test_output_norm(rng):
-    return placed(rng, "out", lambda x, f: x + norm(f(x)))
+    """The library's sandwich with nothing before the sublayer."""
+    return placed(rng, "out", lambda x, f: sandwich_norm(x, f, lambda y: y, norm))
 
 
 @equation("eq-output-identity", library=rms_norm)
@@ -205,30 +207,17 @@ def test_output_identity(rng):
     }
 
 
-def gradients_by_recursion(v, behind):
-    """The mean square of the gradient in each Pre-Norm block, from the last one down."""
-    G = [behind / v[-1]]
-    for before in v[-2::-1]:
-        G.insert(0, G[0] * (1 + 1 / (2 * before)))
-    return np.array(G)
-
-
-@equation("eq-pre-gradient", first_index=0)
+@equation("eq-pre-gradient", first_index=0, draws=1, library=pre_norm, tolerance=3e-2)
 def test_pre_gradient(rng):
-    """G_l computed by the recursion, from the last block down."""
-    blocks, behind = 6, rng.uniform(1.2, 2)
-    v = 1 + np.arange(blocks + 1) / 2
-    return {
-        "G": gradients_by_recursion(v, behind),
-        r"\Gamma": behind,
-        "v": v,
-        "l": range(blocks + 1),
-    }
+    """Autograd through a deep stack; Γ is what the last block gives."""
+    G, v = measured_stack(rng, pre_norm)
+    return {"G": G, r"\Gamma": G[-1] * v[-1], "v": v, "l": range(len(v))}
 
 
-@equation("eq-post-step", first_index=0)
+@equation("eq-post-step", first_index=0, draws=1, library=post_norm, tolerance=3e-2)
 def test_post_step(rng):
-    return {"G": np.full(5, rng.uniform(1.2, 3)), "l": range(1, 5)}
+    G, _ = measured_stack(rng, post_norm)
+    return {"G": G, "l": range(1, len(G))}
 
 
 @equation("eq-cross-step", first_index=0, draws=3, library=rms_norm, tolerance=3e-2)

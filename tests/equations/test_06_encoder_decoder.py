@@ -6,7 +6,7 @@ from torch import nn
 
 from attention_to_rope import Architecture, Block, attention, causal_mask, sample_token, softmax
 from bookcheck.equations.checks import equation
-from shared import tensor
+from shared import library_scores, tensor
 
 N, M, D, F, WORDS = 5, 7, 6, 10, 4
 
@@ -133,7 +133,7 @@ def test_causal_output(rng):
     d_k, d_v = 3, 2
     q, k, v = (tensor(rng.normal(size=(N, width))) for width in (d_k, d_k, d_v))
     o, A = attention(q, k, v, mask=causal_mask(N), return_weights=True)
-    S = (q @ k.T / d_k**0.5).numpy()
+    S = library_scores(q, k)
     # Every n ≤ t is an instance of its own: above the diagonal the printed weight is not defined.
     return [
         {"o": o.numpy(), "A": A.numpy(), "v": v.numpy(), "S": S, "t": t, "n": range(t + 1)}

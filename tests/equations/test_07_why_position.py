@@ -14,25 +14,16 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from bookcheck.equations.checks import equation
-from shared import tensor
+from shared import library_scores, library_weights, tensor
 
 N, D, D_K = 5, 6, 3
-
-
-def weights_of(q, k, bias=None):
-    """The library's attention weights for queries and keys, with a bias on the scores."""
-    bias = None if bias is None else tensor(bias)
-    values = torch.ones(len(k), 1, dtype=torch.float64)
-    return attention(tensor(q), tensor(k), values, bias=bias, return_weights=True)[1].numpy()
 
 
 @equation("eq-content-score", first_index=0, library=attention)
 def test_content_score(rng):
     x = rng.normal(size=(N, D))
     W_Q, W_K = rng.normal(size=(2, D, D_K))
-    logarithms = np.log(weights_of(x @ W_Q, x @ W_K))
-    # The weights know the scores up to a constant in each row; it is fixed at the first key.
-    S = logarithms - logarithms[:, :1] + (x @ W_Q) @ (x[0] @ W_K)[:, None] / np.sqrt(D_K)
+    S = library_scores(x @ W_Q, x @ W_K)
     symbols = {"x": x, "W^Q": W_Q, "W^K": W_K, "d_k": D_K, "S": S}
     return {**symbols, "m": range(N), "n": range(N)}
 
@@ -62,8 +53,7 @@ def test_block_equivariance(rng):
 @equation("eq-biased-weight", first_index=0, library=attention)
 def test_biased_weight(rng):
     q, k, B = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), rng.normal(size=(N, N))
-    S = q @ k.T / np.sqrt(D_K)
-    symbols = {"A": weights_of(q, k, B), "S": S, "B": B, "N": N}
+    symbols = {"A": library_weights(q, k, B), "S": library_scores(q, k), "B": B, "N": N}
     return {**symbols, "m": range(N), "n": range(N)}
 
 
@@ -75,7 +65,7 @@ def biased(rng):
         queries, keys, values = tensor(x @ W_Q), tensor(x @ W_K), tensor(x @ W_V)
         return attention(queries, keys, values, bias=tensor(bias)).numpy()
 
-    S = (X @ W_Q) @ (X @ W_K).T / np.sqrt(D_K)
+    S = library_scores(X @ W_Q, X @ W_K)
     symbols = {"X": X, "B": B, "S": S, "V": X @ W_V, r"\Pi": np.eye(N)[rng.permutation(N)]}
     return {**symbols, r"\operatorname{Attention}": library}
 
@@ -121,17 +111,10 @@ def test_position_input(rng):
     return {"x": x, "P": P, "x'": moved, "m": range(N)}
 
 
-def scores_of(q, k, bias=None):
-    """Scores recovered from the library's weights, up to the row constant fixed at key 0."""
-    logarithms = np.log(weights_of(q, k, bias))
-    first = (q @ k[0]) / np.sqrt(q.shape[1]) + (0 if bias is None else bias[:, 0])
-    return logarithms - logarithms[:, :1] + first[:, None]
-
-
 @equation("eq-position-bias", first_index=0, library=attention)
 def test_position_bias(rng):
     q, k, B = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), rng.normal(size=(N, N))
-    symbols = {"q": q, "k": k, "B": B, "d_k": D_K, "S": scores_of(q, k, B)}
+    symbols = {"q": q, "k": k, "B": B, "d_k": D_K, "S": library_scores(q, k, B)}
     return {**symbols, "m": range(N), "n": range(N)}
 
 
@@ -145,7 +128,7 @@ def test_position_rotate(rng):
 
     q, k = rng.normal(size=(N, width)), rng.normal(size=(N, width))
     turned_q, turned_k = (np.stack([f(m, y[m]) for m in range(N)]) for y in (q, k))
-    symbols = {"q": q, "k": k, "f": f, "d_k": width, "S": scores_of(turned_q, turned_k)}
+    symbols = {"q": q, "k": k, "f": f, "d_k": width, "S": library_scores(turned_q, turned_k)}
     return {**symbols, "m": range(N), "n": range(N)}
 
 

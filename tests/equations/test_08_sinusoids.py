@@ -5,8 +5,8 @@ import torch
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
-from shared_08_sinusoids import D, J, N, R, frequencies, g, hand, shifts
-from shared_rotations import some_base
+from shared_08_sinusoids import D, J, N, frequencies, g, hand, shifts
+from shared_rotations import plane_rotation, some_base
 
 
 def rows(b, d=D):
@@ -50,7 +50,10 @@ def test_wavelength(rng):
 
 @equation("eq-wavelength-range", first_index=0, library=rotary_frequencies)
 def test_wavelength_range(rng):
-    return wavelengths(rng)
+    # In a wide vector the longest wave comes near to the bound 2πb, which no wave reaches.
+    values, d, b = wavelengths(rng), 600, some_base(rng)
+    wide = {r"\lambda": 2 * np.pi / frequencies(b, d), "b": b, "d": d, "i": range(d // 2)}
+    return [values, wide]
 
 
 @equation("eq-pe-norm", first_index=0, library=sinusoidal)
@@ -71,7 +74,7 @@ def test_shift_pair(rng):
 @equation("eq-shift", first_index=0, library=[sinusoidal, rotation_matrix])
 def test_shift(rng):
     values = clocks(rng)
-    return {**values, "T": shifts(values["b"]), "R": R, "k": range(1, 5)}
+    return {**values, "T": shifts(values["b"]), "R": plane_rotation, "k": range(1, 5)}
 
 
 @equation("eq-shift-group", library=rotation_matrix)
@@ -159,6 +162,7 @@ def test_sum_tied(rng):
     return {"x": rng.normal(size=3), "p": rng.normal(size=3), "W": rng.normal(size=(3, 5))}
 
 
-@equation("eq-cosine-first")
+@equation("eq-cosine-first", library=rotation_matrix)
 def test_cosine_first(rng):
-    return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3), "R": R}
+    angles = {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+    return {**angles, "R": plane_rotation}

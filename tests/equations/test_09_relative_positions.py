@@ -14,21 +14,9 @@ from attention_to_rope import (
     t5_bucket,
 )
 from bookcheck.equations.checks import by_hand, equation
+from shared import library_scores, library_weights
 
 N, D, D_K = 5, 6, 3
-
-
-def scores_of(q, k, bias):
-    """The library's scores: the logarithms of its weights, with the constant of each row set."""
-    S = np.log(weights_of(q, k, bias=bias))
-    return S + (q @ k[0] / math.sqrt(D_K) + bias[:, 0] - S[:, 0])[:, None]
-
-
-def weights_of(q, k, *, bias, mask=None):
-    """The attention weights of the library: values that are unit vectors show them."""
-    size = bias.shape[-1]
-    q, k, bias = (torch.as_tensor(x, dtype=torch.float64) for x in (q, k, bias))
-    return attention(q, k, torch.eye(size, dtype=torch.float64), bias=bias, mask=mask).numpy()
 
 
 def alibi(slope, size, first=0):
@@ -78,7 +66,7 @@ def test_relative_bias(rng):
     B, r = bias_of_offsets(rng)
     q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
     every = {"m": range(N), "n": range(N), "d_k": D_K}
-    return {"q": q, "k": k, "S": scores_of(q, k, B), "B": B, "r": r, **every}
+    return {"q": q, "k": k, "S": library_scores(q, k, B), "B": B, "r": r, **every}
 
 
 @equation("eq-toeplitz", first_index=0, library=relative_positions)
@@ -105,7 +93,7 @@ def shaw(rng):
         "a": lambda offset: a[int(offset) + reach],
         r"\rho": lambda m, n: max(-reach, min(reach, int(n - m))),
     }
-    return {"q": q, "k": k, "S": scores_of(q, k, bias), **every, **functions}
+    return {"q": q, "k": k, "S": library_scores(q, k, bias), **every, **functions}
 
 
 @equation("eq-shaw", first_index=0, vectors="row", library=[attention, relative_positions])
@@ -139,7 +127,7 @@ def test_alibi(rng):
     slope = 0.3
     q, k, B = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), alibi(slope, N)
     every = {"m": range(N), "n": range(N), "d_k": D_K}
-    return {"q": q, "k": k, "S": scores_of(q, k, B), "s_j": slope, **every}
+    return {"q": q, "k": k, "S": library_scores(q, k, B), "s_j": slope, **every}
 
 
 @equation("eq-alibi-slopes", library=alibi_slopes)
@@ -168,8 +156,8 @@ def test_alibi_key(rng):
     """The left side is also the library's causal attention with the full bias."""
     slope = 0.45
     q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
-    S = q @ k.T / math.sqrt(D_K)
-    A = weights_of(q, k, bias=alibi(slope, N), mask=causal_mask(N))
+    S = library_scores(q, k)
+    A = library_weights(q, k, alibi(slope, N), causal_mask(N))
     cases = []
     for m in range(N):
         row = np.exp(S[m, : m + 1] - slope * (m - np.arange(m + 1)))

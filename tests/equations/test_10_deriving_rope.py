@@ -14,6 +14,7 @@ from attention_to_rope import (
     rotation_matrix,
 )
 from bookcheck.equations.checks import equation
+from shared import library_scores
 from shared_10_deriving_rope import D_K, D, N, complex_pair, plane, values
 from shared_rotations import (
     IDENTITY,
@@ -135,13 +136,6 @@ def test_matrix(rng):
             }
         )
     return cases
-
-
-def library_scores(q, k):
-    """Scores of the library: logarithms of its weights, with the constant of each row set."""
-    values = torch.eye(len(k), dtype=torch.float64)
-    S = np.log(attention(torch.from_numpy(q), torch.from_numpy(k), values).numpy())
-    return S + (q @ k[0] / math.sqrt(q.shape[1]) - S[:, 0])[:, None]
 
 
 @equation("eq-rope-score", first_index=0, library=[rotate, attention])

@@ -42,7 +42,18 @@ def test_full_turns(rng):
     b, d = some_base(rng), 2 * int(rng.integers(3, 9))
     waves = 2 * np.pi / rotary_frequencies(d, b).numpy()
     cases = [int(rng.integers(7, int(waves[-1]) + 2)), int(waves[-1]) + 40, int(waves[1]) + 1]
-    return [{r"\lambda": waves, "b": b, "d_k": d, "N": max(N, 7)} for N in cases]
+    free = [{r"\lambda": waves, "b": b, "d_k": d, "N": max(N, 7)} for N in cases]
+    return [*free, wave_as_long_as_the_text()]
+
+
+def wave_as_long_as_the_text():
+    """A base at which pair 2 of 4 needs exactly N positions for a turn: it has not made one."""
+    sizes = ((N, (N / (2 * math.pi)) ** 2) for N in range(7, 99))
+    N, b = next((N, b) for N, b in sizes if math.log(N / (2 * math.pi)) / math.log(b) == 0.5)
+    waves = 2 * np.pi / rotary_frequencies(8, b).numpy()
+    waves[2] = round(waves[2], 9)
+    assert waves[2] == N
+    return {r"\lambda": waves, "b": b, "d_k": 8, "N": N}
 
 
 @equation("eq-slow-pair")

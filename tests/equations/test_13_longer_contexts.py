@@ -38,10 +38,10 @@ def test_pair_turns(rng):
     return {r"\theta": theta, "r": np.degrees(L * theta) / 360, **known}
 
 
-@equation("eq-stretch", first_index=0)
+@equation("eq-stretch", first_index=0, library=longrope)
 def test_stretch(rng):
     factors = rng.uniform(1.2, 4, size=PAIRS)
-    changed = THETA.numpy() / factors
+    changed = longrope(THETA, torch.from_numpy(factors)).numpy()
     known = {r"\Delta": int(rng.integers(3, 99)), "i": range(PAIRS)}
     return {r"\theta": THETA.numpy(), r"\theta'": changed, r"\lambda": factors, **known}
 

@@ -12,7 +12,7 @@ from attention_to_rope import (
     padding_mask,
 )
 from bookcheck.equations.checks import equation
-from shared import tensor
+from shared import library_scores, tensor
 from shared_03_many_heads import (
     D_K,
     HEADS,
@@ -58,7 +58,7 @@ def weights_of(rng, length, used=D_K):
     q, k = rng.normal(size=(length, D_K)), rng.normal(size=(length, D_K))
     q[:, used:] = 0
     A = attention(tensor(q), tensor(k), torch.eye(length, dtype=torch.float64)).numpy()
-    return q @ k.T / np.sqrt(D_K), A
+    return library_scores(q, k), A
 
 
 @equation("eq-log-weights", first_index=0, library=attention)
@@ -116,8 +116,21 @@ def test_causal_offset(rng):
 
 @equation("eq-intensity")
 def test_intensity(rng):
-    t = int(rng.integers(2, 50))
-    return [{"t": t, "h": H, "g": g, "d_k": D_K, "s": s} for g in (1, 2, 4) for s in (2, 3)]
+    """Both numbers of the quotient are counted for one query beside t cached keys."""
+    t, cases = int(rng.integers(2, 50)), []
+    for g in (1, 2, 4):
+        for dtype in (torch.float64, torch.float32):
+            layer = layer_of(rng, kv_heads=g).to(dtype)
+            x = tensor(rng.normal(size=(1, t, D))).to(dtype)
+            _, cache = layer.extend(x, KeyValueCache())
+            q, k = torch.ones(H, 1, D_K, dtype=dtype), torch.ones(H, t, D_K, dtype=dtype)
+            with FlopCounterMode(display=False) as counter:
+                attention(q, k, k)
+            values = {"t": t, "h": H, "g": g, "d_k": D_K, "s": x.element_size()}
+            assert counter.get_total_flops() == 4 * t * H * D_K
+            assert cache.keys.nbytes + cache.values.nbytes == 2 * t * g * D_K * values["s"]
+            cases.append(values)
+    return cases
 
 
 @equation("eq-blocked", first_index=0)

@@ -65,7 +65,7 @@ def test_gelu_tanh(rng):
     return [{"x": x, r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh)} for x in PLACES]
 
 
-@equation("eq-gelu-taylor", approx=2e-3)
+@equation("eq-gelu-taylor", approx=1e-3)
 def test_gelu_taylor(rng):
     return {"a": math.sqrt(2 / math.pi)}
 

@@ -92,7 +92,7 @@ def relative_errors(rng):
             r"\delta_2": second,
             r"\hat{a}": m * theta * (1 + first) * (1 + second),
         }
-        for first, second in ((0.3, 0.3), (0.3, 0.2), (0.2, 0.3), (-0.29, 0.17))
+        for first, second in ((0.3, 0.3), (0.3, 0.2), (0.2, 0.3), (-0.29, 0.17), (0.17, -0.29))
         for m, theta in [(int(rng.integers(2, 9)), rng.uniform(1.5, 3))]
     ]
 

@@ -1,13 +1,19 @@
 """Deeper, chapter 14: traffic, reach by depth, the ring, executed against the library."""
 
 import functools
+from operator import attrgetter
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import dilated_mask
+from attention_to_rope import attention, dilated_mask
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
+from attention_to_rope.merge import partial_attention
 from bookcheck.equations.checks import Random, equation
+from bookkit.experiments.speed.traffic import Traffic
 from shared_14_beyond_n_squared import window
+
+nbytes = attrgetter("nbytes")
 
 
 @equation("eq-online-traffic")
@@ -15,14 +21,16 @@ def test_online_traffic(rng):
     """Count the transfers by walking through the two programs, one load or store at a time."""
     blocks, b, d_k = (int(x) for x in rng.integers(2, 9, size=3))
     N = blocks * b
-    naive = 2 * N * d_k + N * N  # read Q and K, write S
-    naive += 2 * N * N  # read S, write A
-    naive += N * N + 2 * N * d_k  # read A and V, write the output
+    q, k, v = (torch.from_numpy(rng.normal(size=(N, d_k))) for _ in range(3))
+    with Traffic() as naive:
+        torch.softmax(q @ k.T, -1) @ v
+    # In blocks, all between the loads of Q, K, V and the store of the output stays on the chip.
     block = 0
-    for _ in range(blocks):
-        block += 2 * b * d_k  # read one block of Q, write one of the output
-        block += sum(2 * b * d_k for _ in range(blocks))  # read every block of K and V
-    names = {r"T_{\text{naive}}": naive, r"T_{\text{block}}": block}
+    for queries in q.split(b):
+        block += queries.nbytes + sum(map(nbytes, (*k.split(b), *v.split(b))))
+        block += partial_attention(queries, k, v).output.nbytes
+    size = q.element_size()
+    names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": block / size}
     return {"N": N, "b": b, "d_k": d_k, **names}
 
 
@@ -103,9 +111,11 @@ def test_ring_overlap(rng):
     return {"b": y * F / (2 * beta), "F": F, r"\beta": beta, "y": y, "d_k": d_k}
 
 
-@equation("eq-ring-billion")
+@equation("eq-ring-billion", library=attention)
 def test_ring_billion(rng):
     N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
-    # Half of the two products of N × N × d, in every layer.
-    work = layers * (2 * N * N * d + 2 * N * N * d) // 2
+    with FlopCounterMode(display=False) as counter:
+        attention(*(torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3)))
+    # A causal mask leaves half of the work, in every layer.
+    work = layers * counter.get_total_flops() / 2
     return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}

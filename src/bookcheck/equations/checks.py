@@ -31,7 +31,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -43,6 +43,10 @@ from bookcheck.equations.files import load
 from bookcheck.equations.records import Outcome, fingerprint, read_records, relative
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
+from bookcheck.latex.check import Options
+from bookcheck.latex.formulas import Silent, claims_too_much, looseness, nearest
+from bookcheck.latex.reader import symbol_table
+from bookcheck.latex.values import declared_values
 from bookcheck.paths import CHECKS, RECORDS
 
 DRAWS = 4
@@ -66,6 +70,7 @@ class Check:
     reason: str | None = None
     reviewed: str | None = None
     sizes: bool = False
+    loose: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def file(self) -> Path:
@@ -91,11 +96,14 @@ def equation(
     approx: float = 0.02,
     broadcast: bool = False,
     sizes: bool = False,
+    loose: Mapping[int, str] | None = None,
 ) -> Callable[[Callable[[np.random.Generator], Any]], Callable[[], None]]:
     """Bind the printed equation ``label`` to values and execute its text.
 
     The book's vectors are rows; a formula quoted with columns says ``vectors="column"``. One that
-    counts what the library makes (parameters, shapes, bytes) says ``sizes=True``.
+    counts what the library makes (parameters, shapes, bytes) says ``sizes=True``. An inequality
+    must come near to equality on some input; where it is not meant to, ``loose={2: "why"}`` says
+    it of the display's second relation.
     """
     options = {
         "first_index": first_index,
@@ -107,7 +115,10 @@ def equation(
     }
 
     def decorate(function: Callable[[np.random.Generator], Any]) -> Callable[[], None]:
-        return registered(Check(label, function, draws, functions(library), options, sizes=sizes))
+        named = functions(library)
+        return registered(
+            Check(label, function, draws, named, options, sizes=sizes, loose=loose or {})
+        )
 
     return decorate
 
@@ -203,9 +214,12 @@ def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> l
     return problems
 
 
-def inputs_of(item: Check) -> Iterator[Any]:
-    """What the function returns for each draw; the seed follows the label, so runs repeat."""
-    for draw in range(item.draws):
+def inputs_of(item: Check, first: int = 0) -> Iterator[Any]:
+    """What the function returns for each draw; the seed follows the label, so runs repeat.
+
+    Another ``first`` gives other draws than those of the check.
+    """
+    for draw in range(first, first + item.draws):
         rng = np.random.default_rng([zlib.crc32(item.label.encode()), draw])
         result = item.function(rng)
         if item.reason is not None or isinstance(result, Mapping):
@@ -284,20 +298,29 @@ def run(item: Check, text: str) -> tuple[int, int, float]:
             f"{item.label}: its text changed since a person compared it with its check; read both, "
             f'then write reviewed="{mark_of(text)}"'
         )
-    inputs, relations, deviation = 0, 0, 0.0
+    inputs, deviation = 0, 0.0
+    entries: list[Relation] = []
+    slack: list[float] = []
     for values in inputs_of(item):
         if item.reason is not None:
             inputs += 1
             deviation = max(deviation, float(values or 0.0))
+            continue
+        if isinstance(values, Silent):
+            table = symbol_table(declared_values(values))
+            if complaint := claims_too_much(text, table, Options(**item.options)):
+                raise RefutedError(f"{item.label}: {complaint}")
             continue
         entries = check(text, values, **item.options)
         failed = [entry for entry in entries if not entry.holds]
         if failed:
             raise RefutedError(f"{item.label}: {failed[0]}")
         inputs += max(entry.instances for entry in entries)
-        relations = len(entries)
+        slack = nearest(slack, entries)
         deviation = max([deviation, *(equality_deviation(entry) for entry in entries)])
-    return inputs, relations, deviation
+    if complaint := looseness(entries, slack, item.loose):
+        raise RefutedError(f"{item.label}: {complaint}")
+    return inputs, len(entries), deviation
 
 
 def equality_deviation(entry: Relation) -> float:
@@ -366,4 +389,4 @@ def check_again(
     return problems, fresh
 
 
-__all__ = ["Random", "by_hand", "depends", "equation", "load_checks", "rule_violations"]
+__all__ = ["Random", "Silent", "by_hand", "depends", "equation", "load_checks", "rule_violations"]

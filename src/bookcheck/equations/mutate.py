@@ -31,7 +31,7 @@ from pathlib import Path
 
 from bookcheck.equations.checks import Check, inputs_of, load_checks, run
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.latex.formulas import Fate, fate_of, matrix_symbols
+from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
 from bookcheck.latex.misprints import Misprint, misprints
 from bookcheck.paths import CHECKS
 
@@ -80,8 +80,10 @@ def verdicts_of(
         whole = Misprint("no misprint: the check's own function fails", printed_equation.text)
         return [Verdict(item.label, whole, Fate.INTERNAL, f"{type(error).__name__}: {error}")]
     names = matrix_symbols(inputs[0])
+    trial = Trial(inputs, item.options, item.loose)
+    trial.fate(printed_equation.text)  # what it evaluates serves all misprints
     return [
-        Verdict(item.label, mutant, *fate_of(mutant.text, inputs, item.options))
+        Verdict(item.label, mutant, *trial.fate(mutant.text))
         for mutant in chosen(misprints(printed_equation.text, names))
     ]
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from lark import Tree
 
-from bookcheck.latex.comparison import Comparison, Relation, result_of, severity
+from bookcheck.latex.comparison import Comparison, Relation, covers, result_of, worse
 from bookcheck.latex.display import Quantifier, Statement, declared_ranges, instances, read_display
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
+from bookcheck.latex.nodes import Chain
 from bookcheck.latex.parser import parse, position_of
 from bookcheck.latex.reader import Reader, symbol_table
 from bookcheck.latex.values import (
     Dotted,
+    Value,
     declared_values,
     is_exact,
     is_undefined,
@@ -98,6 +101,18 @@ def sign_choices(text: str) -> tuple[str, str]:
     return upper, lower
 
 
+@dataclass(frozen=True)
+class Options:
+    """How a check reads and compares; the fields are those of ``check``."""
+
+    first_index: int = 1
+    vectors: str | None = None
+    tolerance: float = 1e-9
+    absolute: float = 0.0
+    approx: float = 0.02
+    broadcast: bool = False
+
+
 def check(
     text: str,
     values: Mapping[str, Any],
@@ -116,33 +131,38 @@ def check(
     stand beside a vector and a row beside a matrix. ``\\pm`` and ``\\mp`` must hold with the upper
     signs and with the lower signs.
     """
+    options = Options(first_index, vectors, tolerance, absolute, approx, broadcast)
+    return relations_of(text, symbol_table(declared_values(values)), options)
+
+
+@dataclass
+class Memory:
+    """What other texts had evaluated with the same values: sides' values, statements that hold."""
+
+    worth: dict[tuple[Any, ...], Value] = field(default_factory=dict)
+    holding: dict[tuple[Any, ...], list[Relation]] = field(default_factory=dict)
+
+
+def relations_of(
+    text: str, table: Mapping[str, Any], options: Options, memory: Memory | None = None
+) -> list[Relation]:
+    """The relations of a display; with a memory, only up to the first instance that fails."""
     if SIGNS.search(text):
-        upper, lower = (
-            check(
-                choice,
-                values,
-                first_index=first_index,
-                vectors=vectors,
-                tolerance=tolerance,
-                absolute=absolute,
-                approx=approx,
-                broadcast=broadcast,
-            )
-            for choice in sign_choices(text)
-        )
-        return [max(pair, key=severity) for pair in zip(upper, lower, strict=True)]
-    table = symbol_table(declared_values(values))
+        upper, lower = (relations_of(choice, table, options) for choice in sign_choices(text))
+        return [worse(*pair) for pair in zip(upper, lower, strict=True)]
     statements, quantifiers = read_display(text, table)
     quantifiers = [*declared_ranges(statements, table), *quantifiers]
-    comparison = Comparison(text, tolerance, absolute, approx)
+    comparison = Comparison(text, options.tolerance, options.absolute, options.approx)
+    # Rows or columns, whichever fit: then a side may have two values.
+    known = memory if options.vectors is not None else None
 
     def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
-        evaluator = Evaluator(text, table, first_index, convention, broadcast)
+        evaluator = Evaluator(text, table, options.first_index, convention, options.broadcast)
         with np.errstate(all="raise", under="ignore"):
-            relations = check_all(statements, quantifiers, evaluator, comparison)
+            relations = check_all(statements, quantifiers, evaluator, comparison, known)
         return relations, evaluator, not any(r.note for r in relations)
 
-    result: list[Relation] = best_reading(under, vectors)
+    result: list[Relation] = best_reading(under, options.vectors)
     return result
 
 
@@ -151,19 +171,62 @@ def check_all(
     quantifiers: list[Quantifier],
     evaluator: Evaluator,
     comparison: Comparison,
+    memory: Memory | None,
 ) -> list[Relation]:
     """Every statement at every value of its quantifiers; of each relation the worst case."""
     result: list[Relation] = []
     cases = instances(quantifiers, evaluator)
+    ranges = tuple(quantifier.key for quantifier in quantifiers)
     for statement in statements:
-        worst: list[Relation] = []
-        for case in cases:
-            with evaluator.bound(case):
-                found = comparison.chain(statement.node, evaluator)
-            if not worst:
-                worst = found
-            worst = [max(pair, key=severity) for pair in zip(worst, found, strict=True)]
-        for relation in worst:
-            relation.instances = len(cases)
-        result += worst
+        key = (statement.node.sides, statement.node.relations, ranges)
+        if memory is not None and key in memory.holding:
+            result += memory.holding[key]
+            continue
+        found = check_statement(statement.node, cases, evaluator, comparison, memory)
+        result += found
+        if memory is not None:
+            if not all(relation.holds for relation in found):
+                return result
+            memory.holding[key] = found
     return result
+
+
+def check_statement(
+    node: Chain,
+    cases: list[dict[str, int]],
+    evaluator: Evaluator,
+    comparison: Comparison,
+    memory: Memory | None,
+) -> list[Relation]:
+    """The worst instance of each relation; with a memory, only up to the first that fails."""
+    worst: list[Relation] = []
+    for case in cases:
+        with evaluator.bound(case):
+            worth = side_values(node, case, evaluator, memory)
+            found = comparison.chain(node, evaluator, worth)
+            if not worst and not covers(node, evaluator):
+                found[-1].holds = False
+                found[-1].note = "the printed range is not the one the check declares"
+        worst = [worse(*pair) for pair in zip(worst or found, found, strict=True)]
+        if memory is not None and not all(relation.holds for relation in worst):
+            break
+    for relation in worst:
+        relation.instances = len(cases)
+    return worst
+
+
+def side_values(
+    node: Chain, case: Mapping[str, int], evaluator: Evaluator, memory: Memory | None
+) -> Callable[[int], Value]:
+    """The value of a chain's side by its number, remembered where there is a memory."""
+
+    def worth(number: int) -> Value:
+        side = node.sides[number]
+        if memory is None:
+            return evaluator.evaluate(side)
+        key = (side, *case.items())
+        if key not in memory.worth:
+            memory.worth[key] = evaluator.evaluate(side)
+        return memory.worth[key]
+
+    return worth

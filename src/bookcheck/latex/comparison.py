@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
 from bookcheck.latex.nodes import (
     Chain,
+    Node,
     Number,
     Symbol,
     names_in,
@@ -36,7 +38,8 @@ class Relation:
     """One relation of a display: both sides' values, their deviation, and whether it holds.
 
     Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
-    instance with the largest deviation and ``instances`` counts all of them.
+    instance with the largest deviation and ``instances`` counts all of them. ``slack`` belongs to
+    an inequality: how near its sides come to each other, as a share of the larger one.
     """
 
     relation: str
@@ -49,13 +52,17 @@ class Relation:
     position: int
     instances: int = 1
     note: str = ""
+    slack: float = 0.0
+
+    @property
+    def sign(self) -> str:
+        return SHOWN.get(self.relation, self.relation)
 
     def __str__(self) -> str:
-        sign = SHOWN.get(self.relation, self.relation)
         verdict = "holds" if self.holds else "fails"
         detail = f"; {self.note}" if self.note else ""
         return (
-            f"{self.left_text} {sign} {self.right_text} {verdict}: "
+            f"{self.left_text} {self.sign} {self.right_text} {verdict}: "
             f"{shown(self.left)} against {shown(self.right)}, "
             f"deviation {self.deviation:.3g}{detail}"
         )
@@ -102,9 +109,43 @@ def covers(node: Chain, evaluator: Evaluator) -> bool:
     return [assignment[index.name] for assignment in found] == sorted(declared)
 
 
+@dataclass
+class Finding:
+    """What a comparison of two sides found; the fields are those of ``Relation``."""
+
+    deviation: float
+    holds: bool
+    note: str = ""
+    slack: float = 0.0
+
+
 def severity(relation: Relation) -> tuple[bool, float]:
     """The order in which relations are worse."""
     return (not relation.holds, relation.deviation)
+
+
+def worse(one: Relation, other: Relation) -> Relation:
+    """The worse of two instances of a relation, with the smaller slack of both."""
+    chosen = max(one, other, key=severity)
+    chosen.slack = min(one.slack, other.slack)
+    return chosen
+
+
+def states_a_sign(sides: tuple[Node, Node]) -> bool:
+    """``x > 0`` is no bound that could be nearer."""
+    return any(isinstance(side, Number) and side.value == 0 for side in sides)
+
+
+def smallest_slack(relation: str, a: Array, b: Array, gap: Array, size: Array) -> float:
+    """How near two sides come, as a share of the larger; 0 = 0 says nothing of a bound.
+
+    Whole numbers with ``<`` between them cannot be nearer than 1.
+    """
+    if relation in ("<", ">"):
+        whole = (a == np.round(a)) & (b == np.round(b))
+        gap = np.where(whole & (gap == 1), 0.0, gap)
+    telling = np.isfinite(gap) & (size > 0)
+    return float(np.min(gap[telling] / size[telling])) if np.any(telling) else math.inf
 
 
 class Comparison:
@@ -116,21 +157,23 @@ class Comparison:
         self.absolute = absolute
         self.approx = approx
 
-    def chain(self, node: Chain, evaluator: Evaluator) -> list[Relation]:
-        """One entry for each relation of a chain."""
+    def chain(
+        self, node: Chain, evaluator: Evaluator, worth: Callable[[int], Value]
+    ) -> list[Relation]:
+        """One entry for each relation of a chain; ``worth(k)`` is the value of its side k."""
         result: list[Relation] = []
-        left = evaluator.evaluate(node.sides[0])
+        left = worth(0)
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
-            right, note = None, ""
+            right = None
             if relation in ("in", "notin"):
                 holds = evaluator.is_member(left, side, node) == (relation == "in")
-                deviation = 0.0 if holds else math.inf
+                found = Finding(0.0 if holds else math.inf, holds)
             else:
-                right = evaluator.evaluate(side)
-                deviation, holds, note = self.compare(
-                    relation, left, right, evaluator, node.places[k]
-                )
+                right = worth(k + 1)
+                found = self.compare(relation, left, right, evaluator, node.places[k])
+            if states_a_sign((node.sides[k], side)):
+                found.slack = 0.0
             shown_left, shown_right = result_of(left, False), result_of(right, False)
             result.append(
                 Relation(
@@ -139,16 +182,14 @@ class Comparison:
                     node.texts[k + 1],
                     shown_left,
                     shown_right,
-                    deviation,
-                    holds,
+                    found.deviation,
+                    found.holds,
                     node.places[k],
-                    note=note,
+                    note=found.note,
+                    slack=found.slack,
                 )
             )
             left = left if right is None else right
-        if not covers(node, evaluator):
-            result[-1].holds = False
-            result[-1].note = "the printed range is not the one the check declares"
         return result
 
     def related(
@@ -163,15 +204,15 @@ class Comparison:
 
     def compare(
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
-    ) -> tuple[float, bool, str]:
-        """The deviation, whether the relation holds, and a note when the shapes do not fit."""
+    ) -> Finding:
+        """Whether a relation holds between two values; a note says when the shapes do not fit."""
         if relation in ("divides", "ndivides", *DECLARED_RELATIONS):
             holds = self.related(relation, left, right, evaluator, position)
-            return (0.0 if holds else math.inf), holds, ""
+            return Finding(0.0 if holds else math.inf, holds)
         try:
             a, b = self.aligned(relation, left, right, evaluator, position)
         except ShapeError as error:
-            return math.inf, False, error.message
+            return Finding(math.inf, False, error.message)
         except OverflowError:
             raise LatexError("a number too large to compare", position, self.text) from None
         if relation not in ("=", "!=", "approx"):
@@ -181,25 +222,26 @@ class Comparison:
         with np.errstate(invalid="ignore"):
             gap = np.where(a == b, 0.0, np.abs(a - b))
         if np.any(np.isnan(gap)):
-            return math.inf, False, ""
+            return Finding(math.inf, False)
         size = np.maximum(np.abs(a), np.abs(b))
         finite = np.where(np.isfinite(size), size, 0.0)
         # The entries of an array are rounded by its largest one.
         room = self.tolerance * np.max(finite) + self.absolute
         largest = float(np.max(gap))
         if relation == "=":
-            return largest, bool(np.all(gap <= room)), ""
+            return Finding(largest, bool(np.all(gap <= room)))
         if relation == "!=":
-            return 0.0, bool(np.any(gap > room)), ""
+            return Finding(0.0, bool(np.any(gap > room)))
         if relation == "approx":
-            return largest, bool(np.all(gap <= self.approx * finite)), ""
+            return Finding(largest, bool(np.all(gap <= self.approx * finite)))
+        slack = smallest_slack(relation, a, b, gap, size)
         if relation in (">", ">="):
             a, b = b, a
         excess = float(np.max(np.where(a > b, gap, 0.0)))
         if relation in ("<", ">"):
             # Sides that agree within the tolerance are equal, so that neither is the smaller.
-            return excess, bool(np.all((a < b) & (gap > room))), ""
-        return excess, bool(np.all((a <= b) | (gap <= room))), ""
+            return Finding(excess, bool(np.all((a < b) & (gap > room))), slack=slack)
+        return Finding(excess, bool(np.all((a <= b) | (gap <= room))), slack=slack)
 
     def aligned(
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int

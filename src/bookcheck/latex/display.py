@@ -46,6 +46,12 @@ class Quantifier:
         stated = self.test or next(iter(self.listed), None)
         return 0 if stated is None else stated.position
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells this range from another, wherever it is printed."""
+        test = None if self.test is None else (self.test.sides, self.test.relations)
+        return self.names, self.whole, test, self.listed
+
     def names_used(self) -> set[str]:
         """The symbols in the stated range."""
         return names_in_all((*self.listed, *([self.test] if self.test else [])))
@@ -87,6 +93,11 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
             reader.only_expression(chain)  # an unknown symbol in it is the better complaint
             raise reader.fail("an expression without a relation states nothing", chain)
         node = reader.relation_chain(chain)
+        for left, right, relation, place in zip(
+            node.sides, node.sides[1:], node.relations, node.places, strict=False
+        ):
+            if left == right and relation == "=":
+                raise reader.fail("both sides are printed alike, which states nothing", place)
         if len(group) > 1:
             if not reader.lone_symbol(chain.children[0]):
                 raise reader.fail("a list of values for something that is not one symbol", chain)

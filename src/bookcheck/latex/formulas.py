@@ -25,10 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from bookcheck.latex.check import check
+from bookcheck.latex.check import Memory, Options, relations_of
+from bookcheck.latex.comparison import Relation
 from bookcheck.latex.errors import LatexError, RefutedError
 from bookcheck.latex.misprints import misprints
-from bookcheck.latex.reader import canonical_name
+from bookcheck.latex.reader import canonical_name, symbol_table
+from bookcheck.latex.values import declared_values
+
+# How near, as a share of the larger side, an inequality must come to equality on some input.
+NEAR = 0.02
 
 Values = Mapping[str, Any]
 Binding = Callable[[np.random.Generator], Values]
@@ -43,18 +48,89 @@ class Fate(Enum):
     SURVIVED = "survived"
 
 
-def fate_of(text: str, inputs: Sequence[Values], options: Mapping[str, Any]) -> tuple[Fate, str]:
-    """Whether a text is refuted, refused, breaks the interpreter, or passes; and what was said."""
+class Silent(dict[str, Any]):
+    """Values for which a display states nothing: what holds there claims too much.
+
+    The derivative of |x| is 1 for x > 0 and -1 for x < 0; with x = 0 this must be refused.
+    """
+
+
+def claims_too_much(text: str, table: Values, options: Options) -> str:
+    """What is wrong with a text that says something where it should not; else empty."""
     try:
-        for values in inputs:
-            for entry in check(text, values, **options):
-                if not entry.holds:
-                    return Fate.REFUTED, str(entry)
-    except LatexError as error:
-        return Fate.REFUSED, str(error)
-    except Exception as error:  # a fault of the interpreter: counted apart, never as caught
-        return Fate.INTERNAL, f"{type(error).__name__}: {error}"
-    return Fate.SURVIVED, ""
+        relations_of(text, table, options)
+    except LatexError:
+        return ""
+    return "states something for values of which it should say nothing"
+
+
+class Trial:
+    """One text after another on the same values; a misprint is another text.
+
+    Every text must hold on all inputs. Its inequalities must also come near to equality on some:
+    a bound that is printed too loose is true and misleads. ``loose={2: "why"}`` says that the
+    display's second relation is not meant to be near.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Values],
+        options: Mapping[str, Any],
+        loose: Mapping[int, str] | None = None,
+    ) -> None:
+        telling = [values for values in inputs if not isinstance(values, Silent)]
+        self.tables = [symbol_table(declared_values(values)) for values in telling]
+        self.memories = [Memory() for _ in telling]
+        silent = [values for values in inputs if isinstance(values, Silent)]
+        self.silent = [symbol_table(declared_values(values)) for values in silent]
+        self.options = Options(**options)
+        self.loose = loose or {}
+
+    def complaint(self, text: str) -> str:
+        """Why a text is refuted; empty where it is not."""
+        slack: list[float] = []
+        found: list[Relation] = []
+        for table, memory in zip(self.tables, self.memories, strict=True):
+            found = relations_of(text, table, self.options, memory)
+            for relation in found:
+                if not relation.holds:
+                    return str(relation)
+            slack = nearest(slack, found)
+        too_much = (claims_too_much(text, table, self.options) for table in self.silent)
+        return next(filter(None, too_much), "") or looseness(found, slack, self.loose)
+
+    def fate(self, text: str) -> tuple[Fate, str]:
+        """Whether a text is refuted, refused, breaks the interpreter, or passes; what was said."""
+        try:
+            complaint = self.complaint(text)
+        except LatexError as error:
+            return Fate.REFUSED, str(error)
+        except Exception as error:  # a fault of the interpreter: counted apart, never as caught
+            return Fate.INTERNAL, f"{type(error).__name__}: {error}"
+        return (Fate.REFUTED, complaint) if complaint else (Fate.SURVIVED, "")
+
+
+def nearest(slack: Sequence[float], relations: Sequence[Relation]) -> list[float]:
+    """The smaller slack of each relation, of the inputs before and of this one."""
+    here = [relation.slack for relation in relations]
+    return [min(pair) for pair in zip(slack or here, here, strict=True)]
+
+
+def looseness(
+    relations: Sequence[Relation], slack: Sequence[float], loose: Mapping[int, str]
+) -> str:
+    """Which inequality never came near to equality, or is said not to and does; else empty."""
+    for number, (relation, share) in enumerate(zip(relations, slack, strict=True), start=1):
+        shown = f"relation {number}, {relation.left_text} {relation.sign} {relation.right_text},"
+        if number in loose and share <= NEAR:
+            return f"{shown} comes near to equality: take it out of loose="
+        if number not in loose and share > NEAR:
+            return (
+                f"{shown} never comes nearer to equality than {share:.0%} of the larger side, so "
+                f"that a sharper bound would hold as well; draw values where it comes within "
+                f'{NEAR:.0%}, or say why not: loose={{{number}: "…"}}'
+            )
+    return ""
 
 
 def matrix_symbols(values: Values) -> list[str]:
@@ -75,6 +151,7 @@ class Formulas:
         *,
         draws: int = 4,
         equivalent: Mapping[str, str] | None = None,
+        loose: Mapping[int, str] | None = None,
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -82,7 +159,9 @@ class Formulas:
         def decorate(binding: Binding) -> Callable[[], None]:
             # Not functools.wraps: pytest would read the signature of the function as fixtures.
             def run() -> None:
-                self.run(name, binding, draws, equivalent or {}, options)
+                seed = zlib.crc32(name.encode())
+                inputs = [binding(np.random.default_rng([seed, draw])) for draw in range(draws)]
+                self.run(name, inputs, Trial(inputs, options, loose), equivalent or {})
 
             run.__name__, run.__doc__ = binding.__name__, binding.__doc__
             return run
@@ -90,24 +169,15 @@ class Formulas:
         return decorate
 
     def run(
-        self,
-        name: str,
-        binding: Binding,
-        draws: int,
-        equivalent: Mapping[str, str],
-        options: Mapping[str, Any],
+        self, name: str, inputs: Sequence[Values], trial: Trial, equivalent: Mapping[str, str]
     ) -> None:
-        """Check a formula on all draws, then all its misprints."""
+        """Check a formula on all inputs, then all its misprints."""
         text = self.texts[name]
-        seed = zlib.crc32(name.encode())
-        inputs = [binding(np.random.default_rng([seed, draw])) for draw in range(draws)]
-        for values in inputs:
-            for entry in check(text, values, **options):
-                if not entry.holds:
-                    raise RefutedError(f"{name}: {entry}")
+        if complaint := trial.complaint(text):
+            raise RefutedError(f"{name}: {complaint}")
         alive = []
         for misprint in misprints(text, matrix_symbols(inputs[0])):
-            fate, said = fate_of(misprint.text, inputs, options)
+            fate, said = trial.fate(misprint.text)
             if fate is Fate.INTERNAL:
                 raise AssertionError(f"{name}: {misprint.change}: {said}")
             if fate is Fate.SURVIVED and misprint.change not in equivalent:

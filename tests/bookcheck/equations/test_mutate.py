@@ -112,7 +112,7 @@ def test_a_fault_of_the_interpreter_is_not_caught(monkeypatch):
     def broken(*arguments, **options):
         raise AttributeError("a fault")
 
-    monkeypatch.setattr("bookcheck.latex.formulas.check", broken)
+    monkeypatch.setattr("bookcheck.latex.formulas.relations_of", broken)
     found = verdicts([made(softmax_check)], {"eq-x": PRINTED})
     assert {verdict.fate for verdict in found} == {Fate.INTERNAL}
     text, passed = report(found, {}, complete=True)
