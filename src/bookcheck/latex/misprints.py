@@ -2,7 +2,8 @@ r"""Formulas as a person might mistype them: every way to change one place of a 
 
 A flipped sign, sin for cos, a lost factor, bar, hat or prime, another index, exchanged names, a
 bound off by one, ``<`` for ``\le``, a transpose more or less, a fraction upside down, a difference
-the wrong way round, the last digit of a decimal, a line of ``aligned`` without its relation.
+the wrong way round, the last digit of a decimal, a line of ``aligned`` without its relation, a
+bound a twentieth too large or too small.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ def changes(text: str, matrices: set[str]) -> Iterator[Change]:
     yield from token_changes(text, lexer.tokens)
     yield from lost_relations(lexer.tokens)
     tree = parse(text)
+    for chain in tree.children:
+        if isinstance(chain, Tree) and chain.data == "chain":
+            yield from moved_bounds(text, chain)
     indices = index_symbols(tree)
     for factor in tree.find_data("factor"):
         yield from script_changes(text, factor, indices, matrices)
@@ -125,6 +129,20 @@ def lost_relations(tokens: Sequence[Token]) -> Iterator[Change]:
     for before, token in itertools.pairwise(tokens):
         if before.type == "MARK" and token.type == "REL":
             yield token.start_pos or 0, token.end_pos or 0, " ", "drop relation"
+
+
+def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
+    """The right side of an inequality a twentieth larger and smaller.
+
+    Nothing is larger than 0 by a share of it, and ``0 \\le i < n`` is a range.
+    """
+    sides = [text[slice(*span(side))].strip() for side in chain.children[::2]]
+    for number, sign in enumerate(chain.children[1::2], start=1):
+        start, end = span(chain.children[2 * number])
+        printed = text[slice(*span(sign))].strip()
+        if printed in STRICTNESS and sides[0] != "0" and sides[number] != "0":
+            for factor in ("1.05", "0.95"):
+                yield start, end, f"{factor} ({text[start:end]})", "bound moved"
 
 
 def braced(number: str) -> str:

@@ -35,6 +35,8 @@ def changed(text, matrices=()):
         (r"z^*", "z"),
         (r"a \le b", r"a < b"),
         (r"a < b", r"a \le  b"),
+        (r"a < b", r"a < 1.05 (b)"),
+        (r"a \ge b", r"a \ge 0.95 (b)"),
         (r"\lvert a \rvert", r"( a )"),
         (r"\left| a \right|", r"( a )"),
         (r"\lVert x \rVert_2", r"( x )_2"),

@@ -167,7 +167,7 @@ def test_sides_of_different_shape_do_not_hold():
 
 
 def test_not_a_number_never_holds():
-    (entry,) = check("a = a", {"a": float("nan")})
+    (entry,) = check("a = b", {"a": float("nan"), "b": float("nan")})
     assert not entry.holds
 
 
