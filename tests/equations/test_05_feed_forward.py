@@ -82,9 +82,10 @@ def test_ffn_parameters(rng):
 
 @equation("eq-relu", library=relu)
 def test_relu(rng):
-    function = {r"\operatorname{ReLU}": in_numpy(relu)}
-    # At 0 there is no derivative, and the page gives none.
-    return [{"x": x, **function} for x in PLACES] + [Silent({"x": 0.0, **function})]
+    name = r"\operatorname{ReLU}"
+    # At 0 the page gives no slope, neither that of the right side nor that of the left.
+    sides = [Silent({"x": 0.0, name: side}) for side in (lambda x: x, lambda x: 0.0 * x)]
+    return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
 
 
 @equation("eq-unit-gradient", first_index=0, library=FeedForward.forward)

@@ -81,7 +81,11 @@ def verdicts_of(
         return [Verdict(item.label, whole, Fate.INTERNAL, f"{type(error).__name__}: {error}")]
     names = matrix_symbols(inputs[0])
     trial = Trial(inputs, item.options, item.loose)
-    trial.fate(printed_equation.text)  # what it evaluates serves all misprints
+    # Tried first: what it evaluates serves all misprints, and a check that fails catches nothing.
+    fate, said = trial.fate(printed_equation.text)
+    if fate is not Fate.SURVIVED:
+        whole = Misprint("no misprint: the printed text fails", printed_equation.text)
+        return [Verdict(item.label, whole, Fate.INTERNAL, said)]
     return [
         Verdict(item.label, mutant, *trial.fate(mutant.text))
         for mutant in chosen(misprints(printed_equation.text, names))

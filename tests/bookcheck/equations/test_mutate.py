@@ -206,3 +206,13 @@ def test_one_chapter_keeps_the_reasons_of_the_others(monkeypatch, capsys):
     monkeypatch.setattr(mutate_math, "read_reasons", lambda: {"eq-x": stale})
     assert main(["01-x", "--jobs", "1"]) == 1
     assert "no longer a survivor" in capsys.readouterr().out
+
+
+def test_a_check_that_refutes_the_page_itself_catches_nothing():
+    def wrong(rng):
+        values = softmax_check(rng)
+        return {**values, "p": 2 * values["p"]}
+
+    (verdict,) = verdicts([made(wrong)], {"eq-x": PRINTED})
+    assert verdict.fate is Fate.INTERNAL
+    assert "the printed text fails" in verdict.mutant.change

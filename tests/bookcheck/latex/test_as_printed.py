@@ -77,7 +77,7 @@ def test_a_printed_range_is_the_declared_one_exactly(printed, expected):
     [
         (r"10^{-12} = 10^{-10}", False),
         (r"10^{-12} = 1.0000001 \cdot 10^{-12}", False),
-        (r"10^{-12} = 10^{-12}", True),
+        (r"10^{-12} = 0.1 \cdot 10^{-11}", True),
         (r"10^{-300} = 0", False),
         (r"10^{-12} \le 10^{-13}", False),
         (r"10^{-12} \ne 10^{-13}", True),
