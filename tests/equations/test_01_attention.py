@@ -82,8 +82,10 @@ def test_weights_sum(rng):
 @equation("eq-hull", first_index=0, library=attention)
 def test_hull(rng):
     values = tokens(rng)
+    # Where all values agree, so does their average.
+    equal = {name: np.full_like(np.asarray(values[name]), 0.7) for name in ("V", "o")}
+    cases = [values, {**values, **equal}]
     # A query along one key and far out: nearly all weight is on one value, in every channel.
-    cases = [values]
     for n in range(N):
         q = 40 * values["k"][n] / np.linalg.norm(values["k"][n]) * np.ones((N, 1))
         k = values["k"] / np.linalg.norm(values["k"], axis=1, keepdims=True)

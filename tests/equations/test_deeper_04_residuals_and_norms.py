@@ -80,8 +80,10 @@ def test_stream_bounds(rng):
     # Both extremes of attention, moved by the percent that finitely many weights deviate.
     low = 1.01 * mean_square_of_the_stream(rng, 4, equal=False)
     high = 0.99 * mean_square_of_the_stream(rng, 4, equal=True)
+    # With infinitely many weights every block adds exactly one half, and attention one more.
+    exact = [1 + np.cumsum([0.0, *[added] * 4]) for added in (0.5, 1.5)]
     # Not at block 0, where every bound of the form 1 + c l is exact.
-    return [{"v": v, "l": range(1, 5)} for v in (low, high)]
+    return [{"v": v, "l": range(1, 5)} for v in (low, high, *exact)]
 
 
 def measured_steps(rng):
