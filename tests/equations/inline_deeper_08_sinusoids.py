@@ -55,7 +55,7 @@ def commuting_block(rng):
     """A block of weights whose two angles are equal."""
     angle, (a, c) = rng.uniform(0.2, 3), rng.normal(size=2)
     block = a * np.eye(2) + c * np.array(J)
-    return {r"\theta_i": angle, r"\theta_j": angle, "C_{ij}": block, "R": R}
+    return {r"\theta_i": angle, r"\theta_j": angle, "C_{ij}": block, "R": plane_rotation}
 
 
 def block_of_two_angles(rng):
