@@ -60,7 +60,7 @@ def commuting_block(rng):
 
 def block_of_two_angles(rng):
     """What is left of a random block after all that does not solve the equation is taken away."""
-    first, second = np.asarray(R(-0.7)), np.asarray(R(-1.9))
+    first, second = plane_rotation(-0.7), plane_rotation(-1.9)
     equation = np.kron(first, np.eye(2)) - np.kron(np.eye(2), second.T)
     solutions = null_space(equation)
     block = solutions @ solutions.T @ rng.normal(size=4)
