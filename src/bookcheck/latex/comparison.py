@@ -56,6 +56,7 @@ class Relation:
 
     @property
     def sign(self) -> str:
+        """The relation as it is printed."""
         return SHOWN.get(self.relation, self.relation)
 
     def __str__(self) -> str:
