@@ -260,8 +260,20 @@ globalThis.inspect = (() => {
     return getComputedStyle(mark)[property];
   }
 
+  // A hatched area has the colour of its lines, which lie on top of its ground.
+  function colourOfPattern(address, opacity) {
+    const pattern = document.getElementById(address.match(/#([^"')]+)/)?.[1]);
+    const parts = [...(pattern?.querySelectorAll(MARKS) ?? [])];
+    const colours = parts.flatMap((part) => ["fill", "stroke"].map((k) => colourOf(part, k, opacity)));
+    const seen = colours.filter((colour) => colour?.a);
+    if (!seen.length) throw new Error(`a paint that the inspection cannot read: ${address}`);
+    return seen.at(-1);
+  }
+
   function colourOf(mark, kind, opacity) {
-    const colour = parseColour(paintOf(mark, kind));
+    const paint = paintOf(mark, kind);
+    if (paint.startsWith("url(")) return colourOfPattern(paint, opacity);
+    const colour = parseColour(paint);
     if (!colour || (kind === "stroke" && !parseFloat(paintOf(mark, "stroke-width")))) return null;
     return { ...colour, a: colour.a * parseFloat(paintOf(mark, `${kind}-opacity`)) * opacity };
   }
@@ -349,7 +361,7 @@ globalThis.inspect = (() => {
           letter ||
           (stroke && !isGridLine(mark, stroke)) ||
           (mark.tagName === "use" && Math.max(box.width, box.height) <= largest) ||
-          (fill?.a > 0.9 && /--figure-|currentColor/.test(own));
+          (fill?.a > 0.9 && /--figure-|currentColor|url\(/.test(own));
         if (mustShow && (stroke || fill)) {
           const againstBelow = (place) => {
             let below = page;

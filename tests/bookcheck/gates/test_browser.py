@@ -15,6 +15,11 @@ DARK = "<style>@media (prefers-color-scheme: dark) {{ {} }}</style>"
 LETTER = '<defs><path id="a" d="M 0 0 L 640 0 L 640 640 z" transform="scale(0.015625)"/></defs>'
 MARKER = '<defs><path id="b" d="M -3 0 L 3 0 L 0 3 z"/></defs>'
 BOX = '<defs><path id="c" d="M -7 -7 L 7 -7 L 7 7 L -7 7 z"/></defs>'
+HATCH = (
+    '<defs><pattern id="d" patternUnits="userSpaceOnUse" width="9" height="9">'
+    '<rect width="9" height="9" fill="none"/>'
+    '<path d="M 0 0 L 9 9" style="fill: #bbb; stroke: #bbb"/></pattern></defs>'
+)
 CELL = '<path d="M 0 0 L 60 0 L 60 60 L 0 60 z" style="fill: #0b3760"/>'
 SCRIPT_TEXT = """<p>Little.</p><p id="late"></p>
 <script>document.getElementById("late").textContent = "Much more text. ".repeat(9)</script>"""
@@ -110,6 +115,11 @@ FAULTS = {
         "figure",
         FIGURE.format('<rect width="9" height="50" style="fill: var(--figure-none, #cde)"/>'),
         "a mark #ccddee",
+    ),
+    "faint-hatch": (
+        "figure",
+        FIGURE.format(HATCH + '<path d="M 9 9 L 60 9 L 60 60 z" style="fill: url(#d)"/>'),
+        "a mark #bbbbbb on #ffffff",
     ),
     "faint-letters": (
         "figure",
