@@ -26,9 +26,8 @@
         button.textContent = head.textContent;
         button.title = "Sort by this column";
         button.style.cssText =
-          "all: inherit; padding: 0; border: 0; cursor: pointer; display: inline";
-        // The style sheet outlines what has the focus.
-        button.style.removeProperty("outline");
+          "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +
+          "background: none; padding: 0; border: 0; cursor: pointer; display: inline";
         button.addEventListener("click", () => {
           const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
           for (const other of heads) other.removeAttribute("aria-sort");
