@@ -42,7 +42,7 @@ book: $(INSTALLED)  ## Build the site: what changed, or everything anew (ARGUMEN
 
 .PHONY: test
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ARGUMENTS)
 
 .PHONY: test-elsewhere
 test-elsewhere: $(INSTALLED)  ## Run all chapters on an imitation of another processor (SALTS=1: once)
@@ -93,9 +93,11 @@ bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minut
 	PYTHONPATH=src:. $(PEERS)/bin/python -m bookkit.experiments.speed.run
 
 .PHONY: coverage
-coverage: $(INSTALLED)  ## Report the lines and branches of the library that tests reach
-	$(BIN)/python -m coverage run -m pytest -q -n 0 tests/attention_to_rope
-	$(BIN)/python -m coverage report
+coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its lines and branches
+	@$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest tests/attention_to_rope
+	@$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered
 
 .PHONY: mutants
 mutants: $(INSTALLED)  ## Plant faults in the library, one at a time; the tests must see them

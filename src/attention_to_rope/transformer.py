@@ -385,7 +385,8 @@ class _Stack(FixedSizes):
     def placed(self, positions: Tensor, dtype: torch.dtype, *, start: int) -> list[PlacedScheme]:
         """The scheme of every layer at these positions; layers that share one share its table."""
         schemes = [pattern.position for pattern in self.patterns]
-        different = {id(s): s for s in schemes}
+        # Before torch 2.13 the compiler knows no id(None).
+        different = {0 if s is None else id(s): s for s in schemes}
         once = {key: place(s, positions, dtype, start=start) for key, s in different.items()}
         for each in once.values():
             if each.bias is not None and each.bias.shape[1] != self.architecture.heads:
@@ -393,7 +394,7 @@ class _Stack(FixedSizes):
                     f"position must be built for {self.architecture.heads} heads, got a bias for "
                     f"{each.bias.shape[1]}"
                 )
-        return [once[id(s)] for s in schemes]
+        return [once[0 if s is None else id(s)] for s in schemes]
 
     def one_per_block(
         self, memory: Tensor | Sequence[KeyValueCache] | None

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +11,12 @@ import pytest
 import yaml
 from filelock import FileLock
 
+from bookcheck import warm
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM, ROOT
 from bookcheck.site.math import Katex
+
+COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
 def pytest_addoption(parser):
@@ -54,13 +55,9 @@ def build():
     """Run Jupyter Book on a folder, as the README says, and return the finished process."""
 
     def run(folder, *options):
-        program = Path(sys.executable).with_name("jupyter-book")
-        command = [program, "build", folder, *options]
         # The addresses are those of the test, wherever the tests run.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
-        return subprocess.run(
-            command, capture_output=True, encoding="utf-8", check=False, env=environment
-        )
+        return warm.run(COMMAND, "build", folder, *options, environment=environment)
 
     return run
 
@@ -269,6 +266,8 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
             markdown(":::{interactive} clock\n:::"),
             markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
+            markdown(":::{answer}\nOne. Two. Three. Four.\n:::"),
+            markdown("It is {value}`0.30`."),
         ]
     }
 

@@ -9,9 +9,12 @@ from typing import Any
 import nbval.plugin
 import pytest
 
+from bookcheck import warm
+from bookcheck.notebooks.forked import use_forked_kernels
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import elsewhere_reason, tolerance
+from bookcheck.paths import ROOT
 from bookcheck.prose.values import Value, values_of_cell
 
 # Two workers with two threads each would fight over two cores.
@@ -84,6 +87,20 @@ def collect_cells_and_values(notebook: Any) -> Iterator[pytest.Item]:
 # nbval has no hook for these, and its classes cannot be subclassed from outside.
 nbval.plugin.IPyNbCell.compare_outputs = compare_outputs
 nbval.plugin.IPyNbFile.collect = collect_cells_and_values
+if warm.possible():
+    use_forked_kernels()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what runs longest in one piece first, or one worker ends alone with it."""
+    slow_rooms = (ROOT / "tests" / "bookcheck", ROOT / "tests" / "bookkit")
+
+    def place(item: pytest.Item) -> int:
+        if item.path.suffix == ".ipynb":
+            return 0
+        return 1 if any(map(item.path.is_relative_to, slow_rooms)) else 2
+
+    items.sort(key=place)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -1,11 +1,10 @@
 """A chapter that drifted turns the run red, and the message names notebook, cell and value."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from bookcheck import warm
 from bookcheck.notebooks.execute import execute, main
 from bookcheck.paths import ROOT
 
@@ -49,8 +48,7 @@ def chapter(tmp_path_factory):
 
 def run(path):
     settings = ["-c", str(ROOT / "pyproject.toml"), "-n", "0", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *settings, str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = warm.run("pytest", *settings, path)
     return done.returncode, done.stdout
 
 

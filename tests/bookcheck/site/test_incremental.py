@@ -4,13 +4,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import asdict
 
 import nbformat
 import pytest
 
+from bookcheck import warm
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
 
@@ -71,9 +70,8 @@ class Book:
         (records / f"{label}.json").write_text(json.dumps(asdict(outcome)), encoding="utf-8")
 
     def build(self, *options):
-        command = [sys.executable, "-m", "bookcheck.site.build", self.folder, *options]
         environment = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return warm.run("bookcheck.site.build", self.folder, *options, environment=environment)
 
     def pages(self):
         """All files of the site; the build's own note of its settings has no fixed content."""
