@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def possible() -> bool:
     return sys.platform == "linux" and not os.environ.get("ELSEWHERE_SALT")
 
 
-def start(target: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Call a function in a fork of the loaded process, which the first call starts."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)

@@ -4,6 +4,11 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import nbformat
@@ -12,6 +17,7 @@ import pytest
 from bookcheck import warm
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
+from bookcheck.site import incremental
 
 ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-score)\n"
 TWO = (
@@ -24,6 +30,7 @@ NOTATION = (
     "| $a$ | a number | `a` | all |\n"
 )
 USE = "from attention_to_rope import softmax\n\nsoftmax(x)"
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
 NAMES = ("01-one", "02-two", "notation", "api", "ledger")
 
 
@@ -70,8 +77,17 @@ class Book:
         (records / f"{label}.json").write_text(json.dumps(asdict(outcome)), encoding="utf-8")
 
     def build(self, *options):
-        environment = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
-        return warm.run("bookcheck.site.build", self.folder, *options, environment=environment)
+        return warm.run("bookcheck.site.build", self.folder, *options, environment=ENVIRONMENT)
+
+    def build_and_kill(self):
+        """Start a build and kill it when it has begun."""
+        command = [sys.executable, "-m", "bookcheck.site.build", self.folder]
+        building = subprocess.Popen(command, env=ENVIRONMENT)
+        passed = self.folder / "_build" / ".doctrees" / incremental.PASSED
+        while passed.exists() and building.poll() is None:
+            time.sleep(0.01)
+        building.kill()
+        assert building.wait() == -signal.SIGKILL
 
     def pages(self):
         """All files of the site; the build's own note of its settings has no fixed content."""
@@ -174,3 +190,16 @@ def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-score" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signal")
+def test_a_killed_build_and_two_at_once_leave_nothing_broken(book):
+    before = book.pages()
+    book.write("01-one", ONE.replace("(eq-score)", "(eq-other)"), USE)
+    book.build_and_kill()
+    book.write("01-one", ONE, USE)
+    with ThreadPoolExecutor(2) as pool:
+        builds = list(pool.map(lambda _: book.build(), range(2)))
+    assert [done.returncode for done in builds] == [0, 0], builds
+    after = book.pages()
+    assert sorted(name for name in {*before, *after} if before.get(name) != after.get(name)) == []
