@@ -3,7 +3,7 @@
 Starting Python and importing torch, Sphinx or Jupyter's kernel takes seconds of work, and the tests
 start about eighty programs. On Linux each is a fork of a process that has imported them and done
 nothing else, so modules, random numbers and settings are those of a fresh start. Other systems, and
-the imitated processor, which must be there before torch, start programs the plain way.
+`make test-elsewhere`, start programs the plain way.
 """
 
 import multiprocessing
@@ -19,17 +19,18 @@ from typing import Any
 
 from bookcheck.paths import ROOT
 
-# None of them starts a thread when it is imported: a fork would lose it.
+# What every chapter imports, and its kernel. None of them starts a thread, which a fork would lose.
+# Who forks other programs adds to it before the first.
 PRELOADED = [
     "torch", "attention_to_rope", "bookkit.figures", "bookkit.tables", "ipykernel.kernelapp",
-    "ipykernel.ipkernel", "matplotlib_inline.backend_inline", "jupyter_book.cli.main",
-    "sphinx.cmd.build", "myst_nb", "sphinx_book_theme", "nbval.plugin",
+    "ipykernel.ipkernel", "matplotlib_inline.backend_inline",
 ]  # fmt: skip
+PLAIN_VARIABLE = "BOOK_PLAIN_START"
 
 
 def possible() -> bool:
     """Whether programs are forked here."""
-    return sys.platform == "linux" and not os.environ.get("ELSEWHERE_SALT")
+    return sys.platform == "linux" and not os.environ.get(PLAIN_VARIABLE)
 
 
 def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:

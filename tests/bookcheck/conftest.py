@@ -16,6 +16,8 @@ from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM, ROOT
 from bookcheck.site.math import Katex
 
+# The small books are built by forks, which begin with what every build imports.
+warm.PRELOADED += ["jupyter_book.cli.main", "sphinx.cmd.build", "myst_nb", "sphinx_book_theme"]
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bookcheck.paths import CHAPTERS, ROOT
+from bookcheck.warm import PLAIN_VARIABLE
 
 KERNEL = Path(__file__).parent / "elsewhere_kernel"
 LIBRARY_TESTS = ROOT / "tests" / "attention_to_rope"
@@ -72,7 +73,8 @@ def chosen(names: list[str]) -> list[Path]:
 
 def run(path: Path, salt: int = 0) -> Result:
     """Run one chapter or file of tests; with a salt, on the imitated processor."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    # Each kernel starts from nothing, as a reader's does.
+    environment = dict(os.environ, OMP_NUM_THREADS="1") | {PLAIN_VARIABLE: "yes"}
     if salt:
         before = environment.get("PYTHONPATH", "")
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(KERNEL), before]))

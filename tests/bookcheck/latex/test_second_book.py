@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from bookcheck import warm
 from bookcheck.latex.formulas import Formulas
 
 TINY_BOOK = r"""
@@ -23,14 +24,8 @@ def test_pythagoras(rng):
 
 def test_a_tiny_book_in_ten_lines(tmp_path):
     (tmp_path / "test_tiny.py").write_text(TINY_BOOK, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "--rootdir", str(tmp_path), "test_tiny.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    done = warm.run("pytest", *options, "test_tiny.py", folder=tmp_path)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 

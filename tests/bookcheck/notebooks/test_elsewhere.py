@@ -5,7 +5,7 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from bookcheck.notebooks.elsewhere import all_chapters, chosen, main, run
+from bookcheck.notebooks.elsewhere import Result, all_chapters, chosen, main, run
 from bookcheck.notebooks.execute import execute
 from bookcheck.notebooks.files import stored_form
 
@@ -19,31 +19,36 @@ FRAGILE = "print(int((x @ x).view(torch.int64).sum() % 1000003))"
 WHOLE = "print((torch.eye(3) @ torch.ones(3, 3)).sum().item(), torch.zeros(2).exp().tolist())"
 
 
-@pytest.fixture
-def chapter(tmp_path):
-    def make(reason=None):
-        cells = [new_code_cell(source) for source in (SETTING, ROBUST, FRAGILE, WHOLE)]
-        if reason:
-            cells[2].metadata["bookcheck"] = {"elsewhere": reason}
-        path = tmp_path / "chapter.ipynb"
-        path.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
-        execute(path)
-        return path
-
-    return make
+@pytest.fixture(scope="module")
+def chapter(tmp_path_factory):
+    sources = (SETTING, ROBUST, FRAGILE, WHOLE, FRAGILE)
+    cells = [new_code_cell(source) for source in sources]
+    cells[4].metadata["bookcheck"] = {"elsewhere": "it adds up the bits themselves"}
+    path = tmp_path_factory.mktemp("book") / "chapter.ipynb"
+    path.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
+    execute(path)
+    return path
 
 
 def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, capsys):
-    assert main(["--salts", "2", str(chapter())]) == 1
-    first, second, _ = capsys.readouterr().out.splitlines()
+    assert main(["--salts", "2", str(chapter)]) == 1
+    first, second, count = capsys.readouterr().out.splitlines()
     for line in (first, second):
-        assert "3 passed" in line
+        assert "4 passed" in line
         assert "DIFFERS: Cell 2: output 1: the number" in line
         assert line.count("Cell") == 1
     assert first.split("gives")[1] != second.split("gives")[1]
-    path = chapter("it adds up the bits themselves")
-    assert main(["--salts", "1", str(path)]) == 0
-    assert "holds" in capsys.readouterr().out
+    assert count == "0 of 2 runs hold"
+
+
+def test_what_holds_is_said_and_is_no_failure(chapter, capsys, monkeypatch):
+    holds = Result("chapter.ipynb", 1, 5, [], 2.4)
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.run", lambda path, salt: holds)
+    assert main(["--salts", "1", str(chapter)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "chapter.ipynb (salt 1, 5 passed, 2 s) holds",
+        "1 of 1 runs hold",
+    ]
 
 
 def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatch):
@@ -54,10 +59,10 @@ def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatc
         "def test_fine(): pass\ndef test_bad(): assert 0\n", encoding="utf-8"
     )
     file = tmp_path / "records" / "elsewhere.jsonl"
-    assert main(["--record", str(file), str(chapter())]) == 1
+    assert main(["--record", str(file), str(chapter)]) == 1
     (row,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert all(row[fact] for fact in ("date", "machine", "python", "torch", "numpy", "command"))
-    assert row["results"]["chapter.ipynb"] == {"passed": 4, "failed": []}
+    assert row["results"]["chapter.ipynb"] == {"passed": 5, "failed": []}
     assert row["results"]["test_one.py"] == {"passed": 1, "failed": ["test_bad"]}
 
 
