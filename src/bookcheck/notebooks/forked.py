@@ -63,7 +63,8 @@ class ForkedProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
         """Fork a kernel; `cmd` is what would start one: Python, -m, its module, its arguments."""
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
-        kernel = ForkedKernel(arguments, options["cwd"], dict(options["env"]))
+        # Jupyter's own class declares these three as None.
+        kernel: Any = ForkedKernel(arguments, options["cwd"], dict(options["env"]))
         self.process, self.pid, self.pgid = kernel, kernel.pid, None
         return self.connection_info
 
