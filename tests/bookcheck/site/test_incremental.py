@@ -4,11 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import nbformat
@@ -17,7 +12,6 @@ import pytest
 from bookcheck import warm
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
-from bookcheck.site import incremental
 
 ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-score)\n"
 TWO = (
@@ -78,16 +72,6 @@ class Book:
 
     def build(self, *options):
         return warm.run("bookcheck.site.build", self.folder, *options, environment=ENVIRONMENT)
-
-    def build_and_kill(self):
-        """Start a build and kill it when it has begun."""
-        command = [sys.executable, "-m", "bookcheck.site.build", self.folder]
-        building = subprocess.Popen(command, env=ENVIRONMENT)
-        passed = self.folder / "_build" / ".doctrees" / incremental.PASSED
-        while passed.exists() and building.poll() is None:
-            time.sleep(0.01)
-        building.kill()
-        assert building.wait() == -signal.SIGKILL
 
     def pages(self):
         """All files of the site; the build's own note of its settings has no fixed content."""
@@ -190,16 +174,3 @@ def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-score" in done.stderr
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no such signal")
-def test_a_killed_build_and_two_at_once_leave_nothing_broken(book):
-    before = book.pages()
-    book.write("01-one", ONE.replace("(eq-score)", "(eq-other)"), USE)
-    book.build_and_kill()
-    book.write("01-one", ONE, USE)
-    with ThreadPoolExecutor(2) as pool:
-        builds = list(pool.map(lambda _: book.build(), range(2)))
-    assert [done.returncode for done in builds] == [0, 0], builds
-    after = book.pages()
-    assert sorted(name for name in {*before, *after} if before.get(name) != after.get(name)) == []
