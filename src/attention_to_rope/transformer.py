@@ -385,7 +385,7 @@ class _Stack(FixedSizes):
     def placed(self, positions: Tensor, dtype: torch.dtype, *, start: int) -> list[PlacedScheme]:
         """The scheme of every layer at these positions; layers that share one share its table."""
         schemes = [pattern.position for pattern in self.patterns]
-        # Before torch 2.13 the compiler knows no id(None).
+        # The compiler of torch 2.11 knows no id(None).
         different = {0 if s is None else id(s): s for s in schemes}
         once = {key: place(s, positions, dtype, start=start) for key, s in different.items()}
         for each in once.values():
