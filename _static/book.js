@@ -38,7 +38,56 @@ function serveTheTheme() {
   }
 }
 
+// The contents beside the page show the section that is read: the last one that began above a third
+// of the window.
+function followReader() {
+  const links = new Map();
+  for (const link of document.querySelectorAll("#page-contents a[href^='#']")) {
+    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (section) links.set(section, link);
+  }
+  let shown;
+  let waiting = false;
+  const show = () => {
+    waiting = false;
+    const begun = [...links.keys()].filter((section) => section.getBoundingClientRect().top < innerHeight / 3);
+    const now = links.get(begun.at(-1));
+    if (now === shown) return;
+    shown?.removeAttribute("aria-current");
+    for (const old of document.querySelectorAll("#page-contents .active")) old.classList.remove("active");
+    shown = now;
+    now?.setAttribute("aria-current", "true");
+    for (let up = now; up?.closest("#page-contents"); up = up.parentElement.closest("li")) up.classList.add("active");
+  };
+  const soon = () => {
+    if (!waiting) requestAnimationFrame(show);
+    waiting = true;
+  };
+  if (!links.size) return;
+  document.addEventListener("scroll", soon, { passive: true });
+  soon();
+}
+
+// Pointing at a query, or touching it, lights all queries of the page up; so do keys, values, scores.
+function lightRoles() {
+  const page = document.documentElement;
+  const ROLES = ".is-q, .is-k, .is-v, .is-s";
+  const light = ({ target, clientX, clientY }) => {
+    // Inside a formula boxes lie over one another.
+    const covered = target.closest?.(".katex-html") ? document.elementsFromPoint(clientX, clientY) : [];
+    const found = target.closest?.(ROLES) ?? covered.find((element) => element.matches(ROLES));
+    const role = found?.getAttribute("class").match(/\bis-([qkvs])\b/)[1];
+    if (page.dataset.lit === role) return;
+    if (role) page.dataset.lit = role;
+    else delete page.dataset.lit;
+  };
+  document.addEventListener("pointerover", (event) => event.pointerType === "mouse" && light(event));
+  document.addEventListener("click", light);
+}
+
 window.addEventListener("load", () => {
+  followReader();
+  lightRoles();
   makeScrollingBoxesFocusable();
   serveTheTheme();
   if (location.hash) openFoldOfTarget();

@@ -1,7 +1,7 @@
 // Signal and gradient through L random layers, connected in four ways: what theory predicts.
 "use strict";
 (() => {
-  const { axes, colour, panel, path, significant, tag } = bookWidgets.kit;
+  const { axes, colour, panel, path, significant, tag, text } = bookWidgets.kit;
   const WAYS = {
     plain: ["f(x)", "red"],
     residual: ["x + f(x)", "orange"],
@@ -33,14 +33,22 @@
     };
   }
 
+  const raised = (power) => [...String(power)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("");
+  const power = (exponent) => [10 ** exponent, exponent ? `10${raised(exponent)}` : "1"];
+
+  // The axes follow L, so that the curves fill them: over one layer f(x) falls by 0.151 decades and
+  // x + f(x) grows by 0.088.
   function drawCurves(state, label, squares, end, words) {
+    const down = Math.max(1, Math.ceil(0.151 * state.L));
+    const up = Math.max(1, Math.ceil(0.089 * state.L));
+    const middle = Math.ceil(down / 2);
     const { x, y, drawing } = axes({
       width: 300,
       height: 280,
-      x: [0, 100],
-      y: [1e-16, 1e16],
-      xTicks: [0, 50, 100],
-      yTicks: [[1e-16, "10⁻¹⁶"], [1e-8, "10⁻⁸"], [1, "1"], [1e8, "10⁸"], [1e16, "10¹⁶"]],
+      x: [0, state.L],
+      y: [10 ** -down, 10 ** up],
+      xTicks: state.L > 1 ? [0, Math.round(state.L / 2), state.L] : [0, 1],
+      yTicks: [-down, ...(middle < down ? [-middle] : []), 0, up].map(power),
       xLabel: "layer l",
       yLabel: label,
       log: "y",
@@ -53,9 +61,15 @@
         "stroke-dasharray": way === "post" ? "6 4" : undefined,
       }),
     );
+    const names = Object.entries(WAYS).map(([way, [name, paint]]) => {
+      const [across, high] = place(way, 0.55 * state.L);
+      const above = way === "residual" || way === (squares === SIGNAL ? "pre" : "post");
+      const lift = above ? -8 : 20;
+      return text(across, high + lift, name, { style: `fill: ${colour(paint)}` });
+    });
     const [cx, cy] = place(state.way, end);
     const dot = tag("circle", { cx, cy, r: 6, fill: colour(WAYS[state.way][1]) });
-    return panel(300, 280, words, drawing + curves.join("") + dot);
+    return panel(300, 280, words, drawing + curves.join("") + names.join("") + dot);
   }
 
   bookWidgets.define("depth", {

@@ -20,13 +20,24 @@
     };
   }
 
-  function draw({ d, pair }, { interleaved, half, permutation, interleavedPair, halfPair }) {
+  // A hand that shows how far the pair has turned.
+  function dial(x, y, radius, angle) {
+    const tip = [x + radius * Math.cos(angle), y - radius * Math.sin(angle)];
+    return (
+      tag("circle", { cx: x, cy: y, r: radius, fill: "none", stroke: "currentColor", "stroke-opacity": 0.5 }) +
+      path([[x, y], tip], { stroke: "currentColor", "stroke-width": 3 }) +
+      text(x - radius - 8, y + 5, "turned by mθ", { "text-anchor": "end" })
+    );
+  }
+
+  function draw({ d, pair }, { interleaved, half, permutation, interleavedPair, halfPair, angle }) {
     const width = 420;
     const step = width / d;
     const rows = { interleaved: 44, half: 190 };
     const middle = (j) => (j + 0.5) * step;
     let drawing = text(0, 16, "interleaved: neighbours", { "text-anchor": "start" });
-    drawing += text(0, 276, "half-split: half a vector apart", { "text-anchor": "start" });
+    drawing += text(0, 263, "half-split: half apart", { "text-anchor": "start" });
+    drawing += dial(width - 22, 258, 18, angle);
     permutation.forEach((source, j) => {
       const own = half[j] === pair;
       drawing += path([[middle(source), rows.interleaved + 48], [middle(j), rows.half - 2]], {
@@ -64,7 +75,7 @@
     title: "the pairs of dimensions in both layouts",
     controls: [
       { name: "d", label: "d, dimension of the head", value: 8, options: [[4, "4"], [8, "8"], [12, "12"]] },
-      { name: "pair", label: "i, pair", value: 1, min: 0, max: 5 },
+      { name: "pair", label: "i, pair", value: 1, min: 0, max: 5, limit: ({ d }) => d / 2 - 1 },
       { name: "m", label: "m, position", value: 5, min: 0, max: 100 },
     ],
     link(state) {

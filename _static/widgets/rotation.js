@@ -32,12 +32,12 @@
       const angle = begin + (between * step) / 24;
       arc.push(place([0.8 * Math.cos(angle), 0.8 * Math.sin(angle)]));
     }
-    drawing += path(arc, { stroke: colour("green"), "stroke-width": 2.5 });
+    drawing += path(arc, { stroke: colour("purple"), "stroke-width": 2.5 });
     for (const [start, now, name, paint] of [[Q, q, "q", colour("blue")], [K, k, "k", colour("orange")]]) {
       drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.85 });
       drawing += arrow(centre, place(now), paint);
       const [x, y] = place(now.map((part) => 1.15 * part));
-      drawing += text(x, y + 5, name, { style: `fill: ${paint}; font-weight: 700` });
+      drawing += text(x, y + 5, name, { class: `is-${name}` });
     }
     const words = `The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
     return panel(size, size, words, drawing);
@@ -59,7 +59,7 @@
     for (let step = -LAST; step <= LAST; step += 0.25) {
       curve.push([x(step), y(compute({ m: 0, n: step, theta }).score)]);
     }
-    const dot = `<circle cx="${x(distance).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("green")}"/>`;
+    const dot = `<circle cx="${x(distance).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("purple")}"/>`;
     const words = `The score as a wave over the distance; at distance ${number(distance, 0)} it is ${number(score)}.`;
     return panel(size, size, words, drawing + path(curve, { stroke: colour("grey"), "stroke-width": 2 }) + dot);
   }

@@ -3,12 +3,13 @@
 // may not load modules. Without a document (in the tests) only the arithmetic and drawing exist.
 "use strict";
 (() => {
+  // The palette of bookkit.figures.
   const COLOURS = {
     blue: "#1f6fb2",
-    orange: "#b65a00",
+    orange: "#c06000",
     green: "#00795a",
-    red: "#c0392b",
-    purple: "#8a4fa3",
+    red: "#9f1d2d",
+    purple: "#5a2d82",
     grey: "#6b7280",
   };
   const CYCLE = Object.keys(COLOURS);
@@ -140,13 +141,15 @@
     return made;
   }
 
-  // A slider over whole steps, or over the listed `values`; returns {element, set}.
+  // A slider over whole steps, or over the listed `values`; returns {element, set}. `limit` says how
+  // far it goes in a state.
   function slider(control, id, changed) {
     const { name, label, values, min = 0, max = values?.length - 1, step = 1 } = control;
     const show = control.show ?? ((value) => String(value).replace("-", "−"));
     const input = element("input", { type: "range", id, name, min, max, step });
     const output = element("output", { for: id });
-    const set = (value) => {
+    const set = (value, state) => {
+      if (control.limit) input.max = control.limit(state);
       input.value = values ? values.indexOf(value) : value;
       output.value = show(values ? value : Number(input.value));
       input.setAttribute("aria-valuetext", output.value);
@@ -221,7 +224,12 @@
     }
 
     function show() {
-      for (const control of widget.controls) controls[control.name].set(state[control.name]);
+      for (const control of widget.controls) {
+        const { set, element: place } = controls[control.name];
+        set(state[control.name], state);
+        // What changes nothing in this state is not offered.
+        place.hidden = control.used ? !control.used(state) : false;
+      }
       const result = widget.compute(state);
       panels.innerHTML = widget.draw(state, result).join("");
       list.innerHTML = widget
@@ -246,7 +254,8 @@
     for (const about of container.querySelectorAll("[hidden]")) about.hidden = false;
     container.setAttribute("role", "group");
     container.setAttribute("aria-label", `Interactive figure: ${widget.title}`);
-    container.append(box, panels, numbers);
+    // The drawing and its numbers first: a phone then shows them together with what moves them.
+    container.append(panels, numbers, box);
     show();
     container.dataset.ready = "";
   }

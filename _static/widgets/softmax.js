@@ -1,7 +1,7 @@
 // The weights of one query for growing d_k, under three divisors, and the size of the Jacobian.
 "use strict";
 (() => {
-  const { axes, colour, number, panel, path, significant, tag } = bookWidgets.kit;
+  const { axes, colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
   // Standard normal numbers, the stand-in for q · k / √d_k: normal(64, seed=2), rounded to 3 digits.
   const Z = [
     0.189, -0.523, -0.413, -2.441, 1.8, 1.144, -0.325, 0.774, 0.281, -0.554, 0.978, -0.311,
@@ -71,6 +71,15 @@
     return panel(300, 270, words, drawing + bars.join(""));
   }
 
+  // The name of a curve where it stands apart from the others.
+  function named(divisor, points) {
+    const [x, y] = points[{ one: 2, root: 8, whole: 8 }[divisor]];
+    const below = { one: 0, root: -10, whole: 18 }[divisor];
+    const side = divisor === "one" ? { "text-anchor": "start" } : {};
+    const shift = divisor === "one" ? 12 : 0;
+    return text(x + shift, y + below, `by ${WORDS[divisor]}`, { ...side, style: `fill: ${PAINT[divisor]}` });
+  }
+
   function drawNorms(state, { norm }) {
     const { x, y, drawing } = axes({
       width: 300,
@@ -85,7 +94,10 @@
     });
     const curves = Object.keys(DIVISORS).map((divisor) => {
       const points = SIZES.map((d_k) => [x(d_k), y(compute({ ...state, d_k, divisor }).norm)]);
-      return path(points, { stroke: PAINT[divisor], "stroke-width": divisor === state.divisor ? 3 : 1.2 });
+      return (
+        path(points, { stroke: PAINT[divisor], "stroke-width": divisor === state.divisor ? 3 : 1.2 }) +
+        named(divisor, points)
+      );
     });
     const dot = tag("circle", { cx: x(state.d_k), cy: y(norm), r: 6, fill: PAINT[state.divisor] });
     const words = `The size of the Jacobian over d_k for three divisors; here, divided by ${WORDS[state.divisor]}, it is ${number(norm, 3)}.`;

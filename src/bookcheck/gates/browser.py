@@ -32,6 +32,7 @@ WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
 JAVASCRIPT = (True, False)
 PHONE = 600  # narrower windows are phones
+WIDE = 1200  # here every line of code is seen whole
 PAPER = 612  # the text on an A4 page, in pixels
 PAGE_PATIENCE = 90_000  # milliseconds
 WIDGET_PATIENCE = 10_000
@@ -326,6 +327,9 @@ class _Look:
             await self.collect(self.in_width, "control", "findDeadControls")
         await self.collect(self.in_width, "overflow", "findOverflow")
         await self.collect(self.in_width, "scroll", "findUnreachableBoxes")
+        await self.collect(self.in_width, "cut", "findCutWithoutSign")
+        if self.width >= WIDE:
+            await self.collect(self.in_width, "cut", "findCutCode")
         if self.width < PHONE:
             await self.collect(self.in_width, "letters", "findSmallLetters")
         await self.collect(self.in_width, "formula", "findBadFormulas")
@@ -407,23 +411,13 @@ async def _check_page(
     return PageDone(name, time.monotonic() - start, size, sorted(faults))
 
 
-# A picture must not depend on the fonts of the machine: the page is drawn in the site's own.
-OWN_FONTS = """html {
-  --book-sans: KaTeX_SansSerif !important;
-  --book-mono: KaTeX_Typewriter !important;
-}
-* { caret-color: transparent !important; animation: none !important; transition: none !important }
+# Nothing moves in a picture; its letters are the site's own, not the machine's.
+STILL = """* { caret-color: transparent !important; animation: none !important; transition: none !important }
 """
-WEAR_OWN_FONTS = """async (style) => {
+STAND_STILL = """async (style) => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
   document.adoptedStyleSheets.push(sheet);
-  const faces = ["KaTeX_SansSerif", "KaTeX_Typewriter"].flatMap((name) => [
-    `16px ${name}`,
-    `bold 16px ${name}`,
-    `italic 16px ${name}`,
-  ]);
-  await Promise.all(faces.map((face) => document.fonts.load(face)));
   await document.fonts.ready;
   await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
 }"""
@@ -434,7 +428,7 @@ async def _take_picture(browser: Browser, origin: str, picture: Picture) -> None
     page = await context.new_page()
     address = f"{origin}/{picture.page}"
     await _open(page, address, picture.width, picture.height, picture.scheme)
-    await page.evaluate(WEAR_OWN_FONTS, OWN_FONTS)
+    await page.evaluate(STAND_STILL, STILL)
     # An interactive figure in view loads its script late.
     await page.wait_for_load_state("networkidle")
     await page.screenshot(path=picture.file)

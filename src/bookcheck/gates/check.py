@@ -14,7 +14,7 @@ from bookcheck.gates import pictures
 from bookcheck.gates.browser import AXE, Fault, PageDone, find_chromium, pages_of, visit_site
 from bookcheck.gates.links import broken_links
 from bookcheck.gates.policy import policy_faults
-from bookcheck.gates.weight import text_weight, too_heavy
+from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT
 
 # Folders of pages that one template makes: the largest is looked at in every mode, the rest in one.
@@ -99,7 +99,8 @@ def check_book(
         nonlocal count
         count += 1
         html = (site / done.page).read_text(encoding="utf-8")
-        heavy = [Fault(done.page, "all", "weight", words) for words in too_heavy(html, done.bytes)]
+        weights = too_heavy(html, done.bytes) + too_many_elements(done.page, html)
+        heavy = [Fault(done.page, "all", "weight", words) for words in weights]
         faults.extend(heavy)
         lines = grouped([*heavy, *sorted(done.faults)])
         if not lines and not again:

@@ -413,6 +413,27 @@ globalThis.inspect = (() => {
       .map((box) => `scrolls, and the keyboard cannot reach it: ${short(box)}`);
   }
 
+  // What is wider than its box must show at the box's edge that there is more: a shade.
+  function findCutWithoutSign() {
+    return [...document.querySelectorAll("main *:not(.katex *, svg *)")]
+      .filter((box) => {
+        if (box.scrollWidth <= box.clientWidth + 1 || box.clientWidth < 20) return false;
+        const { overflowX, backgroundImage } = getComputedStyle(box);
+        return overflowX !== "visible" && !backgroundImage.includes("gradient") && isVisible(box);
+      })
+      .map((box) => `is cut, with no sign at its edge: ${short(box)}`);
+  }
+
+  // On a wide screen a line of code is seen whole.
+  function findCutCode() {
+    return [...document.querySelectorAll(".cell_input pre, .cell_output pre")]
+      .filter((code) => code.scrollWidth > code.clientWidth + 1 && isVisible(code))
+      .map((code) => {
+        const lines = code.textContent.split("\n").sort((a, b) => b.length - a.length);
+        return `a line of ${lines[0].length} columns is cut: ${lines[0].trim().slice(0, 60)}`;
+      });
+  }
+
   function lookOf(element) {
     const style = getComputedStyle(element);
     const { backgroundColor, borderColor, boxShadow, textDecorationLine } = style;
@@ -568,6 +589,8 @@ globalThis.inspect = (() => {
     countBytes,
     countLetters,
     findBadFormulas,
+    findCutCode,
+    findCutWithoutSign,
     findDeadControls,
     findFaintMarks,
     findFaintText,

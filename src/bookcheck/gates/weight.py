@@ -9,6 +9,11 @@ LARGEST_PAGE = 200_000
 # Everything a page makes the browser load, fonts and scripts included, uncompressed.
 LARGEST_LOAD = 3_000_000
 
+# Elements of a page of the main line: each costs a slow phone time before it can be read.
+LARGEST_TREE = 15_000
+MAIN_LINE = re.compile(r"chapters/\d\d-[^/]*\.html")
+ELEMENT = re.compile(r"<[a-zA-Z]")
+
 FIGURE = re.compile(r'<svg class="book-(?:figure|panel)\b.*?</svg>', re.DOTALL)
 DRAWN_IMAGE = re.compile(r'"data:image/[^"]*"')
 
@@ -34,3 +39,11 @@ def too_heavy(html: str, loaded: int) -> list[str]:
     if loaded > LARGEST_LOAD:
         faults.append(f"the page loads {loaded:,} bytes, at most {LARGEST_LOAD:,}")
     return faults
+
+
+def too_many_elements(page: str, html: str) -> list[str]:
+    """Return whether a page of the main line has too many elements."""
+    count = len(ELEMENT.findall(html))
+    if not MAIN_LINE.fullmatch(page) or count <= LARGEST_TREE:
+        return []
+    return [f"the page has {count:,} elements, at most {LARGEST_TREE:,}"]

@@ -131,6 +131,85 @@ function unwrap(node) {
   });
 }
 
+const has = (node, name) => node.classes?.includes(name);
+const isSpace = (node) => has(node, "mspace");
+// A space as wide as \\quad stands between two formulas in one display.
+const isGap = (node) => isSpace(node) && parseFloat(node.style?.marginRight) >= 1;
+const lastSign = (base) => base.children.findLastIndex((part) => !isSpace(part));
+const span = (like, classes, children) => new like.constructor(classes, children);
+
+// The boxes of a formula cut at its gaps: lists of boxes, one for each formula of the display.
+function statements(bases) {
+  const found = [[]];
+  for (const base of bases) {
+    const strut = base.children[0];
+    let rest = [];
+    for (const [place, part] of base.children.entries()) {
+      rest.push(part);
+      if (!isGap(part) || place === base.children.length - 1) continue;
+      found.at(-1).push(span(base, ["base"], rest));
+      found.push([]);
+      rest = [strut];
+    }
+    found.at(-1).push(span(base, ["base"], rest));
+    if (isGap(base.children.at(-1))) found.push([]);
+  }
+  return found.filter((list) => list.length);
+}
+
+// The boxes of one formula cut before its relations: a line may begin with "=".
+function sides(bases) {
+  const found = [[]];
+  bases.forEach((base, place) => {
+    found.at(-1).push(base);
+    const sign = lastSign(base);
+    const next = bases[place + 1];
+    if (!next || sign < 1 || !has(base.children[sign], "mrel")) return;
+    next.children.splice(1, 0, ...base.children.splice(sign));
+    found.push([]);
+  });
+  return found;
+}
+
+// Lets a display break where a person would: between its formulas, then before a relation. Style
+// rules decide on which screens it does.
+function breakable(html) {
+  const bases = html.children;
+  if (!bases.every((base) => has(base, "base"))) return;
+  const lists = statements(bases).map(sides);
+  if (lists.length === 1 && lists[0].length === 1) return;
+  html.children = lists.map((list) => {
+    const parts = list.map((boxes) => (list.length > 1 ? span(html, ["side"], boxes) : boxes)).flat();
+    return lists.length > 1 ? span(html, ["statement"], parts) : parts;
+  }).flat();
+}
+
+// Takes out elements that show nothing: an index of one letter has two where one can be.
+function lighten(node) {
+  if (!node.children) return;
+  node.children = node.children.map((child) => {
+    lighten(child);
+    const [only, ...others] = child.children ?? [];
+    const sized = has(child, "sizing") && !others.length && only?.text !== undefined;
+    if (!sized || Object.keys(child.style).length) return child;
+    only.classes = [...new Set([...only.classes, ...child.classes])];
+    return only;
+  });
+  // A space behind a letter can be the letter's own margin.
+  node.children = node.children.filter((child, place, all) => {
+    const before = all[place - 1];
+    if (!isSpace(child) || before?.text === undefined || has(before, "sizing")) return true;
+    if (Object.keys(child.style).join() !== "marginRight" || child.children.length) return true;
+    const own = parseFloat(before.style.marginRight ?? before.italic ?? 0);
+    before.style.marginRight = `${Math.round(1e4 * (own + parseFloat(child.style.marginRight))) / 1e4}em`;
+    before.italic = 0;
+    return false;
+  });
+  const empty = (child) =>
+    child.children?.length === 0 && !child.classes.length && !Object.keys(child.style).length;
+  if (has(node, "vlist") && node.children.length === 1 && empty(node.children[0])) node.children = [];
+}
+
 const OPTIONS = { throwOnError: true, strict: "error", trust: false };
 const MARKED = {
   throwOnError: true,
@@ -152,6 +231,9 @@ function render({ tex, display, symbols = [] }) {
       unwrap(marked);
       copies(tree).children[1] = copies(marked).children[1];
     }
+    const visible = copies(tree).children[1];
+    if (display) breakable(visible);
+    lighten(visible);
     return { html: tree.toMarkup() };
   } catch (error) {
     return { error: error.message };

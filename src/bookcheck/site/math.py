@@ -34,12 +34,16 @@ BREAK = re.compile(
     r"\S\s*([=<>+-]|\\(le|ge|ne|ll|gg|to|in|sim|approx|propto|cdot|times|odot|pm)(?![a-zA-Z]))"
 )
 LONGEST_WHOLE = 25  # characters of TeX outside braces
-# What no reader sees or hears: the TeX inside the hidden copy, and a name space.
+# What no reader sees or hears: the TeX inside the hidden copy, the row that a formula is anyhow,
+# and a name space.
 UNREAD = re.compile(
-    r'<annotation encoding="application/x-tex">.*?</annotation>|</?semantics>'
+    r"<semantics>(?:<mrow>)?"
+    r'|(?:</mrow>)?<annotation encoding="application/x-tex">.*?</annotation></semantics>'
     r'|(?<=<math) xmlns="http://www\.w3\.org/1998/Math/MathML"',
     re.DOTALL,
 )
+
+FIRST_BOX = re.compile(r'<span class="base"><span class="strut"[^>]*></span>')
 
 Symbols = tuple[tuple[str, str], ...]
 
@@ -188,9 +192,26 @@ def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
         raise FormulaError("\n".join(complaints)) from None
 
 
+def with_punctuation(html: str, opening: str, closing: str) -> str:
+    """Put the marks that touch a formula into its first and last box, and into the copy read aloud.
+
+    A line may end between the boxes of a formula, and on both sides of each.
+    """
+    if opening:
+        mark = f'<span class="touching">{opening}</span>'
+        html = FIRST_BOX.sub(lambda box: box[0] + mark, html, count=1)
+        html = html.replace("<math>", f"<math><mtext>{opening}</mtext>", 1)
+    if closing:
+        end = html.rindex("</span></span></span>")
+        html = f'{html[:end]}<span class="touching">{closing}</span>{html[end:]}'
+        html = html.replace("</math>", f"<mtext>{closing}</mtext></math>", 1)
+    return html
+
+
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula inside a sentence."""
     html = _render(translator, node, display=False)
+    html = with_punctuation(html, node.get("opening", ""), node.get("closing", ""))
     translator.body.append(translator.starttag(node, "span", "", CLASS="math notranslate"))
     translator.body.append(f"{html}</span>")
     raise nodes.SkipNode
@@ -222,7 +243,7 @@ def keep_with_punctuation(document: nodes.document) -> None:
     """Put a short formula and the marks that touch it into one box that no line end divides.
 
     A browser may end the line on both sides of a formula: the comma behind it would then begin the
-    next line.
+    next line. A long formula takes the marks into its own first and last box.
     """
     for node in list(document.findall(nodes.math)):
         parent = node.parent
@@ -231,18 +252,18 @@ def keep_with_punctuation(document: nodes.document) -> None:
         after = parent[place + 1] if place + 1 < len(parent) else None
         opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
         closing = CLOSING.search(after) if isinstance(after, nodes.Text) else None
-        if not (opening or closing) or not stays_whole(node.astext()):
+        if not (opening or closing):
             continue
-        box = nodes.inline(classes=["whole"])
-        parent[place] = box
         if closing and isinstance(after, nodes.Text):
             parent[place + 1] = nodes.Text(after[closing.end() :])
         if opening and isinstance(before, nodes.Text):
             parent[place - 1] = nodes.Text(before[: opening.start()])
-            box += nodes.Text(opening[0])
-        box += node
-        if closing:
-            box += nodes.Text(closing[0])
+        marks = (opening[0] if opening else "", closing[0] if closing else "")
+        if stays_whole(node.astext()):
+            box = nodes.inline("", marks[0], node, nodes.Text(marks[1]), classes=["whole"])
+            parent[place] = box
+        else:
+            node["opening"], node["closing"] = marks
 
 
 class KeepWithPunctuation(SphinxPostTransform):

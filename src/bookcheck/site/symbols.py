@@ -22,6 +22,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import SphinxError
 from sphinx.transforms import SphinxTransform
 
+from bookcheck.site.roles import SYMBOLS, bare_symbols
 from bookcheck.site.state import build_of
 
 NOTATION = "chapters/notation"
@@ -114,16 +115,18 @@ def notation_rows(env: BuildEnvironment) -> list[Row]:
 
 
 def symbols_on_page(app: Sphinx, docname: str) -> tuple[tuple[str, str], ...]:
-    """The symbols to mark in the formulas of a page, each with its class."""
+    """The symbols to mark in the formulas of a page, each with its classes."""
     chapter = CHAPTER.match(docname)
     if chapter is None or app.builder.name != "html":
         return ()
-    return tuple(
-        (symbol, f"sy{row.number}")
+    number = int(chapter[1])
+    explained = [
+        (symbol, " ".join(filter(None, (f"sy{row.number}", SYMBOLS.get(symbol)))))
         for row in notation_rows(app.env)
-        if row.holds_in(int(chapter[1]))
+        if row.holds_in(number)
         for symbol in row.symbols
-    )
+    ]
+    return (*explained, *bare_symbols(number))
 
 
 class SymbolAnchors(SphinxTransform):

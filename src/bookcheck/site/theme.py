@@ -22,7 +22,9 @@ from sphinx.util import logging
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
+from bookcheck.site.code_spans import lighter_code
 from bookcheck.site.policy import CHARSET, META, stopped_by_policy
+from bookcheck.site.tables import aligned_tables
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +162,31 @@ REPAIRS = (
         SEARCH,
     ),
     Repair(r"<script>\s*// Activate the search field on page load[\s\S]*?</script>", "", SEARCH),
+    # The opening page is named after the book.
+    Repair(r"<title>([^<]+) &#8212; \1</title>", r"<title>\1</title>", SOME),
+    Repair(
+        r'(bd-sidenav__home-link">\s*<li class="[^"]*">\s*<a class="[^"]*" href="[^"]*">)[^<]*',
+        r"\1Opening page",
+        SOME,
+    ),
+    # book.js shows which section is read; the theme's script keeps an old one.
+    Repair(r'id="pst-page-toc-nav"', 'id="page-contents"', SOME),
+    # On paper a chapter has its number.
+    Repair(
+        r'(<div id="jb-print-docs-body" class="onlyprint">\s*<h1>)'
+        r'(?=[\s\S]*?<h1>(<span class="section-number">[^<]*</span>))',
+        r"\1\2",
+        SOME,
+    ),
+    # What folds the code of a figure is a word below the figure.
+    Repair(r"Show code cell source", "Code", SOME),
+    Repair(r"Hide code cell source", "Hide code", SOME),
+    # A reference to an equation brings its own parentheses.
+    Repair(
+        r'\((<a class="reference internal" href="[^"]*#equation-[^"]*">\([\d.]+\)</a>)\)',
+        r"\1",
+        SOME,
+    ),
     Repair(r' onclick="window\.print\(\)"', " data-print", SOME),
 )
 
@@ -229,7 +256,7 @@ def repair_pages(app: Sphinx) -> None:
         if not template.endswith(".html") or "<html" not in page:
             return page
         name = context.get("pagename", template)
-        page, idle = repair(page)
+        page, idle = repair(aligned_tables(lighter_code(page)))
         note_repairs(marks_of(app), idle)
         for words in missed_repairs(name, idle):
             logger.warning("%s: %s", name, words, type="theme")

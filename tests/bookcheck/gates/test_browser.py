@@ -27,6 +27,8 @@ SCRIPT_TEXT = """<p>Little.</p><p id="late"></p>
 OWN_MIND = """<script>Object.assign(document.documentElement.dataset, {
 mode: "auto", theme: "dark" })</script>"""
 
+SHADE = "background: linear-gradient(to left, #999, #fff 1rem)"
+
 # Each page: the kind of its fault, the page's body, and words that the report must hold.
 FAULTS = {
     "external": (
@@ -181,8 +183,19 @@ FAULTS = {
     ),
     "closed-box": (
         "scroll",
-        '<pre style="overflow: auto; width: 90px">a line that is long</pre>',
+        f'<pre style="overflow: auto; width: 90px; {SHADE}">a line that is long</pre>',
         "the keyboard cannot reach it: <pre",
+    ),
+    "cut": (
+        "cut",
+        '<div tabindex="0" style="overflow: auto; width: 90px"><pre>a formula, long</pre></div>',
+        "is cut, with no sign at its edge: <div",
+    ),
+    "cut-code": (
+        "cut",
+        f'<div class="cell_input"><pre tabindex="0" style="overflow: auto; {SHADE}">'
+        f"{'x' * 200}</pre></div>",
+        "a line of 200 columns is cut",
     ),
     "asleep": ("widget", '<div class="interactive" data-widget="x"></div>', "not ready"),
     "own-mind": ("scheme", OWN_MIND, "the machine is set to light and the page is dark"),
@@ -210,6 +223,7 @@ OFF = {"1280, no JavaScript", "390, no JavaScript"}
 # These are wrong in some modes only, so they are opened in all; the others in one.
 IN_MODES = {
     "overflow": {"390", "390, no JavaScript"},
+    "cut-code": {"1280", "1280, no JavaScript"},
     "dark-only": IN_THE_DARK,
     "nameless-in-the-dark": {"390 dark"},  # axe looks at each scheme once
     "faint-code-dark": IN_THE_DARK,
@@ -222,7 +236,7 @@ IN_MODES = {
     "script-text": OFF,
 }
 # What does not depend on the colours is told without a scheme.
-OF_A_WIDTH = {"overflow", "scroll", "letters", "formula", "heading", "widget"}
+OF_A_WIDTH = {"overflow", "scroll", "cut", "letters", "formula", "heading", "widget"}
 # Axe's rules see these as well.
 AXE_TOO = {
     "closed-box": "scrollable-region-focusable",

@@ -14,9 +14,11 @@ from bookcheck.gates.weight import (
     LARGEST_LOAD,
     LARGEST_PAGE,
     LARGEST_TEXT,
+    LARGEST_TREE,
     compressed,
     text_weight,
     too_heavy,
+    too_many_elements,
 )
 
 
@@ -37,6 +39,13 @@ def test_a_heavy_text_and_a_heavy_page_are_named():
     figure = f'<svg class="book-figure">{text}</svg>'
     assert too_heavy(figure * 2, len(figure)) == []
     assert "the page has" in too_heavy(f'<svg class="book-figure">{noise}{noise}</svg>', 0)[0]
+
+
+def test_a_page_of_the_main_line_has_few_elements():
+    page, most = "chapters/10-deriving-rope.html", "<i></i>" * LARGEST_TREE
+    assert too_many_elements(page, most) == []
+    assert "15,001 elements" in too_many_elements(page, f"{most}<b>")[0]
+    assert too_many_elements("chapters/deeper/10-deriving-rope.html", f"{most}<b>") == []
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """KaTeX at build time."""
 
+import re
+
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
@@ -11,6 +13,7 @@ from bookcheck.site.math import (
     UnreadableFormulaError,
     keep_with_punctuation,
     stays_whole,
+    with_punctuation,
 )
 from bookcheck.site.source_place import describe_place
 
@@ -124,7 +127,6 @@ def test_a_comma_stays_with_its_formula():
     [
         [nodes.Text("a "), nodes.math("", "x"), nodes.Text(" b")],
         [nodes.math("", "x")],
-        [nodes.math("", "a = b + c"), nodes.Text(".")],
         [nodes.math("", "x"), nodes.strong("", ", b")],
     ],
 )
@@ -143,3 +145,33 @@ def test_short_formulas_stay_whole(tex):
 @pytest.mark.parametrize("tex", ["a = b", "m - n", r"a \le b", "f(" + "x, " * 10 + "x)"])
 def test_long_formulas_may_be_divided(tex):
     assert not stays_whole(tex)
+
+
+def test_a_long_formula_takes_the_marks_that_touch_it(katex):
+    formula = nodes.math("", "a = b + c")
+    paragraph = sentence(nodes.Text("see ("), formula, nodes.Text("), then"))
+    assert [child.astext() for child in paragraph] == ["see ", "a = b + c", " then"]
+    html = with_punctuation(
+        katex.render("a = b + c", display=False), formula["opening"], formula["closing"]
+    )
+    first, *_, last = html.split('<span class="base">')[1:]
+    assert '<span class="touching">(</span>' in first
+    assert last.endswith('<span class="touching">),</span></span></span></span>')
+    # And so does the copy that is read aloud.
+    assert html.index("<mtext>(</mtext>") < html.index("<mi>a</mi>")
+    assert html.index("<mi>c</mi>") < html.index("<mtext>),</mtext>")
+
+
+def test_a_display_may_break_between_formulas_and_before_relations(katex):
+    html = katex.render(r"a = b + c, \qquad d = e", display=True)
+    assert html.count('<span class="statement">') == 2
+    sides = re.findall(r'<span class="side">.*?(?=<span class="side">|$)', html)
+    assert [re.sub(r"<[^>]*>", "", side) for side in sides] == ["a", "=b+c,", "d", "=e"]
+    assert "side" not in katex.render("a + b", display=True)
+    assert "side" not in katex.render("a = b", display=False)
+
+
+def test_letters_of_an_index_need_one_element(katex):
+    html = katex.render("x_m", display=False)
+    assert '<span class="mord mathnormal mtight sizing reset-size6 size3">m</span>' in html
+    assert "<span></span>" not in html

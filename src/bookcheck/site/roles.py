@@ -1,0 +1,38 @@
+"""One grammar of colour: query, key, value and score look the same wherever they stand.
+
+A formula's letter, a name in code, a word in a figure and a heading of a table get a class, `is-q`
+for a query. The style sheet gives each class its colour, and `book.js` lights all of a class up
+together.
+"""
+
+# The names of each role: as words of a figure or table, and as names in code.
+NAMES = {
+    "q": {"q", "Q", "query", "queries"},
+    "k": {"k", "K", "key", "keys"},
+    "v": {"v", "V", "value", "values"},
+    "s": {"S", "score", "scores"},
+}
+CLASSES = {name: f"is-{role}" for role, names in NAMES.items() for name in names}
+
+# Symbols of the notation that are one of the roles.
+SYMBOLS = {
+    "q_m": "is-q",
+    "Q": "is-q",
+    "k_n": "is-k",
+    "K": "is-k",
+    "v_n": "is-v",
+    "V": "is-v",
+    "S": "is-s",
+}
+# Letters without an index, in the chapters where they are one query, one key or one value. In
+# others k counts, and v is a coordinate.
+BARE = {
+    "q": frozenset({0, 1, 2, 9, 10, 11, 12, 13}),
+    "k": frozenset({0, 1, 2, 9, 10, 11, 12, 13}),
+    "v": frozenset({0, 1}),
+}
+
+
+def bare_symbols(chapter: int) -> list[tuple[str, str]]:
+    """The letters that are a role by themselves in a chapter, each with its class."""
+    return [(letter, f"is-{letter}") for letter, where in BARE.items() if chapter in where]

@@ -1,0 +1,79 @@
+"""Tables of outputs as the page shows them."""
+
+import pytest
+
+from bookcheck.site.tables import aligned_tables, grouped, is_numeric, padded, symbols, typeset
+
+
+def table(head, *rows, named=True):
+    cells = "".join(f'<th scope="col">{name}</th>' if name else "<td></td>" for name in head)
+    body = ""
+    for first, *others in rows:
+        first = f'<th scope="row">{first}</th>' if named else f"<td>{first}</td>"
+        body += f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in others)}</tr>\n"
+    return (
+        f'<table class="book-table">\n<thead><tr>{cells}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody>\n</table>"
+    )
+
+
+def test_words_stay_left_and_numbers_meet_at_the_point():
+    page = aligned_tables(table(["", "way", "size"], ["a", "left", "-0.710"], ["b", "right", "12"]))
+    assert '<td class="number">−0.710</td>' in page
+    assert '<td class="number">12\u2008\u2007\u2007\u2007</td>' in page
+    assert "<td>left</td>" in page
+    assert '<th scope="col" class="number">size</th>' in page
+
+
+def test_a_column_with_one_word_is_no_column_of_numbers():
+    assert is_numeric(["1", "2.5", "–", "-3e-05", "12%"])
+    assert not is_numeric(["1", "none"])
+    assert not is_numeric(["–", ""])
+    assert not is_numeric(["(1, 0)"])
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("-1", "−1"),
+        ("(-1, 0)", "(−1, 0)"),
+        ("n - m", "n − m"),
+        ("pre-norm", "pre-norm"),
+        ("GPT-2", "GPT-2"),
+        ("131072", "131,072"),
+        ("16,384", "16,384"),
+        ("0.12345", "0.12345"),
+        ("2017", "2017"),
+        ("3e-05", "3e-05"),
+    ],
+)
+def test_signs_and_thousands(stored, shown):
+    assert typeset(stored) == shown
+
+
+def test_places_are_filled_only_behind_numbers():
+    assert padded("1.5", 3) == "1.5\u2007\u2007"
+    assert padded("–", 2) == "–"
+    assert grouped("1234567 of 8") == "1,234,567 of 8"
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("d_k", "<i>d</i><sub>k</sub>"),
+        ("2^-τ", "2<sup>−τ</sup>"),
+        ("q", '<span class="is-q"><i>q</i></span>'),
+        ("score", '<span class="is-s">score</span>'),
+        ("rotate_half", "rotate_half"),
+        ("a head", "a head"),
+        ("N = 64", "<i>N</i> = 64"),
+        ("Llama 2", "Llama 2"),
+    ],
+)
+def test_symbols_are_set_as_symbols(stored, shown):
+    assert symbols(stored) == shown
+
+
+def test_tables_of_the_text_are_left_alone():
+    page = "<table class='table'><tr><td>-1</td></tr></table>"
+    assert aligned_tables(page) == page
