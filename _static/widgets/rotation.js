@@ -32,7 +32,7 @@
       const angle = begin + (between * step) / 24;
       arc.push(place([0.8 * Math.cos(angle), 0.8 * Math.sin(angle)]));
     }
-    drawing += path(arc, { stroke: colour("purple"), "stroke-width": 2.5 });
+    drawing += path(arc, { stroke: colour("green"), "stroke-width": 2.5 });
     for (const [start, now, name, paint] of [[Q, q, "q", colour("blue")], [K, k, "k", colour("orange")]]) {
       drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.85 });
       drawing += arrow(centre, place(now), paint);

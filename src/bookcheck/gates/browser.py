@@ -412,7 +412,11 @@ async def _check_page(
 
 
 # Nothing moves in a picture; its letters are the site's own, not the machine's.
-STILL = """* { caret-color: transparent !important; animation: none !important; transition: none !important }
+STILL = """* {
+  caret-color: transparent !important;
+  animation: none !important;
+  transition: none !important;
+}
 """
 STAND_STILL = """async (style) => {
   const sheet = new CSSStyleSheet();

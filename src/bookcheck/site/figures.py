@@ -15,6 +15,7 @@ from sphinx.util import logging
 
 from bookcheck.site.roles import CLASSES
 from bookcheck.site.source_place import place_of
+from bookcheck.site.tables import HYPHEN
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +45,12 @@ def least_width(text: str) -> int | None:
 
 
 def with_roles(text: str) -> str:
-    """Mark the labels of an SVG that name a query, key, value or score."""
+    """Mark the labels of an SVG that name a query, key, value or score; minus signs are true."""
 
     def mark(found: re.Match[str]) -> str:
         role = CLASSES.get(found[2].strip())
-        return f'<text class="{role}"{found[1]}>{found[2]}</text>' if role else found[0]
+        start = f'<text class="{role}"' if role else "<text"
+        return f"{start}{found[1]}>{HYPHEN.sub('−', found[2])}</text>"
 
     return LABEL.sub(mark, text)
 

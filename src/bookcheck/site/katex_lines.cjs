@@ -8,6 +8,9 @@ const readline = require("node:readline");
 // Letters that count something: a subscript made of them leaves a symbol what it is.
 const POSITIONS = new Set(["m", "n", "t"]);
 const INDICES = new Set([...POSITIONS, "i", "j"]);
+// A coordinate of a query is the query's, and so on.
+const ROWS = new Set(["q", "k", "v"]);
+const COORDINATES = new Set(["a", "c", "0", "1"]);
 // Letters inside these are parts of a word, or change their meaning: \operatorname{softmax}, \hat{p}.
 const CLOSED = new Set(["accent", "font", "op", "operatorname", "raw", "text", "color"]);
 
@@ -45,7 +48,7 @@ function matches(symbol, node) {
   if (node.sub === undefined) return false;
   // A for A_{mn}; q_m for q at any position, and d_k for nothing else. Latin letters are used for many
   // things, so q_i is no q_m; a θ is a θ with any index.
-  if (sub === undefined) return isIndices(node.sub);
+  if (sub === undefined) return isIndices(node.sub) || (ROWS.has(base.text) && COORDINATES.has(node.sub.text));
   if (!isIndex(sub)) return false;
   return !isLetter(base) || POSITIONS.has(node.sub.text);
 }
@@ -136,6 +139,7 @@ const isSpace = (node) => has(node, "mspace");
 // A space as wide as \\quad stands between two formulas in one display.
 const isGap = (node) => isSpace(node) && parseFloat(node.style?.marginRight) >= 1;
 const lastSign = (base) => base.children.findLastIndex((part) => !isSpace(part));
+const KINDS = ["mord", "mop", "mbin", "mrel", "mopen", "mclose", "mpunct", "minner"];
 const span = (like, classes, children) => new like.constructor(classes, children);
 
 // The boxes of a formula cut at its gaps: lists of boxes, one for each formula of the display.
@@ -195,14 +199,15 @@ function lighten(node) {
     only.classes = [...new Set([...only.classes, ...child.classes])];
     return only;
   });
-  // A space behind a letter can be the letter's own margin.
+  // A space behind a letter, or behind a letter with its index, can be a margin.
   node.children = node.children.filter((child, place, all) => {
     const before = all[place - 1];
-    if (!isSpace(child) || before?.text === undefined || has(before, "sizing")) return true;
+    const spaced = before && !has(before, "sizing") && KINDS.some((kind) => has(before, kind));
+    if (!isSpace(child) || !spaced) return true;
     if (Object.keys(child.style).join() !== "marginRight" || child.children.length) return true;
-    const own = parseFloat(before.style.marginRight ?? before.italic ?? 0);
+    const own = parseFloat(before.style.marginRight || before.italic || 0);
     before.style.marginRight = `${Math.round(1e4 * (own + parseFloat(child.style.marginRight))) / 1e4}em`;
-    before.italic = 0;
+    if (before.italic) before.italic = 0;
     return false;
   });
   const empty = (child) =>

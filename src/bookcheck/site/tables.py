@@ -1,4 +1,4 @@
-"""Tables as print shows them: words left, numbers at their points, a true minus, symbols as symbols.
+"""Tables as print shows them: words left, numbers at their points, true minus signs, symbols.
 
 Outputs of notebooks store plain text, which the tests compare. The page's tables are made from it
 here: `-0.710` becomes −0.710, `131072` 131,072, the heading `d_k` an italic letter with its index.
@@ -18,8 +18,12 @@ NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\s*[%×]?|[-−]?i
 # What stands for a missing number.
 MISSING = {"", "–", "—"}
 DECIMALS = re.compile(r"\.(\d+)")
-# A whole number of five digits or more; a year has four.
-LONG = re.compile(r"(?<![\d.,\w])\d{5,}(?![\d\w])")
+# A whole number of five digits or more; a year has four. In a column where one number has a comma,
+# so has every number that can.
+LONG = re.compile(r"(?<![\d.,\w])[1-9]\d{4,}(?![\d\w])")
+LONG_BESIDE_OTHERS = re.compile(r"(?<![\d.,\w])[1-9]\d{3,}(?![\d\w])")
+GROUPED = re.compile(r"\d,\d{3}")
+EXPONENT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([-+]?)0*(\d+)")
 # A hyphen before a digit, where no letter or digit stands before it, or between two spaces.
 HYPHEN = re.compile(r"(?<![\w)\]])-(?=[\d.∞τ]|inf)|(?<= )-(?= )")
 POWER = re.compile(r"(\d+|[a-zA-Zα-ωθτ])\^(-?[\w.]+(?:/[\w.]+)?|\([^)]*\))")
@@ -35,9 +39,9 @@ def is_number(text: str) -> bool:
 
 
 def is_numeric(cells: list[str]) -> bool:
-    """Whether a column holds numbers, and nothing else but gaps."""
+    """Whether a column holds numbers: of what is filled in, at least three of four."""
     filled = [cell for cell in cells if cell.strip() not in MISSING]
-    return bool(filled) and all(map(is_number, filled))
+    return bool(filled) and 4 * sum(map(is_number, filled)) >= 3 * len(filled)
 
 
 def decimals(text: str) -> int:
@@ -46,9 +50,9 @@ def decimals(text: str) -> int:
     return len(found[1]) if found else 0
 
 
-def grouped(text: str) -> str:
+def grouped(text: str, long: re.Pattern[str] = LONG) -> str:
     """Long whole numbers with a comma after each three digits, from the right."""
-    return LONG.sub(lambda found: f"{int(found[0]):,}" if found[0][0] != "0" else found[0], text)
+    return long.sub(lambda found: f"{int(found[0]):,}", text)
 
 
 def typeset(text: str) -> str:
@@ -56,10 +60,20 @@ def typeset(text: str) -> str:
     return grouped(HYPHEN.sub("−", text))
 
 
+def with_power(text: str) -> str:
+    """A number as 9.2·10⁻⁷ in place of 9.2e-07."""
+
+    def write(found: re.Match[str]) -> str:
+        sign = "−" if found[2] == "-" else ""
+        return f"{found[1]}·10<sup>{sign}{found[3]}</sup>"
+
+    return EXPONENT.sub(write, text)
+
+
 def padded(text: str, places: int) -> str:
     """A number followed by blank places, as wide as the digits it lacks."""
     own = decimals(text)
-    if own == places or not is_number(text):
+    if own >= places or not is_number(text):
         return text
     return text + (BLANK_POINT if own == 0 else "") + BLANK_DIGIT * (places - own)
 
@@ -82,7 +96,11 @@ def aligned_table(table: str) -> str:
         [unescape(row[place][2]) for row in body if place < len(row)] for place in range(len(head))
     ]
     numeric = [is_numeric(column) for column in columns]
-    places = [max(map(decimals, column), default=0) for column in columns]
+    places = [
+        0 if any(map(EXPONENT.search, column)) else max(map(decimals, column), default=0)
+        for column in columns
+    ]
+    commas = [any(GROUPED.search(typeset(cell)) for cell in column) for column in columns]
     number = -1
 
     def write_row(found: re.Match[str]) -> str:
@@ -94,10 +112,11 @@ def aligned_table(table: str) -> str:
             nonlocal column
             column += 1
             tag, attributes, text = cell.groups()
-            if tag == "td" and number and numeric[column]:
-                text = padded(typeset(text), places[column])
-            elif tag == "td":
+            if tag == "td":
                 text = typeset(text)
+                text = grouped(text, LONG_BESIDE_OTHERS) if commas[column] else text
+                text = padded(text, places[column]) if numeric[column] else text
+                text = with_power(text)
             else:
                 text = symbols(typeset(text))
             kind = ' class="number"' if numeric[column] else ""

@@ -22,15 +22,25 @@ def is_statement(node: nodes.Node) -> bool:
     )
 
 
+def next_formula(parent: nodes.Element, place: int) -> list[nodes.Node]:
+    """The displayed formula at a place, after the target of its label; nothing if there is none."""
+    following = list(parent.children[place : place + 2])
+    if following and isinstance(following[0], nodes.math_block):
+        return following[:1]
+    if len(following) == 2 and isinstance(following[1], nodes.math_block):
+        return following if isinstance(following[0], nodes.target) else []
+    return []
+
+
 def hold_formulas(document: nodes.document) -> None:
     """Move the formulas that follow a statement directly into its box."""
     for box in list(document.findall(is_statement)):
         parent = box.parent
         content = next(box.findall(nodes.section), box)
         place = parent.index(box) + 1
-        while place < len(parent) and isinstance(parent[place], nodes.math_block):
-            formula = parent[place]
-            parent.remove(formula)
+        while formula := next_formula(parent, place):
+            for node in formula:
+                parent.remove(node)
             content += formula
 
 

@@ -27,6 +27,7 @@ def test_words_stay_left_and_numbers_meet_at_the_point():
 
 def test_a_column_with_one_word_is_no_column_of_numbers():
     assert is_numeric(["1", "2.5", "–", "-3e-05", "12%"])
+    assert is_numeric(["1", "2", "4", "1,000 / 10"])
     assert not is_numeric(["1", "none"])
     assert not is_numeric(["–", ""])
     assert not is_numeric(["(1, 0)"])
@@ -72,6 +73,21 @@ def test_places_are_filled_only_behind_numbers():
 )
 def test_symbols_are_set_as_symbols(stored, shown):
     assert symbols(stored) == shown
+
+
+def test_thousands_are_written_one_way_in_a_column():
+    page = aligned_tables(
+        table(["", "width", "year"], ["a", "4096", "2017"], ["b", "16384", "2023"])
+    )
+    assert ">4,096</td>" in page
+    assert ">16,384</td>" in page
+    assert ">2017</td>" in page
+
+
+def test_powers_of_ten_are_written_out():
+    page = aligned_tables(table(["", "size"], ["a", "9.2e-07"], ["b", "2.5e+03"]))
+    assert ">9.2·10<sup>−7</sup></td>" in page
+    assert ">2.5·10<sup>3</sup></td>" in page
 
 
 def test_tables_of_the_text_are_left_alone():

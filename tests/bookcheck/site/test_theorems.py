@@ -11,12 +11,20 @@ def statement(kind):
 
 def test_the_formula_after_a_statement_moves_into_its_box():
     box, formula, text = statement("theorem"), nodes.math_block("", "x = 1"), nodes.paragraph()
-    late = nodes.math_block("", "y = 2")
+    label, late = nodes.target(), nodes.math_block("", "y = 2")
     document = nodes.document(None, None)
-    document += [box, formula, text, late]
+    document += [box, label, formula, text, late]
     hold_formulas(document)
     assert document.children == [box, text, late]
-    assert box[0].children == [formula]
+    assert box[0].children == [label, formula]
+
+
+def test_what_is_no_formula_stays_outside():
+    box, label, text = statement("lemma"), nodes.target(), nodes.paragraph()
+    document = nodes.document(None, None)
+    document += [box, label, text]
+    hold_formulas(document)
+    assert document.children == [box, label, text]
 
 
 def test_a_proof_takes_nothing():
