@@ -424,10 +424,10 @@ globalThis.inspect = (() => {
       .map((box) => `is cut, with no sign at its edge: ${short(box)}`);
   }
 
-  // On a wide screen a line of code is seen whole.
+  // On a wide screen a line of code is seen whole, unless a reader has to open it first.
   function findCutCode() {
     return [...document.querySelectorAll(".cell_input pre, .cell_output pre")]
-      .filter((code) => code.scrollWidth > code.clientWidth + 1 && isVisible(code))
+      .filter((code) => code.scrollWidth > code.clientWidth + 1 && !code.closest("details") && isVisible(code))
       .map((code) => {
         const lines = code.textContent.split("\n").sort((a, b) => b.length - a.length);
         return `a line of ${lines[0].length} columns is cut: ${lines[0].trim().slice(0, 60)}`;

@@ -345,7 +345,7 @@ MOVES = [
     ("softmax", {"d_k": 8, "N": 33, "divisor": "root"}, {"d_k": 1024, "N": 33, "divisor": "root"}),
     ("layout", {"d": 12, "pair": 4, "m": 9}, {"d": 12, "pair": 4, "m": 9}),
     ("wavelength", {"base": 4, "length": 6, "d": 64}, {"base": 500000, "length": 32768, "d": 64}),
-    ("activation", {"x": 0.7, "beta": 2, "f": "swish"}, {"x": 0.7, "beta": 2.0, "f": "swish"}),
+    ("activation", {"f": "swish", "x": 0.7, "beta": 2}, {"x": 0.7, "beta": 2.0, "f": "swish"}),
     ("depth", {"L": 16, "way": "pre"}, {"L": 16, "way": "pre"}),
 ]
 

@@ -1,0 +1,87 @@
+"""What a reader of the built site sees: cause and effect, colours that light up, the place."""
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from bookcheck.gates.browser import ARGUMENTS, find_chromium
+from bookcheck.paths import BUILD
+
+CHAPTER = BUILD / "html" / "chapters" / "10-deriving-rope.html"
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+
+pytestmark = pytest.mark.built
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    pages = []
+
+    def open_it(path, size):
+        page = browser.new_page(viewport=size)
+        pages.append(page)
+        page.goto(path.as_uri())
+        return page
+
+    yield open_it
+    for page in pages:
+        page.close()
+
+
+@pytest.mark.parametrize("name", ["10-deriving-rope", "02-why-sqrt-d", "05-feed-forward"])
+def test_a_phone_shows_what_moves_together_with_what_it_moves(open_page, name):
+    page = open_page(CHAPTER.with_name(f"{name}.html"), PHONE)
+    place = page.locator(".interactive").first
+    place.scroll_into_view_if_needed()
+    page.wait_for_selector(".interactive[data-ready]")
+    boxes = [place.locator(part).first.bounding_box() for part in (".panels", ".controls")]
+    top, bottom = boxes[0]["y"], boxes[1]["y"] + boxes[1]["height"]
+    assert 0 < bottom - top < PHONE["height"]
+
+
+def test_pointing_at_one_query_lights_all_up(open_page):
+    page = open_page(CHAPTER, DESKTOP)
+    lit = """role => {
+      const paint = (element) => getComputedStyle(element).backgroundColor;
+      return [...document.querySelectorAll(`.is-${role}:not(svg *)`)].filter(
+        (element) => paint(element) !== "rgba(0, 0, 0, 0)").length;
+    }"""
+    assert page.evaluate(lit, "q") == 0
+    page.locator(".katex-html .is-q").first.hover()
+    page.wait_for_selector("html[data-lit=q]", state="attached")
+    assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
+    assert page.evaluate(lit, "k") == 0
+    places = ".katex-html .is-q", "pre .is-q", "svg .is-q"
+    assert all(page.locator(place).count() for place in places)
+
+
+def test_the_contents_show_the_section_that_is_read(open_page):
+    page = open_page(CHAPTER, DESKTOP)
+    shown = "#page-contents a[aria-current]"
+    links = page.locator("#page-contents a")
+    for place in (4, 2):
+        target = links.nth(place).get_attribute("href")
+        page.evaluate("anchor => document.querySelector(anchor).scrollIntoView()", target)
+        page.wait_for_selector(f'{shown}[href="{target}"]')
+        assert page.locator(shown).count() == 1
+
+
+def test_a_statement_holds_its_formula(open_page):
+    page = open_page(CHAPTER.with_name("14-beyond-n-squared.html"), DESKTOP)
+    assert page.locator(".theorem.admonition #equation-eq-online-associative").count() == 1
+
+
+def test_letters_are_those_of_the_site(open_page):
+    page = open_page(CHAPTER, DESKTOP)
+    page.evaluate("document.fonts.ready.then(() => {})")
+    faces = "[...document.fonts].filter((face) => face.status === 'loaded').map((f) => f.family)"
+    names = {name.strip('"') for name in page.evaluate(faces)}
+    assert {"Source Serif 4", "Inter", "Source Code Pro"} <= names
