@@ -1,21 +1,24 @@
 // What is wider than the page scrolls inside its box; the keyboard must be able to reach it, and need
 // not stop at the others. The theme does this for code and outputs, but not for those in a fold.
 function makeScrollingBoxesFocusable() {
-  for (const box of document.querySelectorAll(".math-formula, .figure-box")) {
-    if (box.scrollWidth > box.clientWidth) {
-      const what = box.matches(".figure-box") ? "figure" : "formula";
+  // All is read before anything is written: a change between two readings would lay the page out anew.
+  const boxes = [...document.querySelectorAll(".math-formula, .figure-box")];
+  const folded = [...document.querySelectorAll("details[open] pre, details[open] .cell_output > .output")];
+  const isWide = (box) => box.scrollWidth > box.clientWidth;
+  const [wide, wideInFolds] = [boxes.map(isWide), folded.map(isWide)];
+  boxes.forEach((box, place) => {
+    const what = box.matches(".figure-box") ? "figure" : "formula";
+    if (wide[place]) {
       box.tabIndex = 0;
       box.setAttribute("role", "group");
       box.setAttribute("aria-label", `Wide ${what}, scrolls`);
     } else {
-      box.removeAttribute("tabindex");
-      box.removeAttribute("role");
-      box.removeAttribute("aria-label");
+      for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
     }
-  }
-  for (const box of document.querySelectorAll("details pre, details .cell_output > .output")) {
-    box.tabIndex = box.scrollWidth > box.clientWidth ? 0 : -1;
-  }
+  });
+  folded.forEach((box, place) => {
+    box.tabIndex = wideInFolds[place] ? 0 : -1;
+  });
 }
 
 // A link to something inside a folded block opens the block.
