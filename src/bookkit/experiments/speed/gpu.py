@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import torch
@@ -140,6 +141,21 @@ def forms(table: RotaryTable) -> dict[str, Both]:
     return found
 
 
+PACKAGES = {
+    "Liger, in place": ("liger-kernel", "liger_kernel"),
+    "flash-attn Triton": ("flash-attn", "flash_attn"),
+}
+
+
+def _package(candidate: str) -> Row:
+    """The package and version of a candidate that another library brings."""
+    if candidate not in PACKAGES:
+        return {}
+    name, module = PACKAGES[candidate]
+    known = getattr(importlib.import_module(module), "__version__", None)
+    return {"package": f"{name} {known or version(name)}"}
+
+
 def _layout(candidate: str) -> Layout:
     return "interleaved" if "interleaved" in candidate or "complex" in candidate else "half"
 
@@ -201,6 +217,7 @@ def rope_rows(rounds: int = 15) -> list[Row]:
                     repeats=20 if small else 5,
                 ):
                     name = row["candidate"]
+                    row |= _package(name)
                     if name != "clone" and not backward:
                         row |= _errors(found[name], k, shape, _layout(name))
                     rows.append(
