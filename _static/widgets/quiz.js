@@ -1,10 +1,36 @@
 // Judges answers in the page. They are kept in this browser only, until the reader forgets them.
 "use strict";
 (() => {
-  // "6,283" groups thousands; any other comma is a decimal one.
+  // Numbers as people write them: 0.25, −0,25, 1/4, ½, ２．５, 1e-3, 1·10^-3, 4,096,000, 4 096 000, 6'283.
+  // "6,283" groups thousands, and "0,125" does not, since nobody groups after a zero.
+  function one(text) {
+    const power = text.replace(/\s*[×·*x]\s*10\^?([+-]?\d+)$/i, "e$1");
+    const [, sign, digits, exponent] = /^([+-]?)\s*([\d.,'’\s]*\d[.,]?)(e[+-]?\d+)?$/i.exec(power) ?? [];
+    if (digits === undefined) return NaN;
+    const grouped = /^[1-9]\d{0,2}(?:([\s'’,.])\d{3})(?:\1\d{3})*([.,]\d+)?$/.exec(digits);
+    // One point groups nothing: 1.234 is a little more than 1.
+    const groups = grouped && (grouped[1] !== "." || digits.split(".").length > 2) && grouped[2]?.[0] !== grouped[1];
+    const plain = groups ? digits.replaceAll(grouped[1], "") : digits;
+    return Number(`${sign}${plain.replace(",", ".")}${exponent ?? ""}`);
+  }
+
   function parse(text) {
-    const plain = text.trim().replace(/[−–]/, "-");
-    return Number(/^-?\d{1,3}(,\d{3})+$/.test(plain) ? plain.replace(/,/g, "") : plain.replace(",", "."));
+    const plain = text.normalize("NFKC").trim().replace(/[−–—]/g, "-").replace("。", ".");
+    const [above, below, ...more] = plain.split(/\s*[/⁄]\s*/);
+    if (more.length || (below !== undefined && !one(below))) return NaN;
+    return below === undefined ? one(above) : one(above) / one(below);
+  }
+
+  // What kind of miss a number is: of sign, of size, or of rounding.
+  function hint(value, answer, decimals, accepts) {
+    if (accepts(-value)) return "Right size, wrong sign.";
+    for (const factor of [10, 100, 1000]) {
+      if (accepts(value * factor) || accepts(value / factor)) return `Off by a factor of ${factor === 10 ? "ten" : factor}.`;
+    }
+    if (value * answer < 0) return "Look at the sign, then at the size.";
+    const wanted = ["a whole number", "one decimal", "two decimals", "three decimals"][decimals] ?? `${decimals} decimals`;
+    if (Math.abs(value - answer) <= 0.1 * Math.abs(answer)) return `Close: give ${wanted}.`;
+    return Math.abs(value) > Math.abs(answer) ? "Too large." : "Too small.";
   }
 
   // A page opened from disk, or a strict browser, may have no storage: then nothing is kept.
@@ -38,27 +64,31 @@
   // Says in the form whether its answer is right, and why.
   function judge(form) {
     const verdict = form.querySelector(".verdict");
-    const { answer, tolerance } = form.dataset;
-    let right = false;
+    const { answer, tolerance, decimals } = form.dataset;
+    // An answer that is missing or no number is not a wrong one.
+    let result;
     verdict.replaceChildren();
     if (given(form).trim() === "") {
       verdict.textContent = answer === undefined ? "Choose an answer first." : "Write a number first.";
     } else if (answer === undefined) {
       const choice = form.querySelector("input:checked").closest(".choice");
-      right = "right" in choice.dataset;
+      result = "right" in choice.dataset ? "right" : "wrong";
       verdict.append(...choice.querySelector(".why").cloneNode(true).childNodes);
     } else if (Number.isNaN(parse(given(form)))) {
-      verdict.textContent = "Write one number, such as 0.25.";
+      verdict.textContent = "Write one number, such as 0.25 or 1/4.";
     } else {
-      right = Math.abs(parse(given(form)) - Number(answer)) <= Number(tolerance) * (1 + 1e-9);
+      const value = parse(given(form));
+      const slack = 1e-9 * Math.abs(answer);
+      const accepts = (number) => Math.abs(number - Number(answer)) <= Number(tolerance) + slack;
+      result = accepts(value) ? "right" : "wrong";
       const word = document.createElement("strong");
-      word.textContent = right ? "Right. " : "Not yet. ";
+      word.textContent = result === "right" ? "Right. " : "Not yet. ";
       verdict.append(word);
-      if (right) verdict.append(...form.querySelector("details > p > span").cloneNode(true).childNodes);
-      else verdict.append("Try again, or open the answer.");
+      if (result === "right") verdict.append(...form.querySelector("details > p > span").cloneNode(true).childNodes);
+      else verdict.append(hint(value, Number(answer), Number(decimals), accepts));
     }
-    form.dataset.result = right ? "right" : "open";
-    return right;
+    if (result) form.dataset.result = result;
+    else delete form.dataset.result;
   }
 
   for (const quiz of document.querySelectorAll(".quiz")) {

@@ -40,6 +40,10 @@ NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{quiz\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
 
 
+# A question that says so accepts what rounds to its whole number.
+NEAREST = "nearest whole number"
+
+
 class QuizError(ValueError):
     """What is wrong with the text of a quiz."""
 
@@ -67,10 +71,14 @@ class Answer:
         return float(plain.replace("−", "-").replace(",", ""))
 
     @property
+    def decimals(self) -> int:
+        """How many digits are printed behind the point."""
+        return len(self.text.strip("$ ").partition(".")[2])
+
+    @property
     def tolerance(self) -> float:
         """Half a unit of the last printed digit."""
-        decimals = len(self.text.strip("$ ").partition(".")[2])
-        return 0.5 * 10.0**-decimals
+        return 0.5 * 10.0**-self.decimals
 
 
 @dataclass
@@ -84,6 +92,16 @@ class Question:
     def wants_number(self) -> bool:
         """Whether the reader types a number."""
         return self.answers[0].kind == "="
+
+    @property
+    def accepted(self) -> float:
+        """How far from the answer a reader's number may be.
+
+        What rounds to the printed decimals is right. A whole number is a count, and 7.6 is not 8,
+        unless the question asks for the nearest one.
+        """
+        answer = self.answers[0]
+        return answer.tolerance if answer.decimals or NEAREST in self.text else 0.0
 
     @property
     def identifier(self) -> str:
@@ -235,7 +253,10 @@ class Quiz(SphinxDirective):
 
     def _number(self, question: Question) -> list[nodes.Node]:
         answer = question.answers[0]
-        data = f' data-answer="{answer.number!r}" data-tolerance="{answer.tolerance!r}"'
+        data = (
+            f' data-answer="{answer.number!r}" data-tolerance="{question.accepted!r}"'
+            f' data-decimals="{answer.decimals}"'
+        )
         return [
             _raw(_opening(question, data)),
             self._inline(question.text),

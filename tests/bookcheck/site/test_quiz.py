@@ -11,7 +11,10 @@ from bookcheck.gates.browser import check_site
 from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, read
 from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
+from bookcheck.site.widgets import FOLDER
 from bookkit.randomness import normal
+
+SCRIPT = FOLDER / "quiz.js"
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,20 @@ def test_a_quiz_is_read(quiz_text):
     assert number.wants_number
     assert (number.answers[0].number, number.answers[0].tolerance) == (4.0, 0.005)
     assert choice.identifier != number.identifier
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "accepted"),
+    [
+        ("How many?", "8", 0.0),
+        ("How many? Give the nearest whole number.", "8", 0.5),
+        ("How long?", "0.5", 0.05),
+        ("How long? Two decimals.", "−0.25", 0.005),
+    ],
+)
+def test_what_is_accepted_follows_from_what_is_printed(question, answer, accepted):
+    (asked,) = parse_quiz(f"{question}\n\n- [=] {answer} {{check}}`8`\n  > So.\n")
+    assert asked.accepted == pytest.approx(accepted, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +114,7 @@ def test_the_page_has_native_controls_and_no_check(good_site):
     assert page.count("<legend>") == 2
     assert page.count('type="radio"') == 2
     assert page.count('class="choice" data-right') == 1
-    assert 'data-answer="4.0" data-tolerance="0.005"' in page
+    assert 'data-answer="4.0" data-tolerance="0.005" data-decimals="2"' in page
     assert "torch.tensor" not in page
     assert re.search(r'<legend><span>Which divisor keeps <span class="math', page)
     assert re.search(r'<script defer="defer" src="../_static/widgets/quiz.js', page)
@@ -133,12 +150,116 @@ def test_answers_are_judged_kept_and_forgotten(good_site):
         ["Choose an answer first.", "", "0 of 2 right."],
         ["Not yet. All weights become equal.", "", "0 of 2 right."],
         [right, "", "1 of 2 right."],
-        [right, "Not yet. Try again, or open the answer.", "1 of 2 right."],
+        [right, "Not yet. Close: give two decimals.", "1 of 2 right."],
         [right, "Right. Two plus two.", "2 of 2 right."],
         [right, "Right. Two plus two.", "2 of 2 right."],
         ["", "", "0 of 2 right."],
         ["", "", "0 of 2 right."],
     ]
+
+
+FORM = (
+    '<form data-question="x" data-answer="{answer}" data-tolerance="{accepted}" '
+    'data-decimals="{decimals}"><input type="text"><div class="verdict"></div>'
+    "<details><p><span>So.</span></p></details><button>Check</button></form>"
+)
+PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">'
+    '<div class="quiz" data-page="{number}">{form}<p class="progress-line"><span></span>'
+    "<button type=button>Forget</button></p></div>{script}</html>"
+)
+
+
+def verdicts(folder, answer, typed, *, nearest=False, spoil=("", "")):
+    """What the script says to each typed text, where one number is asked for."""
+    question = f"How many?{' The nearest whole number.' if nearest else ''}"
+    (asked,) = parse_quiz(f"{question}\n\n- [=] {answer} {{check}}`8`\n  > So.\n")
+    right = asked.answers[0]
+    source = SCRIPT.read_text(encoding="utf-8")
+    assert spoil[0] in source
+    (folder / "quiz.js").write_text(source.replace(*spoil), encoding="utf-8")
+    form = FORM.format(answer=right.number, accepted=asked.accepted, decimals=right.decimals)
+    page = folder / "page.html"
+    script = '<script src="quiz.js"></script>'
+    page.write_text(PAGE.format(number=answer, form=form, script=script), encoding="utf-8")
+    steps = [
+        {"act": [["fill", "input", text], ["press", "input", "Enter"]], "read": ".verdict"}
+        for text in typed
+    ]
+    seen = move_controls(page, steps)
+    assert seen["errors"] == []
+    return {text: said for text, (said,) in zip(typed, seen["steps"], strict=True)}
+
+
+RIGHT = "Right. So."
+WRITTEN = {
+    "0.25": ["0.25", "1/4", "0,25", ".25", "２５/１００", "０．２５", "¼", "2.5e-1", "25·10⁻²",
+             "2.5*10^-1", "0,250"],
+    "−0.16": ["-0.16", "−0,16", "–0.16", "－０，１６", "-4/25", "−1.6e-1"],
+    "4,096,000": ["4096000", "4,096,000", "4 096 000", "4.096.000", "4'096'000", "4.096e6"],
+    "1.63": ["1.63", "1,63", "1.6349", "163/100"],
+}  # fmt: skip
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("answer", WRITTEN)
+def test_a_number_may_be_written_in_many_ways(tmp_path, answer):
+    said = verdicts(tmp_path, answer, WRITTEN[answer])
+    assert said == dict.fromkeys(WRITTEN[answer], RIGHT)
+
+
+MISSES = {
+    "−0.25": {
+        "0.25": "Not yet. Right size, wrong sign.",
+        "-2.5": "Not yet. Off by a factor of ten.",
+        "-0.0025": "Not yet. Off by a factor of 100.",
+        "-0.26": "Not yet. Close: give two decimals.",
+        "0.4": "Not yet. Look at the sign, then at the size.",
+        "-0.5": "Not yet. Too large.",
+        "-0.1": "Not yet. Too small.",
+        "a quarter": "Write one number, such as 0.25 or 1/4.",
+        "1/0": "Write one number, such as 0.25 or 1/4.",
+        "1,2,3": "Write one number, such as 0.25 or 1/4.",
+        " ": "Write a number first.",
+    },
+    "8": {"7.6": "Not yet. Close: give a whole number.", "8.0": RIGHT, "16": "Not yet. Too large."},
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("answer", MISSES)
+def test_a_miss_tells_sign_from_size_from_rounding(tmp_path, answer):
+    assert verdicts(tmp_path, answer, list(MISSES[answer])) == MISSES[answer]
+
+
+@pytest.mark.browser
+def test_the_nearest_whole_number_is_accepted_where_it_is_asked_for(tmp_path):
+    assert verdicts(tmp_path, "6283", ["6283.19"], nearest=True) == {"6283.19": RIGHT}
+
+
+@pytest.mark.browser
+def test_a_hint_that_mixes_up_sign_and_size_is_caught(tmp_path):
+    spoil = ("accepts(-value)", "accepts(2 * value)")
+    said = verdicts(tmp_path, "−0.25", list(MISSES["−0.25"]), spoil=spoil)
+    assert said != MISSES["−0.25"]
+
+
+@pytest.mark.browser
+def test_wrong_and_untouched_look_different(good_site):
+    page = good_site / "chapters" / "quiz.html"
+    form = ".quiz form:has(input[type=text])"
+    field = f"{form} input"
+    act = [["fill", field, "5"], ["press", field, "Enter"]]
+    wrong = f"{form}[data-result=wrong]"
+    seen = move_controls(
+        page,
+        [
+            {"read": wrong},
+            {"act": act, "read": wrong},
+            {"act": [["fill", field, ""], ["press", field, "Enter"]], "read": wrong},
+        ],
+    )
+    assert [len(found) for found in seen["steps"]] == [0, 1, 0]
 
 
 @pytest.mark.browser
