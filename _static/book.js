@@ -104,7 +104,7 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 (() => {
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   const TERM = 'a[href*="#term-"]';
-  const MARK = ".eqno a, .equation-mark a";
+  const MARK = ".eqno a";
   const LOW = 120;
   let table;
   let box;
@@ -135,8 +135,7 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
   // The keyboard reaches the links beside a formula: they stand for all its symbols.
   function entries(element, { symbols, terms }) {
     if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
-    const formula = element.closest(".math") ?? element.closest(".equation-mark")?.previousElementSibling;
-    const inside = element.matches(MARK) ? formula.querySelectorAll(".katex-html *") : [element];
+    const inside = element.matches(MARK) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
     return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);
   }
 

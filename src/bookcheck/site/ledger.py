@@ -152,9 +152,9 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         node.replace_self(nodes.Text(count(found, node["kind"])))
     if ledger_page(app.env) is None:
         return
-    for node in list(doctree.findall(nodes.math_block)):
-        if node.get("label"):
-            place_mark(app, node, docname, found)
+    labelled = [node for node in doctree.findall(nodes.math_block) if node.get("label")]
+    for place, node in enumerate(labelled):
+        node["mark"] = mark(app, node["label"], docname, found, reached=place == 0)
     for node in list(doctree.findall(equation_ledger)):
         node.replace_self(list(ledger_nodes(app, docname, found)))
 
@@ -173,18 +173,24 @@ def count(found: Status, kind: str) -> str:
     return str(numbers[kind])
 
 
-def place_mark(app: Sphinx, node: nodes.math_block, docname: str, found: Status) -> None:
-    """Put a small link to the ledger's row below a displayed equation."""
-    outcome = found.outcomes.get(node["label"])
+def mark(app: Sphinx, label: str, docname: str, found: Status, *, reached: bool) -> str:
+    """A small link to the ledger's row, for the place beside an equation's number.
+
+    What is the rule is a sign, what is not is words. The keyboard stops at one of them on a page:
+    from there the ledger leads to all.
+    """
+    outcome = found.outcomes.get(label)
     if outcome is None:
         text, title = "not checked", f"No check of this formula is on record; {ADVICE}"
     else:
-        text = "✓ executed" if outcome.executed else "✓ by hand"
+        text = "✓" if outcome.executed else "✓ by hand"
         title = summary(outcome)
     page = app.builder.get_relative_uri(docname, rows_page(docname.removeprefix("chapters/")))
-    target = f"{page}#{row_id(node['label'])}"
-    mark = nodes.paragraph("", "", link(text, target, title), classes=["equation-mark"])
-    node.parent.insert(node.parent.index(node) + 1, mark)
+    target = html.escape(f"{page}#{row_id(label)}")
+    title = html.escape(title)
+    said = f' aria-label="{title}"' if text == "✓" else ""
+    stop = "" if reached else ' tabindex="-1"'
+    return f'<a class="equation-mark" href="{target}" title="{title}"{said}{stop}>{text}</a>'
 
 
 def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Node]:

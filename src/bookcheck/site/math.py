@@ -224,7 +224,8 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
     translator.body.append(f'<div class="math-formula">{html}</div>')
     if node["number"]:
         number = get_node_equation_number(translator, node)
-        translator.body.append(f'<span class="eqno">({number})')
+        # The ledger says how the equation was checked.
+        translator.body.append(f'<span class="eqno">{node.get("mark", "")}({number})')
         translator.add_permalink_ref(node, "Link to this equation")
         translator.body.append("</span>")
     translator.body.append("</div>\n")

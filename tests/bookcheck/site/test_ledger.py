@@ -49,7 +49,8 @@ def build(folder, outcomes, index=INDEX, ledger=LEDGER):
     warnings = io.StringIO()
     output = folder / "_build" / "html"
     settings = {
-        "extensions": ["myst_parser", "bookcheck.site.ledger"],
+        "extensions": ["myst_parser", "bookcheck.site.math", "bookcheck.site.ledger"],
+        "html_math_renderer": "prerendered",
         "myst_enable_extensions": ["dollarmath"],
         "exclude_patterns": ["_build"],
         "html_theme": "basic",
@@ -105,8 +106,15 @@ def test_each_equation_has_a_row(site):
 def test_each_equation_carries_a_mark(site):
     page = site[0]["chapters/01-x.html"]
     assert 'href="../ledger/01-x.html#ledger-eq-score"' in page
-    assert page.count("✓ executed") == 1
-    assert page.count("✓ by hand") == 1
+    marks = re.findall(r'<span class="eqno">(<a class="equation-mark".*?</a>)\(\d\)', page)
+    assert [re.sub("<.*?>", "", mark) for mark in marks] == ["✓", "✓ by hand"]
+    assert 'aria-label="Executed from its text on 12 inputs, largest deviation 2e-16."' in marks[0]
+    assert 'title="Checked by hand on 12 inputs: It is a limit."' in marks[1]
+
+
+def test_the_keyboard_stops_at_one_mark_of_a_page(site):
+    marks = re.findall(r'<a class="equation-mark".*?>', site[0]["chapters/01-x.html"])
+    assert ['tabindex="-1"' in mark for mark in marks] == [False, True]
 
 
 def test_each_row_holds_its_check_and_the_page_what_checks_share(site):
@@ -152,7 +160,7 @@ def test_a_record_of_an_older_text_is_not_shown(tmp_path):
 def test_a_new_record_reaches_the_pages_of_an_unchanged_book(tmp_path):
     build(tmp_path, [BY_HAND])
     pages, _ = build(tmp_path, [EXECUTED, BY_HAND])
-    assert "✓ executed" in pages["chapters/01-x.html"]
+    assert "Executed from its text" in pages["chapters/01-x.html"]
     assert "1 of 2" in pages["index.html"]
 
 
