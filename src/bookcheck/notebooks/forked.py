@@ -7,7 +7,8 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import nbval.kernel
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from bookcheck import warm
 
