@@ -118,6 +118,8 @@ DEFINITIONS = [
     r"q = k",
     r"\rho = 1",
     r"d_k = 64",
+    r"\Delta > 1/s",
+    r"s = 0.43",
     r"y_a = q_a k_a",
     r"x_n = q \cdot k_n / s",
     r"s = d_k",

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attention_to_rope import attention, log_length_factor, soft_cap, softmax_jacobian
+from attention_to_rope import attention, soft_cap, softmax_jacobian
 from attention_to_rope import softmax as library_softmax
 from bookcheck.equations.checks import Random, depends, equation
 from shared_02_why_sqrt_d import (
@@ -134,13 +134,6 @@ def test_soft_cap(rng):
     c, x = float(rng.uniform(2, 9)), rng.normal(scale=6, size=N)
     capped = soft_cap(torch.from_numpy(x), c).numpy()
     return {"x": x, r"\hat{x}": capped, "c": c, "n": range(N)}
-
-
-@equation("eq-log-length", first_index=0, library=log_length_factor)
-def test_log_length(rng):
-    s, x = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
-    factor = float(log_length_factor(torch.tensor(N), s))
-    return {"x": x, "p": softmax(factor * x), "s": s, "N": N, "n": range(N)}
 
 
 @equation("eq-qk-norm", first_index=0)

@@ -9,6 +9,7 @@ from attention_to_rope import (
     attend_to_latents,
     attention,
     causal_mask,
+    rotation_matrix,
 )
 from bookcheck.equations.checks import equation
 from shared import library_scores, tensor
@@ -27,6 +28,7 @@ from shared_03_many_heads import (
     run,
     split,
 )
+from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 
 @equation("eq-head-projections", first_index=0)
@@ -154,6 +156,38 @@ def test_absorbed(rng):
     )
     assert torch.allclose(naive, absorbed, atol=1e-12)
     return [{**case, "m": range(N_Q)} for case in cases]
+
+
+@equation("eq-mla", first_index=0, library=[attend_to_latents, rotation_matrix])
+def test_latent_with_rotary_part(rng):
+    """Content and turned part side by side; the library's latent attention has the same weights."""
+    _, theta = some_frequencies(rng, 4)
+    turn = rotation_of_all_pairs(theta)
+    x, W_DQ, W_KR = (rng.normal(size=size) for size in ((N, D), (D, 5), (D, 4)))
+    W_UQ, W_QR = rng.normal(size=(H, 5, D_K)), rng.normal(size=(H, 5, 4))
+    W_UK, W_UV = rng.normal(size=(2, H, 6, D_K))
+    u, c = x @ W_DQ / 4, rng.normal(size=(N, 6))
+
+    def turned(rows):
+        return np.stack([row @ turn(place) for place, row in enumerate(rows)])
+
+    key, content, rotary = turned(x @ W_KR), u @ W_UQ, np.stack([turned(y) for y in u @ W_QR])
+    given = (content, rotary, c, key)
+    mixed = attend_to_latents(
+        *(tensor(value)[None] for value in given), tensor(W_UK), tensor(W_UV), form="absorbed"
+    )
+    matrices = {"W^{UQ}": W_UQ, "W^{QR}": W_QR, "W^{UK}": W_UK, "W^{DQ}": W_DQ / 4, "W^{KR}": W_KR}
+    sizes = {"d_k": D_K, "d_R": 4, "m": range(N), "n": range(N), r"\mathbf{R}": turn}
+    cases = []
+    for j in range(H):
+        q, k = np.hstack([content[j], rotary[j]]), np.hstack([c @ W_UK[j], key])
+        scores = library_scores(q, k)
+        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        assert np.allclose(weights @ c @ W_UV[j], mixed[0, j].numpy())
+        rows = {"x": x, "u": u, "c": c, "q": q, "k": k, "S": scores, "j": j}
+        join = {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}
+        cases.append({**rows, **matrices, **sizes, **join})
+    return cases
 
 
 def gauge(rng):

@@ -3,7 +3,13 @@
 import numpy as np
 import torch
 
-from attention_to_rope import gap_bound, saturation, softmax_jacobian, softmax_jacobian_norm
+from attention_to_rope import (
+    gap_bound,
+    log_length_factor,
+    saturation,
+    softmax_jacobian,
+    softmax_jacobian_norm,
+)
 from attention_to_rope import softmax as library_softmax
 from bookcheck.equations.checks import Random, depends, equation
 from shared_02_why_sqrt_d import (
@@ -314,3 +320,10 @@ def test_cross_entropy_gradient(rng):
 def test_needed_gap(rng):
     size, gap = int(rng.integers(3, 50)), float(rng.uniform(1, 6))
     return {r"\Delta": gap, "N": size, r"\varepsilon": gap_bound(gap, size)}
+
+
+@equation("eq-log-length", first_index=0, library=log_length_factor)
+def test_log_length(rng):
+    s, x = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
+    factor = float(log_length_factor(torch.tensor(N), s))
+    return {"x": x, "p": softmax(factor * x), "s": s, "N": N, "n": range(N)}
