@@ -90,10 +90,9 @@ class Report(NamedTuple):
         return "\n".join(lines)
 
 
-def recognise(measured: Measured) -> Spectrum:
-    """Base and scaling from the measured frequencies."""
-    pairs = measured.span // 2
-    theta = torch.tensor(measured.frequencies, dtype=torch.float64)
+def recognise(theta: Tensor, span: int) -> Spectrum:
+    """Base and scaling from the frequencies of the pairs that turn, of `span` dimensions."""
+    pairs = span // 2
     if len(theta) < 2 or float(theta[1]) == 0 or float(theta[0]) <= float(theta[1]):
         return Spectrum(math.nan, "not recognised", None)
     # Bases are round numbers in practice, and the fastest pairs are never interpolated in part.
@@ -250,18 +249,27 @@ def _differences(
 
 
 def _spectral_differences(family: Family, measured: Measured, spectrum: Spectrum) -> list[str]:
-    """Another base, or another scaling of the same base."""
+    """Another base, another scaling, or both: a new base alone does not bring the scaling."""
     wanted = family.settings()
-    if not math.isclose(spectrum.base, wanted.base, rel_tol=CLOSE):
-        return [f"base: {spectrum.base:g} to {wanted.base:g}"]
     if _same_frequencies(measured, wanted.frequencies):
         return []
-    return [f"scaling: {spectrum.scaling} was measured, the family has {wanted.kind} scaling"]
+    turning = wanted.frequencies[wanted.frequencies > 0]
+    scaling = recognise(turning, wanted.rotary_dim).scaling
+    changes = []
+    if not math.isclose(spectrum.base, wanted.base, rel_tol=CLOSE):
+        changes.append(f"base: {spectrum.base:g} to {wanted.base:g}")
+    if not changes or spectrum.scaling != scaling:
+        changes.append(f"scaling: {spectrum.scaling} was measured, the family has {scaling}")
+    return changes
+
+
+def _frequencies(measured: Measured) -> Tensor:
+    return torch.tensor(measured.frequencies, dtype=torch.float64)
 
 
 def _same_frequencies(measured: Measured, wanted: Tensor) -> bool:
     turning = wanted[wanted > 0]
-    theta = torch.tensor(measured.frequencies, dtype=torch.float64)
+    theta = _frequencies(measured)
     return theta.shape == turning.shape and bool(((theta - turning) / turning).abs().max() < CLOSE)
 
 
@@ -311,7 +319,7 @@ def examine(
     dim = head_dim if family is None else FAMILIES[family].settings().head_dim
     calling = find_calling(function, dim)
     measured, keys = measure(calling, dim), measure(calling, dim, which=1)
-    spectrum = recognise(measured)
+    spectrum = recognise(_frequencies(measured), measured.span)
     notes = []
     if measured.order is not None:
         notes.append(

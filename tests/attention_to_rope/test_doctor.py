@@ -185,6 +185,35 @@ def test_what_a_family_would_need(function: Function, family: str, change: str) 
     assert family not in report.matches
 
 
+@pytest.mark.parametrize(
+    ("have", "family", "changes"),
+    [
+        (
+            "Llama 2",
+            "Llama 3.1",
+            [
+                "base: 10000 to 500000",
+                "scaling: none was measured, the family has llama3: ×8 from 8192",
+            ],
+        ),
+        (
+            "Gemma 3 global",
+            "Llama 2",
+            [
+                "base: 1e+06 to 10000",
+                "scaling: linear: every angle divided by 8 was measured, the family has none",
+            ],
+        ),
+        ("Llama 2", "Qwen3", ["base: 10000 to 1e+06"]),
+        ("Llama 3.1", "Llama 3.1", []),
+    ],
+)
+def test_another_base_does_not_hide_another_scaling(
+    have: str, family: str, changes: list[str]
+) -> None:
+    assert examine(of_family(have), family=family).changes == changes
+
+
 def test_families_of_another_head_dim_do_not_match() -> None:
     assert "gpt-oss" not in examine(rotary()).matches
 
