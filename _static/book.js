@@ -99,27 +99,30 @@ window.addEventListener("resize", makeScrollingBoxesFocusable);
 window.addEventListener("hashchange", openFoldOfTarget);
 document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 
-// What a symbol or a word means, beside it: under the mouse, at a tap, or when a link has the focus.
-// One script holds all meanings of the site; it is loaded when a reader first asks.
+// What a symbol, a word or a reference means, beside it: under the mouse, at a tap, or when a link has
+// the focus. One script holds all meanings of the site, one the formulas and theorems that other pages
+// refer to; they are loaded when a reader first asks.
 (() => {
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   const TERM = 'a[href*="#term-"]';
   const MARK = ".eqno a";
+  const REFERENCE = ".bd-article a.reference.internal[href*='#']:not([href*='#term-'])";
+  const BLOCK = ".math, .proof, .exercise";
   const LOW = 120;
-  let table;
+  const loading = {};
   let box;
   let owner;
   let timer;
 
-  function meanings() {
-    table ??= new Promise((resolve, reject) => {
+  function load(file, name) {
+    loading[file] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = `${folder}meanings.js`;
-      script.addEventListener("load", () => resolve(globalThis.bookMeanings));
+      script.src = `${folder}${file}`;
+      script.addEventListener("load", () => resolve(globalThis[name]));
       script.addEventListener("error", reject);
       document.head.append(script);
     });
-    return table;
+    return loading[file];
   }
 
   const keyOf = (element) => [...element.classList].find((name) => /^sy\d+$/.test(name));
@@ -127,13 +130,43 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
   // The symbol or term under the pointer. Inside a formula, boxes lie over one another: the bar of
   // a fraction covers what stands below it.
   function askedAt({ target, clientX, clientY }) {
-    const term = target.closest(TERM);
+    const term = target.closest(`${TERM}, ${REFERENCE}`);
     if (term || !target.closest(".katex-html")) return term;
     return document.elementsFromPoint(clientX, clientY).find(keyOf);
   }
 
+  // A source: the words that the page gives as the link's title, with their address as a link.
+  function cited(link) {
+    link.dataset.cited ??= link.title;
+    link.removeAttribute("title");
+    const words = document.createElement("div");
+    words.textContent = link.dataset.cited;
+    return words.innerHTML.replace(/https?:\/\/\S*[^\s.]/, '<a href="$&">$&</a>');
+  }
+
+  // A copy of what a reference leads to: a formula, a theorem, an exercise.
+  async function preview(link) {
+    const [page, anchor] = link.href.split("#");
+    const copy = document.createElement("div");
+    if (page === location.href.split("#")[0]) {
+      const target = document.getElementById(decodeURIComponent(anchor));
+      if (target?.matches(BLOCK)) copy.append(target.cloneNode(true));
+    } else {
+      const site = new URL("..", folder).href;
+      copy.innerHTML = (await load("previews.js", "bookPreviews"))[link.href.slice(site.length)] ?? "";
+    }
+    for (const extra of copy.querySelectorAll(".headerlink, .equation-mark, .solution")) extra.remove();
+    for (const named of copy.querySelectorAll("[id]")) named.removeAttribute("id");
+    for (const box of copy.querySelectorAll("[tabindex]")) box.removeAttribute("tabindex");
+    for (const inner of copy.querySelectorAll("a[href]")) inner.href = new URL(inner.getAttribute("href"), link.href);
+    return copy.innerHTML;
+  }
+
   // The keyboard reaches the links beside a formula: they stand for all its symbols.
-  function entries(element, { symbols, terms }) {
+  async function entries(element) {
+    if (element.matches(".bibtex-citation a")) return [cited(element)];
+    if (element.matches(REFERENCE)) return [await preview(element)];
+    const { symbols, terms } = await load("meanings.js", "bookMeanings");
     if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
     const inside = element.matches(MARK) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
     return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);
@@ -166,11 +199,11 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
   async function show(element) {
     hide();
     owner = element;
-    const texts = entries(element, await meanings()).filter(Boolean);
-    if (owner !== element) return;
+    const texts = (await entries(element)).filter(Boolean);
+    if (owner !== element) return true;
     if (!texts.length) {
       owner = undefined;
-      return;
+      return false;
     }
     if (!box) {
       box = document.createElement("div");
@@ -178,11 +211,20 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
       box.setAttribute("role", "tooltip");
       (document.querySelector("main") ?? document.body).append(box);
     }
-    box.innerHTML = texts.map((text) => `<p>${text}</p>`).join("");
+    box.innerHTML = texts.map((text) => `<div>${text}</div>`).join("");
+    if (touched && element.matches(REFERENCE)) {
+      const go = document.createElement("a");
+      go.className = "go";
+      go.href = element.href;
+      go.textContent = `Go to ${element.textContent}`;
+      box.append(go);
+    }
+    box.scrollTop = 0;
     box.hidden = false;
     element.dataset.asked = "";
     if (element.matches("a")) element.setAttribute("aria-describedby", box.id);
     place();
+    return true;
   }
 
   function soon(action, milliseconds) {
@@ -201,15 +243,25 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
     else if (element) soon(() => show(element), 200);
     else soon(hide, 300);
   });
+  // A finger cannot point: its first tap on a reference shows it, the second goes there.
+  let touched = false;
+  let pressedInBox = false;
+  document.addEventListener("pointerdown", ({ pointerType, target }) => {
+    touched = pointerType !== "mouse";
+    pressedInBox = Boolean(box?.contains(target));
+  });
   document.addEventListener("click", (event) => {
     const element = askedAt(event);
     if (element && !element.matches("a")) show(element);
-    else if (!box?.contains(event.target)) hide();
+    else if (touched && event.detail && element?.matches(REFERENCE) && element !== owner) {
+      event.preventDefault();
+      show(element).then((shown) => shown || location.assign(element.href));
+    } else if (!box?.contains(event.target)) hide();
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches(`${TERM}, ${MARK}`) && event.target.matches(":focus-visible")) show(event.target);
+    if (event.target.matches(`${TERM}, ${MARK}, ${REFERENCE}`) && event.target.matches(":focus-visible")) show(event.target);
   });
-  document.addEventListener("focusout", hide);
+  document.addEventListener("focusout", () => pressedInBox || hide());
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });

@@ -228,7 +228,8 @@ def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
             markdown(
                 "# Two & three\n\nAll are alike. Why is it *so*?\n\n"
                 "More {term}`head dimension`. The head dimension. Two logits, again logits.\n\n"
-                "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (second)\n\nInline $n \\ne t$."
+                "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (second)\n\nInline $n \\ne t$.\n\n"
+                "Look at {eq}`first`, {prf:ref}`hull`, {eq}`second`."
             )
         ],
     }

@@ -3,8 +3,13 @@
 import re
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
+from sphinx_exercise.nodes import exercise_node, solution_node
 
+from bookcheck.site.folding import put_into_exercises
 from bookcheck.site.launch_box import running_box
+from bookcheck.site.previews import blocks_of
 
 ADDRESS = "https://github.com/example/book"
 
@@ -45,9 +50,35 @@ def test_proof_and_solution_fold_without_javascript(page):
     folds = re.findall(r"<details class=\"[^\"]*admonition\".*?</details>", page, re.DOTALL)
     assert [re.search(r"<summary[^>]*>(.*?)</summary>", fold)[1] for fold in folds] == [
         "Proof",
-        "Solution to Exercise 1.1 (Sum)",
+        "Solution",
     ]
     assert "cell_output" in folds[1], "the solution's code belongs to the fold"
+
+
+def test_a_solution_stands_in_the_box_of_its_exercise(page):
+    box = blocks_of(page, ["sum"])["sum"]
+    assert "Exercise 1.1" in box
+    assert box.index("Add.") < box.index("<details") < box.index("Added.")
+
+
+def test_a_solution_stays_where_it_does_not_follow_its_own_exercise():
+    def book(*children):
+        document = new_document("a page")
+        document += children
+        put_into_exercises(document)
+        return document
+
+    def exercise(label):
+        return exercise_node("", nodes.title("", "Exercise"), label=label)
+
+    def solution():
+        title = nodes.title("", "Solution to Exercise 1.1")
+        return solution_node("", title, target_label="sum")
+
+    assert len(book(exercise("sum"), solution())) == 1
+    assert len(book(exercise("other"), solution())) == 2
+    assert len(book(exercise("sum"), nodes.paragraph(), solution())) == 3
+    assert len(book(solution())) == 1
 
 
 def test_one_address_drives_all_buttons(page):

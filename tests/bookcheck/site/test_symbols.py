@@ -181,7 +181,7 @@ def test_a_meaning_appears_and_goes(good_site):
             {"act": [["click", ".math-formula .sy2"], wait], "read": shown},
             {"act": [["click", "article h1"]], "read": shown},
             {"act": [*back, wait], "read": f"{TERM}[aria-describedby=meaning], {shown}"},
-            {"act": [*number, wait], "read": f"{shown} p"},
+            {"act": [*number, wait], "read": f"{shown} > div"},
         ],
     )
     assert seen["errors"] == []
