@@ -108,6 +108,16 @@ def test_a_scheme_that_changes_with_the_length_really_changes() -> None:
         book.LengthScaledRotary(book.rotary_frequencies(4), layout="half")
 
 
+def test_a_whole_sequence_is_turned_with_the_frequencies_of_its_length() -> None:
+    scheme = book.LengthScaledRotary(scaled, layout="half")
+    x, places = torch.from_numpy(stream_of(1, "x").normal(size=(1, 1, 9, D_K))), torch.arange(9)
+    fixed = book.Rotary(scaled(9), layout="half")
+    assert torch.equal(scheme.rotate(x, places), fixed.rotate(x, places))
+    assert not torch.allclose(
+        scheme.rotate(x, places)[:, :, :5], scheme.rotate(x[:, :, :5], places[:5])
+    )
+
+
 def test_one_layer_extends_a_cache_of_unturned_keys() -> None:
     """In one layer the cache alone is enough: all keys are turned for the new length."""
     heads = book.MultiHeadAttention(8, 4, seed=0).double().requires_grad_(False)

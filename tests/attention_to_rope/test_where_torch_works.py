@@ -77,7 +77,7 @@ def test_on_meta_nothing_is_drawn() -> None:
 
     with (
         torch.device("meta"),
-        mock.patch.object(layers, "generator", return_value=Refuses()),
+        mock.patch.object(layers, "stream_of", return_value=Refuses()),
     ):
         assert book.Linear(10**6, 10**6, seed=0).W.shape == (10**6, 10**6)
         assert book.Embedding(10**7, 10**5, seed=0).rows.device.type == "meta"

@@ -180,6 +180,17 @@ def test_zigzag_gives_every_rank_an_early_and_a_late_chunk() -> None:
         assert torch.equal(ring.ring_positions(24, rank, 3, order="zigzag"), held)
 
 
+def test_a_ring_of_one_process_is_attention(tmp_path: Path) -> None:
+    store = dist.FileStore(str(tmp_path / "store"), 1)
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        x = normal(4, 3, seed=0)
+        alone = ring.ring_attention(x, x, x, order="zigzag", causal=True)
+    finally:
+        dist.destroy_process_group()
+    assert torch.allclose(alone, book.attention(x, x, x, mask=book.causal_mask(4)), atol=1e-12)
+
+
 def test_errors() -> None:
     x = torch.zeros(4, 4)
     with pytest.raises(RuntimeError, match="start the program with torchrun"):
