@@ -1,7 +1,7 @@
 // Two arrows turned by their positions: the score knows their distance only.
 "use strict";
 (() => {
-  const { arrow, axes, colour, number, panel, path, text } = bookWidgets.kit;
+  const { arrow, axes, colour, handle, number, panel, path, text } = bookWidgets.kit;
   const Q = [2, 1];
   const K = [1, 2];
   const LAST = 20;
@@ -15,12 +15,15 @@
   function compute({ m, n, theta }) {
     const q = turn(Q, m * theta);
     const k = turn(K, n * theta);
-    return { q, k, score: q[0] * k[0] + q[1] * k[1], distance: n - m };
+    const relative = turn(Q, (m - n) * theta);
+    return { q, k, relative, score: q[0] * k[0] + q[1] * k[1], distance: n - m };
   }
 
+  const vector = (parts) => `(${parts.map((part) => number(part)).join(", ")})`;
+  const size = 300;
+  const place = ([x, y]) => [size / 2 + x * 50, size / 2 - y * 50];
+
   function drawArrows(state, { q, k, score }) {
-    const size = 300;
-    const place = ([x, y]) => [size / 2 + x * 50, size / 2 - y * 50];
     const centre = place([0, 0]);
     const faint = { stroke: "currentColor", "stroke-opacity": 0.25 };
     let drawing = path([[8, size / 2], [size - 8, size / 2]], faint);
@@ -33,18 +36,24 @@
       arc.push(place([0.8 * Math.cos(angle), 0.8 * Math.sin(angle)]));
     }
     drawing += path(arc, { stroke: colour("green"), "stroke-width": 2.5 });
-    for (const [start, now, name, paint] of [[Q, q, "q", colour("blue")], [K, k, "k", colour("orange")]]) {
+    for (const [start, now, name, moves, paint] of [[Q, q, "q", "m", colour("blue")], [K, k, "k", "n", colour("orange")]]) {
       drawing += path([centre, place(start)], { stroke: paint, "stroke-opacity": 0.85 });
-      drawing += arrow(centre, place(now), paint);
       const [x, y] = place(now.map((part) => 1.15 * part));
-      drawing += text(x, y + 5, name, { class: `is-${name}` });
+      const label = text(x, y + 5, name, { class: `is-${name}` });
+      drawing += handle(moves, path([centre, place(now)], { class: "grip" }) + arrow(centre, place(now), paint) + label);
     }
     const words = `The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
     return panel(size, size, words, drawing);
   }
 
+  // The position at which an arrow comes nearest to a point, in whole steps from where it stands.
+  function drag(state, name, [x, y]) {
+    const [a, b] = compute(state)[name === "m" ? "q" : "k"];
+    const [u, v] = [x - size / 2, size / 2 - y];
+    return state[name] + Math.round(Math.atan2(a * v - b * u, a * u + b * v) / state.theta);
+  }
+
   function drawScores({ theta }, { distance, score }) {
-    const size = 300;
     const { x, y, drawing } = axes({
       width: size,
       height: size,
@@ -89,10 +98,12 @@
       state[changed] = previous[changed] + sign * (state[other] - previous[other]);
     },
     compute,
+    drag,
     draw: (state, result) => [drawArrows(state, result), drawScores(state, result)],
-    numbers: (state, { distance, score }) => [
+    numbers: ({ m, n, theta }, { distance, relative, score }) => [
       ["distance", "n − m", number(distance, 0)],
-      ["score", "score q R(mθ) · k R(nθ)", number(score, 4)],
+      ["relative", `q R((m − n)θ) = (2, 1) R((${m} − ${n}) · ${number(theta)})`, vector(relative)],
+      ["score", "score q R(mθ) · k R(nθ) = q R((m − n)θ) · k", number(score, 4)],
     ],
   });
 })();

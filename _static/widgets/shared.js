@@ -109,6 +109,11 @@
     return { x: across, y: up, box, drawing };
   }
 
+  // A part of a drawing that moves a control: a reader may drag it, or move it by keys.
+  function handle(name, drawing) {
+    return tag("g", { class: "handle", "data-handle": name }, drawing);
+  }
+
   // One picture of a figure; `label` says in a sentence what it shows now.
   function panel(width, height, label, drawing) {
     const attributes = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label };
@@ -116,7 +121,7 @@
   }
 
   const widgets = {
-    kit: { arrow, axes, colour, number, panel, path, significant, tag, text },
+    kit: { arrow, axes, colour, handle, number, panel, path, significant, tag, text },
     define(name, widget) {
       widgets[name] = widget;
       if (globalThis.document) mountAll(name);
@@ -205,6 +210,53 @@
     return button;
   }
 
+  // Lets readers drag the handles of a drawing, or move them by the arrow keys, as a slider does. The
+  // drawing is made anew at each step, so what was held is held by its name.
+  function dragging(panels, widget, state, update) {
+    const control = (name) => widget.controls.find((candidate) => candidate.name === name);
+    const inRange = ({ min, max }, value) => Math.min(max, Math.max(min, value));
+    const nameAt = (target) => target.closest?.("[data-handle]")?.dataset.handle;
+    let held;
+
+    panels.addEventListener("pointerdown", (event) => {
+      held = nameAt(event.target);
+      if (!held) return;
+      event.preventDefault();
+      panels.setPointerCapture(event.pointerId);
+      panels.querySelector(`[data-handle="${held}"]`).focus({ preventScroll: true });
+    });
+    panels.addEventListener("pointermove", ({ clientX, clientY }) => {
+      if (!held) return;
+      const svg = panels.querySelector(`[data-handle="${held}"]`).closest("svg");
+      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const value = inRange(control(held), widget.drag(state, held, [x, y]));
+      if (value !== state[held]) update(held, value);
+    });
+    for (const end of ["pointerup", "pointercancel"]) panels.addEventListener(end, () => (held = undefined));
+    panels.addEventListener("keydown", (event) => {
+      const name = nameAt(event.target);
+      if (!name) return;
+      const { min, max, step = 1 } = control(name);
+      const steps = { ArrowRight: step, ArrowUp: step, ArrowLeft: -step, ArrowDown: -step, Home: min - max, End: max - min };
+      if (!(event.key in steps)) return;
+      event.preventDefault();
+      update(name, inRange(control(name), state[name] + steps[event.key]));
+    });
+
+    // Called after each drawing.
+    return (focused) => {
+      for (const part of panels.querySelectorAll("[data-handle]")) {
+        const name = part.dataset.handle;
+        const { label, min, max } = control(name);
+        const said = { role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": min, "aria-valuemax": max };
+        for (const [key, value] of Object.entries({ ...said, "aria-valuenow": state[name] })) part.setAttribute(key, value);
+        // A picture holds nothing that can be reached, a group does.
+        part.closest("svg").setAttribute("role", "group");
+        if (name === focused) part.focus({ preventScroll: true });
+      }
+    };
+  }
+
   function mount(container) {
     const name = container.dataset.widget;
     const widget = widgets[name];
@@ -214,6 +266,7 @@
     const list = element("dl");
     const numbers = element("div", { class: "numbers", "aria-live": "polite" }, list);
     const controls = {};
+    const drawn = widget.drag && dragging(panels, widget, state, update);
 
     function update(changedName, value) {
       const previous = { ...state };
@@ -231,7 +284,9 @@
         place.hidden = control.used ? !control.used(state) : false;
       }
       const result = widget.compute(state);
+      const focused = panels.contains(document.activeElement) && document.activeElement.dataset.handle;
       panels.innerHTML = widget.draw(state, result).join("");
+      drawn?.(focused);
       list.innerHTML = widget
         .numbers(state, result)
         .map(([key, label, shown]) => `<div><dt>${escape(label)}</dt><dd data-value="${key}">${escape(shown)}</dd></div>`)

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import torch
+from playwright.sync_api import sync_playwright
 
 from attention_to_rope import (
     gelu,
@@ -25,7 +26,7 @@ from attention_to_rope.softmax_gradient import (
     saturation,
     softmax_jacobian_norm,
 )
-from bookcheck.gates.browser import check_site
+from bookcheck.gates.browser import QUIET, check_site, find_chromium
 from bookcheck.gates.controls import move_controls
 from bookcheck.paths import ROOT
 from bookcheck.site import widgets
@@ -45,7 +46,9 @@ def rotation(m, n, theta):
         return rotate(torch.tensor([x], dtype=double), table, layout="interleaved")[0]
 
     q, k = turned([2.0, 1.0], m), turned([1.0, 2.0], n)
-    return {"q": q, "k": k, "score": q @ k, "distance": n - m}
+    relative = turned([2.0, 1.0], m - n)
+    torch.testing.assert_close(relative @ torch.tensor([1.0, 2.0], dtype=double), q @ k)
+    return {"q": q, "k": k, "relative": relative, "score": q @ k, "distance": n - m}
 
 
 def clocks(m, d, base):
@@ -240,6 +243,7 @@ def test_the_script_computes_what_the_library_computes(computed, name):
     ("name", "right", "wrong"),
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
+        ("rotation", "turn(Q, (m - n) * theta)", "turn(Q, (n - m) * theta)"),
         ("clocks", "-2 * i) / d", "-2 * i) / (d - 2)"),
         ("counter", "Math.sin(m / 2 ** i)", "Math.cos(m / 2 ** i)"),
         ("softmax", "if (sum < 0)", "if (sum > 0)"),
@@ -382,7 +386,7 @@ def test_moved_controls_show_the_numbers_of_the_library(tmp_path):
         assert step["numbers"], name
         for key, text in step["numbers"].items():
             wanted = as_numbers(right[key]).flatten().tolist()
-            parts = [text] if len(wanted) == 1 else text.replace(",", "").split()
+            parts = [text] if len(wanted) == 1 else re.sub(r"[(),]", "", text).split()
             for value, part in zip(wanted, parts, strict=True):
                 shown, half_unit = read_number(part)
                 assert abs(shown - value) <= half_unit, f"{name} {key}: {part} is not {value}"
@@ -418,6 +422,70 @@ def test_keys_move_sliders_and_the_lock_keeps_the_score(tmp_path):
         start["numbers"]["score"]
     }
     assert played["panels"] != home["panels"], "Play moves the arrows"
+
+
+def numbers_of(m, n, theta=0.5):
+    """What the opening figure must print at two positions, from the library."""
+    right = rotation(m, n, theta)
+    x, y = right["relative"].tolist()
+    written = {
+        "distance": str(n - m), "relative": f"({x:.2f}, {y:.2f})", "score": f"{right['score']:.4f}",
+    }  # fmt: skip
+    return {key: text.replace("-", "−") for key, text in written.items()}
+
+
+def drag(tab, name, turn):
+    """Drag the tip of an arrow about the centre of its drawing, by an angle, in small steps."""
+    svg = tab.locator(".handle").first.locator("xpath=ancestor::*[local-name()='svg']")
+    box = svg.bounding_box()
+    scale = box["width"] / 300
+    centre = (box["x"] + 150 * scale, box["y"] + 150 * scale)
+    state = {key: int(tab.locator(f"input[name={key}]").input_value()) for key in "mn"}
+    x, y = rotation(**state, theta=0.5)["q" if name == "m" else "k"].tolist()
+    tab.mouse.move(centre[0] + 50 * scale * x, centre[1] - 50 * scale * y)
+    tab.mouse.down()
+    for step in range(1, 11):
+        c, s = math.cos(turn * step / 10), math.sin(turn * step / 10)
+        u, v = x * c - y * s, x * s + y * c
+        tab.mouse.move(centre[0] + 50 * scale * u, centre[1] - 50 * scale * v)
+        yield  # held, half way
+    tab.mouse.up()
+
+
+@pytest.mark.browser
+def test_arrows_are_dragged_and_the_numbers_stay_the_librarys(tmp_path):
+    page = write_page(tmp_path / "site", names=["rotation"])
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
+        tab = browser.new_page()
+        errors = []
+        tab.on("pageerror", lambda error: errors.append(error.message))
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("[data-ready] .handle")
+
+        def shown():
+            m, n = (int(tab.locator(f"input[name={name}]").input_value()) for name in "mn")
+            read = "list => Object.fromEntries(list.map(dd => [dd.dataset.value, dd.textContent]))"
+            assert tab.eval_on_selector_all("dd", read) == numbers_of(m, n)
+            return m, n
+
+        assert shown() == (2, 5)
+        # Three steps of half a radian; the key follows, and at each moment the numbers are right.
+        for _ in drag(tab, "m", 1.5):
+            shown()
+        assert shown() == (5, 8)
+        tab.locator("input[value=free]").check()
+        for _ in drag(tab, "n", -2.0):
+            shown()
+        assert shown() == (5, 4)
+        tab.locator("[data-handle=n]").press("ArrowRight")
+        assert shown() == (5, 5)
+        tab.keyboard.press("End")  # the focus stays on the arrow that was drawn anew
+        assert shown() == (5, 20)
+        tab.keyboard.press("ArrowUp")
+        assert shown() == (5, 20), "an arrow stops at the end of its range"
+        assert errors == []
+        browser.close()
 
 
 @pytest.mark.browser
