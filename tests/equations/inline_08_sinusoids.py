@@ -1,8 +1,9 @@
 """Chapter 8: the relations inside its sentences."""
 
 import numpy as np
+import torch
 
-from attention_to_rope import rotary_frequencies, sinusoidal
+from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 
 PAGE = "08-sinusoids"
 OPTIONS = {"first_index": 0}
@@ -19,7 +20,22 @@ def four_dimensions(base):
     return lambda rng: {r"\theta": rotary_frequencies(4, base).numpy()}
 
 
+def two_back(rng):
+    """Rows of the library and its rotation back by two places."""
+    theta = rotary_frequencies(8, rng.uniform(5, 60))
+    P = sinusoidal(torch.arange(9), 8, float(theta[1] ** -4), dtype=torch.float64).numpy()
+
+    def shift(k):
+        return rotation_matrix(torch.tensor(int(k)), theta, layout="interleaved").numpy().T
+
+    def g(k):
+        return np.cos(k * theta.numpy()).sum()
+
+    return {"P": P, "T": shift, "g": g, "m": range(2, 9), "n": range(9)}
+
+
 CHECKS = {
+    r"P_m T_{-2} P_n^\top = g(m - 2 - n)": two_back,
     r"b = 10000": lambda rng: {"b": sinusoidal.__defaults__[0]},
     r"\theta_0 = 1": four_dimensions(10000.0),
     r"\theta_1 = 1/100": four_dimensions(10000.0),
@@ -38,6 +54,7 @@ DEFINITIONS = [
     r"d_k = 16",
     r"d_k < d",
     r"m = 0",
+    r"n = m - 2",
     r"C = W^Q (W^K)^\top",
     r"C = I",
     r"m, n \ge 0",

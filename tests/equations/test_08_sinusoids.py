@@ -88,13 +88,6 @@ def test_g(rng):
     return {**values, "g": g(values["b"])}
 
 
-@equation("eq-g-complex")
-def test_g_complex(rng):
-    theta = rng.uniform(0.2, 3)
-    z = lambda m: np.exp(1j * m * theta)  # noqa: E731
-    return {"z": z, "m": range(2, 6), "n": range(4), r"\theta": theta}
-
-
 @equation("eq-pe-distance", library=sinusoidal)
 def test_pe_distance(rng):
     values = clocks(rng)
