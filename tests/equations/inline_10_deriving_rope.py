@@ -73,6 +73,8 @@ def powers_of_one_map(rng):
 
 CHECKS = {
     r"f_m(x) = x U^m": powers_of_one_map,
+    r"f_{m+1}(x) = f_m(x) U": powers_of_one_map,
+    r"f_m(x) = f_0(x) U^m": powers_of_one_map,
     r"p_{n+1} = p_n": lambda rng: {"p": np.tile(rng.normal(size=3), (5, 1))},
     r"\lambda_i^m \lambda_i^n = \lambda_i^{m+n}": lambda rng: {"i": range(4)},
     r"f_m(x) = x R(m\theta)": in_the_plane,

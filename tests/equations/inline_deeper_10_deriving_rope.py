@@ -17,7 +17,7 @@ def bindings(rng):
     U = C.T @ turn(1) @ C
     u, v = C[2], C[3]  # the rows of one plane: turned by its own frequency
     eigen = {"w": u - 1j * v, "u": u, "v": v, r"\lambda": np.exp(1j * float(theta[1]))}
-    places = {"m": range(4), "I": np.eye(D), r"\mathbf{R}": turn}
+    places = {"m": range(4), "n": range(1, 6), "I": np.eye(D), r"\mathbf{R}": turn}
     return {"U": U, "C": C, **eigen, **places}
 
 

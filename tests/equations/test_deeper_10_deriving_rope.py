@@ -5,9 +5,9 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import rotation_matrix, sinusoidal
+from attention_to_rope import axial_table, rotate, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
-from shared_10_deriving_rope import D_K, N, complex_pair, hat, plane
+from shared_10_deriving_rope import D_K, N, complex_pair, hat, plane, values
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -248,3 +248,54 @@ def test_rope_to_g(rng):
         r"\mathbf{R}": rotation_of_all_pairs(theta),
         **places,
     }
+
+
+@equation("eq-rope-value-back", first_index=0, library=rotation_matrix)
+def test_value_back(rng):
+    return values(rng)
+
+
+@equation("eq-axial", library=rotation_matrix)
+def test_axial(rng):
+    """The library's axial score of two contents: half of the pairs see the row, half the column."""
+    _, theta = some_frequencies(rng, 4)
+    q, k = rng.normal(size=8), rng.normal(size=8)
+
+    def score(u, v):
+        row, column = rotation_of_all_pairs(theta)(u), rotation_of_all_pairs(theta)(v)
+        return float(q[:4] @ row @ k[:4] + q[4:] @ column @ k[4:])
+
+    return {"s": score}
+
+
+@equation("eq-axes", first_index=0, library=axial_table)
+def test_axes(rng):
+    """Angles read back from the library's table; they stay below half a turn."""
+    _, theta = some_frequencies(rng, D_K)
+    theta = theta / 10
+    place, axes = rng.permutation(np.arange(2, 9))[:3], [2, 0, 1]
+    table = axial_table(torch.from_numpy(place)[:, None], theta, axes, dtype=torch.float64)
+    angles = torch.atan2(table.sin, table.cos)[0].numpy()
+    symbols = {"p": place, "a": lambda i: axes[int(i)], "i": range(3)}
+    return {r"\alpha": angles, r"\theta": theta.numpy(), **symbols}
+
+
+@equation("eq-axial-product", library=axial_table)
+def test_axial_product(rng):
+    """s is the library's score of two contents at an offset, f and h its pairs by axis."""
+    _, theta = some_frequencies(rng, 8)
+    q, k = rng.normal(size=(2, 8)) / 2
+    z, w = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
+
+    def score(u, v):
+        places = torch.tensor([[int(u)], [int(v)]])
+        table = axial_table(places, theta, [0, 1, 0, 1], dtype=torch.float64)
+        return float(rotate(torch.from_numpy(q)[None], table, layout="interleaved")[0].numpy() @ k)
+
+    def row(offset):
+        return float(((z * w.conj())[0::2] @ np.exp(1j * offset * theta.numpy()[0::2])).real)
+
+    def column(offset):
+        return float(((z * w.conj())[1::2] @ np.exp(1j * offset * theta.numpy()[1::2])).real)
+
+    return {"s": score, "f": row, "h": column, "u": range(-2, 3), "v": range(1, 5)}
