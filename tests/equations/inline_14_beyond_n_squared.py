@@ -15,7 +15,7 @@ def bindings(rng):
     return {**names, r"\lambda": log_total(state).item()}
 
 
-# Names of a proof, one number a query, a condition, and the numbers of two exercises.
+# Names of a proof, one number per query, a condition, the numbers of two exercises, a shape.
 DEFINITIONS = [
     r"c_{12} = \max(c_1, c_2)",
     r"c = \max(c_{12}, c_3)",
@@ -29,4 +29,6 @@ DEFINITIONS = [
     r"\ell_2 = 2",
     r"u_2 = 1",
     r"w = 4096",
+    r"d_k = 64",
+    r"N = 8192",
 ]

@@ -1,23 +1,24 @@
-"""What a chapter offers to copy works where a reader's tensors are, not on the CPU alone."""
+"""What a chapter offers to copy works where a reader uses it: on any device, on empty parts."""
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from attention_to_rope.merge import Partial, merge
 from bookcheck.paths import CHAPTERS
 
 LAYOUTS = ["half", "interleaved"]
 
 
-def listing(page: str, start: str) -> dict[str, Callable[..., Tensor]]:
-    """The names that a code cell of a page defines; `start` tells which cell."""
+def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
+    """What a code cell of a page defines; `start` tells which cell, names stand above it."""
     cells = json.loads((CHAPTERS / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     (source,) = [source for source in sources if start in source]
-    names: dict[str, Callable[..., Tensor]] = {}
     exec(source, names)
     return names
 
@@ -46,3 +47,17 @@ def test_the_default_device_does_not_matter(rope: Callable[..., Tensor], layout:
         turned = rope(x, position_ids, layout=layout)
     assert turned.device.type == "cpu"
     assert (turned - rope(x, position_ids, layout=layout)).abs().max() == 0
+
+
+EMPTY = Partial(torch.full((1, 1), -torch.inf), torch.zeros(1, 1), torch.zeros(1, 2))
+SOME = Partial(torch.tensor([[-3.0]]), torch.tensor([[1.5]]), torch.tensor([[2.0, -1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [(EMPTY, EMPTY), (EMPTY, SOME), (SOME, EMPTY), (SOME, SOME)]
+)
+def test_join_takes_states_of_no_keys(one: Partial, two: Partial) -> None:
+    join = listing("14-beyond-n-squared", "def join(one, two)", torch=torch)["join"]
+    for mine, theirs in zip(join(one, two), merge(one, two), strict=True):
+        assert torch.equal(mine, theirs)
+        assert not mine.isnan().any()
