@@ -76,6 +76,10 @@ zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	@$(BIN)/python -m bookcheck.export.zip $(SITE) _build/from-attention-to-rope.zip
 
+.PHONY: offer
+offer: pdf zip  ## Put PDF and zip file into the built site, with links on its opening page
+	@$(BIN)/python -m bookcheck.export.offer $(SITE) _build/pdf/from-attention-to-rope.pdf _build/from-attention-to-rope.zip
+
 # Other people's libraries, in an environment of their own: torch first, or they pull another one.
 $(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."

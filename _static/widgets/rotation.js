@@ -101,9 +101,9 @@
     drag,
     draw: (state, result) => [drawArrows(state, result), drawScores(state, result)],
     numbers: ({ m, n, theta }, { distance, relative, score }) => [
-      ["distance", "n − m", number(distance, 0)],
-      ["relative", `q R((m − n)θ) = (2, 1) R((${m} − ${n}) · ${number(theta)})`, vector(relative)],
       ["score", "score q R(mθ) · k R(nθ) = q R((m − n)θ) · k", number(score, 4)],
+      ["relative", `q R((m − n)θ) = (2, 1) R((${m} − ${n}) · ${number(theta)})`, vector(relative)],
+      ["distance", "n − m", number(distance, 0)],
     ],
   });
 })();

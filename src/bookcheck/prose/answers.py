@@ -27,6 +27,15 @@ def answer_of(path: Path) -> str | None:
     return None
 
 
+def needs_line(path: Path) -> str:
+    """What a notebook's answer says that it needs; empty where it says nothing."""
+    for block in blocks_of(read(path).cells[0].source):
+        for line in block.lines if block.kind == "answer" else ():
+            if line.startswith(":needs:"):
+                return line.removeprefix(":needs:").strip()
+    return ""
+
+
 def answer_problem(text: str) -> str | None:
     """What is wrong with an answer."""
     count = sentences(text)

@@ -53,6 +53,9 @@ class Answer(SphinxDirective):
             minutes = reading_time(path).minutes
             name = "Reading time" if path.parent.name == DEEPER else "Main line"
             unit = "minute" if minutes == 1 else "minutes"
+            # For the map of chapters.
+            self.env.metadata[self.env.docname]["minutes"] = minutes
+            self.env.metadata[self.env.docname]["needs"] = self.options.get("needs", "")
             line += nodes.Text(f"{name}: {minutes} {unit}. ")
         if "needs" in self.options:
             line += nodes.Text("Needs ")

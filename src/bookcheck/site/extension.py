@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 from bookcheck.site import (
     answer,
     api,
+    chapter_map,
     faces,
     figures,
     folding,
@@ -50,6 +51,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         quiz,
         search,
         answer,
+        chapter_map,
         previews,
         values,
         ledger,

@@ -188,6 +188,12 @@ REPAIRS = (
         SOME,
     ),
     Repair(r' onclick="window\.print\(\)"', " data-print", SOME),
+    # It prints; the PDF of the whole book is offered on the opening page.
+    Repair(
+        r'<span class="btn__text-container">\.pdf</span>',
+        '<span class="btn__text-container">Print</span>',
+        SOME,
+    ),
 )
 
 

@@ -1,0 +1,87 @@
+// What this browser's reader has read, and where they were. Kept here only; without storage, nothing
+// is shown. A page counts as read when its end has been in sight.
+"use strict";
+(() => {
+  const site = new URL(document.documentElement.dataset.content_root ?? "./", location.href).href;
+  const KEY = `reading ${new URL(site).pathname}`;
+  const pageOf = (address) => address.split("#")[0].slice(site.length);
+  const here = pageOf(location.href);
+
+  function recall() {
+    try {
+      return { read: [], ...JSON.parse(localStorage.getItem(KEY)) };
+    } catch {
+      return { read: [] };
+    }
+  }
+
+  function keep(change) {
+    try {
+      localStorage.setItem(KEY, JSON.stringify({ ...recall(), ...change }));
+    } catch {
+      // Nothing is kept, nothing is shown.
+    }
+  }
+
+  // A sign behind each link of the contents and of the map that leads to a page that was read.
+  function mark() {
+    const { read } = recall();
+    for (const old of document.querySelectorAll(".read-mark")) old.remove();
+    for (const link of document.querySelectorAll("#pst-primary-sidebar a.reference, .chapter-map a")) {
+      if (!read.includes(pageOf(link.href))) continue;
+      const sign = document.createElement("span");
+      sign.className = "read-mark";
+      sign.setAttribute("role", "img");
+      sign.setAttribute("aria-label", "read");
+      sign.textContent = "✓";
+      link.append(sign);
+    }
+  }
+
+  function offerToGoOn() {
+    const doors = document.querySelector(".doors");
+    const { last, read } = recall();
+    if (!doors || !(last || read.length)) return;
+    const line = document.createElement("p");
+    line.className = "go-on";
+    if (last) {
+      const link = document.createElement("a");
+      link.href = new URL(last.address, site);
+      link.textContent = last.words;
+      line.append("Go on at ", link, ".");
+    }
+    const forget = document.createElement("button");
+    forget.type = "button";
+    forget.textContent = "Forget what I have read";
+    forget.addEventListener("click", () => {
+      localStorage.removeItem(KEY);
+      line.remove();
+      mark();
+    });
+    line.append(forget);
+    doors.before(line);
+  }
+
+  function remember() {
+    const heading = document.querySelector("article h1");
+    const words = (element) => element.textContent.replace(/#$/, "").replace(/\s+/g, " ").trim();
+    const section = document.querySelector("#page-contents a[aria-current]");
+    const address = here + (section?.hash ?? "");
+    keep({ last: { address, words: section ? `${words(heading)}: ${words(section)}` : words(heading) } });
+  }
+
+  window.addEventListener("load", () => {
+    mark();
+    offerToGoOn();
+    if (!/^chapters\/(deeper\/)?\d\d-/.test(here)) return;
+    window.addEventListener("pagehide", remember);
+    const end = document.querySelector(".prev-next-area") ?? document.querySelector("article")?.lastElementChild;
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      keep({ read: [...new Set([...recall().read, here])] });
+      mark();
+    });
+    if (end) seen.observe(end);
+  });
+})();
