@@ -100,8 +100,8 @@ window.addEventListener("hashchange", openFoldOfTarget);
 document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 
 // What a symbol, a word or a reference means, beside it: under the mouse, at a tap, or when a link has
-// the focus. One script holds all meanings of the site, one the formulas and theorems that other pages
-// refer to; they are loaded when a reader first asks.
+// the focus. One script holds all meanings of the site, one for each page its formulas and theorems
+// that other pages refer to; they are loaded when a reader first asks.
 (() => {
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   const TERM = 'a[href*="#term-"]';
@@ -114,11 +114,11 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
   let owner;
   let timer;
 
-  function load(file, name) {
+  function load(file) {
     loading[file] ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = `${folder}${file}`;
-      script.addEventListener("load", () => resolve(globalThis[name]));
+      script.addEventListener("load", resolve);
       script.addEventListener("error", reject);
       document.head.append(script);
     });
@@ -153,7 +153,11 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
       if (target?.matches(BLOCK)) copy.append(target.cloneNode(true));
     } else {
       const site = new URL("..", folder).href;
-      copy.innerHTML = (await load("previews.js", "bookPreviews"))[link.href.slice(site.length)] ?? "";
+      const name = page.slice(site.length);
+      await load("previews/index.js");
+      const { files, pages } = globalThis.bookPreviews;
+      if (files[name]) await load(`previews/${files[name]}`);
+      copy.innerHTML = pages[name]?.[decodeURIComponent(anchor)] ?? "";
     }
     for (const extra of copy.querySelectorAll(".headerlink, .equation-mark, .solution")) extra.remove();
     for (const named of copy.querySelectorAll("[id]")) named.removeAttribute("id");
@@ -166,7 +170,8 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
   async function entries(element) {
     if (element.matches(".bibtex-citation a")) return [cited(element)];
     if (element.matches(REFERENCE)) return [await preview(element)];
-    const { symbols, terms } = await load("meanings.js", "bookMeanings");
+    await load("meanings.js");
+    const { symbols, terms } = globalThis.bookMeanings;
     if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
     const inside = element.matches(MARK) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
     return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);

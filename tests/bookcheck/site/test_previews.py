@@ -31,7 +31,7 @@ def test_a_block_that_is_not_closed_is_named():
 
 
 def test_only_blocks_that_other_pages_refer_to_are_kept():
-    assert previews(PAGES) == {"chapters/a.html#equation-a": FORMULA}
+    assert previews(PAGES) == {"chapters/a.html": {"equation-a": FORMULA}}
     assert previews({"chapters/a.html": PAGES["chapters/a.html"]}) == {}
 
 
@@ -42,9 +42,13 @@ def test_the_ledger_refers_to_every_formula_and_counts_for_none():
 
 
 def test_the_site_keeps_what_its_pages_refer_to(good_site):
-    text = (good_site / "_static" / "previews.js").read_text(encoding="utf-8")
-    kept = json.loads(re.fullmatch(r"globalThis\.bookPreviews = (.*);\n", text)[1])
-    assert sorted(kept) == ["chapters/one.html#equation-first", "chapters/one.html#hull"]
+    folder = good_site / "_static" / "previews"
+    assert sorted(file.name for file in folder.iterdir()) == ["chapters-one.js", "index.js"]
+    text = (folder / "chapters-one.js").read_text(encoding="utf-8")
+    kept = json.loads(
+        re.fullmatch(r'bookPreviews\.pages\["chapters/one.html"\] = (.*);\n', text)[1]
+    )
+    assert sorted(kept) == ["equation-first", "hull"]
 
 
 @pytest.fixture
