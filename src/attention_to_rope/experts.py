@@ -131,7 +131,7 @@ class MixtureOfExperts(nn.Module):
     r"""The k best of E feed-forward layers for every token, and shared ones for all tokens.
 
     $y = \sum_i g_i\, \operatorname{FFN}_i(x) + \sum_{j=0}^{t-1} \operatorname{shared}_j(x)$ with t
-    shared layers; $g_i$ is 0 for experts that are not chosen.
+    shared layers; $g_i$ is 0 for experts that are not chosen. With k = 1 the score itself is $g_i$.
 
     hidden: the width of each expert. gate, k: as in `route`. With `balanced` a bias, no parameter,
     takes part in the choice; `rebalance` moves it after a training step (DeepSeek-V3: sigmoid,
@@ -177,8 +177,12 @@ class MixtureOfExperts(nn.Module):
         self.register_buffer("bias", bias)
 
     def route(self, x: Tensor) -> Routing:
-        """The chosen experts and their weights for x (..., d)."""
-        return route(self.router(x), self.k, gate=self.gate, bias=self.bias)
+        """The chosen experts and their weights for x (..., d).
+
+        One expert alone keeps its score as weight: normalised it would be 1, without a gradient.
+        """
+        several = self.k > 1
+        return route(self.router(x), self.k, gate=self.gate, normalise=several, bias=self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d) → (..., d). Each expert computes its own tokens and no others.

@@ -110,8 +110,9 @@ def expert_by_hand(layer: book.FeedForward) -> Callable[[np.ndarray], np.ndarray
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("shared", [0, 2])
 @pytest.mark.parametrize("balanced", [True, False])
-def test_layer_equals_the_reference(gate: str, shared: int, balanced: bool) -> None:
-    layer = mixture(gate=gate, shared=shared, balanced=balanced)
+@pytest.mark.parametrize("k", [1, 2])
+def test_layer_equals_the_reference(gate: str, shared: int, balanced: bool, k: int) -> None:
+    layer = mixture(k=k, gate=gate, shared=shared, balanced=balanced)
     if layer.bias is not None:
         layer.bias.copy_(normal(5, seed=3))
     x = normal(2, 7, 4, seed=1)
@@ -121,7 +122,7 @@ def test_layer_equals_the_reference(gate: str, shared: int, balanced: bool) -> N
     others = [expert_by_hand(expert) for expert in layer.shared]
     bias = None if layer.bias is None else layer.bias.numpy()
     for row, got in zip(x.reshape(-1, 4).numpy(), y.reshape(-1, 4).numpy(), strict=True):
-        gates = reference.route(row @ layer.router.W.numpy(), 2, gate, True, bias)
+        gates = reference.route(row @ layer.router.W.numpy(), k, gate, k > 1, bias)
         expected = reference.mixture_of_experts(row, gates, experts, others)
         assert np.abs(got - expected).max() <= 1e-12
 
@@ -141,8 +142,12 @@ def test_gradients_reach_router_and_chosen_experts_only() -> None:
     layer(x).sum().backward()
     for index, expert in enumerate(layer.experts):
         assert bool(expert.up.W.grad.any()) == (index == chosen)
-    # One chosen expert has the weight 1 whatever the router says; with two it learns.
-    assert float(layer.router.W.grad.abs().max()) <= 1e-15
+    # Normalised, the weight of one expert is 1 whatever the router says: nothing to learn from.
+    assert layer.router.W.grad.any()
+    logits = layer.router(x).detach().requires_grad_()
+    book.route(logits, 1, gate="sigmoid").gates.sum().backward()
+    assert logits.grad is not None
+    assert float(logits.grad.abs().max()) <= 1e-15
     layer = mixture().requires_grad_()
     layer(x).sum().backward()
     assert layer.router.W.grad.any()
