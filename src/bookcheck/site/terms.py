@@ -28,7 +28,8 @@ CLOSED = (
     nodes.sidebar,
     nodes.topic,
 )
-OPEN = (nodes.paragraph, nodes.emphasis, nodes.strong)
+# What is in italics is a word of an example, or the question of a chapter.
+OPEN = (nodes.paragraph, nodes.strong)
 
 
 def pattern_of(words: Mapping[str, Any]) -> re.Pattern[str] | None:

@@ -42,8 +42,18 @@ def test_the_first_use_is_linked_and_no_other():
         nodes.figure("", nodes.caption("", "A mask.")),
         paragraph("Unmasked, masking, a mask-like thing, rope."),
         paragraph("Of great value."),
+        paragraph(nodes.emphasis("", "What is a mask?")),
     ],
-    ids=["code and formula", "link", "block", "box", "caption", "other words", "everyday"],
+    ids=[
+        "code and formula",
+        "link",
+        "block",
+        "box",
+        "caption",
+        "other words",
+        "everyday",
+        "question",
+    ],
 )
 def test_what_is_no_running_text_is_left_alone(part):
     assert link_terms(document(part), links()) == []
