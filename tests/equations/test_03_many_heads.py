@@ -9,7 +9,6 @@ from attention_to_rope import (
     attend_to_latents,
     attention,
     causal_mask,
-    rotation_matrix,
 )
 from bookcheck.equations.checks import equation
 from shared import library_scores, tensor
@@ -158,7 +157,7 @@ def test_absorbed(rng):
     return [{**case, "m": range(N_Q)} for case in cases]
 
 
-@equation("eq-mla", first_index=0, library=[attend_to_latents, rotation_matrix])
+@equation("eq-mla", first_index=0, library=[attend_to_latents])
 def test_latent_with_rotary_part(rng):
     """Content and turned part side by side; the library's latent attention has the same weights."""
     _, theta = some_frequencies(rng, 4)

@@ -398,10 +398,10 @@ def test_the_command_names_a_breach_of_the_rule_and_of_the_language(small_book, 
 def test_the_record_of_another_text_is_not_shown(tmp_path):
     chapters, records = tmp_path / "chapters", tmp_path / "records"
     chapters.mkdir()
-    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x $$ (eq-x)"), encoding="utf-8")
-    execute(made(lambda rng: {"x": 1.0}), display("x = x"), records)
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = 1 $$ (eq-x)"), encoding="utf-8")
+    execute(made(lambda rng: {"x": 1.0}), display("x = 1"), records)
     assert status(chapters, records).executed == 1
-    (chapters / "01-x.ipynb").write_text(notebook("$$ x = x + 0 $$ (eq-x)"), encoding="utf-8")
+    (chapters / "01-x.ipynb").write_text(notebook("$$ x = 1 + 0 $$ (eq-x)"), encoding="utf-8")
     found = status(chapters, records)
     assert (len(found.labelled), found.checked, found.executed) == (1, 0, 0)
 
