@@ -177,19 +177,24 @@ document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
     return [...new Set([...inside].map(keyOf))].map((key) => symbols[key]);
   }
 
-  // Above the element, or below it where there is no room. The rest of a low formula stays in view.
+  // Above the element, or below it where there is no room; what is too long for both scrolls on the
+  // larger side. The rest of a low formula stays in view.
   function place() {
     const space = 8;
     const width = document.documentElement.clientWidth;
+    box.style.maxHeight = "";
     const { offsetWidth, offsetHeight } = box;
     const symbol = owner.getBoundingClientRect();
     const formula = owner.closest(".katex")?.getBoundingClientRect();
     const kept = formula && formula.height < LOW ? formula : symbol;
     const middle = symbol.left + symbol.width / 2 - offsetWidth / 2;
     box.style.left = `${Math.max(space, Math.min(middle, width - offsetWidth - space))}px`;
-    const above = kept.top - offsetHeight - space;
-    const fits = above > space && !owner.matches(MARK);
-    box.style.top = `${fits ? above : kept.bottom + space}px`;
+    const above = kept.top - 2 * space;
+    const below = innerHeight - kept.bottom - 2 * space;
+    const up = (!owner.matches(MARK) && offsetHeight < above) || (offsetHeight > below && above > below);
+    const room = up ? above : below;
+    if (offsetHeight > room) box.style.maxHeight = `${room}px`;
+    box.style.top = `${up ? kept.top - Math.min(offsetHeight, room) - space : kept.bottom + space}px`;
   }
 
   function hide() {

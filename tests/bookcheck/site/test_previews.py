@@ -122,6 +122,24 @@ def test_a_reference_without_a_picture_goes_at_once(tab):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("height", [160, 260, 700])
+def test_the_box_stays_in_the_window(tab, height):
+    tab.set_viewport_size({"width": 390, "height": height})
+    tab.keyboard.press("Tab")
+    long = (
+        "(link) => document.getElementById('equation-second').style.setProperty('height', '500px')"
+    )
+    reference(tab, "equation-second").evaluate(long)
+    reference(tab, "equation-second").focus()
+    tab.wait_for_selector("#meaning .katex")
+    box = tab.locator("#meaning").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= height
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
+@pytest.mark.browser
 def test_a_source_is_shown_with_its_address(tab):
     reference(tab, "hull").evaluate(
         """(link) => {
