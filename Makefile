@@ -77,7 +77,9 @@ zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
 	@$(BIN)/python -m bookcheck.export.zip $(SITE) _build/from-attention-to-rope.zip
 
 .PHONY: offer
-offer: pdf zip  ## Put PDF and zip file into the built site, with links on its opening page
+offer: $(INSTALLED)  ## Put PDF and zip file into the built site, with links on its opening page
+	@$(BIN)/python -m bookcheck.export.offer $(SITE)  # or the zip file would hold the one before
+	@$(MAKE) --no-print-directory pdf zip
 	@$(BIN)/python -m bookcheck.export.offer $(SITE) _build/pdf/from-attention-to-rope.pdf _build/from-attention-to-rope.zip
 
 # Other people's libraries, in an environment of their own: torch first, or they pull another one.

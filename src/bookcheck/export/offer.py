@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Offer the named files."""
     parser = argparse.ArgumentParser(description="Link the site to its PDF and zip file.")
     parser.add_argument("site", type=Path)
-    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("files", type=Path, nargs="*", help="none: take the old ones away")
     options = parser.parse_args(arguments)
     try:
         offer(options.site, options.files)

@@ -49,7 +49,7 @@ def test_again_with_fewer_files_the_old_ones_go(site, files):
     offer(site, files[:1])
     assert "zip" not in (site / "index.html").read_text(encoding="utf-8")
     assert [file.name for file in (site / "downloads").iterdir()] == ["book.pdf"]
-    offer(site, [])
+    assert main([str(site)]) == 0
     assert (site / "index.html").read_text(encoding="utf-8") == OPENING
 
 
