@@ -26,7 +26,9 @@ def put_into_exercises(document: nodes.document) -> None:
     for solution in list(document.findall(solution_node)):
         parent = solution.parent
         place = parent.index(solution)
-        before = parent[place - 1] if place else None
+        if not place:
+            continue
+        before = parent[place - 1]
         if is_exercise_node(before) and before["label"] == solution["target_label"]:
             parent.remove(solution)
             title = next(solution.findall(nodes.title))
