@@ -184,11 +184,15 @@ def test_a_ring_of_one_process_is_attention(tmp_path: Path) -> None:
     store = dist.FileStore(str(tmp_path / "store"), 1)
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
-        x = normal(4, 3, seed=0)
+        x = normal(4, 3, seed=0).requires_grad_()
         alone = ring.ring_attention(x, x, x, order="zigzag", causal=True)
+        (back,) = torch.autograd.grad(alone.square().sum(), x)  # it sends its gradients home
     finally:
         dist.destroy_process_group()
-    assert torch.allclose(alone, book.attention(x, x, x, mask=book.causal_mask(4)), atol=1e-12)
+    whole = book.attention(x, x, x, mask=book.causal_mask(4))
+    assert torch.allclose(alone, whole, atol=1e-12)
+    (expected,) = torch.autograd.grad(whole.square().sum(), x)
+    assert torch.allclose(back, expected, atol=1e-12)
 
 
 def test_errors() -> None:
