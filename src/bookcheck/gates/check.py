@@ -11,11 +11,11 @@ from pathlib import Path
 
 from bookcheck.cache import digest_of, write_whole
 from bookcheck.gates import pictures
-from bookcheck.gates.browser import AXE, Fault, PageDone, find_chromium, pages_of, visit_site
+from bookcheck.gates.browser import Fault, PageDone, find_chromium, pages_of, visit_site
 from bookcheck.gates.links import broken_links
 from bookcheck.gates.policy import policy_faults
 from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
-from bookcheck.paths import KEPT
+from bookcheck.paths import KEPT, NODE_ROOM
 
 # Folders of pages that one template makes: the largest is looked at in every mode, the rest in one.
 GENERATED = ("checks", "ledger")
@@ -23,6 +23,8 @@ GENERATED = ("checks", "ledger")
 LOADED = ("_static", "_images")
 # Changes with every word of the book, and only the search page reads it.
 SEARCH_DATA = "search-data.js"
+# Names the version of axe, also where it is not installed.
+NODE_LOCK = NODE_ROOM / "package-lock.json"
 
 
 def brief_pages(site: Path, pages: Collection[str]) -> set[str]:
@@ -43,7 +45,7 @@ class Passed:
         code = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
         files = (path for name in LOADED for path in sorted((site / name).rglob("*")))
         shown = (path for path in files if path.is_file() and path.name != SEARCH_DATA)
-        self.frame = digest_of([*code, AXE, *shown], browser_version())
+        self.frame = digest_of([*code, NODE_LOCK, *shown], browser_version())
 
     def state_of(self, page: str) -> str:
         """Changes with anything that a visit of the page could see."""
