@@ -9,5 +9,6 @@ def bindings(rng):
     return {"d": d, "N": 2 * d}
 
 
+LOOSE = {r"0.5 + 0.25 < 0.8": "Numbers of an example; that the third is needed is all it says."}
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [r"\tau = 1", r"p = 0.8", r"d = 512"]

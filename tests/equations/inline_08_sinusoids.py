@@ -40,8 +40,10 @@ CHECKS = {
     r"\theta_0 = 1": four_dimensions(10000.0),
     r"\theta_1 = 1/100": four_dimensions(10000.0),
     r"\theta_1 = 100^{-1/2} = 0.1": four_dimensions(100.0),
+    r"k \ge 1": lambda rng: {"k": 1},
     r"B = 10": lambda rng: {"B": float(1 / rotary_frequencies(4, 100.0)[1])},
 }
+LOOSE = {r"3 < \pi": "Two constants; the cosine falls up to the second."}
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
     r"b = 100",

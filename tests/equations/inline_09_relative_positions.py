@@ -21,6 +21,8 @@ CHECKS = {
     r"y / (1 - y) = 1 / (1/y - 1) = 1/(e^s - 1)": bindings,
     r"\lvert m - n \rvert = m - n": bindings,
     r"-s(m - n) = s n - s m": bindings,
+    r"y = e^{-s} < 1": lambda rng: {"s": 0.01, "y": float(np.exp(-0.01))},
+    r"n \le m": lambda rng: [{}, {"m": 4, "n": 4}],
 }
 # Conditions, names and examples. The two series of the proof have no end: the displayed quotient
 # is summed in test_09_relative_positions.py.

@@ -42,6 +42,14 @@ def bindings(rng):
     }
 
 
+def largest_stretch(rng):
+    """Two keys, and the vector that their derivatives stretch most: bounds are met."""
+    first = float(rng.uniform(0.1, 0.9))
+    values = of_weights(np.array([first, 1 - first]))
+    eigenvalues, vectors = np.linalg.eigh(values["J"])
+    return [{}, {**values, r"\lambda": float(eigenvalues[-1]), "w": vectors[:, -1]}]
+
+
 def equal_weights(rng):
     return of_weights(np.full(N, 1 / N))
 
@@ -97,6 +105,9 @@ CHECKS = {
     r"J = \frac{1}{N} I - \frac{1}{N^2} \mathbf{1}^\top \mathbf{1}": equal_weights,
     r"\lVert J \rVert_2 = \frac{1}{N}": equal_weights,
     r"\lVert J \rVert_2 = 1/N": equal_weights,
+    r"N \ge 2": lambda rng: {"N": 2},
+    r"\lambda \le 2 r (1 - r)": largest_stretch,
+    r"w J w^\top \le \lVert J \rVert_2 (w \cdot w)": largest_stretch,
     r"\mathbb{E}[y_a] = 0": one_coordinate,
     r"\mathbb{E}[y_a^2] = 1": one_coordinate,
     r"\mathbb{E}[y_a^4] = \mathbb{E}[q_a^4] \mathbb{E}[k_a^4] = \kappa_q \kappa_k": one_coordinate,

@@ -55,6 +55,7 @@ CHECKS = {
     r"v_l = 1 + 2 l": two_sublayers,
     r"G_L = \Gamma / v_L": after_the_last_norm,
 }
+LOOSE = {r"\beta < 1": "Only that the weights start smaller; the display says by how much."}
 # Definitions and conditions; how a stream of each kind grows is the premise of its section.
 DEFINITIONS = [
     r"z = x P",

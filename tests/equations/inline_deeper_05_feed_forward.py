@@ -31,7 +31,8 @@ def bindings(rng):
 def between(rng):
     """Three numbers in their order, and two steps that rise."""
     a, x, b = np.sort(rng.uniform(0, 6, size=3))
-    return {"a": a, "x": x, "b": b, "T": tanh_step, r"\Phi": normal_cdf}
+    steps = {"T": tanh_step, r"\Phi": normal_cdf}
+    return [{"a": a, "x": x, "b": b, **steps}, {"a": x, "x": x, "b": x, **steps}]
 
 
 def two_numbers(rng):
@@ -84,12 +85,15 @@ CHECKS = {
     r"1 + x^* (1 - \sigma(x^*)) = 0": swish_minimum,
     r"\lVert x \rVert = \sqrt{d}": normalised,
     r"\Phi(a) - T(b) \le \Phi(x) - T(x) \le \Phi(b) - T(a)": between,
+    r"x \ge 0": lambda rng: {"x": 0.0},
+    r"x (1 - T(x)) \le x \exp(-2 u(x))": lambda rng: [{"x": 0.0}, {"x": 3.0}],
     r"\max(a, b) = b + \operatorname{ReLU}(a - b)": two_numbers,
     r"1 + \operatorname{erf}(a) = \operatorname{erfc}(-a)": two_numbers,
     r"x^* - x^* \sigma(x^*) = -1": lowest,
     r"\mathbb{E}[\operatorname{ReLU}(z)^2] = 1/2": symmetric,
     r"\mathbb{E}[z^2] = 1": symmetric,
 }
+LOOSE = {r"\varphi(6) < 10^{-8}": "A power of ten is enough beside the bound of the theorem."}
 # Definitions and conditions. The series are printed to their third order; the displayed
 # eq-gelu-taylor checks the coefficient that comes of them.
 DEFINITIONS = [

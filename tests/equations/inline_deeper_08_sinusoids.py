@@ -43,7 +43,9 @@ def half_a_turn(rng):
     """The longest text that the slowest hand can read, and any base that is large enough."""
     b, d = float(rng.uniform(50, 900)), D
     wavelengths = 2 * np.pi / rotary_frequencies(d, b).numpy()
-    return {"b": b, "d": d, r"\lambda": wavelengths, "N": int(wavelengths[-1] / 2)}
+    longest = wavelengths[-1] / 2
+    values = {"b": b, "d": d, r"\lambda": wavelengths}
+    return [{**values, "N": int(longest)}, {**values, "N": float(longest)}]
 
 
 def root_of_a_power(rng):

@@ -25,7 +25,10 @@ def equal_steps(rng):
     return {"h": step * np.arange(P, -1, -1.0), "D": step}
 
 
-CHECKS = {r"h_i = D (p - i)": equal_steps}
+CHECKS = {
+    r"h_i = D (p - i)": equal_steps,
+    r"\lvert h_i \rvert \le D (p - i)": lambda rng: [{}, equal_steps(rng)],
+}
 # Names and conditions.
 DEFINITIONS = [
     r"p = d_k/2",

@@ -42,16 +42,16 @@ def unchanged(rng):
 
 
 def second_derivative(rng):
-    """Of a sum of waves; at every third draw all waves are at their crest, and the bound is met."""
+    """Of a sum of waves, anywhere, and where all of them are at their crest: the bound is met."""
     theta = rotary_frequencies(8, 20.0).numpy()
     rho, phases = rng.uniform(0.5, 2, size=4), rng.uniform(0, 6, size=4)
-    phases = phases if rng.random() < 2 / 3 else np.zeros(4)
-    return {
-        "h''": lambda x: -float(rho * (1 - 1e-12) @ (theta**2 * np.cos(theta * x + phases))),
-        r"\xi": 0.0 if not phases.any() else rng.uniform(0, 9),
-        r"\rho": rho,
-        r"\theta": theta,
-    }
+
+    def bent(phases):
+        return lambda x: -float(rho @ (theta**2 * np.cos(theta * x + phases)))
+
+    waves = {r"\rho": rho, r"\theta": theta}
+    crest = {"h''": bent(np.zeros(4)), r"\xi": 0.0, **waves}
+    return [{"h''": bent(phases), r"\xi": rng.uniform(0, 9), **waves}, crest]
 
 
 def parabola(rng):

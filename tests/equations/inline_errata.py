@@ -33,8 +33,9 @@ def bindings(rng):
 
 
 def jacobian(rng):
-    p = book.softmax(torch.from_numpy(rng.normal(size=4)))
-    return {"J": book.softmax_jacobian(p).numpy(), "p": p.numpy()}
+    """Of many keys, and of two, where the bound is met."""
+    weights = [book.softmax(torch.from_numpy(rng.normal(size=n))) for n in (4, 2)]
+    return [{"J": book.softmax_jacobian(p).numpy(), "p": p.numpy()} for p in weights]
 
 
 def uniform(rng):
@@ -60,6 +61,7 @@ CHECKS = {
     r"k \le d/2": lambda rng: {"k": range(1, D // 2 + 1)},
     r"\lVert J \rVert_2 \le 2 \max_i p_i (1 - p_i)": jacobian,
     r"\lVert J \rVert_2 = 1/n": uniform,
+    r"d_k < d": lambda rng: {"d_k": D - 1, "d": D},
     r"\operatorname{Var}[q \cdot k] = \operatorname{tr}(\Sigma_q \Sigma_k)": independent,
 }
 # What a note prints, and the cases that its correction speaks of.

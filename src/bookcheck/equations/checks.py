@@ -44,7 +44,7 @@ from bookcheck.equations.records import Outcome, fingerprint, read_records, rela
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
 from bookcheck.latex.check import Options
-from bookcheck.latex.formulas import Silent, claims_too_much, looseness, nearest
+from bookcheck.latex.formulas import Nearness, Silent, claims_too_much, looseness, nearest
 from bookcheck.latex.reader import symbol_table
 from bookcheck.latex.values import declared_values
 from bookcheck.paths import CHECKS, RECORDS
@@ -300,7 +300,7 @@ def run(item: Check, text: str) -> tuple[int, int, float]:
         )
     inputs, deviation = 0, 0.0
     entries: list[Relation] = []
-    slack: list[float] = []
+    near: list[Nearness] = []
     for values in inputs_of(item):
         if item.reason is not None:
             inputs += 1
@@ -316,9 +316,9 @@ def run(item: Check, text: str) -> tuple[int, int, float]:
         if failed:
             raise RefutedError(f"{item.label}: {failed[0]}")
         inputs += max(entry.instances for entry in entries)
-        slack = nearest(slack, entries)
+        near = nearest(near, entries)
         deviation = max([deviation, *(equality_deviation(entry) for entry in entries)])
-    if complaint := looseness(entries, slack, item.loose):
+    if complaint := looseness(entries, near, item.loose):
         raise RefutedError(f"{item.label}: {complaint}")
     return inputs, len(entries), deviation
 

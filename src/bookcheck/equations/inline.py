@@ -9,12 +9,16 @@ equations, ``tests/equations/inline_NN_name.py``, says what the page's symbols s
     def bindings(rng):                          # values of the symbols that the page uses
         return {"A": ..., "m": range(3)}
 
-    CHECKS = {r"r = N / (6 d)": lambda rng: {"r": 2.0, "N": 48, "d": 4}}   # more, or other, values
+    CHECKS = {r"r = N / (6 d)": lambda rng: {"r": 2.0, "N": 48, "d": 4}}   # more, or other, values,
+                                                # or a list of them
     DEFINITIONS = [r"d_k = 2"]                  # introduces a symbol, a case or an example
+    LOOSE = {r"3 < \pi": "why"}                 # an inequality not meant to be a sharp bound
 
 Every other relation of the page is executed with ``bindings`` alone. What is false, cannot be read
 or stands in the file but not on the page is a problem. A definition binds its symbol for the rest
-of the page, where nothing else binds it and the page defines it once. A statement cannot pass as a
+of the page, where nothing else binds it and the page defines it once. An inequality comes near to
+equality on some draw, and ``\\le`` reaches it, as in a display; ``LOOSE`` says why one does not. A
+statement cannot pass as a
 definition: its sentence must announce that something is set (with, if, for, let, take, …), and it
 must not hold for the page's own values.
 """
@@ -23,7 +27,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +38,8 @@ import numpy as np
 from bookcheck.equations.files import load
 from bookcheck.equations.records import InlineCounts
 from bookcheck.equations.scan import InlineFormula
-from bookcheck.latex import LatexError, check, evaluate
+from bookcheck.latex import LatexError, Relation, check, evaluate
+from bookcheck.latex.formulas import Nearness, looseness, nearest
 from bookcheck.paths import CHECKS
 
 DRAWS = 3
@@ -69,6 +74,12 @@ class InlineFile:
         given: Mapping[str, Any] = getattr(self.module, "CHECKS", {})
         return {" ".join(text.split()): values for text, values in given.items()}
 
+    @property
+    def loose(self) -> dict[str, str]:
+        """The inequalities that are not meant to be sharp, and why."""
+        given: Mapping[str, str] = getattr(self.module, "LOOSE", {})
+        return {" ".join(text.split()): reason for text, reason in given.items()}
+
 
 def load_inline(folder: Path = CHECKS) -> dict[str, InlineFile]:
     """The files of a folder, by the page that each is for."""
@@ -93,23 +104,48 @@ def defined(file: InlineFile, values: Mapping[str, Any]) -> dict[str, Any]:
     return bound
 
 
-def problem_of(formula: InlineFormula, file: InlineFile) -> str | None:
-    """Why a formula does not hold for its page's values; None where it does."""
-    options: dict[str, Any] = getattr(file.module, "OPTIONS", {})
+def cases_of(formula: InlineFormula, file: InlineFile) -> Iterator[dict[str, Any]]:
+    """The values of each draw: those of the page, and what the formula's own lines add."""
     more = file.checks.get(formula.text)
     for draw in range(DRAWS):
         rng = np.random.default_rng([zlib.crc32(formula.text.encode()), draw])
         values = file.module.bindings(rng)
         values = {**defined(file, values), **values}
-        if more is not None:
-            values = {**values, **more(rng)}
+        added = more(rng) if more is not None else {}
+        for one in added if isinstance(added, list) else [added]:
+            yield {**values, **one}
+
+
+def problem_of(formula: InlineFormula, file: InlineFile, *, sharp: bool = True) -> str | None:
+    """Why a formula does not hold for its page's values, or is too loose; None where it is right.
+
+    Without ``sharp`` only whether it holds.
+    """
+    options: dict[str, Any] = getattr(file.module, "OPTIONS", {})
+    found: list[Relation] = []
+    near: list[Nearness] = []
+    for values in cases_of(formula, file):
         try:
-            failed = [one for one in check(formula.text, values, **options) if not one.holds]
+            found = check(formula.text, values, **options)
         except LatexError as error:
             return f"{formula.place}: ${formula.text}$ cannot be executed: {error}"
+        failed = [one for one in found if not one.holds]
         if failed:
             return f"{formula.place}: ${formula.text}$ does not hold: {failed[0]}"
-    return None
+        near = nearest(near, found)
+    return looseness_of(formula, file, found, near) if sharp else None
+
+
+def looseness_of(
+    formula: InlineFormula, file: InlineFile, found: list[Relation], near: list[Nearness]
+) -> str | None:
+    """Why an inequality could be sharper, or is said to be loose and is not; None where neither."""
+    complaint = looseness(found, near, {})
+    if formula.text in file.loose:
+        said = f"{formula.place}: ${formula.text}$ is sharp: take it out of LOOSE"
+        return None if complaint else said
+    advice = "; or say in LOOSE why it is not meant to be sharp"
+    return f"{formula.place}: ${formula.text}$: {complaint}{advice}" if complaint else None
 
 
 def page_problems(formulas: list[InlineFormula], file: InlineFile) -> list[str]:
@@ -118,7 +154,7 @@ def page_problems(formulas: list[InlineFormula], file: InlineFile) -> list[str]:
     definitions = set(file.definitions)
     problems = [
         f"{file.page}: no sentence has ${text}$; take it out of the file of inline formulas"
-        for text in [*file.definitions, *file.checks]
+        for text in [*file.definitions, *file.checks, *file.loose]
         if text not in printed
     ]
     for formula in formulas:
@@ -138,7 +174,7 @@ def disguise_of(formula: InlineFormula, file: InlineFile) -> str | None:
         )
     bare = InlineFile(file.page, ModuleType("bare"))
     bare.module.__dict__.update(vars(file.module), CHECKS={}, DEFINITIONS=[])
-    if problem_of(formula, bare) is None:
+    if problem_of(formula, bare, sharp=False) is None:
         return f"{formula.place}: ${formula.text}$ holds for the page's values: no definition"
     return None
 

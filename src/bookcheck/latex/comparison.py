@@ -39,7 +39,8 @@ class Relation:
 
     Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
     instance with the largest deviation and ``instances`` counts all of them. ``slack`` belongs to
-    an inequality: how near its sides come to each other, as a share of the larger one.
+    an inequality: how near its sides come to each other, as a share of the larger one; ``attained``
+    says whether they meet somewhere, as the sides of ``\\le`` must and those of ``<`` cannot.
     """
 
     relation: str
@@ -53,6 +54,7 @@ class Relation:
     instances: int = 1
     note: str = ""
     slack: float = 0.0
+    attained: bool = False
 
     @property
     def sign(self) -> str:
@@ -118,6 +120,7 @@ class Finding:
     holds: bool
     note: str = ""
     slack: float = 0.0
+    attained: bool = False
 
 
 def severity(relation: Relation) -> tuple[bool, float]:
@@ -126,9 +129,10 @@ def severity(relation: Relation) -> tuple[bool, float]:
 
 
 def worse(one: Relation, other: Relation) -> Relation:
-    """The worse of two instances of a relation, with the smaller slack of both."""
+    """The worse of two instances of a relation, with the nearness of both."""
     chosen = max(one, other, key=severity)
     chosen.slack = min(one.slack, other.slack)
+    chosen.attained = one.attained or other.attained
     return chosen
 
 
@@ -188,6 +192,7 @@ class Comparison:
                     node.places[k],
                     note=found.note,
                     slack=found.slack,
+                    attained=found.attained,
                 )
             )
             left = left if right is None else right
@@ -236,13 +241,16 @@ class Comparison:
         if relation == "approx":
             return Finding(largest, bool(np.all(gap <= self.approx * finite)))
         slack = smallest_slack(relation, a, b, gap, size)
+        attained = bool(np.any(gap <= room))
         if relation in (">", ">="):
             a, b = b, a
         excess = float(np.max(np.where(a > b, gap, 0.0)))
         if relation in ("<", ">"):
             # Sides that agree within the tolerance are equal, so that neither is the smaller.
-            return Finding(excess, bool(np.all((a < b) & (gap > room))), slack=slack)
-        return Finding(excess, bool(np.all((a <= b) | (gap <= room))), slack=slack)
+            holds = bool(np.all((a < b) & (gap > room)))
+        else:
+            holds = bool(np.all((a <= b) | (gap <= room)))
+        return Finding(excess, holds, slack=slack, attained=attained)
 
     def aligned(
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from bookcheck.latex.values import declared_values
 
 # How near, as a share of the larger side, an inequality must come to equality on some input.
 NEAR = 0.02
+WEAK = ("<=", ">=")
 
 Values = Mapping[str, Any]
 Binding = Callable[[np.random.Generator], Values]
@@ -67,9 +68,9 @@ def claims_too_much(text: str, table: Values, options: Options) -> str:
 class Trial:
     """One text after another on the same values; a misprint is another text.
 
-    Every text must hold on all inputs. Its inequalities must also come near to equality on some:
-    a bound that is printed too loose is true and misleads. ``loose={2: "why"}`` says that the
-    display's second relation is not meant to be near.
+    Every text must hold on all inputs. Its inequalities must also come near to equality on some,
+    and weak ones reach it: a bound that is printed too loose is true and misleads.
+    ``loose={2: "why"}`` says that the display's second relation is not meant to be near.
     """
 
     def __init__(
@@ -88,16 +89,16 @@ class Trial:
 
     def complaint(self, text: str) -> str:
         """Why a text is refuted; empty where it is not."""
-        slack: list[float] = []
+        near: list[Nearness] = []
         found: list[Relation] = []
         for table, memory in zip(self.tables, self.memories, strict=True):
             found = relations_of(text, table, self.options, memory)
             for relation in found:
                 if not relation.holds:
                     return str(relation)
-            slack = nearest(slack, found)
+            near = nearest(near, found)
         too_much = (claims_too_much(text, table, self.options) for table in self.silent)
-        return next(filter(None, too_much), "") or looseness(found, slack, self.loose)
+        return next(filter(None, too_much), "") or looseness(found, near, self.loose)
 
     def fate(self, text: str) -> tuple[Fate, str]:
         """Whether a text is refuted, refused, breaks the interpreter, or passes; what was said."""
@@ -110,25 +111,46 @@ class Trial:
         return (Fate.REFUTED, complaint) if complaint else (Fate.SURVIVED, "")
 
 
-def nearest(slack: Sequence[float], relations: Sequence[Relation]) -> list[float]:
-    """The smaller slack of each relation, of the inputs before and of this one."""
-    here = [relation.slack for relation in relations]
-    return [min(pair) for pair in zip(slack or here, here, strict=True)]
+class Nearness(NamedTuple):
+    """How near the sides of a relation come over several inputs, and whether they meet."""
+
+    slack: float
+    attained: bool
+
+
+def nearest(known: Sequence[Nearness], relations: Sequence[Relation]) -> list[Nearness]:
+    """The nearness of each relation, of the inputs before and of this one."""
+    here = [Nearness(relation.slack, relation.attained) for relation in relations]
+    return [
+        Nearness(min(one.slack, other.slack), one.attained or other.attained)
+        for one, other in zip(known or here, here, strict=True)
+    ]
 
 
 def looseness(
-    relations: Sequence[Relation], slack: Sequence[float], loose: Mapping[int, str]
+    relations: Sequence[Relation], near: Sequence[Nearness], loose: Mapping[int, str]
 ) -> str:
-    """Which inequality never came near to equality, or is said not to and does; else empty."""
-    for number, (relation, share) in enumerate(zip(relations, slack, strict=True), start=1):
+    """Which inequality could be printed sharper, or is said not to come near and does; else empty.
+
+    A bound must come near to equality on some input; one with ``\\le`` must reach it, since ``<``
+    would hold as well where it never does.
+    """
+    for number, (relation, (slack, attained)) in enumerate(
+        zip(relations, near, strict=True), start=1
+    ):
         shown = f"relation {number}, {relation.left_text} {relation.sign} {relation.right_text},"
-        if number in loose and share <= NEAR:
+        if number in loose and slack <= NEAR:
             return f"{shown} comes near to equality: take it out of loose="
-        if number not in loose and share > NEAR:
+        if number not in loose and slack > NEAR:
             return (
-                f"{shown} never comes nearer to equality than {share:.0%} of the larger side, so "
+                f"{shown} never comes nearer to equality than {slack:.0%} of the larger side, so "
                 f"that a sharper bound would hold as well; draw values where it comes within "
                 f'{NEAR:.0%}, or say why not: loose={{{number}: "…"}}'
+            )
+        if number not in loose and relation.relation in WEAK and not attained:
+            return (
+                f"{shown} is never an equality, so that {relation.relation[0]} would hold as well; "
+                "draw values where both sides are equal, or print it strictly"
             )
     return ""
 

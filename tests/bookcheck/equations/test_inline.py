@@ -13,13 +13,14 @@ from bookcheck.equations.scan import (
 )
 
 FILE = r"""
+import numpy as np
 PAGE = "01-x"
 OPTIONS = {"first_index": 0}
 CHECKS = {r"a = b + 1": lambda rng: {"b": 4}}
 DEFINITIONS = [r"d = 64"]
 
 def bindings(rng):
-    return {"a": 5, "x": rng.normal(size=3), "n": range(3)}
+    return {"a": 5, "x": np.array([0, *rng.normal(size=2)]), "n": range(3)}
 """
 TEXT = r"Here $a = 5$, and $a = b + 1$ with $d = 64$; $x_n^2 \ge 0$, $2d = 128$."
 
@@ -48,6 +49,9 @@ def test_true_sentences_have_no_problem(tmp_path):
         ("$a = b + 1$", "$a = 5$", "no sentence has $a = b + 1$"),
         # The symbol of a definition is bound by it.
         ("$2d = 128$", "$2d = 129$", "$2d = 129$ does not hold"),
+        # An inequality that is true and could be sharper.
+        ("$a = 5$", r"$a \le 5.5$", "never comes nearer to equality than 9%"),
+        ("$a = 5$", r"$a \le 5.01$", "is never an equality, so that < would hold as well"),
         # A statement does not pass as a definition.
         ("with $d = 64$", "gives $d = 64$", "$d = 64$ states something"),
     ],
@@ -55,6 +59,19 @@ def test_true_sentences_have_no_problem(tmp_path):
 def test_a_fault_is_named(tmp_path, right, wrong, message):
     assert right in TEXT
     assert any(message in one for one in problems(tmp_path, TEXT.replace(right, wrong)))
+
+
+def test_a_loose_inequality_says_why(tmp_path):
+    file = FILE + 'LOOSE = {"a < 7": "an example"}\n'
+    assert problems(tmp_path, f"{TEXT} $a < 7$", file) == []
+    assert "no sentence has $a < 7$" in problems(tmp_path, TEXT, file)[0]
+    sharp = file.replace("a < 7", r"a \\le 5")
+    assert "take it out of LOOSE" in problems(tmp_path, TEXT + r" $a \le 5$", sharp)[0]
+
+
+def test_a_check_may_add_several_cases(tmp_path):
+    file = FILE.replace('{"b": 4}', '[{"b": 4}, {"a": 3, "b": 3}]')
+    assert "$a = b + 1$ does not hold" in problems(tmp_path, TEXT, file)[0]
 
 
 def test_what_holds_anyway_is_no_definition(tmp_path):

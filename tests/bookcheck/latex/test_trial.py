@@ -11,9 +11,10 @@ from bookcheck.latex.misprints import misprints
 
 OPTIONS = {"vectors": "row", "first_index": 1}
 ANGLES = [{"x": 0.02}, {"x": 1.3}, {"x": -0.7}]
+AND_ZERO = [*ANGLES, {"x": 0.0}]
 
 
-def fate(text, inputs=ANGLES, **loose):
+def fate(text, inputs=AND_ZERO, **loose):
     return Trial(inputs, OPTIONS, **loose).fate(text)
 
 
@@ -23,12 +24,21 @@ def fate(text, inputs=ANGLES, **loose):
         (r"\lvert \sin x \rvert \le \lvert x \rvert", Fate.SURVIVED),
         (r"\lvert \sin x \rvert \le 2 \lvert x \rvert", Fate.REFUTED),  # true, and too loose
         (r"\lvert \sin x \rvert \le 0.95 \lvert x \rvert", Fate.REFUTED),
-        (r"x^2 > 0", Fate.SURVIVED),  # says a sign, not a bound
-        (r"x^2 > -1", Fate.REFUTED),
+        (r"x^2 \ge 0", Fate.SURVIVED),  # says a sign, not a bound
+        (r"x^2 > -0.5", Fate.REFUTED),
     ],
 )
 def test_a_bound_must_come_near_somewhere(text, expected):
     assert fate(text)[0] is expected
+
+
+def test_a_weak_inequality_must_be_an_equality_somewhere():
+    assert fate(r"x^2 > 0")[0] is Fate.REFUTED
+    assert fate(r"x^2 > 0", ANGLES)[0] is Fate.SURVIVED
+    found, said = fate(r"x^2 \ge 0", ANGLES)
+    assert found is Fate.REFUTED
+    assert "never an equality, so that > would hold as well" in said
+    assert fate(r"\lvert \sin x \rvert \le \lvert x \rvert", ANGLES)[0] is Fate.REFUTED
 
 
 def test_a_loose_bound_says_why():
