@@ -1,9 +1,11 @@
 """Chapter 3 and its page of depth: what the formulas of both are bound to."""
 
+from unittest import mock
+
 import numpy as np
 import torch
 
-from attention_to_rope import MultiHeadAttention, attention
+from attention_to_rope import MultiHeadAttention, attention, heads
 from shared import tensor
 
 N, N_Q, H, G, D_K = 5, 3, 4, 2, 3
@@ -38,12 +40,20 @@ def matrices(layer):
     return [part.W.detach().numpy() for part in parts]
 
 
+def handed_over(layer, x, context=None):
+    """The queries, keys and values that a layer of the library hands to its attention."""
+    given = None if context is None else tensor(context)[None]
+    with mock.patch.object(heads, "attention", wraps=attention) as spied, torch.no_grad():
+        layer(tensor(x)[None], given, return_weights=True)
+    return [matrix[0].numpy() for matrix in spied.call_args.args]
+
+
 def layer_values(rng):
     """A layer with everything that the page names, computed by the library."""
     X = rng.normal(size=(N, D))
     layer = layer_of(rng)
     W_Q, W_K, W_V, W_O = matrices(layer)
-    Q, K, V = (X @ split(W, H) for W in (W_Q, W_K, W_V))
+    Q, K, V = handed_over(layer, X)
     per_head, A = attention(tensor(Q), tensor(K), tensor(V), return_weights=True)
     concatenated = layer_of(rng)
     concatenated.load_state_dict(layer.state_dict() | {"output.W": torch.eye(D)})

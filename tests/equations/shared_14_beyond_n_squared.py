@@ -1,5 +1,7 @@
 """Chapter 14 and its page of depth: what the formulas of both are bound to."""
 
+import torch
+
 from attention_to_rope import sliding_window_mask
 
 
@@ -7,3 +9,11 @@ def window(rng):
     N, w = int(rng.integers(7, 12)), int(rng.integers(2, 5))
     mask = sliding_window_mask(N, window=w).double().numpy()
     return {"N": N, "w": w, "M": mask}
+
+
+def index_scores(q, k, w):
+    """The indexer's scores (N, N_k) of queries (N, J, d), keys (N_k, d) and weights (N, J).
+
+    tests/peers/test_sparse_indexer.py holds it to the keys that DeepSeek-V3.2's own code selects.
+    """
+    return torch.einsum("mj,mjn->mn", w, torch.relu(q @ k.mT))

@@ -30,7 +30,7 @@ from shared_03_many_heads import (
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 
-@equation("eq-head-projections", first_index=0)
+@equation("eq-head-projections", first_index=0, library=MultiHeadAttention)
 def test_head_projections(rng):
     return {**pick(layer_values(rng), "X", "Q", "K", "V", "W^Q", "W^K", "W^V"), **HEADS}
 

@@ -4,9 +4,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from attention_to_rope import Architecture, Block, attention, causal_mask, sample_token, softmax
+from attention_to_rope import (
+    Architecture,
+    Block,
+    MultiHeadAttention,
+    attention,
+    causal_mask,
+    sample_token,
+    softmax,
+)
 from bookcheck.equations.checks import equation
 from shared import library_scores, tensor
+from shared_03_many_heads import handed_over, matrices
 
 N, M, D, F, WORDS = 5, 7, 6, 10, 4
 
@@ -84,9 +93,14 @@ def cross(rng):
     return {"Y": Y, "E": E, "Q": Q, "K": K, "V": V, **weights, r"\operatorname{Cross}": library}
 
 
-@equation("eq-cross-projections")
+@equation("eq-cross-projections", library=MultiHeadAttention)
 def test_cross_projections(rng):
-    return cross(rng)
+    """What one head of the library multiplies, with the target asking and the memory answering."""
+    layer = MultiHeadAttention(D, 1, bias=False, seed=rng).double()
+    Y, E = rng.normal(size=(N, D)), rng.normal(size=(M, D))
+    (Q,), (K,), (V,) = handed_over(layer, Y, E)
+    W_Q, W_K, W_V, _ = matrices(layer)
+    return {"Y": Y, "E": E, "Q": Q, "K": K, "V": V, "W^Q": W_Q, "W^K": W_K, "W^V": W_V}
 
 
 @equation("eq-cross-attention", library=attention)

@@ -6,8 +6,9 @@ import torch
 from attention_to_rope import (
     Architecture,
     Block,
-    PositionalScheme,
+    Learned,
     Rotary,
+    Sinusoidal,
     alibi_bias,
     attention,
     causal_mask,
@@ -93,22 +94,17 @@ def test_nope_gap(rng):
     return {"t": int(rng.integers(2, 1000))}
 
 
-class Shift(PositionalScheme):
-    """Adds given rows to the input: the printed scheme."""
-
-    def __init__(self, rows):
-        super().__init__()
-        self.rows = rows
-
-    def embed(self, x, positions):
-        return x + self.rows[positions]
-
-
-@equation("eq-position-input", first_index=0)
+@equation("eq-position-input", first_index=0, library=[Learned, Sinusoidal])
 def test_position_input(rng):
-    x, P = rng.normal(size=(N, D)), rng.normal(size=(N, D))
-    moved = Shift(tensor(P)).embed(tensor(x)[None], torch.arange(N))[0].numpy()
-    return {"x": x, "P": P, "x'": moved, "m": range(N)}
+    """What a model of the library does to its tokens; P is what it does to tokens of zeros."""
+    x, cases = rng.normal(size=(N, D)), []
+    for scheme in (Learned(N, D, seed=rng).double(), Sinusoidal()):
+        placed, alone = (
+            scheme.embed(tensor(rows)[None], torch.arange(N))[0].detach().numpy()
+            for rows in (x, np.zeros_like(x))
+        )
+        cases.append({"x": x, "P": alone, "x'": placed, "m": range(N)})
+    return cases
 
 
 @equation("eq-position-bias", first_index=0, library=attention)

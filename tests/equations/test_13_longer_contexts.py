@@ -147,19 +147,38 @@ def any_factors(rng):
     return stretch(longrope(THETA, torch.from_numpy(factors)))
 
 
+def first_new_angle(changed):
+    """The distance up to which no slow pair leaves the angles that it met in training."""
+    slow = 2 * math.pi / L > THETA
+    met, low, high = L * THETA[slow], 0.0, 100.0 * L
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (middle * changed[slow] <= met).all() else (low, middle)
+    return low
+
+
 @equation("eq-reach", first_index=0)
 def test_reach(rng):
-    last, first = any_factors(rng), any_factors(rng)
-    first[fast_pairs()] = 1.5  # now the first slow pair is the smallest
-    known = {"L_0": L, "F": fast_pairs(), "d_k": D}
-    return [
-        {r"L_{\text{reach}}": L * factors[fast_pairs() :].min(), r"\lambda": factors, **known}
-        for factors in (last, first)
-    ]
+    """The distance is found by trying distances, on the frequencies that the library gives."""
+    cases = []
+    for smallest in (PAIRS - 1, fast_pairs()):  # the last slow pair, or the first
+        factors = torch.from_numpy(any_factors(rng))
+        factors[smallest] = 1.2
+        changed = longrope(THETA, factors)
+        known = {"L_0": L, "F": fast_pairs(), "d_k": D, r"\lambda": stretch(changed)}
+        cases.append({r"L_{\text{reach}}": first_new_angle(changed), **known})
+    return cases
 
 
-@equation("eq-price", first_index=0)
+@equation("eq-price", first_index=0, library=[ntk_aware, position_interpolation])
 def test_price(rng):
+    """One number for all fast pairs that stretches their product as much; and two known cases."""
+    F, s = fast_pairs(), scale(rng)
     factors = any_factors(rng)
-    price = np.log(factors[: fast_pairs()]).mean()
-    return {"P": price, r"\lambda": factors, "F": fast_pairs()}
+    even = math.log(float(np.prod(factors[:F])) ** (1 / F))
+    geometric = math.log(s) * (F - 1) / (D - 2)  # the mean of the exponents 2i / (d_k - 2)
+    return [
+        {"P": even, r"\lambda": factors, "F": F},
+        {"P": geometric, r"\lambda": stretch(ntk_aware(THETA, s)), "F": F},
+        {"P": math.log(s), r"\lambda": stretch(position_interpolation(THETA, s)), "F": F},
+    ]

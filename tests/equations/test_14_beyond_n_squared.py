@@ -23,7 +23,7 @@ from attention_to_rope.merge import (
 )
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import depends, equation
-from shared_14_beyond_n_squared import window
+from shared_14_beyond_n_squared import index_scores, window
 
 D_V = 3
 
@@ -164,14 +164,11 @@ def test_reach_depth(rng):
 
 @equation("eq-sparse-indexer", first_index=1)
 def test_sparse_indexer(rng):
-    """The index score, one head after the other, and only where the product is positive."""
+    """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
     J, rows, columns, width = 3, 4, 5, 2
     w, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
     k = rng.normal(size=(columns, width))
-    score = np.zeros((rows, columns))
-    for m, n, j in itertools.product(range(rows), range(columns), range(J)):
-        product = float(q[m, j] @ k[n])
-        score[m, n] += w[m, j] * product if product > 0 else 0.0
+    score = index_scores(*map(torch.from_numpy, (q, k, w))).numpy()
     places = {"m": range(1, rows + 1), "n": range(1, columns + 1)}
     return {"I": score, "w": w, "q": q, "k": k, "J": J, **places}
 

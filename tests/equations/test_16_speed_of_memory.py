@@ -8,6 +8,7 @@ from bookcheck.equations.checks import equation
 from bookkit.experiments.speed.gpu import as_complex, rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
+from shared_counts import Memory, elementwise_operations
 
 
 def moved(form):
@@ -28,26 +29,26 @@ class Case:
         self.copy = moved(self.x.clone)
 
     def loads(self, g):
-        """Bytes of a rotation that keeps the table of a position for g heads, load by load."""
-        total = 0
-        for sequence in self.x:
+        """Bytes of a rotation that keeps the table of a position for g heads; it really turns."""
+        memory, turned = Memory(), torch.empty_like(self.x)
+        for sequence, results in zip(self.x, turned, strict=True):
             for m in self.positions:
-                for first in range(0, self.sizes["h"], g):
-                    total += sum(part[m].numel() * part.element_size() for part in self.table)
-                    for head in sequence[first : first + g, m]:
-                        total += 2 * head.numel() * head.element_size()
-        return total
+                for heads in torch.arange(self.sizes["h"]).split(g):
+                    cos, sin = (memory.load(part[m]) for part in self.table)
+                    for head in heads:
+                        first, second = memory.load(sequence[head, m]).float().chunk(2)
+                        pair = (first * cos - second * sin, first * sin + second * cos)
+                        memory.store(results[head, m], torch.cat(pair))
+        torch.testing.assert_close(turned, rotate(self.x, self.table, layout="half"))
+        return memory.bytes
 
 
 DTYPES = (torch.float32, torch.bfloat16)
 
 
 def operations_of_pairs(case):
-    """Products and sums of the formula, tensor by tensor."""
-    first, second = case.x.chunk(2, -1)
-    products = [first, second, second, first]
-    sums = [first, second]
-    return sum(tensor.numel() for tensor in products + sums)
+    """Products and sums that the library does, in float32, where it converts nothing."""
+    return elementwise_operations(lambda: rotate(case.x.float(), case.table, layout="half"))
 
 
 @equation("eq-copy-traffic")
@@ -55,7 +56,7 @@ def test_copy(rng):
     return [case.sizes | {r"T_{\text{copy}}": case.copy} for case in (Case(rng, d) for d in DTYPES)]
 
 
-@equation("eq-rope-intensity")
+@equation("eq-rope-intensity", library=rotate)
 def test_intensity(rng):
     return [
         case.sizes | {r"T_{\text{copy}}": case.copy, r"F_{\text{pairs}}": operations_of_pairs(case)}
@@ -83,7 +84,7 @@ def test_dense(rng):
     }
 
 
-@equation("eq-dense-flops", library=rotation_matrix)
+@equation("eq-dense-flops", library=[rotation_matrix, rotate])
 def test_dense_operations(rng):
     case = Case(rng)
     return case.sizes | {

@@ -1,5 +1,7 @@
 """Deeper, chapter 7: the displayed equations of the page are executed, one against the library."""
 
+import itertools
+
 import numpy as np
 
 from attention_to_rope import attention
@@ -22,16 +24,22 @@ def biased_attention(rng):
 
 @equation("eq-self-or-other", first_index=0, library=attention)
 def test_self_or_other(rng):
-    """A bias of the printed form commutes with all permutations, and one that is not does not."""
-    a, c = 2 + rng.uniform(), rng.normal(size=N)
-    B = c[:, None] + a * np.eye(N)
+    """The bias that is left when all permutations are averaged out of a random one.
+
+    Each row may keep its own constant; attention commutes with this bias and with no other.
+    """
+    bias, rows = rng.normal(size=(N, N)), rng.normal(size=N)
+    orders = [list(order) for order in itertools.permutations(range(N))]
+    average = np.mean([bias[np.ix_(order, order)] for order in orders], axis=0)
+    B = average + rows[:, None]
     run, X, order = biased_attention(rng), rng.normal(size=(N, D)), rng.permutation(N)
     assert np.allclose(run(X[order], B), run(X, B)[order])
     spoiled = B.copy()
     spoiled[0, 1] += 1
     moved = np.roll(np.arange(N), 1)
     assert not np.allclose(run(X[moved], spoiled), run(X, spoiled)[moved])
-    return {"B": B, "c": c, "a": a, "m": range(N), "n": range(N)}
+    c = np.array([B[m, m - 1] for m in range(N)])  # what a row has for one other position
+    return {"B": B, "c": c, "a": B[0, 0] - c[0], "m": range(N), "n": range(N)}
 
 
 @equation("eq-wave-step", first_index=0)

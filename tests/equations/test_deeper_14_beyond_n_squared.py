@@ -1,36 +1,38 @@
 """Deeper, chapter 14: traffic, reach by depth, the ring, executed against the library."""
 
 import functools
-from operator import attrgetter
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import attention, dilated_mask
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
-from attention_to_rope.merge import partial_attention
+from attention_to_rope.merge import finish, merge, partial_attention
 from bookcheck.equations.checks import Random, equation
 from bookkit.experiments.speed.traffic import Traffic
 from shared_14_beyond_n_squared import window
-
-nbytes = attrgetter("nbytes")
+from shared_counts import Memory
 
 
 @equation("eq-online-traffic")
 def test_online_traffic(rng):
-    """Count the transfers by walking through the two programs, one load or store at a time."""
+    """Both programs run, and what they load and store is counted; both give attention."""
     blocks, b, d_k = (int(x) for x in rng.integers(2, 9, size=3))
     N = blocks * b
     q, k, v = (torch.from_numpy(rng.normal(size=(N, d_k))) for _ in range(3))
     with Traffic() as naive:
-        torch.softmax(q @ k.T, -1) @ v
-    # In blocks, all between the loads of Q, K, V and the store of the output stays on the chip.
-    block = 0
-    for queries in q.split(b):
-        block += queries.nbytes + sum(map(nbytes, (*k.split(b), *v.split(b))))
-        block += partial_attention(queries, k, v).output.nbytes
+        plain = torch.softmax(q @ k.T, -1) @ v
+    # In blocks, the state of a block of queries stays on the chip until all keys have passed.
+    memory, output = Memory(), torch.empty_like(q)
+    for rows in torch.arange(N).split(b):
+        queries, state = memory.load(q[rows]), None
+        for keys, values in zip(k.split(b), v.split(b), strict=True):
+            part = partial_attention(queries, memory.load(keys), memory.load(values), scale=1.0)
+            state = part if state is None else merge(state, part)
+        memory.store(output[int(rows[0]) :][:b], finish(state))
+    assert torch.allclose(output, plain)
     size = q.element_size()
-    names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": block / size}
+    names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
     return {"N": N, "b": b, "d_k": d_k, **names}
 
 
