@@ -3,16 +3,21 @@
 import math
 import re
 import shutil
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 import torch
 from playwright.sync_api import sync_playwright
 
 from attention_to_rope import (
+    attention,
+    cache_numbers_per_token,
+    causal_mask,
     gelu,
     gelu_tanh,
     layer_norm,
     layout_permutation,
+    padding_mask,
     relu,
     rotary_frequencies,
     rotary_table,
@@ -28,10 +33,13 @@ from attention_to_rope.softmax_gradient import (
 )
 from bookcheck.gates.browser import QUIET, check_site, find_chromium
 from bookcheck.gates.controls import move_controls
+from bookcheck.notebooks.files import read
 from bookcheck.paths import ROOT
 from bookcheck.site import widgets
 from bookcheck.site.widgets import FOLDER, container_html, run_widgets, widget_names
+from bookkit.models import read_models
 from bookkit.randomness import normal
+from bookkit.tickets import OUTWARD, embed
 
 LARGEST_SCRIPT = 10_000
 WAYS = ("plain", "residual", "pre", "post")
@@ -55,6 +63,67 @@ def clocks(m, d, base):
     theta = rotary_frequencies(d, base)
     row = sinusoidal(torch.tensor([m]), d, base, dtype=double)[0]
     return {"theta": theta, "wavelength": 2 * math.pi / theta, "row": row}
+
+
+def masked_query(m, factor, mask):
+    """The weights of one token of the ticket, its scores multiplied by a factor."""
+    X = embed(OUTWARD)
+    seen = {
+        "none": torch.ones(4, 4, dtype=torch.bool),
+        "causal": causal_mask(4),
+        "padding": padding_mask(torch.tensor([3]), 4)[0].expand(4, 4),
+    }[mask]
+    outputs, A = attention(factor * X, X, X, mask=seen, return_weights=True)
+    scores = factor * X[m] @ X.T / 2**0.5
+    parts = scores.exp() * seen[m]
+    return {
+        "seen": seen[m], "scores": scores, "parts": parts, "total": parts.sum(),
+        "weights": A[m], "sum": A[m].sum(), "output": outputs[m],
+    }  # fmt: skip
+
+
+# The models of the cache's figure: the name in bookkit.models, and the query heads.
+CACHED = {
+    "Llama 2 7B": ("Llama 2-7B", 32),
+    "Llama 3 70B": ("Llama 3.3-70B", 64),
+    "DeepSeek-V3": ("DeepSeek-V3", 128),
+}
+
+
+def cache_bytes(layers, length, bytes_each, *shapes):
+    """The bytes that `layers` caches of these (heads, size) hold after `length` tokens."""
+    held = [torch.empty(1, heads, length, size, device="meta") for heads, size in shapes]
+    return bytes_each * length * cache_numbers_per_token(*held * layers, length=length)
+
+
+def cache_of_model(name, length, bytes_each):
+    """What the cache of a published model takes, and what it would if heads shared nothing."""
+    listed, h = CACHED[name]
+    (group,) = next(model for model in read_models() if model["name"] == listed)["layers"]
+    if "latent" in group:
+        shapes = [(1, group["latent"]), (1, group["rotary"])]
+        alone = [(h, 128 + group["rotary"]), (h, 128)]
+    else:
+        shapes, alone = ([(heads, group["head_dim"])] * 2 for heads in (group["kv_heads"], h))
+    return tuple(cache_bytes(group["count"], length, bytes_each, *s) for s in (shapes, alone))
+
+
+def cache(way, h, g, d_c, L, N, s):
+    latent = way == "latent"
+    shapes = [(1, d_c), (1, 64)] if latent else [(g, 128)] * 2
+    total = cache_bytes(L, N, s, *shapes)
+    own = cache_bytes(L, N, s, (h, 192 if latent else 128), (h, 128))
+    models = [cache_of_model(name, N, s) for name in CACHED]
+    return {
+        "numbers": cache_bytes(1, 1, 1, *shapes),
+        "token": total / N,
+        "total": total,
+        "own": own,
+        "ratio": own / total,
+        "group": torch.zeros(h) if latent else torch.arange(g).repeat_interleave(h // g),
+        "models": [kept for kept, _ in models],
+        "modelsOwn": [alone for _, alone in models],
+    }
 
 
 def counter(m):
@@ -163,6 +232,27 @@ VECTORS = {
             for base in (100, 10000, 500000)
         ],
     ),
+    "mask": (
+        masked_query,
+        [
+            {"m": m, "factor": factor, "mask": mask}
+            for m in range(4)
+            for factor in (0.0, 0.25, 1.0, 3.0)
+            for mask in ("none", "causal", "padding")
+        ],
+    ),
+    "cache": (
+        cache,
+        [
+            {"way": way, "h": h, "g": g, "d_c": d_c, "L": L, "N": N, "s": s}
+            for way, g, d_c in [
+                ("heads", 1, 512), ("heads", 2, 64), ("heads", 8, 512),
+                ("latent", 8, 64), ("latent", 1, 512), ("latent", 8, 1024),
+            ]
+            for h in (8, 64, 128)
+            for L, N, s in [(1, 1024, 1), (80, 131072, 2), (128, 1048576, 4)]
+        ],
+    ),
     "counter": (counter, [{"m": m} for m in range(64)]),
     "softmax": (
         softmax_of_one_query,
@@ -245,6 +335,13 @@ def test_the_script_computes_what_the_library_computes(computed, name):
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
         ("rotation", "turn(Q, (m - n) * theta)", "turn(Q, (n - m) * theta)"),
         ("clocks", "-2 * i) / d", "-2 * i) / (d - 2)"),
+        ("mask", "seen[n] ? Math.exp(score) : 0", "Math.exp(score)"),
+        ("mask", "n <= m", "n < m || n === 0"),
+        ("mask", "Math.SQRT2", "2"),
+        ("cache", "2 * g * D_K", "g * D_K"),
+        ("cache", "h * (D_K + D_R + D_K)", "h * (D_K + D_K)"),
+        ("cache", "Math.floor((j * g) / h)", "j % g"),
+        ("cache", "h: 64, g: 8, L: 80", "h: 64, g: 8, L: 61"),
         ("counter", "Math.sin(m / 2 ** i)", "Math.cos(m / 2 ** i)"),
         ("softmax", "if (sum < 0)", "if (sum > 0)"),
         ("layout", "j % half", "Math.floor(j / 2)"),
@@ -324,7 +421,7 @@ def test_the_text_waits_for_the_script(good_site):
 
 def test_a_wrong_place_stops_the_build(faulty_build):
     said = " ".join(faulty_build.words.split())
-    assert "no interactive figure 'clock'; there are activation, clocks, counter" in said
+    assert "no interactive figure 'clock'; there are activation, cache, clocks, counter" in said
     assert "names the fallback fig-line, and the page has no figure of that name" in said
 
 
@@ -345,6 +442,12 @@ MOVES = [
     ("rotation", {"m": 7, "lock": "difference"}, {"m": 7, "n": 10, "theta": 0.5}),
     ("rotation", {"lock": "free", "n": 3, "theta": 0.25}, {"m": 7, "n": 3, "theta": 0.25}),
     ("clocks", {"m": 1234, "d": 4, "base": 100}, {"m": 1234, "d": 4, "base": 100}),
+    ("mask", {"m": 1, "mask": "causal", "factor": 0.5}, {"m": 1, "factor": 0.5, "mask": "causal"}),
+    (
+        "cache",
+        {"DeepSeek-V3": "DeepSeek-V3", "L": 60, "N": 3, "s": 1},
+        {"way": "latent", "h": 128, "g": 8, "d_c": 512, "L": 60, "N": 8192, "s": 1},
+    ),
     ("counter", {"m": 45}, {"m": 45}),
     ("softmax", {"d_k": 8, "N": 33, "divisor": "root"}, {"d_k": 1024, "N": 33, "divisor": "root"}),
     ("layout", {"d": 12, "pair": 4, "m": 9}, {"d": 12, "pair": 4, "m": 9}),
@@ -364,9 +467,17 @@ def write_page(folder, scheme="light", names=None, between=""):
     return page
 
 
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
 def read_number(text):
     """A number as it is written for people, and half a unit of its last digit."""
     plain = text.replace("−", "-").replace(",", "").split(" of ")[0]
+    amount, _, unit = plain.rpartition(" ")
+    if unit in UNITS:
+        value, half_unit = read_number(amount)
+        size = 1024 ** UNITS.index(unit)
+        return size * value, size * half_unit
     mantissa, _, power = plain.partition(" × 10")
     exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))) if power else 0
     decimals = len(mantissa.partition(".")[2])
@@ -506,6 +617,179 @@ def test_while_it_plays_every_number_is_that_of_the_shown_positions(tmp_path):
     row = clocks(int(hands["sliders"]["m"]), 8, 10000.0)["row"]
     shown = [float(value.replace("−", "-")) for value in hands["numbers"]["row"].split()]
     assert shown == pytest.approx(row.tolist(), abs=0.0051)
+
+
+# Every word of two figures while a slider is dragged
+
+
+def fixed(value):
+    """Two decimals, a true minus sign, no negative zero."""
+    return f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def three_digits(value):
+    """Three digits that count, or the whole number; the middle goes up, as in JavaScript."""
+    decimals = max(0, 2 - math.floor(math.log10(value)))
+    text = f"{Decimal(float(value)).quantize(Decimal(10) ** -decimals, ROUND_HALF_UP):,}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def memory(value):
+    step = min(4, math.floor(math.log2(value) / 10))
+    return f"{three_digits(value / 1024**step)} {UNITS[step]}"
+
+
+def words_of_mask(sliders, chosen):
+    """What the figure of chapter 1 must say, from the library."""
+    m, mask = int(chosen[0]), chosen[1]
+    factor = float(sliders["factor"])
+    right = masked_query(m, factor, mask)
+    whole = [f"({a:g}, {b:g})".replace("-", "−") for a, b in embed(OUTWARD).tolist()]
+    weights = [
+        fixed(weight) if seen else "0"
+        for weight, seen in zip(right["weights"], right["seen"], strict=True)
+    ]
+    output = "({}, {})".format(*map(fixed, right["output"]))
+    words = [f"{OUTWARD[m]} asks, q = {whole[m]}", "key", f"score × {fixed(factor)}"]
+    words += ["exp", "weight"]
+    for n, token in enumerate(OUTWARD):
+        part = three_digits(right["parts"][n]) if right["seen"][n] else "0"
+        words += [token, fixed(right["scores"][n]), part, weights[n]]
+    words += ["sum", three_digits(right["total"]), fixed(right["sum"])]
+    for n, token in enumerate(OUTWARD):
+        words += [f"{token} {whole[n]}", f"weight {weights[n]}"]
+    numbers = {"weights": "  ".join(weights), "sum": "1.00", "output": output}
+    return [*words, f"output {output}"], numbers
+
+
+def words_of_cache(sliders, chosen):
+    """What the figure of chapter 3 must say, from the library."""
+    *model, way, s = chosen
+    powers = [2**i for i in range(8)]
+    state = {
+        "h": powers[int(sliders["h"])], "g": powers[int(sliders["g"])],
+        "d_c": 64 * 2 ** int(sliders["d_c"]), "L": int(sliders["L"]),
+        "N": 1024 * 2 ** int(sliders["N"]), "s": int(s), "way": way,
+    }  # fmt: skip
+    right = cache(**state)
+    g, h = state["g"], state["h"]
+    rows = [("your choice", right["total"], right["own"])]
+    rows += zip(CACHED, right["models"], right["modelsOwn"], strict=True)
+    if way == "latent":
+        kind, kept = "latent (MLA)", f"one row of {state['d_c']:,}, one turned key of 64"
+    elif g == h:
+        kind, kept = "multi-head (MHA)", f"{g} keys and {g} values, one each"
+    else:
+        kind, kept = "grouped-query (GQA)", f"{g} keys and {g} values, each for {h // g} heads"
+    if way == "heads" and g == 1:
+        kind = kind if h == 1 else "multi-query (MQA)"
+        kept = "one key and one value for all heads"
+    words = [f"{h} query heads", kind, f"kept: {kept}", "1 MiB", "1 GiB", "1 TiB"]
+    for name, few, many in rows:
+        words += [name, memory(few) if few == many else f"{memory(few)} of {memory(many)}"]
+    numbers = {key: memory(right[key]) for key in ("token", "total", "own")}
+    for key in ("numbers", "ratio"):
+        numbers[key] = three_digits(right[key])
+    # A model is marked when its cache and its heads are those shown.
+    assert all(right["total"] == cache_of_model(name, state["N"], state["s"])[0] for name in model)
+    return words, numbers
+
+
+# A figure: what it must say, its choices one after the other, and the sliders dragged at each.
+DRAGS = {
+    "mask": (
+        words_of_mask,
+        [(["1"], ["factor"]), (["causal"], ["factor"]), (["0"], ["factor"]),
+         (["3", "padding"], ["factor"])],
+    ),
+    "cache": (
+        words_of_cache,
+        [([], ["g", "h"]), (["Llama 2 7B", "1"], ["L", "N"]), (["DeepSeek-V3", "4"], ["h", "d_c"])],
+    ),
+}  # fmt: skip
+READ_WORDS = """(figure) => ({
+  sliders: Object.fromEntries(
+    [...figure.querySelectorAll("input[type=range]")].map((input) => [input.name, input.value]),
+  ),
+  chosen: [...figure.querySelectorAll("input:checked")].map((input) => input.value),
+  words: [...figure.querySelectorAll("svg text")].map((text) => text.textContent),
+  numbers: Object.fromEntries(
+    [...figure.querySelectorAll("dd")].map((dd) => [dd.dataset.value, dd.textContent]),
+  ),
+})"""
+
+
+def drag_sliders(page, name):
+    """Drag sliders of a figure through their range; name what it says wrongly on the way."""
+    expected, moves = DRAGS[name]
+    faults, states = [], set()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
+        tab = browser.new_page(viewport={"width": 1000, "height": 1400})
+        tab.on("pageerror", lambda error: faults.append(error.message))
+        tab.goto(page.as_uri())
+        figure = tab.locator(f".interactive[data-widget={name}][data-ready]")
+
+        def look():
+            seen = figure.evaluate(READ_WORDS)
+            words, numbers = expected(seen["sliders"], seen["chosen"])
+            states.add(str((seen["sliders"], seen["chosen"])))
+            if (seen["words"], seen["numbers"]) != (words, numbers):
+                faults.append(f"{seen} must be {words}, {numbers}")
+
+        look()
+        for choices, sliders in moves:
+            for choice in choices:
+                figure.locator(f'input[type=radio][value="{choice}"]').check()
+                look()
+            for slider in sliders:
+                box = figure.locator(f"input[name={slider}]").bounding_box()
+                middle = box["y"] + box["height"] / 2
+                tab.mouse.move(box["x"] + 8, middle)
+                tab.mouse.down()
+                for part in range(11):
+                    tab.mouse.move(box["x"] + 8 + part / 10 * (box["width"] - 16), middle)
+                    look()  # while it is held
+                tab.mouse.up()
+                figure.locator(f"input[name={slider}]").press("ArrowLeft")
+                look()
+        browser.close()
+    assert len(states) > 20, "the sliders were moved"
+    return faults
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", DRAGS)
+def test_while_a_slider_is_dragged_every_word_is_the_librarys(tmp_path, name):
+    assert drag_sliders(write_page(tmp_path / "site", names=[name]), name) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("mask", "shown(weights[n], seen[n]), side", "shown(parts[n], seen[n]), side"),
+        ("mask", 'seen[n] ? significant(parts[n]) : "0"', "significant(Math.exp(scores[n]))"),
+        ("cache", "memory(total)],", "memory(own)],"),
+        ("cache", "state.g = Math.min(state.g, state.h)", "state.g = state.g"),
+    ],
+)
+def test_a_wrong_word_in_a_drawing_is_caught(tmp_path, name, right, wrong):
+    page = write_page(tmp_path / "site", names=[name])
+    script = page.parent / "_static" / "widgets" / f"{name}.js"
+    source = script.read_text(encoding="utf8")
+    assert source.count(right) == 1
+    script.write_text(source.replace(right, wrong), encoding="utf8")
+    assert drag_sliders(page, name)
+
+
+def test_the_models_of_the_cache_are_those_of_the_chapter():
+    """The figure above it in chapter 3 says "Llama 3 70B 40.0 of 320 GiB"."""
+    cells = read(ROOT / "chapters" / "03-many-heads.ipynb").cells
+    (said,) = [str(cell.outputs) for cell in cells if "fig-cache" in str(cell.metadata)]
+    for name in CACHED:
+        kept, alone = (size / 2**30 for size in cache_of_model(name, 131072, 2))
+        assert f"{name} {kept:.1f} of {alone:.0f} GiB" in said
 
 
 @pytest.mark.browser

@@ -1,0 +1,139 @@
+// What a model keeps while it writes: heads that share keys and values, or one latent row.
+"use strict";
+(() => {
+  const { colour, panel, path, significant, tag, text } = bookWidgets.kit;
+  const D_K = 128; // of every head, as in the models below
+  const D_R = 64; // the turned key beside a latent row
+  const WAYS = { heads: "keys and values", latent: "one latent row (MLA)" };
+  const MODELS = {
+    "Llama 2 7B": { way: "heads", h: 32, g: 32, L: 32 },
+    "Llama 3 70B": { way: "heads", h: 64, g: 8, L: 80 },
+    "DeepSeek-V3": { way: "latent", h: 128, d_c: 512, L: 61 },
+  };
+  const HERE = "your choice";
+  const POWERS = [1, 2, 4, 8, 16, 32, 64, 128];
+
+  // Numbers kept for a token in a layer: as chosen, and if every head kept its own key and value.
+  function kept({ way, h, g, d_c }) {
+    return way === "latent" ? [d_c + D_R, h * (D_K + D_R + D_K)] : [2 * g * D_K, 2 * h * D_K];
+  }
+
+  function compute(state) {
+    const { way, h, g, L, N, s } = state;
+    const [numbers, alone] = kept(state);
+    const models = Object.values(MODELS).map((model) => kept(model).map((each) => each * model.L * N * s));
+    return {
+      numbers,
+      token: numbers * L * s,
+      total: numbers * L * N * s,
+      own: alone * L * N * s,
+      ratio: alone / numbers,
+      // What each query head attends to.
+      group: Array.from({ length: h }, (_, j) => (way === "latent" ? 0 : Math.floor((j * g) / h))),
+      models: models.map(([total]) => total),
+      modelsOwn: models.map(([, own]) => own),
+    };
+  }
+
+  function memory(bytes) {
+    const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    const step = Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+    return `${significant(bytes / 1024 ** step)} ${units[step]}`;
+  }
+
+  const count = (value) => significant(value);
+  const start = { "text-anchor": "start" };
+  const wide = (height, words, drawing) => panel(420, height, words, drawing).replace("book-panel", "book-panel wide");
+
+  // Every query head above, what is stored below: its area is the count of numbers.
+  function drawHeads({ way, h, g, d_c }, { group, numbers }) {
+    const step = 420 / h;
+    const gap = Math.min(3, 0.2 * step);
+    const latent = way === "latent";
+    const groups = latent ? 1 : g;
+    const stored = latent ? (step * numbers) / (2 * D_K) : step;
+    const middle = (i) => ((i + 0.5) * 420) / groups;
+    const boxes = (places, width, y, height) =>
+      places.map((x) => `M${(x - width / 2).toFixed(2)} ${y}h${width.toFixed(2)}v${height}h${(-width).toFixed(2)}Z`).join("");
+    const heads = group.map((_, j) => (j + 0.5) * step);
+    const shared = Array.from({ length: groups }, (_, i) => middle(i));
+    const lines = heads.map((x, j) => `M${x.toFixed(1)} 40L${middle(group[j]).toFixed(1)} 78`).join("");
+    let drawing = text(0, 16, `${h} query heads`, { ...start, class: "is-q" });
+    drawing += tag("path", { d: boxes(heads, step - gap, 24, 16), fill: colour("blue") });
+    drawing += tag("path", { d: lines, fill: "none", stroke: colour("grey"), "stroke-width": Math.min(1.5, 0.3 * step) });
+    const name = latent ? "latent (MLA)" : g === h ? "multi-head (MHA)" : g === 1 ? "multi-query (MQA)" : "grouped-query (GQA)";
+    drawing += text(420, 16, name, { "text-anchor": "end" });
+    let words;
+    if (latent) {
+      words = `one row of ${count(d_c)}, one turned key of ${D_R}`;
+      drawing += tag("path", { d: boxes(shared, stored, 78, 24), fill: colour("red") });
+    } else {
+      words = g === 1 ? "one key and one value for all heads" : `${g} keys and ${g} values` + (g === h ? ", one each" : `, each for ${h / g} heads`);
+      drawing += tag("path", { d: boxes(shared, stored - gap, 78, 12), fill: colour("orange") });
+      drawing += tag("path", { d: boxes(shared, stored - gap, 90, 12), fill: colour("green") });
+    }
+    drawing += text(0, 122, `kept: ${words}`, start);
+    return wide(130, `${h} query heads, ${name}; kept for each token in each layer: ${words}.`, drawing);
+  }
+
+  // One line for each cache, on a logarithmic scale: from what is kept to what all heads would keep.
+  function drawSizes({ N, s }, { total, own, models, modelsOwn }) {
+    const [low, high] = [17, 45];
+    const x = (bytes) => 8 + (404 * (Math.log2(bytes) - low)) / (high - low);
+    const rows = [[HERE, total, own], ...Object.keys(MODELS).map((name, i) => [name, models[i], modelsOwn[i]])];
+    const bottom = 38 * rows.length + 2;
+    let drawing = "";
+    const ticks = [[20, "1 MiB"], [30, "1 GiB"], [40, "1 TiB"]].map(([power, words]) => [x(2 ** power), words]);
+    for (const [place, words] of ticks) drawing += text(place, bottom + 18, words);
+    rows.forEach(([name, few, many], i) => {
+      const y = 38 * i + 30;
+      const paint = i ? colour("grey") : colour("blue");
+      const bold = i ? {} : { style: `fill: ${paint}; font-weight: 600` };
+      drawing += text(0, y - 13, name, { ...start, ...bold });
+      const amount = few === many ? memory(few) : `${memory(few)} of ${memory(many)}`;
+      drawing += text(420, y - 13, amount, { "text-anchor": "end", ...bold });
+      const marks = ticks.map(([place]) => `M${place.toFixed(1)} ${y - 7}v14`).join("");
+      drawing += tag("path", { d: `${marks}M8 ${y}h404`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.35 });
+      drawing += path([[x(few), y], [x(many), y]], { stroke: paint, "stroke-width": 4 });
+      drawing += tag("circle", { cx: x(many), cy: y, r: 5, fill: "var(--book-tint, #fff)", stroke: paint, "stroke-width": 2 });
+      drawing += tag("circle", { cx: x(few), cy: y, r: 6, fill: paint });
+    });
+    const said = rows.map(([name, few, many]) => `${name} ${memory(few)} of ${memory(many)}`);
+    const words = `The cache of one text of ${count(N)} tokens at ${s} bytes a number, and what it would be if every head kept its own: ${said.join("; ")}.`;
+    return wide(bottom + 24, words, drawing);
+  }
+
+  // The model of which these are the sizes, if it is one.
+  function named(state) {
+    const fits = ([, model]) => Object.entries(model).every(([key, value]) => state[key] === value);
+    return Object.entries(MODELS).find(fits)?.[0];
+  }
+
+  bookWidgets.define("cache", {
+    title: "heads, what they share, and the size of the cache",
+    controls: [
+      { name: "model", label: "Start from", value: "Llama 3 70B", options: Object.keys(MODELS).map((name) => [name, name]) },
+      { name: "way", label: "Each layer keeps", value: "heads", options: Object.entries(WAYS) },
+      { name: "h", label: "h, query heads", value: 64, values: POWERS },
+      { name: "g", label: "g, key-value heads", value: 8, values: POWERS, limit: ({ h }) => POWERS.indexOf(h), used: ({ way }) => way === "heads" },
+      { name: "d_c", label: "d_c, latent row", value: 512, values: [64, 128, 256, 512, 1024], show: count, used: ({ way }) => way === "latent" },
+      { name: "L", label: "L, layers", value: 80, min: 1, max: 128 },
+      { name: "N", label: "N, tokens", value: 2 ** 17, values: Array.from({ length: 11 }, (_, i) => 2 ** (10 + i)), show: count },
+      { name: "s", label: "s, bytes a number", value: 2, options: [[4, "4"], [2, "2"], [1, "1"]] },
+    ],
+    link(state, previous, changed) {
+      if (changed === "model") Object.assign(state, MODELS[state.model]);
+      state.g = Math.min(state.g, state.h);
+      state.model = named(state);
+    },
+    compute,
+    draw: (state, result) => [drawHeads(state, result), drawSizes(state, result)],
+    numbers: ({ way, g, d_c, L, N, s }, { numbers, token, total, own, ratio }) => [
+      ["numbers", way === "latent" ? `numbers a token and layer: d_c + d_R = ${count(d_c)} + ${D_R} =` : `numbers a token and layer: 2 g d_k = 2 · ${g} · ${D_K} =`, count(numbers)],
+      ["token", `a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
+      ["total", `one text: × ${count(N)} =`, memory(total)],
+      ["own", "if every head kept its own", memory(own)],
+      ["ratio", "times as much", significant(ratio)],
+    ],
+  });
+})();
