@@ -11,6 +11,7 @@
     "DeepSeek-V3": { way: "latent", h: 128, d_c: 512, L: 61 },
   };
   const HERE = "your choice";
+  const WIDTH = 480;
   const POWERS = [1, 2, 4, 8, 16, 32, 64, 128];
 
   // Numbers kept for a token in a layer: as chosen, and if every head kept its own key and value.
@@ -43,16 +44,16 @@
 
   const count = (value) => significant(value);
   const start = { "text-anchor": "start" };
-  const wide = (height, words, drawing) => panel(420, height, words, drawing).replace("book-panel", "book-panel wide");
+  const wide = (height, words, drawing) => panel(WIDTH, height, words, drawing).replace("book-panel", "book-panel wide");
 
   // Every query head above, what is stored below: its area is the count of numbers.
   function drawHeads({ way, h, g, d_c }, { group, numbers }) {
-    const step = 420 / h;
+    const step = WIDTH / h;
     const gap = Math.min(3, 0.2 * step);
     const latent = way === "latent";
     const groups = latent ? 1 : g;
     const stored = latent ? (step * numbers) / (2 * D_K) : step;
-    const middle = (i) => ((i + 0.5) * 420) / groups;
+    const middle = (i) => ((i + 0.5) * WIDTH) / groups;
     const boxes = (places, width, y, height) =>
       places.map((x) => `M${(x - width / 2).toFixed(2)} ${y}h${width.toFixed(2)}v${height}h${(-width).toFixed(2)}Z`).join("");
     const heads = group.map((_, j) => (j + 0.5) * step);
@@ -62,7 +63,7 @@
     drawing += tag("path", { d: boxes(heads, step - gap, 24, 16), fill: colour("blue") });
     drawing += tag("path", { d: lines, fill: "none", stroke: colour("grey"), "stroke-width": Math.min(1.5, 0.3 * step) });
     const name = latent ? "latent (MLA)" : g === h ? "multi-head (MHA)" : g === 1 ? "multi-query (MQA)" : "grouped-query (GQA)";
-    drawing += text(420, 16, name, { "text-anchor": "end" });
+    drawing += text(WIDTH, 16, name, { "text-anchor": "end" });
     let words;
     if (latent) {
       words = `one row of ${count(d_c)}, one turned key of ${D_R}`;
@@ -79,7 +80,7 @@
   // One line for each cache, on a logarithmic scale: from what is kept to what all heads would keep.
   function drawSizes({ N, s }, { total, own, models, modelsOwn }) {
     const [low, high] = [17, 45];
-    const x = (bytes) => 8 + (404 * (Math.log2(bytes) - low)) / (high - low);
+    const x = (bytes) => 8 + ((WIDTH - 16) * (Math.log2(bytes) - low)) / (high - low);
     const rows = [[HERE, total, own], ...Object.keys(MODELS).map((name, i) => [name, models[i], modelsOwn[i]])];
     const bottom = 38 * rows.length + 2;
     let drawing = "";
@@ -91,9 +92,9 @@
       const bold = i ? {} : { style: `fill: ${paint}; font-weight: 600` };
       drawing += text(0, y - 13, name, { ...start, ...bold });
       const amount = few === many ? memory(few) : `${memory(few)} of ${memory(many)}`;
-      drawing += text(420, y - 13, amount, { "text-anchor": "end", ...bold });
+      drawing += text(WIDTH, y - 13, amount, { "text-anchor": "end", ...bold });
       const marks = ticks.map(([place]) => `M${place.toFixed(1)} ${y - 7}v14`).join("");
-      drawing += tag("path", { d: `${marks}M8 ${y}h404`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.35 });
+      drawing += tag("path", { d: `${marks}M8 ${y}h${WIDTH - 16}`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.35 });
       drawing += path([[x(few), y], [x(many), y]], { stroke: paint, "stroke-width": 4 });
       drawing += tag("circle", { cx: x(many), cy: y, r: 5, fill: "var(--book-tint, #fff)", stroke: paint, "stroke-width": 2 });
       drawing += tag("circle", { cx: x(few), cy: y, r: 6, fill: paint });
@@ -128,12 +129,12 @@
     },
     compute,
     draw: (state, result) => [drawHeads(state, result), drawSizes(state, result)],
-    numbers: ({ way, g, d_c, L, N, s }, { numbers, token, total, own, ratio }) => [
-      ["numbers", way === "latent" ? `numbers a token and layer: d_c + d_R = ${count(d_c)} + ${D_R} =` : `numbers a token and layer: 2 g d_k = 2 · ${g} · ${D_K} =`, count(numbers)],
+    numbers: ({ way, L, N, s }, { numbers, token, total, own, ratio }) => [
+      ["numbers", way === "latent" ? "numbers a token and layer, d_c + d_R =" : "numbers a token and layer, 2 g d_k =", count(numbers)],
       ["token", `a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
       ["total", `one text: × ${count(N)} =`, memory(total)],
-      ["own", "if every head kept its own", memory(own)],
-      ["ratio", "times as much", significant(ratio)],
+      ["own", "every head its own", memory(own)],
+      ["ratio", "factor", significant(ratio)],
     ],
   });
 })();

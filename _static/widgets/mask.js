@@ -5,7 +5,8 @@
   // Queries, keys and values are the vectors of bookkit.tickets.
   const TOKENS = ["from", "Beijing", "to", "Shanghai"];
   const X = [[0, -1], [2, 1], [0, 1], [2, -1]];
-  const MASKS = { none: "no mask", causal: "causal", padding: "padding: the last is filler" };
+  // Padding: the last token is filler.
+  const MASKS = { none: "no mask", causal: "causal", padding: "padding" };
   const MOST = 3; // the largest factor
   // Whether the query at position m may see the key at position n.
   const SEES = { none: () => true, causal: (m, n) => n <= m, padding: (m, n) => n < 3 };
@@ -30,7 +31,6 @@
   const point = (parts, digits) => `(${parts.map((part) => number(part, digits)).join(", ")})`;
   // What the mask hides is exactly 0.
   const shown = (weight, seen) => (seen ? number(weight) : "0");
-  const hidden = (seen) => (seen ? {} : { style: "text-decoration: line-through" });
   const side = (anchor) => ({ "text-anchor": anchor });
 
   function bar(from, to, y, paint, seen = true) {
@@ -47,40 +47,40 @@
     // The scores have room for this query's largest and smallest at the largest factor.
     const ends = compute({ m, factor: MOST, mask: "none" }).scores;
     const room = [Math.min(...ends), Math.max(...ends)];
-    const zero = 143 - (62 * room[0]) / (room[1] - room[0]);
-    const across = (score) => zero + (62 * score) / (room[1] - room[0]);
+    const zero = 162 - (76 * room[0]) / (room[1] - room[0]);
+    const across = (score) => zero + (76 * score) / (room[1] - room[0]);
     let drawing = text(0, 16, `${TOKENS[m]} asks, q = ${point(X[m], 0)}`, { ...side("start"), class: "is-q" });
     drawing += text(0, 44, "key", { ...side("start"), class: "is-k" });
-    drawing += text(146, 44, `score × ${number(factor)}`, { class: "is-s" }) + text(262, 44, "exp") + text(370, 44, "weight");
+    drawing += text(166, 44, `score × ${number(factor)}`, { class: "is-s" }) + text(310, 44, "exp") + text(430, 44, "weight");
     TOKENS.forEach((token, n) => {
       const y = row(n);
-      drawing += text(0, y + 5, token, { ...side("start"), ...hidden(seen[n]) });
-      drawing += text(135, y + 5, number(scores[n]), side("end"));
+      drawing += text(0, y + 5, token, { ...side("start"), style: seen[n] ? undefined : "text-decoration: line-through" });
+      drawing += text(152, y + 5, number(scores[n]), side("end"));
       drawing += bar(zero, across(scores[n]), y - 8, purple, seen[n]);
-      drawing += text(262, y + 5, seen[n] ? significant(parts[n]) : "0", side("end"));
-      drawing += seen[n] ? bar(268, 268 + (34 * parts[n]) / largest, y - 8, grey) : "";
-      drawing += text(348, y + 5, shown(weights[n], seen[n]), side("end"));
-      drawing += seen[n] ? bar(353, 353 + 66 * weights[n], y - 8, blue) : "";
+      drawing += text(308, y + 5, seen[n] ? significant(parts[n]) : "0", side("end"));
+      drawing += seen[n] ? bar(315, 315 + (38 * parts[n]) / largest, y - 8, grey) : "";
+      drawing += text(404, y + 5, shown(weights[n], seen[n]), side("end"));
+      drawing += seen[n] ? bar(410, 410 + 68 * weights[n], y - 8, blue) : "";
     });
     drawing += path([[zero, 50], [zero, row(3) + 12]], { stroke: "currentColor" });
-    drawing += path([[0, row(3) + 16], [419, row(3) + 16]], { stroke: "currentColor" });
+    drawing += path([[0, row(3) + 16], [479, row(3) + 16]], { stroke: "currentColor" });
     const y = row(4) + 4;
-    drawing += text(0, y + 5, "sum", side("start")) + text(262, y + 5, significant(total), side("end"));
-    drawing += text(348, y + 5, number(sum), side("end"));
+    drawing += text(0, y + 5, "sum", side("start")) + text(308, y + 5, significant(total), side("end"));
+    drawing += text(404, y + 5, number(sum), side("end"));
     // The whole weight, cut where one key's share ends.
-    let end = 353;
+    let end = 410;
     weights.forEach((weight, n) => {
-      if (seen[n]) drawing += bar(end, end + 66 * weight - 1, y - 8, blue);
-      end += 66 * weight;
+      if (seen[n]) drawing += bar(end, end + 68 * weight - 1, y - 8, blue);
+      end += 68 * weight;
     });
     const said = TOKENS.map((token, n) => (seen[n] ? `${token} ${number(weights[n])}` : `${token} 0, masked`));
     const words = `${TOKENS[m]} asks; scores times ${number(factor)}. Weights: ${said.join("; ")}. Their sum is ${number(sum)}.`;
-    return panel(420, 190, words, drawing).replace("book-panel", "book-panel wide");
+    return panel(480, 190, words, drawing).replace("book-panel", "book-panel wide");
   }
 
   // The values as corners, the output between those that are seen.
   function drawOutput(state, { seen, weights, output }) {
-    const [left, top, size] = [130, 14, 112];
+    const [left, top, size] = [165, 14, 112];
     const place = ([x, y]) => [left + (x / 2) * size, top + ((1 - y) / 2) * size];
     const [cx, cy] = place(output);
     // Once around the rectangle.
@@ -94,14 +94,14 @@
       drawing += tag("circle", { cx: x, cy: y, r: 6, ...paint });
       const [away, anchor] = v[0] ? [13, "start"] : [-13, "end"];
       const line = v[1] > 0 ? y + 2 : y - 15;
-      drawing += text(x + away, line, `${TOKENS[n]} ${point(v, 0)}`, { ...side(anchor), ...hidden(seen[n]) });
+      drawing += text(x + away, line, `${TOKENS[n]} ${point(v, 0)}`, side(anchor));
       drawing += text(x + away, line + 19, `weight ${shown(weights[n], seen[n])}`, side(anchor));
     });
     const corners = [[cx, cy - 8], [cx + 8, cy], [cx, cy + 8], [cx - 8, cy]].map((corner) => corner.join(" "));
     drawing += tag("path", { d: `M${corners.join("L")}Z`, fill: colour("orange") });
     drawing += text(left + size / 2, top + size + 26, `output ${point(output, 2)}`, { style: `fill: ${colour("orange")}; font-weight: 600` });
     const words = `The values are four corners; the output lies between those that are seen, at ${point(output, 2)}.`;
-    return panel(420, 158, words, drawing).replace("book-panel", "book-panel wide");
+    return panel(480, 158, words, drawing).replace("book-panel", "book-panel wide");
   }
 
   bookWidgets.define("mask", {
