@@ -36,7 +36,6 @@ SEEN = """() => {
   return {
     cells: all('.jp-Cell').length,
     waiting: all('.jp-MarkdownCell:not(.jp-mod-rendered)').length,
-    running: all('.jp-InputPrompt').filter((one) => one.textContent.includes('*')).length,
     text: all('.jp-RenderedMarkdown').map((one) => one.innerText).join('\\n'),
     errors: window.jupyterapp.shell.currentWidget.content.widgets
       .flatMap((cell) => (cell.model.outputs ? cell.model.outputs.toJSON() : []))
@@ -46,10 +45,24 @@ SEEN = """() => {
   };
 }"""
 
-RUN_ALL = """() => Promise.race([
-  window.jupyterapp.commands.execute('notebook:run-all-cells'),
-  new Promise((_, refuse) => setTimeout(() => refuse('the cells do not end'), 300000)),
-])"""
+# A kernel that is only starting leaves the cells as they are: it must have come to rest first.
+AT_REST = """() => {
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel;
+  return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+}"""
+# Stored outputs go first, so that all that stands there later comes from this run.
+CLEAR_AND_RUN = """async () => {
+  await window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
+  window.jupyterapp.commands.execute('notebook:run-all-cells');
+}"""
+# Each cell has run, or one has failed, which keeps the others from it.
+HAVE_RUN = """() => {
+  const cells = window.jupyterapp.shell.currentWidget.content.widgets
+    .map((cell) => cell.model)
+    .filter((model) => model.type === 'code' && model.sharedModel.getSource().trim());
+  const failed = (model) => model.outputs.toJSON().some((one) => one.output_type === 'error');
+  return cells.every((model) => model.executionCount) || cells.some(failed);
+}"""
 
 
 def test_a_notebook_that_the_reader_changed_is_kept(tmp_path):
@@ -128,8 +141,10 @@ def until(condition, complaint, seconds=300):
 
 def run_all(window):
     """Run all cells, and return what then stands there."""
-    window.evaluate(RUN_ALL)
-    until(lambda: not window.evaluate(SEEN)["running"], "the cells do not end")
+    until(lambda: window.evaluate(AT_REST), "the kernel does not start")
+    window.evaluate(CLEAR_AND_RUN)
+    until(lambda: window.evaluate(HAVE_RUN), "the cells do not end")
+    until(lambda: window.evaluate(AT_REST), "the kernel does not come to rest")
     return window.evaluate(SEEN)
 
 

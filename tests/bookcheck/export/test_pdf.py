@@ -262,7 +262,7 @@ TOO_WIDE = {
     ),
     "box": ('<div style="width: 900px">wide</div>', "<div> sticks out of the text"),
     "hidden": (
-        '<div style="overflow: hidden"><p style="width: 900px">cut</p></div>',
+        '<div style="overflow: hidden"><div style="width: 900px">cut</div></div>',
         "<div> hides",
     ),
 }
