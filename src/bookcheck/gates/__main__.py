@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--page", action="append", help="check this page only (may be repeated)")
     parser.add_argument("--screenshots", type=Path, help="store a picture of each page and mode")
     parser.add_argument("--renew", action="store_true", help="store the reference pictures anew")
+    parser.add_argument("--every", action="store_true", help="look at each page in every mode")
     parser.add_argument("--header", action="store_true", help="print the policy as a host's header")
     arguments = parser.parse_args()
     if arguments.header:
@@ -37,6 +38,7 @@ def main() -> int:
             pages=arguments.page,
             screenshots=arguments.screenshots,
             renew=arguments.renew,
+            every=arguments.every,
         )
     except (FileNotFoundError, PlaywrightError) as error:
         print(error, file=sys.stderr)

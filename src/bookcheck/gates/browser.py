@@ -1,5 +1,8 @@
 """Read a built site as a browser does: every page, two widths, light and dark, with and without
 JavaScript. `bookcheck.gates` runs it on the book.
+
+Loading a page and laying it out takes most of the time. So a page is loaded once or twice, and the
+window's width and colours change under it, as a reader may turn a phone or dim the light.
 """
 
 import asyncio
@@ -10,12 +13,13 @@ import shutil
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Page, Request, async_playwright
@@ -24,13 +28,11 @@ from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
 
 T = TypeVar("T")
+Scheme = Literal["light", "dark"]
 
 INSPECTION = Path(__file__).with_name("in_page.js")
 ON_PAPER = Path(__file__).with_name("on_paper.js")
 AXE = NODE_ROOM / "node_modules" / "axe-core" / "axe.min.js"
-WIDTHS = (1280, 390)
-SCHEMES = ("light", "dark")
-JAVASCRIPT = (True, False)
 PHONE = 600  # narrower windows are phones
 WIDE = 1200  # here every line of code is seen whole
 PAPER = 612  # the text on an A4 page, in pixels
@@ -38,8 +40,6 @@ PAGE_PATIENCE = 90_000  # milliseconds
 WIDGET_PATIENCE = 10_000
 # Of a page's text, as much must be there without JavaScript.
 LEAST_SHARE_OF_LETTERS = 0.97
-# The modes in which axe runs: each width, each scheme and each manner, colours with JavaScript.
-AXE_MODES = {(1280, "light", True), (390, "dark", True), (390, "light", False)}
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 CHROMIUM_ON_MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 QUIET = ("--disable-background-networking", "--disable-gpu", "--no-sandbox")
@@ -95,7 +95,7 @@ class Picture:
     page: str
     width: int
     height: int
-    scheme: str
+    scheme: Scheme
     file: str
 
 
@@ -108,16 +108,36 @@ class Visit:
     steps: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
 
-@dataclass(frozen=True)
-class Modes:
-    """How a page is looked at: all combinations of these."""
+class State(NamedTuple):
+    """What a window is: its width, and the colours that the machine is set to."""
 
-    widths: Sequence[int] = WIDTHS
-    schemes: Sequence[str] = SCHEMES
-    javascript: Sequence[bool] = JAVASCRIPT
+    width: int
+    scheme: Scheme
 
 
-BRIEF = Modes(widths=(390,), schemes=("light",), javascript=(True,))
+class Load(NamedTuple):
+    """A page is loaded in the first state; then the window changes to the others."""
+
+    javascript: bool
+    states: tuple[State, ...]
+
+
+Plan = tuple[Load, ...]
+# How a page is looked at. Everything: every combination of width, colours and JavaScript, and a
+# page with scripts is loaded in each width and each colour.
+WIDE_LIGHT, WIDE_DARK = State(1280, "light"), State(1280, "dark")
+PHONE_LIGHT, PHONE_DARK = State(390, "light"), State(390, "dark")
+EVERY: Plan = (
+    Load(True, (WIDE_LIGHT, WIDE_DARK)),
+    Load(True, (PHONE_DARK, PHONE_LIGHT)),
+    Load(False, (PHONE_LIGHT, PHONE_DARK, WIDE_DARK, WIDE_LIGHT)),
+)
+# Each width in each colour, each width and each colour with and without JavaScript: what is wrong
+# by two of the three is seen in half the modes.
+PAIRS: Plan = (Load(True, (PHONE_DARK, WIDE_LIGHT)), Load(False, (PHONE_LIGHT, WIDE_DARK)))
+ONCE: Plan = (Load(True, (PHONE_LIGHT,)),)
+# One load for each mode: pictures show a page as it comes, before its folds are opened.
+EACH: Plan = tuple(Load(load.javascript, (state,)) for load in EVERY for state in load.states)
 
 
 def find_chromium() -> str:
@@ -171,7 +191,9 @@ class _Files(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "max-age=600")
         self.end_headers()
-        self.wfile.write(body)
+        # A browser that closes a page no longer wants the rest.
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -197,10 +219,14 @@ async def _new_context(browser: Browser, *, javascript: bool) -> BrowserContext:
     )
 
 
-async def _open(page: Page, address: str, width: int, height: int, scheme: Any) -> None:
-    await page.set_viewport_size({"width": width, "height": height})
-    await page.emulate_media(color_scheme=scheme)
+async def _open(page: Page, address: str, state: State, height: int) -> None:
+    await _become(page, state, height)
     await page.goto(address, wait_until="load", timeout=PAGE_PATIENCE)
+
+
+async def _become(page: Page, state: State, height: int) -> None:
+    await page.set_viewport_size({"width": state.width, "height": height})
+    await page.emulate_media(color_scheme=state.scheme)
 
 
 @contextlib.contextmanager
@@ -250,29 +276,28 @@ def _listening(
 
 @dataclass
 class _Look:
-    """One page in one width and manner, loaded in the first of the schemes, then in the others."""
+    """One load of a page, and what is found in each of its states."""
 
     page: Page
     name: str
-    width: int
-    schemes: Sequence[str]
-    javascript: bool
+    load: Load
     visit: Visit
     faults: list[Fault]
-    scheme: str = ""
 
     def __post_init__(self) -> None:
-        self.scheme = self.schemes[0]
+        self.state = self.load.states[0]
+        self.javascript = self.load.javascript
         self.manner = "" if self.javascript else ", no JavaScript"
+        self.letters: dict[int, int] = {}
 
     def in_scheme(self, kind: str, detail: str) -> None:
         """Note a fault that depends on the colours."""
-        mode = f"{self.width} {self.scheme}{self.manner}"
+        mode = f"{self.state.width} {self.state.scheme}{self.manner}"
         self.faults.append(Fault(self.name, mode, kind, detail))
 
     def in_width(self, kind: str, detail: str) -> None:
         """Note a fault that does not."""
-        self.faults.append(Fault(self.name, f"{self.width}{self.manner}", kind, detail))
+        self.faults.append(Fault(self.name, f"{self.state.width}{self.manner}", kind, detail))
 
     async def timed(self, step: str, work: Awaitable[T]) -> T:
         """Do a piece of work, and count its seconds under a name."""
@@ -294,22 +319,26 @@ class _Look:
         for detail in await self.run(step, *values):
             report(kind, detail)
 
-    async def switch_to(self, scheme: Any) -> None:
-        """Let the machine be light or dark, which the page must follow."""
-        if scheme != self.scheme:
-            self.scheme = scheme
-            await self.page.emulate_media(color_scheme=scheme)
-            await self.collect(self.in_scheme, "scheme", "findOtherScheme", scheme)
+    def height(self) -> int:
+        """The height of the window."""
+        return 844 if self.state.width < PHONE else 900
 
-    async def load(self, origin: str) -> None:
+    async def become(self, state: State) -> None:
+        """Let the window have another width or the machine other colours; the page must follow."""
+        recoloured = state.scheme != self.state.scheme
+        self.state = state
+        await self.timed("change", _become(self.page, state, self.height()))
+        if recoloured:
+            await self.collect(self.in_scheme, "scheme", "findOtherScheme", state.scheme)
+
+    async def open(self, origin: str) -> None:
         """Load the page, without scripts if that is asked for; the inspection needs them."""
         session = await self.page.context.new_cdp_session(self.page)
         disable = "Emulation.setScriptExecutionDisabled"
         if not self.javascript:
             await session.send(disable, {"value": True})
-        height = 844 if self.width < PHONE else 900
         address = f"{origin}/{self.name}"
-        await self.timed("load", _open(self.page, address, self.width, height, self.scheme))
+        await self.timed("load", _open(self.page, address, self.state, self.height()))
         if not self.javascript:
             await session.send(disable, {"value": False})
         await session.detach()
@@ -317,43 +346,54 @@ class _Look:
         ready = "() => document.fonts.ready.then(() => {})"
         await self.timed("fonts", self.page.evaluate(ready))
 
-    async def inspect(self) -> tuple[int, int]:
-        """Look at everything but axe's rules; return the letters and bytes of the page."""
+    async def inspect(self) -> int:
+        """Look at everything but axe's rules, in each state; return the bytes of the page."""
         await self.run("prepare")
-        await self.collect(self.in_scheme, "scheme", "findOtherScheme", self.scheme)
+        await self.collect(self.in_scheme, "scheme", "findOtherScheme", self.state.scheme)
         if self.javascript:
             await self.collect(self.in_width, "widget", "wakeWidgets", WIDGET_PATIENCE)
-        else:
+        size: int = await self.run("countBytes")
+        # Only after a key was pressed does the browser show where the focus is.
+        await self.page.keyboard.press("Tab")
+        for state in self.load.states:
+            if state != self.state:
+                await self.become(state)
+            if state.width not in self.letters:
+                await self.inspect_layout()
+            await self.collect(self.in_scheme, "contrast", "findFaintText")
+            await self.collect(self.in_scheme, "figure", "findFaintMarks")
+            await self.collect(self.in_scheme, "focus", "findUnseenFocus")
+        return size
+
+    async def inspect_layout(self) -> None:
+        """Look at what depends on the width, and not on the colours."""
+        if not self.javascript:
             await self.collect(self.in_width, "control", "findDeadControls")
         await self.collect(self.in_width, "overflow", "findOverflow")
         await self.collect(self.in_width, "scroll", "findUnreachableBoxes")
         await self.collect(self.in_width, "cut", "findCutWithoutSign")
-        if self.width >= WIDE:
+        if self.state.width >= WIDE:
             await self.collect(self.in_width, "cut", "findCutCode")
-        if self.width < PHONE:
+        if self.state.width < PHONE:
             await self.collect(self.in_width, "letters", "findSmallLetters")
         await self.collect(self.in_width, "formula", "findBadFormulas")
         await self.collect(self.in_width, "heading", "findHeadingFaults")
-        letters, size = await self.run("countLetters"), await self.run("countBytes")
-        # Only after a key was pressed does the browser show where the focus is.
-        await self.page.keyboard.press("Tab")
-        for scheme in self.schemes:
-            await self.switch_to(scheme)
-            await self.collect(self.in_scheme, "contrast", "findFaintText")
-            await self.collect(self.in_scheme, "figure", "findFaintMarks")
-            await self.collect(self.in_scheme, "focus", "findUnseenFocus")
-        return letters, size
+        self.letters[self.state.width] = await self.run("countLetters")
 
-    async def ask_axe(self, *, once: bool) -> None:
-        """Run axe's rules; colours, which take most of its time, once in each scheme."""
-        modes = AXE_MODES if not once else {(self.width, self.scheme, self.javascript)}
-        schemes = [s for s in self.schemes[::-1] if (self.width, s, self.javascript) in modes]
-        if schemes:
-            await self.run("lighten")
-            await self.timed("axe", self.page.evaluate(AXE.read_text(encoding="utf-8")))
-        for scheme in schemes:
-            await self.switch_to(scheme)
-            await self.collect(self.in_scheme, "axe", "findViolations", self.javascript)
+    async def ask_axe(self, seen: list[int]) -> None:
+        """Run axe's rules, about colours only with JavaScript, about structure for what is new.
+
+        `seen` are the tags that were visible before, in this load or another one; it grows.
+        """
+        await self.run("lighten")
+        await self.timed("axe", self.page.evaluate(AXE.read_text(encoding="utf-8")))
+        for state in self.load.states[::-1]:
+            if state != self.state:
+                await self.become(state)
+            found = await self.run("findViolations", self.javascript, seen)
+            seen += found["seen"]
+            for detail in found["faults"]:
+                self.in_scheme("axe", detail)
 
     async def try_on_paper(self) -> None:
         """See what does not fit on the paper after wide lines became smaller, as in `make pdf`."""
@@ -364,50 +404,48 @@ class _Look:
         for detail in await self.timed("paper", self.page.evaluate(find)):
             self.faults.append(Fault(self.name, "paper", "print", detail))
         await self.page.emulate_media(media="screen")
+        await self.become(self.state)
 
 
 def _screenshot_name(look: _Look) -> str:
     manner = "" if look.javascript else "-no-js"
-    return f"{look.name.replace('/', '_')}-{look.width}-{look.scheme}{manner}.png"
+    width, scheme = look.state
+    return f"{look.name.replace('/', '_')}-{width}-{scheme}{manner}.png"
 
 
 async def _check_page(
     contexts: dict[bool, BrowserContext],
     origin: str,
     name: str,
-    modes: Modes,
+    plan: Plan,
     visit: Visit,
     screenshots: Path | None,
 ) -> PageDone:
     start = time.monotonic()
     letters: dict[int, int] = {}
     faults: list[Fault] = []
+    seen_by_axe: list[int] = []
     size = 0
-    once = len(modes.widths) * len(modes.schemes) * len(modes.javascript) == 1
-    for javascript in modes.javascript:
-        page = await contexts[javascript].new_page()
-        for place, width in enumerate(modes.widths):
-            # Every second width starts with the other scheme, so that each of them is loaded.
-            schemes = modes.schemes[::-1] if place % 2 else modes.schemes
-            look = _Look(page, name, width, schemes, javascript, visit, faults)
-            with _listening(page, origin, javascript, look.in_scheme) as stop:
-                await look.load(origin)
-                if screenshots:
-                    file = screenshots / _screenshot_name(look)
-                    await page.screenshot(path=file, full_page=True)
-                found, loaded = await look.inspect()
-                # Axe puts style elements into the page, which the site's policy refuses: its
-                # complaint, not ours.
-                stop()
-                await look.ask_axe(once=once)
-            size = max(size, loaded)
+    for load in plan:
+        page = await contexts[load.javascript].new_page()
+        look = _Look(page, name, load, visit, faults)
+        with _listening(page, origin, load.javascript, look.in_scheme) as stop:
+            await look.open(origin)
+            if screenshots:
+                await page.screenshot(path=screenshots / _screenshot_name(look), full_page=True)
+            size = max(size, await look.inspect())
+            # As `make pdf` prints it: without scripts.
+            if not load.javascript and await page.query_selector(".bd-article"):
+                await look.try_on_paper()
+            # Axe puts style elements into the page, which the site's policy refuses: its
+            # complaint, not ours.
+            stop()
+            await look.ask_axe(seen_by_axe)
+        for width, found in look.letters.items():
             other = letters.setdefault(width, found)
             if found < LEAST_SHARE_OF_LETTERS * other:
                 words = f"shows {found} letters without JavaScript, {other} with it"
                 faults.append(Fault(name, f"{width}, no JavaScript", "script", words))
-            if javascript and not once and place == 0 and await page.query_selector(".bd-article"):
-                await look.load(origin)  # anew: axe has left boxes in place of the formulas
-                await look.try_on_paper()
         await page.close()
     return PageDone(name, time.monotonic() - start, size, sorted(faults))
 
@@ -432,7 +470,7 @@ async def _take_picture(browser: Browser, origin: str, picture: Picture) -> None
     context = await _new_context(browser, javascript=True)
     page = await context.new_page()
     address = f"{origin}/{picture.page}"
-    await _open(page, address, picture.width, picture.height, picture.scheme)
+    await _open(page, address, State(picture.width, picture.scheme), picture.height)
     await page.evaluate(STAND_STILL, STILL)
     # An interactive figure in view loads its script late.
     await page.wait_for_load_state("networkidle")
@@ -444,15 +482,12 @@ def visit_site(
     site: Path,
     *,
     pages: Sequence[str] | None = None,
-    brief: Collection[str] = (),
-    widths: Sequence[int] = WIDTHS,
-    schemes: Sequence[str] = SCHEMES,
-    javascript: Sequence[bool] = JAVASCRIPT,
+    plans: Mapping[str, Plan] = MappingProxyType({}),
     screenshots: Path | None = None,
     pictures: Sequence[Picture] = (),
     report: Callable[[PageDone], None] = lambda done: None,
 ) -> Visit:
-    """Open the pages in every mode, those of `brief` in one, and return what is wrong.
+    """Open the pages in every mode, or as their plan says, and return what is wrong.
 
     `report` hears of each page.
     """
@@ -460,7 +495,6 @@ def visit_site(
     if not pages and not pictures:
         raise FileNotFoundError(f"there is no page in {site}: build the site first (make book)")
     ensure_packages(NODE_ROOM)
-    modes = Modes(widths, schemes, javascript)
     # The heavy ones first: a light one at the end keeps no processor waiting.
     waiting = sorted(pages, key=lambda page: (site / page).stat().st_size)
     visit = Visit()
@@ -469,8 +503,8 @@ def visit_site(
         contexts = {value: await _new_context(browser, javascript=value) for value in (True, False)}
         while waiting:
             name = waiting.pop()
-            how = BRIEF if name in brief else modes
-            done = await _check_page(contexts, origin, name, how, visit, screenshots)
+            plan = EACH if screenshots else plans.get(name, EVERY)
+            done = await _check_page(contexts, origin, name, plan, visit, screenshots)
             visit.pages.append(done)
             visit.faults += done.faults
             report(done)

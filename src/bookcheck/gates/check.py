@@ -4,21 +4,35 @@ What was looked at before and found right is not opened again while the page, th
 the code of the gates and the browser are the same.
 """
 
+import re
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from bookcheck.cache import digest_of, write_whole
 from bookcheck.gates import pictures
-from bookcheck.gates.browser import Fault, PageDone, find_chromium, pages_of, visit_site
+from bookcheck.gates.browser import (
+    EVERY,
+    ONCE,
+    PAIRS,
+    Fault,
+    PageDone,
+    Plan,
+    find_chromium,
+    pages_of,
+    visit_site,
+)
 from bookcheck.gates.links import broken_links
 from bookcheck.gates.policy import policy_faults
 from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT, NODE_ROOM
 
-# Folders of pages that one template makes: the largest is looked at in every mode, the rest in one.
-GENERATED = ("checks", "ledger")
+# Kinds of pages: of each the largest is looked at in every mode. Of those that one template makes
+# from the same data the rest is seen in one mode, of others in half of all. What is of no kind has
+# no page like it.
+GENERATED = re.compile(r"(checks|ledger)/")
+KINDS = re.compile(r"(checks|ledger|chapters/deeper|chapters(?=/\d\d-))/")
 # What a page may load beside its own text.
 LOADED = ("_static", "_images")
 # Changes with every word of the book, and only the search page reads it.
@@ -27,21 +41,31 @@ SEARCH_DATA = "search-data.js"
 NODE_LOCK = NODE_ROOM / "package-lock.json"
 
 
-def brief_pages(site: Path, pages: Collection[str]) -> set[str]:
-    """The generated pages that are like another one, which is looked at in every mode."""
-    brief: set[str] = set()
-    for folder in GENERATED:
-        alike = [page for page in pages if page.startswith(f"{folder}/")]
-        alike.sort(key=lambda page: (site / page).stat().st_size)
-        brief.update(alike[:-1])
-    return brief
+def plans_of(site: Path, pages: Collection[str]) -> dict[str, Plan]:
+    """How each page is looked at."""
+    by_size = sorted(pages, key=lambda page: (site / page).stat().st_size)
+    largest = {_kind(page): page for page in by_size}
+    plans: dict[str, Plan] = {}
+    for page in pages:
+        if page == largest[_kind(page)]:
+            plans[page] = EVERY
+        else:
+            plans[page] = ONCE if GENERATED.match(page) else PAIRS
+    return plans
+
+
+def _kind(page: str) -> str:
+    found = KINDS.match(page)
+    return found[1] if found else page
 
 
 class Passed:
     """Notes of the pages that were found right, one small file each."""
 
-    def __init__(self, site: Path, brief: Collection[str], folder: Path = KEPT / "gates") -> None:
-        self.site, self.brief, self.folder = site, brief, folder
+    def __init__(
+        self, site: Path, plans: Mapping[str, Plan], folder: Path = KEPT / "gates"
+    ) -> None:
+        self.site, self.plans, self.folder = site, plans, folder
         code = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
         files = (path for name in LOADED for path in sorted((site / name).rglob("*")))
         shown = (path for path in files if path.is_file() and path.name != SEARCH_DATA)
@@ -52,7 +76,7 @@ class Passed:
         files = [self.site / page]
         if page == "search.html":
             files.append(self.site / "_static" / SEARCH_DATA)
-        return digest_of(files, self.frame, page, str(page in self.brief))
+        return digest_of(files, self.frame, page, repr(self.plans.get(page)))
 
     def place_of(self, page: str) -> Path:
         """Where the note of a page is."""
@@ -80,12 +104,16 @@ def check_book(
     pages: Sequence[str] | None = None,
     screenshots: Path | None = None,
     renew: bool = False,
+    every: bool = False,
     kept: Path = KEPT / "gates",
 ) -> list[Fault]:
-    """Run every gate on a site, or on some of its pages, and tell how far it is."""
+    """Run every gate on a site, or on some of its pages, and tell how far it is.
+
+    Some pages, or all with `every`, are looked at in every mode; otherwise as `plans_of` says.
+    """
     wanted = pages_of(site) if pages is None else list(pages)
-    brief = set() if pages is not None else brief_pages(site, wanted)
-    passed = Passed(site, brief, kept)
+    plans = plans_of(site, wanted) if pages is None and not every else {}
+    passed = Passed(site, plans, kept)
     again = pages is not None or screenshots is not None
     chosen = [page for page in wanted if again or not passed.holds(page)]
     if len(chosen) < len(wanted):
@@ -120,7 +148,7 @@ def check_book(
         visit = visit_site(
             site,
             pages=chosen,
-            brief=brief,
+            plans=plans,
             screenshots=screenshots,
             pictures=shots,
             report=report,

@@ -398,6 +398,25 @@ globalThis.inspect = (() => {
     return [...faults].map(([words, count]) => `${words} (${count} times)`);
   }
 
+  // Numbers of elements that are alike: `own` tells what of an element counts, and what is around
+  // it counts as well.
+  function sorter(own) {
+    const known = new Map();
+    return function kindOf(element) {
+      if (!element) return "";
+      if (!known.has(element)) {
+        const words = `${kindOf(element.parentElement)} ${own(element)}`;
+        // A short name for the words, the same in every load of the page.
+        let name = 0;
+        for (let place = 0; place < words.length; place++) {
+          name = (Math.imul(name, 31) + words.charCodeAt(place)) | 0;
+        }
+        known.set(element, name);
+      }
+      return known.get(element);
+    };
+  }
+
   const STOPS =
     "a[href], area[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]";
 
@@ -454,35 +473,23 @@ globalThis.inspect = (() => {
     return looks().some((look, place) => look !== before[place] && isVisible(around[place]));
   }
 
-  // Stops are of one kind if they and all around them have the same names, classes and styles. An
-  // attribute that changes by the script (open, aria-expanded) has its rules in the theme: it counts.
-  function kindOfStop(stop, known) {
-    const wordsOf = (element) => {
-      if (!known.has(element)) {
-        const around = element.parentElement ? wordsOf(element.parentElement) : 0;
-        const names = ["class", "style", "role", "type", "aria-expanded", "aria-current", "open"];
-        const own = names.map((name) => element.getAttribute(name)).join(";");
-        const words = `${around} ${element.tagName} ${own}`;
-        if (!known.has(words)) known.set(words, known.size);
-        known.set(element, known.get(words));
-      }
-      return known.get(element);
-    };
-    return `${wordsOf(stop)} ${stop.id}`;
-  }
-
   const isOutside = ({ left, right, width, height }) =>
     right <= 0 || left >= innerWidth || width * height < 2;
 
   // Every stop of the Tab key must be seen when it has the focus. A page has hundreds of a few kinds:
   // where each is gets asked of all, how it looks with the focus of one of each kind.
   function findUnseenFocus() {
-    const [faults, backgrounds, words, seen] = [[], new Map(), new Map(), new Set()];
+    const [faults, backgrounds, seen] = [[], new Map(), new Set()];
+    // An attribute that changes by the script (open, aria-expanded) has its rules in the theme.
+    const names = ["class", "style", "role", "type", "aria-expanded", "aria-current", "open"];
+    const kindOf = sorter((element) =>
+      [element.tagName, ...names.map((name) => element.getAttribute(name))].join(";"),
+    );
     const stops = [...document.querySelectorAll(STOPS)].filter(
       (stop) => stop.tabIndex >= 0 && !stop.disabled && !stop.closest("[inert]") && isVisible(stop),
     );
     const chosen = stops.filter((stop) => {
-      const kind = kindOfStop(stop, words);
+      const kind = `${kindOf(stop)} ${stop.id}`;
       const alike = seen.has(kind) && !isOutside(stop.getBoundingClientRect());
       seen.add(kind);
       return !alike;
@@ -543,22 +550,13 @@ globalThis.inspect = (() => {
     return entries.reduce((sum, entry) => sum + entry.decodedBodySize, 0);
   }
 
-  // Takes away what has been looked at already and what axe would look at for minutes: the visible
-  // copy of formulas (hidden from screen readers), the tree of the copy that is read, the inside of
-  // figures (labelled images), the colours of code. Nothing that axe has a rule for is touched.
+  // Takes away what has been looked at already and what axe would look at for minutes: the parts of
+  // formulas, of which the words that are read out stay, the inside of figures (labelled images),
+  // the colours of code. Nothing that axe has a rule for is touched.
   function lighten() {
     const stops = "a, button, input, [tabindex], [role], [title], [aria-label]";
-    const formulas = [...document.querySelectorAll(`.katex-html:not(:has(${stops}))`)];
-    const boxes = formulas.map((formula) => formula.getBoundingClientRect());
-    const displays = formulas.map((formula) => getComputedStyle(formula).display);
-    formulas.forEach((formula, place) => {
-      formula.replaceChildren();
-      formula.style.width = `${boxes[place].width}px`;
-      formula.style.height = `${boxes[place].height}px`;
-      if (displays[place] === "inline") formula.style.display = "inline-block";
-    });
-    for (const formula of document.querySelectorAll(`math:not(:has(${stops}))`)) {
-      formula.textContent = formula.textContent;
+    for (const formula of document.querySelectorAll(`.katex:not(:has(${stops}))`)) {
+      formula.textContent = (formula.querySelector("math") ?? formula).textContent;
     }
     for (const figure of document.querySelectorAll(`svg.book-figure:not(:has(${stops}))`)) {
       figure.replaceChildren();
@@ -568,14 +566,14 @@ globalThis.inspect = (() => {
     }
   }
 
-  // Axe's rules, with those about colours or without.
-  async function findViolations(colours) {
-    const options = { resultTypes: ["violations"] };
-    if (!colours) {
-      const rules = ["color-contrast", "link-in-text-block"];
-      options.rules = Object.fromEntries(rules.map((rule) => [rule, { enabled: false }]));
-    }
-    const { violations } = await axe.run(document, options);
+  const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+
+  async function violationsOf(context, options) {
+    const { violations } = await axe.run(context, {
+      ...options,
+      resultTypes: ["violations"],
+      preload: false, // style sheets are fetched for a rule that is off
+    });
     return violations.flatMap((rule) =>
       rule.nodes.map((node) => {
         const why = [...node.any, ...node.all, ...node.none].map((check) => check.message)[0] ?? "";
@@ -583,6 +581,32 @@ globalThis.inspect = (() => {
         return `${rule.id}: ${node.target.join(" ")} (${why}) ${html}`;
       }),
     );
+  }
+
+  // Axe's rules about structure, for what was not visible in a mode before (`seen`: the numbers of
+  // the tags that were), and those about colours, for one text of each kind: the book's own check of
+  // contrast looks at all of them.
+  async function findViolations(colours, seen) {
+    const visible = [...document.querySelectorAll("body *")].filter(isVisible);
+    const kindOfTag = sorter((element) => element.cloneNode(false).outerHTML);
+    const before = new Set(seen);
+    const fresh = new Set(visible.filter((element) => !before.has(kindOfTag(element))));
+    const roots = [...fresh].filter((element) => !fresh.has(element.parentElement));
+    const structure = { rules: Object.fromEntries(COLOUR_RULES.map((id) => [id, { enabled: false }])) };
+    const faults = [];
+    if (!before.size) faults.push(...(await violationsOf(document, structure)));
+    else if (roots.length) faults.push(...(await violationsOf({ include: roots }, structure)));
+    if (colours) {
+      const kindOfLook = sorter(({ tagName, attributes }) =>
+        [tagName, attributes.class?.value, attributes.style?.value].join(),
+      );
+      const hasText = ({ childNodes }) =>
+        [...childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+      const one = new Map(visible.filter(hasText).map((element) => [kindOfLook(element), element]));
+      const options = { runOnly: { type: "rule", values: COLOUR_RULES } };
+      if (one.size) faults.push(...(await violationsOf({ include: [...one.values()] }, options)));
+    }
+    return { faults, seen: [...fresh].map(kindOfTag) };
   }
 
   return {

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from bookcheck.gates.browser import Fault, Picture
+from bookcheck.gates.browser import Fault, Picture, Scheme
 from bookcheck.paths import ROOT
 
 REFERENCES = ROOT / "tests" / "bookcheck" / "gates" / "references"
 PAGES = ("index.html", "chapters/01-attention.html", "chapters/notation.html")
-SCREENS = ((1280, 900, "light"), (390, 844, "dark"))
+SCREENS: tuple[tuple[int, int, Scheme], ...] = ((1280, 900, "light"), (390, 844, "dark"))
 SHRINK = 4
 # A dot counts as different from here on (of 255), and so many dots may be different.
 LARGEST_STEP = 40

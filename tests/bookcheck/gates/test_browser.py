@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookcheck.gates.browser import find_chromium, pages_of, visit_site
+from bookcheck.gates.browser import ONCE, PAIRS, find_chromium, pages_of, visit_site
 
 PAGE = """<!doctype html>
 <html lang="en"><head><title>A page</title><link rel="icon" href="data:,">
@@ -225,7 +225,7 @@ IN_MODES = {
     "overflow": {"390", "390, no JavaScript"},
     "cut-code": {"1280", "1280, no JavaScript"},
     "dark-only": IN_THE_DARK,
-    "nameless-in-the-dark": {"390 dark"},  # axe looks at each scheme once
+    "nameless-in-the-dark": {"1280 dark"},  # axe looks at what it has not seen before
     "faint-code-dark": IN_THE_DARK,
     "faint-line-dark": IN_THE_DARK,
     "own-mind": {"1280 light", "390 light"},
@@ -274,8 +274,16 @@ def visits(tmp_path_factory):
     once = [page for page in pages_of(site) if page not in everywhere]
     return [
         visit_site(site, pages=everywhere),
-        visit_site(site, pages=once, widths=[390], schemes=["light"], javascript=[True]),
+        visit_site(site, pages=once, plans=dict.fromkeys(once, ONCE)),
     ]
+
+
+@pytest.fixture(scope="module")
+def in_half_of_all_modes(tmp_path_factory):
+    site = tmp_path_factory.mktemp("site")
+    for name in IN_MODES:
+        (site / f"{name}.html").write_text(PAGE.format(FAULTS[name][1]), encoding="utf-8")
+    return visit_site(site, plans=dict.fromkeys(pages_of(site), PAIRS)).faults
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +302,25 @@ def test_a_planted_fault_is_found_and_named(planted, name):
     assert {fault.mode for fault in found} == IN_MODES.get(name, once)
     assert all(words in fault.detail for fault in found)
     assert str(found[0]).startswith(f"{name}.html [")
+
+
+@pytest.mark.parametrize("name", IN_MODES)
+def test_a_fault_of_some_modes_is_found_in_half_of_them(in_half_of_all_modes, name):
+    """So are most pages of the book looked at."""
+    kind, _, words = FAULTS[name]
+    everything = [fault for fault in in_half_of_all_modes if fault.page == f"{name}.html"]
+    found = [fault for fault in everything if fault.kind == kind]
+    assert found
+    assert all(words in fault.detail for fault in found)
+    looked_at = {
+        mode
+        for load in PAIRS
+        for width, scheme in load.states
+        for way in ["" if load.javascript else ", no JavaScript"]
+        for mode in (f"{width} {scheme}{way}", f"{width}{way}")
+    }
+    wanted = {"390 dark"} if kind == "axe" else IN_MODES[name] & looked_at
+    assert {fault.mode for fault in found} == wanted
 
 
 def test_a_clean_page_has_no_fault(planted):

@@ -6,10 +6,20 @@ from types import SimpleNamespace
 
 import pytest
 from PIL import Image, ImageDraw
+from playwright.sync_api import sync_playwright
 
 from bookcheck.gates import pictures
-from bookcheck.gates.browser import Fault, PageDone, Picture, visit_site
-from bookcheck.gates.check import Passed, brief_pages, check_book, grouped
+from bookcheck.gates.browser import (
+    EVERY,
+    ONCE,
+    PAIRS,
+    QUIET,
+    Fault,
+    PageDone,
+    Picture,
+    find_chromium,
+)
+from bookcheck.gates.check import Passed, check_book, grouped, plans_of
 from bookcheck.gates.weight import (
     LARGEST_LOAD,
     LARGEST_PAGE,
@@ -20,6 +30,7 @@ from bookcheck.gates.weight import (
     too_heavy,
     too_many_elements,
 )
+from bookcheck.paths import ROOT
 
 
 def test_figures_do_not_count_as_text():
@@ -130,30 +141,58 @@ def test_the_gates_see_each_kind_of_fault_on_a_site(tmp_path, capsys):
     assert re.search(r"[12]/2 index\.html .* ok", told)
 
 
+# The first family of each text that a page shows (no one sees the copy of a formula that is read
+# out), where the site has no such face.
+OTHER_FACES = """async () => {
+  await document.fonts.ready;
+  const bare = (name) => name.trim().replace(/^["']|["']$/g, "");
+  const ours = new Set([...document.fonts].map((face) => bare(face.family)));
+  const texts = [...document.querySelectorAll("body *")].filter(
+    (element) =>
+      element.checkVisibility() &&
+      !element.closest("math") &&
+      [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()),
+  );
+  const firsts = texts.map((element) => bare(getComputedStyle(element).fontFamily.split(",")[0]));
+  return [...new Set(firsts.filter((name) => !ours.has(name)))];
+}"""
+
+
+def other_faces(address):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
+        tab = browser.new_page()
+        tab.goto(address)
+        return tab.evaluate(OTHER_FACES)
+
+
 @pytest.mark.browser
-def test_a_picture_is_drawn_in_the_fonts_of_the_site(tmp_path):
-    """Another font of the machine changes the page, and not the picture."""
-    style = "html {{ --book-sans: {} }} body {{ font-family: var(--book-sans) }}"
-    for name, font in (("one", "serif"), ("two", "monospace")):
-        (tmp_path / f"{name}.html").write_text(
-            f"<!doctype html><style>{style.format(font)}</style><p>{'Some words. ' * 50}</p>",
-            encoding="utf-8",
-        )
-    shots = [
-        Picture(f"{name}.html", 390, 400, "light", str(tmp_path / f"{name}.png"))
-        for name in ("one", "two")
-    ]
-    visit_site(tmp_path, pages=[], pictures=shots)
-    one, two = (pictures.shrunk(tmp_path / f"{name}.png") for name in ("one", "two"))
-    assert pictures.difference(one, two) == 0
+@pytest.mark.built
+def test_pictures_show_letters_of_the_site_and_not_of_the_machine(tmp_path):
+    site = ROOT / "_build" / "html"
+    for page in pictures.PAGES:
+        assert other_faces((site / page).as_uri()) == []
+    planted = tmp_path / "planted.html"
+    planted.write_text("<p style='font-family: Georgia, Inter'>Words</p>", encoding="utf-8")
+    assert other_faces(planted.as_uri()) == ["Georgia"]
 
 
-def test_of_pages_that_one_template_makes_the_largest_is_looked_at_in_every_mode(tmp_path):
-    pages = ["index.html", "chapters/a.html", "checks/a.html", "checks/b.html", "ledger/a.html"]
-    for page in pages:
-        (tmp_path / page).parent.mkdir(exist_ok=True)
-        (tmp_path / page).write_text("x" * (2 if page == "checks/b.html" else 1), encoding="utf-8")
-    assert brief_pages(tmp_path, pages) == {"checks/a.html"}
+def test_of_pages_of_a_kind_the_largest_is_looked_at_in_every_mode(tmp_path):
+    alike = {
+        "checks/a.html": ONCE,
+        "checks/b.html": EVERY,
+        "ledger/deeper/01-a.html": ONCE,
+        "ledger/02-b.html": EVERY,
+        "chapters/01-a.html": PAIRS,
+        "chapters/02-b.html": EVERY,
+        "chapters/deeper/01-a.html": PAIRS,
+        "chapters/deeper/02-b.html": EVERY,
+    }
+    alone = {"index.html": EVERY, "search.html": EVERY, "chapters/notation.html": EVERY}
+    for page in [*alike, *alone]:
+        (tmp_path / page).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / page).write_text("x" * (2 if "b" in page else 1), encoding="utf-8")
+    assert plans_of(tmp_path, [*alike, *alone]) == alike | alone
 
 
 def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(
@@ -167,13 +206,13 @@ def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(
     for name, text in files.items():
         (site / name).write_text(text, encoding="utf-8")
 
-    def passed(brief=()):
-        return Passed(site, brief, tmp_path / "kept")
+    def passed(plan=PAIRS):
+        return Passed(site, {"a.html": plan}, tmp_path / "kept")
 
     for page in ("a.html", "b.html", "search.html"):
         passed().note(page)
     assert passed().holds("a.html")
-    assert not passed({"a.html"}).holds("a.html"), "looked at in other modes"
+    assert not passed(ONCE).holds("a.html"), "looked at in other modes"
     (site / "a.html").write_text("another", encoding="utf-8")
     (site / "_static" / "search-data.js").write_text("another", encoding="utf-8")
     assert [passed().holds(p) for p in ("a.html", "b.html", "search.html")] == [False, True, False]

@@ -31,7 +31,7 @@ from attention_to_rope.softmax_gradient import (
     saturation,
     softmax_jacobian_norm,
 )
-from bookcheck.gates.browser import QUIET, check_site, find_chromium
+from bookcheck.gates.browser import QUIET, Load, State, check_site, find_chromium
 from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import read
 from bookcheck.paths import ROOT
@@ -797,7 +797,10 @@ def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
     folder = tmp_path / "site"
     for scheme in ("light", "dark"):
         write_page(folder, scheme)
-        faults = check_site(folder, pages=[f"{scheme}.html"], schemes=[scheme])
+        name, states = f"{scheme}.html", [State(width, scheme) for width in (1280, 390)]
+        # Light or dark is the page's own choice here, so the machine's does not change under it.
+        plan = tuple(Load(way, (state,)) for way in (True, False) for state in states)
+        faults = check_site(folder, pages=[name], plans={name: plan})
         assert not faults, "\n".join(map(str, faults))
 
 
