@@ -8,7 +8,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
+# Python compiles what it imports; all else of the packages need not be compiled.
+PIP := --quiet --disable-pip-version-check --no-compile
 NB ?=
+PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
 SALTS ?= 2
@@ -30,7 +33,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	  { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) (once; a few minutes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install $(PIP) -r requirements.txt
 	@touch $@
 
 .PHONY: book
@@ -59,8 +62,8 @@ test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (R
 	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew)
 
 .PHONY: test-readers
-test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else
-	$(BIN)/python -m bookcheck.export.reader_runs
+test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else (PAGES=01-attention: one)
+	$(BIN)/python -m bookcheck.export.reader_runs $(PAGES)
 
 .PHONY: links
 links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
@@ -82,12 +85,14 @@ offer: $(INSTALLED)  ## Put PDF and zip file into the built site, with links on 
 	@$(MAKE) --no-print-directory pdf zip
 	@$(BIN)/python -m bookcheck.export.offer $(SITE) _build/pdf/from-attention-to-rope.pdf _build/from-attention-to-rope.zip
 
-# Other people's libraries, in an environment of their own: torch first, or they pull another one.
+# Other people's libraries, in an environment of their own, which finds torch in the book's.
+PLACE := import sysconfig; print(sysconfig.get_path("purelib"))
 $(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/peers/requirements.txt
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torchtune==0.6.1
+	@$(BIN)/python -c '$(PLACE)' > "$$($(PEERS)/bin/python -c '$(PLACE)')/book.pth"
+	@$(PEERS)/bin/python -m pip install $(PIP) -r tests/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install $(PIP) --no-deps torchtune==0.6.1
 	@touch $@
 
 .PHONY: test-peers

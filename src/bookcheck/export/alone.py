@@ -1,7 +1,7 @@
 """Run a notebook's code with some packages out of reach: `python -I alone.py SOURCES NOTEBOOK`.
 
 The names of the packages that must not be imported come in on standard input. This file is run by
-its path and imports nothing of the book, so that the notebook's imports are the only ones.
+its path, so that nothing is imported yet but what takes the packages away.
 """
 
 import contextlib
@@ -11,24 +11,6 @@ import linecache
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
-
-
-class Without:
-    """A finder of modules that does not find the refused packages, as where they are missing."""
-
-    def __init__(self, finder: Any, refused: set[str]) -> None:
-        self.finder = finder
-        self.refused = refused
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """What the finder finds, and nothing for a refused package."""
-        if name.partition(".")[0] in self.refused:
-            return None
-        return self.finder.find_spec(name, path, target)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.finder, name)
 
 
 def run(notebook: Path) -> str:
@@ -50,8 +32,9 @@ def run(notebook: Path) -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, sys.argv[1])
-    refused = set(sys.stdin.read().split())
-    sys.meta_path[:] = [Without(finder, refused) for finder in sys.meta_path]
+    from bookcheck.notebooks.reach import refuse
+
+    refuse(set(sys.stdin.read().split()))
     problem = run(Path(sys.argv[2]))
     print(problem, file=sys.stderr)
     sys.exit(bool(problem))

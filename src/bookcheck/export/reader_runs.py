@@ -6,58 +6,18 @@
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
 from pathlib import Path
 
+from bookcheck.notebooks.reach import refused_modules
 from bookcheck.paths import SOURCES
 from bookcheck.site.reader import book_of, reader_texts, write
 
 ALONE = Path(__file__).with_name("alone.py")
-LIBRARY = "attention-to-rope"
-EXTRA = "pages"
-AFTER_NAME = re.compile(r"[^\w.-]")
-
-
-def normal_name(requirement: str) -> str:
-    """The name of a package as packaging tools compare it."""
-    return re.sub(r"[-_.]+", "-", AFTER_NAME.split(requirement, maxsplit=1)[0]).lower()
-
-
-def needed_packages(library: str = LIBRARY, extra: str = EXTRA) -> set[str]:
-    """The packages that an installation of the library brings along."""
-    found: set[str] = set()
-    waiting = [library]
-    while waiting:
-        package = waiting.pop()
-        if package in found:
-            continue
-        found.add(package)
-        try:
-            requirements = metadata.requires(package) or []
-        except metadata.PackageNotFoundError:
-            continue  # for another system
-        for requirement in requirements:
-            _, _, marker = requirement.partition(";")
-            if "extra" not in marker or (package == library and extra in marker):
-                waiting.append(normal_name(requirement))
-    return found
-
-
-def refused_modules() -> set[str]:
-    """The importable names of all other packages here, and the book's own checks."""
-    needed = needed_packages()
-    others = {
-        module
-        for module, packages in metadata.packages_distributions().items()
-        if not {normal_name(package) for package in packages} & needed
-    }
-    return others - {"attention_to_rope", "bookkit"} | {"bookcheck"}
 
 
 def run_alone(notebook: Path, refused: set[str]) -> str:

@@ -13,12 +13,13 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -29,11 +30,7 @@ from bookcheck.warm import PLAIN_VARIABLE
 
 KERNEL = Path(__file__).parent / "elsewhere_kernel"
 LIBRARY_TESTS = ROOT / "tests" / "attention_to_rope"
-# The settings of pyproject.toml without the workers of pytest-xdist: each job here is one process.
-_OPTIONS = (
-    "--import-mode=importlib --strict-markers -p bookcheck.notebooks.plugin "
-    "--nbval --nbval-current-env --nbval-cell-timeout=300"
-)
+VERDICT = re.compile(r"(?:PASSED|FAILED|ERROR|SKIPPED)\S* (.+?)::")
 
 
 class Result(NamedTuple):
@@ -71,43 +68,73 @@ def chosen(names: list[str]) -> list[Path]:
     return found
 
 
-def run(path: Path, salt: int = 0) -> Result:
-    """Run one chapter or file of tests; with a salt, on the imitated processor."""
-    # Each kernel starts from nothing, as a reader's does.
-    environment = dict(os.environ, OMP_NUM_THREADS="1") | {PLAIN_VARIABLE: "yes"}
+def run(paths: Sequence[Path], salt: int = 0, jobs: int = 1) -> list[Result]:
+    """Run chapters or files of tests; with a salt, on the imitated processor."""
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
     if salt:
         before = environment.get("PYTHONPATH", "")
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(KERNEL), before]))
         environment["ELSEWHERE_SALT"] = str(salt)
-    started = time.perf_counter()
+    else:
+        # Each kernel starts from nothing, as a reader's does.
+        environment[PLAIN_VARIABLE] = "yes"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        settings = ["-c", str(ROOT / "pyproject.toml"), "-o", f"addopts={_OPTIONS}"]
-        quiet = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
-        command = [sys.executable, "-m", "pytest", *settings, *quiet, str(path)]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False
-        )
+        command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-v"]
+        workers = 0 if len(paths) == 1 else min(jobs, len(paths))
+        command += ["-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
+        # The older form of a report names the file of each test.
+        command += ["-o", "junit_family=xunit1"]
+        with subprocess.Popen(
+            [*command, *map(str, paths)],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        ) as running:
+            said = follow(running.stdout or [], len(paths))
         # 5: nothing to run, as where all tests of a file need a GPU.
-        if done.returncode not in (0, 1, 5) or not report.exists():
-            raise RuntimeError(f"pytest could not run {path}:\n{done.stdout}\n{done.stderr}")
-        passed, failed = read_report(report)
-    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
-    return Result(name, salt, passed, failed, time.perf_counter() - started)
+        if running.returncode not in (0, 1, 5) or not report.exists():
+            raise RuntimeError(f"pytest could not run the chapters:\n{said}")
+        return read_report(report, paths, salt)
 
 
-def read_report(report: Path) -> tuple[int, list[str]]:
-    """How many tests passed, and for each other one its name and the line that says why."""
-    passed, failed = 0, []
+def follow(lines: Iterable[str], count: int) -> str:
+    """Name each file when its first result is there; return all that was said."""
+    said, begun = [], set()
+    for line in lines:
+        said.append(line)
+        verdict = VERDICT.search(line)
+        if verdict and verdict[1] not in begun:
+            begun.add(verdict[1])
+            print(f"[{len(begun)}/{count}] {verdict[1]} ...", file=sys.stderr, flush=True)
+    return "".join(said)
+
+
+def read_report(report: Path, paths: Sequence[Path], salt: int) -> list[Result]:
+    """For each file what passed, and for each other test its name and the line that says why."""
+    cases = defaultdict(list)
     for case in ElementTree.parse(report).iter("testcase"):
-        problems = [child for child in case if child.tag in ("failure", "error")]
-        if problems:
-            why = problems[0].text or ""
-            lines = [line.strip() for line in why.splitlines() if "the cell now" in line]
-            failed.append(": ".join([case.get("name", "?"), *lines[:1]]))
-        elif case.find("skipped") is None:
-            passed += 1
-    return passed, failed
+        cases[case.get("file")].append(case)
+    results = []
+    for path in paths:
+        shown = Path(os.path.relpath(path, ROOT)).as_posix()
+        passed, failed, seconds = 0, [], 0.0
+        for case in cases[shown]:
+            seconds += float(case.get("time", 0))
+            problems = [child for child in case if child.tag in ("failure", "error")]
+            if problems:
+                why = problems[0].text or ""
+                lines = [line.strip() for line in why.splitlines() if "the cell now" in line]
+                failed.append(": ".join([case.get("name", "?"), *lines[:1]]))
+            elif case.find("skipped") is None:
+                passed += 1
+        if path.suffix == ".ipynb" and not cases[shown]:
+            raise RuntimeError(f"no cell of {shown} was run")
+        name = shown if path.is_relative_to(ROOT) else path.name
+        results.append(Result(name, salt, passed, failed, seconds))
+    return results
 
 
 def machine() -> dict[str, str]:
@@ -139,20 +166,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapter", nargs="*", help="02, 02-why-root-d or a path; all if none")
     parser.add_argument("--salts", type=int, default=1, help="imitated processors (default 1)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="chapters at a time")
     parser.add_argument("--record", type=Path, metavar="FILE", help="imitate nothing, add a row")
     given = parser.parse_args(arguments)
     chapters = chosen(given.chapter)
-    if given.record:
-        tests = sorted(LIBRARY_TESTS.rglob("test_*.py"))
-        jobs = [(path, 0) for path in [*tests, *chapters]]
-    else:
-        jobs = [(path, salt) for salt in range(1, given.salts + 1) for path in chapters]
+    tests = sorted(LIBRARY_TESTS.rglob("test_*.py")) if given.record else []
     results = []
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for result in pool.map(lambda job: run(*job), jobs):
-            results.append(result)
-            print(result, flush=True)
+    for salt in [0] if given.record else range(1, given.salts + 1):
+        found = run([*tests, *chapters], salt, given.jobs)
+        print(*found, sep="\n", flush=True)
+        results += found
     if given.record:
         record(given.record, results)
     differing = sum(bool(result.failed) for result in results)

@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Collection
+from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -11,11 +13,20 @@ from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from bookcheck import warm
+from bookcheck.notebooks.reach import refuse, refused_modules
 
 NAME = "forked"
 
 
-def run_kernel(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+@cache
+def out_of_reach() -> frozenset[str]:
+    """The modules that a reader's kernel would not find."""
+    return frozenset(refused_modules("ipykernel"))
+
+
+def run_kernel(
+    arguments: list[str], folder: str, environment: dict[str, str], refused: Collection[str]
+) -> None:
     """Be a kernel, in the folder and with the variables that a started one would have."""
     from ipykernel.kernelapp import launch_new_instance
 
@@ -23,6 +34,11 @@ def run_kernel(arguments: list[str], folder: str, environment: dict[str, str]) -
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     # It ends when the process that forked it ends, and that one with the tests, even killed ones.
     warm.settle(folder, environment | {"JPY_PARENT_PID": str(os.getppid())})
+    if salt := environment.get("ELSEWHERE_SALT"):
+        from bookcheck.notebooks.imitation import imitate
+
+        imitate(int(salt))
+    refuse(refused)
     launch_new_instance(argv=arguments)
 
 
@@ -32,7 +48,7 @@ class ForkedKernel:
     stdin = stdout = stderr = None
 
     def __init__(self, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-        self.process = warm.start(run_kernel, arguments, folder, environment)
+        self.process = warm.start(run_kernel, arguments, folder, environment, out_of_reach())
         self.pid = self.process.pid
 
     def poll(self) -> int | None:

@@ -4,7 +4,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.export.reader_runs import needed_packages, refused_modules, run_alone
+from bookcheck.export.reader_runs import run_alone
+from bookcheck.notebooks.reach import refused_modules
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +43,3 @@ def test_another_package_is_out_of_reach(run, package):
 
 def test_a_cell_that_fails_is_named(run):
     assert "ZeroDivisionError" in run("x = 0", "1 / x")
-
-
-def test_the_needed_packages_are_those_of_the_wheel(refused):
-    needed = needed_packages()
-    assert {"attention-to-rope", "torch", "numpy", "matplotlib", "ipython", "scipy"} <= needed
-    assert not needed & {"sphinx", "jupyterlab", "nbformat"}
-    assert {"sphinx", "yaml", "bookcheck"} <= refused

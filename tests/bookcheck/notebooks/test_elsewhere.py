@@ -5,7 +5,15 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from bookcheck.notebooks.elsewhere import Result, all_chapters, chosen, main, run
+from bookcheck.notebooks.elsewhere import (
+    Result,
+    all_chapters,
+    chosen,
+    follow,
+    main,
+    read_report,
+    run,
+)
 from bookcheck.notebooks.execute import execute
 from bookcheck.notebooks.files import stored_form
 
@@ -43,7 +51,7 @@ def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, caps
 
 def test_what_holds_is_said_and_is_no_failure(chapter, capsys, monkeypatch):
     holds = Result("chapter.ipynb", 1, 5, [], 2.4)
-    monkeypatch.setattr("bookcheck.notebooks.elsewhere.run", lambda path, salt: holds)
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.run", lambda paths, salt, jobs: [holds])
     assert main(["--salts", "1", str(chapter)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "chapter.ipynb (salt 1, 5 passed, 2 s) holds",
@@ -75,4 +83,19 @@ def test_chapters_are_found_by_number_and_unknown_ones_named():
 
 def test_what_pytest_cannot_run_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="pytest could not run"):
-        run(tmp_path / "missing.ipynb")
+        run([tmp_path / "missing.ipynb"])
+
+
+def test_a_chapter_of_which_nothing_was_run_is_an_error(tmp_path):
+    (tmp_path / "report.xml").write_text("<testsuites/>", encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"no cell of .*one.ipynb was run"):
+        read_report(tmp_path / "report.xml", [tmp_path / "one.ipynb"], 1)
+
+
+def test_each_chapter_is_named_when_it_has_begun(capsys):
+    words = [
+        "[gw0] [ 9%] PASSED chapters/a.ipynb::Cell 0",
+        "[gw0] [ 9%] FAILED chapters/a.ipynb::Cell 1",
+    ]
+    assert follow([*words, "[gw1] [ 9%] SKIPPED chapters/b.ipynb::Cell 0"], 3).startswith("[gw0]")
+    assert capsys.readouterr().err == "[1/3] chapters/a.ipynb ...\n[2/3] chapters/b.ipynb ...\n"
