@@ -64,9 +64,13 @@ def turned_row(x: Array, m: int, theta: Any) -> Array:
 
 
 def split_matrix(rng: np.random.Generator) -> dict[str, Any]:
-    """A random M (2, 2) and its parts: aI + cJ lets rotations pass, H reverses them."""
+    """A random M (2, 2) and its parts: aI + cJ lets rotations pass, H reverses them.
+
+    The first part is what is left when M is averaged over rotations of its two sides.
+    """
     M = rng.normal(size=(2, 2))
-    a, c = (M[0, 0] + M[1, 1]) / 2, (M[0, 1] - M[1, 0]) / 2
-    H = M - a * IDENTITY - c * QUARTER_TURN
-    parts = {"M": M, "a": a, "c": c, "H": H, "u": H[0, 0], "v": H[0, 1]}
+    turns = [plane_rotation(turn) for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False)]
+    passing = np.mean([turn @ M @ turn.T for turn in turns], axis=0)
+    H = M - passing
+    parts = {"M": M, "a": passing[0, 0], "c": passing[0, 1], "H": H, "u": H[0, 0], "v": H[0, 1]}
     return {**parts, "I": IDENTITY, "J": QUARTER_TURN}

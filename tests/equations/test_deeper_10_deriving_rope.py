@@ -16,6 +16,7 @@ from shared_rotations import (
     some_angle,
     some_frequencies,
     split_matrix,
+    turned_row,
 )
 
 
@@ -91,9 +92,17 @@ def test_step_keeps(rng):
     return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
 
 
-@equation("eq-step-map")
+@equation("eq-step-map", library=rotate)
 def test_step_map(rng):
-    f, _, U = relative_maps(rng)
+    """The library turns contents that a map has bent; U is fitted to one step of some of them."""
+    (_, theta), W = some_frequencies(rng, 4), rng.normal(size=(3, 4))
+
+    def f(m, x):
+        return turned_row(np.tanh(x @ W), m, theta)
+
+    contents = rng.normal(size=(6, 3))
+    here, next_place = (np.stack([f(m, x) for x in contents]) for m in (0, 1))
+    U = np.linalg.lstsq(here, next_place)[0]
     return {"f": f, "U": U, "x": rng.normal(size=3), "m": range(N)}
 
 
@@ -132,8 +141,12 @@ def test_normal_form(rng):
 
 @equation("eq-turned-plane")
 def test_turned_plane(rng):
-    theta, C, U = block_form(rng)
-    return {"u": 1.7 * C[2], "v": 1.7 * C[3], "U": U, r"\theta": float(theta[1])}
+    """A random turn of four dimensions, and one of its complex eigenvectors w = u - i v."""
+    U = orthogonal(rng, 4)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    chosen = int(np.argmax(values.imag))
+    w = vectors[:, chosen]
+    return {"u": w.real, "v": -w.imag, "U": U, r"\theta": float(np.angle(values[chosen]))}
 
 
 @equation("eq-isotropic")
@@ -156,10 +169,13 @@ def test_two_maps(rng):
     return {**plane(rng), "G": G}
 
 
-@equation("eq-angle-steps")
+@equation("eq-angle-steps", library=rotate)
 def test_angle_steps(rng):
-    theta, first = some_angle(rng), float(rng.normal())
-    return {r"\psi": lambda m: first + m * theta, r"\theta": theta, "m": range(N)}
+    """The angle of an arrow that the library turns, read place by place and counted on."""
+    theta, arrow = some_angle(rng), rng.normal(size=2)
+    turned = [turned_row(arrow, m, np.array([theta])) for m in range(N + 1)]
+    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
+    return {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
 
 
 @equation("eq-rope-alias", library=rotation_matrix)
@@ -255,16 +271,24 @@ def test_value_back(rng):
     return values(rng)
 
 
-@equation("eq-axial", library=rotation_matrix)
-def test_axial(rng):
-    """The library's axial score of two contents: half of the pairs see the row, half the column."""
-    _, theta = some_frequencies(rng, 4)
-    q, k = rng.normal(size=8), rng.normal(size=8)
+def axial_score(rng):
+    """The library's score of two contents at an offset, the contents as pairs, their angles."""
+    _, theta = some_frequencies(rng, 8)
+    q, k = rng.normal(size=(2, 8)) / 2
 
     def score(u, v):
-        row, column = rotation_of_all_pairs(theta)(u), rotation_of_all_pairs(theta)(v)
-        return float(q[:4] @ row @ k[:4] + q[4:] @ column @ k[4:])
+        places = torch.tensor([[int(u)], [int(v)]])
+        table = axial_table(places, theta, [0, 1, 0, 1], dtype=torch.float64)
+        return float(rotate(torch.from_numpy(q)[None], table, layout="interleaved")[0].numpy() @ k)
 
+    products = (q[0::2] + 1j * q[1::2]) * (k[0::2] - 1j * k[1::2])
+    return score, products, theta.numpy()
+
+
+@equation("eq-axial", library=axial_table)
+def test_axial(rng):
+    """Half of the pairs see the row, half the column."""
+    score, _, _ = axial_score(rng)
     return {"s": score}
 
 
@@ -283,19 +307,12 @@ def test_axes(rng):
 @equation("eq-axial-product", library=axial_table)
 def test_axial_product(rng):
     """s is the library's score of two contents at an offset, f and h its pairs by axis."""
-    _, theta = some_frequencies(rng, 8)
-    q, k = rng.normal(size=(2, 8)) / 2
-    z, w = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
-
-    def score(u, v):
-        places = torch.tensor([[int(u)], [int(v)]])
-        table = axial_table(places, theta, [0, 1, 0, 1], dtype=torch.float64)
-        return float(rotate(torch.from_numpy(q)[None], table, layout="interleaved")[0].numpy() @ k)
+    score, products, theta = axial_score(rng)
 
     def row(offset):
-        return float(((z * w.conj())[0::2] @ np.exp(1j * offset * theta.numpy()[0::2])).real)
+        return float((products[0::2] @ np.exp(1j * offset * theta[0::2])).real)
 
     def column(offset):
-        return float(((z * w.conj())[1::2] @ np.exp(1j * offset * theta.numpy()[1::2])).real)
+        return float((products[1::2] @ np.exp(1j * offset * theta[1::2])).real)
 
     return {"s": score, "f": row, "h": column, "u": range(-2, 3), "v": range(1, 5)}
