@@ -351,6 +351,11 @@ def deberta_score(q: Array, k: Array, distance: int, key_table: Array, query_tab
     return total / math.sqrt(3 * len(q))
 
 
+def tupe_score(q: Array, k: Array, position_q: Array, position_k: Array) -> float:
+    """(q kᵀ + (p_m U_Q)(p_n U_K)ᵀ) / √(2d) for the projected places of one query and one key."""
+    return (math.fsum(q * k) + math.fsum(position_q * position_k)) / math.sqrt(2 * len(q))
+
+
 def kerple_log_bias(distance: int, r1: float, r2: float) -> float:
     """−r₁ ln(1 + r₂ |δ|)."""
     return -r1 * math.log(1 + r2 * abs(distance))
@@ -369,6 +374,18 @@ def cope_score(q: Array, keys: Array, n: int, last: int, table: Array) -> float:
     below, above = math.floor(p), math.ceil(p)
     e = table[below] + (p - below) * (table[above] - table[below])
     return (math.fsum(q * keys[n]) + math.fsum(q * e)) / root
+
+
+def fope_row(
+    position: int, frequencies: Sequence[float], mixing: Array
+) -> tuple[list[float], list[float]]:
+    """cos and sin of one position for every pair i: Σ_j M_ji cos mθ_j and Σ_j M_ji sin mθ_j."""
+    pairs = range(len(frequencies))
+    cos, sin = (
+        [math.fsum(mixing[j, i] * turn(position * frequencies[j]) for j in pairs) for i in pairs]
+        for turn in (math.cos, math.sin)
+    )
+    return cos, sin
 
 
 # What models of today add: latent attention, experts, shaped scores, recurrences.

@@ -228,8 +228,10 @@ def cope_scores(q: Tensor, k: Tensor, table: Tensor, mask: Tensor | None = None)
 def fope_table(table: RotaryTable, mixing: Tensor) -> RotaryTable:
     r"""FoPE: every pair's cos and sin become fixed mixtures of those of all frequencies.
 
-    cos M and sin M for a table (..., N, d/2) and mixing M (d/2, d/2). A mixture of turns is no
-    turn: `rotate` by this table is not relative, unless M only reorders the pairs.
+    Pair i at position m gets $\sum_{j=0}^{d/2-1} M_{ji} \cos(m \theta_j)$ and
+    $\sum_{j=0}^{d/2-1} M_{ji} \sin(m \theta_j)$: a table (..., N, d/2) times mixing M (d/2, d/2).
+    A mixture of turns is no turn: `rotate` by this table is not relative, unless each pair keeps
+    one frequency.
     """
     check_float("mixing", mixing)
     if not isinstance(table, RotaryTable):

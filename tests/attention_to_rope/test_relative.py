@@ -90,6 +90,10 @@ def test_tupe_keeps_content_and_position_apart_and_is_not_relative() -> None:
     position = book.tupe_scores(0 * Q, KEYS, P, R)
     assert torch.allclose(both, content + position)
     assert torch.allclose(content, Q @ KEYS.mT / (2 * D) ** 0.5)
+    for m in range(4):
+        for n in range(5):
+            rows = (x.numpy() for x in (Q[1, m], KEYS[1, n], P[m], R[n]))
+            assert float(both[1, m, n]) == pytest.approx(reference.tupe_score(*rows), abs=1e-13)
     same = book.tupe_scores(0 * Q, 0 * KEYS, P, P[[0, 1, 2, 3, 0]])
     assert abs(float(same[0, 1, 0] - same[0, 2, 1])) > 1e-3  # one distance, two scores
     with pytest.raises(ValueError, match=r"last axes of q and k, \(4, 6\) and \(5, 6\); got .*2\)"):
@@ -195,12 +199,19 @@ def test_fope_is_rotation_only_without_mixing() -> None:
     plain = torch.eye(3, dtype=torch.float64)
     assert (scores(at + 100, plain) - scores(at, plain)).abs().max() <= 1e-12
     assert (scores(at + 100, mixing) - scores(at, mixing)).abs().max() > 0.1
-    table = book.rotary_table(torch.tensor([7]), frequencies, dtype=torch.float64)
+    scaled = plain[:, [2, 0, 1]] * torch.tensor([0.5, -2.0, 3.0])  # one frequency in each pair
+    assert (scores(at + 100, scaled) - scores(at, scaled)).abs().max() <= 1e-12
+
+
+def test_fope_equals_the_reference() -> None:
+    frequencies, mixing = book.rotary_frequencies(D), normal(3, 3, seed=18)
+    at = torch.tensor([0, 7, 1000])
+    table = book.rotary_table(at, frequencies, dtype=torch.float64)
     mixed = book.fope_table(table, mixing)
-    for i in range(3):
-        for part, turn in ((mixed.cos, np.cos), (mixed.sin, np.sin)):
-            expected = sum(turn(7 * float(frequencies[j])) * float(mixing[j, i]) for j in range(3))
-            assert float(part[0, i]) == pytest.approx(expected, abs=1e-14)
+    for row, position in enumerate(at.tolist()):
+        cos, sin = reference.fope_row(position, frequencies.tolist(), mixing.numpy())
+        assert mixed.cos[row].tolist() == pytest.approx(cos, abs=1e-12)
+        assert mixed.sin[row].tolist() == pytest.approx(sin, abs=1e-12)
     with pytest.raises(ValueError, match=r"\(d/2, d/2\) = \(3, 3\), got \(2, 3\)"):
         book.fope_table(table, mixing[:2])
     with pytest.raises(TypeError, match=r"cos and mixing must have the same dtype"):

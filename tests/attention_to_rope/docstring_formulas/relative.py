@@ -108,7 +108,27 @@ def cope(rng):
     return each_score(scores, {"q": q, "k": k, "p": p, "e": e})
 
 
+def fope(part):
+    """The mixed cos or sin, of three pairs at two positions."""
+
+    def values(rng):
+        at, mixing = rng.integers(1, 9, size=2), rng.normal(size=(3, 3))
+        theta = book.rotary_frequencies(6)
+        table = book.rotary_table(torch.as_tensor(at), theta, dtype=torch.float64)
+        mixed = getattr(book.fope_table(table, tensor(mixing)), part)
+        for row, m in enumerate(at):
+            for i in range(3):
+                symbols = {"m": m, "i": i, "d": 6, "M": mixing, r"\theta": theta.numpy()}
+                yield {**symbols, RESULT: mixed[row, i].item()}
+
+    return values
+
+
 BINDINGS = {
+    "fope_table": {
+        r"\sum_{j=0}^{d/2-1} M_{ji} \cos(m \theta_j)": fope("cos"),
+        r"\sum_{j=0}^{d/2-1} M_{ji} \sin(m \theta_j)": fope("sin"),
+    },
     "fire_bias": fire,
     "cope_positions": cope_distances,
     "cope_scores": cope,
