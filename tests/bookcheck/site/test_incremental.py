@@ -4,6 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import asdict
 
 import nbformat
@@ -174,3 +178,26 @@ def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-score" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed in another way there")
+def test_a_killed_build_and_two_at_once_leave_nothing_broken(book):
+    def start():
+        command = [sys.executable, "-m", "bookcheck.site.build", str(book.folder)]
+        return subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True)
+
+    book.write("01-one", ONE.replace("A sentence.", "Another sentence."), USE)
+    before = book.times()
+    killed = start()
+    while book.times() == before:
+        assert killed.poll() is None, "it ended before a page was written"
+        time.sleep(0.005)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    # The page that it was writing may be torn anywhere.
+    page = book.folder / "_build" / "html" / "chapters" / "01-one.html"
+    page.write_bytes(page.read_bytes()[:1000])
+    both = [start(), start()]
+    assert [one.wait() for one in both] == [0, 0]
+    assert "Another sentence." in page.read_text(encoding="utf-8")
+    assert differences_from_clean(book) == []
