@@ -28,11 +28,10 @@ from bookcheck.gates.policy import policy_faults
 from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT, NODE_ROOM
 
-# Kinds of pages: of each the largest is looked at in every mode. Of those that one template makes
-# from the same data the rest is seen in one mode, of others in half of all. What is of no kind has
-# no page like it.
-GENERATED = re.compile(r"(checks|ledger)/")
-KINDS = re.compile(r"(checks|ledger|chapters/deeper|chapters(?=/\d\d-))/")
+# Kinds of pages, by the start of their address; the first that fits counts. Of each the largest is
+# looked at in every mode, the rest in half of all; pages that one template makes, in one.
+GENERATED = ("checks/", "ledger/")
+KINDS = (*GENERATED, "chapters/deeper/", r"chapters/\d\d-", "chapters/", "")
 # What a page may load beside its own text.
 LOADED = ("_static", "_images")
 # Changes with every word of the book, and only the search page reads it.
@@ -50,13 +49,12 @@ def plans_of(site: Path, pages: Collection[str]) -> dict[str, Plan]:
         if page == largest[_kind(page)]:
             plans[page] = EVERY
         else:
-            plans[page] = ONCE if GENERATED.match(page) else PAIRS
+            plans[page] = ONCE if page.startswith(GENERATED) else PAIRS
     return plans
 
 
 def _kind(page: str) -> str:
-    found = KINDS.match(page)
-    return found[1] if found else page
+    return next(kind for kind in KINDS if re.match(kind, page))
 
 
 class Passed:

@@ -552,11 +552,13 @@ globalThis.inspect = (() => {
 
   // Takes away what has been looked at already and what axe would look at for minutes: the parts of
   // formulas, of which the words that are read out stay, the inside of figures (labelled images),
-  // the colours of code. Nothing that axe has a rule for is touched.
+  // the colours of code. Nothing that axe has a rule for is touched but the width of formulas: which
+  // of them scroll has been seen before, by `findUnreachableBoxes`.
   function lighten() {
     const stops = "a, button, input, [tabindex], [role], [title], [aria-label]";
     for (const formula of document.querySelectorAll(`.katex:not(:has(${stops}))`)) {
       formula.textContent = (formula.querySelector("math") ?? formula).textContent;
+      Object.assign(formula.style, { whiteSpace: "normal", overflowWrap: "anywhere" });
     }
     for (const figure of document.querySelectorAll(`svg.book-figure:not(:has(${stops}))`)) {
       figure.replaceChildren();

@@ -108,6 +108,10 @@ class Repair(NamedTuple):
 # A page may lack a table or a bibliography: these are missed where no page of the book has one.
 SOME = "some pages"
 SEARCH = "search"
+SPHINX_SEARCH = (
+    r'<script src="[^"]*searchtools\.js[^"]*"></script>\s*<script src="[^"]*language_data\.js'
+    r'[^"]*"></script>\s*<script src="[^"]*searchindex\.js[^"]*"></script>'
+)
 
 REPAIRS = (
     # 1.5 MB that redraw the icons the web font already shows.
@@ -152,15 +156,16 @@ REPAIRS = (
     # False is what an option is that nobody sets.
     Repair(r"<script>DOCUMENTATION_OPTIONS\.search_as_you_type = false;</script>", ""),
     # book.js sets the focus of the search page, and prints.
-    # The book's own search, search.py, in place of Sphinx'.
+    # The book's own search, search.py, in place of Sphinx', and only where one searches: the theme
+    # would load 300 kB before the text of every page.
     Repair(
-        r'<script src="[^"]*searchtools\.js[^"]*"></script>\s*<script src="[^"]*language_data\.js'
-        r'[^"]*"></script>\s*<script src="[^"]*searchindex\.js[^"]*"></script>',
+        rf'{SPHINX_SEARCH}(?=[\s\S]*id="search-results")',
         '<script src="{root}_static/minisearch.js"></script>\n'
         '  <script src="{root}_static/search-data.js"></script>\n'
         '  <script src="{root}_static/search.js"></script>',
         SEARCH,
     ),
+    Repair(SPHINX_SEARCH, "", SOME),
     Repair(r"<script>\s*// Activate the search field on page load[\s\S]*?</script>", "", SEARCH),
     # The opening page is named after the book.
     Repair(r"<title>([^<]+) &#8212; \1</title>", r"<title>\1</title>", SOME),

@@ -188,11 +188,13 @@ def test_of_pages_of_a_kind_the_largest_is_looked_at_in_every_mode(tmp_path):
         "chapters/deeper/01-a.html": PAIRS,
         "chapters/deeper/02-b.html": EVERY,
     }
-    alone = {"index.html": EVERY, "search.html": EVERY, "chapters/notation.html": EVERY}
-    for page in [*alike, *alone]:
+    others = {"index.html": EVERY, "search.html": PAIRS, "chapters/notation.html": EVERY}
+    for page in [*alike, *others]:
         (tmp_path / page).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / page).write_text("x" * (2 if "b" in page else 1), encoding="utf-8")
-    assert plans_of(tmp_path, [*alike, *alone]) == alike | alone
+        (tmp_path / page).write_text(
+            "x" * (2 if "b" in page or page == "index.html" else 1), encoding="utf-8"
+        )
+    assert plans_of(tmp_path, [*alike, *others]) == alike | others
 
 
 def test_a_page_that_was_right_is_opened_again_when_anything_it_shows_changed(

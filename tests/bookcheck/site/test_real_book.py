@@ -92,6 +92,8 @@ def test_what_no_page_needs_is_not_there(site):
         assert not (site / name).exists()
     assert not list(site.rglob("*.map"))
     assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
+    searching = {page.name for page in site.rglob("*.html") if b"search-data" in page.read_bytes()}
+    assert searching == {"search.html"}
 
 
 def test_every_link_of_the_missing_page_leads_somewhere(site):
