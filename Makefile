@@ -14,6 +14,7 @@ NB ?=
 PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
+EVERY ?=
 SALTS ?= 2
 SOURCES ?=
 
@@ -56,10 +57,10 @@ ci:  ## Everything CI does, step by step
 	@.ci/run
 
 .PHONY: test-site
-test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
+test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures; EVERY=yes: all modes)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest tests/bookcheck --site
-	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew)
+	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew) $(if $(EVERY),--every)
 
 .PHONY: test-readers
 test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else (PAGES=01-attention: one)
