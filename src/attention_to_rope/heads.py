@@ -1,10 +1,11 @@
 """Attention in many heads, with keys and values of its own for each or shared among groups."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
 
 from attention_to_rope.checks import (
@@ -20,7 +21,7 @@ from attention_to_rope.checks import (
     extremes,
     working_dtype,
 )
-from attention_to_rope.fast.blockwise import blockwise_attention
+from attention_to_rope.fast.blockwise import BiasByPosition, blockwise_attention
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import BIAS, FixedSizes, Linear, Seed, parameter, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
@@ -36,7 +37,8 @@ class PlacedScheme(NamedTuple):
     """A positional scheme at the positions of one call: its table and bias are built once.
 
     Queries stand at `q_positions`; `k_positions` are those of the keys that are turned, the new
-    ones or, for a scheme that depends on the length, all. bias (1 or B, H, N_q, N_k).
+    ones or, for a scheme that depends on the length, all. bias (1 or B, H, N_q, N_k), a table or,
+    for many queries, made block by block.
     """
 
     scheme: PositionalScheme
@@ -44,7 +46,7 @@ class PlacedScheme(NamedTuple):
     k_positions: Tensor
     q_table: RotaryTable | None
     k_table: RotaryTable | None
-    bias: Tensor | None
+    bias: Tensor | BiasByPosition | None
 
     def turn_queries(self, q: Tensor) -> Tensor:
         """q (B, H, N_q, d_k) turned as the scheme says."""
@@ -68,12 +70,63 @@ def place(
     turned = positions if scheme.depends_on_length else new
     q_table = scheme.angles(new, dtype, length=length)
     k_table = q_table if turned is new else scheme.angles(turned, dtype, length=length)
-    bias = scheme.bias(new, positions)
-    if bias is not None:
-        # Not rounded to half: many distances would share a number.
-        bias = bias.to(working_dtype(dtype))
-        bias = bias.unsqueeze(0) if bias.ndim == 3 else bias
+    bias = placed_bias(scheme, new, positions, working_dtype(dtype))
     return PlacedScheme(scheme, new, turned, q_table, k_table, bias)
+
+
+def goes_at_once(length: int) -> bool:
+    """Whether so many queries or keys fit into one block; an exported model has no blocks."""
+    return torch.compiler.is_exporting() or length <= BLOCK
+
+
+class _BiasOf(nn.Module):
+    """The bias of a scheme as a module's `forward`, to call it with other parameters."""
+
+    def __init__(self, scheme: PositionalScheme) -> None:
+        super().__init__()
+        self.scheme = scheme
+
+    def forward(self, q_positions: Tensor, k_positions: Tensor) -> Tensor | None:
+        return self.scheme.bias(q_positions, k_positions)
+
+
+def placed_bias(
+    scheme: PositionalScheme, q_positions: Tensor, k_positions: Tensor, dtype: torch.dtype
+) -> Tensor | BiasByPosition | None:
+    """What a scheme adds to the scores, (1 or B, H, N_q, N_k): a table, or block by block.
+
+    A compiled model has the table. dtype: not half, in which many distances would share a number.
+    """
+    names = [f"scheme.{name}" for name, _ in scheme.named_parameters()]
+
+    def function(q_positions: Tensor, k_positions: Tensor, *learned: Tensor) -> Tensor:
+        given, at = dict(zip(names, learned, strict=True)), (q_positions, k_positions)
+        bias = functional_call(_BiasOf(scheme), given, at) if given else scheme.bias(*at)
+        return axes_of_scores(bias).to(dtype)
+
+    if scheme.bias(q_positions[..., :1], k_positions[..., :1]) is None:
+        return None
+    # The compiler reads no function that is made here.
+    if torch.compiler.is_compiling() or goes_at_once(q_positions.shape[-1]):
+        return axes_of_scores(scheme.bias(q_positions, k_positions)).to(dtype)
+    return BiasByPosition(function, q_positions, k_positions, tuple(scheme.parameters()))
+
+
+def axes_of_scores(bias: Any) -> Tensor:
+    """A tensor (H, N_q, N_k) or (B, H, N_q, N_k) → (1 or B, H, N_q, N_k)."""
+    full: Tensor = bias.unsqueeze(0) if bias.ndim == 3 else bias
+    return full
+
+
+def check_bias_heads(placed: PlacedScheme, heads: int) -> None:
+    """Raise unless the bias of a scheme has so many heads: one would be repeated in silence."""
+    if placed.bias is None:
+        return
+    some = placed.bias if isinstance(placed.bias, Tensor) else placed.bias.corner()
+    if some.shape[1] != heads:
+        raise ValueError(
+            f"position must be built for {heads} heads, got a bias for {some.shape[1]}"
+        )
 
 
 PARTS_IN_ATTENTION = ("rotate", "angles", "bias")
@@ -311,11 +364,7 @@ class MultiHeadAttention(FixedSizes):
             positions = torch.arange(length, device=x.device)
         check_sequence_positions(positions, x.shape[0], length)
         placed = place(position, positions, x.dtype, start=start)
-        if placed.bias is not None and placed.bias.shape[1] != self.heads:
-            raise ValueError(
-                f"position must be built for {self.heads} heads, got a bias for "
-                f"{placed.bias.shape[1]}"
-            )
+        check_bias_heads(placed, self.heads)
         return placed
 
     def _queries(self, x: Tensor) -> Tensor:
@@ -373,19 +422,17 @@ class MultiHeadAttention(FixedSizes):
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        bias: Tensor | None,
+        bias: Tensor | BiasByPosition | None,
         sight: Sight,
         return_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
         """The heads' outputs (B, H, N_q, d_k), in the way that holds the least.
 
-        Without sinks and soft cap, long sequences go block by block and memory is linear in N; what
-        fits into one block, is asked for its weights or is exported takes the plain formula.
+        Long sequences go block by block and memory is linear in N; what fits into one block, is
+        asked for its weights or is exported takes the plain formula.
         """
         q_len, k_len = q.shape[-2], k.shape[-2]
-        plain = self.sink is None and self.soft_cap is None and not return_weights
-        long = not torch.compiler.is_exporting() and min(q_len, k_len) > BLOCK
-        if plain and long:
+        if not return_weights and not goes_at_once(min(q_len, k_len)):
             joined = blockwise_attention(
                 q,
                 k,
@@ -395,10 +442,13 @@ class MultiHeadAttention(FixedSizes):
                 mask=sight.mask,
                 bias=bias,
                 scale=self.scale,
+                soft_cap=self.soft_cap,
+                sink=None if self.sink is None else self.sink.view(1, -1, 1, 1),
                 q_block=BLOCK,
                 k_block=BLOCK,
             )
             return joined, None
+        bias = bias.table() if isinstance(bias, BiasByPosition) else bias
         first = first_seen(sight, q_len, k_len)
         if first > 0:
             k, v = k[..., first:, :], v[..., first:, :]

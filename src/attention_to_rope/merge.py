@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_to_rope.checks import check_attention, working_dtype
-from attention_to_rope.scaled_dot_product import score_scale
+from attention_to_rope.scaled_dot_product import capped, score_scale
 
 
 class Partial(NamedTuple):
@@ -35,6 +35,7 @@ def partial_attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
 ) -> Partial:
     """The contribution of these keys and values to these queries; arguments as in `attention`.
 
@@ -47,7 +48,7 @@ def partial_attention(
     q, k, v = q.to(exact), k.to(exact), v.to(exact)
     if mask is not None:
         k, v = contain_nan(k, v)
-    scores = _scores(q, k, mask, bias, scale)
+    scores = _hidden(_scores(q, k, scale, soft_cap), mask, bias)
     # Moving all scores of a query by one number changes nothing, so neither does its gradient.
     largest = scores.detach().amax(-1, keepdim=True)
     # The scores are the largest thing in memory: changed in place, not copied.
@@ -77,6 +78,12 @@ def merge(first: Partial, second: Partial) -> Partial:
     b = torch.exp(second.largest - _finite(largest))
     total = a * first.total + b * second.total
     return Partial(largest, total, a * first.output + b * second.output)
+
+
+def partial_sink(sink: Tensor, output: Tensor) -> Partial:
+    """A sink as a part: one key of this score (..., N, 1), whose value is 0 like `output`."""
+    largest = sink.detach()
+    return Partial(largest, torch.exp(sink - _finite(largest)), torch.zeros_like(output))
 
 
 def finish(partial: Partial) -> Tensor:
@@ -114,26 +121,34 @@ def partial_gradients(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
     scale: float,
+    soft_cap: float | None = None,
 ) -> PartialGradients:
     r"""The backward pass of these keys and queries, their weights computed again.
 
     With the upstream gradient g (..., N_q, d_v), `log_totals` λ of all keys (..., N_q, 1) and
     `share` $D_i = g_i \cdot o_i$ (..., N_q, 1), the weights are $p_{ij} = e^{s_{ij} - \lambda_i}$
     and the gradients $v'_j = \sum_i p_{ij} g_i$ and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$.
-    Gradients of disjoint parts add up. Arguments in the dtype to compute in.
+    Gradients of disjoint parts add up; a soft cap lets its slope of them through to q and k.
+    Arguments in the dtype to compute in.
     """
     mask = _visible(mask, bias)
     if mask is not None:
         k, v = contain_nan(k, v)
-    weights = _scores(q, k, mask, bias, scale).sub_(log_totals).exp_()
+    scores = _scores(q, k, scale, soft_cap)
+    slope = None if soft_cap is None else 1 - (scores / soft_cap).square()  # of c tanh(s / c)
+    weights = _hidden(scores, mask, bias).sub_(log_totals).exp_()
     if mask is not None:  # what takes part with weight 0 must be a number
         k = k.nan_to_num(0.0)
-        q = torch.where(log_totals == torch.inf, 0.0, q)
+        q = torch.where(mask.any(-1, keepdim=True), q, 0.0)
     grad_v = weights.transpose(-2, -1) @ upstream
     grad_scores = (upstream @ v.transpose(-2, -1)).sub_(share).mul_(weights)
+    grad_products = grad_scores
+    if slope is not None:
+        slope = slope if mask is None else slope.masked_fill_(~mask, 0.0)
+        grad_products = grad_scores * slope
     return PartialGradients(
-        (grad_scores @ k) * scale,
-        (grad_scores.transpose(-2, -1) @ q) * scale,
+        (grad_products @ k) * scale,
+        (grad_products.transpose(-2, -1) @ q) * scale,
         grad_v,
         grad_scores,
     )
@@ -147,10 +162,14 @@ def _visible(mask: Tensor | None, bias: Tensor | None) -> Tensor | None:
     return allowed if mask is None else mask & allowed
 
 
-def _scores(q: Tensor, k: Tensor, mask: Tensor | None, bias: Tensor | None, scale: float) -> Tensor:
+def _scores(q: Tensor, k: Tensor, scale: float, soft_cap: float | None) -> Tensor:
     scores = (q * scale) @ k.transpose(-2, -1)
-    if bias is not None:
-        scores = scores + bias
+    return scores if soft_cap is None else capped(scores, soft_cap)
+
+
+def _hidden(scores: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
+    """The scores with the bias, −inf where the mask hides; in place where nothing is added."""
+    scores = scores if bias is None else scores + bias
     return scores if mask is None else scores.masked_fill_(~mask, -torch.inf)
 
 

@@ -184,10 +184,12 @@ def t5_bucket(
 
 
 @cache
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # torch's has no types
 def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
     """The first distance of every logarithmic bucket, in whole numbers.
 
     Bucket k starts where (δ/e)^far ≥ (δ_max/e)^k; powers of integers leave nothing to rounding.
+    A constant to the compiler, which cannot read `bisect_left`.
     """
     distances = range(exact, max_distance + 1)
 

@@ -24,6 +24,7 @@ from attention_to_rope.heads import (
     MultiHeadAttention,
     PlacedScheme,
     acts_on_scores,
+    check_bias_heads,
     check_cache,
     check_head_counts,
     check_scheme,
@@ -389,11 +390,7 @@ class _Stack(FixedSizes):
         different = {0 if s is None else id(s): s for s in schemes}
         once = {key: place(s, positions, dtype, start=start) for key, s in different.items()}
         for each in once.values():
-            if each.bias is not None and each.bias.shape[1] != self.architecture.heads:
-                raise ValueError(
-                    f"position must be built for {self.architecture.heads} heads, got a bias for "
-                    f"{each.bias.shape[1]}"
-                )
+            check_bias_heads(each, self.architecture.heads)
         return [once[0 if s is None else id(s)] for s in schemes]
 
     def one_per_block(

@@ -5,30 +5,36 @@
     python tests/attention_to_rope/mutants.py --sample 60     a fixed sample of each module
 
 Every fault is one change of one expression: another comparison or operator, a number one larger,
-a dropped check or argument, a turned condition. Torch is imported once; each fault runs in a fork
-that sees the changed module, so a fault costs the time of its tests until the first one fails.
+a dropped check or argument, a turned condition. Tests are collected and run once, which tells the
+functions that each of them enters. A fault inside a function is put into it in a fork, which runs
+the tests that enter it, the quickest first, until one fails. All other faults, and those that
+could have shown while a test file was imported, import the changed module in a fork.
 mutmut 3.8 does not run under pytest 9.2; this file is what of it the library needs.
 """
 
 import argparse
 import ast
 import copy
+import functools
+import gc
 import importlib.abc
 import importlib.machinery
+import inspect
 import os
 import random
 import signal
 import sys
+import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+import types
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import hypothesis  # noqa: F401  # loaded once, before the forks
-import numpy as np  # noqa: F401
 import pytest
 import torch
+from _pytest.runner import runtestprotocol
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
@@ -137,7 +143,9 @@ def test_file(name: str) -> Path:
     return HERE / folder / f"test_{last}.py"
 
 
-SECONDS = 120  # a fault that makes the tests run longer than this counts as caught
+# A fault that makes its tests take so much longer than without it counts as caught.
+SECONDS = 30
+NOT_PUT = 77  # the exit code of a fork that could not put the fault into a function
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -221,7 +229,7 @@ def mutable_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "triton is not None":
             continue  # a kernel: it runs on a GPU, or by the interpreter in tests/peers
         if isinstance(node, ast.FunctionDef):
-            if node.name == "_launch":  # of a kernel
+            if node.name == "launch":  # of a kernel
                 continue
             if any("overload" in ast.dump(decorator) for decorator in node.decorator_list):
                 continue
@@ -295,6 +303,9 @@ class Fault(NamedTuple):
     new: ast.AST
 
 
+Planted = tuple[str, Fault]
+
+
 def faults(tree: ast.AST) -> list[Fault]:
     """All faults of a module."""
     return [
@@ -320,48 +331,215 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, "<fault>", "exec"), module.__dict__)
 
 
-def start(module: str, tree: ast.AST, fault: Fault | None) -> int:
-    """Run the tests of a module with this fault in a fork: its process number."""
+def run_after_import(module: str, tree: ast.AST, names: list[str]) -> int:
+    """Run test files with the changed module in this process: pytest's exit code."""
+    sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", tree))
+    for name in names:  # one by one: most faults show in the first
+        files = [str(test_file(name))]
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+        code = pytest.main([*options, "-o", "addopts=--import-mode=importlib", *files])
+        if code != 0:
+            return int(code)
+    return 0
+
+
+class Place(NamedTuple):
+    """A function of a module, or a method: its name with its classes, and its first line."""
+
+    name: str
+    line: int
+
+
+def place_of(tree: ast.AST, line: int) -> Place | None:
+    """The outermost function around a line, which holds all that is defined in it."""
+    inside: list[str] = []
+    while True:
+        for node in ast.iter_child_nodes(tree):
+            first = min((d.lineno for d in getattr(node, "decorator_list", [])), default=None)
+            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+                return Place(".".join((*inside, node.name)), first or node.lineno)
+            if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or 0):
+                inside.append(node.name)
+                tree = node
+                break
+        else:
+            return None
+
+
+def code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
+    """All code inside a module's code."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from code_objects(constant)
+
+
+def put_into(module: str, tree: ast.AST, place: Place) -> bool:
+    """Give the function at `place`, wherever it is held, the code of a changed tree."""
+    path = str(source_file(module))
+    codes = {
+        Place(code.co_qualname, code.co_firstlineno): code
+        for code in code_objects(compile(tree, path, "exec"))
+    }
+    (definition,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and place_of(tree, node.lineno) == place
+        and node.name == place.name.rpartition(".")[2]
+    )
+    held = [
+        f
+        for f in gc.get_objects()
+        if isinstance(f, types.FunctionType)
+        and f.__code__.co_filename == path
+        and Place(f.__code__.co_qualname, f.__code__.co_firstlineno) == place
+    ]
+    for function in held:
+        try:
+            function.__code__ = codes[place]
+        except ValueError:  # the fault takes a variable away that the function holds on to
+            return False
+        scope, args = function.__globals__, definition.args
+
+        def value(node: ast.expr, scope: dict[str, Any] = scope) -> Any:
+            return eval(compile(ast.Expression(node), path, "eval"), scope)
+
+        function.__defaults__ = tuple(map(value, args.defaults)) or None
+        named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        function.__kwdefaults__ = {a.arg: value(d) for a, d in named if d is not None} or None
+    return bool(held)
+
+
+def forget_results() -> None:
+    """Empty the caches of library and tests: they hold what sound code gave."""
+    for wrapper in gc.get_objects():
+        if isinstance(wrapper, functools._lru_cache_wrapper):
+            code = getattr(inspect.unwrap(wrapper), "__code__", None)
+            if code is not None and str(HERE.parents[1]) in code.co_filename:
+                wrapper.cache_clear()
+
+
+class Watch:
+    """A pytest plugin: runs all tests once, notes who enters what, then plants the faults."""
+
+    def __init__(self, modules: list[str], work: Callable[["Watch"], None]) -> None:
+        self.files = {str(source_file(module)): module for module in modules}
+        self.work, self.now = work, ""
+        # For each function its tests, and the test files that enter it when they are imported.
+        self.tests: dict[tuple[str, Place], set[str]] = defaultdict(set)
+        self.imports: dict[tuple[str, Place], set[str]] = defaultdict(set)
+        self.items: dict[str, pytest.Item] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+        self.trees = {m: ast.parse(source_file(m).read_text(encoding="utf-8")) for m in modules}
+        self.places: dict[types.CodeType, tuple[str, Place] | None] = {}
+
+    def trace(self, frame: types.FrameType, event: str, _: Any) -> None:
+        """Notes a function of the library that is entered."""
+        code = frame.f_code
+        if code not in self.places:
+            module = self.files.get(code.co_filename)
+            place = None if module is None else place_of(self.trees[module], code.co_firstlineno)
+            inside = place is not None and code.co_name != "<module>"
+            self.places[code] = (module, place) if module and place and inside else None
+        entered = self.places[code]
+        if entered is not None:
+            (self.tests if self.now in self.items else self.imports)[entered].add(self.now)
+
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        """What is entered now is entered by the import of a test file."""
+        if isinstance(collector, pytest.Module):
+            self.now = str(collector.path)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """All tests once, watched; then the faults."""
+        for item in session.items:
+            self.items[item.nodeid] = item
+        for name, item in self.items.items():
+            self.now, began = name, time.process_time()
+            sys.settrace(self.trace)
+            threading.settrace(self.trace)
+            if not passes(item):
+                self.failed.add(name)
+            self.seconds[name] = time.process_time() - began
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+        self.work(self)
+        return True
+
+    def tests_of(self, module: str, place: Place) -> list[pytest.Item]:
+        """The module's tests that enter the function, the quickest first."""
+        files = {str(test_file(name)) for name in TESTS[module]}
+        names = self.tests[(module, place)]
+        chosen = [name for name in names if str(self.items[name].path) in files]
+        return [self.items[name] for name in sorted(chosen, key=lambda n: (self.seconds[n], n))]
+
+    def imported_by(self, module: str, place: Place) -> list[str]:
+        """The module's test files that enter the function while they are imported."""
+        entering = self.imports[(module, place)]
+        return [name for name in TESTS[module] if str(test_file(name)) in entering]
+
+
+def passes(item: pytest.Item) -> bool:
+    """Whether a test passes, or is skipped."""
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    return not any(report.failed for report in reports)
+
+
+def in_fork(work: Callable[[], int], seconds: float) -> int:
+    """The exit code of some work in a fork: 0 if the fault was not seen."""
     child = os.fork()
     if child == 0:
-        signal.alarm(SECONDS)
+        # Of the processor's time: a busy machine must not make a fault look caught.
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.alarm(int(20 * seconds))
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
-        if fault is not None:  # the tree is the fork's own
-            tree = ast.fix_missing_locations(Replace(fault.old, fault.new).visit(tree))
-        sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", tree))
-        files = [str(test_file(name)) for name in TESTS[module]]
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
-        code = pytest.main([*options, "-o", "addopts=--import-mode=importlib", *files])
-        os._exit(int(code))
-    return child
+        try:
+            code = work()
+        except BaseException:
+            code = 1
+        os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-Planted = list[tuple[str, Fault | None]]
+def answer(watch: Watch, module: str, fault: Fault) -> bool | list[str]:
+    """Whether some test sees the fault; or the test files that have to be imported to tell."""
+    tree = watch.trees[module]
+    place = place_of(tree, fault.line)
+    if place is None:
+        return TESTS[module]
+    items = watch.tests_of(module, place)
+
+    def run() -> int:
+        if not put_into(module, changed_tree(tree, fault), place):
+            return NOT_PUT
+        forget_results()
+        return 0 if all(passes(item) for item in items) else 1
+
+    code = in_fork(run, SECONDS + 5 * sum(watch.seconds[item.nodeid] for item in items))
+    if code == NOT_PUT:
+        return TESTS[module]
+    return code != 0 or watch.imported_by(module, place) or False
 
 
-def answers(
-    trees: dict[str, ast.AST], planted: Planted, jobs: int
-) -> Iterator[tuple[str, Fault | None, bool]]:
-    """Whether the tests see each fault, as it becomes known; so many at once."""
-    waiting = planted[::-1]
-    running: dict[int, tuple[str, Fault | None]] = {}
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            module, fault = waiting.pop()
-            running[start(module, trees[module], fault)] = (module, fault)
-        child, status = os.wait()
-        yield (*running.pop(child), status != 0)
+def changed_tree(tree: ast.AST, fault: Fault) -> ast.AST:
+    """The tree with the fault; the tree is the fork's own."""
+    return ast.fix_missing_locations(Replace(fault.old, fault.new).visit(tree))
 
 
-def sound_modules(trees: dict[str, ast.AST], jobs: int) -> list[str]:
-    """The modules whose tests pass without any fault; the others are named and left out."""
-    untouched: Planted = [(module, None) for module in trees]
-    failing = {module for module, _, failed in answers(trees, untouched, jobs) if failed}
-    for module in sorted(failing):
-        print(f"{module}: left out, its tests fail without any fault; mend them", flush=True)
-    return [module for module in trees if module not in failing]
+def answer_after_import(module: str, tree: ast.AST, fault: Fault, names: list[str]) -> bool:
+    """Whether test files see the fault when they import the changed module."""
+
+    def run() -> int:
+        for name in [*sys.modules]:
+            if name.partition(".")[0] in ("attention_to_rope", "bookkit", "tests"):
+                del sys.modules[name]
+        return run_after_import(module, changed_tree(tree, fault), names)
+
+    return in_fork(run, 10 * SECONDS) != 0
 
 
 def reason_for(module: str, name: str, text: str) -> str | None:
@@ -372,55 +550,74 @@ def reason_for(module: str, name: str, text: str) -> str | None:
     return None
 
 
+def chosen_faults(watch: Watch, modules: list[str], sample: int | None) -> list[Planted]:
+    """The faults to plant, in modules whose tests pass without any; the others are named."""
+    planted: list[Planted] = []
+    for module in modules:
+        files = {str(test_file(name)) for name in TESTS[module]}
+        if any(str(watch.items[name].path) in files for name in watch.failed):
+            print(f"{module}: left out, its tests fail without any fault; mend them", flush=True)
+            continue
+        every = faults(watch.trees[module])
+        if sample and sample < len(every):
+            every = random.Random(0).sample(every, sample)
+        planted += [(module, fault) for fault in every]
+    return planted
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", default=list(TESTS))
     parser.add_argument("--sample", type=int, help="try at most so many faults of each module")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
     options = parser.parse_args()
     unknown = set(options.modules) - set(TESTS)
     if unknown:
         parser.error(f"modules must be among {', '.join(TESTS)}; got {', '.join(sorted(unknown))}")
     torch.set_num_threads(1)
-    # Loads pytest's plugins before the forks; there is nothing to collect in this file.
-    pytest.main(
-        ["-q", "--collect-only", "-o", "addopts=", "-p", "no:xdist", str(HERE / "conftest.py")]
-    )
     began = time.monotonic()
-    sources = {
-        module: source_file(module).read_text(encoding="utf-8") for module in options.modules
-    }
-    trees: dict[str, ast.AST] = {module: ast.parse(text) for module, text in sources.items()}
-    sound = sound_modules(trees, options.jobs)
-    planted: Planted = []
-    for module in sound:
-        every = faults(trees[module])
-        if options.sample and options.sample < len(every):
-            every = random.Random(0).sample(every, options.sample)
-        planted += [(module, fault) for fault in every]
-    caught, excused, unused = Counter[str](), 0, set(EQUIVALENT)
-    for module, fault, seen in answers(trees, planted, options.jobs):
+    answers: list[tuple[Planted, bool | list[str]]] = []
+
+    def plant(watch: Watch) -> None:
+        print(f"{len(watch.items)} tests run, {time.monotonic() - began:.0f} s", flush=True)
+        for module, fault in chosen_faults(watch, options.modules, options.sample):
+            seen = answer(watch, module, fault)
+            answers.append(((module, fault), seen))
+            if seen is not True:
+                print(f"  not caught yet: {module}.py:{fault.line} {fault.name}", flush=True)
+
+    watch = Watch(options.modules, plant)
+    files = sorted({str(test_file(name)) for module in options.modules for name in TESTS[module]})
+    sys.settrace(watch.trace)
+    settings = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+    pytest.main([*settings, "-o", "addopts=--import-mode=importlib", *files], plugins=[watch])
+    caught, tried, excused, unused = Counter[str](), Counter[str](), 0, set(EQUIVALENT)
+    for (module, fault), seen in answers:
+        tried[module] += 1
+        if isinstance(seen, list):
+            seen = answer_after_import(module, watch.trees[module], fault, seen)
         caught[module] += seen
-        if seen or fault is None:
+        if seen:
             continue
-        text = sources[module].splitlines()[fault.line - 1].strip()
+        source = source_file(module).read_text(encoding="utf-8")
+        text = source.splitlines()[fault.line - 1].strip()
         reason = reason_for(module, fault.name, text)
         excused += reason is not None
         unused -= {key for key, why in EQUIVALENT.items() if why == reason}
         print(f"  survived: {module}.py:{fault.line} {fault.name}: {text}")
         print(f"            {reason or 'NOT EXPLAINED'}", flush=True)
-    for module, count in Counter(module for module, _ in planted).items():
+    for module, count in tried.items():
         print(f"{module}: {caught[module]} of {count} caught")
-    if not options.sample and set(options.modules) == set(TESTS):
+    if not options.sample:
         for where, part in sorted(unused):
-            print(f"  stale reason: {where}: {part!r}: nothing like it survived")
-    found, tried = caught.total(), len(planted)
-    share = 100 * found / tried
+            if where.partition(":")[0] in tried:
+                print(f"  stale reason: {where}: {part!r}: nothing like it survived")
+    found, total = caught.total(), tried.total()
+    share = 100 * found / max(total, 1)
     print(
-        f"{found} of {tried} faults caught ({share:.1f} %), {excused} survivors change nothing a "
-        f"caller can see, {tried - found - excused} unexplained; {time.monotonic() - began:.0f} s"
+        f"{found} of {total} faults caught ({share:.1f} %), {excused} survivors change nothing a "
+        f"caller can see, {total - found - excused} unexplained; {time.monotonic() - began:.0f} s"
     )
-    return 0 if share >= 97 and len(sound) == len(trees) else 1
+    return 0 if share >= 97 and set(tried) == set(options.modules) else 1
 
 
 if __name__ == "__main__":

@@ -17,6 +17,23 @@ N = 11
 POSITIONS = torch.tensor([0, 1, 2, 4, 5, 9, 10, 11, 13, 14, 20])
 PADDING = book.padding_mask(torch.tensor([7, N]), N)
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
+T5 = book.T5Bias(4, bidirectional=False, seed=5).double()
+
+
+class Fire(book.PositionalScheme):
+    """A learned function of the distance, not relative: what a reader may write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = book.Linear(1, 4, seed=6)
+
+    def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        seen = book.fire_bias(q_positions, k_positions, lambda x: x.unsqueeze(-1), threshold=2.0)
+        of_heads: Tensor = self.weights(seen.to(self.weights.W.dtype))
+        return of_heads.movedim(-1, -3)
+
+
+FIRE = Fire().double()
 CASES: dict[str, dict[str, Any]] = {
     "everything": {},
     "causal": {"causal": True},
@@ -30,6 +47,13 @@ CASES: dict[str, dict[str, Any]] = {
     "rotary": {"position": ROTARY, "causal": True},
     "ALiBi": {"position": book.ALiBi(4), "causal": True, "window": 4},
     "positions": {"position": ROTARY, "positions": POSITIONS, "causal": True, "window": 4},
+    "T5": {"position": T5, "causal": True},
+    "T5 at positions of each row": {
+        "position": T5,
+        "positions": torch.stack((POSITIONS, POSITIONS * 3)),
+        "causal": True,
+    },
+    "FIRE": {"position": FIRE, "mask": PADDING, "causal": True},
 }
 
 
@@ -52,8 +76,9 @@ def layer(**options: Any) -> book.MultiHeadAttention:
 def with_gradient(mha: book.MultiHeadAttention, x: Tensor, **options: Any) -> list[Tensor]:
     x = x.clone().requires_grad_()
     output = mha(x, **options)
-    grads = torch.autograd.grad(output.square().sum(), (x, *mha.parameters()))
-    return [output, *grads]
+    scheme = options.get("position") or book.PositionalScheme()
+    learned = (x, *mha.parameters(), *scheme.parameters())
+    return [output, *torch.autograd.grad(output.square().sum(), learned)]
 
 
 def as_mask(options: dict[str, Any]) -> dict[str, Any]:
@@ -69,9 +94,17 @@ def as_mask(options: dict[str, Any]) -> dict[str, Any]:
     return options | {"mask": (seen & mask).expand(2, 4, N, N)}
 
 
+SHAPED: dict[str, Any] = {"sink": True, "soft_cap": 0.5, "qk_norm": True, "gate": True}
+
+
+@pytest.mark.parametrize("options", [{}, SHAPED])
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_give_what_the_formula_gives(name: str, small_blocks: mock.Mock) -> None:
-    mha, x = layer(), normal(2, N, 16, seed=1)
+def test_blocks_give_what_the_formula_gives(
+    name: str, options: dict[str, Any], small_blocks: mock.Mock
+) -> None:
+    mha, x = layer(**options), normal(2, N, 16, seed=1)
+    if mha.sink is not None:
+        mha.sink.data = normal(4, seed=2)
     got = with_gradient(mha, x, **CASES[name])
     assert small_blocks.call_count == 1
     expected, weights = mha(x, **as_mask(CASES[name]), return_weights=True)
@@ -82,16 +115,6 @@ def test_blocks_give_what_the_formula_gives(name: str, small_blocks: mock.Mock) 
         for one, other in zip(got, with_gradient(mha, x, **CASES[name]), strict=True):
             assert torch.allclose(one, other, atol=1e-11)
     assert small_blocks.call_count == 1
-
-
-@pytest.mark.parametrize("options", [{"sink": True}, {"soft_cap": 3.0}])
-def test_what_blocks_do_not_know_takes_the_formula(
-    options: dict[str, Any], small_blocks: mock.Mock
-) -> None:
-    mha, x = layer(**options), normal(2, N, 16, seed=1)
-    got = mha(x, causal=True)
-    assert small_blocks.call_count == 0
-    assert torch.allclose(got, mha(x, mask=book.causal_mask(N)), atol=1e-13)
 
 
 @pytest.mark.parametrize("lengths", [(4, N), (N, 4)])
@@ -150,9 +173,9 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
-def largest_of_a_step(length: int, **options: Any) -> int:
+def largest_of_a_step(length: int, hooks: dict[str, Any], **options: Any) -> int:
     """The largest tensor of a training step of a small decoder."""
-    shape = book.Architecture(d=8, heads=2, layers=1, hidden=8, kv_heads=1)
+    shape = book.Architecture(d=8, heads=2, layers=1, hidden=8, kv_heads=1, **hooks)
     decoder = book.Decoder(9, shape, seed=0, **options)
     tokens = torch.zeros(1, length, dtype=torch.int64)
     mask = book.padding_mask(torch.tensor([length - 1]), length)
@@ -161,14 +184,94 @@ def largest_of_a_step(length: int, **options: Any) -> int:
     return seen.numel
 
 
+def schemes() -> dict[str, book.PositionalScheme | None]:
+    """All places where a position acts on scores, for two heads."""
+    return {
+        "none": None,
+        "rotary": ROTARY,
+        "ALiBi": book.ALiBi(2),
+        "T5": book.T5Bias(2, bidirectional=False, seed=0),
+    }
+
+
+@pytest.mark.parametrize("scheme", schemes())
 @pytest.mark.parametrize("window", [None, 5])
-def test_memory_of_training_is_linear(window: int | None) -> None:
-    options = {"layers": [book.LayerPattern(window=window, position=ROTARY)]}
+@pytest.mark.parametrize("hooks", [{}, {"sink": True, "soft_cap": 5.0}])
+def test_memory_of_training_is_linear(
+    window: int | None, scheme: str, hooks: dict[str, Any]
+) -> None:
+    pattern = book.LayerPattern(window=window, position=schemes()[scheme])
+    options = {"layers": [pattern], "hooks": hooks}
     with mock.patch.object(heads_module, "BLOCK", 16):
         short, long = (largest_of_a_step(length, **options) for length in (100, 400))
     assert long <= 4 * short
     assert long < 400 * 400 / 4
     assert largest_of_a_step(400, **options) >= 400 * 400  # one block: the formula, all scores
+
+
+@pytest.mark.parametrize("name", ["ALiBi", "T5", "FIRE"])
+def test_transforms_and_compiler_take_a_bias_in_blocks(name: str) -> None:
+    position = CASES[name]["position"]
+    mha, x = layer(sink=True, soft_cap=2.0).requires_grad_(False), normal(3, 1, N, 16, seed=1)
+
+    def run(x: Tensor) -> Tensor:
+        return mha(x, causal=True, position=position)
+
+    tangent = normal(1, N, 16, seed=2)
+    results = []
+    for block in (4, N):
+        with mock.patch.object(heads_module, "BLOCK", block):
+            pushed = torch.func.jvp(run, (x[0],), (tangent,))[1]
+            results.append((torch.vmap(run)(x), pushed, torch.func.jacrev(run)(x[0])))
+    for blocks, formula in zip(*results, strict=True):
+        assert torch.allclose(blocks, formula, atol=1e-12)
+    torch._dynamo.reset()
+    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+    with mock.patch.object(heads_module, "BLOCK", 4):
+        assert torch.allclose(compiled(x[0]), results[0][0][0], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["T5", "FIRE"])
+def test_learned_tables_may_be_many(name: str, small_blocks: mock.Mock) -> None:
+    """`vmap` and `grad` over the parameters of a scheme, as for an ensemble."""
+    position, mha, x = CASES[name]["position"], layer(), normal(2, N, 16, seed=1)
+    both = torch.nn.ModuleDict({"heads": mha, "scheme": position})
+    names = [name for name, _ in position.named_parameters()]
+    several = [torch.stack((p, 2 * p, p + 1)) for p in position.parameters()]
+
+    class Run(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.both = both
+
+        def forward(self) -> Tensor:
+            return mha(x, causal=True, position=position)
+
+    def run(*values: Tensor) -> Tensor:
+        given = {f"both.scheme.{name}": v for name, v in zip(names, values, strict=True)}
+        output: Tensor = torch.func.functional_call(Run(), given, ())
+        return output
+
+    together = torch.vmap(run)(*several)
+    for i in range(3):
+        assert torch.allclose(together[i], run(*(p[i] for p in several)), atol=1e-13)
+    first = tuple(p[0].detach() for p in several)
+    jacobian = torch.func.jacrev(run)(*first)
+    with mock.patch.object(heads_module, "BLOCK", N):
+        assert torch.allclose(jacobian, torch.func.jacrev(run)(*first), atol=1e-12)
+    assert small_blocks.call_count == 5
+
+
+def test_a_bias_for_other_heads_is_refused_in_blocks_too(small_blocks: mock.Mock) -> None:
+    with pytest.raises(ValueError, match=r"built for 4 heads, got a bias for 2"):
+        layer()(normal(2, N, 16, seed=1), position=book.ALiBi(2))
+    decoder = book.Decoder(
+        9, book.Architecture(d=16, heads=4, layers=1), seed=0, position=book.ALiBi(2)
+    )
+    for length in (3, N):
+        with pytest.raises(ValueError, match=r"built for 4 heads, got a bias for 2"):
+            decoder(torch.zeros(1, length, dtype=torch.int64))
+    assert small_blocks.call_count == 0
 
 
 def test_the_largest_tensor_is_seen() -> None:

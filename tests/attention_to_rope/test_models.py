@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import attention_to_rope as book
+from attention_to_rope.fast.blockwise import BiasByPosition
 from attention_to_rope.heads import near_by_position, place
 from bookkit.randomness import normal
 
@@ -96,12 +97,16 @@ class TestPositions:
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
     def test_a_bias_is_not_rounded_to_half(self, dtype: torch.dtype) -> None:
         positions = torch.tensor([0, 140_000])
-        bias = place(book.ALiBi(2), torch.arange(2048), dtype).bias
-        assert bias is not None
+        bias = place(book.ALiBi(2), torch.arange(2048), dtype, start=2047).bias
+        assert isinstance(bias, Tensor)
         assert bias.dtype == torch.float32
-        assert len(bias[0, 0, -1].unique()) == 2048
+        assert len(bias[0, 0, 0].unique()) == 2048
+        by_block = place(book.ALiBi(2), torch.arange(2048), dtype).bias
+        assert isinstance(by_block, BiasByPosition)
+        assert by_block.corner().dtype == torch.float32
+        assert torch.equal(by_block.table()[..., -1:, :], bias)
         far = place(book.ALiBi(1), positions, dtype).bias
-        assert far is not None
+        assert isinstance(far, Tensor)
         assert far.isfinite().all()
 
     def test_a_scheme_for_other_heads_is_refused(self) -> None:

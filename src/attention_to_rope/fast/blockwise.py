@@ -1,5 +1,6 @@
 """Attention block by block with an online softmax: the exact result in memory linear in N."""
 
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -9,9 +10,13 @@ from torch import Tensor
 from attention_to_rope.checks import (
     check_bias,
     check_count,
+    check_fits_scores,
+    check_flag,
     check_float,
     check_mask,
+    check_positive,
     check_same_kind,
+    check_sink,
     working_dtype,
 )
 from attention_to_rope.merge import (
@@ -21,18 +26,43 @@ from attention_to_rope.merge import (
     merge,
     partial_attention,
     partial_gradients,
+    partial_sink,
 )
 from attention_to_rope.scaled_dot_product import score_scale
 
 fused_attention = torch.nn.functional.scaled_dot_product_attention
 
 
+class BiasByPosition(NamedTuple):
+    """A bias made from positions where it is needed: block by block, no table of all pairs.
+
+    function(q_positions, k_positions, *learned) → as many axes as the scores; any of them may be 1
+    but the last two. q_positions (N_q,) or (B, N_q), k_positions (N_k,) or (B, N_k). learned: the
+    tensors that get a gradient.
+    """
+
+    function: Callable[..., Tensor]
+    q_positions: Tensor
+    k_positions: Tensor
+    learned: tuple[Tensor, ...] = ()
+
+    def table(self) -> Tensor:
+        """The bias of all pairs at once."""
+        return self.function(self.q_positions, self.k_positions, *self.learned)
+
+    def corner(self) -> Tensor:
+        """The bias of the first pair: what it has for axes."""
+        return self.function(self.q_positions[..., :1], self.k_positions[..., :1], *self.learned)
+
+
 class Options(NamedTuple):
-    """Which keys a query may see by its position, and how the work is cut."""
+    """Which keys a query may see by its position, how scores are shaped, how the work is cut."""
 
     causal: bool
     window: int | None
     scale: float
+    soft_cap: float | None
+    bias: Callable[..., Tensor] | None
     q_block: int
     k_block: int
 
@@ -45,8 +75,10 @@ def blockwise_attention(
     causal: bool = False,
     window: int | None = None,
     mask: Tensor | None = None,
-    bias: Tensor | None = None,
+    bias: Tensor | BiasByPosition | None = None,
     scale: float | None = None,
+    soft_cap: float | None = None,
+    sink: Tensor | None = None,
     q_block: int = 512,
     k_block: int = 512,
 ) -> Tensor:
@@ -56,19 +88,23 @@ def blockwise_attention(
     joined to the earlier ones by `merge`, and `finish` divides: exact, in any order.
 
     q (..., H, N_q, d_k), k (..., H_kv, N_k, d_k), v (..., H_kv, N_k, d_v) → (..., H, N_q, d_v),
-    where H_kv divides H (grouped queries); (N, d) without heads works too. mask and bias as in
-    `attention`. `causal` and `window` see as `causal_mask` and `sliding_window_mask` do: the
-    queries are the last N_q positions of the keys; blocks that nobody may see are skipped.
+    where H_kv divides H (grouped queries); (N, d) without heads works too. mask, bias, soft_cap and
+    sink as in `attention`; a `BiasByPosition` is made block by block. `causal` and `window` see as
+    `causal_mask` and `sliding_window_mask` do: the queries are the last N_q positions of the keys;
+    blocks that nobody may see are skipped.
 
     The backward pass computes the scores again instead of keeping them; a second derivative keeps
     them. On a GPU, PyTorch's fused kernel does the same in one launch where its arguments allow.
     """
     _check_shapes(q, k, v)
+    check_flag("causal", causal)
     check_count("q_block", q_block)
     check_count("k_block", k_block)
     if window is not None:
         check_count("window", window)
     scale = score_scale(q.shape[-1], scale)
+    if soft_cap is not None:
+        check_positive("soft_cap", soft_cap)
     if (causal or window is not None) and q.shape[-2] > k.shape[-2]:
         raise ValueError(
             "causal and window need at least as many keys as queries, got "
@@ -76,21 +112,48 @@ def blockwise_attention(
         )
     if mask is not None:
         check_mask(mask, q, k)
-    if bias is not None:
-        check_bias(bias, q, k)
-    restricted = mask is not None or bias is not None or window is not None
-    if q.is_cuda and not restricted and _fused_kernel_means_the_same(q, k, v, causal):
-        return _fused(q, k, v, causal, scale)
+    _check_bias(bias, q, k)
+    if isinstance(bias, BiasByPosition) and torch.compiler.is_compiling():
+        bias = bias.table()  # the compiler hands no function on to a backward pass
+    check_sink(sink, q)
+    plain = mask is None and bias is None and window is None and sink is None and soft_cap is None
+    if q.is_cuda and plain and _fused_kernel_means_the_same(q, k, v, causal):
+        return in_one_kernel(q, k, v, causal, scale)
     exact = working_dtype(q.dtype)
     # Views, because the compiler wants three tensors also where q, k and v are one.
     q_exact, k_exact, v_exact = (x.to(exact).view_as(x) for x in (q, k, v))
-    if causal or restricted:
+    if causal or window is not None or mask is not None or bias is not None:
         k_exact, v_exact = contain_nan(k_exact, v_exact)
-    bias = None if bias is None else bias.to(exact)
-    options = Options(causal, window, scale, q_block, k_block)
-    function = _Blockwise if torch.compiler.is_compiling() else _Transformable
-    output: Tensor = function.apply(q_exact, k_exact, v_exact, mask, bias, options)[0]
+    table = bias.to(exact) if isinstance(bias, Tensor) else None
+    made = bias if isinstance(bias, BiasByPosition) else (None, None, None, ())
+    function, *at, learned = made
+    sink = None if sink is None else sink.to(exact)
+    options = Options(causal, window, scale, soft_cap, function, q_block, k_block)
+    given = Given(q_exact, k_exact, v_exact, mask, table, sink, *at)
+    form = _Blockwise if torch.compiler.is_compiling() else _Transformable
+    output: Tensor = form.apply(options, *given, *learned)[0]
     return output.to(q.dtype)
+
+
+def _check_bias(bias: Tensor | BiasByPosition | None, q: Tensor, k: Tensor) -> None:
+    if not isinstance(bias, BiasByPosition):
+        if bias is not None:
+            check_bias(bias, q, k)
+        return
+    lengths = bias.q_positions.shape[-1], bias.k_positions.shape[-1]
+    if lengths != (q.shape[-2], k.shape[-2]):
+        raise ValueError(
+            f"bias must have positions of {q.shape[-2]} queries and {k.shape[-2]} keys, got "
+            f"{lengths[0]} and {lengths[1]}"
+        )
+    corner = bias.corner()
+    check_float("bias", corner)
+    if corner.ndim != q.ndim:
+        raise ValueError(
+            f"bias must have as many axes as the scores, {q.ndim}; its function gave "
+            f"{tuple(corner.shape)} for one pair"
+        )
+    check_fits_scores("bias", corner, (*q.shape[:-2], 1, 1))
 
 
 def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -135,7 +198,7 @@ def _fused_kernel_means_the_same(q: Tensor, k: Tensor, v: Tensor, causal: bool) 
     )
 
 
-def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> Tensor:
+def in_one_kernel(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> Tensor:
     """PyTorch's fused kernel, called so that it is one: 4 axes and a head dim it takes.
 
     With other arguments it falls back, in silence, to a form that holds all scores.
@@ -160,7 +223,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> Tenso
     return output[..., : shape[-1]].reshape(shape)
 
 
-class _Cut:
+class Cut:
     """How scores (..., H, N_q, N_k) are cut: blocks (L, G · rows, keys), G heads a head of keys."""
 
     def __init__(self, q: Tensor, k: Tensor, options: Options) -> None:
@@ -204,9 +267,26 @@ class _Cut:
     def scores(self, x: Tensor, rows: slice, keys: slice) -> Tensor:
         """The block of a mask or bias: (L or 1, G · rows, keys)."""
         block = x[..., rows, :] if x.shape[-2] > 1 else x
-        leading = self.leading if x.ndim > 2 else (self.groups,)
-        full = block[..., keys].expand(*leading, rows.stop - rows.start, keys.stop - keys.start)
+        return self.fit(block[..., keys], rows, keys)
+
+    def fit(self, block: Tensor, rows: slice, keys: slice) -> Tensor:
+        """A block (..., rows or 1, keys) for the scores of these rows: (L or 1, G · rows, keys)."""
+        leading = self.leading if block.ndim > 2 else (self.groups,)
+        full = block.expand(*leading, rows.stop - rows.start, keys.stop - keys.start)
         return _flat(full, self.groups * full.shape[-2])
+
+    def bias(self, given: "Given", learned: Sequence[Tensor], rows: slice, keys: slice) -> Any:
+        """The block of the bias, cut from its table or made from positions; None without one."""
+        if given.bias is not None:
+            return self.scores(given.bias, rows, keys)
+        if self.options.bias is None:
+            return None
+        at = given.q_positions[..., rows], given.k_positions[..., keys]
+        return self.fit(self.options.bias(*at, *learned).to(given.q.dtype), rows, keys)
+
+    def sink(self, sink: Tensor, rows: slice) -> Tensor:
+        """The scores of the sink for some queries: (L, G · rows, 1)."""
+        return self.queries(sink.expand(*self.leading, self.q_len, 1), rows)
 
     def mask(self, given: Tensor | None, rows: slice, keys: slice) -> Tensor | None:
         """What the given mask, causality and window allow together; None where that is all."""
@@ -230,15 +310,30 @@ def _flat(x: Tensor, rows: int) -> Tensor:
     return x.reshape(x.shape[:-1].numel() // rows, rows, x.shape[-1])
 
 
-def _in_blocks(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
-) -> tuple[Tensor, Tensor]:
+class Given(NamedTuple):
+    """The tensors of a call, or None, but for those that a `BiasByPosition` has learned."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    mask: Any
+    bias: Any
+    sink: Any
+    q_positions: Any
+    k_positions: Any
+
+
+GIVEN = len(Given._fields)
+
+
+def in_blocks(options: Options, *tensors: Any) -> tuple[Tensor, Tensor]:
     """The output (..., H, N_q, d_v) and the logarithms of the totals (..., H, N_q, 1)."""
-    cut = _Cut(q, k, options)
-    k, v = _flat(k, k.shape[-2]), _flat(v, v.shape[-2])
+    given, learned = Given(*tensors[:GIVEN]), tensors[GIVEN:]
+    cut = Cut(given.q, given.k, options)
+    k, v = (_flat(x, x.shape[-2]) for x in (given.k, given.v))
     finished = []
     for rows in cut.query_blocks():
-        query = cut.queries(q, rows)
+        query = cut.queries(given.q, rows)
         state = reduce(
             merge,
             (
@@ -246,111 +341,166 @@ def _in_blocks(
                     query,
                     k[:, keys],
                     v[:, keys],
-                    mask=cut.mask(mask, rows, keys),
-                    bias=None if bias is None else cut.scores(bias, rows, keys),
+                    mask=cut.mask(given.mask, rows, keys),
+                    bias=cut.bias(given, learned, rows, keys),
                     scale=options.scale,
+                    soft_cap=options.soft_cap,
                 )
                 for keys in cut.key_blocks(rows)
             ),
         )
+        if given.sink is not None:
+            state = merge(state, partial_sink(cut.sink(given.sink, rows), state.output))
         finished.append((finish(state), log_total(state)))
     return cut.join([output for output, _ in finished]), cut.join([total for _, total in finished])
 
 
 class _Blockwise(torch.autograd.Function):
-    """`_in_blocks` with a backward pass that computes the scores again."""
+    """`in_blocks` with a backward pass that computes the scores again."""
 
     @staticmethod
     def forward(
-        q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
+        options: Options,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        sink: Tensor | None,
+        q_positions: Tensor | None,
+        k_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        return _in_blocks(q, k, v, mask, bias, options)
+        # By name: the compiler counts the arguments to find out that there is no context.
+        return in_blocks(options, q, k, v, mask, bias, sink, q_positions, k_positions)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        *tensors, ctx.options = inputs
-        ctx.save_for_backward(*tensors, *output)
-        ctx.save_for_forward(*tensors, *output)
+        ctx.options, *tensors = inputs
+        ctx.save_for_backward(*output, *tensors)
+        ctx.save_for_forward(*output, *tensors)
         ctx.mark_non_differentiable(output[1])
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, mask, bias, output, log_totals = ctx.saved_tensors
+    def backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Any, ...]:
+        output, log_totals, *tensors = ctx.saved_tensors
         if torch.is_grad_enabled():  # a derivative of this derivative is wanted
-            grads = _pullback(q, k, v, mask, bias, ctx.options)(upstream)
-            return (*grads[:3], None, *(grads[3:] or (None,)), None)
-        cut = _Cut(q, k, ctx.options)
+            places, pull = _pullback(ctx.options, tensors)
+            grads = dict(zip(places, pull(upstream), strict=True))
+            return (None, *(grads.get(place) for place in range(len(tensors))))
+        given, learned = Given(*tensors[:GIVEN]), tensors[GIVEN:]
+        cut = Cut(given.q, given.k, ctx.options)
         share = (upstream * output).sum(-1, keepdim=True)
-        grad_q, grad_k, grad_v = (torch.zeros_like(x) for x in (q, k, v))
-        grad_bias = torch.zeros_like(bias) if ctx.needs_input_grad[4] else None
-        keys_and_values = [_flat(x, x.shape[-2]) for x in (k, v)]
+        grad_q, grad_k, grad_v = (torch.zeros_like(x) for x in given[:3])
+        grad_bias = torch.zeros_like(given.bias) if ctx.needs_input_grad[5] else None
+        grad_learned = [torch.zeros_like(x) for x in learned]
+        keys_and_values = [_flat(x, x.shape[-2]) for x in (given.k, given.v)]
         for rows in cut.query_blocks():
             of_rows = [cut.queries(x, rows) for x in (log_totals, upstream, share)]
-            query = cut.queries(q, rows)
+            query = cut.queries(given.q, rows)
             for keys in cut.key_blocks(rows):
                 part = partial_gradients(
                     query,
                     *(x[:, keys] for x in keys_and_values),
                     *of_rows,
-                    mask=cut.mask(mask, rows, keys),
-                    bias=None if bias is None else cut.scores(bias, rows, keys),
+                    mask=cut.mask(given.mask, rows, keys),
+                    bias=cut.bias(given, learned, rows, keys),
                     scale=ctx.options.scale,
+                    soft_cap=ctx.options.soft_cap,
                 )
                 grad_q[..., rows, :] += part.q.reshape(grad_q[..., rows, :].shape)
                 grad_k[..., keys, :] += part.k.reshape(grad_k[..., keys, :].shape)
                 grad_v[..., keys, :] += part.v.reshape(grad_v[..., keys, :].shape)
                 if grad_bias is not None:
-                    block = (
-                        grad_bias[..., rows, keys] if bias.shape[-2] > 1 else grad_bias[..., keys]
-                    )
+                    block = grad_bias[..., keys]
+                    block = block if block.shape[-2] == 1 else block[..., rows, :]
                     own = part.scores.reshape(
                         *cut.leading, rows.stop - rows.start, keys.stop - keys.start
                     )
                     block += own.sum_to_size(block.shape)
-        return grad_q, grad_k, grad_v, None, grad_bias, None
+                for total, own in zip(
+                    grad_learned,
+                    _learned_gradients(cut, given, learned, rows, keys, part.scores),
+                    strict=True,
+                ):
+                    total += own
+        grad_sink = None
+        if ctx.needs_input_grad[6]:  # its value is 0, so all of its gradient is its weight · −D
+            weights = torch.exp(given.sink - log_totals)
+            grad_sink = (-weights * share).sum_to_size(given.sink.shape)
+        return None, grad_q, grad_k, grad_v, None, grad_bias, grad_sink, None, None, *grad_learned
+
+
+def _learned_gradients(
+    cut: Cut,
+    given: Given,
+    learned: Sequence[Tensor],
+    rows: slice,
+    keys: slice,
+    grad_scores: Tensor,
+) -> tuple[Tensor, ...]:
+    """What a block's scores give to the tensors that its bias is made from."""
+    if not learned:
+        return ()
+
+    def block(*learned: Tensor) -> Tensor:
+        made: Tensor = cut.bias(given, learned, rows, keys)
+        return made
+
+    grads: tuple[Tensor, ...] = torch.func.vjp(block, *learned)[1](grad_scores)
+    return grads
 
 
 class _Transformable(_Blockwise):
-    """The same for vmap and forward derivatives, which the compiler cannot read."""
+    """The same for vmap, forward derivatives and learned biases, which the compiler cannot read."""
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, None]:
+    def forward(options: Options, *tensors: Any) -> tuple[Tensor, Tensor]:
+        return in_blocks(options, *tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Tensor, None]:
         """The derivative along the tangents: the pullback of the pullback, as both are linear."""
-        q, k, v, mask, bias, output, _ = ctx.saved_tensors
-        pull = _pullback(q, k, v, mask, bias, ctx.options)
+        output, _, *tensors = ctx.saved_tensors
+        places, pull = _pullback(ctx.options, tensors)
         push: Any = torch.func.vjp(pull, torch.zeros_like(output))[1]
-        given = zip((q, k, v, bias), (*tangents[:3], tangents[4]), strict=True)
-        full = (
-            torch.zeros_like(x) if tangent is None else tangent
-            for x, tangent in given
-            if x is not None
+        along = (
+            torch.zeros_like(tensors[place]) if tangents[place] is None else tangents[place]
+            for place in places
         )
-        return push(tuple(full))[0], None
+        return push(tuple(along))[0], None
 
     @staticmethod
     def vmap(info: Any, dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, tuple[int, int]]:
         """One more leading axis, which is what blocks take anyhow."""
-        *tensors, options = inputs
+        options, *tensors = inputs
         first: list[Any] = [
             x if x is None else x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
-            for x, dim in zip(tensors, dims[:5], strict=True)
+            for x, dim in zip(tensors[:6], dims[1:7], strict=True)
         ]
         moved: list[Any] = [x.expand(info.batch_size, *x.shape[1:]) for x in first[:3]]
         axes = moved[0].ndim
-        # A mask or bias of two axes gets one of size 1 for each that it repeats over.
+        # A mask, bias or sink of two axes gets one of size 1 for each that it repeats over.
         moved += [
             x if x is None else x.reshape(len(x), *(1,) * (axes - x.ndim), *x.shape[1:])
             for x in first[3:]
         ]
-        return _Transformable.apply(*moved, options), (0, 0)
+        made_from, its_dims = tensors[6:], dims[7:]
+        if any(dim is not None for dim in its_dims):
+            made_from = [
+                x if dim is None else x.movedim(dim, 0)
+                for x, dim in zip(made_from, its_dims, strict=True)
+            ]
+            its_dims = tuple(None if dim is None else 0 for dim in its_dims)
+            options = options._replace(bias=torch.vmap(options.bias, its_dims))
+        return _Transformable.apply(options, *moved, *made_from), (0, 0)
 
 
-def _pullback(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, options: Options
-) -> Any:
-    """From a gradient of the output to those of q, k, v (and bias); itself differentiable."""
+def _pullback(options: Options, tensors: Sequence[Any]) -> tuple[list[int], Any]:
+    """The places of real tensors, and from a gradient of the output to theirs; differentiable."""
+    places = [i for i, x in enumerate(tensors) if x is not None and x.is_floating_point()]
 
-    def output(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
-        return _in_blocks(q, k, v, mask, bias, options)[0]
+    def output(*values: Tensor) -> Tensor:
+        changed = dict(zip(places, values, strict=True))
+        return in_blocks(options, *(changed.get(i, x) for i, x in enumerate(tensors)))[0]
 
-    return torch.func.vjp(output, q, k, v, *(() if bias is None else (bias,)))[1]
+    return places, torch.func.vjp(output, *(tensors[place] for place in places))[1]

@@ -230,7 +230,7 @@ class _Rotate(torch.autograd.Function):
     def forward(
         q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
     ) -> tuple[Tensor, Tensor]:
-        return _launch(q, k, cos, sin, layout, back)
+        return launch(q, k, cos, sin, layout, back)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -255,19 +255,20 @@ def tile_for(q: Tensor, pairs: int) -> str:
     return "padded heads" if pairs & (pairs - 1) else "heads"
 
 
-def _tile(q: Tensor, pairs: int) -> Tile:
+def fitted_tile(q: Tensor, pairs: int) -> Tile:
     """The tile for q; no more rows than there are positions."""
     tile = TILES[tile_for(q, pairs)]
     return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
 
 
-def _launch(  # pragma: no cover - see the kernels
+def launch(  # pragma: no cover - see the kernels
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
 ) -> tuple[Tensor, Tensor]:
+    """Run the kernel on arguments that fit it: q and k turned, or turned back."""
     q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
     q_out, k_out = torch.empty_like(q), torch.empty_like(k)  # the order in memory of q and k
     (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
-    tile = _tile(q, pairs)
+    tile = fitted_tile(q, pairs)
     tiles = triton.cdiv(length, tile.rows)
     in_stretch = min(tiles, max(1, tile.stretch // tile.rows))
     groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)

@@ -17,7 +17,7 @@ def test_without_a_gpu_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) ->
 def test_errors_and_what_is_handed_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_triton, "is_available", lambda x: True)
     handed = []
-    monkeypatch.setattr(attention_triton, "_launch", lambda *given: handed.append(given))
+    monkeypatch.setattr(attention_triton, "launch", lambda *given: handed.append(given))
     x = torch.zeros(1, 4, 2, 16).transpose(1, 2)
     triton_attention(x, x, x, causal=True)
     *tensors, causal = handed[0]

@@ -12,8 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
 from attention_to_rope.fast import blockwise
-from attention_to_rope.fast.blockwise import Options, _Cut
+from attention_to_rope.fast.blockwise import BiasByPosition, Cut, Options
 from bookkit.randomness import normal
+
+Form = Callable[..., torch.Tensor]
 
 
 @given(
@@ -104,12 +106,13 @@ def test_no_tensor_grows_with_the_square_of_the_length(causal: bool) -> None:
     assert naive.numel == 64 * 64
 
 
-def cut(n_q: int, n_k: int, **options: Any) -> _Cut:
-    given = {"causal": False, "window": None, "scale": 1.0, "q_block": 2, "k_block": 2} | options
-    return _Cut(torch.zeros(n_q, 1), torch.zeros(n_k, 1), Options(**given))
+def cut(n_q: int, n_k: int, **options: Any) -> Cut:
+    plain = {"causal": False, "window": None, "scale": 1.0, "soft_cap": None, "bias": None}
+    given = plain | {"q_block": 2, "k_block": 2} | options
+    return Cut(torch.zeros(n_q, 1), torch.zeros(n_k, 1), Options(**given))
 
 
-def blocks(one: _Cut, start: int, stop: int) -> list[tuple[int, int, bool]]:
+def blocks(one: Cut, start: int, stop: int) -> list[tuple[int, int, bool]]:
     """The blocks of keys for some queries: first, behind the last, whether some are hidden."""
     rows = slice(start, stop)
     return [
@@ -208,6 +211,111 @@ def test_what_is_behind_the_mask_does_not_leak(k_block: int, bad: float, place: 
         assert (a - b).abs().max() <= 1e-12
 
 
+@pytest.mark.parametrize("sink_shape", [None, (7, 1), (1, 1), (1, 4, 1, 1), (2, 4, 7, 1)])
+@pytest.mark.parametrize("soft_cap", [None, 0.7])
+@pytest.mark.parametrize("causal", [False, True])
+def test_sink_and_soft_cap(
+    sink_shape: tuple[int, ...] | None, soft_cap: float | None, causal: bool
+) -> None:
+    q, k, v = everything(7, 9)
+    bias = normal(7, 9, seed=4).requires_grad_()
+    sink = None if sink_shape is None else normal(*sink_shape, seed=3).requires_grad_()
+    mask = normal(2, 1, 7, 9, seed=5) > -0.5
+    mask[:, :, 2] = False  # one query sees nothing but the sink
+    with torch.no_grad():
+        q[:, :, 2] = torch.nan
+        k[:, :, 5] = v[:, :, 6] = torch.nan
+        mask[..., 5:7] = False
+    shaped = {"bias": bias, "soft_cap": soft_cap, "sink": sink}
+    seen = mask & book.causal_mask(7, 9) if causal else mask
+    expected = plain(q, k, v, mask=seen, **shaped)
+    got = book.blockwise_attention(
+        q, k, v, causal=causal, mask=mask, **shaped, q_block=3, k_block=2
+    )
+    assert (got - expected).abs().max() <= 1e-13
+    inputs = (q, k, v, bias) if sink is None else (q, k, v, bias, sink)
+    upstream = normal(*got.shape, seed=6)
+    for a, b in zip(
+        torch.autograd.grad(got, inputs, upstream),
+        torch.autograd.grad(expected, inputs, upstream),
+        strict=True,
+    ):
+        assert (a - b).abs().max() <= 1e-12
+
+
+def test_a_sink_of_minus_infinity_takes_nothing() -> None:
+    q, k, v = everything(7, 9)
+    none = torch.full((1, 1), -torch.inf, dtype=torch.float64)
+    got = book.blockwise_attention(q, k, v, sink=none, k_block=2)
+    assert (got - plain(q, k, v)).abs().max() <= 1e-14
+
+
+def alibi_and_scale(*learned: torch.Tensor) -> BiasByPosition:
+    """A bias of 4 heads for 7 queries and 9 keys, with learned slopes."""
+
+    def function(m: torch.Tensor, n: torch.Tensor, slopes: torch.Tensor) -> torch.Tensor:
+        return book.alibi_bias(slopes, m, n).unsqueeze(0)
+
+    return BiasByPosition(function, torch.arange(2, 9), torch.arange(9), learned)
+
+
+def test_a_bias_from_positions_equals_its_table() -> None:
+    q, k, v = everything(7, 9)
+    slopes = normal(4, seed=3).requires_grad_()
+    made = alibi_and_scale(slopes)
+    got = book.blockwise_attention(q, k, v, bias=made, causal=True, q_block=3, k_block=2)
+    expected = plain(q, k, v, bias=made.table(), mask=book.causal_mask(7, 9))
+    assert (got - expected).abs().max() <= 1e-13
+    for a, b in zip(
+        torch.autograd.grad(got.square().sum(), (q, k, v, slopes)),
+        torch.autograd.grad(expected.square().sum(), (q, k, v, slopes)),
+        strict=True,
+    ):
+        assert (a - b).abs().max() <= 1e-12
+    half = [x.detach().to(torch.bfloat16) for x in (q, k, v)]
+    got = book.blockwise_attention(*half, bias=made, causal=True, k_block=2)
+    exact = [x.float() for x in half]
+    expected = plain(*exact, bias=made.table().float(), mask=book.causal_mask(7, 9))
+    assert (got - expected).abs().max() <= 4 * torch.finfo(torch.bfloat16).eps
+
+
+def test_vmap_over_the_positions_of_a_bias() -> None:
+    q, k, v = (x.detach() for x in everything(7, 9))
+    slopes, starts = normal(4, seed=3), torch.tensor([[0, 1], [5, 30]])
+
+    def run(form: Form, q: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        made = alibi_and_scale(slopes)._replace(q_positions=torch.arange(7) * at[0] + at[1])
+        bias = made if form is book.blockwise_attention else made.table()
+        return form(q[None], k[:1], v[:1], bias=bias)
+
+    for dims in ((0, 0), (None, 0), (0, None), (None, 1)):
+        at = starts[0] if dims[1] is None else starts
+        x = q[0] if dims[0] is None else q
+        got, expected = (
+            torch.vmap(lambda q, at, form=form: run(form, q, at), dims)(x, at)
+            for form in (book.blockwise_attention, plain)
+        )
+        assert (got - expected).abs().max() <= 1e-13
+
+
+def test_a_bias_that_does_not_fit_is_refused() -> None:
+    q, k, v = everything(7, 9)
+    made = alibi_and_scale(normal(4, seed=3))
+    with pytest.raises(ValueError, match=r"positions of 7 queries and 9 keys, got 6 and 9"):
+        book.blockwise_attention(q, k, v, bias=made._replace(q_positions=torch.arange(6)))
+    with pytest.raises(ValueError, match=r"positions of 7 queries and 9 keys, got 7 and 8"):
+        book.blockwise_attention(q, k, v, bias=made._replace(k_positions=torch.arange(8)))
+    with pytest.raises(ValueError, match=r"bias of shape \(1, 3, 1, 1\) does not fit"):
+        book.blockwise_attention(q, k, v, bias=made._replace(learned=(normal(3, seed=3),)))
+    for function, error, message in (
+        (lambda *_: torch.zeros(4, 1, 1), ValueError, r"as many axes as the scores, 4; its fun"),
+        (lambda *_: torch.zeros(1, 4, 1, 1).long(), TypeError, r"bias must be floating point"),
+        (lambda *_: None, TypeError, r"bias must be a torch.Tensor, got NoneType"),
+    ):
+        with pytest.raises(error, match=message):
+            book.blockwise_attention(q, k, v, bias=made._replace(function=function))
+
+
 def test_scores_that_are_all_minus_infinity_give_zero() -> None:
     tensors = everything(3, 5)
     bias = torch.zeros(3, 5, dtype=torch.float64)
@@ -241,13 +349,15 @@ def test_second_derivatives() -> None:
     assert (both[0] - both[1]).abs().max() <= 1e-12
     tensors = [normal(1, 3, 2, seed=s).requires_grad_() for s in range(3)]
     bias = normal(3, 3, seed=3).requires_grad_()
+    sink = normal(3, 1, seed=4).requires_grad_()
     assert torch.autograd.gradgradcheck(
-        lambda q, k, v, b: book.blockwise_attention(q, k, v, bias=b, q_block=2, k_block=2),
-        (*tensors, bias),
+        lambda q, k, v, b, s: book.blockwise_attention(
+            q, k, v, bias=b, sink=s, soft_cap=2.0, q_block=2, k_block=2
+        ),
+        (*tensors, bias, sink),
     )
 
 
-Form = Callable[..., torch.Tensor]
 TANGENTS = tuple(normal(*x.shape, seed=9 + s) for s, x in enumerate(everything(5, 6)))
 TRANSFORMS: dict[str, Callable[[Form, tuple[torch.Tensor, ...]], Any]] = {
     "vmap": lambda form, x: torch.func.vmap(form)(*x),
@@ -308,6 +418,25 @@ def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor() -> None:
     assert (a - b).abs().max() <= 1e-12
 
 
+def test_compiled_with_sink_soft_cap_and_a_bias_from_positions() -> None:
+    torch._dynamo.reset()
+    slopes, sink = normal(4, seed=3), normal(1, 4, 1, 1, seed=4)
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        bias = alibi_and_scale(slopes)
+        return book.blockwise_attention(
+            q, k, v, bias=bias, sink=sink, soft_cap=2.0, q_block=4, k_block=5
+        )
+
+    tensors = everything(7, 9)
+    got, expected = torch.compile(run, backend="aot_eager", fullgraph=True)(*tensors), run(*tensors)
+    assert (got - expected).abs().max() <= 1e-13
+    for a, b in zip(
+        *(torch.autograd.grad(out.square().sum(), tensors) for out in (got, expected)), strict=True
+    ):
+        assert (a - b).abs().max() <= 1e-12
+
+
 def test_errors() -> None:
     x = torch.zeros(3, 4)
     with pytest.raises(ValueError, match=r"q_block must be at least 1, got 0"):
@@ -344,6 +473,12 @@ def test_errors() -> None:
         book.blockwise_attention(x, x, x, bias=torch.zeros(3, 3, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"bias of shape \(3, 2\) does not fit"):
         book.blockwise_attention(x, x, x, bias=torch.zeros(3, 2))
+    with pytest.raises(ValueError, match=r"soft_cap must be finite and above 0, got 0"):
+        book.blockwise_attention(x, x, x, soft_cap=0.0)
+    with pytest.raises(ValueError, match=r"sink of shape \(2, 1\) does not fit"):
+        book.blockwise_attention(x, x, x, sink=torch.zeros(2, 1))
+    with pytest.raises(TypeError, match=r"causal must be True or False, got int"):
+        book.blockwise_attention(x, x, x, causal=1)
     with pytest.raises(ValueError, match=r"q and bias must be on the same device"):
         book.blockwise_attention(x, x, x, bias=torch.zeros(3, 3, device="meta"))
 
@@ -359,6 +494,7 @@ def test_errors() -> None:
         ((1, 2, 3, 8), {"causal": True}, False),  # their causal mask begins at the first key
         ((1, 2, 4, 512), {}, False),
         ((1, 2, 4, 8), {"window": 2}, False),
+        ((1, 2, 4, 8), {"soft_cap": 2.0}, False),
         ((1, 2, 3, 8), {"mask": True}, False),
         ((1, 2, 4, 8), {"bias": True}, False),
     ],
@@ -369,11 +505,16 @@ def test_a_gpu_uses_the_fused_kernel_where_it_means_the_same(
     """Fake tensors know that they are on a GPU and need none; what is called is only noted."""
     calls = []
 
-    def note(name: str) -> Callable[..., Any]:
-        return lambda q, *others: calls.append(name) or (q if name == "fused" else (q,))
+    def fused_kernel(q: torch.Tensor, *_: Any) -> torch.Tensor:
+        calls.append("fused")
+        return q
 
-    monkeypatch.setattr(blockwise, "_fused", note("fused"))
-    monkeypatch.setattr(blockwise._Transformable, "apply", note("blocks"))
+    def in_blocks(_: Options, q: torch.Tensor, *others: Any) -> tuple[torch.Tensor, ...]:
+        calls.append("blocks")
+        return q.clone(), q.clone()
+
+    monkeypatch.setattr(blockwise, "in_one_kernel", fused_kernel)
+    monkeypatch.setattr(blockwise, "in_blocks", in_blocks)
     with FakeTensorMode():
         q = torch.empty(shape, device="cuda")
         k = torch.empty(*shape[:-2], 4, shape[-1], device="cuda")
@@ -399,16 +540,16 @@ def test_the_fused_path_computes_attention(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(blockwise, "fused_attention", checked)
     q, k, v = (x.detach() for x in everything(9, 9))
     v = normal(2, 2, 9, 3, seed=3)
-    got = blockwise._fused(q, k, v, False, 0.4)
+    got = blockwise.in_one_kernel(q, k, v, False, 0.4)
     assert (got - plain(q, k, v, scale=0.4)).abs().max() <= 1e-13
     expected = plain(q, k, v, scale=0.4, mask=book.causal_mask(9))
-    assert (blockwise._fused(q, k, v, True, 0.4) - expected).abs().max() <= 1e-13
-    one = blockwise._fused(q[0, 0], k[0, 0], v[0, 0], True, 0.4)
+    assert (blockwise.in_one_kernel(q, k, v, True, 0.4) - expected).abs().max() <= 1e-13
+    one = blockwise.in_one_kernel(q[0, 0], k[0, 0], v[0, 0], True, 0.4)
     assert (one - expected[0, 0]).abs().max() <= 1e-13
     for bad in (k, v):
         kept = bad[:, :, 7].clone()
         bad[:, :, 7] = torch.nan
-        got = blockwise._fused(q, k, v, True, 0.4)
+        got = blockwise.in_one_kernel(q, k, v, True, 0.4)
         assert (got - expected)[:, :, :7].abs().max() <= 1e-13
         assert got[:, :, 7:].isnan().all()
         bad[:, :, 7] = kept

@@ -65,7 +65,7 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
         launched.append(back)
         return q.clone(), k.clone()
 
-    monkeypatch.setattr(rope_triton, "_launch", launch)
+    monkeypatch.setattr(rope_triton, "launch", launch)
     frequencies = book.rotary_frequencies(8)
     table = book.rotary_table(torch.arange(5), frequencies)
     by_batch = book.rotary_table(torch.arange(10).reshape(2, 5), frequencies)
@@ -110,11 +110,11 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
 
 def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
     q = torch.zeros(2, 4, 100, 8)
-    assert rope_triton._tile(q, 4) == rope_triton.TILES["positions"]
+    assert rope_triton.fitted_tile(q, 4) == rope_triton.TILES["positions"]
     behind = torch.zeros(2, 100, 4, 8).transpose(1, 2)
-    assert rope_triton._tile(behind, 4) == rope_triton.TILES["heads"]
-    assert rope_triton._tile(q[:, :, :1], 4).rows == 1
-    assert rope_triton._tile(q[:, :, :3], 4).rows == 4
+    assert rope_triton.fitted_tile(behind, 4) == rope_triton.TILES["heads"]
+    assert rope_triton.fitted_tile(q[:, :, :1], 4).rows == 1
+    assert rope_triton.fitted_tile(q[:, :, :3], 4).rows == 4
 
 
 def test_errors() -> None:
@@ -152,6 +152,6 @@ def test_the_tile_follows_the_order_in_memory(
     q = torch.zeros(sizes)
     q = q.transpose(1, 2) if transposed else q
     assert rope_triton.tile_for(q, pairs) == name
-    tile = rope_triton._tile(q, pairs)
+    tile = rope_triton.fitted_tile(q, pairs)
     assert tile.rows == min(rope_triton.TILES[name].rows, 1 if q.shape[2] == 1 else 16)
     assert tile[1:] == rope_triton.TILES[name][1:]
