@@ -14,13 +14,40 @@ from bookcheck.paths import CHAPTERS
 LAYOUTS = ["half", "interleaved"]
 
 
-def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
-    """What a code cell of a page defines; `start` tells which cell, names stand above it."""
+def source_of(page: str, start: str) -> str:
+    """The code cell of a page that holds `start`."""
     cells = json.loads((CHAPTERS / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     (source,) = [source for source in sources if start in source]
-    exec(source, names)
+    return source
+
+
+def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
+    """What a code cell of a page defines; `start` tells which cell, names stand above it."""
+    exec(source_of(page, start), names)
     return names
+
+
+ALONE = {
+    "07-why-position": "def change(X, stack, causal)",
+    "08-sinusoids": "def sinusoids(positions",
+    "09-relative-positions": "def t5_matrix(N",
+    "10-deriving-rope": "def rope(x, positions",
+    "11-implementing-rope": "def rope(x, position_ids",
+    "12-what-rope-encodes": "def point(s",
+}
+
+
+@pytest.mark.parametrize("page", ALONE)
+def test_the_self_contained_listing_runs_alone(page: str) -> None:
+    assert "attention_to_rope" not in source_of(page, ALONE[page])
+    listing(page, ALONE[page])
+
+
+def test_a_listing_that_leans_on_its_page_is_found() -> None:
+    source = source_of("07-why-position", ALONE["07-why-position"])
+    with pytest.raises(NameError, match="torch"):
+        exec(source.replace("import torch\n", "", 1), {})
 
 
 @pytest.fixture(scope="module")
