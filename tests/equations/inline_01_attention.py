@@ -3,7 +3,9 @@
 import numpy as np
 import torch
 
-from attention_to_rope import softmax
+from attention_to_rope import FeedForward, MultiHeadAttention, attention, softmax
+from bookcheck.equations.expressions import RESULT
+from shared_counts import layer_operations, matrix_operations
 
 PAGE = "01-attention"
 OPTIONS = {"first_index": 0}
@@ -51,3 +53,36 @@ DEFINITIONS = [
     r"r = 1",
     r"N = 6 d",
 ]
+
+
+N_TOKENS, WIDTH = 5, 6
+
+
+def matrix_product(rng):
+    a, b, c = 2, 3, 5
+    product = matrix_operations(lambda: torch.ones(a, b) @ torch.ones(b, c))
+    return {"a": a, "b": b, "c": c, RESULT: product}
+
+
+def core(rng):
+    q = torch.ones(N_TOKENS, WIDTH)
+    return {"N": N_TOKENS, "d": WIDTH, RESULT: matrix_operations(lambda: attention(q, q, q))}
+
+
+def projections(rng):
+    layer = MultiHeadAttention(WIDTH, 2, seed=0)
+    whole = layer_operations(layer, N_TOKENS, WIDTH)
+    return {"N": N_TOKENS, "d": WIDTH, RESULT: whole - core(rng)[RESULT]}
+
+
+def feed_forward(rng):
+    layer = FeedForward(WIDTH, activation="relu", seed=0)
+    return {"N": N_TOKENS, "d": WIDTH, RESULT: layer_operations(layer, N_TOKENS, WIDTH)}
+
+
+EXPRESSIONS = {
+    r"2abc": matrix_product,
+    r"4 N^2 d": core,
+    r"8 N d^2": projections,
+    r"16 N d^2": feed_forward,
+}

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import relu
+from bookcheck.equations.expressions import RESULT
 from shared_04_residuals_and_norms import D, centring, library_layer_norm
 
 PAGE = "04-residuals-and-norms"
@@ -61,3 +62,6 @@ DEFINITIONS = [
     r"b \ne 0",
     r"f(y) = -r y",
 ]
+
+
+EXPRESSIONS = {r"2^{-11/2}": lambda rng: {RESULT: 0.5**5.5}}

@@ -30,6 +30,7 @@ def bindings(rng):
 
 # Conditions and examples: they say for which values the sentence speaks.
 DEFINITIONS = [
+    r"d = 64",
     r"B_{mn} = -\infty",
     r"P_m = m",
     r"P_m = e_m",

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from bookcheck.equations.expressions import RESULT
 
 PAGE = "08-sinusoids"
 OPTIONS = {"first_index": 0}
@@ -62,3 +63,14 @@ DEFINITIONS = [
     r"m, n \ge 0",
     r"k \le 3",
 ]
+
+
+def row_length(d):
+    return float(sinusoidal(torch.tensor([1234]), d, dtype=torch.float64).norm())
+
+
+EXPRESSIONS = {
+    r"10000^{-6/8}": lambda rng: {RESULT: float(rotary_frequencies(8)[-1])},
+    r"\sqrt{256}": lambda rng: {RESULT: row_length(512)},
+    r"\sqrt{d/2}": lambda rng: {"d": 10, RESULT: row_length(10)},
+}

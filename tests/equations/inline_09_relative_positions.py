@@ -1,8 +1,10 @@
 """Chapter 9: the relations inside its sentences."""
 
 import numpy as np
+import torch
 
-from attention_to_rope import t5_bucket
+from attention_to_rope import relative_positions, t5_bucket
+from bookcheck.equations.expressions import RESULT
 
 PAGE = "09-relative-positions"
 OPTIONS = {"first_index": 0}
@@ -38,3 +40,19 @@ DEFINITIONS = [
     r"q_m = 0",
     r"c \ne 0",
 ]
+
+
+def offsets(rng):
+    N = int(rng.integers(3, 9))
+    places = torch.arange(N)
+    return {"N": N, RESULT: relative_positions(places, places).unique().numel()}
+
+
+def nearest_share(rng):
+    """The share of the nearest t tokens in a long series of weights."""
+    s, t = float(rng.uniform(0.2, 1)), 4
+    weights = np.exp(-s * np.arange(400))
+    return {"s": s, "t": t, "e": np.e, RESULT: float(weights[:t].sum() / weights.sum())}
+
+
+EXPRESSIONS = {r"2N - 1": offsets, r"1 - e^{-st}": nearest_share}

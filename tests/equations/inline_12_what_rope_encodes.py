@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_to_rope import rotary_frequencies
 from bookcheck.equations.checks import Random, depends
+from bookcheck.equations.expressions import RESULT
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 PAGE = "12-what-rope-encodes"
@@ -70,3 +71,14 @@ DEFINITIONS = [
     r"C_q = C_k = \operatorname{diag}(1, 0)",
     r"q = k \mathbf{R}_{-3} + k \mathbf{R}_{-40}",
 ]
+
+
+def by_hand(rng):
+    """The exercise's score, by the library's matrix."""
+    r = int(rng.integers(1, 40))
+    turn = rotation_of_all_pairs(rotary_frequencies(4, 100.0))(r)
+    q = np.array([1.0, 0.0, 1.0, 0.0])
+    return {"r": r, RESULT: float(q @ turn @ q)}
+
+
+EXPRESSIONS = {r"\cos r + \cos(r/10)": by_hand}

@@ -2,7 +2,9 @@
 
 import torch
 
-from attention_to_rope.merge import log_total, partial_attention
+from attention_to_rope import sliding_window_mask
+from attention_to_rope.merge import Partial, log_total, merge, partial_attention
+from bookcheck.equations.expressions import RESULT
 
 PAGE = "14-beyond-n-squared"
 
@@ -32,3 +34,24 @@ DEFINITIONS = [
     r"d_k = 64",
     r"N = 8192",
 ]
+
+
+def reached(rng):
+    mask = torch.linalg.matrix_power(sliding_window_mask(40, window=5).double(), 3)
+    return {RESULT: int((mask[-1] > 0).sum())}
+
+
+def merged(part):
+    """The exercise's two states, merged by the library."""
+
+    def values(rng):
+        one, other = (
+            Partial(*(torch.tensor([[number]], dtype=torch.float64) for number in state))
+            for state in ((2.0, 1.5, 3.0), (2 + float(torch.tensor(4.0).double().log()), 2.0, 1.0))
+        )
+        return {RESULT: float(merge(one, other)[part])}
+
+    return values
+
+
+EXPRESSIONS = {r"1 + 3 \cdot 4": reached, r"1.5 / 4 + 2": merged(1), r"3 / 4 + 1": merged(2)}

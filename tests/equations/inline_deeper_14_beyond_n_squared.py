@@ -1,8 +1,10 @@
 """Deeper, chapter 14: the relations inside its sentences."""
 
+import numpy as np
 import torch
 
 from attention_to_rope import global_mask, sliding_window_mask
+from bookcheck.equations.expressions import RESULT
 
 PAGE = "deeper/14-beyond-n-squared"
 OPTIONS = {"first_index": 0}
@@ -38,3 +40,14 @@ DEFINITIONS = [
     r"d = 4096",
     r"N = d_k",
 ]
+
+
+def farthest(rng):
+    """The weight of the farthest position after 16 layers of equal weights in a window of 8."""
+    weights = np.ones(1)
+    for _ in range(16):
+        weights = np.convolve(weights, np.full(8, 1 / 8))
+    return {RESULT: float(weights[-1])}
+
+
+EXPRESSIONS = {r"8^{-16}": farthest}

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 # Operations for each number of the result.
 ARITHMETIC = {"mul": 1, "mul_": 1, "add": 1, "add_": 1, "sub": 1, "addcmul": 2, "addcmul_": 2}
@@ -51,3 +52,15 @@ def elementwise_operations(program):
     with Arithmetic() as counted, torch.no_grad():
         program()
     return counted.total
+
+
+def matrix_operations(program):
+    """The operations of the matrix products of a program, by PyTorch's counter."""
+    with FlopCounterMode(display=False) as counted:  # with gradients, or a kernel hides products
+        program()
+    return counted.get_total_flops()
+
+
+def layer_operations(layer, N, d):
+    """The matrix operations of a layer on one sequence of N tokens."""
+    return matrix_operations(lambda: layer(torch.ones(1, N, d)))

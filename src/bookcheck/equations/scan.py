@@ -207,6 +207,28 @@ def relations_in(markdown: str) -> Iterator[str]:
     return filter(is_relation, formulas_in(markdown))
 
 
+# What makes a formula more than the name of a thing: an operation, or a number.
+COMPUTES = re.compile(
+    r"[-+/^!]|\d|\\(?:frac|sqrt|cdot|times|exp|ln|log|sum|max|min|sin|cos|arctan|l[vV]ert|lfloor|lceil)"
+    r"(?![A-Za-z])"
+)
+
+
+def inline_expressions(folder: Path = CHAPTERS) -> dict[str, list[str]]:
+    """The distinct formulas of each page's sentences that compute something and state no relation.
+
+    ``$4 N^2 d$`` operations: what it counts stands in the words.
+    """
+    found: dict[str, list[str]] = {}
+    for path in book_pages(folder):
+        page = path.relative_to(folder).with_suffix("").as_posix()
+        texts = (text for _, source in markdown_cells(path) for text in formulas_in(source))
+        computing = [text for text in texts if not is_relation(text) and COMPUTES.search(text)]
+        if computing:
+            found[page] = list(dict.fromkeys(computing))
+    return found
+
+
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
     """The distinct inline relations of each page, in order."""
     found: dict[str, dict[str, InlineFormula]] = {}
@@ -221,10 +243,12 @@ def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
 
 
 def markdown_cells(path: Path) -> Iterator[tuple[int | None, str]]:
-    """The texts of a page with the numbers of their cells; a text file has no cells."""
+    """The texts of a page, captions too, with the numbers of their cells; a file has no cells."""
     if path.suffix == ".md":
         yield None, path.read_text(encoding="utf-8")
         return
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], start=1):
         if cell["cell_type"] == "markdown":
             yield number, "".join(cell["source"])
+        elif caption := cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption"):
+            yield number, caption

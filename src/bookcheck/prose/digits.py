@@ -60,7 +60,8 @@ STRUCTURAL = (
         re.IGNORECASE,
     ),
     re.compile(r"\b(?:steps?|items?|rules?|notes?) \d(?: (?:to|and|or) \d)?\b(?![.,%×·]?\d|%)"),
-    re.compile(r"\b(?:19|20)\d\d\b(?![,.]?\d)"),
+    # A year of the book's sources; later numbers are positions and sizes.
+    re.compile(r"\b(?:19\d|20[0-2])\d\b(?![,.]?\d)"),
     # Issues of a project, and numbers in brackets that count what a sentence lists.
     re.compile(r"#\d+\b"),
     re.compile(r"(?<!\w)\(\d\)"),
