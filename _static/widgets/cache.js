@@ -94,7 +94,7 @@
       const amount = few === many ? memory(few) : `${memory(few)} of ${memory(many)}`;
       drawing += text(WIDTH, y - 13, amount, { "text-anchor": "end", ...bold });
       const marks = ticks.map(([place]) => `M${place.toFixed(1)} ${y - 7}v14`).join("");
-      drawing += tag("path", { d: `${marks}M8 ${y}h${WIDTH - 16}`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.35 });
+      drawing += tag("path", { d: `${marks}M8 ${y}h${WIDTH - 16}`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.55 });
       drawing += path([[x(few), y], [x(many), y]], { stroke: paint, "stroke-width": 4 });
       drawing += tag("circle", { cx: x(many), cy: y, r: 5, fill: "var(--book-tint, #fff)", stroke: paint, "stroke-width": 2 });
       drawing += tag("circle", { cx: x(few), cy: y, r: 6, fill: paint });
