@@ -20,6 +20,7 @@ NUMBER = re.compile(
     r"(?:e(?P<exponent>[-+]?\d+)|(?P<times>\s?[·×]\s?)10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     r"(?P<unit>\s?[%×])?"
 )
+DIGITS = "0123456789"
 # A tie may fall to either side by the last bits of the value.
 HALF = Fraction(1, 2) * (1 + Fraction(1, 10**9))
 
@@ -116,6 +117,33 @@ def reprinted(printed: str, computed: Any) -> str:
     if text.startswith("-") and found["sign"] != "-":
         text = f"−{text[1:]}"
     return text + unit
+
+
+def misprints_of(printed: str) -> list[str]:
+    """The text with another digit at each place, and with neighbouring digits exchanged."""
+    wrong = []
+    for place, sign in enumerate(printed):
+        if sign in DIGITS:
+            other = DIGITS[(DIGITS.index(sign) + 1) % 10]
+            wrong.append(f"{printed[:place]}{other}{printed[place + 1 :]}")
+            following = printed[place + 1 : place + 2]
+            if following in DIGITS and following not in ("", sign):
+                wrong.append(f"{printed[:place]}{following}{sign}{printed[place + 2 :]}")
+    return wrong
+
+
+def unnoticed(printed: str) -> list[str]:
+    """Misprints of a value that would pass for some number that the printed text is right for."""
+    found = NUMBER.fullmatch(printed)
+    if found is None:
+        return [wrong for wrong in misprints_of(printed) if disagreement(wrong, printed) is None]
+    almost_half = Fraction(499, 1000) * _last_digit(found)
+    right = [float(_exact(found) + away) for away in (-almost_half, 0, almost_half)]
+    return [
+        wrong
+        for wrong in misprints_of(printed)
+        if any(disagreement(wrong, computed) is None for computed in right)
+    ]
 
 
 def problems(text: str, names: Mapping[str, Any]) -> Iterator[str]:

@@ -7,15 +7,19 @@ import pytest
 import torch
 
 import attention_to_rope
+from bookcheck.notebooks.files import read
 from bookcheck.paths import ROOT, book_pages
 from bookcheck.prose.headings import page_text
 from bookcheck.prose.values import (
     Value,
     ValueSyntaxError,
     disagreement,
+    misprints_of,
     problems,
     reprinted,
+    unnoticed,
     values_in,
+    values_of_cell,
 )
 
 NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
@@ -116,3 +120,26 @@ def test_a_page_without_code_is_evaluated():
 def test_the_values_of_pages_without_code_are_right(page):
     found = list(problems(page_text(page), NAMES))
     assert not found, "\n".join(found)
+
+
+def test_misprints_change_one_digit_or_exchange_two():
+    assert misprints_of("0.35") == ["1.35", "0.45", "0.53", "0.36"]
+    assert misprints_of("nan") == []
+
+
+def test_every_changed_digit_of_the_book_is_refuted():
+    """Whatever number the printed text is right for: no kernel is needed to know this."""
+    printed = [value.printed for page in PAGES for value in values_in(page_text(page))]
+    for page in book_pages():
+        if page.suffix == ".ipynb":
+            printed += [
+                value.printed for cell in read(page).cells for value in values_of_cell(cell)
+            ]
+    alive = {text: wrong for text in printed if (wrong := unnoticed(text))}
+    assert len(printed) > 200
+    assert not alive
+
+
+def test_a_tolerance_that_is_too_wide_would_be_seen(monkeypatch):
+    monkeypatch.setattr("bookcheck.prose.values.HALF", 2)
+    assert unnoticed("0.35") == ["0.36"]
