@@ -95,7 +95,7 @@ def problems(path: Path) -> list[Problem]:
         place = f"(code cell {number}) " if cell.cell_type == "code" else ""
         found += [Problem(path, index, place + message) for message in messages]
     if not found and path.read_text(encoding="utf-8") != stored_form(notebook):
-        name = path.stem
+        name = f"deeper/{path.stem}" if path.parent.name == "deeper" else path.stem
         found.append(Problem(path, None, f"is not in stored form; run: make notebooks NB={name}"))
     return found
 
