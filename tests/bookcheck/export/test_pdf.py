@@ -243,7 +243,9 @@ def test_each_lack_of_a_pdf_is_named(change, said):
 FORMULA = '<div class="math"><div class="math-formula"><span class="katex">{}</span></div></div>'
 A_LINE = "x = 1  # " + "a word " * 30
 FITS = (
-    '<table class="table"><tr>' + f"<td>{'wide' * 6}</td>" * 6 + "</tr></table>"
+    '<table class="table"><tr><th><button>Sorts</button></th></tr><tr>'
+    + f"<td>{'wide' * 6}</td>" * 6
+    + "</tr></table><p>A <button>Play</button> too.</p>"
     f"<pre>{A_LINE}</pre><pre>{'x' * 110}</pre>"
     + FORMULA.format(f'<span style="white-space: nowrap">{"a + b + " * 15}c</span>')
     + '<svg class="book-figure" width="300" height="30" role="img" aria-label="A line"><clipPath '
@@ -316,7 +318,9 @@ def test_what_is_wide_is_made_to_fit(printed):
         "chapters-two": 5,
     }
     assert facts.sizes == {(595, 842)}, "A4, whatever the text"
-    contents = pypdf.PdfReader(pdf).pages[1].extract_text()
+    contents, chapter = (pypdf.PdfReader(pdf).pages[number].extract_text() for number in (1, 3))
+    assert "Sorts" in chapter
+    assert "Play" not in chapter
     assert re.search(r"About this book\s+3\b", contents)
     assert re.search(r"Chapter two\s+5\b", contents)
     with pytest.raises(PrintingError, match="has 7 entries for 1 headings"):
