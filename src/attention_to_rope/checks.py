@@ -1,6 +1,7 @@
 """Checks of arguments that modules share: each error says what was expected and what arrived."""
 
 import numbers
+import sys
 
 import numpy as np
 import torch
@@ -50,6 +51,10 @@ def check_float(name: str, tensor: Tensor) -> None:
             f"{name} must be floating point (float16, bfloat16, float32, float64), "
             f"got {tensor.dtype}; convert it with {name}.float()"
         )
+    if tensor.layout != torch.strided:
+        raise TypeError(
+            f"{name} must be a dense tensor, got {tensor.layout}; convert it with {name}.to_dense()"
+        )
 
 
 def check_same_kind(name: str, tensor: Tensor, other_name: str, other: Tensor) -> None:
@@ -87,7 +92,7 @@ def check_positive(name: str, value: float) -> None:
     """Raise unless `value` is a finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | numbers.Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} ({value!r})")
-    if not 0 < value < float("inf"):
+    if not 0 < value <= sys.float_info.max:
         raise ValueError(f"{name} must be finite and above 0, got {value}")
 
 
@@ -261,6 +266,8 @@ def check_sink(sink: Tensor | None, q: Tensor) -> None:
         return
     check_float("sink", sink)
     check_same_device("q", q, "sink", sink)
+    if sink.dtype not in (q.dtype, working_dtype(q.dtype)):
+        raise TypeError(f"sink must have the dtype of q, {q.dtype}; got {sink.dtype}")
     check_fits_scores("sink", sink, (*q.shape[:-1], 1))
 
 
@@ -274,9 +281,16 @@ def check_axis(name: str, axis: int, tensor: Tensor) -> None:
         )
 
 
-def check_sequence_positions(positions: Tensor, batch: int, length: int) -> None:
-    """Raise unless `positions` has shape (N,) or (B, N): nothing repeats in silence."""
+def check_sequence_positions(
+    positions: Tensor, batch: int, length: int, device: torch.device
+) -> None:
+    """Raise unless `positions` has shape (N,) or (B, N), on this device: nothing repeats."""
     check_positions(positions)
+    if positions.device != device:
+        raise ValueError(
+            f"positions must be on the device of the tokens, {device}, got {positions.device}; "
+            "move them with .to(device)"
+        )
     if tuple(positions.shape) not in ((length,), (batch, length)):
         raise ValueError(
             f"positions must have shape ({length},) or ({batch}, {length}), one for every token; "

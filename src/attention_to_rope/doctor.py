@@ -273,14 +273,32 @@ def _same_frequencies(measured: Measured, wanted: Tensor) -> bool:
     return theta.shape == turning.shape and bool(((theta - turning) / turning).abs().max() < CLOSE)
 
 
-def _faults_of(measured: Measured, keys: Measured) -> list[str]:
+def _measured_keys(calling: Calling, dim: int) -> Measured | None:
+    """What the keys show, None if they are not turned."""
+    try:
+        return measure(calling, dim, which=1)
+    except ValueError:
+        return None
+
+
+def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     """What is wrong with the matrices themselves, of the queries and of the keys."""
     faults = []
     if measured.layout is None:
         faults.append("no layout: the dimensions do not turn in pairs of one layout")
+    elif not measured.pairs_agree:
+        faults.append(
+            "mixed layouts: the two dimensions of a pair turn by different angles; the table is "
+            "laid out for another pairing than the rotation"
+        )
+    if measured.swapped:
+        faults.append("cos and sin swapped: every pair is a quarter of a turn off at position 0")
+        return faults  # direction and shift follow from it
     if not measured.forward:
         faults.append("sign: turned by −mθ, the inverse rotation")
-    if keys.forward != measured.forward:
+    if keys is None:
+        faults.append("keys not turned: the second result is the keys as they came")
+    elif keys.forward != measured.forward:
         faults.append("sign: queries and keys turn in opposite directions")
     if abs(measured.shift) > 0.01:
         faults.append(
@@ -318,7 +336,7 @@ def examine(
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
     dim = head_dim if family is None else FAMILIES[family].settings().head_dim
     calling = find_calling(function, dim)
-    measured, keys = measure(calling, dim), measure(calling, dim, which=1)
+    measured, keys = measure(calling, dim), _measured_keys(calling, dim)
     spectrum = recognise(_frequencies(measured), measured.span)
     notes = []
     if measured.order is not None:

@@ -12,6 +12,7 @@ from attention_to_rope.checks import (
     check_float,
     check_integers,
     check_positive,
+    check_same_device,
 )
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Seed, stream_of
@@ -65,6 +66,11 @@ def sample_token(
     and `top_p` leave the most likely tokens only, see `keep_top_k` and `keep_top_p`.
     """
     _check_logits(logits)
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng must be a NumPy generator such as np.random.default_rng(0), got "
+            f"{type(rng).__name__}"
+        )
     choice = Choice(temperature, top_k, top_p)
     uniform = torch.from_numpy(rng.random((logits.shape[0], 1))).to(logits.device)
     tokens, sound = choice.draw(logits, uniform)
@@ -284,6 +290,7 @@ def _check_generation(
     if lengths is None:
         return
     check_integers("lengths", lengths, 1, prompt.shape[1])
+    check_same_device("prompt", prompt, "lengths", lengths)
     if tuple(lengths.shape) != (prompt.shape[0],):
         raise ValueError(
             f"lengths must have shape ({prompt.shape[0]},), one per prompt; got "

@@ -17,6 +17,7 @@ from attention_to_rope.checks import (
     check_mask_type,
     check_positive,
     check_same_device,
+    check_same_kind,
     check_sequence_positions,
     extremes,
     working_dtype,
@@ -340,6 +341,7 @@ class MultiHeadAttention(FixedSizes):
         check_float(name, x)
         if x.ndim != 3 or x.shape[-1] != self.d:
             raise ValueError(f"{name} must have shape (B, N, d={self.d}), got {tuple(x.shape)}")
+        check_same_kind(name, x, "W", self.key.W)
         if x.shape[1] == 0:
             raise ValueError(f"{name} must hold at least one position, got shape {tuple(x.shape)}")
 
@@ -362,7 +364,7 @@ class MultiHeadAttention(FixedSizes):
         length = start + x.shape[1]
         if positions is None:
             positions = torch.arange(length, device=x.device)
-        check_sequence_positions(positions, x.shape[0], length)
+        check_sequence_positions(positions, x.shape[0], length, x.device)
         placed = place(position, positions, x.dtype, start=start)
         check_bias_heads(placed, self.heads)
         return placed

@@ -107,9 +107,9 @@ def _check_pair(keys: Tensor, values: Tensor) -> None:
     check_float("keys", keys)
     check_float("values", values)
     check_same_kind("keys", keys, "values", values)
-    if keys.ndim < 2 or keys.shape[:-1] != values.shape[:-1]:
+    if keys.ndim != 4 or keys.shape[:-1] != values.shape[:-1]:
         raise ValueError(
-            f"keys and values must agree but for the last axis, (..., N, d), got "
+            f"keys and values must agree but for the last axis, (B, H, N, d), got "
             f"{tuple(keys.shape)} and {tuple(values.shape)}"
         )
 

@@ -18,6 +18,7 @@ from attention_to_rope.checks import (
     check_integer_type,
     check_integers,
     check_positive,
+    check_same_device,
     check_same_kind,
 )
 
@@ -123,6 +124,7 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Integers (...) below `count` → (..., d)"""
         check_integer_type("tokens", tokens)
+        check_same_device("tokens", tokens, "the table", self.rows)
         try:
             return functional.embedding(tokens.long(), self.rows)
         except IndexError:

@@ -20,6 +20,7 @@ from attention_to_rope.checks import (
     check_integers,
     check_positions,
     check_positive,
+    check_same_device,
 )
 from attention_to_rope.layers import Embedding, FixedSizes, Seed, stream_of
 from attention_to_rope.rope import (
@@ -34,6 +35,7 @@ from attention_to_rope.rope_checks import (
     check_angle_dtype,
     check_float_dtype,
     check_frequencies,
+    check_rotary_dim,
 )
 
 
@@ -129,7 +131,10 @@ class Learned(PositionalScheme):
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, N, d) plus the rows of the table at `positions`."""
         check_positions_of(x, positions, sequence_axis=-2)
-        check_integers("positions", positions, 0, self.table.rows.shape[0] - 1)
+        count, d = self.table.rows.shape
+        if x.shape[-1] != d:
+            raise ValueError(f"x must have the {d} dimensions of the table, got {tuple(x.shape)}")
+        check_integers("positions", positions, 0, count - 1)
         rows: Tensor = self.table(positions)
         return x + rows
 
@@ -138,6 +143,7 @@ def relative_positions(q_positions: Tensor, k_positions: Tensor) -> Tensor:
     """Where each key stands seen from each query, n − m: negative before it. (…, N_q, N_k)"""
     check_positions(q_positions, name="q_positions")
     check_positions(k_positions, name="k_positions")
+    check_same_device("q_positions", q_positions, "k_positions", k_positions)
     q_batch, k_batch = q_positions.shape[:-1], k_positions.shape[:-1]
     if q_batch and k_batch and q_batch != k_batch:
         raise ValueError(
@@ -155,6 +161,10 @@ def check_buckets(bidirectional: bool, buckets: int, max_distance: int) -> None:
         raise ValueError(f"buckets must be even when bidirectional, got {buckets}")
     exact = buckets // 4 if bidirectional else buckets // 2
     check_count("max_distance", max_distance, at_least=exact + 1)
+    if max_distance > 2**31:
+        raise ValueError(
+            f"max_distance must be at most 2³¹, the largest position, got {max_distance}"
+        )
 
 
 def t5_bucket(
@@ -262,6 +272,7 @@ def alibi_bias(slopes: Tensor, q_positions: Tensor, k_positions: Tensor) -> Tens
     if slopes.ndim != 1:
         raise ValueError(f"slopes must have shape (H,), got {tuple(slopes.shape)}")
     distance = relative_positions(q_positions, k_positions).abs()
+    check_same_device("slopes", slopes, "q_positions", q_positions)
     return -slopes[:, None, None] * distance.unsqueeze(-3)
 
 
@@ -298,7 +309,18 @@ class Rotary(PositionalScheme):
     ) -> None:
         super().__init__()
         check_frequencies(frequencies)
+        if frequencies.requires_grad:
+            raise ValueError(
+                "frequencies must not need a gradient: Rotary keeps a copy, which would lose it. "
+                "Pass frequencies.detach(), or learn them through rotary_table"
+            )
         check_choice("layout", layout, LAYOUTS)
+        if rotary_dim is not None:
+            check_rotary_dim(rotary_dim)
+            if rotary_dim != 2 * len(frequencies):
+                raise ValueError(
+                    f"rotary_dim must be twice the {len(frequencies)} frequencies, got {rotary_dim}"
+                )
         check_positive("attention_factor", attention_factor)
         check_angle_dtype(angle_dtype)
         # Whole numbers with the same bits: `.half()` rounds every floating-point buffer.

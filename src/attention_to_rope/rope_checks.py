@@ -5,6 +5,7 @@ from torch import Tensor
 
 from attention_to_rope.checks import (
     FLOAT_TYPES,
+    check_axis,
     check_choice,
     check_count,
     check_float,
@@ -113,8 +114,9 @@ def fit_table(
     cos, sin = check_table(table)
     if x.ndim < 2:
         raise ValueError(f"x must have shape (..., N, d), got {tuple(x.shape)}")
-    axis = sequence_axis % x.ndim if -x.ndim <= sequence_axis < x.ndim else x.ndim
-    if axis >= x.ndim - 1:
+    check_axis("sequence_axis", sequence_axis, x)
+    axis = sequence_axis % x.ndim
+    if axis == x.ndim - 1:
         raise ValueError(
             f"sequence_axis must name an axis of x before the last, got {sequence_axis} for "
             f"{x.ndim} axes; -2 for (..., H, N, d), -3 for (..., N, H, d)"

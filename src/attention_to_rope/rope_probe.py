@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attention_to_rope.rope import Layout, rotary_frequencies, rotary_table
 
@@ -20,6 +20,7 @@ KEY_NAMES = ("k", "key", "keys", "xk", "key_states", "k_states")
 COS_NAMES, SIN_NAMES = ("cos", "cosine"), ("sin", "sine")
 POSITION_NAMES = ("positions", "position_ids", "position", "pos", "input_pos", "pos_ids", "index")
 OFFSET_NAMES = ("offset", "start_pos", "seq_offset", "start")
+COMPLEX_NAMES = ("freqs_cis", "freqs_complex")
 
 
 class Calling(NamedTuple):
@@ -44,6 +45,8 @@ class Measured(NamedTuple):
     shift: float  # position 0 is turned as if it were this position
     rounded_to: torch.dtype | None  # a half type that holds all entries exactly
     order: list[int] | None  # where each dimension of a turned vector goes, None if it stays
+    pairs_agree: bool  # both dimensions of a pair turn by one angle
+    swapped: bool  # every pair starts a quarter of a turn ahead: cos and sin have changed places
 
 
 def _tables(positions: Tensor, dim: int) -> Iterator[tuple[Tensor, Tensor, str]]:
@@ -64,20 +67,30 @@ def _tables(positions: Tensor, dim: int) -> Iterator[tuple[Tensor, Tensor, str]]
         yield reshape(widen(cos)), reshape(widen(sin)), f"cos and sin {shape} of width {width}"
 
 
+def _complex_tables(positions: Tensor, dim: int) -> list[tuple[Tensor, str]]:
+    """cos + i sin in the shapes that people use."""
+    table = torch.complex(*rotary_table(positions, rotary_frequencies(dim)))
+    return [(table, "(n, d/2)"), (table[None, :, None], "(1, n, 1, d/2)")]
+
+
 def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
     """Every way to call the function that its parameters' names allow, the likeliest first."""
+    # What a module is called with stands at its forward.
+    named = function.forward if isinstance(function, nn.Module) else function
     names = [
         parameter.name
-        for parameter in inspect.signature(function).parameters.values()
+        for parameter in inspect.signature(named).parameters.values()
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
+    if not names:
+        return
     lower = [name.lower() for name in names]
     two = len(lower) > 1 and lower[1] in KEY_NAMES
-    cos, sin, position, offset = (
+    cos, sin, position, offset, table = (
         next((name for name in lower if name in group), None)
-        for group in (COS_NAMES, SIN_NAMES, POSITION_NAMES, OFFSET_NAMES)
+        for group in (COS_NAMES, SIN_NAMES, POSITION_NAMES, OFFSET_NAMES, COMPLEX_NAMES)
     )
-    if position is None and not two and len(lower) == 2 and not cos and not offset:
+    if position is None and not two and len(lower) == 2 and not (cos or offset or table):
         position = lower[1]  # f(x, anything): the second is the position
 
     def build(order: str, kind: str, variant: int) -> Turn:
@@ -90,6 +103,9 @@ def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
                 tables = list(_tables(positions, x.shape[-1]))[variant]
                 arguments[names[lower.index(str(cos))]] = tables[0].to(x.dtype)
                 arguments[names[lower.index(str(sin))]] = tables[1].to(x.dtype)
+            if kind == "complex":
+                given = _complex_tables(positions, x.shape[-1])[variant][0]
+                arguments[names[lower.index(str(table))]] = given
             if kind == "positions":
                 given = positions if variant == 0 or positions.ndim == 2 else positions[None]
                 arguments[names[lower.index(str(position))]] = given
@@ -111,6 +127,10 @@ def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
             for i, (*_, words) in enumerate(_tables(torch.arange(2), 4)):
                 said = f"{vectors}, cos, sin) with vectors ({shape}), {words}"
                 yield Calling(build(order, "table", i), said, True, False, True)
+        elif table:
+            for i, (_, words) in enumerate(_complex_tables(torch.arange(2), 4)):
+                said = f"{vectors}, {table}) with vectors ({shape}), cos + i sin {words}"
+                yield Calling(build(order, "complex", i), said, True, False, True)
         elif position:
             for i, words in enumerate(("(n,)", "(b, n)")):
                 said = f"{vectors}, {position}) with vectors ({shape}), positions {words}"
@@ -141,7 +161,7 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
         tried.append(f"  {calling.words}: no rotation that depends on the position")
     raise ValueError(
         "the function turns nothing in any way of calling that its parameters' names suggest.\n"
-        + "\n".join(tried[:6])
+        + "\n".join(tried[:6] or ["  none of its parameters has a name to call it by"])
         + "\nWrap it: def adapter(x, positions): ...  with x (b, h, n, d) and positions (n,), "
         "giving x turned"
     )
@@ -204,17 +224,22 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     if order is not None:
         matrices = matrices[..., order]
     partners = _partners(matrices)
+    if not partners:
+        raise ValueError(f"the {('queries', 'keys')[which]} are not turned")
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
-    frequencies, shift = [], 0.0
+    frequencies, shift, starts = [], 0.0, []
     for i, (a, b) in enumerate(pairs):
         angles = torch.atan2(matrices[:, a, b], matrices[:, a, a]).tolist()
         frequency = _frequency(angles, positions.tolist())
         frequencies.append(frequency)
+        starts.append(angles[0])
         if i == 0 and frequency:
             shift = angles[0] / frequency
     a, b = pairs[0]
     factor = float(torch.hypot(matrices[:, a, a], matrices[:, a, b]).median())
+    diagonal = matrices.diagonal(dim1=-2, dim2=-1)
+    disagreement = max(float((diagonal[:, a] - diagonal[:, b]).abs().max()) for a, b in pairs)
     forward = sum(1 if value > 0 else -1 for value in frequencies) > 0
     return Measured(
         layout,
@@ -226,6 +251,8 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
         shift,
         rounded[0] if rounded else None,
         order,
+        disagreement < 1e-3 * factor,
+        all(abs(abs(start) - math.pi / 2) < 1e-3 for start in starts),
     )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_to_rope.checks import (
     check_attention,
     check_axis,
+    check_flag,
     check_float,
     check_positive,
     check_sink,
@@ -76,6 +77,7 @@ def attention(
     """
     check_attention(q, k, v, mask, bias)
     check_sink(sink, q)
+    check_flag("return_weights", return_weights)
     given, factor = q.dtype, score_scale(q.shape[-1], scale)
     q, k, v = (x.to(working_dtype(given)) for x in (q, k, v))
     visible = mask if bias is None else _visible(mask, bias)

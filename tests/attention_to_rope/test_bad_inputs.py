@@ -16,10 +16,31 @@ import torch
 import attention_to_rope as book
 from attention_to_rope import doctor
 from attention_to_rope.fast import ring
+from attention_to_rope.fast.blockwise import BiasByPosition
+from attention_to_rope.fast.rope_triton import rotate_queries_and_keys
 
 Z = torch.zeros
-NOT_TENSORS = {"list": [1.0], "None": None, "float": 1.5, "text": "x", "array": np.zeros(3)}
-NOT_COUNTS = {"float": 2.0, "text": "2", "bool": True, "zero": 0, "negative": -1, "None": None}
+NOT_TENSORS = {
+    "list": [1.0],
+    "ragged": [[1.0, 2.0], [3.0]],
+    "tensors": [Z(2), Z(3)],
+    "None": None,
+    "float": 1.5,
+    "text": "x",
+    "array": np.zeros(3),
+}
+NOT_COUNTS = {
+    "float": 2.0,
+    "text": "2",
+    "bool": True,
+    "zero": 0,
+    "negative": -1,
+    "None": None,
+    "NumPy's float": np.float64(2),
+    "NumPy's truth": np.True_,
+    "tensor": torch.tensor(2),
+    "list": [2],
+}
 NOT_POSITIVE = {
     "zero": 0.0,
     "negative": -1.0,
@@ -27,13 +48,30 @@ NOT_POSITIVE = {
     "infinite": math.inf,
     "text": "1",
     "bool": True,
+    "too large for a float": 10**400,
+    "complex": 1j,
+    "tensor": torch.tensor(1.0),
 }
 NOT_FLAGS = {"text": "yes", "one": 1, "None": None}
-NOT_CHOICES = {"unknown": "unknown", "number": 1, "None": None}
-NOT_SEEDS = {"negative": -1, "text": "0", "float": 0.5, "bool": True}
+NOT_CHOICES = {"unknown": "unknown", "number": 1, "None": None, "list": ["half"], "empty": ""}
+NOT_SEEDS = {
+    "negative": -1,
+    "text": "0",
+    "float": 0.5,
+    "bool": True,
+    "None": None,
+    "list": [1, 2],
+    "tensor": torch.tensor(1),
+}
 NOT_SCHEMES = {"text": "rope", "number": 1, "class": book.ALiBi}
 
-REAL = {**NOT_TENSORS, "whole": Z(2, 4).long(), "complex": Z(2, 4).cfloat()}
+REAL = {
+    **NOT_TENSORS,
+    "whole": Z(2, 4).long(),
+    "complex": Z(2, 4).cfloat(),
+    "truth": Z(2, 4).bool(),
+    "sparse": Z(2, 4).to_sparse(),
+}
 WHOLE = {**NOT_TENSORS, "real": Z(2), "truth": Z(2).bool()}
 MASK = {
     "list": [[True]],
@@ -1068,6 +1106,208 @@ CASES |= {
             "rotary_dim": {**OPTIONAL_COUNT, "odd": 7, "too wide": 10},
             "source": NOT_CHOICES,
             "target": NOT_CHOICES,
+        },
+    ),
+}
+
+
+# What is right but for one thing: a typo, another device, a cache of another model.
+def meta(*shape: int) -> torch.Tensor:
+    return torch.zeros(*shape, device="meta")
+
+
+def cache(*shape: int, dtype: torch.dtype = torch.float32) -> book.KeyValueCache:
+    return book.KeyValueCache(Z(*shape, dtype=dtype), Z(*shape, dtype=dtype))
+
+
+BY_POSITION = BiasByPosition(lambda m, n: Z(3, 3), torch.arange(3), torch.arange(3))
+OTHER_CACHES = {
+    "other heads": cache(2, 3, 1, 4),
+    "other width": cache(2, 2, 1, 5),
+    "other batch": cache(1, 2, 1, 4),
+    "other dtype": cache(2, 2, 1, 4, dtype=torch.float64),
+    "elsewhere": book.KeyValueCache(meta(2, 2, 1, 4), meta(2, 2, 1, 4)),
+}
+CASES |= {
+    "attention elsewhere": (
+        book.attention,
+        {"q": Z(3, 4), "k": Z(3, 4), "v": Z(3, 4)},
+        {
+            "k": {"elsewhere": meta(3, 4)},
+            "v": {"elsewhere": meta(3, 4)},
+            "mask": {"elsewhere": meta(3, 3).bool()},
+            "bias": {"elsewhere": meta(3, 3), "double": Z(3, 3).double()},
+            "sink": {"elsewhere": meta(3, 1), "double": Z(3, 1).double()},
+            "return_weights": NOT_FLAGS,
+        },
+    ),
+    "blockwise_attention, the rest": (
+        book.blockwise_attention,
+        {"q": Z(3, 4), "k": Z(3, 4), "v": Z(3, 4)},
+        {
+            "causal": NOT_FLAGS,
+            "window": OPTIONAL_COUNT,
+            "soft_cap": NOT_POSITIVE,
+            "sink": {"list": [0.0], "elsewhere": meta(3, 1), "double": Z(3, 1).double()},
+            "mask": MASK,
+            "bias": {
+                "function": lambda m, n: Z(3, 3),
+                "no function": BY_POSITION._replace(function=None),
+                "lists": BY_POSITION._replace(q_positions=[0, 1, 2]),
+                "real positions": BY_POSITION._replace(k_positions=Z(3)),
+                "short": BY_POSITION._replace(k_positions=torch.arange(2)),
+                "other shape": BY_POSITION._replace(function=lambda m, n: Z(2, 3, 3)),
+            },
+        },
+    ),
+    "heads with another cache": (
+        HEADS.extend,
+        {"x": X, "cache": book.KeyValueCache()},
+        {"cache": {**OTHER_CACHES, "dictionary": {}, "three axes": (Z(2, 1, 4), Z(2, 1, 4))}},
+    ),
+    "heads with another context": (
+        HEADS,
+        {"x": X},
+        {
+            "context": {"elsewhere": meta(2, 3, 8), "double": X.double()},
+            "causal": NOT_FLAGS,
+            "window": OPTIONAL_COUNT,
+            "positions": {"elsewhere": torch.arange(3, device="meta"), "range": range(3)},
+        },
+    ),
+    "KeyValueCache of other axes": (
+        book.KeyValueCache,
+        {"keys": Z(1, 2, 3, 4), "values": Z(1, 2, 3, 4)},
+        {"keys": {"three": Z(2, 3, 4), "five": Z(1, 1, 2, 3, 4), "elsewhere": meta(1, 2, 3, 4)}},
+    ),
+    "Decoder elsewhere": (
+        DECODER,
+        {"tokens": TOKENS},
+        {
+            "tokens": {"elsewhere": TOKENS.to("meta"), "ragged": [[1, 2], [3]]},
+            "positions": {
+                "elsewhere": torch.arange(3, device="meta"),
+                "not a number": torch.tensor([0, math.nan, 1]),
+                "range": range(3),
+            },
+        },
+    ),
+    "Decoder without a scheme": (
+        book.Decoder(9, SHAPE, seed=0),
+        {"tokens": TOKENS},
+        {"positions": {"elsewhere": torch.arange(3, device="meta"), "text": "x"}},
+    ),
+    "Embedding elsewhere": (
+        book.Embedding(9, 3, seed=0),
+        {"tokens": TOKENS},
+        {"tokens": {"elsewhere": TOKENS.to("meta")}},
+    ),
+    "Learned call": (
+        book.Learned(4, 8, seed=0).embed,
+        {"x": X, "positions": torch.arange(3)},
+        {"x": {"other width": Z(2, 3, 6)}, "positions": {"negative": torch.tensor([0, -1, 2])}},
+    ),
+    "Rotary, the rest": (
+        book.Rotary,
+        {"frequencies": book.rotary_frequencies(4), "layout": "half"},
+        {
+            "frequencies": {"to be learned": book.rotary_frequencies(4).requires_grad_()},
+            "layout": {"typo": "interleave", "other name": "neox", "capital": "Half"},
+            "rotary_dim": {**OPTIONAL_COUNT, "odd": 3, "other": 6, "none": 0},
+        },
+    ),
+    "LengthScaledRotary": (
+        book.LengthScaledRotary,
+        {"frequencies": lambda n: book.rotary_frequencies(4), "layout": "half"},
+        {
+            "frequencies": {"fixed": book.rotary_frequencies(4), "nothing": lambda n: None},
+            "layout": NOT_CHOICES,
+            "rotary_dim": {"other": 6, "text": "4"},
+            "attention_factor": {"text": "x", "zero": 0.0, "nothing": lambda n: None},
+        },
+    ),
+    "rotate, the rest": (
+        book.rotate,
+        {
+            "x": Z(2, 3, 4),
+            "table": book.rotary_table(torch.arange(3), book.rotary_frequencies(4)),
+            "layout": "half",
+        },
+        {
+            "x": {"elsewhere": meta(2, 3, 4)},
+            "rotary_dim": {"odd": 3, "negative": -2, "float": 4.0, "bool": True},
+            "sequence_axis": {"float": -2.0, "bool": True, "None": None, "text": "-2"},
+            "layout": {"typo": "interleave", "other name": "neox"},
+        },
+    ),
+    "typos of an architecture": (
+        book.Architecture,
+        {"d": 8, "heads": 2, "layers": 2},
+        {
+            "activation": {"typo": "swigl", "capitals": "ReLU"},
+            "norm": {"typo": "rmsnorm", "capitals": "RMS"},
+            "placement": {"typo": "pre-norm", "capitals": "Pre"},
+            "embedding_scale": NOT_POSITIVE,
+        },
+    ),
+    "typos of experts": (
+        book.MixtureOfExperts,
+        {"d": 8, "hidden": 4, "experts": 3, "k": 2, "seed": 0},
+        {"gate": {"typo": "softmx"}, "activation": {"typo": "swigl"}},
+    ),
+    "norms elsewhere": (
+        book.rms_norm,
+        {"x": Z(2, 4), "gain": Z(4)},
+        {
+            "gain": {
+                "elsewhere": meta(4),
+                "long": Z(5),
+                "one": Z(1),
+                "two axes": Z(2, 4),
+                "list": [1.0] * 4,
+                "double": Z(4).double(),
+            }
+        },
+    ),
+    "sample_token, the rest": (
+        book.sample_token,
+        {"logits": Z(2, 3), "temperature": 1.0, "rng": np.random.default_rng(0)},
+        {"rng": {"number": 0, "None": None, "torch's": torch.Generator(), "module": np.random}},
+    ),
+    "generate elsewhere": (
+        book.generate,
+        {"decoder": DECODER, "prompt": TOKENS, "steps": 1},
+        {
+            "lengths": {"elsewhere": torch.tensor([1, 2], device="meta"), "list": [1, 2]},
+            "memory": {"unasked": X},
+            "end": {"bool": True, "text": "."},
+        },
+    ),
+    "alibi_bias elsewhere": (
+        book.alibi_bias,
+        {"slopes": Z(2), "q_positions": torch.arange(3), "k_positions": torch.arange(3)},
+        {
+            "slopes": {"elsewhere": meta(2)},
+            "k_positions": {"elsewhere": torch.arange(3, device="meta")},
+        },
+    ),
+    "T5Bias, far": (
+        book.T5Bias,
+        {"heads": 2, "bidirectional": False, "seed": 0},
+        {"max_distance": {"beyond all positions": 2**70}},
+    ),
+    "rotate_queries_and_keys": (
+        rotate_queries_and_keys,
+        {
+            "q": Z(1, 2, 3, 4),
+            "k": Z(1, 2, 3, 4),
+            "table": book.rotary_table(torch.arange(3), book.rotary_frequencies(4)),
+            "layout": "half",
+        },
+        {
+            "q": REAL,
+            "k": {**REAL, "elsewhere": meta(1, 2, 3, 4), "double": Z(1, 2, 3, 4).double()},
+            "layout": NOT_CHOICES,
         },
     ),
 }

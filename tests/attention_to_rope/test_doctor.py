@@ -445,3 +445,93 @@ class TestCommandLine:
             runpy.run_module("attention_to_rope.doctor", run_name="__main__")
         assert end.value.code == 0
         assert "Exit code: 0 sound" in capsys.readouterr().out
+
+
+class TestStrangers:
+    """Forms that people write, each with the fault it is known for."""
+
+    def angles(self, positions: Tensor) -> Tensor:
+        return positions[:, None].float() * book.rotary_frequencies(64).float()
+
+    def both(self, positions: Tensor) -> Tensor:
+        return torch.cat((self.angles(positions),) * 2, -1)
+
+    @pytest.mark.parametrize("shape", ["(n, d/2)", "(1, n, 1, d/2)"])
+    def test_a_table_of_complex_numbers(self, shape: str) -> None:
+        def turn(x: Tensor, table: Tensor) -> Tensor:
+            numbers = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+            return torch.view_as_real(numbers * table).flatten(-2).type_as(x)
+
+        def apply(xq: Tensor, xk: Tensor, freqs_cis: Tensor) -> tuple[Tensor, Tensor]:
+            if shape == "(n, d/2)":
+                freqs_cis = freqs_cis.view(1, xq.shape[1], 1, -1)
+            elif freqs_cis.ndim != 4:
+                raise ValueError("four axes, please")
+            return turn(xq, freqs_cis), turn(xk, freqs_cis)
+
+        report = examine(apply, head_dim=64)
+        assert report.sound
+        assert report.layout == "interleaved"
+        assert report.calling == (
+            f"f(q, k, freqs_cis) with vectors (b, n, h, d), cos + i sin {shape}"
+        )
+        assert report.base == "10000 (of the table that was given)"
+
+    def test_a_module(self) -> None:
+        both = self.both
+
+        class Rope(torch.nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                angles = both(torch.arange(x.shape[-2]))
+                return x * angles.cos() + rotate_half(x) * angles.sin()
+
+        report = examine(Rope(), head_dim=64)
+        assert report.sound
+        assert report.calling.startswith("f(x) with vectors (b, h, n, d)")
+
+    def test_a_function_without_names_needs_an_adapter(self) -> None:
+        with pytest.raises(
+            ValueError, match=r"none of its parameters has a name to call it by\nWrap it"
+        ):
+            examine(lambda *arguments: arguments[0])
+
+    def test_keys_that_are_not_turned(self) -> None:
+        def queries_only(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+            return turned(q, positions), k
+
+        faults = examine(queries_only, head_dim=64).faults
+        assert "keys not turned: the second result is the keys as they came" in faults
+
+    def test_a_table_of_the_other_layout(self) -> None:
+        def mixed(x: Tensor, positions: Tensor) -> Tensor:
+            angles = self.angles(positions).repeat_interleave(2, -1)
+            return x * angles.cos() + rotate_half(x) * angles.sin()
+
+        assert examine(mixed, head_dim=64).faults[0].startswith("mixed layouts: the two dimen")
+
+    def test_cos_and_sin_swapped(self) -> None:
+        def swapped(x: Tensor, positions: Tensor) -> Tensor:
+            angles = self.both(positions)
+            return x * angles.sin() + rotate_half(x) * angles.cos()
+
+        assert [fault.partition(":")[0] for fault in examine(swapped, head_dim=64).faults] == [
+            "cos and sin swapped"
+        ]
+
+    def test_styles_without_a_fault(self) -> None:
+        def hugging_face(q: Tensor, k: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+            angles = torch.stack([self.both(row) for row in position_ids]).unsqueeze(1)
+            cos, sin = angles.cos(), angles.sin()
+            return q * cos + rotate_half(q) * sin, k * cos + rotate_half(k) * sin
+
+        def heads_last(x: Tensor, start_pos: int) -> Tensor:
+            at = torch.arange(start_pos, start_pos + x.shape[1])
+            angles = self.angles(at).repeat_interleave(2, -1)[None, :, None]
+            return x * angles.cos() + rotate_neighbours(x) * angles.sin()
+
+        report = examine(hugging_face, head_dim=64)
+        assert report.sound
+        assert (report.layout, report.batch) == ("half", "each row has its own positions")
+        report = examine(heads_last, head_dim=64)
+        assert report.sound
+        assert (report.layout, report.batch) == ("interleaved", "rows share their positions")

@@ -481,12 +481,12 @@ TABLE = book.rotary_table(torch.arange(3), FREQUENCIES)
         (
             lambda: book.rotate(Z(2, 3, 4), TABLE, layout="half", sequence_axis=-4),
             ValueError,
-            r"got -4 for 3 axes",
+            r"got -4 for shape",
         ),
         (
             lambda: book.rotate(Z(2, 3, 4), TABLE, layout="half", sequence_axis=3),
             ValueError,
-            r"got 3 for 3 axes",
+            r"got 3 for shape",
         ),
         (
             lambda: book.rotate(

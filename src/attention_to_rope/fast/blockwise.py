@@ -14,6 +14,7 @@ from attention_to_rope.checks import (
     check_flag,
     check_float,
     check_mask,
+    check_positions,
     check_positive,
     check_same_kind,
     check_sink,
@@ -140,6 +141,10 @@ def _check_bias(bias: Tensor | BiasByPosition | None, q: Tensor, k: Tensor) -> N
         if bias is not None:
             check_bias(bias, q, k)
         return
+    if not callable(bias.function):
+        raise TypeError(f"bias must have a function, got {type(bias.function).__name__}")
+    check_positions(bias.q_positions, name="bias.q_positions")
+    check_positions(bias.k_positions, name="bias.k_positions")
     lengths = bias.q_positions.shape[-1], bias.k_positions.shape[-1]
     if lengths != (q.shape[-2], k.shape[-2]):
         raise ValueError(

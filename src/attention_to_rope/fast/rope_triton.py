@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_choice, check_same_kind, values_are_known
+from attention_to_rope.checks import check_choice, check_float, check_same_kind, values_are_known
 from attention_to_rope.rope import Layout, RotaryTable, rotate
 from attention_to_rope.rope_checks import LAYOUTS
 
@@ -190,6 +190,8 @@ def rotate_queries_and_keys(
     The results have the order in memory of q and k. Gradients of any order are rotations too.
     """
     check_choice("layout", layout, LAYOUTS)
+    check_float("q", q)
+    check_float("k", k)
     check_same_kind("q", q, "k", k)
     if not _fits(q, k, table, rotary_dim):
         return (

@@ -22,6 +22,8 @@ def test_errors_and_what_is_handed_to_the_kernel(monkeypatch: pytest.MonkeyPatch
     triton_attention(x, x, x, causal=True)
     *tensors, causal = handed[0]
     assert causal is True
+    triton_attention(x, x, x)
+    assert handed[1][-1] is False
     assert all(tensor.is_contiguous() and tensor.shape == x.shape for tensor in tensors)
     for shapes in [((4, 16),) * 3, ((1, 1, 4, 16), (1, 1, 5, 16), (1, 1, 4, 16))]:
         q, k, v = (torch.zeros(shape) for shape in shapes)
