@@ -282,7 +282,7 @@ def check_axis(name: str, axis: int, tensor: Tensor) -> None:
 
 
 def check_sequence_positions(
-    positions: Tensor, batch: int, length: int, device: torch.device
+    positions: Tensor, batch: int, length: int, *, device: torch.device
 ) -> None:
     """Raise unless `positions` has shape (N,) or (B, N), on this device: nothing repeats."""
     check_positions(positions)

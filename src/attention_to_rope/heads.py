@@ -364,7 +364,7 @@ class MultiHeadAttention(FixedSizes):
         length = start + x.shape[1]
         if positions is None:
             positions = torch.arange(length, device=x.device)
-        check_sequence_positions(positions, x.shape[0], length, x.device)
+        check_sequence_positions(positions, x.shape[0], length, device=x.device)
         placed = place(position, positions, x.dtype, start=start)
         check_bias_heads(placed, self.heads)
         return placed

@@ -341,7 +341,7 @@ class _Stack(FixedSizes):
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Tokens (B, N) → vectors (B, N, d) with the position, if the scheme acts there."""
         check_tokens(tokens)
-        check_sequence_positions(positions, *tokens.shape, tokens.device)
+        check_sequence_positions(positions, *tokens.shape, device=tokens.device)
         a = self.architecture
         x = self.embedding(tokens) * (a.embedding_scale or math.sqrt(a.d))
         return self.position.embed(x, positions)
@@ -542,7 +542,7 @@ class Decoder(_Stack):
         start = self._cached_length(caches)
         length = start + tokens.shape[1]
         every = torch.arange(length, device=tokens.device) if positions is None else positions
-        check_sequence_positions(every, tokens.shape[0], length, tokens.device)
+        check_sequence_positions(every, tokens.shape[0], length, device=tokens.device)
         x = self.embed(tokens, every[..., start:])
         longer = []
         for block, cache, pattern, position, held in zip(
