@@ -182,6 +182,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("key_value_cache: no USub", "self.keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
     ("key_value_cache: no USub", "held.shape[:-2]"): "a cache has four axes: -2 is axis 2",
     ("heads: no USub", "new.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
+    ("masks: no USub", "distance.shape[-1]"): "a matrix of distances: its last axis is axis 1",
+    ("fast.attention_triton: one more", "BLOCK = 64"): "the kernel's, which tests/peers runs",
     ("checks: no strict=", "strict=True"): "both shapes have the same length by then",
     (
         "scaled_dot_product: one more",
