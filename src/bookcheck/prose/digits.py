@@ -33,6 +33,7 @@ LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "li
 # What stands after the name of these directives is no title.
 UNTITLED = {"grid"}
 CHAPTER_COLUMN = re.compile(r"^\|.*\| Chapters \|\n(?:\|.*\|\n?)+", re.MULTILINE)
+CHAPTER_LISTS = re.compile(r"^\|.* \(chapters\) \|\n(?:\|.*\|\n?)+", re.MULTILINE)
 SEVERAL = r"\d+(?:\.\d+)*(?:(?:–|-| to | and | or |, and |, )\d+(?:\.\d+)*)*"
 NOT_PROSE = (
     re.compile(r"^% .*$", re.MULTILINE),
@@ -120,12 +121,18 @@ def prose_of(markdown: str) -> Iterator[str]:
                 yield block.argument
             yield from prose_of(text)
         else:
-            yield CHAPTER_COLUMN.sub(without_last_column, text)
+            text = CHAPTER_COLUMN.sub(without_last_column, text)
+            yield CHAPTER_LISTS.sub(without_lists, text)
 
 
 def without_last_column(table: re.Match[str]) -> str:
     """A table that names chapters in its last column, without them."""
     return re.sub(r"[^|\n]*\|$", "|", table.group(), flags=re.MULTILINE)
+
+
+def without_lists(table: re.Match[str]) -> str:
+    """A table that names chapters in brackets, "(1, 3–5)", without them."""
+    return re.sub(r" \(\d[\d–, ]*\)", "", table.group())
 
 
 def quiz_explanations(text: str) -> Iterator[str]:

@@ -55,6 +55,8 @@ QUESTIONS = [
     "Why does the value not get rotated?",
     "Does RoPE really decay with distance?",
     "Where are the solutions to the exercises?",
+    "Which positional encoding should I take?",
+    "Which rope_theta do I need?",
 ]
 PAGES = book_pages()
 

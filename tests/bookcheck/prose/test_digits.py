@@ -52,6 +52,7 @@ def numbers(text, *constants):
         "It is (1) this, (2) that.",
         "```{quiz}\nOf 3 and 4?\n\n- [x] 7 {check}`3 + 4`\n  > The sum.\n```",
         "| Symbol | Chapters |\n|---|---|\n| a | 1, 3–5 |",
+        "| Letter | Meanings (chapters) |\n|---|---|\n| a | a mean (3); a mask (4, 6–8) |",
         "```{exercise}\n:label: ex-7\n\nProve it.\n```",
         "[3, Heads](03-many-heads.ipynb#heads-2) <https://example.org/7>",
     ],

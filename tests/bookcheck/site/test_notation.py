@@ -1,26 +1,50 @@
-"""The notation page names the chapters that use a symbol, and no others."""
+"""The notation page names every chapter that uses a letter it lists, and no others."""
+
+import pytest
 
 from bookcheck.paths import CHAPTERS
-from bookcheck.site.notation import formulas_by_chapter, notation_problems
+from bookcheck.site.notation import formulas_by_chapter, meanings_on, notation_problems
 
 TABLE = "| $d_k$ | length | `d_k` | {} |\n| $m,\\ \\theta_i$ | {{term}}`a` | | 1, 2 |\n"
 FORMULAS = {0: ["x"], 1: [r"m \theta_j", r"\sqrt{d_k}"], 2: [r"m\theta"]}
+OTHERS = "| $m$ | {{term}}`mean` of $x$ (sum by count) (3, 4); a *mask* (5) |\n"
 
 
-def test_every_chapter_of_a_row_uses_its_symbol():
-    table = (CHAPTERS / "notation.md").read_text(encoding="utf-8")
-    found = list(notation_problems(table, formulas_by_chapter()))
+def problems(page, formulas):
+    return list(notation_problems(page, formulas))
+
+
+def test_the_page_names_every_chapter_that_uses_a_listed_letter():
+    page = (CHAPTERS / "notation.md").read_text(encoding="utf-8")
+    found = problems(page, formulas_by_chapter())
     assert not found, "\n".join(found)
 
 
 def test_a_chapter_that_does_not_use_it_is_named():
-    assert list(notation_problems(TABLE.format("1"), FORMULAS)) == []
-    assert list(notation_problems(TABLE.format("all"), FORMULAS)) == []
-    assert list(notation_problems(TABLE.format("1–2"), FORMULAS)) == [
-        "d_k: chapter 2 does not use it"
-    ]
+    assert problems(TABLE.format("1"), FORMULAS) == []
+    assert problems(TABLE.format("all"), FORMULAS) == []
+    assert problems(TABLE.format("1–2"), FORMULAS) == ["d_k: chapter 2 does not use it"]
 
 
 def test_a_symbol_that_no_chapter_uses_is_named():
-    table = "| $z$ | nothing | | all |\n"
-    assert list(notation_problems(table, FORMULAS)) == ["z: no chapter uses it"]
+    assert problems("| $z$ | nothing | | all |\n", FORMULAS) == ["z: no chapter uses it"]
+
+
+@pytest.mark.parametrize("formula", ["m = 7", "2m", "sm", r"\frac{1}{m}", "x_m"])
+def test_a_second_meaning_in_a_chapter_that_is_not_named_is_found(formula):
+    planted = FORMULAS | {3: [formula]}
+    assert problems(TABLE.format("1"), planted) == ["m: what is it in chapter 3?"]
+    page = TABLE.format("1") + "| $m$ | a mean (3) |\n"
+    assert problems(page, planted) == []
+    assert problems(page, FORMULAS) == ["m: chapter 3 does not use it"]
+
+
+def test_words_in_formulas_and_longer_symbols_are_no_letters():
+    planted = FORMULAS | {
+        3: [r"\operatorname{norm}", r"\text{for some } y", r"\sqrt{d_k} \min W^{DM}"]
+    }
+    assert problems(TABLE.format("1, 3"), planted) == []
+
+
+def test_the_second_table_has_several_meanings_in_a_row():
+    assert [meaning.chapters for meaning in meanings_on(OTHERS.format())] == [{3, 4}, {5}]

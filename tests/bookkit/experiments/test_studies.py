@@ -269,3 +269,15 @@ def test_studies_without_text_need_no_corpus(tmp_path, monkeypatch):
     main(["--study", "recall", *options, *missing])
     with pytest.raises(FileNotFoundError):
         main(["--study", "longer", *options, *missing])
+
+
+def test_the_laptop_trains_the_published_schemes_alone(capsys):
+    jobs = plan("laptop", ["lengths"], 3)
+    study = SIZES["laptop"]["lengths"]
+    assert {job.kind for job in jobs} == {"plain", "T5", "ALiBi"}  # no fleet without a model
+    found = {member.scheme for job in jobs for member in members(job, study)}
+    assert found == set(studies.PUBLISHED)
+    assert {job.task for job in plan("laptop", ["lengths"], 3, of_lengths=["parity"])} == {"parity"}
+    with pytest.raises(SystemExit):
+        main(["--size", "laptop", "--study", "recall"])
+    assert "the size laptop has the studies ['lengths']" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 python -m bookkit.experiments.training.studies --size small                # a laptop, minutes
 python -m bookkit.experiments.training.studies --size full --processes 4   # a GPU
+python -m bookkit.experiments.training.reproduce --size full               # again, and compare
 
 Rows of JSON are in `bookkit/experiments/results/training`; a stopped run goes on where it was.
 """

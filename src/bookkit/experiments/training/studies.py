@@ -76,6 +76,7 @@ class Study:
     tests: int  # windows; examples for each length; examples for each length and depth
     rates: tuple[float, ...]
     warm_up: int
+    schemes: tuple[str, ...] = tuple(SCHEMES)
 
 
 def _model(d: int, heads: int, layers: int) -> Architecture:
@@ -83,6 +84,8 @@ def _model(d: int, heads: int, layers: int) -> Architecture:
 
 
 RATES = (3e-4, 1e-3, 3e-3)
+# The five that Kazemnejad et al. (2023) compare; their absolute encoding is the sinusoid.
+PUBLISHED = ("none", "sinusoidal", "RoPE", "T5", "ALiBi")
 TEXT_STUDIES = ("language", "longer")
 SIZES: dict[str, dict[str, Study]] = {
     "full": {
@@ -91,6 +94,10 @@ SIZES: dict[str, dict[str, Study]] = {
         "recall": Study(_model(128, 8, 4), 3000, 32, 32, 4, 64, (5e-4, 1e-3, 2e-3), 100),
         # The same as `language`, four times as long, at the middle rate, one seed.
         "longer": Study(_model(256, 8, 4), 4000, 16, 256, 4, 256, RATES[1:2], 100),
+    },
+    # A task of `lengths` in some minutes of one core.
+    "laptop": {
+        "lengths": Study(_model(64, 4, 2), 800, 32, 6, 2, 200, RATES[2:], 100, PUBLISHED),
     },
     "small": {
         "language": Study(_model(32, 2, 2), 40, 4, 32, 4, 8, (5e-3,), 10),
@@ -117,20 +124,26 @@ class OutOfTimeError(Exception):
     """The time that was given does not suffice for this fleet."""
 
 
-def plan(size: str, studies: list[str], seeds: int, kinds: Sequence[str] = KINDS) -> list[Job]:
-    """Every fleet of these kinds, in the order in which they are begun."""
+def plan(
+    size: str,
+    studies: list[str],
+    seeds: int,
+    kinds: Sequence[str] = KINDS,
+    of_lengths: Sequence[str] = tuple(tasks.STUDIED),
+) -> list[Job]:
+    """Every fleet of these kinds and tasks, in the order in which they are begun."""
     every = tuple(range(seeds))
     jobs = []
     for study in studies:
         used = every[:1] if study == "longer" else every
-        for task in tasks.STUDIED if study == "lengths" else [None]:
+        for task in of_lengths if study == "lengths" else [None]:
             jobs += [Job(study, task, kind, used) for kind in kinds]
-    return jobs
+    return [job for job in jobs if members(job, SIZES[size][job.study])]
 
 
 def members(job: Job, study: Study) -> list[Member]:
     """The models of a fleet; position parameters learn at the common rate, and at ten times it."""
-    own = [name for name, scheme in SCHEMES.items() if scheme.kind == job.kind]
+    own = [name for name in study.schemes if SCHEMES[name].kind == job.kind]
     faster = (1.0, 10.0) if job.kind in TRAINED_KINDS else (1.0,)
     return [
         Member(name, seed, rate, position_rate)
@@ -549,28 +562,58 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--kinds", choices=KINDS, nargs="*", default=None, help="of schemes (default: all)"
     )
+    parser.add_argument(
+        "--tasks", choices=list(tasks.STUDIED), nargs="*", default=None, help="of lengths (all)"
+    )
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 0 (default 5)")
     parser.add_argument(
         "--minutes", type=float, default=1e6, help="begin nothing that takes longer"
     )
     parser.add_argument("--processes", type=int, default=1, help="fleets at a time (default 1)")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     parser.add_argument("--corpus", type=Path, help="the bytes, from a file")
     parser.add_argument("--out", type=Path, help="results file (default: studies-SIZE.jsonl)")
     given = parser.parse_args(arguments)
     deadline = time.time() + 60 * given.minutes
     out = given.out or RESULTS / f"studies-{given.size}.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
-    jobs = plan(given.size, given.study or list(SIZES["full"]), given.seeds, given.kinds or KINDS)
-    left = to_do(jobs, given.size, read_rows(out))
+    chosen = given.study or list(SIZES[given.size])
+    if set(chosen) - set(SIZES[given.size]):
+        parser.error(f"the size {given.size} has the studies {list(SIZES[given.size])}")
+    of_lengths = given.tasks or list(tasks.STUDIED)
+    jobs = plan(given.size, chosen, given.seeds, given.kinds or KINDS, of_lengths)
+    run(
+        jobs,
+        given.size,
+        out,
+        device=given.device,
+        file=given.corpus,
+        processes=given.processes,
+        deadline=deadline,
+    )
+
+
+def run(
+    jobs: list[Job],
+    size: str,
+    out: Path,
+    *,
+    device: str | None = None,
+    file: Path | None = None,
+    processes: int = 1,
+    deadline: float = float("inf"),
+) -> None:
+    """Train and test every fleet that has no rows in `out` yet, several at a time."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    left = to_do(jobs, size, read_rows(out))
     print(f"{len(left)} fleets to do, {len(jobs) - len(left)} done before", flush=True)
     if any(job.study in TEXT_STUDIES for job in left):
-        corpus.pinned(given.corpus)  # say at once what is wrong with it
-    calls = [(job, given.size, given.device, given.corpus, deadline) for job in left]
-    if given.processes == 1:
+        corpus.pinned(file)  # say at once what is wrong with it
+    calls = [(job, size, device, file, deadline) for job in left]
+    if processes == 1:
         failures = _write(out, map(_work, calls))
     else:
-        with multiprocessing.get_context("spawn").Pool(given.processes) as pool:
+        with multiprocessing.get_context("spawn").Pool(processes) as pool:
             failures = _write(out, pool.imap_unordered(_work, calls, chunksize=1))
     if failures:
         raise SystemExit(f"{failures} fleets failed; run the same command again to try only those")
