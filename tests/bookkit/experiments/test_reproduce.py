@@ -56,9 +56,9 @@ def test_one_seed_has_no_interval():
 def test_a_small_study_comes_out_as_recorded(tmp_path, capsys):
     out = tmp_path / "again.jsonl"
     chosen = ["--size", "small", "--device", "cpu", "--out", str(out)]
-    main([*chosen, "--study", "recall", "lengths", "--kinds", "ALiBi"])
-    assert "12 of 12 numbers inside" in capsys.readouterr().out
-    assert {found["scheme"] for found in read_rows(out)} == {"ALiBi"}
+    main([*chosen, "--study", "recall", "--kinds", "ALiBi", "T5"])
+    assert "6 of 6 numbers inside" in capsys.readouterr().out
+    assert {found["scheme"] for found in read_rows(out)} == {"ALiBi", "T5"}
 
 
 def test_a_run_that_left_its_interval_is_an_error(tmp_path, capsys, monkeypatch):
