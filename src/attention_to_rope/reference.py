@@ -15,7 +15,10 @@ Array = NDArray[np.float64]
 
 
 def softmax(logits: ArrayLike) -> Array:
-    """p_j = exp(x_j) / Σ_l exp(x_l) for one row, shifted by its maximum; 0 if all x are −inf."""
+    r"""$p_j = \exp(x_j) / \sum_l \exp(x_l)$ for one row.
+
+    Shifted by its maximum; 0 if all x are −inf.
+    """
     x = np.asarray(logits, dtype=np.float64)
     largest = x.max()
     if largest == -math.inf:
@@ -32,7 +35,10 @@ def attention(
     bias: Array | None = None,
     scale: float | None = None,
 ) -> tuple[Array, Array]:
-    """o_m = Σ_n A_mn v_n over the keys n that query m may see; output (N_q, d_v) and weights."""
+    r"""$o_m = \sum_n A_{mn} v_n$ over the keys that query m may see.
+
+    Gives the output (N_q, d_v) and the weights.
+    """
     q, k, v = (np.asarray(matrix, dtype=np.float64) for matrix in (q, k, v))
     scale = 1 / math.sqrt(q.shape[1]) if scale is None else scale
     output = np.zeros((len(q), v.shape[1]))
@@ -61,7 +67,7 @@ def multi_head_attention(
     kv_heads: int,
     mask: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """Σ_j attention(x W^Q_j, c W^K_g, c W^V_g) W^O_j, g the group that head j belongs to."""
+    """The sum of all heads; a head has its own queries, and the keys and values of its group."""
     d_k = W_Q.shape[1] // heads
     output = np.zeros((len(x), W_O.shape[1]))
     for j in range(heads):
@@ -75,7 +81,7 @@ def multi_head_attention(
 
 
 def causal_mask(q_len: int, k_len: int) -> NDArray[np.bool_]:
-    """Key n is seen by query m if n ≤ m; the queries are the last q_len of the k_len positions."""
+    """A query sees its own key and earlier ones; the queries are the last of the positions."""
     return np.array([[n <= m + k_len - q_len for n in range(k_len)] for m in range(q_len)])
 
 
@@ -91,20 +97,20 @@ def dilated_mask(
 
 
 def softmax_jacobian(p: Array) -> Array:
-    """J_ij = p_i (δ_ij − p_j)."""
+    r"""$J_{ij} = p_i (\delta_{ij} - p_j)$."""
     n = len(p)
     return np.array([[p[i] * ((i == j) - p[j]) for j in range(n)] for i in range(n)])
 
 
 def layer_norm(x: Array, gain: Array, bias: Array, eps: float) -> Array:
-    """g (x − μ) / √(σ² + ε) + b for one vector."""
+    r"""$g_j (x_j - \mu) / \sqrt{\sigma^2 + \epsilon} + b_j$ for one vector."""
     mean = math.fsum(x) / len(x)
     variance = math.fsum((entry - mean) ** 2 for entry in x) / len(x)
     return gain * (x - mean) / math.sqrt(variance + eps) + bias
 
 
 def rms_norm(x: Array, gain: Array, eps: float) -> Array:
-    """g x / √(Σ x² / d + ε) for one vector."""
+    r"""$g_j x_j / \sqrt{\frac{1}{d} \sum_l x_l^2 + \epsilon}$ for one vector."""
     return gain * x / math.sqrt(math.fsum(entry**2 for entry in x) / len(x) + eps)
 
 
@@ -115,27 +121,27 @@ def deepnorm_pair(N: int, M: int) -> tuple[float, float, float, float]:
 
 
 def relu(x: float) -> float:
-    """max(0, x)."""
+    r"""$\max(0, x)$."""
     return max(0.0, x)
 
 
 def sigmoid(x: float) -> float:
-    """1 / (1 + e^{−x})."""
+    """$1 / (1 + e^{-x})$."""
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 def silu(x: float, beta: float = 1.0) -> float:
-    """x σ(βx)."""
+    r"""$x \sigma(\beta x)$."""
     return x * sigmoid(beta * x)
 
 
 def gelu(x: float) -> float:
-    """x Φ(x), Φ(x) = erfc(−x/√2) / 2."""
+    r"""$x \operatorname{erfc}(-x / \sqrt{2}) / 2$."""
     return x * math.erfc(-x / math.sqrt(2)) / 2
 
 
 def gelu_tanh(x: float) -> float:
-    """x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))."""
+    r"""$\frac{x}{2} (1 + \tanh(\sqrt{2 / \pi} (x + 0.044715 x^3)))$."""
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
@@ -146,13 +152,13 @@ def feed_forward(
     activation: Callable[[float], float],
     W_3: Array | None = None,
 ) -> Array:
-    """f(x W_1) W_2 or, gated, (f(x W_1) ⊙ x W_3) W_2 for one vector, without biases."""
+    r"""$f(x W_1) W_2$ or, gated, $(f(x W_1) \odot x W_3) W_2$ for one vector, without biases."""
     hidden = np.array([activation(entry) for entry in x @ W_1])
     return (hidden if W_3 is None else hidden * (x @ W_3)) @ W_2
 
 
 def sinusoidal(position: int, d: int, base: float = 10000.0) -> Array:
-    """sin m θ_i at 2i, cos m θ_i at 2i + 1, θ_i = base^{−2i/d}."""
+    r"""$P_{2i} = \sin(m b^{-2i/d})$ and $P_{2i+1} = \cos(m b^{-2i/d})$, b the base."""
     row = np.zeros(d)
     for i in range(d // 2):
         angle = position * base ** (-2 * i / d)
@@ -191,12 +197,12 @@ def alibi_bias(slope: float, m: int, n: int) -> float:
 
 
 def rotary_frequencies(d: int, base: float = 10000.0) -> list[float]:
-    """θ_i = base^{−2i/d}, i = 0 … d/2 − 1."""
+    r"""$\theta_i = b^{-2i/d}$ for each pair."""
     return [base ** (-2 * i / d) for i in range(d // 2)]
 
 
 def proportional_frequencies(d: int, base: float, share: float) -> list[float]:
-    """θ_i = base^{−2i/d} for i < p d/2, else 0."""
+    r"""$\theta_i = b^{-2i/d} \mathbb{1}[i < p d / 2]$."""
     return [
         theta if i < int(share * d // 2) else 0.0
         for i, theta in enumerate(rotary_frequencies(d, base))
@@ -209,7 +215,10 @@ def pair(i: int, d: int, layout: str) -> tuple[int, int]:
 
 
 def rotate(x: Array, position: int, frequencies: Sequence[float], layout: str) -> Array:
-    """(x_a, x_b) → (x_a cos mθ − x_b sin mθ, x_a sin mθ + x_b cos mθ) for one vector."""
+    r"""Each pair (a, b) of one vector, turned.
+
+    $y_a = x_a \cos(m\theta) - x_b \sin(m\theta)$, $y_b = x_a \sin(m\theta) + x_b \cos(m\theta)$
+    """
     x = np.asarray(x, dtype=np.float64)
     rotary_dim = 2 * len(frequencies)
     y = x.copy()
@@ -222,7 +231,7 @@ def rotate(x: Array, position: int, frequencies: Sequence[float], layout: str) -
 
 
 def rotate_complex(x: Array, position: int, frequencies: Sequence[float], layout: str) -> Array:
-    """x_a + i x_b times e^{imθ} for one vector."""
+    r"""$(x_a + \mathrm{i} x_b) e^{\mathrm{i} m\theta}$ by pairs."""
     y = np.array(x, dtype=np.float64)
     for i, theta in enumerate(frequencies):
         a, b = pair(i, 2 * len(frequencies), layout)
@@ -232,20 +241,20 @@ def rotate_complex(x: Array, position: int, frequencies: Sequence[float], layout
 
 
 def rotation_matrix(position: int, frequencies: Sequence[float], layout: str) -> Array:
-    """The matrix R with rotate(x) = x R: row e_a of the unit matrix goes to its rotation."""
+    """The matrix that turns a row x from the right: each row of the unit matrix, turned."""
     unit = np.eye(2 * len(frequencies))
     return np.array([rotate(row, position, frequencies, layout) for row in unit])
 
 
 def ntk_aware(d: int, base: float, scale: float) -> list[float]:
-    """The frequencies of the base b s^{d/(d−2)}."""
+    """The frequencies of the base with which the last one is divided by the scale."""
     return rotary_frequencies(d, base * scale ** (d / (d - 2)))
 
 
 def dynamic_ntk(
     d: int, base: float, scale: float, length: int, original_length: int
 ) -> list[float]:
-    """NTK-aware with s L/L₀ − (s − 1) once the length L passes L₀."""
+    """NTK-aware with the scale $s L / L_0 - (s - 1)$ once the length passes the trained one."""
     if length <= original_length:
         return rotary_frequencies(d, base)
     return ntk_aware(d, base, scale * length / original_length - (scale - 1))
@@ -254,7 +263,7 @@ def dynamic_ntk(
 def ntk_by_parts(
     theta: float, scale: float, original_length: int, slow: float, fast: float
 ) -> float:
-    """γθ + (1 − γ)θ/s, γ = (r − slow) / (fast − slow) in [0, 1], r = Lθ/2π turns."""
+    r"""$\gamma \theta + (1 - \gamma) \theta / s$, γ linear in the turns between the limits."""
     turns = original_length * theta / (2 * math.pi)
     if slow == fast:
         return theta if turns >= slow else theta / scale
@@ -284,7 +293,10 @@ def yarn(
 
 
 def yarn_factors(scale: float, mscale: float, mscale_all_dim: float) -> tuple[float, float]:
-    """m_w = 0.1 w ln s + 1: the table gets m_mscale / m_all, all scores m_all²."""
+    r"""$(0.1 a \ln s + 1) / (0.1 c \ln s + 1)$ for the table.
+
+    All scores get $(0.1 c \ln s + 1)^2$.
+    """
     turned = 1 + 0.1 * mscale * math.log(scale)
     everywhere = 1 + 0.1 * mscale_all_dim * math.log(scale)
     return turned / everywhere, everywhere**2
@@ -315,7 +327,7 @@ def rotate_on_axes(
 def attention_over_turned_rows(
     q: Array, rows: Array, frequencies: Sequence[float], layout: str
 ) -> Array:
-    """o_m = Σ_n A_mn u_n R_{n−m} at positions 0, 1, …, from the distances alone."""
+    r"""$o_m = \sum_n A_{mn} u_n \mathbf{R}_{n-m}$ from the distances alone, at positions 0, 1, …"""
     output = np.zeros_like(q, dtype=np.float64)
     for m in range(len(q)):
         seen = [rotate(rows[n], n - m, frequencies, layout) for n in range(len(rows))]
@@ -332,20 +344,20 @@ def relative_row(distance: int, table: Array) -> Array:
 
 
 def shaw_score(q: Array, k: Array, distance: int, table: Array) -> float:
-    """q (k + a_δ)ᵀ / √d for one query and one key."""
+    r"""$q (k + a)^\top / \sqrt{d}$ for one query and one key, a the row of their distance."""
     return math.fsum(q * (k + relative_row(distance, table))) / math.sqrt(len(q))
 
 
 def transformer_xl_score(
     q: Array, k: Array, distance: int, table: Array, u: Array, w: Array
 ) -> float:
-    """((q + u) kᵀ + (q + w) r_δᵀ) / √d."""
+    r"""$((q + u) k^\top + (q + w) r^\top) / \sqrt{d}$, r the row of the distance."""
     row = relative_row(distance, table)
     return (math.fsum((q + u) * k) + math.fsum((q + w) * row)) / math.sqrt(len(q))
 
 
 def deberta_score(q: Array, k: Array, distance: int, key_table: Array, query_table: Array) -> float:
-    """(q kᵀ + q κ_δᵀ + ρ_{−δ} kᵀ) / √(3d)."""
+    r"""$(q k^\top + q \kappa^\top + \rho k^\top) / \sqrt{3 d}$, κ and ρ by distance."""
     total = math.fsum(q * k) + math.fsum(q * relative_row(distance, key_table))
     total += math.fsum(relative_row(-distance, query_table) * k)
     return total / math.sqrt(3 * len(q))
@@ -357,17 +369,17 @@ def tupe_score(q: Array, k: Array, position_q: Array, position_k: Array) -> floa
 
 
 def kerple_log_bias(distance: int, r1: float, r2: float) -> float:
-    """−r₁ ln(1 + r₂ |δ|)."""
+    r"""$-r_1 \ln(1 + r_2 \lvert \delta \rvert)$."""
     return -r1 * math.log(1 + r2 * abs(distance))
 
 
 def fire_argument(m: int, n: int, c: float, threshold: float) -> float:
-    """ln(c |m − n| + 1) / ln(c max(L, m) + 1)."""
+    r"""$\ln(c \lvert m - n \rvert + 1) / \ln(c \max(L, m) + 1)$."""
     return math.log(c * abs(m - n) + 1) / math.log(c * max(threshold, m) + 1)
 
 
 def cope_score(q: Array, keys: Array, n: int, last: int, table: Array) -> float:
-    """(q k_n + q e(p)) / √d, p = Σ_{l=n}^{last} σ(q k_l / √d), e between the rows beside p."""
+    """Content, and a position that is a sum of gates: its row lies between the two beside it."""
     root = math.sqrt(len(q))
     gates = [1 / (1 + math.exp(-math.fsum(q * keys[j]) / root)) for j in range(n, last + 1)]
     p = min(math.fsum(gates), len(table) - 1)
@@ -379,7 +391,7 @@ def cope_score(q: Array, keys: Array, n: int, last: int, table: Array) -> float:
 def fope_row(
     position: int, frequencies: Sequence[float], mixing: Array
 ) -> tuple[list[float], list[float]]:
-    """cos and sin of one position for every pair i: Σ_j M_ji cos mθ_j and Σ_j M_ji sin mθ_j."""
+    """Cosine and sine of one position for every pair: mixtures of those of all frequencies."""
     pairs = range(len(frequencies))
     cos, sin = (
         [math.fsum(mixing[j, i] * turn(position * frequencies[j]) for j in pairs) for i in pairs]
@@ -400,7 +412,7 @@ def latent_attention(
     W_UV: Array,
     mask: NDArray[np.bool_] | None = None,
 ) -> Array:
-    """One head: keys [c W^UK, k^R], values c W^UV, scale 1/√(d_h + d_r)."""
+    """One head: keys from the latents beside the turned one, the scale by both lengths together."""
     q = np.concatenate((q_content, q_rotary), axis=1)
     k = np.concatenate((latents @ W_UK, k_rotary), axis=1)
     output, _ = attention(q, k, latents @ W_UV, mask)
@@ -410,7 +422,7 @@ def latent_attention(
 def route(
     logits: Array, k: int, gate: str, normalise: bool = True, bias: Array | None = None
 ) -> dict[int, float]:
-    """The k experts of largest s + b, each with its s, divided by their sum if normalised."""
+    """The k experts of largest score with bias, each with its score, normalised if asked for."""
     s = softmax(logits) if gate == "softmax" else np.array([sigmoid(entry) for entry in logits])
     wanted = s if bias is None else s + bias
     chosen = sorted(range(len(s)), key=lambda i: -wanted[i])[:k]
@@ -424,7 +436,7 @@ def mixture_of_experts(
     experts: Sequence[Callable[[Array], Array]],
     shared: Sequence[Callable[[Array], Array]] = (),
 ) -> Array:
-    """Σ g_i FFN_i(x) + Σ FFN_shared(x) for one vector."""
+    """The chosen experts by their gates, and the shared layers, for one vector."""
     y = np.zeros_like(x)
     for i, weight in gates.items():
         y += weight * experts[i](x)
@@ -434,7 +446,7 @@ def mixture_of_experts(
 
 
 def balance_loss(scores: Array, experts: NDArray[np.int64]) -> float:
-    """E Σ f_i P_i: scores (N, E), choices (N, k)."""
+    """The number of experts times the sum of share times mean score: (N, E) and (N, k)."""
     count = scores.shape[1]
     choices = experts.ravel().tolist()
     share = [choices.count(i) / len(choices) for i in range(count)]
@@ -442,7 +454,7 @@ def balance_loss(scores: Array, experts: NDArray[np.int64]) -> float:
 
 
 def balanced_bias(bias: Array, experts: NDArray[np.int64], step: float) -> Array:
-    """b_i − γ for an expert above its share of the choices, + γ for one below."""
+    """The bias, a step lower for an expert above its share of the choices, higher for one below."""
     choices = experts.ravel().tolist()
     result = bias.copy()
     for i in range(len(bias)):
@@ -452,14 +464,14 @@ def balanced_bias(bias: Array, experts: NDArray[np.int64], step: float) -> Array
 
 
 def soft_cap(score: float, cap: float) -> float:
-    """c tanh(s / c)."""
+    r"""$c \tanh(s / c)$."""
     return cap * math.tanh(score / cap)
 
 
 def sink_attention(
     q: Array, k: Array, v: Array, sink: float, mask: NDArray[np.bool_] | None = None
 ) -> Array:
-    """One head: o_m = Σ_n e^{s_mn} v_n / (e^b + Σ_n e^{s_mn}) over the keys that m may see."""
+    """One head with one more exponential in every sum, that of the sink, which has no value."""
     output = np.zeros((len(q), v.shape[1]))
     for m in range(len(q)):
         seen = [n for n in range(len(k)) if mask is None or mask[m, n]]
@@ -471,7 +483,7 @@ def sink_attention(
 
 
 def gated_attention(q: Array, k: Array, v: Array, gate: Array) -> Array:
-    """attention(q, k, v) times σ(gate), entry by entry."""
+    """Attention times the sigmoid of the gate, entry by entry."""
     output, _ = attention(q, k, v)
     return np.array(
         [
@@ -482,23 +494,23 @@ def gated_attention(q: Array, k: Array, v: Array, gate: Array) -> Array:
 
 
 def query_key_clip(W_Q: Array, W_K: Array, largest: float, threshold: float) -> tuple[Array, Array]:
-    """One head: W^Q √γ and W^K √γ, γ = min(1, τ / S)."""
+    """One head: both matrices shrunk alike, if its largest score passed the threshold."""
     gamma = min(1.0, threshold / largest) if largest > 0 else 1.0
     return W_Q * math.sqrt(gamma), W_K * math.sqrt(gamma)
 
 
 def log_length_factor(length: int, slope: float) -> float:
-    """s ln n."""
+    r"""$s \ln n$."""
     return slope * math.log(length)
 
 
 def stepped_length_factor(position: int, step: int, slope: float, first: int) -> float:
-    """1 + a ln(1 + ⌊(i + f) / L⌋)."""
+    r"""$1 + a \ln(1 + \lfloor (i + f) / L \rfloor)$."""
     return 1 + slope * math.log(1 + (position + first) // step)
 
 
 def linear_attention(q: Array, k: Array, v: Array, decay: Array) -> Array:
-    """o_i = Σ_{j ≤ i} (Π_{l=j+1}^{i} α_l) (q_i · k_j) v_j."""
+    """Each earlier value by query times key, and by all decays since."""
     output = np.zeros((len(q), v.shape[1]))
     for i in range(len(q)):
         for j in range(i + 1):
@@ -507,7 +519,7 @@ def linear_attention(q: Array, k: Array, v: Array, decay: Array) -> Array:
 
 
 def delta_rule(q: Array, k: Array, v: Array, rate: Array, decay: Array) -> tuple[Array, Array]:
-    """S_t = α_t (I − β_t k_tᵀ k_t) S_{t−1} + β_t k_tᵀ v_t, o_t = q_t S_t; outputs, last state."""
+    """The state forgets along the key, then gets key and value; outputs, and the last state."""
     S = np.zeros((k.shape[1], v.shape[1]))
     output = np.zeros((len(q), v.shape[1]))
     for t in range(len(q)):

@@ -1,5 +1,7 @@
 """Formulas of docstrings are executed by the book's evaluator against their functions."""
 
+import ast
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from bookcheck.equations.docstrings import docstring_formulas
+from attention_to_rope import reference
+from bookcheck.equations.docstrings import described, docstring_formulas
 from bookcheck.equations.files import load
 from bookcheck.equations.scan import is_relation
 from bookcheck.latex import check
 from bookcheck.paths import SOURCES
 
+SIGNS = re.compile(r" = |[Σ√∏²³ᵀ≤≥⌊⊙∂]")
 FOLDER = Path(__file__).with_name("docstring_formulas")
 RESULT = load(FOLDER / "formulas.py").RESULT
 FORMULAS = docstring_formulas(SOURCES / "attention_to_rope")
@@ -62,9 +66,23 @@ def test_every_formula_of_a_docstring_has_its_values():
     assert set(BOUND) <= set(FORMULAS)
 
 
+def formulas_in_words(text):
+    """Signs of formulas in a docstring, outside of formulas and code."""
+    return SIGNS.findall(re.sub(r"\$[^$]+\$|`[^`]+`", "", text))
+
+
+def test_the_reference_prints_no_formula_that_is_not_executed():
+    tree = ast.parse(Path(reference.__file__).read_text(encoding="utf-8"))
+    found = {name: signs for name, text in described(tree) if (signs := formulas_in_words(text))}
+    assert not found
+    assert formulas_in_words("J_ij = p_i (δ_ij − p_j), √d") == [" = ", "√"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("reference.gelu_tanh", r"\frac{x}{2} (1 + \tanh(\sqrt{2 / \pi} (x + 0.047415 x^3)))"),
+        ("reference.deberta_score", r"(q k^\top + q \kappa^\top + \rho q^\top) / \sqrt{3 d}"),
         ("rope.rotary_frequencies", r"\theta_i = b^{2i/d}"),
         ("score_shaping.soft_cap", r"c \tanh(s c)"),
         ("merge.merge", r"u = e^{c_1-c} u_1 - e^{c_2-c} u_2"),
