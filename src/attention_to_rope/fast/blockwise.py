@@ -114,8 +114,9 @@ def blockwise_attention(
     if mask is not None:
         check_mask(mask, q, k)
     _check_bias(bias, q, k)
-    if isinstance(bias, BiasByPosition) and torch.compiler.is_compiling():
-        bias = bias.table()  # the compiler hands no function on to a backward pass
+    # The compiler hands no function on to a backward pass: it gets the table.
+    whole = torch.compiler.is_compiling()
+    bias = bias.table() if whole and isinstance(bias, BiasByPosition) else bias
     check_sink(sink, q)
     plain = mask is None and bias is None and window is None and sink is None and soft_cap is None
     if q.is_cuda and plain and _fused_kernel_means_the_same(q, k, v, causal):
@@ -364,7 +365,7 @@ class _Blockwise(torch.autograd.Function):
     """`in_blocks` with a backward pass that computes the scores again."""
 
     @staticmethod
-    def forward(
+    def forward(  # pragma: no cover - the compiler reads it, Python runs the one below
         options: Options,
         q: Tensor,
         k: Tensor,
