@@ -364,7 +364,7 @@ def deberta_score(q: Array, k: Array, distance: int, key_table: Array, query_tab
 
 
 def tupe_score(q: Array, k: Array, position_q: Array, position_k: Array) -> float:
-    """(q kᵀ + (p_m U_Q)(p_n U_K)ᵀ) / √(2d) for the projected places of one query and one key."""
+    r"""$(q k^\top + p r^\top) / \sqrt{2 d}$ of a query and a key at projected places p, r."""
     return (math.fsum(q * k) + math.fsum(position_q * position_k)) / math.sqrt(2 * len(q))
 
 

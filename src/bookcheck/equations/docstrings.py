@@ -1,14 +1,10 @@
 """The formulas that docstrings print, by the function that they describe."""
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bookcheck.equations.scan import formulas_in
-
-# A symbol with its index: it is named, nothing is said of it.
-NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
+from bookcheck.equations.scan import NAME, formulas_in
 
 
 def docstring_formulas(package: Path) -> dict[str, list[str]]:

@@ -207,6 +207,8 @@ def relations_in(markdown: str) -> Iterator[str]:
     return filter(is_relation, formulas_in(markdown))
 
 
+# A symbol with its index: it is named, nothing is said of it.
+NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
 # What makes a formula more than the name of a thing: an operation, or a number.
 COMPUTES = re.compile(
     r"[-+/^!]|\d|\\(?:frac|sqrt|cdot|times|exp|ln|log|sum|max|min|sin|cos|arctan|l[vV]ert|lfloor|lceil)"
@@ -223,10 +225,16 @@ def inline_expressions(folder: Path = CHAPTERS) -> dict[str, list[str]]:
     for path in book_pages(folder):
         page = path.relative_to(folder).with_suffix("").as_posix()
         texts = (text for _, source in markdown_cells(path) for text in formulas_in(source))
-        computing = [text for text in texts if not is_relation(text) and COMPUTES.search(text)]
+        computing = [text for text in texts if computes(text)]
         if computing:
             found[page] = list(dict.fromkeys(computing))
     return found
+
+
+def computes(formula: str) -> bool:
+    """Whether a formula without a relation is more than a name."""
+    named = is_relation(formula) or NAME.fullmatch(formula)
+    return not named and COMPUTES.search(formula) is not None
 
 
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:

@@ -165,6 +165,11 @@ def relative(function, *names, tables=1):
     return bindings
 
 
+def tupe(rng):
+    q, k, p, r = rng.normal(size=(4, D))
+    return {"q": q, "k": k, "p": p, "r": r, "d": D, RESULT: ref.tupe_score(q, k, p, r)}
+
+
 def kerple(rng):
     r_1, r_2 = (float(value) for value in rng.uniform(0.3, 2, size=2))
     for delta in (3, -2):
@@ -214,6 +219,7 @@ BINDINGS = {
     "shaw_score": relative(ref.shaw_score, "a"),
     "transformer_xl_score": relative(ref.transformer_xl_score, "r", "u", "w"),
     "deberta_score": relative(ref.deberta_score, r"\kappa", r"\rho", tables=2),
+    "tupe_score": tupe,
     "kerple_log_bias": kerple,
     "fire_argument": fire,
     "soft_cap": numbers(ref.soft_cap, "s", "c"),
