@@ -60,6 +60,7 @@ SPOILT = {
     "detect": [
         ('"forward" if angles[0] > 0', '"forward" if angles[0] < 0', "the direction"),
         ("angles.abs()", "angles.abs() * 2", "the frequencies"),
+        ("if partner == 1", "if partner != d_k // 2", "4 of 8 dimensions forward, the layout"),
         (
             "    partner =",
             "    f(y, torch.ones(d_k, dtype=torch.long))\n    partner =",

@@ -86,20 +86,21 @@ def rotate_patch(function: Callable[..., Any]) -> None:
 
 
 def detect(function: Callable[..., Any]) -> None:
-    """Chapter 11: layout, direction and frequencies, from one call."""
-    theta = rotary_frequencies(8, 50.0)
+    """Chapter 11: layout, direction and frequencies, from one call; a part may stand still."""
+    turning = ((8, 1, "forward"), (8, -1, "backward"), (4, 1, "forward"))
     for layout in ("half", "interleaved"):
-        for sign, direction in ((1, "forward"), (-1, "backward")):
-            case = f"For the layout {layout!r} turning {direction}"
+        for part, sign, direction in turning:
+            case = f"For the layout {layout!r} turning {part} of 8 dimensions {direction}"
+            theta = rotary_frequencies(part, 50.0)
             calls: list[Any] = []
 
             def turns(
                 x: Tensor, positions: Tensor, layout: Any = layout, sign: int = sign,
-                calls: list[Any] = calls,
+                theta: Tensor = theta, calls: list[Any] = calls,
             ) -> Tensor:  # fmt: skip
                 calls.append(positions)
                 table = rotary_table(sign * torch.as_tensor(positions), theta, dtype=x.dtype)
-                return rotate(x, table, layout=layout)
+                return rotate(x, table, layout=layout, rotary_dim=2 * len(theta))
 
             found = parts_of(case, result_of(case, function, turns, 8), 3)
             expect_same(f"{case}, the layout", found[0], layout)

@@ -8,10 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from attention_to_rope import rotary_frequencies
 from attention_to_rope.merge import Partial, merge
+from attention_to_rope.rope_families import FAMILIES, vectors
 from bookcheck.paths import CHAPTERS
 
 LAYOUTS = ["half", "interleaved"]
+THETA = rotary_frequencies(8)
 
 
 def source_of(page: str, start: str) -> str:
@@ -51,8 +54,18 @@ def test_a_listing_that_leans_on_its_page_is_found() -> None:
 
 
 @pytest.fixture(scope="module")
-def rope() -> Callable[..., Tensor]:
-    return listing("11-implementing-rope", "def rope(x, position_ids")["rope"]
+def rope_listing() -> dict[str, Any]:
+    return listing("11-implementing-rope", "def rope(x, position_ids")
+
+
+@pytest.fixture(scope="module")
+def rope(rope_listing: dict[str, Any]) -> Callable[..., Tensor]:
+    return rope_listing["rope"]
+
+
+def test_rope_keeps_to_its_25_lines() -> None:
+    lines = source_of("11-implementing-rope", ALONE["11-implementing-rope"]).splitlines()
+    assert len([line for line in lines if line.strip()]) <= 25
 
 
 # No processor but the CPU need be here: tensors on "meta" refuse to meet others as a GPU's do.
@@ -62,7 +75,7 @@ def test_rope_computes_where_the_vectors_are(
     rope: Callable[..., Tensor], layout: str, place: str
 ) -> None:
     x, position_ids = torch.ones(2, 3, 5, 8, device="meta"), torch.arange(5).expand(2, 5)
-    turned = rope(x, position_ids.to(place), layout=layout)
+    turned = rope(x, position_ids.to(place), THETA.to(place), layout=layout)
     assert turned.device.type == "meta"
     assert turned.shape == x.shape
 
@@ -71,9 +84,54 @@ def test_rope_computes_where_the_vectors_are(
 def test_the_default_device_does_not_matter(rope: Callable[..., Tensor], layout: str) -> None:
     x, position_ids = torch.ones(1, 1, 4, 8), torch.arange(4)[None]
     with torch.device("meta"):
-        turned = rope(x, position_ids, layout=layout)
+        turned = rope(x, position_ids, THETA, layout=layout)
     assert turned.device.type == "cpu"
-    assert (turned - rope(x, position_ids, layout=layout)).abs().max() == 0
+    assert (turned - rope(x, position_ids, THETA, layout=layout)).abs().max() == 0
+
+
+# A scaled model, a table with a factor, a part of a head, and the fastest pairs of a whole one.
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rope_turns_as_every_family_does(rope: Callable[..., Tensor], name: str) -> None:
+    family, stored = FAMILIES[name], vectors(name)
+    settings, cases = family.settings(), stored["cases"]
+    x = torch.tensor([case["x"] for case in cases], dtype=torch.float64)[None, None]
+    position_ids = torch.tensor([[case["position"] for case in cases]])
+    options = {"layout": family.layout, "factor": settings.attention_factor}
+    turned = rope(x, position_ids, settings.frequencies, **options)
+    expected = torch.tensor([case["rotated"] for case in cases], dtype=torch.float64)
+    torch.testing.assert_close(turned[0, 0], expected, rtol=0, atol=1e-12)
+
+
+def test_the_plain_frequencies_are_those_of_the_library(rope_listing: dict[str, Any]) -> None:
+    for dim, base in ((8, 10000.0), (128, 5e5)):
+        found = rope_listing["frequencies"](dim, base)
+        torch.testing.assert_close(found, rotary_frequencies(dim, base), rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_positions_may_be_shared_by_the_batch(rope: Callable[..., Tensor], layout: str) -> None:
+    x, shared = torch.rand(3, 2, 4, 8), torch.arange(4)[None]
+    turned = rope(x, shared, THETA, layout=layout)
+    assert torch.equal(turned, rope(x, shared.expand(3, 4), THETA, layout=layout))
+
+
+@pytest.mark.parametrize(
+    "position_ids", [torch.zeros(1, 1).long(), torch.zeros(3, 4).long(), torch.zeros(1, 4)]
+)
+def test_positions_that_do_not_fit_are_refused(
+    rope: Callable[..., Tensor], position_ids: Tensor
+) -> None:
+    with pytest.raises(ValueError, match="whole numbers"):
+        rope(torch.ones(1, 2, 4, 8), position_ids, THETA, layout="half")
+
+
+def test_pairs_that_do_not_fit_are_refused(rope_listing: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="in pairs, got 7"):
+        rope_listing["frequencies"](7)
+    with pytest.raises(RuntimeError, match="split"):
+        rope_listing["rope"](torch.ones(1, 1, 1, 6), torch.tensor([[0]]), THETA, layout="half")
+    with pytest.raises(ValueError, match="got 'halves'"):
+        rope_listing["rope"](torch.ones(1, 1, 1, 8), torch.tensor([[0]]), THETA, layout="halves")
 
 
 EMPTY = Partial(torch.full((1, 1), -torch.inf), torch.zeros(1, 1), torch.zeros(1, 2))
