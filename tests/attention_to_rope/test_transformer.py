@@ -277,22 +277,22 @@ class TestSampling:
             assert share[2] == 0
 
     def test_one_uniform_number_a_row(self) -> None:
-        class Fixed:
+        class Fixed(np.random.Generator):
             def random(self, shape: tuple[int, int]) -> np.ndarray:
                 assert shape == (4, 1)
                 return np.array([[0.0], [0.2499], [0.2501], [np.nextafter(1, 0)]])
 
         logits = torch.log(torch.tensor([0.25, 0.75])).expand(4, 2)
-        drawn = book.sample_token(logits, 1.0, Fixed())
+        drawn = book.sample_token(logits, 1.0, Fixed(np.random.PCG64()))
         assert drawn.tolist() == [0, 0, 1, 1]
 
     def test_a_token_without_weight_is_never_drawn_at_the_edges(self) -> None:
-        class Zero:
+        class Zero(np.random.Generator):
             def random(self, shape: tuple[int, int]) -> np.ndarray:
                 return np.zeros(shape)
 
         logits = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
-        assert book.sample_token(logits, 1.0, Zero()).tolist() == [1]
+        assert book.sample_token(logits, 1.0, Zero(np.random.PCG64())).tolist() == [1]
 
     def test_same_seed_same_tokens(self) -> None:
         decoder = book.Decoder(9, TINY, seed=0)
