@@ -8,8 +8,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
-# Python compiles what it imports; all else of the packages need not be compiled.
-PIP := --quiet --disable-pip-version-check --no-compile
+PIP := --quiet --disable-pip-version-check
 NB ?=
 PAGES ?=
 ARGUMENTS ?=
@@ -92,8 +91,8 @@ $(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(BIN)/python -c '$(PLACE)' > "$$($(PEERS)/bin/python -c '$(PLACE)')/book.pth"
-	@$(PEERS)/bin/python -m pip install $(PIP) -r tests/peers/requirements.txt
-	@$(PEERS)/bin/python -m pip install $(PIP) --no-deps torchtune==0.6.1
+	@$(PEERS)/bin/python -m pip install $(PIP) --no-compile -r tests/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install $(PIP) --no-compile --no-deps torchtune==0.6.1
 	@touch $@
 
 .PHONY: test-peers

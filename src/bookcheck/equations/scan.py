@@ -258,5 +258,5 @@ def markdown_cells(path: Path) -> Iterator[tuple[int | None, str]]:
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], start=1):
         if cell["cell_type"] == "markdown":
             yield number, "".join(cell["source"])
-        elif caption := cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption"):
+        elif caption := cell.get("metadata", {}).get("mystnb", {}).get("figure", {}).get("caption"):
             yield number, caption
