@@ -106,9 +106,11 @@ def follow(lines: Iterable[str], count: int) -> str:
     for line in lines:
         said.append(line)
         verdict = VERDICT.search(line)
-        if verdict and verdict[1] not in begun:
-            begun.add(verdict[1])
-            print(f"[{len(begun)}/{count}] {verdict[1]} ...", file=sys.stderr, flush=True)
+        # nbval names its cells without the suffix, the values of prose have it.
+        name = verdict[1].removesuffix(".ipynb") if verdict else None
+        if name and name not in begun:
+            begun.add(name)
+            print(f"[{len(begun)}/{count}] {name} ...", file=sys.stderr, flush=True)
     return "".join(said)
 
 

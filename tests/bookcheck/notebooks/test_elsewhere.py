@@ -98,4 +98,4 @@ def test_each_chapter_is_named_when_it_has_begun(capsys):
         "[gw0] [ 9%] FAILED chapters/a.ipynb::Cell 1",
     ]
     assert follow([*words, "[gw1] [ 9%] SKIPPED chapters/b.ipynb::Cell 0"], 3).startswith("[gw0]")
-    assert capsys.readouterr().err == "[1/3] chapters/a.ipynb ...\n[2/3] chapters/b.ipynb ...\n"
+    assert capsys.readouterr().err == "[1/3] chapters/a ...\n[2/3] chapters/b ...\n"
