@@ -3,6 +3,8 @@
     python tests/attention_to_rope/mutants.py                 all modules
     python tests/attention_to_rope/mutants.py rope masks      some modules
     python tests/attention_to_rope/mutants.py --sample 60     a fixed sample of each module
+    python tests/attention_to_rope/mutants.py --part 2/8      every eighth fault, from the second:
+                                                              the whole, shared by eight processes
 
 Every fault is one change of one expression: another comparison or operator, a number one larger,
 a dropped check or argument, a turned condition. Tests are collected and run once, which tells the
@@ -552,7 +554,24 @@ def reason_for(module: str, name: str, text: str) -> str | None:
     return None
 
 
-def chosen_faults(watch: Watch, modules: list[str], sample: int | None) -> list[Planted]:
+class Part(NamedTuple):
+    """One process' share of the faults: each `every`-th, from number `first` on, counted from 1."""
+
+    first: int
+    every: int
+
+    @classmethod
+    def read(cls, text: str) -> "Part":
+        """ "2/8" → each eighth, from the second"""
+        first, _, every = text.partition("/")
+        if not (first.isdigit() and every.isdigit() and 1 <= int(first) <= int(every)):
+            raise argparse.ArgumentTypeError(f"a part is written 2/8, at most 8/8; got {text!r}")
+        return cls(int(first), int(every))
+
+
+def chosen_faults(
+    watch: Watch, modules: list[str], sample: int | None, part: Part
+) -> list[Planted]:
     """The faults to plant, in modules whose tests pass without any; the others are named."""
     planted: list[Planted] = []
     for module in modules:
@@ -564,13 +583,14 @@ def chosen_faults(watch: Watch, modules: list[str], sample: int | None) -> list[
         if sample and sample < len(every):
             every = random.Random(0).sample(every, sample)
         planted += [(module, fault) for fault in every]
-    return planted
+    return planted[part.first - 1 :: part.every]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("modules", nargs="*", default=list(TESTS))
     parser.add_argument("--sample", type=int, help="try at most so many faults of each module")
+    parser.add_argument("--part", type=Part.read, default=Part(1, 1), help="a share, as 2/8")
     options = parser.parse_args()
     unknown = set(options.modules) - set(TESTS)
     if unknown:
@@ -581,7 +601,7 @@ def main() -> int:
 
     def plant(watch: Watch) -> None:
         print(f"{len(watch.items)} tests run, {time.monotonic() - began:.0f} s", flush=True)
-        for module, fault in chosen_faults(watch, options.modules, options.sample):
+        for module, fault in chosen_faults(watch, options.modules, options.sample, options.part):
             seen = answer(watch, module, fault)
             answers.append(((module, fault), seen))
             if seen is not True:
@@ -609,7 +629,7 @@ def main() -> int:
         print(f"            {reason or 'NOT EXPLAINED'}", flush=True)
     for module, count in tried.items():
         print(f"{module}: {caught[module]} of {count} caught")
-    if not options.sample:
+    if not options.sample and options.part.every == 1:
         for where, part in sorted(unused):
             if where.partition(":")[0] in tried:
                 print(f"  stale reason: {where}: {part!r}: nothing like it survived")
