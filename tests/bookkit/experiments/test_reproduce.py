@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from bookkit.experiments.training.reproduce import compare_runs, main, recorded_jobs
+from bookkit.experiments.training.reproduce import (
+    compare_runs,
+    main,
+    record,
+    recorded_jobs,
+    report,
+)
 from bookkit.experiments.training.studies import RESULTS, SIZES, Job, members, read_rows
 
 
@@ -17,16 +23,18 @@ def row(seed, validation, study="recall", accuracy=0.5):
         "seed": seed,
         "validation": validation,
         "accuracy": {"2": [accuracy, accuracy], "4": [accuracy, accuracy]},
+        "seconds": 1.0,
     }
 
 
 RECORDED = [row(0, 1.0), row(1, 1.2), row(2, 1.1)]
 
 
-def test_the_jobs_are_those_of_the_rows():
-    assert recorded_jobs([*RECORDED, row(0, 1.0, study="longer")]) == [
-        Job("recall", None, "T5", (0, 1, 2)),
+def test_the_jobs_are_those_of_the_rows_and_the_slowest_comes_first():
+    slow = row(0, 1.0, study="longer") | {"seconds": 4.0}
+    assert recorded_jobs([*RECORDED, slow]) == [
         Job("longer", None, "T5", (0,)),
+        Job("recall", None, "T5", (0, 1, 2)),
     ]
 
 
@@ -53,6 +61,52 @@ def test_one_seed_has_no_interval():
     assert compare_runs(RECORDED[:1], RECORDED) == []
 
 
+def test_the_report_says_what_was_compared_and_what_not():
+    others = [row(0, 1.0, study="longer"), row(0, 1.0, "language"), row(1, 1.0, "language")]
+    again = [row(seed, 1.5) for seed in range(3)]
+    recorded = [*RECORDED, *others]
+    assert report(recorded_jobs(recorded), compare_runs(recorded, again)) == [
+        "recall T5: 1 of 2 numbers inside",
+        "language T5: NOT compared, not trained again",
+        "longer T5: NOT compared, one seed has no interval",
+    ]
+
+
+def test_the_record_has_each_number_before_and_after(tmp_path):
+    about = {"size": "full", "device": "X", "torch": "2", "python": "3", "date": "2026-11-16"}
+    again = [row(seed, 1.5) | about for seed in range(3)]
+    path = tmp_path / "reproduced.jsonl"
+    record(compare_runs(RECORDED, again), again, path)
+    validation, test = read_rows(path)
+    assert (validation["recorded"], validation["again"], validation["inside"]) == (1.1, 1.5, False)
+    assert (test["number"], test["half"], test["inside"]) == ("test", 0.0, True)
+    assert about.items() <= validation.items()
+    assert validation["seeds"] == [0, 1, 2]
+
+
+def test_only_what_is_asked_for_and_has_an_interval_is_trained(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "bookkit.experiments.training.reproduce.run", lambda jobs, *_, **__: asked.extend(jobs)
+    )
+    chosen = ["--size", "small", "--out", str(tmp_path / "none.jsonl")]
+    with pytest.raises(SystemExit):  # nothing was compared
+        main([*chosen, "--study", "lengths", "longer", "--tasks", "parity", "--kinds", "T5"])
+    assert asked == [Job("lengths", "parity", "T5", (0, 1, 2))]
+
+
+def test_no_time_means_compare_only(tmp_path, capsys):
+    rows = [found for found in read_rows(RESULTS / "studies-small.jsonl") if "task" not in found]
+    out = tmp_path / "again.jsonl"
+    out.write_text("".join(json.dumps(found) + "\n" for found in rows), encoding="utf-8")
+    main(["--size", "small", "--minutes", "0", "--device", "cpu", "--out", str(out)])
+    told = capsys.readouterr().out
+    assert "lengths parity T5: left out, the time was used up before it began" in told
+    assert "lengths parity T5: NOT compared, not trained again" in told
+    assert "recall T5: 4 of 4 numbers inside" in told
+    assert len(read_rows(out)) == len(rows)
+
+
 def test_a_small_study_comes_out_as_recorded(tmp_path, capsys):
     out = tmp_path / "again.jsonl"
     chosen = ["--size", "small", "--device", "cpu", "--out", str(out)]
@@ -72,4 +126,4 @@ def test_a_run_that_left_its_interval_is_an_error(tmp_path, capsys, monkeypatch)
     with pytest.raises(SystemExit):
         main(["--size", "small", "--recorded", str(rows), "--out", str(out)])
     told = capsys.readouterr().out
-    assert "validation of ('recall', None, 'ALiBi'" in told
+    assert "outside: validation of recall ALiBi, rate 0.005" in told

@@ -57,6 +57,7 @@ from bookkit.experiments.training.schedule import Schedule
 COMMAND = "python -m bookkit.experiments.training.studies"
 RESULTS = Path(__file__).parents[1] / "results" / "training"
 TESTS_TAKE = 0.2  # of the time of training, about
+UNTIMED = 10  # the first steps load kernels, and say nothing about how long the others take
 BETAS, EPSILON, DECAY, CLIP = (0.9, 0.98), 1e-8, 0.01, 1.0
 
 Row = dict[str, Any]
@@ -249,9 +250,12 @@ def train(fleet: Fleet, draw: Draw, study: Study, deadline: float) -> list[float
             _update(fleet, gradients, means, squares, rates * shape.rate_at(step), faster, step)
             if step >= study.steps - late:
                 recent += loss / min(late, study.steps)
-        if step % 50 == 40 or time.time() > deadline:
+        if step == UNTIMED or step % 50 == 40 or time.time() > deadline:
             float(loss[0].detach())  # wait for the device, or its queue hides the time
-            per_step = (time.perf_counter() - started) / (step + 1)
+            if step == UNTIMED:
+                started = time.perf_counter()
+                continue
+            per_step = (time.perf_counter() - started) / max(1, step - UNTIMED)
             needed = per_step * (study.steps - step)
             if time.time() + needed + TESTS_TAKE * study.steps * per_step > deadline:
                 raise OutOfTimeError(
@@ -493,6 +497,8 @@ def work(
     if device.startswith("cuda"):
         torch.set_float32_matmul_precision("high")
     models = members(job, study)
+    if time.time() > deadline:
+        return [], f"{name}: left out, the time was used up before it began"
     vocabulary = 256 if job.task is None else tasks.STUDIED_VOCABULARY
     vocabulary = recall.VOCABULARY if job.study == "recall" else vocabulary
     fleet = build(study.architecture, vocabulary, models, longest_input(job, study), device)
@@ -511,7 +517,7 @@ def work(
         "torch": torch.__version__,
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),
-        "command": f"{COMMAND} --size {size} --study {job.study}",
+        "command": _command(job, size),
     }
     rows = [
         {
@@ -525,6 +531,13 @@ def work(
         for member, loss, measured in zip(models, last, found, strict=True)
     ]
     return rows, f"{name}: {len(models)} models, {trained:.0f} s to train, {seconds:.0f} s in all"
+
+
+def _command(job: Job, size: str) -> str:
+    """The call that trains this job's fleet alone."""
+    task = f' --tasks "{job.task}"' if job.task else ""
+    chosen = f"--study {job.study}{task} --kinds {job.kind} --seeds {len(job.seeds)}"
+    return f"{COMMAND} --size {size} {chosen}"
 
 
 def identity(row: Row) -> tuple[Any, ...]:
