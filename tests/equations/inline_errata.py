@@ -58,7 +58,7 @@ def independent(rng):
 
 
 CHECKS = {
-    r"k \le d/2": lambda rng: {"k": range(1, D // 2 + 1)},
+    r"k \le d": lambda rng: {"k": range(1, D // 2 + 1), "d": len(book.rotary_frequencies(D))},
     r"\lVert J \rVert_2 \le 2 \max_i p_i (1 - p_i)": jacobian,
     r"\lVert J \rVert_2 = 1/n": uniform,
     r"d_k < d": lambda rng: {"d_k": D - 1, "d": D},

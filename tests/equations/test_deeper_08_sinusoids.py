@@ -63,6 +63,11 @@ def test_vandermonde(rng):
     return {"V": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
 
 
+@equation("eq-position-complex")
+def test_position_complex(rng):
+    return {"m": range(2, 6), "n": range(4), r"\theta": rng.uniform(0.2, 3)}
+
+
 @equation("eq-g-integral", approx=0.02)
 def test_g_integral(rng):
     b, d = 10000.0, 4096

@@ -50,7 +50,10 @@ def source_problems(text: str, ids: Iterable[str]) -> list[str]:
 
 
 def erratum_problems(path: Path, names: Iterable[str]) -> list[str]:
-    """Errata that are missing, have no link to a chapter, or no cell that computes their figure."""
+    """Errata that are missing, lack a link to a chapter, a cell with their figure, or their text.
+
+    A number belongs to a note of the sources page; a name links to the text that it corrects.
+    """
     entries = _entries(path)
     wanted = list(names)
     problems = [f"erratum {name} is missing" for name in wanted if name not in entries]
@@ -61,6 +64,8 @@ def erratum_problems(path: Path, names: Iterable[str]) -> list[str]:
             problems.append(f"erratum {name} has no link to a chapter")
         if not output:
             problems.append(f"erratum {name} has no cell that prints a figure")
+        if not name.isdigit() and not re.search(r"\]\(https://|\{cite", text):
+            problems.append(f"erratum {name} has no link to the text it corrects")
     return problems
 
 

@@ -100,6 +100,17 @@ def test_every_cited_work_is_in_the_bibliography_and_every_entry_is_cited():
     assert cited == entries
 
 
+def errata_page(folder, source, output):
+    """A page with one entry, and a cell that prints `output`."""
+    path = folder / "errata.ipynb"
+    cell = nbformat.v4.new_code_cell("print(figure)")
+    if output:
+        cell.outputs = [nbformat.v4.new_output("stream", text=output)]
+    cells = [nbformat.v4.new_markdown_cell(source), cell]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
 class TestPlantedFaults:
     """Each check sees the fault it is there for."""
 
@@ -133,18 +144,17 @@ class TestPlantedFaults:
         ],
     )
     def test_errata(self, tmp_path, text, printed, problem):
-        def page(source, output):
-            path = tmp_path / "errata.ipynb"
-            cell = nbformat.v4.new_code_cell("print(figure)")
-            if output:
-                cell.outputs = [nbformat.v4.new_output("stream", text=output)]
-            cells = [nbformat.v4.new_markdown_cell(source), cell]
-            nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-            return path
-
-        right = page("[**7.**]{#erratum-7} [c](01-chapter.md).", "1.0")
+        right = errata_page(tmp_path, "[**7.**]{#erratum-7} [c](01-chapter.md).", "1.0")
         assert erratum_problems(right, ["7"]) == []
-        assert problem in erratum_problems(page(text, printed), ["7"])
+        assert problem in erratum_problems(errata_page(tmp_path, text, printed), ["7"])
+
+    def test_an_erratum_without_the_text_it_corrects(self, tmp_path):
+        named = "[**A book.**]{#erratum-book} [c](01-chapter.md)."
+        alone = errata_page(tmp_path, named, "1.0")
+        problem = "erratum A book has no link to the text it corrects"
+        assert erratum_problems(alone, ["A book"]) == [problem]
+        linked = errata_page(tmp_path, f"{named} Its [text](https://example.org).", "1.0")
+        assert erratum_problems(linked, ["A book"]) == []
 
     @pytest.mark.parametrize(
         ("page", "problem"),
