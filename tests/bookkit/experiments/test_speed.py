@@ -163,22 +163,178 @@ def test_both_ways_to_decode_compute_the_same_and_bytes_are_counted():
     assert all(row["bytes_written"] > 0 for row in rows)
 
 
-def test_forms_on_a_gpu_turn_by_the_same_angles(monkeypatch):
-    """Every form that needs no GPU, on a CPU: equal to `rotate` but for the table's rounding."""
+def in_place(q, k, cos, sin):
+    """As Liger turns: the arguments are overwritten, or, in another order in memory, copies."""
+    own = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k)]
+    for x in own:
+        x.copy_(gpu.rotated_half(x, cos, sin))
+    return tuple(own)
+
+
+class InPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, cos, sin):
+        ctx.save_for_backward(cos, sin)
+        return in_place(q, k, cos, sin)
+
+    @staticmethod
+    def backward(ctx, q, k):
+        cos, sin = ctx.saved_tensors
+        return *in_place(q, k, cos, -sin), None, None
+
+
+def sequence_first(x, cos, sin):
+    """As flash-attn turns (B, N, H, d); cos and sin (N, d/2)."""
+    return gpu.rotated_half(x, *(torch.cat((part, part), -1)[:, None] for part in (cos, sin)))
+
+
+def llama(q, k, cos, sin):
+    return tuple(gpu.rotated_half(x, cos[:, None], sin[:, None]) for x in (q, k))
+
+
+STAND_INS = {
+    "apply_rotary_pos_emb": llama,
+    "LigerRopeFunction": InPlace,
+    "apply_rotary_emb": sequence_first,
+}
+
+
+@pytest.fixture
+def gpu_forms(monkeypatch):
+    """All forms on a CPU: nothing is compiled, and stand-ins take the arguments of the peers."""
     monkeypatch.setattr(torch, "compile", lambda form, **options: form)
-    q, k = (normal(1, heads, 7, 8, seed=heads, dtype=torch.bfloat16) for heads in (2, 1))
-    table = rotary_table(torch.arange(7), rotary_frequencies(8))
-    for name, form in gpu.forms(table).items():
-        for turned, x in zip(form(q, k), (q, k), strict=True):
-            expected = rotate(x, table, layout=gpu._layout(name))
-            assert (turned - expected).abs().max() <= 0.06, name
-        gradients = gpu._with_gradient(form, q, k)()
-        assert [g.shape for g in gradients] == [q.shape, k.shape]
-    assert not gpu._works("broken", lambda: 1 / 0)
-    shape = gpu.Shape(1, 2, 1, 7, 8)
-    assert shape.recorded == [1, 3, 7, 8]
-    found = gpu._errors(gpu.forms(table)["ours, eager"], k, shape, "half")
-    assert 0 < found["error"] <= 2 * found["one_rounding"]
+    monkeypatch.setattr(gpu, "imported", lambda module, name: STAND_INS[name])
+    monkeypatch.setattr(gpu, "version", lambda package: "1.0")
+
+
+TOY = (gpu.Shape(2, 4, 2, 7, 8), gpu.Shape(3, 4, 2, 1, 8, tuned=False))
+
+
+@pytest.mark.usefixtures("gpu_forms")
+def test_gpu_rows_have_every_form_in_both_orders_and_passes():
+    rows = list(gpu.rope_rows(2, shapes=TOY, device="cpu"))
+    names = {"clone", *gpu.forms(rotary_table(torch.arange(7), rotary_frequencies(8)))}
+    assert names > set(gpu.PACKAGES)
+    places = {(row["group"], row["pass"], tuple(row["shape"]), row["tuned"]) for row in rows}
+    long, short = ((2, 6, 7, 8), True), ((3, 6, 1, 8), False)
+    both = ("rope", "rope, strided")
+    forward = {(group, "forward", *shape) for group in both for shape in (long, short)}
+    assert places == forward | {(group, "forward and backward", *long) for group in both}
+    for place in places:
+        here = [
+            row for row in rows if (row["group"], row["pass"], tuple(row["shape"])) == place[:3]
+        ]
+        assert {row["candidate"] for row in here} == names
+    for row in rows:
+        assert row["seed"] == 0
+        assert row.get("package") == (
+            f"{gpu.PACKAGES[row['candidate']]} 1.0" if row["candidate"] in gpu.PACKAGES else None
+        )
+        if row["pass"] == "forward" and row["candidate"].startswith("ours"):
+            assert row["error"] <= row["one_rounding"] * 1.001
+
+
+def other_sign(q, k, cos, sin):
+    return llama(q, k, cos, -sin)
+
+
+def last_position_left_out(q, k, cos, sin):
+    pairs = zip(llama(q, k, cos, sin), (q, k), strict=True)
+    return tuple(torch.cat((turned[..., :-1, :], x[..., -1:, :]), 2) for turned, x in pairs)
+
+
+def only_queries(q, k, cos, sin):
+    return llama(q, k, cos, sin)[0], k.clone()
+
+
+def no_number(q, k, cos, sin):
+    return tuple(x * torch.nan for x in llama(q, k, cos, sin))
+
+
+def one_position_ahead(q, k, cos, sin):
+    table = rotary_table(torch.arange(1, 1 + q.shape[2]), rotary_frequencies(q.shape[3]))
+    return tuple(rotate(x, table, layout="half") for x in (q, k))
+
+
+class NoWayBack(InPlace):
+    @staticmethod
+    def backward(ctx, q, k):
+        return q.clone(), k.clone(), None, None
+
+
+@pytest.mark.usefixtures("gpu_forms")
+@pytest.mark.parametrize(
+    "fault", [other_sign, last_position_left_out, only_queries, no_number, one_position_ahead]
+)
+def test_a_peer_with_other_numbers_has_no_row_and_ends_the_run_with_an_error(
+    fault, monkeypatch, capsys
+):
+    monkeypatch.setitem(STAND_INS, "apply_rotary_pos_emb", fault)
+    rows = []
+    with pytest.raises(
+        ValueError, match=r"transformers Llama.*the result of the (queries|keys) is"
+    ):
+        rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
+    assert {row["candidate"] for row in rows} >= {"clone", gpu.LIGER, gpu.FLASH}
+    assert not [row for row in rows if row["candidate"] == gpu.LLAMA]
+    assert "left out: transformers Llama" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("gpu_forms")
+def test_a_wrong_gradient_is_refused_and_the_rows_of_the_others_stay(monkeypatch):
+    monkeypatch.setitem(STAND_INS, "LigerRopeFunction", NoWayBack)
+    rows = []
+    with pytest.raises(ValueError, match="Liger, in place: the gradient of the queries is"):
+        rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
+    passes = {row["pass"] for row in rows if row["candidate"] == gpu.LIGER}
+    assert passes == {"forward"}
+    assert {row["pass"] for row in rows if row["candidate"] == gpu.FLASH} == {
+        "forward",
+        "forward and backward",
+    }
+
+
+@pytest.mark.usefixtures("gpu_forms")
+def test_a_peer_that_breaks_is_left_out_with_a_line(monkeypatch, capsys):
+    monkeypatch.setitem(STAND_INS, "apply_rotary_emb", lambda *arguments: 1 / 0)
+    rows = list(gpu.rope_rows(2, shapes=TOY[1:], device="cpu"))
+    assert rows
+    assert not [row for row in rows if row["candidate"] == gpu.FLASH]
+    assert "flash-attn Triton failed, left out: ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypatch, capsys):
+    package = tmp_path / "a_peer"
+    package.mkdir()
+    (package / "__init__.py").write_text("import its_compiled_part", encoding="utf-8")
+    (package / "rotary.py").write_text("turn = 3", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert peers.imported("a_peer.rotary", "turn") is None
+    assert "a_peer.rotary.turn is missing (No module named 'its_compiled" in capsys.readouterr().out
+    peers.without_its_start("a_peer")
+    assert peers.imported("a_peer.rotary", "turn") == 3
+    assert peers.imported("a_peer.rotary", "back") is None
+    assert "a_peer.rotary.back is missing" in capsys.readouterr().out
+    peers.without_its_start("a_library_nobody_has")
+    for name in ("a_peer", "a_peer.rotary"):
+        monkeypatch.delitem(peers.sys.modules, name)
+
+
+def test_a_run_that_breaks_off_leaves_its_rows_and_no_result(tmp_path, monkeypatch):
+    row = {"candidate": "one", "ratio": 1.0, "ratio_quartiles": [1.0, 1.0], "floor": "one"}
+
+    def breaking(rounds):
+        """Breaks."""
+        yield row
+        raise ValueError("other numbers")
+
+    monkeypatch.setattr(cpu, "PARTS", [breaking])
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(ValueError, match="other numbers"):
+        run.main(["--group", "cpu", "--out", str(out)])
+    assert not out.exists()
+    (kept,) = (tmp_path / "rows.jsonl.part").read_text(encoding="utf-8").splitlines()
+    assert json.loads(kept).items() >= row.items()
 
 
 def test_naive_attention_asks_for_more_fresh_pages_than_the_fused_kernel():

@@ -1,9 +1,9 @@
 """RoPE of queries and keys on a GPU, against copying them; and causal attention."""
 
-import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +13,7 @@ from attention_to_rope import blockwise_attention, rotary_frequencies, rotary_ta
 from attention_to_rope.fast.rope_triton import rotate_queries_and_keys
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.speed.measure import Candidate, compare
+from bookkit.experiments.speed.peers import imported, without_its_start
 
 Row = dict[str, Any]
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -41,6 +42,7 @@ SHAPES = (
     Shape(2, 64, 8, 16384, 128),
     Shape(1, 32, 32, 8192, 96),
     Shape(2, 24, 8, 4096, 96, tuned=False),
+    Shape(3, 28, 4, 5000, 128, tuned=False),  # no power of two but the head dim
     Shape(64, 32, 8, 1, 128),  # one step of decoding
     Shape(32, 64, 8, 1, 128, tuned=False),
 )
@@ -58,15 +60,17 @@ def as_complex(x: Tensor, turn: Tensor) -> Tensor:
     return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
 
 
-def queries_and_keys(shape: Shape, order: str = "positions") -> tuple[Tensor, Tensor]:
+def queries_and_keys(
+    shape: Shape, order: str = "positions", device: str = "cuda"
+) -> tuple[Tensor, Tensor]:
     """Random q and k in bfloat16; order "heads": (B, N, H, d) transposed, as a projection gives."""
-    generator = torch.Generator("cuda").manual_seed(0)
+    generator = torch.Generator(device).manual_seed(0)
 
     def draw(heads: int) -> Tensor:
         sizes = [shape.batch, heads, shape.length, shape.dim]
         if order == "heads":
             sizes[1], sizes[2] = sizes[2], sizes[1]
-        x = torch.randn(*sizes, generator=generator, device="cuda", dtype=torch.bfloat16)
+        x = torch.randn(*sizes, generator=generator, device=device, dtype=torch.bfloat16)
         return x.transpose(1, 2) if order == "heads" else x
 
     return draw(shape.heads), draw(shape.kv_heads)
@@ -97,22 +101,19 @@ def _published(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, 
     return rotated_half(q, cos, sin), rotated_half(k, cos, sin)
 
 
-def _imported(module: str, name: str) -> Any:
-    """A function of another library, or None, with a line, where the library is missing."""
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        print(f"  {module}.{name} is missing ({error}): its rows are left out", flush=True)
-        return None
+LLAMA = "transformers Llama, compiled, max-autotune"
+LIGER = "Liger, in place"
+FLASH = "flash-attn Triton"
+PACKAGES = {LLAMA: "transformers", LIGER: "liger-kernel", FLASH: "flash-attn"}
 
 
 def forms(table: RotaryTable) -> dict[str, Both]:
     """Every way to turn q and k that is there: name → a function of both."""
     cos, sin = table
+    # The tables of other libraries, made once as theirs are: as wide as x, or half, in its dtype.
     wide = [torch.cat((part, part), -1).bfloat16() for part in table]
+    narrow = [part.bfloat16() for part in table]
     compiled = partial(torch.compile, dynamic=False)
-    # Replaying CUDA graphs is `compare`'s task, so the compiler is told not to make its own.
-    tuned = partial(compiled, mode="max-autotune-no-cudagraphs")
     found: dict[str, Both] = {
         "ours, fused, half": partial(rotate_queries_and_keys, table=table, layout="half"),
         "ours, fused, interleaved": partial(
@@ -123,37 +124,32 @@ def forms(table: RotaryTable) -> dict[str, Both]:
         "published form, bf16 table, compiled": partial(
             compiled(_published), cos=wide[0], sin=wide[1]
         ),
-        "Hugging Face form, compiled, max-autotune": partial(
-            tuned(_published), cos=wide[0], sin=wide[1]
-        ),
         "published form, bf16 table, eager": _each(rotated_half, *wide),
         "complex form, eager": _each(as_complex, torch.complex(cos, sin)),
     }
-    liger = _imported("liger_kernel.ops.rope", "LigerRopeFunction")
-    if liger is not None:  # it turns q and k in place
-        found["Liger, in place"] = lambda q, k: liger.apply(q, k, wide[0][None], wide[1][None])
-    flash = _imported("flash_attn.layers.rotary", "apply_rotary_emb")
+    llama = imported("transformers.models.llama.modeling_llama", "apply_rotary_pos_emb")
+    if llama is not None:
+        # Replaying CUDA graphs is `compare`'s task; the compiler's own would copy q and k first.
+        tuned = compiled(llama, mode="max-autotune-no-cudagraphs")
+        found[LLAMA] = partial(tuned, cos=wide[0][None], sin=wide[1][None])
+    liger = imported("liger_kernel.ops.rope", "LigerRopeFunction")
+    if liger is not None:
+        found[LIGER] = lambda q, k: liger.apply(q, k, wide[0][None], wide[1][None])
+    without_its_start("flash_attn")  # which wants its compiled part; the rotation does not
+    flash = imported("flash_attn.layers.rotary", "apply_rotary_emb")
     if flash is not None:  # it wants (B, N, H, d)
-        found["flash-attn Triton"] = lambda q, k: (
-            flash(q.transpose(1, 2), cos.bfloat16(), sin.bfloat16()).transpose(1, 2),
-            flash(k.transpose(1, 2), cos.bfloat16(), sin.bfloat16()).transpose(1, 2),
+        found[FLASH] = lambda q, k: (
+            flash(q.transpose(1, 2), *narrow).transpose(1, 2),
+            flash(k.transpose(1, 2), *narrow).transpose(1, 2),
         )
     return found
-
-
-PACKAGES = {
-    "Liger, in place": ("liger-kernel", "liger_kernel"),
-    "flash-attn Triton": ("flash-attn", "flash_attn"),
-}
 
 
 def _package(candidate: str) -> Row:
     """The package and version of a candidate that another library brings."""
     if candidate not in PACKAGES:
         return {}
-    name, module = PACKAGES[candidate]
-    known = getattr(importlib.import_module(module), "__version__", None)
-    return {"package": f"{name} {known or version(name)}"}
+    return {"package": f"{PACKAGES[candidate]} {version(PACKAGES[candidate])}"}
 
 
 def _layout(candidate: str) -> Layout:
@@ -168,73 +164,122 @@ def _errors(form: Both, k: Tensor, shape: Shape, layout: Layout) -> Row:
     start = k.clone()
     truth = rotate(start[:1, :1, -1024:].double(), table, layout=layout)
     result = form(start.clone(), start)[1][:1, :1, -1024:].double()
-    # One rounding to bfloat16 moves a number by at most 2⁻⁹ of the pair's length.
+    # One rounding to bfloat16 moves a number by at most 2⁻⁸ of itself.
     differences = {"error": result - truth, "one_rounding": truth.bfloat16().double() - truth}
     return {name: float(f"{float(x.abs().max()):.3g}") for name, x in differences.items()}
 
 
-def _works(name: str, candidate: Candidate) -> bool:
-    """Whether a candidate runs here; what fails is named, and the others are measured."""
+def _pair_lengths(x: Tensor, layout: Layout) -> Tensor:
+    """The length of each number's pair: √(a² + b²) in the places of a and b."""
+    if layout == "half":
+        return torch.hypot(*x.chunk(2, -1)).repeat(1, 1, 1, 2)
+    return torch.hypot(x[..., ::2], x[..., 1::2]).repeat_interleave(2, -1)
+
+
+def check_numbers(
+    name: str, form: Both, q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
+) -> None:
+    """Refuse a form that computes something else than `rotate`, or its gradient than the way back.
+
+    A form that is bfloat16 throughout rounds the table, the products and the sum, each by at most
+    2⁻⁸: |error| ≤ ((1 + 2⁻⁸)³ − 1) √(a² + b²). All of q and k (B, H, N, d) is compared.
+    """
+    own = [x.detach().clone() for x in (q, k)]  # a form may turn in place
+    if backward:
+        turned = form(*(x.requires_grad_() for x in own))
+        given = [torch.randn_like(x) for x in turned]
+        results = torch.autograd.grad(turned, own, [x.clone() for x in given])
+        table = RotaryTable(table.cos, -table.sin)
+    else:
+        given, results = [q, k], form(*own)
+    layout = _layout(name)
+    for which, x, result in zip(("queries", "keys"), given, results, strict=True):
+        expected = rotate(x.float(), table, layout=layout)
+        allowed = ((1 + 2**-8) ** 3 - 1) * _pair_lengths(x.float(), layout)
+        excess = float(((result.float() - expected).abs() - allowed).max())
+        if not excess <= 0:  # NaN is refused too
+            passed = "gradient" if backward else "result"
+            raise ValueError(
+                f"{name}: the {passed} of the {which} is {excess:.3g} further from `rotate` than "
+                "three roundings to bfloat16 explain; it is no peer until it computes the same"
+            )
+
+
+def _runs(name: str, form: Both, q: Tensor, k: Tensor, *, backward: bool) -> Candidate | None:
+    """The form as a candidate, or None, with a line, if it does not run here."""
     try:
+        candidate = _with_gradient(form, q, k) if backward else partial(form, q, k)
         candidate()
     except Exception as error:
         print(f"  {name} failed, left out: {type(error).__name__}: {str(error)[:300]}", flush=True)
-        return False
-    return True
+        return None
+    return candidate
 
 
-def rope_rows(rounds: int = 15) -> list[Row]:
-    """All shapes in both orders in memory, bfloat16 in and out, forward and with gradient."""
-    rows = []
-    for order in ("positions", "heads"):
-        for shape in SHAPES:
-            torch._dynamo.reset()
-            positions = torch.arange(shape.length, device="cuda")
-            table = rotary_table(positions, rotary_frequencies(shape.dim, device="cuda"))
-            q, k = queries_and_keys(shape, order)
-            small = shape.batch * shape.length <= 8192
-            for backward in (False, True):
-                if backward and shape.length == 1:
-                    continue  # nobody trains one position at a time
-                if order == "heads" and shape.length > 16384:
-                    continue
-                times = 2 if backward else 1
-                candidates: dict[str, Candidate] = {"clone": copies(q, k, times)}
-                found = forms(table)
-                for name, form in found.items():
-                    try:
-                        one = _with_gradient(form, q, k) if backward else partial(form, q, k)
-                    except Exception as error:
-                        print(f"  {name} left out: {type(error).__name__}: {error}", flush=True)
-                        continue
-                    if _works(name, one):
-                        candidates[name] = one
-                for row in compare(
-                    candidates,
-                    floor="clone",
-                    device="cuda",
-                    rounds=rounds,
-                    repeats=20 if small else 5,
-                ):
-                    name = row["candidate"]
-                    row |= _package(name)
-                    if name != "clone" and not backward:
-                        row |= _errors(found[name], k, shape, _layout(name))
-                    rows.append(
-                        row
-                        | {
-                            "group": "rope" if order == "positions" else "rope, strided",
-                            "pass": "forward and backward" if backward else "forward",
-                            "shape": shape.recorded,
-                            "kv_heads": shape.kv_heads,
-                            "tuned": shape.tuned,
-                            "seed": 0,
-                        }
-                    )
-                del candidates, found
-            del q, k
-            torch.cuda.empty_cache()
-    return rows
+def _candidates(
+    found: dict[str, Both], q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
+) -> tuple[dict[str, Candidate], list[str]]:
+    """The floor and all forms that run and compute the same; and what is wrong with the others."""
+    candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
+    wrong = []
+    for name, form in found.items():
+        candidate = _runs(name, form, q, k, backward=backward)
+        if candidate is None:
+            continue
+        try:
+            check_numbers(name, form, q, k, table, backward=backward)
+        except ValueError as error:
+            print(f"  left out: {error}", flush=True)
+            wrong.append(str(error))
+        else:
+            candidates[name] = candidate
+    return candidates, wrong
+
+
+def rope_rows(
+    rounds: int = 15, *, shapes: tuple[Shape, ...] = SHAPES, device: str = "cuda"
+) -> Iterator[Row]:
+    """All shapes in both orders in memory, bfloat16 in and out, forward and with gradient.
+
+    Raises ValueError after the last row if a form computed something else than `rotate`.
+    """
+    wrong: list[str] = []
+    for order, shape in product(("positions", "heads"), shapes):
+        torch._dynamo.reset()
+        positions = torch.arange(shape.length, device=device)
+        table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
+        q, k = queries_and_keys(shape, order, device)
+        small = shape.batch * shape.length <= 8192
+        for backward in (False, True):
+            if backward and shape.length == 1:
+                continue  # nobody trains one position at a time
+            if order == "heads" and shape.length > 16384:
+                continue
+            found = forms(table)
+            candidates, refused = _candidates(found, q, k, table, backward=backward)
+            wrong += refused
+            about = {
+                "group": "rope" if order == "positions" else "rope, strided",
+                "pass": "forward and backward" if backward else "forward",
+                "shape": shape.recorded,
+                "kv_heads": shape.kv_heads,
+                "tuned": shape.tuned,
+                "seed": 0,
+            }
+            repeats = 20 if small else 5
+            for row in compare(
+                candidates, floor="clone", device=device, rounds=rounds, repeats=repeats
+            ):
+                name = row["candidate"]
+                row |= _package(name)
+                if name != "clone" and not backward:
+                    row |= _errors(found[name], k, shape, _layout(name))
+                yield row | about
+            del candidates, found
+        del q, k
+        torch.cuda.empty_cache()
+    if wrong:
+        raise ValueError("; ".join(wrong))
 
 
 fused = torch.nn.functional.scaled_dot_product_attention

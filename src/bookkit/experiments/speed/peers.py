@@ -1,12 +1,15 @@
 """Other libraries' rotations, each called as its users call it; what is missing is left out."""
 
+import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,6 +27,22 @@ def torchtune_file(relative: str) -> ModuleType:
     module = ModuleType(path.stem)
     SourceFileLoader(path.stem, str(path)).exec_module(module)
     return module
+
+
+def without_its_start(package: str) -> None:
+    """Let the modules of a package be imported without running its `__init__`, if it is there."""
+    found = importlib.util.find_spec(package)
+    if found is not None and package not in sys.modules:
+        sys.modules[package] = importlib.util.module_from_spec(found)
+
+
+def imported(module: str, name: str) -> Any:
+    """A function of another library, or None, with a line, where the library is missing."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        print(f"  {module}.{name} is missing ({error}): its rows are left out", flush=True)
+        return None
 
 
 def _sequence_first(x: Tensor) -> Tensor:

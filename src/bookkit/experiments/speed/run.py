@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from bookkit.experiments.speed.measure import facts
 
-Part = Callable[[int], list[dict[str, Any]]]
+Part = Callable[[int], Iterable[dict[str, Any]]]
 COMMAND = "python -m bookkit.experiments.speed.run"
 RESULTS = Path(__file__).parents[1] / "results" / "speed"
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
         from bookkit.experiments.speed.decode import decode_rows_on_a_gpu
         from bookkit.experiments.speed.gpu import attention_rows, rope_rows
 
-        parts: list[Part] = [rope_rows, attention_rows, decode_rows_on_a_gpu]
+        parts: Sequence[Part] = [rope_rows, attention_rows, decode_rows_on_a_gpu]
     else:
         from bookkit.experiments.speed.cpu import PARTS, QUICK_PARTS
 
@@ -59,19 +59,20 @@ def main(arguments: list[str] | None = None) -> None:
     )
     out = given.out or RESULTS / f"{group}.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for number, part in enumerate(parts, start=1):
-        print(f"[{number}/{len(parts)}] {(part.__doc__ or '').splitlines()[0]}", flush=True)
-        for row in part(given.rounds):
-            lines.append(json.dumps(row | about))
-            shape = "x".join(str(size) for size in row.get("shape", []))
-            low, high = row["ratio_quartiles"]
-            print(
-                f"  {row['candidate']:42} {shape:18} {row['ratio']:7.2f} x {row['floor']}"
-                f"  ({low:.2f} to {high:.2f})",
-                flush=True,
-            )
-    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    unfinished = out.with_name(f"{out.name}.part")  # a run that breaks off leaves its rows here
+    with unfinished.open("w", encoding="utf-8") as file:
+        for number, part in enumerate(parts, start=1):
+            print(f"[{number}/{len(parts)}] {(part.__doc__ or '').splitlines()[0]}", flush=True)
+            for row in part(given.rounds):
+                print(json.dumps(row | about), file=file, flush=True)
+                shape = "x".join(str(size) for size in row.get("shape", []))
+                low, high = row["ratio_quartiles"]
+                print(
+                    f"  {row['candidate']:42} {shape:18} {row['ratio']:7.2f} x {row['floor']}"
+                    f"  ({low:.2f} to {high:.2f})",
+                    flush=True,
+                )
+    unfinished.replace(out)
     print(f"recorded in {out}")
 
 
