@@ -1,0 +1,49 @@
+"""Code that a reader of the main line sees: short and narrow, and one listing that stands alone."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from bookcheck.notebooks.files import read
+from bookcheck.prose.reading_time import HIDDEN_TAGS, main_line_cells
+
+LINES, LISTING_LINES, COLUMNS = 12, 30, 76
+OWN_PACKAGES = {"attention_to_rope", "bookkit"}
+
+
+def visible_code(path: Path) -> Iterator[str]:
+    """The cells of the main line whose code is seen without a click."""
+    for cell in main_line_cells(read(path).cells):
+        if cell.cell_type == "code" and not HIDDEN_TAGS & set(cell.metadata.get("tags", [])):
+            yield cell.source
+
+
+def stands_alone(source: str) -> bool:
+    """Whether a cell is a listing: it brings NumPy or PyTorch along, and nothing of the book."""
+    brought = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            brought |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            brought.add(str(node.module).split(".")[0])
+    return bool(brought & {"numpy", "torch"}) and not brought & OWN_PACKAGES
+
+
+def code_problems(path: Path) -> list[str]:
+    """Visible cells that are too long or too wide, and a chapter without its listing."""
+    problems, listings = [], 0
+    for source in visible_code(path):
+        lines = [line for line in source.splitlines() if line.strip()]
+        alone = stands_alone(source)
+        listings += alone
+        most = LISTING_LINES if alone else LINES
+        if len(lines) > most:
+            problems.append(f"{len(lines)} lines, at most {most}: fold a part of {lines[0]!r} …")
+        problems += [
+            f"{len(line)} columns, at most {COLUMNS}: {line.strip()!r}"
+            for line in lines
+            if len(line) > COLUMNS
+        ]
+    if not listings:
+        problems.append("has no listing that runs with NumPy or PyTorch alone")
+    return problems
