@@ -91,6 +91,11 @@ if warm.possible():
     use_forked_kernels()
 
 
+def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Load nbval, whose options the settings name."""
+    pluginmanager.register(nbval.plugin, "nbval")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what runs longest in one piece first, or one worker ends alone with it."""
     slow_rooms = (ROOT / "tests" / "bookcheck", ROOT / "tests" / "bookkit")
