@@ -263,6 +263,13 @@ def fitted_tile(q: Tensor, pairs: int) -> Tile:
     return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
 
 
+def tiles_in_stretch(length: int, tile: Tile) -> int:
+    """How many tiles make a stretch: at most the tile's, and alike, so that hardly one is empty."""
+    tiles = -(-length // tile.rows)
+    stretches = -(-tiles // max(1, tile.stretch // tile.rows))
+    return -(-tiles // stretches)
+
+
 def launch(  # pragma: no cover - see the kernels
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
 ) -> tuple[Tensor, Tensor]:
@@ -272,7 +279,7 @@ def launch(  # pragma: no cover - see the kernels
     (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
     tile = fitted_tile(q, pairs)
     tiles = triton.cdiv(length, tile.rows)
-    in_stretch = min(tiles, max(1, tile.stretch // tile.rows))
+    in_stretch = tiles_in_stretch(length, tile)
     groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
     kernel: Any = _kernel
     kernel[(in_stretch * groups * batches * triton.cdiv(tiles, in_stretch),)](

@@ -108,6 +108,19 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
     assert launched == []
 
 
+@pytest.mark.parametrize("name", rope_triton.TILES)
+def test_stretches_are_alike_so_that_hardly_a_program_is_empty(name: str) -> None:
+    tile = rope_triton.TILES[name]
+    longest = max(1, tile.stretch // tile.rows)
+    for length in (1, 2, 511, 512, 513, 4096, 4097, 5000, 8192, 9000, 131072, 131073):
+        tiles = -(-length // tile.rows)
+        in_stretch = rope_triton.tiles_in_stretch(length, tile)
+        assert 1 <= in_stretch <= min(longest, tiles)
+        stretches = -(-tiles // in_stretch)
+        assert stretches == -(-tiles // longest)  # no more than the tile asks for
+        assert 0 <= stretches * in_stretch - tiles < stretches
+
+
 def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
     q = torch.zeros(2, 4, 100, 8)
     assert rope_triton.fitted_tile(q, 4) == rope_triton.TILES["positions"]
