@@ -1,4 +1,4 @@
-"""Code that a reader of the main line sees: short and narrow, and one listing that stands alone."""
+"""Code that a reader sees: short and narrow, and in a chapter one listing that stands alone."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ OWN_PACKAGES = {"attention_to_rope", "bookkit"}
 
 
 def visible_code(path: Path) -> Iterator[str]:
-    """The cells of the main line whose code is seen without a click."""
+    """The cells whose code is seen without a click, exercises apart."""
     for cell in main_line_cells(read(path).cells):
         if cell.cell_type == "code" and not HIDDEN_TAGS & set(cell.metadata.get("tags", [])):
             yield cell.source
@@ -29,8 +29,8 @@ def stands_alone(source: str) -> bool:
     return bool(brought & {"numpy", "torch"}) and not brought & OWN_PACKAGES
 
 
-def code_problems(path: Path) -> list[str]:
-    """Visible cells that are too long or too wide, and a chapter without its listing."""
+def code_problems(path: Path, *, listing: bool = True) -> list[str]:
+    """Visible cells that are too long or too wide, and a page that lacks the `listing` it needs."""
     problems, listings = [], 0
     for source in visible_code(path):
         lines = [line for line in source.splitlines() if line.strip()]
@@ -44,6 +44,6 @@ def code_problems(path: Path) -> list[str]:
             for line in lines
             if len(line) > COLUMNS
         ]
-    if not listings:
+    if listing and not listings:
         problems.append("has no listing that runs with NumPy or PyTorch alone")
     return problems

@@ -3,9 +3,10 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.notebooks.files import main_line, page_name, stored_form
+from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, stored_form
 from bookcheck.prose.visible_code import code_problems
 
+DEEPER = [path for path in chapter_notebooks() if path.parent.name == "deeper"]
 LISTING = new_code_cell("import numpy as np\n\nprint(np.pi)")
 LONG = "\n".join(f"x_{number} = {number}" for number in range(13))
 WIDE = f"x = {'1 + ' * 20}1"
@@ -14,6 +15,12 @@ WIDE = f"x = {'1 + ' * 20}1"
 @pytest.mark.parametrize("path", main_line(), ids=page_name)
 def test_visible_code_is_short_and_one_listing_stands_alone(path):
     problems = code_problems(path)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", DEEPER, ids=page_name)
+def test_visible_code_is_short_on_deeper_pages(path):
+    problems = code_problems(path, listing=False)
     assert not problems, "\n".join(problems)
 
 
