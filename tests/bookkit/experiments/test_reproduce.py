@@ -5,6 +5,7 @@ import json
 import pytest
 
 from bookkit.experiments.training.reproduce import (
+    ROUNDING,
     compare_runs,
     main,
     record,
@@ -127,3 +128,18 @@ def test_a_run_that_left_its_interval_is_an_error(tmp_path, capsys, monkeypatch)
         main(["--size", "small", "--recorded", str(rows), "--out", str(out)])
     told = capsys.readouterr().out
     assert "outside: validation of recall ALiBi, rate 0.005" in told
+
+
+def test_the_stored_record_compares_with_the_recorded_rows():
+    recorded = read_rows(RESULTS / "studies-full.jsonl")
+    stored = read_rows(RESULTS / "reproduced.jsonl")
+    expected = {
+        (one.study, one.task, one.scheme, one.rate, one.position_rate, one.number): one.recorded
+        for one in compare_runs(recorded, recorded)
+    }
+    for found in stored:
+        keys = ("study", "task", "scheme", "rate", "position_rate", "number")
+        mean, half = expected[tuple(found.get(key) for key in keys)]
+        assert (found["recorded"], found["half"]) == pytest.approx((mean, half), abs=1e-5)
+        apart = abs(found["again"] - found["recorded"])
+        assert found["inside"] == (apart <= found["half"] + ROUNDING)
