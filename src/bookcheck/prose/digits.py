@@ -2,32 +2,28 @@
 
 A number on a page is computed ({value}), part of a formula or of code, or structural: the number of
 a chapter, section, figure, step or item, a year, a version, a part of a name (float32, T5, GPT-2,
-Llama 3), a source's reference. 0 and 1 are constants everywhere. A page declares other constants
-of its definitions, and numbers that a source reports, by comments in any of its Markdown cells::
+Llama 3), a source's reference. Any other must stand in the page's code or formulas too, as a
+constant of its definitions does, or in a paragraph that cites or links to the source that reports
+it; 0 and 1 stand everywhere. The rest are faults: somebody typed what a program should compute.
 
-    % constants: 64 10,000 2.5
-    % quoted: 85.6
-
-A constant must stand in the page's code or formulas, a quoted number in a paragraph that cites or
-links to its source. All other digits are faults: somebody typed what a program should compute.
+That the number is right where it stands is not asked here: ``bookcheck.prose.typed`` ties each to
+its sentence.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.notebooks.files import read
+from bookcheck.prose.cells import Cell, alt_texts, cells_of
 from bookcheck.prose.fences import blocks_of
 
-CONSTANTS = re.compile(r"^% constants:(.*)$", re.MULTILINE)
-QUOTED = re.compile(r"^% quoted:(.*)$", re.MULTILINE)
 CITED = re.compile(r"\{cite|\]\(https?://|<https?://|\]\(#s\d")
 # What the page computes with: formulas, inline code, the expressions of its roles.
 COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<!`)`[^`]+`(?!`)", re.DOTALL)
 PRINTED = re.compile(r"(?<=\{value\}`)[^`]*? = ")
-ALWAYS = frozenset({"0", "1"})
+ALWAYS = frozenset({0.0, 1.0})
 # Without prose: their lines are code, or a formula that the equation checks execute.
 LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
 # What stands after the name of these directives is no title.
@@ -142,24 +138,14 @@ def quiz_explanations(text: str) -> Iterator[str]:
             yield line
 
 
-class Declared(NamedTuple):
-    """The numbers that a page may print: its constants, and those of its sources where cited."""
-
-    constants: frozenset[str] = ALWAYS
-    quoted: frozenset[str] = frozenset()
-
-
-def typed_numbers(text: str, place: str, declared: Declared) -> Iterator[Digits]:
-    """The numbers of a text that nothing explains."""
+def typed_numbers(text: str, place: str, known: frozenset[float] = ALWAYS) -> Iterator[Digits]:
+    """The numbers of a text that nothing explains; ``known`` are those of code and formulas."""
     bare = blanked(blanked(text, *NOT_PROSE), *STRUCTURAL)
     for found in NUMBER.finditer(bare):
-        number = found.group().lstrip("-−")
-        if number in declared.constants:
-            continue
-        if number in declared.quoted and CITED.search(paragraph_at(text, found.start())):
+        if amount(found.group()) in known or CITED.search(paragraph_at(text, found.start())):
             continue
         around = text[max(found.start() - 30, 0) : found.end() + 30]
-        yield Digits(place, number, " ".join(around.split()))
+        yield Digits(place, found.group().lstrip("-−"), " ".join(around.split()))
 
 
 def paragraph_at(text: str, place: int) -> str:
@@ -168,69 +154,38 @@ def paragraph_at(text: str, place: int) -> str:
     return text[max(start, 0) : end if end >= 0 else len(text)]
 
 
-def declared_on(text: str) -> Declared:
-    """What the comments of a page declare, with 0 and 1."""
-    constants, quoted = (
-        frozenset(word for line in pattern.findall(text) for word in line.split())
-        for pattern in (CONSTANTS, QUOTED)
-    )
-    return Declared(ALWAYS | constants, quoted)
+def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
+    """The numbers in the code and the formulas of a page, with 0 and 1."""
+    prose = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
+    code = (word for cell in cells if cell.kind == "code" for word in literals(cell.source))
+    written = "\n".join([*code, *COMPUTED.findall(PRINTED.sub("", prose))])
+    return ALWAYS.union(map(amount, NUMBER_IN_CODE.findall(written)))
 
 
-def declared_in_vain(path: Path) -> list[str]:
-    """Declared constants that no code and no formula of the page has."""
-    cells = cells_of(path)
-    prose = "\n".join(source for kind, source, _ in cells if kind == "markdown")
-    code = "\n".join(source for kind, source, _ in cells if kind == "code")
-    computed = "\n".join([code, *COMPUTED.findall(PRINTED.sub("", prose))])
-    known = {amount(found) for found in NUMBER_IN_CODE.findall(computed)}
-    constants = declared_on(prose).constants - ALWAYS
-    return sorted(word for word in constants if amount(word) not in known)
+def literals(code: str) -> Iterator[str]:
+    """The numbers and strings of a code cell, without its alt texts, which are prose."""
+    waiting: list[ast.AST] = [ast.parse(code)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant):
+            yield str(node.value)
+        elif not (isinstance(node, ast.keyword) and node.arg == "alt"):
+            waiting += ast.iter_child_nodes(node)
 
 
-def amount(number: str) -> float | None:
-    """The size of a number, however its thousands are parted; None where it is none."""
-    digits = re.sub(r"[_,{}]", "", number).lstrip("-−")
-    return float(digits) if NUMBER.fullmatch(digits) else None
-
-
-def alt_texts(code: str) -> Iterator[str]:
-    """The typed words of the alt texts in a code cell; what an f-string computes is left out."""
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.keyword) and node.arg == "alt":
-            yield from typed_strings(node.value)
-
-
-def typed_strings(node: ast.AST) -> Iterator[str]:
-    """The strings below a node, without what an f-string computes and how it is formatted."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif not isinstance(node, ast.FormattedValue):
-        for child in ast.iter_child_nodes(node):
-            yield from typed_strings(child)
-
-
-def cells_of(path: Path) -> list[tuple[str, str, str]]:
-    """Kind, source and caption of each cell of a page; a page without code is one cell."""
-    if path.suffix == ".md":
-        return [("markdown", path.read_text(encoding="utf-8"), "")]
-    return [
-        (
-            cell.cell_type,
-            cell.source,
-            cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", ""),
-        )
-        for cell in read(path).cells
-    ]
+def amount(number: str) -> float:
+    """The size of a number, however its thousands are parted."""
+    return float(re.sub(r"[_,{}]", "", number).lstrip("-−"))
 
 
 def digits_of_page(path: Path) -> list[Digits]:
     """All numbers that somebody typed into the prose of a page."""
     cells = cells_of(path)
-    declared = declared_on("\n".join(source for kind, source, _ in cells if kind == "markdown"))
+    known = computed_with(cells)
     found: list[Digits] = []
-    for index, (kind, source, caption) in enumerate(cells):
+    for index, cell in enumerate(cells):
         place = path.name if path.suffix == ".md" else f"{path.name}, cell {index}"
-        texts = prose_of(source) if kind == "markdown" else [caption, *alt_texts(source)]
-        found += [one for text in texts for one in typed_numbers(text, place, declared)]
+        markdown = cell.kind == "markdown"
+        texts = prose_of(cell.source) if markdown else [cell.caption, *alt_texts(cell.source)]
+        found += [one for text in texts for one in typed_numbers(text, place, known)]
     return found

@@ -5,16 +5,8 @@ import pytest
 
 from bookcheck.notebooks.files import stored_form
 from bookcheck.paths import ROOT, book_pages
-from bookcheck.prose.digits import (
-    ALWAYS,
-    Declared,
-    alt_texts,
-    declared_in_vain,
-    declared_on,
-    digits_of_page,
-    prose_of,
-    typed_numbers,
-)
+from bookcheck.prose.cells import alt_texts
+from bookcheck.prose.digits import ALWAYS, digits_of_page, prose_of, typed_numbers
 
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
 PAGES["index"] = ROOT / "index.md"
@@ -26,15 +18,9 @@ def test_every_number_of_the_prose_is_computed_or_structural(name):
     assert not found, "\n".join(map(str, found))
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_declared_constant_stands_in_code_or_a_formula(name):
-    found = declared_in_vain(PAGES[name])
-    assert not found, f"{name}: compute, quote with the source, or take out: {found}"
-
-
 def numbers(text, *constants):
-    allowed = Declared(ALWAYS | {*constants})
-    return [one.number for part in prose_of(text) for one in typed_numbers(part, "", allowed)]
+    known = ALWAYS | {*constants}
+    return [one.number for part in prose_of(text) for one in typed_numbers(part, "", known)]
 
 
 @pytest.mark.parametrize(
@@ -84,25 +70,21 @@ def test_a_typed_number_is_found(text, found):
     assert numbers(text) == found
 
 
-def test_a_declared_constant_passes_where_it_is_declared():
-    assert numbers("It has 64 dimensions.", "64") == []
-    assert numbers("It has 64.5 dimensions.", "64") == ["64.5"]
+def test_a_constant_of_the_code_passes():
+    assert numbers("It has 64 dimensions.", 64.0) == []
+    assert numbers("It has 64.5 dimensions.", 64.0) == ["64.5"]
 
 
 def test_alt_texts_may_compute_their_numbers():
     computed = 'show(a, alt="from " f"{x:.2%} to {y[2]}")'
-    assert [
-        one for text in alt_texts(computed) for one in typed_numbers(text, "", Declared())
-    ] == []
+    assert [one for text in alt_texts(computed) for one in typed_numbers(text, "")] == []
     typed = 'show(a, alt="from 2.5 " f"to {y}")'
-    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "", Declared())] == [
-        "2.5"
-    ]
+    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "")] == ["2.5"]
 
 
 def test_a_page_is_read_whole(tmp_path):
     cells = [
-        nbformat.v4.new_markdown_cell("# T\n\n64 of 65\n\n% constants: 64"),
+        nbformat.v4.new_markdown_cell("# T\n\n64 of 65 with $d = 64$"),
         nbformat.v4.new_code_cell(
             "show(x, alt='to 2.5')", metadata={"mystnb": {"figure": {"caption": "All 9."}}}
         ),
@@ -138,20 +120,18 @@ def test_a_planted_number_is_caught_in_every_kind_of_text(tmp_path, planted):
 
 
 def test_a_quoted_number_stands_beside_its_source():
-    declared = declared_on("% quoted: 85.6")
     cited = "Llama has 85.6 {cite:p}`x2024`."
-    assert list(typed_numbers(cited, "", declared)) == []
-    apart = f"{cited}\n\nWe have 85.6 as well."
-    assert [one.number for one in typed_numbers(apart, "", declared)] == ["85.6"]
+    assert numbers(cited) == []
+    assert numbers(f"{cited}\n\nWe have 85.6 as well.") == ["85.6"]
 
 
-def test_a_constant_that_nothing_uses_is_found(tmp_path):
+def test_a_constant_stands_in_code_or_a_formula(tmp_path):
     cells = [
         nbformat.v4.new_markdown_cell(
-            "% constants: 64 10,000 7 8 9\n\nOf $d = 64$ and {value}`7 = 3 + 4`, `x[8]`."
+            "64 10,000 7 8 9\n\nOf $d = 64$ and {value}`7 = 3 + 4`, `x[8]`."
         ),
         nbformat.v4.new_code_cell("base = 10_000"),
     ]
     path = tmp_path / "01-x.ipynb"
     path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-    assert declared_in_vain(path) == ["7", "9"]
+    assert [one.number for one in digits_of_page(path)] == ["7", "9"]
