@@ -1,7 +1,11 @@
 """What a chapter offers to copy works where a reader uses it: on any device, on empty parts."""
 
+import builtins
 import json
 from collections.abc import Callable
+from dis import get_instructions
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -11,7 +15,9 @@ from torch import Tensor
 from attention_to_rope import rotary_frequencies
 from attention_to_rope.merge import Partial, merge
 from attention_to_rope.rope_families import FAMILIES, vectors
+from bookcheck.notebooks.files import main_line, page_name
 from bookcheck.paths import CHAPTERS
+from bookcheck.prose.visible_code import stands_alone, visible_code
 
 LAYOUTS = ["half", "interleaved"]
 THETA = rotary_frequencies(8)
@@ -31,24 +37,48 @@ def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
     return names
 
 
-ALONE = {
-    "07-why-position": "def change(X, stack, causal)",
-    "08-sinusoids": "def sinusoids(positions",
-    "09-relative-positions": "def t5_matrix(N",
-    "10-deriving-rope": "def rope(x, positions",
-    "11-implementing-rope": "def rope(x, position_ids",
-    "12-what-rope-encodes": "def point(s",
-}
+@pytest.mark.parametrize("path", main_line(), ids=page_name)
+def test_the_self_contained_listings_run_alone(path: Path) -> None:
+    for source in filter(stands_alone, visible_code(path)):
+        names: dict[str, Any] = {"__name__": "listing"}
+        exec(source, names)
+        assert not undefined(names), "a function of the listing needs more than the listing brings"
 
 
-@pytest.mark.parametrize("page", ALONE)
-def test_the_self_contained_listing_runs_alone(page: str) -> None:
-    assert "attention_to_rope" not in source_of(page, ALONE[page])
-    listing(page, ALONE[page])
+def undefined(names: dict[str, Any]) -> set[str]:
+    """What the functions and classes of a listing read from outside and nobody defines."""
+    codes = [value.__code__ for value in names.values() if isinstance(value, FunctionType)]
+    classes = [value for value in names.values() if getattr(value, "__module__", "") == "listing"]
+    codes += [
+        part.__code__
+        for one in classes
+        for part in vars(one).values()
+        if isinstance(part, FunctionType)
+    ]
+    lines = (line for code in codes for line in get_instructions(code))
+    read = {line.argval for line in lines if line.opname == "LOAD_GLOBAL"}
+    return read - set(names) - set(vars(builtins))
+
+
+LEANING = """
+def f(x):
+    return x + only_on_the_page
+
+
+class C:
+    def g(self):
+        return torch
+"""
+
+
+def test_a_name_that_only_the_page_has_is_found() -> None:
+    names: dict[str, Any] = {"__name__": "listing"}
+    exec(LEANING, names)
+    assert undefined(names) == {"only_on_the_page", "torch"}
 
 
 def test_a_listing_that_leans_on_its_page_is_found() -> None:
-    source = source_of("07-why-position", ALONE["07-why-position"])
+    source = source_of("07-why-position", "def change(X, stack, causal)")
     with pytest.raises(NameError, match="torch"):
         exec(source.replace("import torch\n", "", 1), {})
 
@@ -64,7 +94,7 @@ def rope(rope_listing: dict[str, Any]) -> Callable[..., Tensor]:
 
 
 def test_rope_keeps_to_its_25_lines() -> None:
-    lines = source_of("11-implementing-rope", ALONE["11-implementing-rope"]).splitlines()
+    lines = source_of("11-implementing-rope", "def rope(x, position_ids").splitlines()
     assert len([line for line in lines if line.strip()]) <= 25
 
 
