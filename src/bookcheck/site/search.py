@@ -31,6 +31,7 @@ WORD = re.compile(r"[^\W\d_][\w-]{3,}")
 LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
 # Pages that speak of everything: they come after the page whose subject it is.
 REFERENCE = "chapters/api"
+QUESTIONS = "chapters/questions"
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
 EXERCISES = ("exercises", "check-your-understanding")
 
@@ -64,6 +65,8 @@ def kind_of(page: str, anchor: str) -> str:
         return "back"
     if page == REFERENCE:
         return "reference"
+    if page == QUESTIONS:
+        return "question"
     if PurePosixPath(page).parent.name == DEEPER:
         return "deeper"
     if anchor in EXERCISES:

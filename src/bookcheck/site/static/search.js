@@ -46,7 +46,7 @@
     [/exercises? solutions?/g, " exercises "],
   ];
   const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which with".split(" "));
-  const WEIGHT = { page: 1.6, section: 1.2, deeper: 0.75, exercises: 0.4, entry: 0.8, reference: 0.55, back: 0.45 };
+  const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, deeper: 0.75, exercises: 0.4, entry: 0.8, reference: 0.55, back: 0.45 };
 
   function words(text) {
     return text
