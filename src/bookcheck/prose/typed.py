@@ -26,14 +26,18 @@ from bookcheck.paths import CHAPTERS, READ, ROOT, book_pages
 from bookcheck.prose.cells import Cell, alt_texts, cells_of
 
 AROUND = 3
+# A fence from its first line to its last; between the lines of a directive are sentences.
+FENCE = re.compile(
+    r"^(?P<marks>`{3,}|~{3,})(?P<directive>\{(?!code|math|raw|bib)[\w:-]+\})?(?P<lines>[^\n]*\n.*?)"
+    r"^(?P=marks)\s*$",
+    re.MULTILINE | re.DOTALL,
+)
 COMMAND = "python -m bookcheck.prose.typed --read"
 # What is no sentence: comments, code, displays, options, targets of links, names of places.
 NOT_READ = (
     re.compile(r"^% .*$", re.MULTILINE),
-    re.compile(r"^(`{3,}|~{3,})(?!\{)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL),
-    re.compile(r"^(`{3,}|:{3,})\{(?:code|math|raw|bib).*?^\1\s*$", re.MULTILINE | re.DOTALL),
     re.compile(r"\$\$.*?\$\$(?: *\([^()\s]+\))?", re.DOTALL),
-    re.compile(r"^(?:`{3,}|:{3,})(?:\{(?:grid|solution-\w+)\}.*|\{[\w:-]+\})?", re.MULTILINE),
+    re.compile(r"^:{3,}(?:\{(?:grid|solution-\w+)\}.*|\{[\w:-]+\})?", re.MULTILINE),
     re.compile(r"^:(?!needs|alt)[\w-]+:.*$", re.MULTILINE),
     re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE),
     re.compile(r"\{[#.%][^}\n]*\}|<https?://[^>]*>|<[^<>\n]*>"),
@@ -67,6 +71,7 @@ class Counts(NamedTuple):
 
 def sentences(text: str) -> Iterator[list[str]]:
     """The words of each sentence of a Markdown text."""
+    text = FENCE.sub(lambda fence: fence["lines"] if fence["directive"] else "", text)
     for pattern in NOT_READ:
         text = pattern.sub("", text)
     for block in BLOCK_END.split(ROLE.sub(r"\1", text)):

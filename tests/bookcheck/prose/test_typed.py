@@ -51,6 +51,7 @@ def lines(text):
         ("It is {value}`0.3 = x` of 7.", "… is {value} of 7."),
         ("| a | 17 |", "a 17"),
         (":::{quiz}\nOf 3?\n:::", "Of 3?"),
+        ("```{figure} a\n```\n\nIt is 3.\n\n```\nx = 4\n```", "It is 3."),
         (":::{prf:theorem} Of 3 values\n:label: a-7\n:::", "Of 3 values"),
         ("[The 3](a-7.ipynb) and `x[8]`.", "[The 3] and `x[8]`."),
     ],
