@@ -1,6 +1,6 @@
 """Record the experiments again and compare: are the new means in the recorded intervals?
 
-python -m bookkit.experiments.training.reproduce --size full --processes 6   # a GPU, minutes
+python -m bookkit.experiments.training.reproduce --size full --processes 4   # a GPU, a quarter hour
 python -m bookkit.experiments.training.reproduce --size small                # a laptop, minutes
 
 Trains the recorded models that have two seeds or more, into a file of its own; what has rows there
