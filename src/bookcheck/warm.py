@@ -12,7 +12,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,10 @@ def _run(
     arguments: list[str],
     folder: str,
     environment: Mapping[str, str],
-    said: list[str],
+    said: Sequence[str],
 ) -> None:
+    # Who kills its group kills what it has started, and not the tests.
+    os.setsid()
     for stream, file in zip((sys.stdout, sys.stderr), said, strict=True):
         os.dup2(os.open(file, os.O_WRONLY), stream.fileno())
     settle(folder, environment)
@@ -69,6 +71,18 @@ def _run(
         runpy.run_module(program, run_name="__main__", alter_sys=True)
 
 
+def begin(
+    program: str | Path,
+    *arguments: str | Path,
+    folder: Path = ROOT,
+    environment: Mapping[str, str] = os.environ,
+    said: Sequence[str] = (os.devnull, os.devnull),
+) -> BaseProcess:
+    """Start a program in a fork, as the leader of its group; its words go to two files."""
+    words = [str(argument) for argument in arguments]
+    return start(_run, program, words, str(folder), dict(environment), said)
+
+
 def run(
     program: str | Path,
     *arguments: str | Path,
@@ -76,9 +90,8 @@ def run(
     environment: Mapping[str, str] = os.environ,
 ) -> subprocess.CompletedProcess[str]:
     """`python -m program arguments`, or `python program …` for a path; what it said is kept."""
-    words = [str(argument) for argument in arguments]
     by_name = ["-m"] if isinstance(program, str) else []
-    command = [sys.executable, *by_name, str(program), *words]
+    command = [sys.executable, *by_name, str(program), *map(str, arguments)]
     if not possible():
         return subprocess.run(
             command, cwd=folder, env=dict(environment), capture_output=True, encoding="utf-8",
@@ -89,7 +102,7 @@ def run(
         for file in said:
             file.touch()
         names = [str(file) for file in said]
-        process = start(_run, program, words, str(folder), dict(environment), names)
+        process = begin(program, *arguments, folder=folder, environment=environment, said=names)
         process.join()
         stdout, stderr = (file.read_text(encoding="utf-8") for file in said)
     return subprocess.CompletedProcess(command, process.exitcode or 0, stdout, stderr)

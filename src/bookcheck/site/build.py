@@ -24,9 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Trees of documents are millions of objects that live long: looking through them over and over
     # takes a third of a build.
     gc.disable()
-    # jsonschema tries this optional package, which compiles 38 grammars when it is imported: 2.4 s.
-    # It checks addresses, and the schemas of notebooks and settings ask for no such check.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # None: "not installed"
     from jupyter_book.sphinx import build_sphinx
 
     folder = options.folder.absolute()

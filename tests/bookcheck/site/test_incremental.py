@@ -5,8 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import asdict
 
@@ -29,25 +27,27 @@ NOTATION = (
 )
 USE = "from attention_to_rope import softmax\n\nsoftmax(x)"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
-NAMES = ("01-one", "02-two", "notation", "api", "ledger")
+GATHERING = {
+    "notation": NOTATION,
+    "ledger": "# Ledger\n\n```{equation-ledger}\n```\n",
+    "api": "# Reference\n\n```{api}\n```\n",
+}
 
 
 class Book:
-    """A book of two chapters with all the pages that gather from others."""
+    """A book of two chapters, and of pages that gather from others."""
 
-    def __init__(self, folder, write_book):
-        self.folder = write_book(folder, {}, pages=NAMES)
+    def __init__(self, folder, write_book, *gathering):
+        self.folder = write_book(folder, {}, pages=("01-one", "02-two", *gathering))
         self.write("01-one", ONE, USE)
         self.write("02-two", TWO, "1 + 1")
         (folder / "index.md").write_text(INDEX, encoding="utf-8")
-        (folder / "chapters" / "notation.md").write_text(NOTATION, encoding="utf-8")
-        (folder / "chapters" / "api.md").write_text(
-            "# Reference\n\n```{api}\n```\n", encoding="utf-8"
-        )
-        (folder / "chapters" / "ledger.md").write_text(
-            "# Ledger\n\n```{equation-ledger}\n```\n", encoding="utf-8"
-        )
+        for name in gathering:
+            text = GATHERING[name]
+            (folder / "chapters" / f"{name}.md").write_text(text, encoding="utf-8")
         self.record("eq-score", "a = b")
+        done = self.build()
+        assert done.returncode == 0, done.stderr
 
     def write(self, name, text, code):
         """Write a chapter of one Markdown cell and one code cell."""
@@ -90,20 +90,31 @@ class Book:
 
 @pytest.fixture(scope="module")
 def built(write_book, tmp_path_factory):
-    book = Book(tmp_path_factory.mktemp("book"), write_book)
-    done = book.build()
-    assert done.returncode == 0, done.stderr
-    return book
+    return Book(tmp_path_factory.mktemp("book"), write_book, *GATHERING)
 
 
-@pytest.fixture
-def book(built, tmp_path):
-    """The built book, which is put back as it was: its environment knows its place."""
-    saved = tmp_path / "saved"
+@pytest.fixture(scope="module")
+def built_without_reference(write_book, tmp_path_factory):
+    """The reference of the library, and the tests that it shows, take two thirds of a build."""
+    return Book(tmp_path_factory.mktemp("book"), write_book, "notation", "ledger")
+
+
+def put_back(built, saved):
+    """Lend a built book, and put it back as it was: its environment knows its place."""
     shutil.copytree(built.folder, saved)
     yield built
     shutil.rmtree(built.folder)
     shutil.copytree(saved, built.folder)
+
+
+@pytest.fixture
+def book(built, tmp_path):
+    yield from put_back(built, tmp_path / "saved")
+
+
+@pytest.fixture
+def small_book(built_without_reference, tmp_path):
+    yield from put_back(built_without_reference, tmp_path / "saved")
 
 
 def built_again(book):
@@ -162,42 +173,43 @@ def test_names_and_numbers_reach_all_pages(book):
     assert differences_from_clean(book) == []
 
 
-def test_a_change_of_style_reaches_all_pages(book):
+def test_a_change_of_style_reaches_all_pages(small_book):
     address = re.compile(r"book\.css\?v=\w+")
-    before = address.search(book.pages()["chapters/02-two.html"].decode())[0]
-    (book.folder / "_static" / "book.css").write_text("p { margin: 0 }\n", encoding="utf-8")
-    pages = built_again(book)
-    for name in ("chapters/02-two", "ledger/01-one", "checks/test_masks"):
+    before = address.search(small_book.pages()["chapters/02-two.html"].decode())[0]
+    (small_book.folder / "_static" / "book.css").write_text("p { margin: 0 }\n", encoding="utf-8")
+    pages = built_again(small_book)
+    for name in ("chapters/02-two", "ledger/01-one"):
         assert address.search(pages[f"{name}.html"])[0] != before, name
 
 
-def test_a_reference_that_another_chapter_breaks_stops_every_build(book):
-    book.write("01-one", ONE.replace("(eq-score)", "(eq-other)"), USE)
+def test_a_reference_that_another_chapter_breaks_stops_every_build(small_book):
+    small_book.write("01-one", ONE.replace("(eq-score)", "(eq-other)"), USE)
     for _ in range(2):
-        done = book.build()
+        done = small_book.build()
         assert done.returncode == 1
         assert "02-two.ipynb" in done.stderr
         assert "eq-score" in done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed in another way there")
-def test_a_killed_build_and_two_at_once_leave_nothing_broken(book):
+@pytest.mark.skipif(not warm.possible(), reason="builds are no forks here, which it could kill")
+def test_a_killed_build_and_two_at_once_leave_nothing_broken(small_book):
     def start():
-        command = [sys.executable, "-m", "bookcheck.site.build", str(book.folder)]
-        return subprocess.Popen(command, env=ENVIRONMENT, start_new_session=True)
+        return warm.begin("bookcheck.site.build", small_book.folder, environment=ENVIRONMENT)
 
-    book.write("01-one", ONE.replace("A sentence.", "Another sentence."), USE)
-    before = book.times()
+    small_book.write("01-one", ONE.replace("A sentence.", "Another sentence."), USE)
+    before = small_book.times()
     killed = start()
-    while book.times() == before:
-        assert killed.poll() is None, "it ended before a page was written"
+    while small_book.times() == before:
+        assert killed.exitcode is None, "it ended before a page was written"
         time.sleep(0.005)
     os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
+    killed.join()
     # The page that it was writing may be torn anywhere.
-    page = book.folder / "_build" / "html" / "chapters" / "01-one.html"
+    page = small_book.folder / "_build" / "html" / "chapters" / "01-one.html"
     page.write_bytes(page.read_bytes()[:1000])
     both = [start(), start()]
-    assert [one.wait() for one in both] == [0, 0]
+    for one in both:
+        one.join()
+    assert [one.exitcode for one in both] == [0, 0]
     assert "Another sentence." in page.read_text(encoding="utf-8")
-    assert differences_from_clean(book) == []
+    assert differences_from_clean(small_book) == []
