@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.paths import CHAPTERS, READ, ROOT, book_pages
+from bookcheck.paths import READ, ROOT, book_pages
 from bookcheck.prose.cells import Cell, alt_texts, cells_of
 
 AROUND = 3
@@ -63,10 +63,11 @@ NUMBER = re.compile(rf"\d|(?<![a-z])(?:{NUMBER_WORD})(?![a-z])", re.IGNORECASE)
 
 
 class Counts(NamedTuple):
-    """How much of the prose is typed: words with a number, and formulas."""
+    """What the prose prints: words with a typed number, formulas, and computed values."""
 
     numbers: int
     formulas: int
+    values: int
 
 
 def sentences(text: str) -> Iterator[list[str]]:
@@ -117,25 +118,30 @@ def typed_on(cells: Sequence[Cell]) -> list[str]:
 
 
 def counts_on(cells: Sequence[Cell]) -> Counts:
-    """How many numbers and formulas the lines of a page hold."""
-    words = [
-        word
-        for cell in cells
-        for text in texts_of(cell)
-        for sentence in sentences(text)
-        for word in sentence
-    ]
+    """How many of each the sentences of a page hold."""
+    texts = [text for cell in cells for text in texts_of(cell)]
+    words = [word for text in texts for sentence in sentences(text) for word in sentence]
     bare = [FORMULA.sub("", word) for word in words]
     return Counts(
         sum(NUMBER.search(word) is not None for word in bare),
         sum(len(FORMULA.findall(word)) for word in words),
+        sum(word.count("{value}") for word in words),
     )
 
 
-def pages() -> dict[str, Path]:
+def counts_of_book(root: Path = ROOT) -> Counts:
+    """How many of each all pages of a book hold."""
+    counts = [counts_on(cells_of(page)) for page in pages(root).values()]
+    return Counts(*map(sum, zip(*counts, strict=True)))
+
+
+def pages(root: Path = ROOT) -> dict[str, Path]:
     """All pages with prose, by name, the opening page last."""
-    found = {page.relative_to(CHAPTERS).with_suffix("").as_posix(): page for page in book_pages()}
-    return {**found, "index": ROOT / "index.md"}
+    folder = root / "chapters"
+    found = {
+        page.relative_to(folder).with_suffix("").as_posix(): page for page in book_pages(folder)
+    }
+    return {**found, "index": root / "index.md"}
 
 
 def read_lines(page: str, folder: Path = READ) -> list[str]:

@@ -4,8 +4,9 @@ The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``, an ov
 equations of each chapter stand on a page of their own, since formulas are heavy, each with the
 source of its check. The role
 ``{equation-count}`` gives ``total``, ``checked``, ``executed``, ``by-hand``, or for the relations
-in sentences ``inline``, ``inline-executed``, ``inline-definitions``. Everything comes
-from the records that the checks write under ``_build/equations``; nothing is typed.
+in sentences ``inline``, ``inline-executed``, ``inline-definitions``; for the prose ``values``,
+which are computed, ``numbers`` and ``formulas``, which a person has read. Everything comes from
+the pages and from the records that the checks write under ``_build/equations``; nothing is typed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from bookcheck.equations.files import files_of
 from bookcheck.equations.records import InlineCounts, Outcome, Status, relative, status
 from bookcheck.equations.scan import Equation
 from bookcheck.paths import ROOT
+from bookcheck.prose.typed import Counts, counts_of_book
 from bookcheck.site.generated_pages import ExtraPage, add_pages
 from bookcheck.site.library_source import fold
 from bookcheck.site.state import build_of, memory_of
@@ -41,6 +43,9 @@ COUNTS = (
     "inline",
     "inline-executed",
     "inline-definitions",
+    "values",
+    "numbers",
+    "formulas",
 )
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
@@ -83,6 +88,14 @@ def current_status(app: Sphinx) -> Status:
         source = Path(app.srcdir)
         build.equations = status(source / "chapters", source / "_build" / "equations")
     return build.equations
+
+
+def prose_counts(app: Sphinx) -> Counts:
+    """What the sentences of the book that is being built hold; read once for each build."""
+    build = build_of(app)
+    if build.prose is None:
+        build.prose = counts_of_book(Path(app.srcdir))
+    return build.prose
 
 
 def ledger_page(env: BuildEnvironment) -> str | None:
@@ -149,7 +162,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Print the counts, the marks and the ledger of one page."""
     found = current_status(app)
     for node in list(doctree.findall(equation_count)):
-        node.replace_self(nodes.Text(count(found, node["kind"])))
+        node.replace_self(nodes.Text(count(found, prose_counts(app), node["kind"])))
     if ledger_page(app.env) is None:
         return
     labelled = [node for node in doctree.findall(nodes.math_block) if node.get("label")]
@@ -159,8 +172,8 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         node.replace_self(list(ledger_nodes(app, docname, found)))
 
 
-def count(found: Status, kind: str) -> str:
-    """A count of equations, by its name."""
+def count(found: Status, prose: Counts, kind: str) -> str:
+    """A count of equations, or of what sentences hold, by its name."""
     numbers = {
         "total": len(found.labelled),
         "checked": found.checked,
@@ -169,6 +182,7 @@ def count(found: Status, kind: str) -> str:
         "inline": found.inline.relations,
         "inline-executed": found.inline.executed,
         "inline-definitions": found.inline.definitions,
+        **prose._asdict(),
     }
     return str(numbers[kind])
 
@@ -211,6 +225,7 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
         ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
         yield nodes.paragraph("", text + ending)
     yield nodes.paragraph("", sentence_on_sentences(found.inline))
+    yield nodes.paragraph("", sentence_on_prose(prose_counts(app)))
     heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
     yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
 
@@ -223,6 +238,17 @@ def sentence_on_sentences(counts: InlineCounts) -> str:
     return (
         f"{held}. {counts.executed} are executed. The other {counts.definitions} state nothing: "
         "they define a symbol, or name the case of which their sentence speaks."
+    )
+
+
+def sentence_on_prose(counts: Counts) -> str:
+    """How many numbers and formulas of sentences are computed, and how many a person has read."""
+    return (
+        f"{counts.values} numbers in sentences are computed where they stand, and compared. "
+        f"{counts.numbers} words hold a number that somebody typed (a constant, a count, a "
+        f"chapter, a year, a quotation), and {counts.formulas} formulas stand in sentences. A "
+        "person has read each of these once with the words around it, and a test sees every "
+        "change; no program says that the typed numbers are right."
     )
 
 
@@ -393,6 +419,7 @@ def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     found = current_status(app)
     records = {label: repr(outcome) for label, outcome in found.outcomes.items()}
     records["inline"] = repr(found.inline)
+    records["prose"] = repr(prose_counts(app))
     memory = memory_of(env)
     known = memory.equation_records
     changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}

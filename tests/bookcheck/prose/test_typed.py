@@ -79,7 +79,8 @@ def test_what_is_computed_or_names_a_place_is_left_out(text):
 def test_captions_and_alt_texts_are_read():
     cell = Cell("code", "show(x, alt=f'Three bars of {n}, to 2.5')", "All 9.")
     assert typed_on([cell]) == ["All 9.", "Three bars of … , to 2.5"]
-    assert counts_on([cell, Cell("markdown", "Of $d = 64$ and $x$, $3$ or 4.")]) == (4, 3)
+    prose = Cell("markdown", "Of $d = 64$ and $x$, $3$ or 4, {value}`5 = y`.")
+    assert counts_on([cell, prose]) == (4, 3, 1)
 
 
 def planted(text):
