@@ -99,7 +99,7 @@ def recognise(theta: Tensor, span: int) -> Spectrum:
     base = _round(float((theta[0] / theta[1]) ** pairs))
     plain = rotary_frequencies(2 * pairs, base)[: len(theta)]
     still = f"the slowest {pairs - len(theta)} of {pairs} pairs stand still (p-RoPE)"
-    rest = torch.zeros(pairs - len(theta), dtype=torch.float64)
+    rest = torch.zeros(pairs - len(theta))
 
     def close(other: Tensor) -> bool:
         return bool(((theta - other) / other).abs().max() < CLOSE)
@@ -151,7 +151,7 @@ def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether each row of a batch is turned by its own positions."""
     if not calling.takes_batches:
         return "rows share their positions", []
-    positions = torch.tensor([[0, 1, 2], [5, 6, 7]])
+    positions = torch.arange(6).view(2, 3)
     x = torch.ones(2, 1, 3, dim)
     try:
         both = calling.turn(x, positions)[0]
@@ -166,8 +166,8 @@ def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
 
 def _relative(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether scores stay when all positions move together."""
-    numbers = np.random.Generator(np.random.PCG64(0)).normal(size=(2, 1, 1, 8, dim))
-    q, k = (torch.from_numpy(part).float() for part in numbers)
+    numbers = np.random.Generator(np.random.PCG64(0)).normal(size=(2, 8, dim))
+    q, k = torch.from_numpy(numbers).float()[:, None, None]
 
     def scores(start: int) -> Tensor:
         positions = torch.arange(start, start + 8)
@@ -197,8 +197,8 @@ def _errors(
     """How far turned vectors are from float64, by position."""
     if exact is None or measured.layout is None or not calling.takes_positions:
         return {}
-    numbers = np.random.Generator(np.random.PCG64(1)).normal(size=(1, 2, 1, dim))
-    x = torch.from_numpy(numbers).to(dtype)
+    numbers = np.random.Generator(np.random.PCG64(1)).normal(size=(2, dim))
+    x = torch.from_numpy(numbers).to(dtype)[None, :, None]
     errors = {}
     start, stop = measured.first_dim, measured.first_dim + measured.span
     for m in FAR:
@@ -349,8 +349,8 @@ def examine(
     faults = [*_faults_of(measured, keys), *(fault for _, found in tried for fault in found)]
     errors = _errors(calling, measured, spectrum.exact, dim, dtype)
     if calling.takes_positions and spectrum.exact is not None and FAR[-1] not in errors:
-        last = max(errors, default=-1)
-        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, the last is {last:,}")
+        last = f"the last is {max(errors):,}" if errors else "and at none before it"
+        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
     if dtype == torch.float32 and errors and max(errors.values()) > 1e-4 > errors[0]:
         notes.append("the error grows with the position: angles are computed in float32")
     if dtype != torch.float32 and errors and max(errors.values()) > 0.5:

@@ -154,7 +154,7 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
             continue
         gram = matrices @ matrices.mT
         scale = gram.diagonal(dim1=-2, dim2=-1).mean()
-        unit = torch.eye(head_dim, dtype=torch.float64) * scale
+        unit = torch.eye(head_dim) * scale
         moves = (matrices[1] - matrices[0]).abs().max() > 1e-6
         if moves and (calling.base_is_given is False or (gram - unit).abs().max() < 0.05 * scale):
             return calling
@@ -169,7 +169,7 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
 
 def matrices_at(calling: Calling, positions: Tensor, dim: int, *, which: int = 0) -> Tensor:
     """The matrix of each position, float64 (n, d, d): row j is the image of unit vector j."""
-    units = torch.eye(dim)[None, :, None, :].expand(1, dim, len(positions), dim).contiguous()
+    units = torch.eye(dim)[None, :, None, :].repeat_interleave(len(positions), dim=2)
     with torch.no_grad():
         turned = calling.turn(units, positions)[which]
     return turned[0].transpose(0, 1).double()
@@ -228,32 +228,34 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
         raise ValueError(f"the {('queries', 'keys')[which]} are not turned")
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
-    frequencies, shift, starts = [], 0.0, []
-    for i, (a, b) in enumerate(pairs):
+    frequencies, starts = [], []
+    for a, b in pairs:
         angles = torch.atan2(matrices[:, a, b], matrices[:, a, a]).tolist()
-        frequency = _frequency(angles, positions.tolist())
-        frequencies.append(frequency)
+        frequencies.append(_frequency(angles, positions.tolist()))
         starts.append(angles[0])
-        if i == 0 and frequency:
-            shift = angles[0] / frequency
     a, b = pairs[0]
     factor = float(torch.hypot(matrices[:, a, a], matrices[:, a, b]).median())
     diagonal = matrices.diagonal(dim1=-2, dim2=-1)
     disagreement = max(float((diagonal[:, a] - diagonal[:, b]).abs().max()) for a, b in pairs)
-    forward = sum(1 if value > 0 else -1 for value in frequencies) > 0
     return Measured(
         layout,
-        forward,
+        sum(frequencies) > 0,
         first_dim,
         span,
         [abs(value) for value in frequencies],
         factor,
-        shift,
+        _shift(frequencies, starts),
         rounded[0] if rounded else None,
         order,
         disagreement < 1e-3 * factor,
         all(abs(abs(start) - math.pi / 2) < 1e-3 for start in starts),
     )
+
+
+def _shift(frequencies: list[float], starts: list[float]) -> float:
+    """The position as which position 0 is turned: the slowest pair is the last to come round."""
+    turning = [(abs(f), start / f) for f, start in zip(frequencies, starts, strict=True) if f]
+    return min(turning)[1] if turning else 0.0
 
 
 def _order(still: Tensor) -> list[int] | None:
@@ -262,7 +264,7 @@ def _order(still: Tensor) -> list[int] | None:
     Some functions turn neighbours and give halves: scores do not notice.
     """
     places = still.argmax(-1)
-    unit = torch.eye(len(still), dtype=still.dtype)
+    unit = torch.eye(len(still))
     scale = still.max()
     moved = not torch.equal(places, torch.arange(len(still)))
     return places.tolist() if moved and torch.equal(still / scale, unit[places]) else None

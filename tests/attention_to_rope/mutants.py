@@ -242,7 +242,12 @@ def mutable_nodes(tree: ast.AST) -> Iterator[ast.AST]:
                     yield default
             for statement in node.body:
                 yield statement
-                yield from mutable_nodes(statement)
+                # Of a variable with its type only the value runs.
+                yield from mutable_nodes(
+                    ast.Expr(statement.value)
+                    if isinstance(statement, ast.AnnAssign) and statement.value is not None
+                    else statement
+                )
             continue
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
@@ -354,18 +359,25 @@ class Place(NamedTuple):
     line: int
 
 
+def first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
+    """Where a definition begins, as its code counts: at its first decorator, if it has one."""
+    return min([d.lineno for d in node.decorator_list] + [node.lineno])
+
+
 def place_of(tree: ast.AST, line: int) -> Place | None:
     """The outermost function around a line, which holds all that is defined in it."""
     inside: list[str] = []
     while True:
         for node in ast.iter_child_nodes(tree):
-            first = min((d.lineno for d in getattr(node, "decorator_list", [])), default=None)
-            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
-                return Place(".".join((*inside, node.name)), first or node.lineno)
-            if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or 0):
-                inside.append(node.name)
-                tree = node
-                break
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            if not first_line(node) <= line <= (node.end_lineno or 0):
+                continue
+            if isinstance(node, ast.FunctionDef):
+                return Place(".".join((*inside, node.name)), first_line(node))
+            inside.append(node.name)
+            tree = node
+            break
         else:
             return None
 

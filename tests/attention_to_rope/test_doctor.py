@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import attention_to_rope as book
-from attention_to_rope.doctor import examine, load, main
+from attention_to_rope.doctor import examine, load, main, recognise
 from attention_to_rope.rope_families import FAMILIES
 
 Function = Callable[..., Tensor]
@@ -86,6 +86,45 @@ def test_scaling_in_words(frequencies: Tensor, words: str) -> None:
     assert words in examine(rotary(frequencies=frequencies)).scaling
 
 
+def spectrum_of(scaled: Tensor) -> tuple[float, str]:
+    return recognise(scaled, 2 * len(scaled))[:2]
+
+
+def test_bases_and_scales_are_round_numbers() -> None:
+    assert spectrum_of(book.rotary_frequencies(64, 123_456.0)) == (123_500, "none")
+    assert spectrum_of(book.rotary_frequencies(64) / math.pi) == (
+        10_000,
+        "linear: every angle divided by 3.14",
+    )
+    scaled = book.llama3(book.rotary_frequencies(64), math.pi, original_length=4096)
+    assert spectrum_of(scaled) == (10_000, "llama3: ×3.14 from 4096")
+
+
+def test_a_spectrum_needs_two_falling_frequencies() -> None:
+    assert spectrum_of(torch.tensor([1.0, 0.01]).double()) == (10_000, "none")
+    assert spectrum_of(torch.tensor([2.0, 1.0]).double()) == (
+        4,
+        "linear: every angle divided by 0.5",
+    )
+    for numbers in ([1.0], [1.0, 0.0], [1.0, 1.0, 0.5], [0.5, 1.0, 0.1]):
+        base, words = spectrum_of(torch.tensor(numbers).double())
+        assert math.isnan(base)
+        assert words == "not recognised"
+
+
+@pytest.mark.parametrize("length", [2**9, 2**12, 2**18])
+def test_the_length_a_scaling_starts_from(length: int) -> None:
+    """Three of four pairs make more than 4 turns over the length, the last less than one."""
+    theta = book.rotary_frequencies(8, (length / (2 * math.pi * 4.2)) ** 2)
+    scaled = book.llama3(theta, 1.5, original_length=length)
+    assert spectrum_of(scaled)[1] == f"llama3: ×1.5 from {length}"
+
+
+def test_no_length_beyond_a_quarter_of_a_million_is_tried() -> None:
+    scaled = book.llama3(book.rotary_frequencies(64, 1e8), 8.0, original_length=2**19)
+    assert spectrum_of(scaled)[1].endswith("by no rule known here")
+
+
 def test_base_part_and_factor_as_measured() -> None:
     frequencies = book.rotary_frequencies(32, 70_000.0)
     report = examine(rotary(frequencies=frequencies, factor=1.25), head_dim=64)
@@ -123,6 +162,20 @@ def first_row_only(x: Tensor, positions: Tensor) -> Tensor:
     return turned(x, positions[0] if positions.ndim == 2 else positions)
 
 
+def cache_off_by(by: int) -> Function:
+    """Right for a whole sequence; behind a cache of more than 4 positions, `by` too far."""
+
+    def function(x: Tensor, positions: Tensor) -> Tensor:
+        return turned(x, positions + by * (positions[..., :1] > 4))
+
+    return function
+
+
+def first_row_only_slowly(x: Tensor, positions: Tensor) -> Tensor:
+    slow = book.rotary_frequencies(x.shape[-1]) / 8
+    return turned(x, positions[0] if positions.ndim == 2 else positions, frequencies=slow)
+
+
 def opposite(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
     return turned(q, positions), turned(k, -positions)
 
@@ -156,11 +209,46 @@ def test_planted_faults_are_named(function: Function, fault: str) -> None:
     assert "FAULT" in str(report)
 
 
+@pytest.mark.parametrize("by", [-2, -1, 1, 2])
+def test_how_far_a_cache_is_off_is_named(by: int) -> None:
+    (fault, *_) = examine(cache_off_by(by), head_dim=8).faults
+    assert fault.startswith(
+        f"offset off by {by:+d}: position m alone is turned as position m {by:+d}"
+    )
+
+
+def test_faults_are_those_of_the_function_alone() -> None:
+    """One fault is not told as another."""
+    report = examine(opposite, head_dim=8)
+    assert [fault.partition(":")[0] for fault in report.faults] == ["sign", "not relative"]
+    assert report.batch == "each row has its own positions"
+    assert max(report.errors.values()) <= 2e-6
+    (fault,) = examine(first_row_only_slowly, head_dim=8).faults
+    assert fault.startswith("batch: ")
+
+
 def test_a_sound_rotation_has_no_fault() -> None:
     for layout in ("half", "interleaved"):
         report = examine(rotary(layout=layout))
         assert report.faults == report.changes == report.notes == []
         assert report.layout == layout
+        assert report.direction == "forward, by +mθ"
+        assert report.relative.startswith("yes: a shift by 1000 moves scores by")
+    assert examine(wrong_sign, head_dim=8).direction == "backward, by −mθ"
+    assert examine(rotary(factor=1000.0), head_dim=8).relative.startswith("yes")
+
+
+@pytest.mark.parametrize(("move", "word"), [(0.019, "yes"), (0.021, "NO")])
+def test_scores_may_move_by_a_fiftieth(move: float, word: str) -> None:
+    def growing(x: Tensor, positions: Tensor) -> Tensor:
+        return turned(x, positions) * (1 + move * (positions.max() >= 1000)) ** 0.5
+
+    assert examine(growing, head_dim=8).relative.startswith(word)
+
+
+def test_a_factor_near_one_is_an_error_of_the_table() -> None:
+    assert examine(rotary(factor=1.001), head_dim=8).errors[0] > 5e-4
+    assert examine(rotary(factor=1.01), head_dim=8).errors[0] < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -177,11 +265,12 @@ def test_a_sound_rotation_has_no_fault() -> None:
         (of_family("gpt-oss", factor=1.0), "gpt-oss", "factor of the table: 1.0000 to 1.3466"),
         (wrong_sign, "Llama 2", "direction: turn the other way"),
         (of_family("Qwen3"), "Gemma 3 global", "scaling: none was measured, the family has linear"),
+        (rotary(frequencies=book.rotary_frequencies(128, 500_500)), "Llama 3.1", "scaling: none w"),
     ],
 )
 def test_what_a_family_would_need(function: Function, family: str, change: str) -> None:
     report = examine(function, family=family)
-    assert any(text.startswith(change) for text in report.changes), str(report)
+    assert [text for text in report.changes if text.startswith(change)] == report.changes[:1]
     assert family not in report.matches
 
 
@@ -206,12 +295,15 @@ def test_what_a_family_would_need(function: Function, family: str, change: str) 
         ),
         ("Llama 2", "Qwen3", ["base: 10000 to 1e+06"]),
         ("Llama 3.1", "Llama 3.1", []),
+        ("half a Gemma 4", "Gemma 4 global", ["base: 10000 to 1e+06"]),
     ],
 )
 def test_another_base_does_not_hide_another_scaling(
     have: str, family: str, changes: list[str]
 ) -> None:
-    assert examine(of_family(have), family=family).changes == changes
+    slower = rotary(frequencies=book.proportional_frequencies(512, 1e4, share=0.25))
+    function = of_family(have) if have in FAMILIES else slower
+    assert examine(function, family=family).changes == changes
 
 
 def test_families_of_another_head_dim_do_not_match() -> None:
@@ -344,6 +436,35 @@ def test_a_table_that_ends_and_angles_in_float32_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "note"),
+    [
+        (15, "no answer in torch.float32 at position 1,000, the last is 0"),
+        (200_000, "no answer in torch.float32 at position 1,048,575, the last is 131,071"),
+    ],
+)
+def test_a_table_of_16_positions_is_enough(last: int, note: str) -> None:
+    def short(x: Tensor, positions: Tensor) -> Tensor:
+        if int(positions.max()) > last:
+            raise IndexError
+        return turned(x, positions)
+
+    report = examine(short, head_dim=8)
+    assert report.notes == [note]
+    assert not report.faults
+    assert report.relative.startswith("yes: a shift by ")
+
+
+def test_a_function_that_refuses_a_dtype_has_no_errors_in_it() -> None:
+    def choosy(x: Tensor, positions: Tensor) -> Tensor:
+        assert x.dtype == torch.float32
+        return turned(x, positions)
+
+    report = examine(choosy, head_dim=8, dtype=torch.float16)
+    assert report.errors == {}
+    assert report.notes == ["no answer in torch.float16 at position 0, and at none before it"]
+
+
+@pytest.mark.parametrize(
     ("last", "words"), [(500, "yes: a shift by 100"), (15, "yes: a shift by 8"), (7, "not tested")]
 )
 def test_a_short_table_is_measured_as_far_as_it_goes(last: int, words: str) -> None:
@@ -382,6 +503,12 @@ def test_angles_in_half_precision_are_a_fault_there() -> None:
     (fault,) = examine(collapsing, dtype=torch.bfloat16).faults
     assert fault.startswith("half angles: positions or angles are computed in torch.bfloat16")
 
+    def off_by_one(x: Tensor, positions: Tensor) -> Tensor:
+        return turned(x, positions) + (x.dtype != torch.float32)
+
+    (fault,) = examine(off_by_one, head_dim=8, dtype=torch.float16).faults
+    assert fault.startswith("half angles")
+
 
 def test_unknown_family() -> None:
     with pytest.raises(ValueError, match=r"family must be one of Llama 2, .*; got 'Llama 5'"):
@@ -415,6 +542,45 @@ class TestCommandLine:
         assert lines[1].split() == ["layout", "half"]
         assert main(["mine:apply", "--family", "Qwen3"]) == 1
 
+    def test_options_reach_the_examination(self, tmp_path: Path, capsys) -> None:
+        self.write(tmp_path, "positions")
+        assert main(["mine:apply", "--head-dim", "8", "--dtype", "float16"]) == 0
+        told = capsys.readouterr().out
+        assert "8 of 8 dimensions (100%)" in told
+        assert "largest entry off, in float16" in told
+
+    @pytest.mark.parametrize(
+        ("option", "value"), [("--head-dim", "many"), ("--dtype", "int8"), ("--family", "Llama 9")]
+    )
+    def test_options_that_are_not_known(self, option: str, value: str, capsys) -> None:
+        with pytest.raises(SystemExit) as end:
+            main(["mine:apply", option, value])
+        assert end.value.code == 2
+        assert f"argument {option}: invalid" in capsys.readouterr().err
+
+    def test_help_has_words_for_everything(self, capsys) -> None:
+        with pytest.raises(SystemExit) as end:
+            main(["--help"])
+        assert end.value.code == 0
+        text = capsys.readouterr().out
+        assert text.startswith("usage: python -m attention_to_rope.doctor [-h]")
+        # The module's words, line by line as they stand, and the meaning of the exit codes.
+        assert "\n    python -m attention_to_rope.doctor --vectors DIRECTORY\n" in text
+        assert "Exit code: 0 sound, 1 a fault" in text
+        options = text.partition("positional arguments:")[2]
+        words = r"(?m)^(?: {24}|  (?:function|-h, --help|--\S+(?: \S+)?)  +)\S.*$"
+        assert len(re.findall(words, options)) == 6
+
+    def test_the_folder_one_stands_in_comes_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        self.write(tmp_path, "positions")
+        (other / "mine.py").write_text("", encoding="utf-8")
+        monkeypatch.setattr(sys, "path", [str(other), *sys.path])
+        assert load("mine:apply").__name__ == "apply"
+
     @pytest.mark.parametrize(
         ("name", "message"),
         [
@@ -431,9 +597,10 @@ class TestCommandLine:
 
     def test_vectors_and_usage(self, tmp_path: Path, capsys) -> None:
         assert main(["--vectors", str(tmp_path / "v")]) == 0
-        assert (tmp_path / "v" / "FORMAT.txt").exists()
+        files = list((tmp_path / "v").iterdir())
+        assert capsys.readouterr().out == f"{len(files)} files in {tmp_path / 'v'}\n"
         assert main([]) == 2
-        assert "usage" in capsys.readouterr().out
+        assert capsys.readouterr().out.startswith("usage:")
 
     def test_attributes_may_follow(self) -> None:
         assert load("math:pi.__add__") == math.pi.__add__
