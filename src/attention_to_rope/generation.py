@@ -29,7 +29,7 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
     """
     _check_logits(logits)
     check_count("k", k)
-    smallest = logits.topk(min(k, logits.shape[-1]), dim=-1).values[:, -1:]
+    smallest = logits.topk(min(k, logits.shape[-1])).values[:, -1:]
     return logits.masked_fill(logits < smallest, -torch.inf)
 
 
@@ -45,7 +45,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     check_positive("p", p)
     if p > 1:
         raise ValueError(f"p must be at most 1, got {p}")
-    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    ordered, order = logits.sort(descending=True, stable=True)
     weights = softmax(ordered.double())
     before = weights.cumsum(-1) - weights
     stays = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before < p)
@@ -256,7 +256,7 @@ class _Generation:
 def _uniform(seed: Seed | None, batch: int, steps: int) -> Tensor:
     """A stream of its own for every row: (B, steps) in [0, 1)."""
     if seed is None:
-        return torch.zeros(batch, steps, dtype=torch.float64, device="cpu")
+        return torch.zeros(batch, steps, device="cpu")
     streams = stream_of(seed, "generate").spawn(batch)
     drawn = np.array([stream.random(steps) for stream in streams]).reshape(batch, steps)
     return torch.from_numpy(drawn)

@@ -260,7 +260,7 @@ def rotary_scheme(config: Config, kind: str) -> PositionalScheme:
         lambda length: at_length(length=length).frequencies,
         layout="half",
         rotary_dim=settings.rotary_dim,
-        attention_factor=lambda length: at_length(length=length).attention_factor,
+        attention_factor=lambda _: settings.attention_factor,  # of no kind does it change
     )
 
 

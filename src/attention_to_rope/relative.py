@@ -186,7 +186,6 @@ def fire_bias(
     if not callable(f):
         raise TypeError(f"f must be a function of a tensor, got {type(f).__name__}")
     for name, positions in (("q_positions", q_positions), ("k_positions", k_positions)):
-        check_positions(positions, name=name)
         check_integers(name, positions, 0, 2**31)
     distance = relative_positions(q_positions, k_positions).abs().double()
     reach = q_positions.double().clamp_min(threshold).unsqueeze(-1)

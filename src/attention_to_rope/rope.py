@@ -216,7 +216,7 @@ def layout_permutation(
     >>> layout_permutation(6, source="interleaved", target="half")
     tensor([0, 2, 4, 1, 3, 5])
     """
-    check_count("dim", dim, at_least=2)
+    check_count("dim", dim)
     check_choice("source", source, LAYOUTS)
     check_choice("target", target, LAYOUTS)
     rotary_dim = dim if rotary_dim is None else rotary_dim

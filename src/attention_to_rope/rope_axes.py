@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attention_to_rope.checks import check_count, check_positions, check_positive
+from attention_to_rope.checks import check_count, check_positions
 from attention_to_rope.rope import RotaryTable, rotary_table
 from attention_to_rope.rope_checks import check_frequencies
 
@@ -72,7 +72,6 @@ def axial_table(
     """
     check_positions(coordinates, name="coordinates")
     check_frequencies(frequencies)
-    check_positive("attention_factor", attention_factor)
     if coordinates.ndim not in (2, 3):
         raise ValueError(
             f"coordinates must have shape (A, N) or (A, B, N), got {tuple(coordinates.shape)}"
@@ -89,6 +88,6 @@ def axial_table(
         for row in coordinates
     ]
     own = torch.tensor(list(axes), device=coordinates.device)
-    index = own.expand(1, *tables[0].cos.shape)
+    index = own.expand(tables[0].cos.shape)[None]
     cos, sin = (torch.stack(parts).gather(0, index)[0] for parts in zip(*tables, strict=True))
     return RotaryTable(cos, sin)

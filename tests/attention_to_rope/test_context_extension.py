@@ -330,3 +330,16 @@ def test_equal_limits_make_a_step() -> None:
     expected = [reference.ntk_by_parts(t, 16.0, 8192, 1.0, 1.0) for t in theta.tolist()]
     assert got.tolist() == expected
     assert int((got != theta).sum()) == 29
+    # Pair 0 makes exactly so many turns: it is kept.
+    turns = 8192 / (2 * math.pi)
+    edge = book.llama3(theta, 16.0, original_length=8192, slow=turns, fast=turns)
+    assert edge[0] == theta[0]
+    assert edge[1] == theta[1] / 16
+    with pytest.raises(ValueError, match=r"slow must be finite and above 0"):
+        book.llama3(theta, 16.0, original_length=8192, slow=0.0, fast=0.0)
+
+
+def test_longrope_where_no_values_are_known() -> None:
+    theta, factors = book.rotary_frequencies(4), torch.tensor([[1.0, 2.0], [4.0, 8.0]]).double()
+    mapped = torch.func.vmap(book.longrope, in_dims=(None, 0))(theta, factors)
+    assert torch.equal(mapped, theta / factors)

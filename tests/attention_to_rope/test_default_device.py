@@ -16,6 +16,9 @@ X = normal(1, 2, 5, 8, seed=0)
 TOKENS = torch.tensor([[1, 2, 3]])
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
 HEADS = book.MultiHeadAttention(8, 2, seed=0).double().requires_grad_(False)
+LATENT = book.LatentAttention(8, 2, latent_dim=4, head_dim=4, rotary_dim=4, seed=0).double()
+LATENT.requires_grad_(False)
+LENGTHS = torch.tensor([2])
 DECODER = book.Decoder(
     9, book.Architecture(d=8, heads=2, layers=1), seed=0, position=book.Sinusoidal()
 ).requires_grad_(False)
@@ -39,6 +42,11 @@ CALLS: dict[str, Callable[[], Tensor]] = {
     "extended heads": lambda: HEADS.extend(X[0], book.KeyValueCache(), position=ROTARY)[0],
     "decoder": lambda: DECODER(TOKENS),
     "extended decoder": lambda: DECODER.extend(TOKENS, DECODER.empty_caches())[0],
+    "proportional_frequencies": lambda: book.proportional_frequencies(8, share=0.5, device=CPU),
+    "axial_table": lambda: book.axial_table(POSITIONS.expand(2, 5), FREQUENCIES, [0, 1, 0, 1]).sin,
+    "latent attention": lambda: LATENT(X[0], position=ROTARY)[0],
+    "greedy": lambda: book.generate(DECODER, TOKENS, 2),
+    "unequal prompts": lambda: book.generate(DECODER, TOKENS, 2, lengths=LENGTHS, end=0),
     "generate": lambda: book.generate(DECODER, TOKENS, 2, temperature=1.0, seed=0),
 }
 

@@ -191,6 +191,11 @@ class TestFewTokens:
         ):
             assert book.keep_top_p(weights.log(), p).isfinite().tolist() == expected
 
+    def test_p_is_reached_by_tokens_that_sum_to_it(self) -> None:
+        """One of two equal tokens sums to a half: it is enough, and it is the first."""
+        kept = book.keep_top_p(torch.zeros(1, 2), 0.5).isfinite()
+        assert kept.tolist() == [[True, False]]
+
     def test_sampling_keeps_to_them(self) -> None:
         logits = torch.tensor([[2.0, 1.0, 0.0]]).expand(500, 3)
         rng = stream_of(0, "test")
@@ -261,6 +266,11 @@ def test_an_empty_batch_is_continued() -> None:
             lambda d: book.sample_token(torch.zeros(2, 2, 3), 1.0, stream_of(0, "test")),
             ValueError,
             r"logits must have shape \(B, V\).*got \(2, 2, 3\); .*logits\[:, -1\]",
+        ),
+        (
+            lambda d: book.generate(d, TOKENS, 1, temperature=1.0, seed=0, top_p=0.0),
+            ValueError,
+            r"top_p must be finite and above 0",
         ),
         (lambda d: book.keep_top_p(torch.zeros(1, 2), 1.5), ValueError, r"p must be at most 1"),
         (lambda d: book.keep_top_k(torch.zeros(1, 2), 0), ValueError, r"k must be at least 1"),

@@ -3,6 +3,7 @@
 `tests/peers/test_hugging_face.py` compares with `transformers` itself.
 """
 
+import dataclasses
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import attention_to_rope as book
-from attention_to_rope.hugging_face_config import rotary_scheme
+from attention_to_rope.hugging_face_config import FAMILIES, layer_types, rotary_scheme, some
 from bookkit.randomness import generator
 
 LOCAL, GLOBAL = "sliding_attention", "full_attention"
@@ -284,6 +285,33 @@ def test_a_rotation_that_depends_on_the_length() -> None:
     assert scheme.at(17).attention_factor == book.longrope_attention_factor(4.0, 16)
     assert scheme.layout == "half"
     assert scheme.rotary_dim == 6
+    layers = {LOCAL: {"rope_theta": 10.0}, GLOBAL: given | {"rope_theta": 100.0}}
+    nested = rotary_scheme(config | {"rope_parameters": layers}, GLOBAL)
+    assert isinstance(nested, book.LengthScaledRotary)
+    assert torch.equal(nested.at(17).frequencies, scheme.at(17).frequencies)
+
+
+def test_gemma_has_five_local_layers_to_one_global() -> None:
+    config = {"model_type": "gemma3_text", "num_hidden_layers": 14}
+    assert layer_types(config) == 2 * ([LOCAL] * 5 + [GLOBAL]) + [LOCAL] * 2
+
+
+def test_biases_are_there_if_the_config_has_them() -> None:
+    decoder = book.load_hugging_face(LLAMA, weights(LLAMA))
+    assert not [name for name in decoder.state_dict() if name.endswith(".b")]
+
+
+def test_a_family_is_a_constant() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FAMILIES["llama"].tied = True
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [("", "nothing"), ("dbca", "a, b, c, d"), ("edbcafg", "a, b, c, d and 3 more")],
+)
+def test_a_message_names_a_few(names: str, words: str) -> None:
+    assert some(names) == words
 
 
 def without(config: dict[str, Any], key: str) -> dict[str, Any]:

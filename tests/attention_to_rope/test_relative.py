@@ -70,6 +70,8 @@ def test_far_distances_share_a_row() -> None:
     assert torch.equal(rows[0], TABLE[[0, 0, K, 2 * K, 2 * K]])
     with pytest.raises(ValueError, match=r"\(2K \+ 1, d\), an odd number of rows, got \(6, 6\)"):
         book.relative_rows(distances(), TABLE[:-1])
+    with pytest.raises(TypeError, match=r"^relative must have an integer dtype"):
+        book.relative_rows(distances().double(), TABLE)
 
 
 def test_shaw_adds_a_vector_to_the_values_too() -> None:
@@ -96,6 +98,8 @@ def test_tupe_keeps_content_and_position_apart_and_is_not_relative() -> None:
             assert float(both[1, m, n]) == pytest.approx(reference.tupe_score(*rows), abs=1e-13)
     same = book.tupe_scores(0 * Q, 0 * KEYS, P, P[[0, 1, 2, 3, 0]])
     assert abs(float(same[0, 1, 0] - same[0, 2, 1])) > 1e-3  # one distance, two scores
+    stacked = book.tupe_scores(Q, KEYS, torch.stack((P, 2 * P)), torch.stack((R, R)))
+    assert torch.allclose(stacked[1], book.tupe_scores(Q[1], KEYS[1], 2 * P, R))  # one per head
     with pytest.raises(ValueError, match=r"last axes of q and k, \(4, 6\) and \(5, 6\); got .*2\)"):
         book.tupe_scores(Q, KEYS, P, R[:, :2])
 
@@ -135,6 +139,10 @@ def test_fire_sees_a_distance_shrink_as_the_query_goes_on() -> None:
     at = torch.tensor([100, 512, 4000])
     argument = book.fire_bias(at, at - 100, lambda x: x).diagonal()
     assert argument.tolist() == pytest.approx([0.606, 0.606, 0.400], abs=5e-4)
+    # The threshold is 512: a query there sees all that lies before it as the whole.
+    first = torch.tensor([0])
+    assert float(book.fire_bias(first + 512, first, lambda x: x)) == 1
+    assert float(book.fire_bias(first + 511, first, lambda x: x)) < 1
 
 
 def test_fire_errors() -> None:
@@ -201,6 +209,16 @@ def test_fope_is_rotation_only_without_mixing() -> None:
     assert (scores(at + 100, mixing) - scores(at, mixing)).abs().max() > 0.1
     scaled = plain[:, [2, 0, 1]] * torch.tensor([0.5, -2.0, 3.0])  # one frequency in each pair
     assert (scores(at + 100, scaled) - scores(at, scaled)).abs().max() <= 1e-12
+
+
+def test_fope_of_a_batch_of_tables() -> None:
+    at = torch.tensor([[0, 7, 1000, 3], [1, 2, 3, 4]])
+    tables = book.rotary_table(at, book.rotary_frequencies(D), dtype=torch.float64)
+    mixing = normal(3, 3, seed=18)
+    mixed = book.fope_table(tables, mixing)
+    one = book.fope_table(book.RotaryTable(tables.cos[1], tables.sin[1]), mixing)
+    assert torch.allclose(mixed.cos[1], one.cos)
+    assert torch.allclose(mixed.sin[1], one.sin)
 
 
 def test_fope_equals_the_reference() -> None:

@@ -649,6 +649,8 @@ def test_what_is_no_vector_is_said() -> None:
         book.rotate_complex([1.0], torch.arange(1), FREQUENCIES, layout="half")
     with pytest.raises(TypeError, match=r"dim must be an int, got float"):
         book.layout_permutation(4.0, **options)
+    with pytest.raises(TypeError, match=r"^dim must be an int, got str"):
+        book.layout_permutation("4", rotary_dim=4, **options)
 
 
 class TestProportional:
@@ -661,6 +663,7 @@ class TestProportional:
         assert np.allclose(got.numpy(), expected, rtol=1e-14, atol=0)
 
     def test_gemma_4_stands_still_beyond_188_tokens(self) -> None:
+        assert torch.equal(book.proportional_frequencies(8, share=1.0), book.rotary_frequencies(8))
         frequencies = book.proportional_frequencies(512, 1e6, share=0.25)
         turning = frequencies[frequencies > 0]
         assert len(turning) == 64

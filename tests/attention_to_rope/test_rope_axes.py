@@ -72,12 +72,29 @@ class TestTable:
         assert abs(score([3, 7, 5], [1, 2, 9]) - here) > 1e-3
 
 
+def test_one_axis_is_rope() -> None:
+    at = torch.arange(3)
+    table = book.axial_table(at[None], THETA, [0] * 8, attention_factor=2.0)
+    expected = book.rotary_table(at, THETA, attention_factor=2.0)
+    assert torch.equal(table.cos, expected.cos)
+    assert torch.equal(table.sin, expected.sin)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: book.axes_in_sections([]), r"sections must be a list of pairs per axis, got \[\]"),
         (lambda: book.axes_interleaved(3), r"sections must be a list .* got 3"),
         (lambda: book.axes_in_sections([1, 0]), r"a section must be at least 1, got 0"),
+        (lambda: book.axes_interleaved([1, 2]), r"its pair 3 lies beyond the last, 2; give axis 0"),
+        (
+            lambda: book.axial_table(torch.zeros(2, 3), THETA, [0] * 8),
+            r"coordinates must have an integer dtype",
+        ),
+        (
+            lambda: book.axial_table(torch.zeros(2, 3).long(), THETA.float(), [0] * 8),
+            r"frequencies must",
+        ),
         (lambda: book.axes_interleaved([1, 3]), r"leave no room for axis 1: its pair 5 lies beyon"),
         (
             lambda: book.axial_table(torch.arange(3), THETA, [0] * 8),

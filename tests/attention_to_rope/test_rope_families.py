@@ -46,6 +46,72 @@ def test_every_file_is_listed_and_described(folder: Path) -> None:
         assert key in text
 
 
+def test_positions_are_the_first_and_the_last_of_three_contexts(folder: Path) -> None:
+    """Other languages count on them: 4, 128 and 1024 times 1024 positions."""
+    held = json.loads((folder / "llama-2.json").read_text(encoding="utf-8"))
+    positions = [case["position"] for case in held["cases"]]
+    assert positions == [0, 1, 2, 100, *(1024 * size - 1 for size in (4, 128, 1024))]
+
+
+def test_files_are_told_and_can_be_written_again(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "folder"
+    first = rope_families.write_vectors(target)
+    assert sorted(first) == sorted(target.iterdir())
+    (target / "index.json").write_text("", encoding="utf-8")
+    assert rope_families.write_vectors(target) == first
+    lines = (target / "index.json").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(rope_families.FAMILIES) + 2  # one to read each
+    assert lines[1] == ' "Llama 2": "llama-2.json",'
+    text = (target / "llama-2.json").read_text(encoding="utf-8")
+    assert text.startswith('{\n "family": "Llama 2",\n "config"')
+
+
+def stretched(pair: int, dim: int, base: float, scale: float) -> float:
+    """The frequency of a pair, divided by the scale."""
+    return float(base ** (-2 * pair / dim) / scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "factors", "pairs"),
+    [
+        ("GPT-NeoX", (128, 32), (1, 1), {1: stretched(1, 32, 1e4, 1), 15: 1e4 ** (-15 / 16)}),
+        # Both weights are 1: nothing is left for the table, all goes to the scores.
+        (
+            "DeepSeek-V3",
+            (64, 64),
+            (1, (1 + 0.1 * math.log(40)) ** 2),
+            {0: 1, 10: stretched(10, 64, 1e4, 1), 23: stretched(23, 64, 1e4, 40)},
+        ),
+        # Not truncated: pair 8 is kept, the ramp begins at 8.09.
+        (
+            "gpt-oss",
+            (64, 64),
+            (1 + 0.1 * math.log(32), 1),
+            {8: stretched(8, 64, 1.5e5, 1), 18: stretched(18, 64, 1.5e5, 32)},
+        ),
+    ],
+)
+def test_numbers_of_families(
+    name: str, shape: tuple[int, int], factors: tuple[float, float], pairs: dict[int, float]
+) -> None:
+    settings = rope_families.FAMILIES[name].settings()
+    assert (settings.head_dim, settings.rotary_dim) == shape
+    assert (settings.attention_factor, settings.score_factor) == pytest.approx(factors)
+    for pair, theta in pairs.items():
+        assert float(settings.frequencies[pair]) == pytest.approx(theta, rel=1e-9)
+
+
+def test_a_ramp_that_is_not_truncated_begins_between_pairs() -> None:
+    """gpt-oss: pair 9 lies on the ramp from 8.09 to 17.4, not on one from 8 to 18."""
+    theta = rope_families.FAMILIES["gpt-oss"].settings().frequencies
+    start, stop = (
+        64 * math.log(4096 / (2 * math.pi * turns)) / (2 * math.log(1.5e5)) for turns in (32, 1)
+    )
+    part = (9 - start) / (stop - start)
+    plain = stretched(9, 64, 1.5e5, 1)
+    assert float(theta[9]) == pytest.approx(plain * (1 - part) + plain / 32 * part, rel=1e-9)
+
+
 def test_layouts_are_those_of_the_model_types() -> None:
     for family in rope_families.FAMILIES.values():
         assert family.settings().layout in (family.layout, None)

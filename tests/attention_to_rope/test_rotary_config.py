@@ -50,6 +50,7 @@ def test_proportional_is_not_partial() -> None:
     assert settings.rotary_dim == 512
     expected = book.proportional_frequencies(512, 1e6, share=0.25)
     assert torch.equal(settings.frequencies, expected)
+    assert settings[1:3] == (1, 1)
     halved = {"head_dim": 512, "rope_parameters": {**parameters, "factor": 2.0}}
     assert torch.equal(book.rotary_settings(halved).frequencies, expected / 2)
 
@@ -105,6 +106,38 @@ def test_llama3() -> None:
     # Wavelengths above 8192 are divided, the others stay: a step, no ramp.
     wavelengths = 2 * math.pi / book.rotary_frequencies(128)
     assert torch.equal(divided, wavelengths > 8192)
+
+
+def test_limits_that_are_not_the_usual_ones() -> None:
+    limits = {"low_freq_factor": 2.0, "high_freq_factor": 8.0}
+    config = with_scaling(rope_type="llama3", factor=8.0, **limits)
+    theta = book.rotary_frequencies(128)
+    expected = book.llama3(theta, 8.0, original_length=2048, slow=2.0, fast=8.0)
+    assert torch.equal(book.rotary_settings(config).frequencies, expected)
+    steep = book.rotary_settings(with_scaling(**YARN, beta_fast=8, beta_slow=2)).frequencies
+    assert torch.equal(steep, book.yarn(theta, 40.0, original_length=4096, fast=8.0, slow=2.0))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "factors"),
+    [
+        ({"rope_type": "default"}, (1, 1)),
+        ({"rope_type": "proportional", "partial_rotary_factor": 0.5}, (1, 1)),
+        ({"rope_type": "linear", "factor": 4.0}, (1, 1)),
+        ({"rope_type": "dynamic", "factor": 4.0}, (1, 1)),
+        (
+            {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1, "high_freq_factor": 4},
+            (1, 1),
+        ),
+        ({"rope_type": "longrope", "short_factor": [1.0] * 64, "attention_factor": 1.5}, (1.5, 1)),
+        ({**YARN, "attention_factor": 1.5}, (1.5, 1)),
+    ],
+)
+def test_only_yarn_and_longrope_have_factors(
+    scaling: dict[str, object], factors: tuple[float, float]
+) -> None:
+    settings = book.rotary_settings(with_scaling(**scaling))
+    assert (settings.attention_factor, settings.score_factor) == factors
 
 
 def test_scaling_that_depends_on_the_length() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import attention_to_rope as book
+from attention_to_rope.transformer import check_source_mask
 from bookkit.randomness import generator, normal
 
 TINY = book.Architecture(d=8, heads=2, layers=2)
@@ -356,6 +357,25 @@ def test_encoder_decoder() -> None:
     padded = TOKENS.clone()
     padded[0, 2:] = 0
     assert torch.equal(model(padded, target, source_mask=keep, target_mask=target_keep), logits)
+
+
+def test_masks_of_the_source() -> None:
+    """One row for all sources, or one for each; never a row per query."""
+    for shape in ((2, 1, 4), (1, 1, 4), (1, 4)):
+        check_source_mask(torch.ones(shape, dtype=torch.bool), TOKENS)
+    for shape in ((2, 2, 4), (2, 4), (1, 2, 4), (2, 1, 5)):
+        with pytest.raises(ValueError, match=r"source_mask must have shape \(2, 1, 4\)"):
+            check_source_mask(torch.ones(shape, dtype=torch.bool), TOKENS)
+    with pytest.raises(TypeError, match=r"^source must"):
+        check_source_mask(None, TOKENS.double())
+
+
+def test_encoder_and_memory_refuse_what_they_cannot_use() -> None:
+    with pytest.raises(TypeError, match=r"^return_weights must"):
+        book.Encoder(9, TINY, seed=0)(TOKENS, return_weights="yes")
+    decoder = book.Decoder(9, TINY, seed=0, cross=True)
+    with pytest.raises(ValueError, match=r"^memory must have shape \(B, N, d=8\)"):
+        decoder.remember(torch.zeros(2, 3, 5))
 
 
 def test_seeds_and_pickle() -> None:

@@ -157,6 +157,7 @@ def test_errors() -> None:
         ((5, 4, 1, 8), False, 4, "one position"),
         ((5, 1, 4, 8), True, 4, "one position"),
         ((1, 1, 9, 8), False, 4, "positions"),
+        ((1, 9, 4, 2), True, 1, "heads"),
     ],
 )
 def test_the_tile_follows_the_order_in_memory(
