@@ -4,7 +4,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pybtex.backends.plaintext import Backend
 from pybtex.database import Entry, parse_file
+
+# By its name, pybtex would look for it among all installed packages, anew for every person.
+PLAIN_TEXT = Backend()
 
 
 class Source(NamedTuple):
@@ -27,7 +31,7 @@ def authors_of(entry: Entry) -> str:
 def last_name(person: Any) -> str:
     """The name by which a person is cited, as plain text: "van den Oord", "Kaiser"."""
     parts = [*person.rich_prelast_names, *person.rich_last_names]
-    return " ".join(part.render_as("text") for part in parts)
+    return " ".join(part.render(PLAIN_TEXT) for part in parts)
 
 
 @cache
