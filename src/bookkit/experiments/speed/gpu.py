@@ -1,4 +1,8 @@
-"""RoPE of queries and keys on a GPU, against copying them; and causal attention."""
+"""RoPE of queries and keys on a GPU, against copying them; and causal attention.
+
+Peers that are not there are left out with a line. Of liger-kernel, and of flash-attn with einops,
+the Python sources on PYTHONPATH are enough: nothing of them has to be compiled.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
