@@ -81,7 +81,8 @@ def run(paths: Sequence[Path], salt: int = 0, jobs: int = 1) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-v"]
-        workers = 0 if len(paths) == 1 else min(jobs, len(paths))
+        workers = min(jobs, len(paths))
+        workers = 0 if workers == 1 else workers  # one at a time needs no second process
         command += ["-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
         # The older form of a report names the file of each test.
         command += ["-o", "junit_family=xunit1"]

@@ -5,6 +5,7 @@ import json
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from bookcheck import warm
 from bookcheck.notebooks.elsewhere import (
     Result,
     all_chapters,
@@ -38,7 +39,23 @@ def chapter(tmp_path_factory):
     return path
 
 
-def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, capsys):
+@pytest.fixture(scope="module")
+def runs(chapter):
+    """The chapter on two imitated processors, beside one that leans on the book's own packages."""
+    leaning = chapter.with_name("leaning.ipynb")
+    sources = ["import torch, scipy, bookkit.figures, ipykernel"]
+    sources += [f"import {package}" for package in ("bookcheck", "lark", "nbval")]
+    cells = [new_code_cell(source) for source in sources]
+    leaning.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
+    return {salt: run([chapter, leaning], salt) for salt in (1, 2)}
+
+
+def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(
+    chapter, runs, capsys, monkeypatch
+):
+    monkeypatch.setattr(
+        "bookcheck.notebooks.elsewhere.run", lambda paths, salt, jobs: runs[salt][:1]
+    )
     assert main(["--salts", "2", str(chapter)]) == 1
     first, second, count = capsys.readouterr().out.splitlines()
     for line in (first, second):
@@ -47,6 +64,12 @@ def test_only_the_fragile_cell_is_caught_and_a_reason_lets_it_pass(chapter, caps
         assert line.count("Cell") == 1
     assert first.split("gives")[1] != second.split("gives")[1]
     assert count == "0 of 2 runs hold"
+
+
+@pytest.mark.skipif(not warm.possible(), reason="kernels are started the plain way here")
+def test_a_chapter_that_leans_on_the_books_own_packages_is_caught(runs):
+    for _, leaning in runs.values():
+        assert (leaning.passed, leaning.failed) == (1, ["Cell 1", "Cell 2", "Cell 3"])
 
 
 def test_what_holds_is_said_and_is_no_failure(chapter, capsys, monkeypatch):
@@ -67,7 +90,7 @@ def test_a_record_names_versions_and_every_failure(chapter, tmp_path, monkeypatc
         "def test_fine(): pass\ndef test_bad(): assert 0\n", encoding="utf-8"
     )
     file = tmp_path / "records" / "elsewhere.jsonl"
-    assert main(["--record", str(file), str(chapter)]) == 1
+    assert main(["--record", str(file), "--jobs", "1", str(chapter)]) == 1
     (row,) = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert all(row[fact] for fact in ("date", "machine", "python", "torch", "numpy", "command"))
     assert row["results"]["chapter.ipynb"] == {"passed": 5, "failed": []}

@@ -1,6 +1,9 @@
 """A chapter that drifted turns the run red, and the message names notebook, cell and value."""
 
+import itertools
 import json
+import re
+from collections import Counter
 
 import pytest
 
@@ -15,6 +18,15 @@ show(drawing, alt="a straight line that rises")"""
 TABLE = """from bookkit.tables import show_table
 show_table([[1, 0.25]], columns=["tokens", "weight"])"""
 CELLS = [FIGURE, TABLE, "print('the score is', 0.125)", "40 + 2", "x = 3", "print('a word')"]
+DRIFTS = [
+    ("a straight line that rises", "a straight line that falls", "Cell 0"),
+    ("0.250", "0.260", "0.260"),
+    ("0.125\\n", "0.135\\n", "0.135"),
+    ('"42"', '"43"', "43"),
+    ("a word\\n", "a wold\\n", "a wold"),
+]
+RIGHT = "It is {value}`0.333 = x / 9`, or {value}`3.00 = __import__('torch').tensor(3.0)`."
+WRONG = "It is {value}`0.334 = x / 9`, or {value}`1 = no_such_name`."
 
 
 def notebook_text(cells):
@@ -46,10 +58,55 @@ def chapter(tmp_path_factory):
     return path
 
 
-def run(path):
-    settings = ["-c", str(ROOT / "pyproject.toml"), "-n", "0", "-p", "no:cacheprovider"]
-    done = warm.run("pytest", *settings, path)
-    return done.returncode, done.stdout
+def drifted(path):
+    """Stored outputs that the cells do not give: one other in each, and one where there is none."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        stored = json.dumps(cell["outputs"])
+        for old, new, _ in DRIFTS:
+            stored = stored.replace(old, new)
+        cell["outputs"] = json.loads(stored)
+    notebook["cells"][4]["outputs"] = notebook["cells"][5]["outputs"]
+    return json.dumps(notebook)
+
+
+def with_prose(path, *sources, caption=""):
+    """Put Markdown cells after the code of a stored notebook, and a caption on its figure."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for number, source in enumerate(sources):
+        cell = {"cell_type": "markdown", "id": f"prose-{number}", "metadata": {}, "source": source}
+        notebook["cells"].append(cell)
+    if caption:
+        notebook["cells"][0]["metadata"] = {"mystnb": {"figure": {"caption": caption}}}
+    return json.dumps(notebook)
+
+
+@pytest.fixture(scope="module")
+def output(chapter, tmp_path_factory):
+    """What one run says of the chapter and of changed copies: each run imports torch anew."""
+    folder = tmp_path_factory.mktemp("copies")
+    texts = {
+        "untouched": chapter.read_text(encoding="utf-8"),
+        "drifted": drifted(chapter),
+        "right": with_prose(chapter, RIGHT, caption="{value}`2 = len(axes.lines) + 1`"),
+        "wrong": with_prose(chapter, RIGHT, WRONG, caption="{value}`3 = len(axes.lines) + 1`"),
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
+    settings = ["-c", ROOT / "pyproject.toml", "-n", "0", "-p", "no:cacheprovider", "-v"]
+    done = warm.run("pytest", *settings, *(folder / f"{name}.ipynb" for name in texts))
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def verdicts(output):
+    """Of each notebook in turn, its verdicts: pytest does not name files of another folder."""
+    given = iter(re.findall(r"::.* ([A-Z]+) +\[ *\d+%\]$", output, re.MULTILINE))
+    counts = {"untouched": 6, "drifted": 6, "right": 8, "wrong": 9}
+    found = {name: Counter(itertools.islice(given, count)) for name, count in counts.items()}
+    assert not list(given), output
+    return found
 
 
 def test_executing_twice_gives_the_same_bytes(chapter):
@@ -58,32 +115,11 @@ def test_executing_twice_gives_the_same_bytes(chapter):
     assert chapter.read_bytes() == before
 
 
-def test_every_planted_drift_is_caught_and_an_untouched_chapter_is_green(chapter, tmp_path):
-    text = chapter.read_text(encoding="utf-8")
-    code, output = run(chapter)
-    assert code == 0, output
+def test_every_planted_drift_is_caught_and_an_untouched_chapter_is_green(output, verdicts):
+    assert verdicts["untouched"] == {"PASSED": 6}
     assert "seconds per notebook" in output
-
-    faults = [
-        ("a straight line that rises", "a straight line that falls", "Cell 0"),
-        ("0.250", "0.260", "0.260"),
-        ("0.125\\n", "0.135\\n", "0.135"),
-        ('"42"', '"43"', "43"),
-        ("a word\\n", "a wold\\n", "a wold"),
-    ]
-    drifted = json.loads(text)
-    for cell in drifted["cells"]:
-        stored = json.dumps(cell["outputs"])
-        for old, new, _ in faults:
-            stored = stored.replace(old, new)
-        cell["outputs"] = json.loads(stored)
-    drifted["cells"][4]["outputs"] = drifted["cells"][5]["outputs"]
-    path = tmp_path / "drifted.ipynb"
-    path.write_text(json.dumps(drifted), encoding="utf-8")
-    code, output = run(path)
-    assert code == 1
-    assert "6 failed" in output
-    for _, _, named in faults:
+    assert verdicts["drifted"] == {"FAILED": 6}
+    for _, _, named in DRIFTS:
         assert named in output
     assert "the cell now gives 0 (none)" in output
 
@@ -102,33 +138,9 @@ def test_an_unknown_chapter_is_named():
         main(["99-nothing"])
 
 
-def with_prose(path, *sources, caption=""):
-    """Put Markdown cells after the code of a stored notebook, and a caption on its figure."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for number, source in enumerate(sources):
-        cell = {"cell_type": "markdown", "id": f"prose-{number}", "metadata": {}, "source": source}
-        notebook["cells"].append(cell)
-    if caption:
-        notebook["cells"][0]["metadata"] = {"mystnb": {"figure": {"caption": caption}}}
-    return json.dumps(notebook)
-
-
-def test_a_wrong_value_of_the_prose_is_refuted(chapter, tmp_path):
-    right = "It is {value}`0.333 = x / 9`, or {value}`3.00 = __import__('torch').tensor(3.0)`."
-    path = tmp_path / "values.ipynb"
-    path.write_text(
-        with_prose(chapter, right, caption="{value}`2 = len(axes.lines) + 1`"), encoding="utf-8"
-    )
-    code, output = run(path)
-    assert code == 0, output
-    wrong = "It is {value}`0.334 = x / 9`, or {value}`1 = no_such_name`."
-    path.write_text(
-        with_prose(chapter, right, wrong, caption="{value}`3 = len(axes.lines) + 1`"),
-        encoding="utf-8",
-    )
-    code, output = run(path)
-    assert code == 1
-    assert "2 failed" in output
+def test_a_wrong_value_of_the_prose_is_refuted(output, verdicts):
+    assert verdicts["right"] == {"PASSED": 8}
+    assert verdicts["wrong"] == {"PASSED": 7, "FAILED": 2}
     assert "cell 0:\n{value}`3 = len(axes.lines) + 1` prints '3', computed 2 (2)" in output
     assert "cell 7:\n{value}`0.334 = x / 9` prints '0.334', computed 0.3333333333333333" in output
     assert "fails: NameError" in output
