@@ -98,12 +98,13 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what runs longest in one piece first, or one worker ends alone with it."""
-    slow_rooms = (ROOT / "tests" / "bookcheck", ROOT / "tests" / "bookkit")
+    tests = ROOT / "tests"
+    quick_rooms = (tests / "attention_to_rope", tests / "equations")
 
     def place(item: pytest.Item) -> int:
         if item.path.suffix == ".ipynb":
             return 0
-        return 1 if any(map(item.path.is_relative_to, slow_rooms)) else 2
+        return 2 if any(map(item.path.is_relative_to, quick_rooms)) else 1
 
     items.sort(key=place)
 
