@@ -194,12 +194,10 @@ def t5_bucket(
 
 
 @cache
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # torch's has no types
 def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
     """The first distance of every logarithmic bucket, in whole numbers.
 
     Bucket k starts where (δ/e)^far ≥ (δ_max/e)^k; powers of integers leave nothing to rounding.
-    A constant to the compiler, which cannot read `bisect_left`.
     """
     distances = range(exact, max_distance + 1)
 
@@ -208,6 +206,12 @@ def _t5_thresholds(exact: int, far: int, max_distance: int) -> list[int]:
         return distances[bisect_left(distances, border, key=lambda distance: distance**far)]
 
     return [start(k) for k in range(far)]
+
+
+# A constant to the compiler, which cannot read `bisect_left`. This is the mark of
+# `torch.compiler.assume_constant_result`, which itself would load the compiler: that takes longer
+# than the import of the library, and few need it.
+_t5_thresholds.__wrapped__._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 class T5Bias(PositionalScheme):

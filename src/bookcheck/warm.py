@@ -19,11 +19,12 @@ from typing import Any
 
 from bookcheck.paths import ROOT
 
-# What every chapter imports, and its kernel. None of them starts a thread, which a fork would lose.
-# Who forks other programs adds to it before the first.
+# What every chapter imports, its kernel, and torch's compiler, which optimisers load. None of them
+# starts a thread, which a fork would lose. Who forks other programs adds to it before the first.
 PRELOADED = [
-    "bookcheck", "torch", "attention_to_rope", "bookkit.figures", "bookkit.tables",
-    "ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib_inline.backend_inline",
+    "bookcheck", "torch", "torch._dynamo", "attention_to_rope", "bookkit.figures",
+    "bookkit.tables", "ipykernel.kernelapp", "ipykernel.ipkernel",
+    "matplotlib_inline.backend_inline",
 ]  # fmt: skip
 PLAIN_VARIABLE = "BOOK_PLAIN_START"
 
