@@ -20,6 +20,11 @@ def scaled(length: int) -> torch.Tensor:
     return book.rotary_frequencies(D_K) / max(1, length / 5)
 
 
+def stepped(length: int) -> torch.Tensor:
+    """Frequencies that change once, behind length 6, as LongRoPE's do."""
+    return book.rotary_frequencies(D_K) * (1 if length <= 6 else 2)
+
+
 @functools.cache
 def decoders() -> dict[str, book.Decoder]:
     rotary = book.Rotary(book.rotary_frequencies(D_K), layout="half")
@@ -32,6 +37,9 @@ def decoders() -> dict[str, book.Decoder]:
         "alibi": book.ALiBi(4),
         "rotary": rotary,
         "length": book.LengthScaledRotary(scaled, layout="half", attention_factor=math.sqrt),
+        "two lengths": book.LengthScaledRotary(
+            stepped, layout="half", attention_factor=lambda length: 1.0 if length <= 6 else 3.0
+        ),
     }
     models = {
         name: book.Decoder(9, TINY, seed=2, position=scheme) for name, scheme in schemes.items()
@@ -75,7 +83,7 @@ def test_cached_equals_uncached(name: str, options: dict) -> None:
     assert torch.equal(fast, slow)
 
 
-@pytest.mark.parametrize("name", sorted(set(decoders()) - {"length"}))
+@pytest.mark.parametrize("name", sorted(set(decoders()) - {"length", "two lengths"}))
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_unequal_prompts_go_on_as_each_would_alone(name: str, use_cache: bool) -> None:
     decoder = decoders()[name]
