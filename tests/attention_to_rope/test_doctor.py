@@ -564,6 +564,7 @@ class TestCommandLine:
         assert end.value.code == 0
         text = capsys.readouterr().out
         assert text.startswith("usage: python -m attention_to_rope.doctor [-h]")
+        assert "[--vectors DIRECTORY]" in text
         # The module's words, line by line as they stand, and the meaning of the exit codes.
         assert "\n    python -m attention_to_rope.doctor --vectors DIRECTORY\n" in text
         assert "Exit code: 0 sound, 1 a fault" in text
