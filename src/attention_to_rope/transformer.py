@@ -438,7 +438,6 @@ class Encoder(_Stack):
     ) -> Tensor | tuple[Tensor, list[BlockWeights]]:
         """Tokens (B, N), mask such as `padding_mask` → (B, N, d)"""
         check_tokens(tokens)
-        check_flag("return_weights", return_weights)
         x, weights = self.run(tokens, mask, positions, None, None, return_weights)
         return (x, weights) if return_weights else x
 

@@ -255,6 +255,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("transformer: Or", "self.cross_residual is None"): "both are there or neither is",
     ("transformer: Or", "temperature is None or rng"): "both are there or neither is",
     ("transformer: no USub", "tokens.shape[-1]"): "tokens have two axes: the last is axis 1",
+    ("generation: no USub", "logits.shape[-1]"): "two axes: the last is axis 1",
     ("generation: no USub", ".amax(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".scatter(-1"): "two axes: the last is axis 1",
     ("generation: no USub", ".unsqueeze(-1)"): "one axis: 1 and -1 are the same place",

@@ -308,7 +308,12 @@ def test_a_family_is_a_constant() -> None:
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [("", "nothing"), ("dbca", "a, b, c, d"), ("edbcafg", "a, b, c, d and 3 more")],
+    [
+        ("", "nothing"),
+        ("dbca", "a, b, c, d"),
+        ("edcba", "a, b, c, d and 1 more"),
+        ("edbcafg", "a, b, c, d and 3 more"),
+    ],
 )
 def test_a_message_names_a_few(names: str, words: str) -> None:
     assert some(names) == words

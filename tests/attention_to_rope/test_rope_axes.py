@@ -92,7 +92,7 @@ def test_one_axis_is_rope() -> None:
             r"coordinates must have an integer dtype",
         ),
         (
-            lambda: book.axial_table(torch.zeros(2, 3).long(), THETA.float(), [0] * 8),
+            lambda: book.axial_table(torch.zeros(2, 3).long(), 1.0, [0] * 8),
             r"frequencies must",
         ),
         (lambda: book.axes_interleaved([1, 3]), r"leave no room for axis 1: its pair 5 lies beyon"),
