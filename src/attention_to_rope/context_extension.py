@@ -19,6 +19,9 @@ from attention_to_rope.checks import (
 )
 from attention_to_rope.rope_checks import check_finite, check_frequencies
 
+# YaRN's α and β, in turns over the trained length.
+SLOW_TURNS, FAST_TURNS = 1.0, 32.0
+
 
 def _check(frequencies: Tensor, scale: float) -> None:
     check_frequencies(frequencies)
@@ -83,8 +86,8 @@ def ntk_by_parts(
     scale: float,
     *,
     original_length: int,
-    slow: float = 1.0,
-    fast: float = 32.0,
+    slow: float = SLOW_TURNS,
+    fast: float = FAST_TURNS,
 ) -> Tensor:
     r"""Keep pairs that turn often, interpolate pairs that do not complete a turn, blend between.
 
@@ -109,8 +112,8 @@ def yarn(
     scale: float,
     *,
     original_length: int,
-    slow: float = 1.0,
-    fast: float = 32.0,
+    slow: float = SLOW_TURNS,
+    fast: float = FAST_TURNS,
     truncate: bool = True,
 ) -> Tensor:
     r"""YaRN as its authors released it: the blend is linear in the pair's index, not in its turns.

@@ -313,6 +313,20 @@ def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     return faults
 
 
+def _check_request(
+    function: Callable[..., Any], head_dim: int, dtype: torch.dtype, family: str | None
+) -> None:
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {type(function).__name__}")
+    check_count("head_dim", head_dim)
+    if head_dim % 2:
+        raise ValueError(f"head_dim must be even: dimensions turn in pairs; got {head_dim}")
+    if dtype not in DTYPES.values():
+        raise TypeError(f"dtype must be one of {', '.join(DTYPES)}, as torch.dtype; got {dtype!r}")
+    if family is not None and family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
+
+
 def examine(
     function: Callable[..., Any],
     *,
@@ -325,15 +339,7 @@ def examine(
     head_dim: the length of the vectors it is given. dtype: in which its error is measured. family:
     a name from `rope_families.FAMILIES` to compare with; its head dim is used then.
     """
-    if not callable(function):
-        raise TypeError(f"function must be callable, got {type(function).__name__}")
-    check_count("head_dim", head_dim)
-    if head_dim % 2:
-        raise ValueError(f"head_dim must be even: dimensions turn in pairs; got {head_dim}")
-    if dtype not in DTYPES.values():
-        raise TypeError(f"dtype must be one of {', '.join(DTYPES)}, as torch.dtype; got {dtype!r}")
-    if family is not None and family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
+    _check_request(function, head_dim, dtype, family)
     dim = head_dim if family is None else FAMILIES[family].settings().head_dim
     calling = find_calling(function, dim)
     measured, keys = measure(calling, dim), _measured_keys(calling, dim)

@@ -26,7 +26,7 @@ from attention_to_rope.fast.blockwise import BiasByPosition, blockwise_attention
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import BIAS, FixedSizes, Linear, Seed, parameter, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.norms import RMSNorm
+from attention_to_rope.norms import RMS_NORM_EPS, RMSNorm
 from attention_to_rope.positions import PositionalScheme
 from attention_to_rope.rope import RotaryTable
 from attention_to_rope.scaled_dot_product import attention, score_scale
@@ -240,7 +240,7 @@ class MultiHeadAttention(FixedSizes):
         soft_cap: float | None = None,
         sink: bool = False,
         gate: bool = False,
-        eps: float = 1e-6,
+        eps: float = RMS_NORM_EPS,
     ) -> None:
         super().__init__()
         check_head_counts(d, heads, kv_heads, head_dim)

@@ -17,6 +17,7 @@ from attention_to_rope.checks import (
 from attention_to_rope.layers import parameter
 
 Sublayer = Callable[[Tensor], Tensor]
+LAYER_NORM_EPS, RMS_NORM_EPS = 1e-5, 1e-6
 
 
 def _check_vector(name: str, vector: Tensor | None, x: Tensor) -> None:
@@ -45,7 +46,11 @@ def _without_overflow(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 
 def layer_norm(
-    x: Tensor, gain: Tensor | None = None, bias: Tensor | None = None, *, eps: float = 1e-5
+    x: Tensor,
+    gain: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    eps: float = LAYER_NORM_EPS,
 ) -> Tensor:
     r"""Centre each vector and divide by its standard deviation.
 
@@ -66,7 +71,7 @@ def layer_norm(
     return y.to(x.dtype)
 
 
-def rms_norm(x: Tensor, gain: Tensor | None = None, *, eps: float = 1e-6) -> Tensor:
+def rms_norm(x: Tensor, gain: Tensor | None = None, *, eps: float = RMS_NORM_EPS) -> Tensor:
     r"""Divide each vector by its root mean square.
 
     $g \odot x / \sqrt{\tfrac{1}{d} \sum_i x_i^2 + \epsilon}$. (..., d) → (..., d)
@@ -85,7 +90,7 @@ def rms_norm(x: Tensor, gain: Tensor | None = None, *, eps: float = 1e-6) -> Ten
 class LayerNorm(nn.Module):
     """`layer_norm` with a gain that starts at 1 and a bias that starts at 0."""
 
-    def __init__(self, d: int, *, eps: float = 1e-5) -> None:
+    def __init__(self, d: int, *, eps: float = LAYER_NORM_EPS) -> None:
         super().__init__()
         check_count("d", d)
         check_positive("eps", eps)
@@ -101,7 +106,7 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """`rms_norm` with a gain that starts at 1."""
 
-    def __init__(self, d: int, *, eps: float = 1e-6) -> None:
+    def __init__(self, d: int, *, eps: float = RMS_NORM_EPS) -> None:
         super().__init__()
         check_count("d", d)
         check_positive("eps", eps)

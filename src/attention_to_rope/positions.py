@@ -24,6 +24,7 @@ from attention_to_rope.checks import (
 )
 from attention_to_rope.layers import Embedding, FixedSizes, Seed, stream_of
 from attention_to_rope.rope import (
+    BASE,
     Layout,
     RotaryTable,
     rotary_frequencies,
@@ -37,6 +38,9 @@ from attention_to_rope.rope_checks import (
     check_frequencies,
     check_rotary_dim,
 )
+
+DEVIATION = 0.02  # of learned tables at the start
+T5_BUCKETS, T5_MAX_DISTANCE = 32, 128
 
 
 def check_positions_of(x: Tensor, positions: Tensor, *, sequence_axis: int) -> None:
@@ -88,7 +92,7 @@ class PositionalScheme(FixedSizes):
 
 
 def sinusoidal(
-    positions: Tensor, d: int, base: float = 10000.0, *, dtype: torch.dtype = torch.float32
+    positions: Tensor, d: int, base: float = BASE, *, dtype: torch.dtype = torch.float32
 ) -> Tensor:
     r"""Sinusoidal encoding: $P_{m,2i} = \sin m\theta_i$, $P_{m,2i+1} = \cos m\theta_i$.
 
@@ -108,7 +112,7 @@ def sinusoidal(
 class Sinusoidal(PositionalScheme):
     """Add the sinusoidal encoding to the input."""
 
-    def __init__(self, base: float = 10000.0) -> None:
+    def __init__(self, base: float = BASE) -> None:
         super().__init__()
         check_positive("base", base)
         self.base = base
@@ -122,7 +126,7 @@ class Sinusoidal(PositionalScheme):
 class Learned(PositionalScheme):
     """Add one trained vector per position to the input; positions end at `length` − 1."""
 
-    def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = 0.02) -> None:
+    def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = DEVIATION) -> None:
         super().__init__()
         check_count("length", length)
         check_count("d", d)
@@ -168,7 +172,11 @@ def check_buckets(bidirectional: bool, buckets: int, max_distance: int) -> None:
 
 
 def t5_bucket(
-    relative: Tensor, *, bidirectional: bool, buckets: int = 32, max_distance: int = 128
+    relative: Tensor,
+    *,
+    bidirectional: bool,
+    buckets: int = T5_BUCKETS,
+    max_distance: int = T5_MAX_DISTANCE,
 ) -> Tensor:
     r"""The bucket of each relative position n − m: exact when near, logarithmic when far.
 
@@ -225,9 +233,9 @@ class T5Bias(PositionalScheme):
         *,
         bidirectional: bool,
         seed: Seed,
-        buckets: int = 32,
-        max_distance: int = 128,
-        deviation: float = 0.02,
+        buckets: int = T5_BUCKETS,
+        max_distance: int = T5_MAX_DISTANCE,
+        deviation: float = DEVIATION,
     ) -> None:
         super().__init__()
         check_count("heads", heads)

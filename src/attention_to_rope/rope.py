@@ -32,10 +32,11 @@ from attention_to_rope.rope_checks import (
 )
 
 Layout = Literal["half", "interleaved"]
+BASE = 10000.0  # the slowest pair turns by about 1 / BASE per position
 
 
 def rotary_frequencies(
-    dim: int, base: float = 10000.0, *, device: torch.device | str | None = None
+    dim: int, base: float = BASE, *, device: torch.device | str | None = None
 ) -> Tensor:
     r"""The angle per position of each pair: $\theta_i = b^{-2i/d}$, i = 0 … d/2 − 1, in float64.
 
@@ -49,7 +50,7 @@ def rotary_frequencies(
 
 
 def proportional_frequencies(
-    dim: int, base: float = 10000.0, *, share: float, device: torch.device | str | None = None
+    dim: int, base: float = BASE, *, share: float, device: torch.device | str | None = None
 ) -> Tensor:
     r"""p-RoPE: the fastest pairs keep their $\theta_i = b^{-2i/d}$, the slowest stand still.
 

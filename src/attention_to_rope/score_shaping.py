@@ -17,7 +17,7 @@ from attention_to_rope.checks import (
     check_same_kind,
     working_dtype,
 )
-from attention_to_rope.norms import rms_norm
+from attention_to_rope.norms import RMS_NORM_EPS, rms_norm
 from attention_to_rope.scaled_dot_product import attention, capped
 
 
@@ -27,7 +27,7 @@ def query_key_norm(
     q_gain: Tensor | None = None,
     k_gain: Tensor | None = None,
     *,
-    eps: float = 1e-6,
+    eps: float = RMS_NORM_EPS,
 ) -> tuple[Tensor, Tensor]:
     r"""QK-norm: queries and keys of root mean square 1, times learned gains.
 

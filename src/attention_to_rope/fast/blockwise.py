@@ -98,19 +98,12 @@ def blockwise_attention(
     them. On a GPU, PyTorch's fused kernel does the same in one launch where its arguments allow.
     """
     _check_shapes(q, k, v)
-    check_flag("causal", causal)
     check_count("q_block", q_block)
     check_count("k_block", k_block)
-    if window is not None:
-        check_count("window", window)
+    _check_reach(q, k, causal, window)
     scale = score_scale(q.shape[-1], scale)
     if soft_cap is not None:
         check_positive("soft_cap", soft_cap)
-    if (causal or window is not None) and q.shape[-2] > k.shape[-2]:
-        raise ValueError(
-            "causal and window need at least as many keys as queries, got "
-            f"{k.shape[-2]} keys and {q.shape[-2]} queries: the queries are the last positions"
-        )
     if mask is not None:
         check_mask(mask, q, k)
     _check_bias(bias, q, k)
@@ -135,6 +128,17 @@ def blockwise_attention(
     form = _Blockwise if torch.compiler.is_compiling() else _Transformable
     output: Tensor = form.apply(options, *given, *learned)[0]
     return output.to(q.dtype)
+
+
+def _check_reach(q: Tensor, k: Tensor, causal: bool, window: int | None) -> None:
+    check_flag("causal", causal)
+    if window is not None:
+        check_count("window", window)
+    if (causal or window is not None) and q.shape[-2] > k.shape[-2]:
+        raise ValueError(
+            "causal and window need at least as many keys as queries, got "
+            f"{k.shape[-2]} keys and {q.shape[-2]} queries: the queries are the last positions"
+        )
 
 
 def _check_bias(bias: Tensor | BiasByPosition | None, q: Tensor, k: Tensor) -> None:

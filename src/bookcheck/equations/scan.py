@@ -202,11 +202,6 @@ def is_relation(formula: str) -> bool:
     return RELATION.search(BELOW.sub("", formula)) is not None
 
 
-def relations_in(markdown: str) -> Iterator[str]:
-    """The formulas of a text's sentences that hold a relation."""
-    return filter(is_relation, formulas_in(markdown))
-
-
 # A symbol with its index: it is named, nothing is said of it.
 NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
 # What makes a formula more than the name of a thing: an operation, or a number.

@@ -6,11 +6,10 @@ smoothing make no difference. When a page was changed on purpose: `make test-sit
 
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from bookcheck.gates.browser import Fault, Picture, Scheme
+from bookcheck.notebooks.pixels import changed_share
 from bookcheck.paths import ROOT
 
 REFERENCES = ROOT / "tests" / "bookcheck" / "gates" / "references"
@@ -44,18 +43,6 @@ def shrunk(path: Path) -> Image.Image:
     return small.quantize(64, dither=Image.Dither.NONE)
 
 
-def _dots(picture: Image.Image) -> NDArray[np.int16]:
-    return np.asarray(picture.convert("RGB"), dtype=np.int16)
-
-
-def difference(one: Image.Image, other: Image.Image) -> float:
-    """Return the share of dots that look different."""
-    if one.size != other.size:
-        return 1.0
-    steps = np.abs(_dots(one) - _dots(other)).max(axis=-1)
-    return float((steps > LARGEST_STEP).mean())
-
-
 def compare(picture: Picture, references: Path = REFERENCES) -> list[Fault]:
     """Compare a picture that was taken with the stored one."""
     taken = Path(picture.file)
@@ -64,7 +51,7 @@ def compare(picture: Picture, references: Path = REFERENCES) -> list[Fault]:
     if not stored.is_file():
         return [Fault(picture.page, mode, "picture", f"no reference {stored.name}; {ADVICE}")]
     with Image.open(stored) as reference:
-        share = difference(shrunk(taken), reference)
+        share = changed_share(shrunk(taken), reference, LARGEST_STEP)
     if share <= LARGEST_SHARE:
         return []
     detail = (

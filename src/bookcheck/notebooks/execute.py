@@ -19,8 +19,8 @@ from bookcheck.notebooks.files import chapter_notebooks, page_name, read, stored
 from bookcheck.notebooks.kernel_values import computed_of, request, with_new_values
 from bookcheck.notebooks.outputs import difference, join_pieces
 from bookcheck.notebooks.rules import tolerance
+from bookcheck.notebooks.values import values_of_cell
 from bookcheck.paths import ROOT
-from bookcheck.prose.values import values_of_cell
 
 
 def execute(path: Path, *, renew_values: bool = False) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bookcheck.prose.values import Value, disagreement, reprinted
+from bookcheck.notebooks.values import Value, disagreement, reprinted
 
 # What stays of a value on its way out of the kernel: Python's own numbers and texts. `bookcheck`
 # need not be importable there.

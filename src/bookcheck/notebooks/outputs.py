@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 RELATIVE = 1e-5
 ABSOLUTE = 1e-9
 # A figure's coordinates are points (1/72 inch): this much is not seen.
@@ -185,24 +183,22 @@ def pixel_difference(old: bytes, new: bytes) -> str | None:
     A pixel counts as changed when a channel moved by more than 8 of 255; edges may be drawn
     differently by another version of a font or a processor, so one pixel in 500 may change.
     """
+    # Here, since few outputs hold pictures, and every test process imports this module.
+    from PIL import Image
+
+    from bookcheck.notebooks.pixels import changed_share
+
     pictures = []
     for name, data in (("stored", old), ("new", new)):
         try:
-            pictures.append(_pixels(data))
-        except Exception as error:
+            pictures.append(Image.open(io.BytesIO(data)).convert("RGBA"))
+        except OSError as error:
             return f"the {name} picture cannot be decoded ({error})"
     one, other = pictures
-    if one.shape != other.shape:
+    if one.size != other.size:
         return (
-            f"{one.shape[1]} x {one.shape[0]} pixels are stored, "
-            f"the cell now gives {other.shape[1]} x {other.shape[0]}"
+            f"{one.width} x {one.height} pixels are stored, "
+            f"the cell now gives {other.width} x {other.height}"
         )
-    changed = float((np.abs(one - other).max(axis=-1) > 8).mean())
+    changed = changed_share(one, other, 8)
     return None if changed <= 0.002 else f"{changed:.1%} of the pixels changed"
-
-
-def _pixels(data: bytes) -> np.ndarray:
-    from PIL import Image
-
-    with Image.open(io.BytesIO(data)) as picture:
-        return np.asarray(picture.convert("RGBA"), dtype=np.int16)

@@ -14,8 +14,8 @@ from bookcheck.notebooks.forked import use_forked_kernels
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import elsewhere_reason, tolerance
+from bookcheck.notebooks.values import Value, values_of_cell
 from bookcheck.paths import ROOT
-from bookcheck.prose.values import Value, values_of_cell
 
 # Two workers with two threads each would fight over two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

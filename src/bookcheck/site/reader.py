@@ -22,10 +22,10 @@ import nbformat
 import yaml
 
 from bookcheck.notebooks.files import chapter_notebooks, page_name
+from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS, DEEPER, ROOT
 from bookcheck.prose.fences import Block, blocks_of
 from bookcheck.prose.reading_time import reading_time_of
-from bookcheck.prose.values import parse_value
 from bookcheck.site.citations import Source, citation, sources_of
 from bookcheck.site.quiz import Question, parse_quiz
 from bookcheck.site.targets import Target, kind_of, targets_of, text_of
@@ -42,7 +42,6 @@ LINK = re.compile(r"(!?)\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]+)\)")
 OPTION = re.compile(r"^:([\w-]+): *(.*)$")
 CODE = re.compile(r"^(`{3,})[^`{][^\n]*\n.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CHECKED = re.compile(r'^check\("(\w+)"\)', re.MULTILINE)
-INLINE_MARKUP = re.compile(r"[*_`\[\]$]")
 
 BOXES = {"admonition", "attention", "caution", "hint", "important", "note", "tip", "warning"}
 

@@ -4,7 +4,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
-from bookcheck.prose.values import ValueSyntaxError, parse_value
+from bookcheck.notebooks.values import ValueSyntaxError, parse_value
 
 
 class ValueRole(SphinxRole):

@@ -6,10 +6,10 @@ from bookcheck.equations.inline import check_inline, load_inline, page_problems
 from bookcheck.equations.records import InlineCounts
 from bookcheck.equations.scan import (
     InlineFormula,
+    formulas_in,
     formulas_with_words,
     inline_relations,
     is_relation,
-    relations_in,
 )
 
 FILE = r"""
@@ -92,7 +92,7 @@ def test_what_holds_anyway_is_no_definition(tmp_path):
     ],
 )  # fmt: skip
 def test_relations_are_found(text, found):
-    assert list(relations_in(text)) == found
+    assert list(filter(is_relation, formulas_in(text))) == found
 
 
 def test_pages_are_read_once_for_each_text(tmp_path):
@@ -104,7 +104,7 @@ def test_pages_are_read_once_for_each_text(tmp_path):
 
 def test_the_ledger_counts_what_was_executed(tmp_path):
     (tmp_path / "inline_01_x.py").write_text(FILE, encoding="utf-8")
-    formulas = [InlineFormula(one, "01-x", 3, "with") for one in relations_in(TEXT)]
+    formulas = [InlineFormula(one, "01-x", 3, "with") for one in formulas_in(TEXT)]
     problems, counts = check_inline({"01-x": formulas, "02-y": []}, load_inline(tmp_path))
     assert problems == []
     assert counts == InlineCounts(relations=5, executed=4, definitions=1)

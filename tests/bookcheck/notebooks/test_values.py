@@ -8,9 +8,7 @@ import torch
 
 import attention_to_rope
 from bookcheck.notebooks.files import read
-from bookcheck.paths import ROOT, book_pages
-from bookcheck.prose.headings import page_text
-from bookcheck.prose.values import (
+from bookcheck.notebooks.values import (
     Value,
     ValueSyntaxError,
     disagreement,
@@ -21,6 +19,8 @@ from bookcheck.prose.values import (
     values_in,
     values_of_cell,
 )
+from bookcheck.paths import ROOT, book_pages
+from bookcheck.prose.headings import page_text
 
 NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
 PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".md")]
@@ -141,5 +141,5 @@ def test_every_changed_digit_of_the_book_is_refuted():
 
 
 def test_a_tolerance_that_is_too_wide_would_be_seen(monkeypatch):
-    monkeypatch.setattr("bookcheck.prose.values.HALF", 2)
+    monkeypatch.setattr("bookcheck.notebooks.values.HALF", 2)
     assert unnoticed("0.35") == ["0.36"]
