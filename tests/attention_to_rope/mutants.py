@@ -528,7 +528,7 @@ class Watch:
                 self.failed.add(name)
             self.seconds[name] = time.process_time() - began
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         self.work(self)
         return True
 

@@ -165,7 +165,7 @@ class LargestTensor(TorchDispatchMode):
         super().__init__()
         self.numel = 0
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         for each in result if isinstance(result, tuple) else (result,):
             if isinstance(each, Tensor):
