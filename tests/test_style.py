@@ -154,3 +154,26 @@ def test_every_public_function_of_the_library_fits_on_a_screen():
     lines = "    pass\n" * (SCREEN - 1)
     assert longer_than_a_screen(f"def f():\n{lines}") == []
     assert longer_than_a_screen(f"@once\ndef f():\n{lines}") == ["f"]
+
+
+def names_nothing(text):
+    """What a page for contributors names and the repository lacks: targets, modules, files."""
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    for words in re.findall(r"`make ([a-z -]+)", text):
+        yield from (f"make {word}" for word in words.split() if word not in targets)
+    for module in re.findall(r"\bbook(?:check|kit)(?:\.\w+)+", text):
+        place = ROOT / "src" / module.replace(".", "/")
+        if not (place.is_dir() or place.with_suffix(".py").is_file()):
+            yield module
+    # NN stands for a chapter's number.
+    paths = re.findall(r"`((?:src|tests|chapters|_static)/[\w./-]*)`|\]\((src/[^)]+)\)", text)
+    named = (quoted or linked for quoted, linked in paths)
+    yield from (path for path in named if "NN" not in path and not (ROOT / path).exists())
+
+
+def test_contributors_are_sent_to_what_exists():
+    assert list(names_nothing((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))) == []
+    wrong = "`make bread`, `bookcheck.bakery`, `tests/oven.py`, [it](src/flour.md), `tests/NN.py`"
+    assert list(names_nothing(wrong)) == [
+        "make bread", "bookcheck.bakery", "tests/oven.py", "src/flour.md",
+    ]  # fmt: skip

@@ -147,10 +147,12 @@ def by_hand(
 
 
 def functions(library: Any) -> tuple[Callable[..., Any], ...]:
+    """The functions of the library that a check names: none, one or several."""
     return (library,) if callable(library) else tuple(library)
 
 
 def registered(item: Check) -> Callable[[], None]:
+    """The test that runs a check, which is also noted for those who collect checks."""
     if REGISTRY:
         REGISTRY[-1].append(item)
 
