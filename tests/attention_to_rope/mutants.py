@@ -26,6 +26,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -193,7 +194,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("key_value_cache: no USub", "room.keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
     ("key_value_cache: And", "self.keys is not None and"): "both are there or neither is",
     ("latent_attention: And", "self.query_down is not None"): "both are there or neither is",
-    ("heads: no USub", "new.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
     ("masks: no USub", "distance.shape[-1]"): "a matrix of distances: its last axis is axis 1",
     ("fast.attention_triton: one more", "BLOCK = 64"): "the kernel's, which tests/peers runs",
     ("checks: no strict=", "strict=True"): "both shapes have the same length by then",
@@ -205,10 +205,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "scaled_dot_product: one more",
         "total.masked_fill",
     ): "zeros stay zeros when divided",
-    ("rope: no Not", "not (values_are_known"): "the formula gives the same numbers, slower",
-    ("rope: And", "not (values_are_known"): "both ways give the same numbers",
-    ("rope: one more", "torch.empty(0, dtype=dtype)"): "only its dtype is looked at",
-    ("rope: Mod", "storage_offset() % 2"): "a copy more, the same numbers",
     ("positions: Lt", "distance < exact"): "at that distance both sides are that distance",
     (
         "context_extension: GtE",
@@ -252,8 +248,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "unsqueeze(-1)",
     ): "a tensor of one axis: 1 and -1 are the same place",
     ("fast.blockwise: dropped call", "mark_non_differentiable"): "no caller gets the second output",
+    ("fast.ring: dropped call", "mark_non_differentiable"): "no caller gets the second output",
     ("transformer: Or", "self.cross_residual is None"): "both are there or neither is",
-    ("transformer: Or", "temperature is None or rng"): "both are there or neither is",
     ("transformer: no USub", "tokens.shape[-1]"): "tokens have two axes: the last is axis 1",
     ("generation: no USub", "logits.shape[-1]"): "two axes: the last is axis 1",
     ("generation: no USub", ".amax(-1)"): "two axes: the last is axis 1",
@@ -264,12 +260,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("generation: no USub", ".cumsum(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".squeeze(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".argmax(-1"): "two axes: the last is axis 1",
-    ("transformer: no USub", ".unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
     ("generation: Mult", "uniform * summed"): "the last sum is 1 but for rounding",
     ("transformer: no strict=", "strict=True"): "the lengths were compared above",
     ("transformer: other truth", "strict=True"): "the lengths were compared above",
     ("generation: other truth", "use_cache"): "the same tokens, slower",
-    ("generation: turned condition", "if use_cache"): "the same tokens, slower or faster",
 }
 
 
@@ -529,6 +523,7 @@ class Watch:
             self.seconds[name] = time.process_time() - began
         sys.settrace(None)
         threading.settrace(None)
+        self.failed |= failing_in_fork([*self.items.values()], sum(self.seconds.values()))
         self.work(self)
         return True
 
@@ -567,6 +562,22 @@ def in_fork(work: Callable[[], int], seconds: float) -> int:
             code = 1
         os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def failing_in_fork(items: list[pytest.Item], seconds: float) -> set[str]:
+    """The tests that fail in a fork without any fault: with them every fault would look caught."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as told:
+
+        def run() -> int:
+            with open(told.name, "w", encoding="utf-8") as tell:
+                for item in items:
+                    if not passes(item):
+                        print(item.nodeid, file=tell)
+            return 0
+
+        if in_fork(run, SECONDS + 5 * seconds) != 0:
+            raise RuntimeError("the tests do not come to their end in a fork")
+        return set(told.read().splitlines())
 
 
 def answer(watch: Watch, module: str, fault: Fault) -> bool | list[str]:
@@ -656,6 +667,8 @@ def main() -> int:
     if unknown:
         parser.error(f"modules must be among {', '.join(TESTS)}; got {', '.join(sorted(unknown))}")
     torch.set_num_threads(1)
+    # Gradients do not run in a fork of a process that uses a GPU: every fault would look caught.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     began = time.monotonic()
     answers: list[tuple[Planted, bool | list[str]]] = []
 

@@ -1,6 +1,7 @@
 """The planter of faults finds the tests of decorated functions too, and hears what they say."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_faults_in_decorated_functions_are_seen(mutants: ModuleType) -> None:
 
 def test_a_test_that_only_enters_sees_nothing(mutants: ModuleType) -> None:
     assert not any(answers(mutants, enters).values())
+
+
+def test_tests_that_fail_in_a_fork_are_known(mutants: ModuleType) -> None:
+    """A test that fails there whatever is planted would call every fault caught."""
+    here = os.getpid()
+
+    def only_here() -> None:
+        assert os.getpid() == here
+
+    items = [Item("sound", Path(), lambda: None), Item("spoilt", Path(), only_here)]
+    assert mutants.failing_in_fork(items, 0.0) == {"spoilt"}
 
 
 def test_a_decorated_function_begins_at_its_decorator(mutants: ModuleType) -> None:
