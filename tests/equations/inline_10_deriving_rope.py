@@ -9,6 +9,7 @@ from shared_rotations import (
     rotation_of_all_pairs,
     some_angle,
     some_frequencies,
+    split_matrix,
     turned_row,
 )
 
@@ -79,6 +80,8 @@ CHECKS = {
     r"\lambda_i^m \lambda_i^n = \lambda_i^{m+n}": lambda rng: {"i": range(4)},
     r"f_m(x) = x R(m\theta)": in_the_plane,
     r"f_m(z) = \lvert z \rvert^2 z e^{\mathrm{i} m\theta}": stretched,
+    r"a = (M_{0,0} + M_{1,1})/2": split_matrix,
+    r"c = (M_{0,1} - M_{1,0})/2": split_matrix,
     r"U^2 = I": reflection,
     r"G^j = \begin{pmatrix} 1 & j \\ 0 & 1 \end{pmatrix}": shear,
     r"A^2 B^2 = ABAB": half_turns,
@@ -117,6 +120,9 @@ DEFINITIONS = [
     r"q_0 = -s",
     r"k_0 = 0",
     r"k_1 = 1",
+    r"\lambda_i = -1",
+    r"\det U = 1",
+    r"M = \begin{pmatrix} 1 & 1 \\ 0 & 1 \end{pmatrix}",
     r"n \le m",
     r"\gamma_i \ne 0",
     r"f_m(x) = x A^m B^m",

@@ -58,3 +58,25 @@ def values(rng):
     moved = weights(c) @ np.stack([v[n] @ matrices(n + c) for n in range(N)])
     places = {"m": range(N), "N": N, "c": c, r"\mathbf{R}": matrices}
     return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
+
+
+def orthogonal(rng, d):
+    U, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    U[0] *= np.sign(np.linalg.det(U))
+    return U
+
+
+def relative_maps(rng):
+    """Maps that are not linear in the content, and relative: h(x) U^m."""
+    U, W = orthogonal(rng, 4), rng.normal(size=(3, 4))
+
+    def f(m, x):
+        return np.tanh(x @ W) @ np.linalg.matrix_power(U, int(m))
+
+    def g(x, y, offset):
+        """By powers of the eigenvalues of U, not by its matrix powers."""
+        values, vectors = np.linalg.eig(U)
+        step = (vectors * values**-offset) @ np.linalg.inv(vectors)
+        return float((np.tanh(x @ W) @ step @ np.tanh(y @ W)).real)
+
+    return f, g, U

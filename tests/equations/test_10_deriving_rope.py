@@ -14,7 +14,7 @@ from attention_to_rope import (
 )
 from bookcheck.equations.checks import equation
 from shared import library_scores
-from shared_10_deriving_rope import D_K, D, N, complex_pair, plane, values
+from shared_10_deriving_rope import D_K, D, N, complex_pair, plane, relative_maps, values
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -174,6 +174,11 @@ def test_elementwise(rng):
     return cases
 
 
+@equation("eq-pass-through", library=rotation_matrix)
+def test_pass_through(rng):
+    return {**split_matrix(rng), "R": plane_rotation, r"\alpha": some_angle(rng)}
+
+
 @equation("eq-before", library=rotation_matrix)
 def test_before(rng):
     places = {"m": range(N), "n": range(N), r"\theta": some_angle(rng), "R": plane_rotation}
@@ -223,6 +228,32 @@ def test_added_terms(rng):
     return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
 
 
+@equation("eq-step-length")
+def test_step_length(rng):
+    """Maps that bend the contents and are relative all the same."""
+    f, _, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-angle-steps", library=rotate)
+def test_angle_steps(rng):
+    """The library turns; the angle of an arrow is read place by place and counted on."""
+    theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
+    frequency = np.array([theta])
+    turned = [turned_row(contents["q"], m, frequency) for m in range(N + 1)]
+    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
+    angles -= angles[0]
+
+    def g(q, k, offset):
+        z, w = complex(*q), complex(*k)
+        return (z.conjugate() * w * np.exp(1j * offset * theta)).real
+
+    places = {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
+    return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
+
+
 @equation("eq-stretched-content", library=rotate_complex)
 def test_stretched_content(rng):
     """A content of its own length on both sides; the library turns it, and the score agrees."""
@@ -231,6 +262,6 @@ def test_stretched_content(rng):
     m, n = 2, 3
     turn = complex_turn(theta)
     first, second = abs(z) ** 2 * turn(m, z), abs(w) ** 2 * turn(n, w)
-    printed = (z * w.conjugate() * np.exp(1j * (m - n) * theta)).real
-    assert np.isclose((first * second.conjugate()).real, abs(z * w) ** 2 * printed)
+    printed = (z.conjugate() * w * np.exp(1j * (n - m) * theta)).real
+    assert np.isclose((first.conjugate() * second).real, abs(z * w) ** 2 * printed)
     return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}

@@ -7,7 +7,16 @@ import torch
 
 from attention_to_rope import axial_table, rotate, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation
-from shared_10_deriving_rope import D_K, N, complex_pair, hat, plane, values
+from shared_10_deriving_rope import (
+    D_K,
+    N,
+    complex_pair,
+    hat,
+    orthogonal,
+    plane,
+    relative_maps,
+    values,
+)
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -18,12 +27,6 @@ from shared_rotations import (
     split_matrix,
     turned_row,
 )
-
-
-def orthogonal(rng, d):
-    U, _ = np.linalg.qr(rng.normal(size=(d, d)))
-    U[0] *= np.sign(np.linalg.det(U))
-    return U
 
 
 @equation("eq-scaling", first_index=0)
@@ -66,22 +69,6 @@ def test_complex_matrices(rng):
         r"\alpha": some_angle(rng),
         **numbers,
     }
-
-
-def relative_maps(rng):
-    """Maps that are not linear in the content, and relative: h(x) U^m."""
-    U, W = orthogonal(rng, 4), rng.normal(size=(3, 4))
-
-    def f(m, x):
-        return np.tanh(x @ W) @ np.linalg.matrix_power(U, int(m))
-
-    def g(x, y, offset):
-        """By powers of the eigenvalues of U, not by its matrix powers."""
-        values, vectors = np.linalg.eig(U)
-        step = (vectors * values**-offset) @ np.linalg.inv(vectors)
-        return float((np.tanh(x @ W) @ step @ np.tanh(y @ W)).real)
-
-    return f, g, U
 
 
 @equation("eq-step-keeps")
@@ -169,15 +156,6 @@ def test_two_maps(rng):
     return {**plane(rng), "G": G}
 
 
-@equation("eq-angle-steps", library=rotate)
-def test_angle_steps(rng):
-    """The angle of an arrow that the library turns, read place by place and counted on."""
-    theta, arrow = some_angle(rng), rng.normal(size=2)
-    turned = [turned_row(arrow, m, np.array([theta])) for m in range(N + 1)]
-    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
-    return {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
-
-
 @equation("eq-rope-alias", library=rotation_matrix)
 def test_alias(rng):
     return {"R": plane_rotation, r"\theta": some_angle(rng), "m": range(N)}
@@ -226,11 +204,6 @@ def test_split(rng):
 @equation("eq-split-symmetric", first_index=0)
 def test_split_symmetric(rng):
     return split_matrix(rng)
-
-
-@equation("eq-pass-through", library=rotation_matrix)
-def test_pass_through(rng):
-    return {**split_matrix(rng), "R": plane_rotation, r"\alpha": some_angle(rng)}
 
 
 @equation("eq-before-blocks", first_index=0, library=rotation_matrix)
