@@ -38,6 +38,9 @@ WIDE = 1200  # here every line of code is seen whole
 PAPER = 612  # the text on an A4 page, in pixels
 PAGE_PATIENCE = 90_000  # milliseconds
 WIDGET_PATIENCE = 10_000
+# 300 ms after a change of width the theme looks which boxes scroll now, and lets the keyboard into
+# them. Timers of a page run in the order of their times, however busy the machine is.
+AFTER_THE_THEME = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 350)))"
 # Of a page's text, as much must be there without JavaScript.
 LEAST_SHARE_OF_LETTERS = 0.97
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -326,8 +329,11 @@ class _Look:
     async def become(self, state: State) -> None:
         """Let the window have another width or the machine other colours; the page must follow."""
         recoloured = state.scheme != self.state.scheme
+        resized = state.width != self.state.width
         self.state = state
         await self.timed("change", _become(self.page, state, self.height()))
+        if resized and self.javascript:
+            await self.timed("change", self.page.evaluate(AFTER_THE_THEME))
         if recoloured:
             await self.collect(self.in_scheme, "scheme", "findOtherScheme", state.scheme)
 
