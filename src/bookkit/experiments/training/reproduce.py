@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bookkit.experiments.training.comparison import Interval, interval
-from bookkit.experiments.training.fleet import KINDS, SCHEMES
-from bookkit.experiments.training.studies import RESULTS, SIZES, Job, Row, read_rows, run
-from bookkit.experiments.training.tasks import STUDIED
+from bookkit.experiments.training.fleet import SCHEMES
+from bookkit.experiments.training.studies import RESULTS, Job, Row, add_choices, read_rows, run
 
 COMMAND = "python -m bookkit.experiments.training.reproduce"
 ROUNDING = 1e-4  # rows keep four digits
@@ -140,18 +139,7 @@ def record(found: Iterable[Repeated], again: Iterable[Row], path: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Train again what was recorded, then say which numbers left their intervals."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--size", choices=list(SIZES), default="small")
-    parser.add_argument(
-        "--study", choices=list(SIZES["full"]), nargs="*", help="some only (default: all recorded)"
-    )
-    parser.add_argument("--kinds", choices=KINDS, nargs="*", help="some kinds of schemes only")
-    parser.add_argument("--tasks", choices=list(STUDIED), nargs="*", help="some of lengths only")
-    parser.add_argument(
-        "--minutes", type=float, default=1e6, help="begin nothing that takes longer; 0: compare"
-    )
-    parser.add_argument("--processes", type=int, default=1, help="fleets at a time (default 1)")
-    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    parser.add_argument("--corpus", type=Path, help="the bytes, from a file")
+    add_choices(parser)
     parser.add_argument("--recorded", type=Path, help="the rows to compare with")
     parser.add_argument("--out", type=Path, help="new rows (default: again-SIZE.jsonl, here)")
     parser.add_argument("--record", type=Path, help="write every compared number to this file")

@@ -567,24 +567,27 @@ def to_do(jobs: list[Job], size: str, rows: list[Row]) -> list[Job]:
     ]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Do every fleet that has no rows yet, several at a time, until the time is used up."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").splitlines()[0])
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    """What to train, where and how long: for recording, and for doing it again."""
     parser.add_argument("--size", choices=list(SIZES), default="small")
-    parser.add_argument("--study", choices=list(SIZES["full"]), nargs="*", default=None)
+    parser.add_argument("--study", choices=list(SIZES["full"]), nargs="*", help="(default: all)")
+    parser.add_argument("--kinds", choices=KINDS, nargs="*", help="of schemes (default: all)")
     parser.add_argument(
-        "--kinds", choices=KINDS, nargs="*", default=None, help="of schemes (default: all)"
+        "--tasks", choices=list(tasks.STUDIED), nargs="*", help="of lengths (default: all)"
     )
     parser.add_argument(
-        "--tasks", choices=list(tasks.STUDIED), nargs="*", default=None, help="of lengths (all)"
-    )
-    parser.add_argument("--seeds", type=int, default=5, help="how many, from 0 (default 5)")
-    parser.add_argument(
-        "--minutes", type=float, default=1e6, help="begin nothing that takes longer"
+        "--minutes", type=float, default=1e6, help="begin nothing that takes longer; 0: nothing"
     )
     parser.add_argument("--processes", type=int, default=1, help="fleets at a time (default 1)")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     parser.add_argument("--corpus", type=Path, help="the bytes, from a file")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Do every fleet that has no rows yet, several at a time, until the time is used up."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").splitlines()[0])
+    add_choices(parser)
+    parser.add_argument("--seeds", type=int, default=5, help="how many, from 0 (default 5)")
     parser.add_argument("--out", type=Path, help="results file (default: studies-SIZE.jsonl)")
     given = parser.parse_args(arguments)
     deadline = time.time() + 60 * given.minutes
