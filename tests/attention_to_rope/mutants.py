@@ -155,6 +155,7 @@ def test_file(name: str) -> Path:
 # A fault that makes its tests take so much longer than without it counts as caught.
 SECONDS = 30
 NOT_PUT = 77  # the exit code of a fork that could not put the fault into a function
+BROKEN = 78  # the exit code of a fork in which this file failed, not a test
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -449,7 +450,7 @@ def put_into(module: str, tree: ast.AST, place: Place) -> bool:
     held = [
         f
         for f in gc.get_objects()
-        if isinstance(f, types.FunctionType)
+        if type(f) is types.FunctionType  # isinstance would ask dead weak proxies, which raise
         and f.__code__.co_filename == path
         and Place(f.__code__.co_qualname, f.__code__.co_firstlineno) == place
     ]
@@ -463,16 +464,19 @@ def put_into(module: str, tree: ast.AST, place: Place) -> bool:
         def value(node: ast.expr, scope: dict[str, Any] = scope) -> Any:
             return eval(compile(ast.Expression(node), path, "eval"), scope)
 
-        function.__defaults__ = tuple(map(value, args.defaults)) or None
         named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        function.__kwdefaults__ = {a.arg: value(d) for a, d in named if d is not None} or None
+        try:
+            function.__defaults__ = tuple(map(value, args.defaults)) or None
+            function.__kwdefaults__ = {a.arg: value(d) for a, d in named if d is not None} or None
+        except Exception:  # the fault is in a default that now raises: its import will tell
+            return False
     return bool(held)
 
 
 def forget_results() -> None:
     """Empty the caches of library and tests: they hold what sound code gave."""
     for wrapper in gc.get_objects():
-        if isinstance(wrapper, functools._lru_cache_wrapper):
+        if type(wrapper) is functools._lru_cache_wrapper:
             code = getattr(inspect.unwrap(wrapper), "__code__", None)
             if code is not None and str(HERE.parents[1]) in code.co_filename:
                 wrapper.cache_clear()
@@ -589,12 +593,17 @@ def answer(watch: Watch, module: str, fault: Fault) -> bool | list[str]:
     items = watch.tests_of(module, place)
 
     def run() -> int:
-        if not put_into(module, changed_tree(tree, fault), place):
-            return NOT_PUT
-        forget_results()
+        try:
+            if not put_into(module, changed_tree(tree, fault), place):
+                return NOT_PUT
+            forget_results()
+        except Exception:
+            return BROKEN
         return 0 if all(passes(item) for item in items) else 1
 
     code = in_fork(run, SECONDS + 5 * sum(watch.seconds[item.nodeid] for item in items))
+    if code == BROKEN:
+        raise RuntimeError(f"could not plant {fault.name} at {module}.py:{fault.line}")
     if code == NOT_PUT:
         return TESTS[module]
     return code != 0 or watch.imported_by(module, place) or False

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -110,6 +111,31 @@ def test_faults_in_decorated_functions_are_seen(mutants: ModuleType) -> None:
 
 def test_a_test_that_only_enters_sees_nothing(mutants: ModuleType) -> None:
     assert not any(answers(mutants, enters).values())
+
+
+def test_objects_that_raise_when_looked_at_are_no_catch(mutants: ModuleType) -> None:
+    """The planter goes through all objects; a dead weak proxy raises if asked what it is."""
+
+    class Owner:
+        pass
+
+    owner = Owner()
+    held = [weakref.proxy(owner)]
+    del owner
+    with pytest.raises(ReferenceError):
+        isinstance(held[0], int)
+    assert not any(answers(mutants, enters).values())
+
+
+def test_a_planter_that_fails_is_no_catch(
+    mutants: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise OSError("planted")
+
+    monkeypatch.setattr(mutants, "forget_results", fails)
+    with pytest.raises(RuntimeError, match="could not plant"):
+        answers(mutants, enters)
 
 
 def test_tests_that_fail_in_a_fork_are_known(mutants: ModuleType) -> None:
