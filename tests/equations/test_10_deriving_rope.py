@@ -190,6 +190,11 @@ def test_value_turned(rng):
     return values(rng)
 
 
+@equation("eq-rope-value-back", first_index=0, library=rotation_matrix)
+def test_value_back(rng):
+    return values(rng)
+
+
 @equation("eq-image-rope", library=rotation_matrix)
 def test_image(rng):
     _, theta = some_frequencies(rng, 4)

@@ -15,7 +15,6 @@ from shared_10_deriving_rope import (
     orthogonal,
     plane,
     relative_maps,
-    values,
 )
 from shared_rotations import (
     IDENTITY,
@@ -237,11 +236,6 @@ def test_rope_to_g(rng):
         r"\mathbf{R}": rotation_of_all_pairs(theta),
         **places,
     }
-
-
-@equation("eq-rope-value-back", first_index=0, library=rotation_matrix)
-def test_value_back(rng):
-    return values(rng)
 
 
 def axial_score(rng):
