@@ -11,6 +11,7 @@ here is refused, so that no raw directive reaches a reader.
 import argparse
 import json
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Iterator
@@ -36,8 +37,11 @@ SITE_VARIABLE = "BOOK_SITE_URL"
 
 ROLE = re.compile(r"\{([\w:-]+)\}`([^`]+)`")
 DISPLAY = re.compile(r"\$\$(.*?)\$\$[ \t]*\(([^()\s]+)\)", re.DOTALL)
-# Comments of the source, targets of links, attributes of a span.
-UNSEEN = re.compile(r"^% .*\n?|^\([\w-]+\)=\n|(?<=\])\{[#.][^}\n]*\}", re.MULTILINE)
+# Comments of the source, targets of links.
+UNSEEN = re.compile(r"^% .*\n?|^\([\w-]+\)=\n", re.MULTILINE)
+# A text with a name or class of its own, and a link that Sphinx leaves as it is.
+SPAN = re.compile(r"\[([^\[\]]*)\]\{[#.][^}\n]*\}")
+HTML_LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]+)\)")
 OPTION = re.compile(r"^:([\w-]+): *(.*)$")
 CODE = re.compile(r"^(`{3,})[^`{][^\n]*\n.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -135,6 +139,8 @@ class Page:
 
         text = CODE.sub(keep, text)
         text = UNSEEN.sub("", text)
+        text = SPAN.sub(r"\1", text)
+        text = HTML_LINK.sub(r"[\2](\1)", text)
         text = DISPLAY.sub(self.display, text)
         text = ROLE.sub(self.role, text)
         text = LINK.sub(self.link, text)
@@ -183,11 +189,12 @@ class Page:
         return self.linked(text, PurePosixPath(whole).as_posix(), anchor)
 
     def linked(self, text: str, path: str, anchor: str = "") -> str:
-        """A link to another page: on the site, or to the notebook beside this one."""
+        """A link to another page or file: on the site, or to the notebook beside this one."""
         page = PurePosixPath(path)
         if self.book.site:
-            address = f"{self.book.site}chapters/{page.with_suffix('.html')}"
-            return f"[{text}]({address}{'#' + anchor if anchor else ''})"
+            on_site = page.with_suffix(".html") if page.suffix in (".ipynb", ".md") else page
+            address = posixpath.normpath(PurePosixPath("chapters") / on_site)
+            return f"[{text}]({self.book.site}{address}{'#' + anchor if anchor else ''})"
         if page.suffix == ".ipynb":
             return f"[{text}]({os.path.relpath(page, PurePosixPath(self.name).parent)})"
         return text

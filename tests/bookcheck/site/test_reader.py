@@ -30,9 +30,11 @@ TARGETS = {
     "fig-line": Target("Fig. 1.1", "01-one"),
 }
 SOURCES = {"a": Source("Ada et al.", "2017", "https://a.example"), "b": Source("Bo", "2020", "")}
-# What a reader must never see.
+# What a reader must never see, and HTML beside folds: its links are not resolved.
 RAW = re.compile(
-    r":::|```\{|\{[\w:-]+\}`|^% |\$\$[ \t]*\(eq-|^\([\w-]+\)=|\[ \]|\[x\]|\]\{[#.]", re.MULTILINE
+    r":::|```\{|\{[\w:-]+\}`|^% |\$\$[ \t]*\(eq-|^\([\w-]+\)=|\[ \]|\[x\]|\]\{[#.]|\[\*\*"
+    r"|<(?!/?(?:details|summary)>)/?[a-z]",
+    re.MULTILINE,
 )
 
 
@@ -56,7 +58,8 @@ def page(site=""):
         ("[notation](notation.md) [here](#part)", "notation here"),
         ("% constants: 2\nText", "Text"),
         ("(here)=\n## Part", "## Part"),
-        ("[**1.**]{#one} Text", "[**1.**] Text"),
+        ("[**1.**]{#one} Text", "**1.** Text"),
+        ('<a href="../_static/a.json">vectors</a>', "vectors"),
         ("```bash\nmake {eq}`x` [a](b.md)\n```", "```bash\nmake {eq}`x` [a](b.md)\n```"),
     ],
 )
@@ -70,6 +73,7 @@ def test_text(source, plain):
         ("[two](02-two.ipynb#part)", f"[two]({SITE}chapters/02-two.html#part)"),
         ("[notation](notation.md)", f"[notation]({SITE}chapters/notation.html)"),
         ("{eq}`eq-far`", f"[(2.3)]({SITE}chapters/02-two.html)"),
+        ('<a href="../_static/a.json">vectors</a>', f"[vectors]({SITE}_static/a.json)"),
     ],
 )
 def test_links_lead_to_the_site_where_its_address_is_known(source, plain):
@@ -219,7 +223,17 @@ def test_nothing_raw_reaches_a_reader(texts, name):
 
 @pytest.mark.parametrize(
     "raw",
-    [":::{quiz}", "{eq}`eq-a`", "$$ (eq-a)", "% constants: 2", "- [x] Yes", "(here)=", "a]{#b}"],
+    [
+        ":::{quiz}",
+        "{eq}`eq-a`",
+        "$$ (eq-a)",
+        "% constants: 2",
+        "- [x] Yes",
+        "(here)=",
+        "a]{#b}",
+        "[**1.**]",
+        "<a href",
+    ],
 )
 def test_what_is_raw_is_seen(raw):
     assert RAW.search(raw)
