@@ -24,6 +24,12 @@
     return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
   }
 
+  // Words in which d_k is a letter with its index. In a drawing the letters after it rise again.
+  const INDEXED = /\b([A-Za-z])_([A-Za-z0-9])\b/g;
+  const inDrawing = (words) =>
+    escape(words).replace(INDEXED, '$1<tspan dy="0.25em" font-size="0.8em">$2</tspan><tspan dy="-0.2em">\u200b</tspan>');
+  const inLine = (words) => escape(words).replace(INDEXED, "<i>$1</i><sub>$2</sub>");
+
   // A number for people: fixed digits, a true minus sign, no "−0".
   function number(value, digits = 2) {
     const text = Math.abs(value).toFixed(digits);
@@ -58,7 +64,7 @@
   }
 
   function text(x, y, words, attributes = {}) {
-    return tag("text", { x, y, "text-anchor": "middle", ...attributes }, escape(words));
+    return tag("text", { x, y, "text-anchor": "middle", ...attributes }, inDrawing(words));
   }
 
   function path(points, attributes) {
@@ -121,7 +127,7 @@
   }
 
   const widgets = {
-    kit: { arrow, axes, colour, handle, number, panel, path, significant, tag, text },
+    kit: { arrow, axes, colour, handle, inLine, number, panel, path, significant, tag, text },
     define(name, widget) {
       widgets[name] = widget;
       if (globalThis.document) mountAll(name);
@@ -146,6 +152,13 @@
     return made;
   }
 
+  // Words for readers, with their symbols.
+  function worded(name, words, attributes) {
+    const made = element(name, attributes);
+    made.innerHTML = inLine(words);
+    return made;
+  }
+
   // A slider over whole steps, or over the listed `values`; returns {element, set}. `limit` says how
   // far it goes in a state.
   function slider(control, id, changed) {
@@ -160,7 +173,7 @@
       input.setAttribute("aria-valuetext", output.value);
     };
     input.addEventListener("input", () => changed(values ? values[input.value] : Number(input.value)));
-    const words = element("label", { for: id }, label);
+    const words = worded("label", label, { for: id });
     return { element: element("div", { class: "control" }, words, input, output), set };
   }
 
@@ -168,11 +181,11 @@
     const set = (value) => {
       for (const input of box.querySelectorAll("input")) input.checked = input.value === String(value);
     };
-    const box = element("fieldset", { class: "control" }, element("legend", {}, control.label));
+    const box = element("fieldset", { class: "control" }, worded("legend", control.label));
     for (const [value, words] of control.options) {
       const input = element("input", { type: "radio", name: id, value });
       input.addEventListener("change", () => changed(value));
-      box.append(element("label", {}, input, ` ${words}`));
+      box.append(element("label", {}, input, " ", worded("span", words)));
     }
     return { element: box, set };
   }
@@ -289,7 +302,7 @@
       drawn?.(focused);
       list.innerHTML = widget
         .numbers(state, result)
-        .map(([key, label, shown]) => `<div><dt>${escape(label)}</dt><dd data-value="${key}">${escape(shown)}</dd></div>`)
+        .map(([key, label, shown]) => `<div><dt>${inLine(label)}</dt><dd data-value="${key}">${escape(shown)}</dd></div>`)
         .join("");
     }
 

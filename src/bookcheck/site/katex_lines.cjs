@@ -53,6 +53,9 @@ function matches(symbol, node) {
   return !isLetter(base) || POSITIONS.has(node.sub.text);
 }
 
+// Letters above a letter are a name, as in W^{DKV}: no keys and values of their own.
+const isName = (sup) => sup?.type === "ordgroup" && sup.body.every((part) => part.type === "mathord" && /^[A-Z]$/.test(part.text));
+
 // Where a node begins and ends in the text, or undefined.
 function extent(node, tex) {
   if (node.type === "font") {
@@ -91,7 +94,8 @@ function places(tree, tex, symbols) {
       if (place && (node.type !== "supsub" || symbolTree(symbol[0]).type === "supsub")) return;
       if (CLOSED.has(node.type)) return;
       for (const [key, value] of Object.entries(node)) {
-        if (key !== "loc" && value !== null && typeof value === "object") visit(value, false);
+        if (key === "loc" || (key === "sup" && isName(value))) continue;
+        if (value !== null && typeof value === "object") visit(value, false);
       }
     }
   };

@@ -30,6 +30,10 @@ POWER = re.compile(r"(\d+|[a-zA-Zα-ωθτ])\^(-?[\w.]+(?:/[\w.]+)?|\([^)]*\))")
 INDEXED = re.compile(r"(?<![\w^])([A-Za-zα-ω])_([A-Za-z0-9]+)(?!\w)")
 # A letter alone is a symbol; the article is not, and x may be a sign.
 LETTER = re.compile(r"(?<![\w.<>/&;'’-])([b-hj-zA-HJ-Z])(?![\w.'’;-])")
+# A vector, which stays in one line.
+VECTOR = re.compile(r"\([-−+\d., ]+\)")
+# A cell of more letters is a text: on a narrow screen it breaks, but not after every word.
+LONGEST_NAME = 16
 BLANK_DIGIT, BLANK_POINT = "\u2007", "\u2008"
 
 
@@ -56,14 +60,17 @@ def grouped(text: str, long: re.Pattern[str] = LONG) -> str:
 
 
 def typeset(text: str) -> str:
-    """A cell's text with true minus signs and grouped digits."""
-    return grouped(HYPHEN.sub("−", text))
+    """A cell's text with true minus signs, grouped digits, and vectors in one line."""
+    text = grouped(HYPHEN.sub("−", text))
+    return VECTOR.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
 
 
 def with_power(text: str) -> str:
-    """A number as 9.2·10⁻⁷ in place of 9.2e-07."""
+    """A number as 9.2·10⁻⁷ in place of 9.2e-07, and as 4.7 in place of 4.7e+00."""
 
     def write(found: re.Match[str]) -> str:
+        if found[3] == "0":
+            return found[1]
         sign = "−" if found[2] == "-" else ""
         return f"{found[1]}·10<sup>{sign}{found[3]}</sup>"
 
@@ -119,7 +126,10 @@ def aligned_table(table: str) -> str:
                 text = with_power(text)
             else:
                 text = symbols(typeset(text))
-            kind = ' class="number"' if numeric[column] else ""
+            if numeric[column]:
+                kind = ' class="number"'
+            else:
+                kind = ' class="words"' if len(unescape(cell[3])) > LONGEST_NAME else ""
             return f"<{tag}{attributes}{kind}>{text}</{tag}>"
 
         return CELL.sub(write_cell, found[0])

@@ -62,6 +62,9 @@ def marks(html):
         (r"\operatorname{And}(x) + \text{d} + \mathrm{d}", []),
         (r"\hat{A} + \theta'_i + d^* + N_u + d_f + q_0 + q_j + q_{2i}", []),
         (r"\sqrt d", []),
+        # Letters above a letter are a name, a power is none.
+        ("W^{SAN} + W_j^{DN}", []),
+        ("2^{N d} + x^{-A}", ["A", "N", "d"]),
     ],
 )
 def test_a_symbol_is_marked_where_it_stands_and_nowhere_else(katex, tex, found):

@@ -37,7 +37,8 @@ def test_a_column_with_one_word_is_no_column_of_numbers():
     ("stored", "shown"),
     [
         ("-1", "−1"),
-        ("(-1, 0)", "(−1, 0)"),
+        ("(-1, 0)", "(−1,\u00a00)"),
+        ("a layer (1, 2) of two words (a, b)", "a layer (1,\u00a02) of two words (a, b)"),
         ("n - m", "n − m"),
         ("pre-norm", "pre-norm"),
         ("GPT-2", "GPT-2"),
@@ -93,3 +94,18 @@ def test_powers_of_ten_are_written_out():
 def test_tables_of_the_text_are_left_alone():
     page = "<table class='table'><tr><td>-1</td></tr></table>"
     assert aligned_tables(page) == page
+
+
+def test_a_power_of_0_is_not_written():
+    page = aligned_tables(table(["", "size"], ["a", "4.7e+00"], ["b", "2.5e+03"], ["c", "1.0e-10"]))
+    assert '<td class="number">4.7</td>' in page
+    assert "2.5·10<sup>3</sup>" in page
+    assert "1.0·10<sup>−10</sup>" in page
+
+
+def test_long_texts_are_marked_and_names_and_numbers_are_not():
+    long = "steps that look at the mirrored place"
+    page = aligned_tables(table(["", "what it is"], [long, "16 key-value heads"], ["to", "one"]))
+    assert f'<th scope="row" class="words">{long}</th>' in page
+    assert '<td class="words">16 key-value heads</td>' in page
+    assert '<th scope="row">to</th><td>one</td>' in page

@@ -808,3 +808,14 @@ def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
 def test_without_javascript_nothing_of_it_is_seen(tmp_path):
     page = write_page(tmp_path / "site")
     assert move_controls(page, [], javascript=False)["text"].strip() == "Figures"
+
+
+def test_symbols_of_figures_have_their_index_below():
+    asked = [
+        {"widget": "kit", "call": "inLine", "arguments": ["2 g d_k = √d_c, no_word <b"]},
+        {"widget": "kit", "call": "text", "arguments": [1, 2, "by √d_k & more"]},
+    ]
+    line, drawing = run_widgets(asked)
+    assert line == "2 g <i>d</i><sub>k</sub> = √<i>d</i><sub>c</sub>, no_word &lt;b"
+    assert re.sub("<[^>]*>", "", drawing) == "by √dk\u200b &amp; more"
+    assert '<tspan dy="0.25em"' in drawing
