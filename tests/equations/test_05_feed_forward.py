@@ -159,7 +159,7 @@ def test_product(rng):
 
 @equation("eq-experts", first_index=0, vectors="row", library=MixtureOfExperts.forward)
 def test_experts(rng):
-    """A mixture of the library; s and S from its router."""
+    """A mixture of the library; s and the set from its router."""
     mixture = MixtureOfExperts(D, D_F, experts=6, k=3, seed=int(rng.integers(1000))).double()
     x = torch.from_numpy(rng.normal(size=D))
     with torch.no_grad():
@@ -174,7 +174,7 @@ def test_experts(rng):
     values = {
         "x": x,
         "y": mixture(x).detach(),
-        "S": set(chosen.tolist()),
+        r"\mathcal{T}": set(chosen.tolist()),
         "s": scores,
         "g": every,
         r"\operatorname{FFN}": expert,
