@@ -23,6 +23,7 @@ from bookcheck.site.reader import book_of, reader_texts
 LAB = ROOT / "lab"
 # What this wrote, so that it knows what a reader has changed since.
 WRITTEN = ".written.json"
+OF_THE_PROGRAM = {"execution_count", "id", "metadata", "nbformat", "nbformat_minor"}
 # Readers' notebooks are plain Markdown; jupyterlab-myst would number their equations a second time.
 SETTINGS = Path(__file__).with_name("jupyter")
 FOR_ALL, FOR_READERS = SETTINGS / "all", SETTINGS / "readers"
@@ -46,8 +47,20 @@ WORKSPACE: dict[str, Any] = {
 }
 
 
-def digest(text: str) -> str:
-    """A short mark of a text."""
+def said(value: Any) -> Any:
+    """What a notebook says, without what JupyterLab writes into one that was only opened."""
+    if isinstance(value, dict):
+        return {key: said(part) for key, part in value.items() if key not in OF_THE_PROGRAM}
+    if isinstance(value, list):
+        parts = [said(part) for part in value]
+        # A text may be stored as its lines.
+        return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
+    return value
+
+
+def digest(notebook: str) -> str:
+    """A short mark of what a notebook says."""
+    text = json.dumps(said(json.loads(notebook)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

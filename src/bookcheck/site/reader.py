@@ -44,13 +44,15 @@ SPAN = re.compile(r"\[([^\[\]]*)\]\{[#.][^}\n]*\}")
 HTML_LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]+)\)")
 OPTION = re.compile(r"^:([\w-]+): *(.*)$")
+HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
+FORMULA = re.compile(r"\$([^$]+)\$")
 CODE = re.compile(r"^(`{3,})[^`{][^\n]*\n.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CHECKED = re.compile(r'^check\("(\w+)"\)', re.MULTILINE)
 
 BOXES = {"admonition", "attention", "caution", "hint", "important", "note", "tip", "warning"}
 
 INSTALL = """\
-# Where the book's library is missing, this installs it; elsewhere it does nothing.
+# The book's library: where it is missing, this installs it; elsewhere it does nothing.
 import importlib.util
 import subprocess
 import sys
@@ -62,6 +64,8 @@ if importlib.util.find_spec("bookkit") is None:
 INSTALLED = """\
 # The book's library. Where it is missing, run in the folder of the book: pip install ".[pages]"
 import bookkit"""
+
+FOLDED = "# The code of"
 
 
 class ReaderError(ValueError):
@@ -139,12 +143,27 @@ class Page:
 
         text = CODE.sub(keep, text)
         text = UNSEEN.sub("", text)
+        text = HEADING.sub(self.heading, text)
         text = SPAN.sub(r"\1", text)
         text = HTML_LINK.sub(r"[\2](\1)", text)
         text = DISPLAY.sub(self.display, text)
         text = ROLE.sub(self.role, text)
         text = LINK.sub(self.link, text)
         return re.sub(r"\0(\d+)\0", lambda found: kept[int(found[1])], text)
+
+    def heading(self, found: re.Match[str]) -> str:
+        """A heading with its formulas in letters: lists of contents show no formulas."""
+
+        def letters(formula: re.Match[str]) -> str:
+            text = formula[1].replace(r"\cdot", "·")
+            if re.search(r"[\\{}]", text):
+                raise ReaderError(
+                    f"{self.name}: the heading {found.group()!r} has a formula that letters "
+                    "cannot show; use words"
+                )
+            return f"*{text}*"
+
+        return FORMULA.sub(letters, found.group())
 
     def display(self, found: re.Match[str]) -> str:
         """A displayed formula with its number, as LaTeX's own tag."""
@@ -320,11 +339,19 @@ class Page:
             metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
             metadata["collapsed"] = True
             metadata["cellView"] = "form"
-        self.code(cell.source, metadata=metadata, outputs=cell.outputs)
-        figure = cell.metadata.get("mystnb", {}).get("figure")
+        elif metadata.get("jupyter", {}).get("source_hidden"):
+            # nbconvert's own word for it; a solution's code stays, to be seen with its results.
+            metadata["transient"] = {"remove_source": True}
+        figure = cell.metadata.get("mystnb", {}).get("figure", {})
+        name = self.target(figure["name"]).name if "name" in figure else ""
+        source = cell.source
+        if metadata.get("jupyter", {}).get("source_hidden"):
+            # JupyterLab shows the first line of folded code: no line of a solution, nor an import.
+            what = "the solution" if self.solution else name or "what comes next"
+            source = f"{FOLDED} {what}\n{source}"
+        self.code(source, metadata=metadata, outputs=cell.outputs)
         if figure:
-            name = f"**{self.target(figure['name']).name}.** " if "name" in figure else ""
-            self.say(f"{name}{self.inline(figure.get('caption', ''))}")
+            self.say(f"{f'**{name}.** ' if name else ''}{self.inline(figure.get('caption', ''))}")
 
 
 def options_of(lines: list[str]) -> tuple[dict[str, str], list[str]]:

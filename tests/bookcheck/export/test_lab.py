@@ -65,15 +65,37 @@ HAVE_RUN = """() => {
 }"""
 
 
+def of_one_cell(source, **others):
+    """A notebook with one cell of code, as text."""
+    return json.dumps({"cells": [{"cell_type": "code", "source": source} | others]})
+
+
 def test_a_notebook_that_the_reader_changed_is_kept(tmp_path):
-    assert renew(tmp_path, {"a.ipynb": "1", "deeper/b.ipynb": "1"}) == []
-    (tmp_path / "a.ipynb").write_text("mine", encoding="utf-8")
-    assert renew(tmp_path, {"a.ipynb": "2", "deeper/b.ipynb": "2"}) == ["a.ipynb"]
-    assert (tmp_path / "a.ipynb").read_text(encoding="utf-8") == "mine"
-    assert (tmp_path / "deeper" / "b.ipynb").read_text(encoding="utf-8") == "2"
+    first, second, third = (of_one_cell(source) for source in ("1", "2", "3"))
+    assert renew(tmp_path, {"a.ipynb": first, "deeper/b.ipynb": first}) == []
+    mine = of_one_cell("mine")
+    (tmp_path / "a.ipynb").write_text(mine, encoding="utf-8")
+    assert renew(tmp_path, {"a.ipynb": second, "deeper/b.ipynb": second}) == ["a.ipynb"]
+    assert (tmp_path / "a.ipynb").read_text(encoding="utf-8") == mine
+    assert (tmp_path / "deeper" / "b.ipynb").read_text(encoding="utf-8") == second
     # Where the record is lost, what differs counts as the reader's.
     (tmp_path / WRITTEN).unlink()
-    assert renew(tmp_path, {"a.ipynb": "3", "deeper/b.ipynb": "3"}) == ["a.ipynb", "deeper/b.ipynb"]
+    names = ["a.ipynb", "deeper/b.ipynb"]
+    assert renew(tmp_path, dict.fromkeys(names, third)) == names
+
+
+@pytest.mark.parametrize(
+    ("saved", "kept"),
+    [
+        (of_one_cell(["1\n", "2"], execution_count=7, metadata={"scrolled": True}), []),
+        (of_one_cell("1\n2", outputs=[{"text": "own result"}]), ["a.ipynb"]),
+    ],
+    ids=["opened", "with a result of the reader's own"],
+)
+def test_a_notebook_that_was_only_opened_is_renewed(tmp_path, saved, kept):
+    renew(tmp_path, {"a.ipynb": of_one_cell("1\n2")})
+    (tmp_path / "a.ipynb").write_text(saved, encoding="utf-8")
+    assert renew(tmp_path, {"a.ipynb": of_one_cell("3")}) == kept
 
 
 def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):

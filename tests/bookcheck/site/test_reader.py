@@ -5,11 +5,13 @@ import re
 
 import nbformat
 import pytest
+from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from bookcheck.notebooks.files import chapter_notebooks, page_name, read
 from bookcheck.site.citations import Source, citation
 from bookcheck.site.reader import (
+    FOLDED,
     Book,
     Page,
     ReaderError,
@@ -30,10 +32,11 @@ TARGETS = {
     "fig-line": Target("Fig. 1.1", "01-one"),
 }
 SOURCES = {"a": Source("Ada et al.", "2017", "https://a.example"), "b": Source("Bo", "2020", "")}
-# What a reader must never see, and HTML beside folds: its links are not resolved.
+# What a reader must never see; HTML beside folds, since its links are not resolved; formulas in
+# headings, since lists of contents show them as they are typed.
 RAW = re.compile(
     r":::|```\{|\{[\w:-]+\}`|^% |\$\$[ \t]*\(eq-|^\([\w-]+\)=|\[ \]|\[x\]|\]\{[#.]|\[\*\*"
-    r"|<(?!/?(?:details|summary)>)/?[a-z]",
+    r"|<(?!/?(?:details|summary)>)/?[a-z]|^#{1,6} .*\$",
     re.MULTILINE,
 )
 
@@ -59,6 +62,7 @@ def page(site=""):
         ("% constants: 2\nText", "Text"),
         ("(here)=\n## Part", "## Part"),
         ("[**1.**]{#one} Text", "**1.** Text"),
+        (r"## How large is $q \cdot k$, or $d_k$?", "## How large is *q · k*, or *d_k*?"),
         ('<a href="../_static/a.json">vectors</a>', "vectors"),
         ("```bash\nmake {eq}`x` [a](b.md)\n```", "```bash\nmake {eq}`x` [a](b.md)\n```"),
     ],
@@ -86,6 +90,7 @@ def test_links_lead_to_the_site_where_its_address_is_known(source, plain):
         ("{glue}`x`", "no plain form is known for the role {glue}`x`"),
         ("{eq}`eq-none`", "nothing has the label 'eq-none'"),
         ("{cite:p}`none`", "the bibliography has no source 'none'"),
+        (r"# The root $\sqrt{d}$", r"the heading '# The root $\\sqrt{d}$' has a formula"),
         (":::{plot}\nx\n:::", "no plain form is known for the directive 'plot'"),
     ],
 )
@@ -175,10 +180,41 @@ def test_an_exercise_has_a_cell_to_write_in_and_a_check(notebook):
     assert solution["source"] == (
         "<details>\n<summary>Solution of exercise 1.1</summary>\n\nSolved.\n\n</details>"
     )
+    assert code["source"].startswith("# The code of the solution\ndef lead_for")
     assert code["metadata"]["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
     assert "So." in more["source"]
     assert more["source"].startswith("<details>")
     assert end["source"] == "The end."
+
+
+@pytest.mark.parametrize("name", [page_name(path) for path in chapter_notebooks()])
+def test_the_line_that_folded_code_shows_gives_nothing_away(texts, name):
+    cells = json.loads(texts[f"{name}.ipynb"])["cells"]
+    hidden = [
+        cell["source"] for cell in cells if cell["metadata"].get("jupyter", {}).get("source_hidden")
+    ]
+    assert hidden
+    assert [source for source in hidden if not source.startswith("# The ")] == []
+
+
+def test_folded_code_says_what_it_draws(notebook):
+    page = read(notebook)
+    page.cells[1].metadata["jupyter"] = {"source_hidden": True}
+    nbformat.write(page, notebook)
+    made = reader_notebook(notebook, book_of(notebook.parent), notebook.parent)
+    assert made["cells"][2]["source"] == "# The code of Fig. 1.1\n1 + 1"
+
+
+def test_plain_html_shows_a_picture_without_the_code_that_draws_it(notebook):
+    page = read(notebook)
+    page.cells[1].metadata["jupyter"] = {"source_hidden": True}
+    nbformat.write(page, notebook)
+    made = reader_notebook(notebook, book_of(notebook.parent), notebook.parent)
+    html, _ = HTMLExporter(template_name="basic").from_notebook_node(nbformat.from_dict(made))
+    plain = re.sub(r"<[^>]*>", "", html)
+    assert "The code of Fig. 1.1" not in plain
+    assert "The code of the solution" in plain
+    assert "Fig. 1.1. A 2." in plain
 
 
 def test_the_install_cell_does_nothing_where_the_library_is():
@@ -233,6 +269,7 @@ def test_nothing_raw_reaches_a_reader(texts, name):
         "a]{#b}",
         "[**1.**]",
         "<a href",
+        "## The $d_k$",
     ],
 )
 def test_what_is_raw_is_seen(raw):
@@ -246,7 +283,8 @@ def test_a_reader_runs_the_code_of_the_page_and_no_other(texts, path):
     own = re.compile(
         r"# (?:The book|Your code|Write )|from bookkit\.exercises import check\n\ncheck\("
     )
-    left = [source for source in code if not own.match(source)]
+    folded = re.compile(rf"^{FOLDED} .*\n")
+    left = [folded.sub("", source) for source in code if not own.match(source)]
     assert left == [cell.source for cell in read(path).cells if cell.cell_type == "code"]
 
 
