@@ -1,4 +1,4 @@
-// Two arrows turned by their positions: the score knows their distance only.
+// Two arrows turned by their positions: the score knows their offset only.
 "use strict";
 (() => {
   const { arrow, axes, colour, handle, number, panel, path, text } = bookWidgets.kit;
@@ -15,8 +15,8 @@
   function compute({ m, n, theta }) {
     const q = turn(Q, m * theta);
     const k = turn(K, n * theta);
-    const relative = turn(Q, (m - n) * theta);
-    return { q, k, relative, score: q[0] * k[0] + q[1] * k[1], distance: n - m };
+    const relative = turn(K, (n - m) * theta);
+    return { q, k, relative, score: q[0] * k[0] + q[1] * k[1], offset: n - m };
   }
 
   const vector = (parts) => `(${parts.map((part) => number(part)).join(", ")})`;
@@ -53,7 +53,7 @@
     return state[name] + Math.round(Math.atan2(a * v - b * u, a * u + b * v) / state.theta);
   }
 
-  function drawScores({ theta }, { distance, score }) {
+  function drawScores({ theta }, { offset, score }) {
     const { x, y, drawing } = axes({
       width: size,
       height: size,
@@ -61,15 +61,15 @@
       y: [-5.5, 5.5],
       xTicks: [-20, -10, 0, 10, 20],
       yTicks: [-5, 0, 5],
-      xLabel: "distance n − m",
+      xLabel: "offset n − m",
       yLabel: "score",
     });
     const curve = [];
     for (let step = -LAST; step <= LAST; step += 0.25) {
       curve.push([x(step), y(compute({ m: 0, n: step, theta }).score)]);
     }
-    const dot = `<circle cx="${x(distance).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("purple")}"/>`;
-    const words = `The score as a wave over the distance; at distance ${number(distance, 0)} it is ${number(score)}.`;
+    const dot = `<circle cx="${x(offset).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("purple")}"/>`;
+    const words = `The score as a wave over the offset; at offset ${number(offset, 0)} it is ${number(score)}.`;
     return panel(size, size, words, drawing + path(curve, { stroke: colour("grey"), "stroke-width": 2 }) + dot);
   }
 
@@ -100,10 +100,10 @@
     compute,
     drag,
     draw: (state, result) => [drawArrows(state, result), drawScores(state, result)],
-    numbers: ({ m, n, theta }, { distance, relative, score }) => [
-      ["score", "score q R(mθ) · k R(nθ) = q R((m − n)θ) · k", number(score, 4)],
-      ["relative", `q R((m − n)θ) = (2, 1) R((${m} − ${n}) · ${number(theta)})`, vector(relative)],
-      ["distance", "n − m", number(distance, 0)],
+    numbers: ({ m, n, theta }, { offset, relative, score }) => [
+      ["score", "score q R(mθ) · k R(nθ) = q · k R((n − m)θ)", number(score, 4)],
+      ["relative", `k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})`, vector(relative)],
+      ["offset", "n − m", number(offset, 0)],
     ],
   });
 })();

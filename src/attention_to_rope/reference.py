@@ -327,7 +327,7 @@ def rotate_on_axes(
 def attention_over_turned_rows(
     q: Array, rows: Array, frequencies: Sequence[float], layout: str
 ) -> Array:
-    r"""$o_m = \sum_n A_{mn} u_n \mathbf{R}_{n-m}$ from the distances alone, at positions 0, 1, …"""
+    r"""$o_m = \sum_n A_{mn} u_n \mathbf{R}_{n-m}$ from the offsets alone, at positions 0, 1, …"""
     output = np.zeros_like(q, dtype=np.float64)
     for m in range(len(q)):
         seen = [rotate(rows[n], n - m, frequencies, layout) for n in range(len(rows))]

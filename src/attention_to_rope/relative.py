@@ -66,7 +66,7 @@ def _check_distances(relative: Tensor, q: Tensor, k: Tensor) -> None:
 
 
 def shaw_scores(q: Tensor, k: Tensor, relative: Tensor, table: Tensor) -> Tensor:
-    r"""Shaw et al.: the key gets a vector per distance, $q_m (k_n + a_{n-m})^\top/\sqrt d$."""
+    r"""Shaw et al.: the key gets a vector per offset, $q_m (k_n + a_{n-m})^\top/\sqrt d$."""
     _check_pair(q, k)
     _check_distances(relative, q, k)
     check_table("table", table, q.shape[-1])

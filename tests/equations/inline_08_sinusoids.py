@@ -36,7 +36,7 @@ def two_back(rng):
 
 
 CHECKS = {
-    r"P_m T_{-2} P_n^\top = g(m - 2 - n)": two_back,
+    r"P_m T_{-2} P_n^\top = g(n - (m - 2))": two_back,
     r"b = 10000": lambda rng: {"b": sinusoidal.__defaults__[0]},
     r"\theta_0 = 1": four_dimensions(10000.0),
     r"\theta_1 = 1/100": four_dimensions(10000.0),

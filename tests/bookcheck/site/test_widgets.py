@@ -54,9 +54,9 @@ def rotation(m, n, theta):
         return rotate(torch.tensor([x], dtype=double), table, layout="interleaved")[0]
 
     q, k = turned([2.0, 1.0], m), turned([1.0, 2.0], n)
-    relative = turned([2.0, 1.0], m - n)
-    torch.testing.assert_close(relative @ torch.tensor([1.0, 2.0], dtype=double), q @ k)
-    return {"q": q, "k": k, "relative": relative, "score": q @ k, "distance": n - m}
+    relative = turned([1.0, 2.0], n - m)
+    torch.testing.assert_close(torch.tensor([2.0, 1.0], dtype=double) @ relative, q @ k)
+    return {"q": q, "k": k, "relative": relative, "score": q @ k, "offset": n - m}
 
 
 def clocks(m, d, base):
@@ -333,7 +333,7 @@ def test_the_script_computes_what_the_library_computes(computed, name):
     ("name", "right", "wrong"),
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
-        ("rotation", "turn(Q, (m - n) * theta)", "turn(Q, (n - m) * theta)"),
+        ("rotation", "turn(K, (n - m) * theta)", "turn(K, (m - n) * theta)"),
         ("clocks", "-2 * i) / d", "-2 * i) / (d - 2)"),
         ("mask", "seen[n] ? Math.exp(score) : 0", "Math.exp(score)"),
         ("mask", "n <= m", "n < m || n === 0"),
@@ -540,7 +540,7 @@ def numbers_of(m, n, theta=0.5):
     right = rotation(m, n, theta)
     x, y = right["relative"].tolist()
     written = {
-        "distance": str(n - m), "relative": f"({x:.2f}, {y:.2f})", "score": f"{right['score']:.4f}",
+        "offset": str(n - m), "relative": f"({x:.2f}, {y:.2f})", "score": f"{right['score']:.4f}",
     }  # fmt: skip
     return {key: text.replace("-", "−") for key, text in written.items()}
 
