@@ -18,12 +18,12 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def values_are_known(tensor: Tensor) -> bool:
-    """Whether numbers stand in memory: not while compiling, in vmap or grad, fake or on "meta"."""
+    """Whether numbers stand in memory: not if empty or on "meta", while compiling, in vmap."""
     # A fake tensor is of another class; what vmap and grad wrap has no address.
     if torch.compiler.is_compiling() or type(tensor) not in (Tensor, nn.Parameter):
         return False
     try:
-        return tensor.data_ptr() != 0 or tensor.numel() == 0
+        return tensor.data_ptr() != 0
     except RuntimeError:
         return False
 
@@ -33,7 +33,7 @@ def extremes(tensor: Tensor) -> tuple[int, int] | None:
 
     Looking at a tensor on an accelerator would wait for the device.
     """
-    if tensor.device.type != "cpu" or tensor.numel() == 0 or not values_are_known(tensor):
+    if tensor.device.type != "cpu" or not values_are_known(tensor):
         return None
     try:
         low, high = torch.aminmax(tensor)

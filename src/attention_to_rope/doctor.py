@@ -264,7 +264,7 @@ def _spectral_differences(family: Family, measured: Measured, spectrum: Spectrum
 
 
 def _frequencies(measured: Measured) -> Tensor:
-    return torch.tensor(measured.frequencies, dtype=torch.float64)
+    return torch.tensor(measured.frequencies)
 
 
 def _same_frequencies(measured: Measured, wanted: Tensor) -> bool:

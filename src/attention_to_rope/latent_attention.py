@@ -118,6 +118,10 @@ class LatentCache:
     latents: Tensor | None = None
     rotary_keys: Tensor | None = None
 
+    def __post_init__(self) -> None:
+        if (self.latents is None) != (self.rotary_keys is None):
+            raise ValueError("latents and rotary_keys come together: give both or neither")
+
     @property
     def length(self) -> int:
         """The number of positions held."""

@@ -157,7 +157,7 @@ def feed_forward(
     return (hidden if W_3 is None else hidden * (x @ W_3)) @ W_2
 
 
-def sinusoidal(position: int, d: int, base: float = 10000.0) -> Array:
+def sinusoidal(position: int, d: int, base: float) -> Array:
     r"""$P_{2i} = \sin(m b^{-2i/d})$ and $P_{2i+1} = \cos(m b^{-2i/d})$, b the base."""
     row = np.zeros(d)
     for i in range(d // 2):
@@ -285,9 +285,10 @@ def yarn(
     if stop < 0:  # none makes `slow` turns
         return [theta / scale for theta in rotary_frequencies(d, base)]
     start, stop = max(start, 0), min(stop, d - 1)
+    width = stop - start or 0.001  # as released: a ramp of no width becomes a step
     result = []
     for i, theta in enumerate(rotary_frequencies(d, base)):
-        keep = 1 - min(max((i - start) / (stop - start), 0.0), 1.0)
+        keep = 1 - min(max((i - start) / width, 0.0), 1.0)
         result.append(keep * theta + (1 - keep) * theta / scale)
     return result
 
@@ -420,7 +421,7 @@ def latent_attention(
 
 
 def route(
-    logits: Array, k: int, gate: str, normalise: bool = True, bias: Array | None = None
+    logits: Array, k: int, gate: str, normalise: bool, bias: Array | None = None
 ) -> dict[int, float]:
     """The k experts of largest score with bias, each with its score, normalised if asked for."""
     s = softmax(logits) if gate == "softmax" else np.array([sigmoid(entry) for entry in logits])

@@ -149,7 +149,7 @@ class Residual(nn.Module):
     `sandwich_norm` and `deep_norm` are the same in one.
     """
 
-    def __init__(self, architecture: Architecture, *, alpha: float = 1.0) -> None:
+    def __init__(self, architecture: Architecture, *, alpha: float) -> None:
         super().__init__()
         self.placement, self.alpha = architecture.placement, alpha
         self.norm = architecture.new_norm()
@@ -223,7 +223,6 @@ class Block(FixedSizes):
         and values as `cross_attention.remember` gives.
         """
         check_stream(x, self.d)
-        check_flag("return_weights", return_weights)
         y = self.attention(
             self.attention_residual.enter(x),
             mask=mask,
@@ -312,8 +311,6 @@ class _Stack(FixedSizes):
         super().__init__()
         check_count("vocabulary", vocabulary)
         check_architecture(architecture)
-        check_scheme(position)
-        check_flag("cross", cross)
         a = architecture
         self.architecture, self.cross = a, cross
         self.layers = None if layers is None else layer_list(layers)
@@ -487,7 +484,6 @@ class Decoder(_Stack):
     ) -> Tensor | tuple[Tensor, list[BlockWeights]]:
         """The logits of the next token at every position. `mask` restricts the causal mask more."""
         check_tokens(tokens)
-        check_flag("return_weights", return_weights)
         x, weights = self.run(tokens, mask, positions, memory, memory_mask, return_weights)
         logits = self.logits(x)
         return (logits, weights) if return_weights else logits

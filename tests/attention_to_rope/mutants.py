@@ -1,10 +1,11 @@
 """Plant small faults in the library, one at a time, and count how many the tests catch.
 
-    python tests/attention_to_rope/mutants.py                 all modules
-    python tests/attention_to_rope/mutants.py rope masks      some modules
-    python tests/attention_to_rope/mutants.py --sample 60     a fixed sample of each module
-    python tests/attention_to_rope/mutants.py --part 2/8      every eighth fault, from the second:
-                                                              the whole, shared by eight processes
+    python tests/attention_to_rope/mutants.py                  all modules
+    python tests/attention_to_rope/mutants.py rope masks:31    a module, and one line of another
+    python tests/attention_to_rope/mutants.py --sample 60      a fixed sample of each module
+    python tests/attention_to_rope/mutants.py rope --tests test_rope.py     ask only some tests
+    python tests/attention_to_rope/mutants.py --log FILE       keep what is known, and go on from it
+    python tests/attention_to_rope/mutants.py --log FILE --again     plant the survivors once more
 
 Every fault is one change of one expression: another comparison or operator, a number one larger,
 a dropped check or argument, a turned condition. Tests are collected and run once, which tells the
@@ -19,10 +20,13 @@ import ast
 import copy
 import functools
 import gc
+import hashlib
 import importlib.abc
 import importlib.machinery
 import inspect
+import json
 import os
+import platform
 import random
 import signal
 import sys
@@ -30,8 +34,9 @@ import tempfile
 import threading
 import time
 import types
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,104 +46,7 @@ from _pytest.runner import runtestprotocol
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
-# The tests that hold each module, the nearest first.
-TESTS = {
-    "heads": [
-        "heads",
-        "long_sequences",
-        "models",
-        "generation",
-        "default_device",
-        "state",
-        "bad_inputs",
-    ],
-    "transformer": [
-        "transformer",
-        "models",
-        "generation",
-        "long_sequences",
-        "default_device",
-        "bad_inputs",
-    ],
-    "checks": [
-        "masks",
-        "rope",
-        "scaled_dot_product",
-        "layers",
-        "norms",
-        "context_extension",
-        "state",
-        "rope_axes",
-        "bad_inputs",
-    ],
-    "fast.blockwise": ["fast/blockwise", "default_device", "long_sequences"],
-    "fast.ring": ["fast/ring", "bad_inputs"],
-    "generation": [
-        "generation",
-        "transformer",
-        "default_device",
-        "bad_inputs",
-    ],
-    "doctor": ["doctor", "bad_inputs"],
-    "rope_probe": ["rope_probe", "doctor"],
-    "rope_families": ["rope_families", "doctor"],
-    "rotary_config": ["rotary_config", "hugging_face", "rope_families"],
-    "hugging_face": ["hugging_face", "bad_inputs"],
-    "hugging_face_config": ["hugging_face", "bad_inputs"],
-    "latent_attention": ["latent_attention", "default_device", "bad_inputs"],
-    "positions": [
-        "positions",
-        "heads",
-        "default_device",
-        "transformer",
-        "state",
-    ],
-    "rope": ["rope", "rope_transforms", "state", "default_device", "bad_inputs"],
-    "rope_checks": ["rope", "rope_axes", "context_extension", "positions", "bad_inputs"],
-    "rope_axes": ["rope_axes", "default_device", "bad_inputs"],
-    "rope_values": ["rope_axes", "rope"],
-    "relative": ["relative", "bad_inputs"],
-    "fast.turn": ["rope", "rope_transforms"],
-    "fast.rope_triton": ["fast/rope_triton"],
-    "fast.attention_triton": ["fast/attention_triton"],
-    "merge": ["fast/ring", "fast/blockwise"],
-    "context_extension": ["context_extension", "default_device", "bad_inputs"],
-    "experts": ["experts", "transforms", "bad_inputs"],
-    "activations": ["activations", "bad_inputs"],
-    "key_value_cache": ["key_value_cache", "models", "heads", "state", "bad_inputs"],
-    "layers": ["layers", "models", "transformer", "bad_inputs"],
-    "masks": ["masks", "default_device", "bad_inputs"],
-    "norms": ["norms", "bad_inputs"],
-    "recurrent_attention": ["recurrent_attention", "bad_inputs"],
-    "scaled_dot_product": [
-        "scaled_dot_product",
-        "score_shaping",
-        "default_device",
-        "state",
-        "bad_inputs",
-    ],
-    "score_shaping": ["score_shaping", "bad_inputs"],
-    "softmax_gradient": ["softmax_gradient", "bad_inputs"],
-    "reference": [
-        "scaled_dot_product",
-        "rope",
-        "positions",
-        "norms",
-        "activations",
-        "context_extension",
-        "relative",
-        "rope_axes",
-        "latent_attention",
-        "experts",
-        "score_shaping",
-        "recurrent_attention",
-        "softmax_gradient",
-        "transforms",
-        "masks",
-        "rotary_config",
-        "rope_families",
-    ],
-}
+LEFT_OUT = {"test_mutants.py"}  # it forks itself
 
 
 def source_file(module: str) -> Path:
@@ -146,14 +54,22 @@ def source_file(module: str) -> Path:
     return (SOURCE / module.replace(".", "/")).with_suffix(".py")
 
 
-def test_file(name: str) -> Path:
-    """ "fast/ring" → tests/attention_to_rope/fast/test_ring.py"""
-    folder, _, last = name.rpartition("/")
-    return HERE / folder / f"test_{last}.py"
+def modules() -> list[str]:
+    """All modules of the library: "fast.ring", …"""
+    files = sorted(SOURCE.rglob("*.py"))
+    names = [".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in files]
+    return [name for name in names if not name.endswith("__init__")]
+
+
+def digest(*files: Path) -> str:
+    """What changes when one of the files changes."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 # A fault that makes its tests take so much longer than without it counts as caught.
 SECONDS = 30
+SETTINGS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+SETTINGS += ["-o", "addopts=--import-mode=importlib"]
 NOT_PUT = 77  # the exit code of a fork that could not put the fault into a function
 BROKEN = 78  # the exit code of a fork in which this file failed, not a test
 
@@ -181,6 +97,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitOr: ast.BitAnd,
 }
 
+AT_THE_BOUND = "a measured number that meets a chosen bound exactly: both answers are right"
 # Faults that change nothing a caller could see: part of the changed line → why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("checks: other truth", "strict=True"): "both shapes have the same length by then",
@@ -265,6 +182,61 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("transformer: no strict=", "strict=True"): "the lengths were compared above",
     ("transformer: other truth", "strict=True"): "the lengths were compared above",
     ("generation: other truth", "use_cache"): "the same tokens, slower",
+    ("generation: no capacity=", "empty_caches("): "the same tokens, with more copies",
+    ("checks: one more", "extremes(positions) or"): "stands for unknown values, which are let pass",
+    ("doctor: Lt", "< CLOSE"): AT_THE_BOUND,
+    ("doctor: Lt", "< 10 * CLOSE"): AT_THE_BOUND,
+    ("doctor: Lt", "< 1e-3"): AT_THE_BOUND,
+    ("doctor: Gt", "> CLOSE"): AT_THE_BOUND,
+    ("doctor: Gt", "> 0.01"): AT_THE_BOUND,
+    ("doctor: Gt", "> 1e-4"): AT_THE_BOUND,
+    ("doctor: Gt", "> 0.5"): AT_THE_BOUND,
+    ("doctor: one more", "torch.ones(2, 1, 3"): "any number of heads shows it",
+    ("rope_probe: Gt", "> 1e-6"): AT_THE_BOUND,
+    ("rope_probe: Gt", "> 1e-9"): AT_THE_BOUND,
+    ("rope_probe: Gt", "> 0.5"): AT_THE_BOUND,
+    ("rope_probe: Lt", "< 0.05"): AT_THE_BOUND,
+    ("rope_probe: Lt", "< 1e-3"): AT_THE_BOUND,
+    ("rope_probe: Gt", "sum(frequencies) > 0"): "a sum of exactly 0 has no direction",
+    ("rope_probe: one more", ".argmax(-1)"): "both entries of a pair are ±sin: rows or columns",
+    ("fast.ring: dropped call", "sent.clear()"): "memory is freed a little later, nothing else",
+    ("fast.ring: one more", "block: int = 512"): "other blocks, the same result",
+    ("fast.ring: no strict=", "zip(_DESCRIBED"): "a number for each name, by construction",
+    ("fast.ring: other truth", "zip(_DESCRIBED"): "a number for each name, by construction",
+    ("fast.ring: no strict=", "zip(*parts"): "every part has the same three tensors",
+    ("fast.ring: other truth", "zip(*parts"): "every part has the same three tensors",
+    (
+        "fast.rope_triton: one more",
+        "min(q.numel(), k.numel()) > 0",
+    ): "one entry is no pair: a line below refuses it",
+    (
+        "fast.rope_triton: no USub",
+        "cos.shape in ((q.shape[2]",
+    ): "the first of the two shapes has two axes: its last is axis 1",
+    ("fast.rope_triton: one more", "and 0 < 2 *"): "twice a number of pairs is never 1",
+    ("fast.turn: Mod", "storage_offset() % 2"): "a copy more, the same numbers",
+    ("heads: one more", "BLOCK = 512"): "other blocks, the same result",
+    ("key_value_cache: no USub", "keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
+    ("key_value_cache: one more", "2 * length"): "more room, the same content",
+    ("latent_attention: Or", "self.latents is None or"): "both are there or neither is",
+    ("latent_attention: no strict=", "zip(letters"): "as many letters as axes, as checked above",
+    ("latent_attention: other truth", "zip(letters"): "as many letters as axes, as checked above",
+    ("norms: one more", "* 2**-50"): "x and the root of ε are divided alike, so the norm stays",
+    ("reference: one more", "0.0 if bias is None"): "a number added to all scores of a row",
+    ("reference: GtE", "if x >= 0 else"): "both sides are the same function",
+    ("reference: one more", "if x >= 0 else"): "both sides are the same function",
+    ("reference: Lt", "distance < exact"): "at that distance both sides are that distance",
+    ("reference: LtE", "length <= original_length"): "at that length the new scale is 1",
+    (
+        "reference: GtE",
+        "if start >= d // 2",
+    ): "a ramp that starts behind the last pair keeps all pairs too",
+    ("reference: no strict=", "zip(weights, seen"): "a weight for each, by construction",
+    ("reference: other truth", "zip(weights, seen, strict=True"): "a weight for each",
+    ("relative: no USub", "table.ndim != 2"): "a table has two axes: the last is axis 1",
+    ("scaled_dot_product: Add", "+ poison"): "it is 0 or NaN: no sign is seen",
+    ("transformer: other truth", "return_weights=False"): "weights that nobody takes",
+    ("transformer: no strict=", "in zip("): "the lengths were compared above",
 }
 
 
@@ -349,21 +321,20 @@ class Replace(ast.NodeTransformer):
 class Fault(NamedTuple):
     """One node of a module's tree, and the node to put in its place."""
 
+    module: str
+    number: int  # among the module's faults
     line: int
     name: str
     old: ast.AST
     new: ast.AST
 
 
-Planted = tuple[str, Fault]
-
-
-def faults(tree: ast.AST) -> list[Fault]:
+def faults(module: str, tree: ast.AST) -> list[Fault]:
     """All faults of a module."""
+    found = ((node, change) for node in mutable_nodes(tree) for change in changes(node))
     return [
-        Fault(node.lineno, name, node, new)
-        for node in mutable_nodes(tree)
-        for name, new in changes(node)
+        Fault(module, number, node.lineno, name, node, new)
+        for number, (node, (name, new)) in enumerate(found)
     ]
 
 
@@ -383,13 +354,12 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, "<fault>", "exec"), module.__dict__)
 
 
-def run_after_import(module: str, tree: ast.AST, names: list[str]) -> int:
+def run_after_import(module: str, tree: ast.AST, files: list[str], failed: list[str]) -> int:
     """Run test files with the changed module in this process: pytest's exit code."""
     sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", tree))
-    for name in names:  # one by one: most faults show in the first
-        files = [str(test_file(name))]
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
-        code = pytest.main([*options, "-o", "addopts=--import-mode=importlib", *files])
+    known = [f"--deselect={name}" for name in failed]
+    for file in files:  # one by one: most faults show in the first
+        code = pytest.main(["-x", *known, *SETTINGS, file])
         if code != 0:
             return int(code)
     return 0
@@ -433,7 +403,28 @@ def code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from code_objects(constant)
 
 
-def put_into(module: str, tree: ast.AST, place: Place) -> bool:
+class Held(NamedTuple):
+    """What this process holds: functions, by file and place, and caches of library and tests."""
+
+    functions: dict[tuple[str, Place], list[types.FunctionType]]
+    caches: list[Any]
+
+    @classmethod
+    def now(cls) -> "Held":
+        held = cls(defaultdict(list), [])
+        for thing in gc.get_objects():
+            if type(thing) is types.FunctionType:  # isinstance asks dead weak proxies, which raise
+                code = thing.__code__
+                place = Place(code.co_qualname, code.co_firstlineno)
+                held.functions[code.co_filename, place].append(thing)
+            elif type(thing) is functools._lru_cache_wrapper:
+                code = getattr(inspect.unwrap(thing), "__code__", None)
+                if code is not None and str(HERE.parents[1]) in code.co_filename:
+                    held.caches.append(thing)
+        return held
+
+
+def put_into(held: Held, module: str, tree: ast.AST, place: Place) -> bool:
     """Give the function at `place`, wherever it is held, the code of a changed tree."""
     path = str(source_file(module))
     codes = {
@@ -447,14 +438,8 @@ def put_into(module: str, tree: ast.AST, place: Place) -> bool:
         and place_of(tree, node.lineno) == place
         and node.name == place.name.rpartition(".")[2]
     )
-    held = [
-        f
-        for f in gc.get_objects()
-        if type(f) is types.FunctionType  # isinstance would ask dead weak proxies, which raise
-        and f.__code__.co_filename == path
-        and Place(f.__code__.co_qualname, f.__code__.co_firstlineno) == place
-    ]
-    for function in held:
+    found = held.functions.get((path, place), [])
+    for function in found:
         try:
             function.__code__ = codes[place]
         except ValueError:  # the fault takes a variable away that the function holds on to
@@ -470,31 +455,32 @@ def put_into(module: str, tree: ast.AST, place: Place) -> bool:
             function.__kwdefaults__ = {a.arg: value(d) for a, d in named if d is not None} or None
         except Exception:  # the fault is in a default that now raises: its import will tell
             return False
-    return bool(held)
+    return bool(found)
 
 
-def forget_results() -> None:
+def forget_results(held: Held) -> None:
     """Empty the caches of library and tests: they hold what sound code gave."""
-    for wrapper in gc.get_objects():
-        if type(wrapper) is functools._lru_cache_wrapper:
-            code = getattr(inspect.unwrap(wrapper), "__code__", None)
-            if code is not None and str(HERE.parents[1]) in code.co_filename:
-                wrapper.cache_clear()
+    for cache in held.caches:
+        cache.cache_clear()
+
+
+class Test(NamedTuple):
+    """What the run of a test without any fault told."""
+
+    seconds: float
+    passed: bool
+    enters: set[tuple[str, Place]]
 
 
 class Watch:
     """A pytest plugin: runs all tests once, notes who enters what, then plants the faults."""
 
-    def __init__(self, modules: list[str], work: Callable[["Watch"], None]) -> None:
-        self.files = {str(source_file(module)): module for module in modules}
-        self.work, self.now = work, ""
-        # For each function its tests, and the test files that enter it when they are imported.
-        self.tests: dict[tuple[str, Place], set[str]] = defaultdict(set)
-        self.imports: dict[tuple[str, Place], set[str]] = defaultdict(set)
+    def __init__(self, log: "Log", work: Callable[["Watch"], None]) -> None:
+        self.trees = {m: ast.parse(source_file(m).read_text(encoding="utf-8")) for m in modules()}
+        self.files = {str(source_file(module)): module for module in self.trees}
+        self.log, self.work = log, work
         self.items: dict[str, pytest.Item] = {}
-        self.seconds: dict[str, float] = {}
-        self.failed: set[str] = set()
-        self.trees = {m: ast.parse(source_file(m).read_text(encoding="utf-8")) for m in modules}
+        self.entered: set[tuple[str, Place]] = set()
         self.places: dict[types.CodeType, tuple[str, Place] | None] = {}
 
     def trace(self, frame: types.FrameType, event: str, _: Any) -> None:
@@ -507,41 +493,122 @@ class Watch:
             self.places[code] = (module, place) if module and place and inside else None
         entered = self.places[code]
         if entered is not None:
-            (self.tests if self.now in self.items else self.imports)[entered].add(self.now)
-
-    def pytest_collectstart(self, collector: pytest.Collector) -> None:
-        """What is entered now is entered by the import of a test file."""
-        if isinstance(collector, pytest.Module):
-            self.now = str(collector.path)
+            self.entered.add(entered)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """All tests once, watched; then the faults."""
-        for item in session.items:
-            self.items[item.nodeid] = item
-        for name, item in self.items.items():
-            self.now, began = name, time.process_time()
-            sys.settrace(self.trace)
-            threading.settrace(self.trace)
-            if not passes(item):
-                self.failed.add(name)
-            self.seconds[name] = time.process_time() - began
         sys.settrace(None)
-        threading.settrace(None)
-        self.failed |= failing_in_fork([*self.items.values()], sum(self.seconds.values()))
+        self.imported = frozenset(self.entered)  # by the import of test files
+        self.items = {item.nodeid: item for item in session.items}
         self.work(self)
         return True
 
-    def tests_of(self, module: str, place: Place) -> list[pytest.Item]:
-        """The module's tests that enter the function, the quickest first."""
-        files = {str(test_file(name)) for name in TESTS[module]}
-        names = self.tests[(module, place)]
-        chosen = [name for name in names if str(self.items[name].path) in files]
-        return [self.items[name] for name in sorted(chosen, key=lambda n: (self.seconds[n], n))]
+    def look(self, item: pytest.Item) -> Test:
+        """Run a test without any fault."""
+        self.entered, began = set(), time.process_time()
+        sys.settrace(self.trace)
+        threading.settrace(self.trace)
+        passed = passes(item)
+        sys.settrace(None)
+        threading.settrace(None)
+        return Test(time.process_time() - began, passed, self.entered)
 
-    def imported_by(self, module: str, place: Place) -> list[str]:
-        """The module's test files that enter the function while they are imported."""
-        entering = self.imports[(module, place)]
-        return [name for name in TESTS[module] if str(test_file(name)) in entering]
+    def look_at_all(self, processes: int) -> None:
+        """Run every test that the log does not know, in forks, as later with faults."""
+        known = self.log.tests()
+        new = [item for item in self.items.values() if item.nodeid not in known]
+
+        def share(items: list[pytest.Item]) -> Callable[[], int]:
+            def run() -> int:
+                for item in items:
+                    self.log.write_test(item, self.look(item))
+                return 0
+
+            return run
+
+        parts = min(len(new), 8 * processes)
+        jobs = ((part, share(new[part::parts]), 20.0 * SECONDS) for part in range(parts))
+        if any(code != 0 for _, code in in_forks(jobs, processes)):
+            raise RuntimeError("the tests do not come to their end in a fork")
+        told = self.log.tests()
+        self.tests = {name: told[name] for name in self.items}
+        for name, test in self.tests.items():
+            if not test.passed:
+                print(f"fails without any fault, so it is not asked: {name}", flush=True)
+
+    def tests_of(self, module: str, place: Place) -> list[pytest.Item]:
+        """The tests that enter the function, the quickest first."""
+        asked = [
+            (test.seconds, name)
+            for name, test in self.tests.items()
+            if test.passed and (module, place) in test.enters
+        ]
+        return [self.items[name] for _, name in sorted(asked)]
+
+    def files_of(self, module: str) -> list[str]:
+        """The test files that enter the module, the one of its own name first, then by time."""
+        seconds: dict[Path, float] = defaultdict(float)
+        for name, test in self.tests.items():
+            if any(entered == module for entered, _ in test.enters):
+                seconds[self.items[name].path] += test.seconds
+        own = f"test_{module.rpartition('.')[2]}.py"
+        return [str(f) for f in sorted(seconds, key=lambda f: (f.name != own, seconds[f], f))]
+
+
+class Log:
+    """A file of what is known: of the library, of each test, and of each planted fault."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        library = digest(*(source_file(module) for module in modules()))
+        held = [line["library"] for line in self.lines() if "library" in line]
+        if not held:
+            self.write(
+                {
+                    "date": datetime.now(UTC).date().isoformat(),
+                    "machine": platform.machine(),
+                    "python": platform.python_version(),
+                    "torch": torch.__version__.partition("+")[0],
+                    "library": library,
+                }
+            )
+        elif held != [library]:
+            raise ValueError(f"{file} is of another state of the library: take a new file")
+
+    def lines(self) -> list[dict[str, Any]]:
+        text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
+    def write(self, line: dict[str, Any]) -> None:
+        with open(self.file, "a", encoding="utf-8") as file:  # one write: forks write here too
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def write_test(self, item: pytest.Item, test: Test) -> None:
+        enters = sorted((module, *place) for module, place in test.enters)
+        line = {"test": item.nodeid, "path": str(item.path), "digest": digest(item.path)}
+        self.write(line | {"seconds": test.seconds, "passed": test.passed, "enters": enters})
+
+    def tests(self) -> dict[str, Test]:
+        """What is known of tests in files that stand as they stood."""
+        now = functools.cache(lambda path: Path(path).exists() and digest(Path(path)))
+        return {
+            line["test"]: Test(
+                line["seconds"],
+                line["passed"],
+                {(module, Place(name, at)) for module, name, at in line["enters"]},
+            )
+            for line in self.lines()
+            if "test" in line and line["digest"] == now(line["path"])
+        }
+
+    def write_fault(self, fault: Fault, outcome: str) -> None:
+        place = {"module": fault.module, "number": fault.number, "line": fault.line}
+        self.write(place | {"fault": fault.name, "outcome": outcome})
+
+    def outcomes(self) -> dict[tuple[str, int], str]:
+        """What became of faults, by module and number: what was seen last."""
+        lines = (line for line in self.lines() if "outcome" in line)
+        return {(line["module"], line["number"]): line["outcome"] for line in lines}
 
 
 def passes(item: pytest.Item) -> bool:
@@ -550,8 +617,8 @@ def passes(item: pytest.Item) -> bool:
     return not any(report.failed for report in reports)
 
 
-def in_fork(work: Callable[[], int], seconds: float) -> int:
-    """The exit code of some work in a fork: 0 if the fault was not seen."""
+def fork(work: Callable[[], int], seconds: float) -> int:
+    """The process that does some work, and ends with the code that the work gives."""
     child = os.fork()
     if child == 0:
         # Of the processor's time: a busy machine must not make a fault look caught.
@@ -565,48 +632,91 @@ def in_fork(work: Callable[[], int], seconds: float) -> int:
         except BaseException:
             code = 1
         os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
 
 
-def failing_in_fork(items: list[pytest.Item], seconds: float) -> set[str]:
-    """The tests that fail in a fork without any fault: with them every fault would look caught."""
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as told:
+def in_forks(
+    jobs: Iterable[tuple[Any, Callable[[], int], float]], processes: int
+) -> Iterator[tuple[Any, int]]:
+    """Each job's key and exit code, so many jobs at once; a job is its key, work and seconds."""
+    running: dict[int, Any] = {}
 
-        def run() -> int:
-            with open(told.name, "w", encoding="utf-8") as tell:
-                for item in items:
-                    if not passes(item):
-                        print(item.nodeid, file=tell)
-            return 0
+    def ended() -> tuple[Any, int]:
+        child, status = os.wait()
+        return running.pop(child), os.waitstatus_to_exitcode(status)
 
-        if in_fork(run, SECONDS + 5 * seconds) != 0:
-            raise RuntimeError("the tests do not come to their end in a fork")
-        return set(told.read().splitlines())
+    for key, work, seconds in jobs:
+        while len(running) >= processes:
+            yield ended()
+        running[fork(work, seconds)] = key
+    while running:
+        yield ended()
 
 
-def answer(watch: Watch, module: str, fault: Fault) -> bool | list[str]:
-    """Whether some test sees the fault; or the test files that have to be imported to tell."""
-    tree = watch.trees[module]
-    place = place_of(tree, fault.line)
-    if place is None:
-        return TESTS[module]
-    items = watch.tests_of(module, place)
+def outcome_of(code: int) -> str:
+    return "survived" if code == 0 else "broken" if code == BROKEN else "caught"
 
-    def run() -> int:
+
+def plant(watch: Watch, chosen: list[Fault], processes: int) -> list[Fault]:
+    """Put the faults into functions; returns those that have to be imported to be seen."""
+    places = {fault: place_of(watch.trees[fault.module], fault.line) for fault in chosen}
+    asked = {
+        (fault.module, place): watch.tests_of(fault.module, place)
+        for fault, place in places.items()
+        if place is not None
+    }
+    seconds = {
+        where: sum(watch.tests[item.nodeid].seconds for item in items)
+        for where, items in asked.items()
+    }
+
+    held = Held.now()
+    gc.freeze()  # or every fork's collector would copy all memory
+
+    def work(fault: Fault, place: Place) -> int:
         try:
-            if not put_into(module, changed_tree(tree, fault), place):
+            tree = changed_tree(watch.trees[fault.module], fault)
+            if not put_into(held, fault.module, tree, place):
                 return NOT_PUT
-            forget_results()
+            forget_results(held)
         except Exception:
             return BROKEN
-        return 0 if all(passes(item) for item in items) else 1
+        return 0 if all(passes(item) for item in asked[fault.module, place]) else 1
 
-    code = in_fork(run, SECONDS + 5 * sum(watch.seconds[item.nodeid] for item in items))
-    if code == BROKEN:
-        raise RuntimeError(f"could not plant {fault.name} at {module}.py:{fault.line}")
-    if code == NOT_PUT:
-        return TESTS[module]
-    return code != 0 or watch.imported_by(module, place) or False
+    later = [fault for fault, place in places.items() if place is None]
+    inside = [(fault, place) for fault, place in places.items() if place is not None]
+    # The longest first, so that no process ends long after the others; before those with a reason,
+    # which run all tests to their end.
+    inside.sort(key=lambda f: (reason_for(f[0]) is not None, -seconds[f[0].module, f[1]]))
+    jobs = (
+        ((f, p), functools.partial(work, f, p), SECONDS + 5 * seconds[f.module, p])
+        for f, p in inside
+    )
+    for (fault, place), code in in_forks(jobs, processes):
+        if code == NOT_PUT or (code == 0 and (fault.module, place) in watch.imported):
+            later.append(fault)
+        else:
+            watch.log.write_fault(fault, outcome_of(code))
+    return later
+
+
+def plant_by_import(watch: Watch, chosen: list[Fault], processes: int) -> None:
+    """Import modules with the faults, and run the test files that enter them."""
+    failed = [name for name, test in watch.tests.items() if not test.passed]
+    files = {module: watch.files_of(module) for module in {fault.module for fault in chosen}}
+    every = sum(test.seconds for test in watch.tests.values())
+
+    def work(fault: Fault) -> int:
+        for name in [*sys.modules]:
+            if name.partition(".")[0] in ("attention_to_rope", "bookkit", "tests"):
+                del sys.modules[name]
+        tree = changed_tree(watch.trees[fault.module], fault)
+        code = run_after_import(fault.module, tree, files[fault.module], failed)
+        return code if code <= pytest.ExitCode.INTERRUPTED else BROKEN
+
+    jobs = ((fault, functools.partial(work, fault), SECONDS + 5 * every) for fault in chosen)
+    for fault, code in in_forks(jobs, processes):
+        watch.log.write_fault(fault, outcome_of(code))
 
 
 def changed_tree(tree: ast.AST, fault: Fault) -> ast.AST:
@@ -614,114 +724,126 @@ def changed_tree(tree: ast.AST, fault: Fault) -> ast.AST:
     return ast.fix_missing_locations(Replace(fault.old, fault.new).visit(tree))
 
 
-def answer_after_import(module: str, tree: ast.AST, fault: Fault, names: list[str]) -> bool:
-    """Whether test files see the fault when they import the changed module."""
-
-    def run() -> int:
-        for name in [*sys.modules]:
-            if name.partition(".")[0] in ("attention_to_rope", "bookkit", "tests"):
-                del sys.modules[name]
-        return run_after_import(module, changed_tree(tree, fault), names)
-
-    return in_fork(run, 10 * SECONDS) != 0
+def text_of(fault: Fault) -> str:
+    """The line that the fault changes, or begins in."""
+    source = source_file(fault.module).read_text(encoding="utf-8")
+    return source.splitlines()[fault.line - 1].strip()
 
 
-def reason_for(module: str, name: str, text: str) -> str | None:
-    """Why a surviving fault of this line changes nothing, or None."""
-    for (where, part), why in EQUIVALENT.items():
-        if where == f"{module}: {name}" and part in text:
-            return why
+def reason_for(fault: Fault) -> tuple[str, str] | None:
+    """The entry that says why a fault of this line changes nothing, or None."""
+    text = text_of(fault)
+    for where, part in EQUIVALENT:
+        if where == f"{fault.module}: {fault.name}" and part in text:
+            return where, part
     return None
 
 
-class Part(NamedTuple):
-    """One process' share of the faults: each `every`-th, from number `first` on, counted from 1."""
-
-    first: int
-    every: int
-
-    @classmethod
-    def read(cls, text: str) -> "Part":
-        """ "2/8" → each eighth, from the second"""
-        first, _, every = text.partition("/")
-        if not (first.isdigit() and every.isdigit() and 1 <= int(first) <= int(every)):
-            raise argparse.ArgumentTypeError(f"a part is written 2/8, at most 8/8; got {text!r}")
-        return cls(int(first), int(every))
+def chosen_faults(trees: dict[str, ast.Module], asked: list[str], sample: int) -> list[Fault]:
+    """The faults of modules and lines, "rope" or "rope:31"; of each at most a fixed sample."""
+    chosen: list[Fault] = []
+    for name in asked:
+        module, _, line = name.partition(":")
+        every = [f for f in faults(module, trees[module]) if line in ("", str(f.line))]
+        chosen += random.Random(0).sample(every, sample) if 0 < sample < len(every) else every
+    return chosen
 
 
-def chosen_faults(
-    watch: Watch, modules: list[str], sample: int | None, part: Part
-) -> list[Planted]:
-    """The faults to plant, in modules whose tests pass without any; the others are named."""
-    planted: list[Planted] = []
-    for module in modules:
-        files = {str(test_file(name)) for name in TESTS[module]}
-        if any(str(watch.items[name].path) in files for name in watch.failed):
-            print(f"{module}: left out, its tests fail without any fault; mend them", flush=True)
-            continue
-        every = faults(watch.trees[module])
-        if sample and sample < len(every):
-            every = random.Random(0).sample(every, sample)
-        planted += [(module, fault) for fault in every]
-    return planted[part.first - 1 :: part.every]
+def left_to_plant(
+    chosen: list[Fault], outcomes: dict[tuple[str, int], str], again: bool
+) -> list[Fault]:
+    """Those that nobody planted yet or, again, those that were not caught."""
+    known = {fault: outcomes.get((fault.module, fault.number)) for fault in chosen}
+    return [
+        fault for fault in chosen if known[fault] is None or (again and known[fault] != "caught")
+    ]
+
+
+def tell(chosen: list[Fault], outcomes: dict[tuple[str, int], str]) -> dict[str, dict[str, int]]:
+    """Name the survivors; returns for each module what became of its faults."""
+    counts: dict[str, dict[str, int]] = {}
+    used = set()
+    for fault in chosen:
+        outcome = outcomes.get((fault.module, fault.number), "not planted")
+        key = reason_for(fault) if outcome in ("survived", "not planted") else None
+        count = counts.setdefault(
+            fault.module, {"faults": 0, "caught": 0, "with reason": 0, "unexplained": 0}
+        )
+        count["faults"] += 1
+        count["caught" if outcome == "caught" else "with reason" if key else "unexplained"] += 1
+        used.add(key)
+        if outcome != "caught":
+            print(f"  {outcome}: {fault.module}.py:{fault.line} {fault.name}: {text_of(fault)}")
+            print(f"            {EQUIVALENT[key] if key else 'NOT EXPLAINED'}")
+    for module, count in counts.items():
+        print(f"{module}: {count['caught']} of {count['faults']} caught")
+        if count["faults"] == len(faults(module, ast.parse(source_file(module).read_bytes()))):
+            for where, part in sorted(set(EQUIVALENT) - used):
+                if where.partition(":")[0] == module:
+                    print(f"  stale reason: {where}: {part!r}: nothing like it survived")
+    return counts
+
+
+def record(file: Path, log: Log, counts: dict[str, dict[str, int]]) -> None:
+    """Add a line of data: when and where the log began, and what became of each module's faults."""
+    (first,) = (line for line in log.lines() if "library" in line)
+    row = first | {"command": "make mutants ARGUMENTS='--record FILE'", "modules": counts}
+    with open(file, "a", encoding="utf-8") as lines:
+        lines.write(json.dumps(row) + "\n")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("modules", nargs="*", default=list(TESTS))
-    parser.add_argument("--sample", type=int, help="try at most so many faults of each module")
-    parser.add_argument("--part", type=Part.read, default=Part(1, 1), help="a share, as 2/8")
+    parser.add_argument("modules", nargs="*", default=modules(), metavar="MODULE[:LINE]")
+    parser.add_argument("--sample", type=int, default=0, help="at most so many of each module")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="so many at once")
+    parser.add_argument("--tests", nargs="+", help="ask only these files, as test_rope.py")
+    parser.add_argument("--log", type=Path, help="what is known, to go on from")
+    parser.add_argument("--again", action="store_true", help="plant the log's survivors again")
+    parser.add_argument("--told", action="store_true", help="plant nothing, tell the log's faults")
+    parser.add_argument("--record", type=Path, help="add a line with the counts to this file")
     options = parser.parse_args()
-    unknown = set(options.modules) - set(TESTS)
+    unknown = {name.partition(":")[0] for name in options.modules} - set(modules())
     if unknown:
-        parser.error(f"modules must be among {', '.join(TESTS)}; got {', '.join(sorted(unknown))}")
+        parser.error(f"modules are {', '.join(modules())}; got {', '.join(sorted(unknown))}")
     torch.set_num_threads(1)
     # Gradients do not run in a fork of a process that uses a GPU: every fault would look caught.
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     began = time.monotonic()
-    answers: list[tuple[Planted, bool | list[str]]] = []
+    log = Log(options.log or Path(tempfile.mkdtemp()) / "faults.jsonl")
+    later: list[Fault] = []
 
-    def plant(watch: Watch) -> None:
+    def work(watch: Watch) -> None:
+        watch.look_at_all(options.processes)
         print(f"{len(watch.items)} tests run, {time.monotonic() - began:.0f} s", flush=True)
-        for module, fault in chosen_faults(watch, options.modules, options.sample, options.part):
-            seen = answer(watch, module, fault)
-            answers.append(((module, fault), seen))
-            if seen is not True:
-                print(f"  not caught yet: {module}.py:{fault.line} {fault.name}", flush=True)
+        left = left_to_plant(chosen, log.outcomes(), options.again)
+        print(f"{len(left)} faults to plant", flush=True)
+        later.extend(plant(watch, left, options.processes))
 
-    watch = Watch(options.modules, plant)
-    files = sorted({str(test_file(name)) for module in options.modules for name in TESTS[module]})
-    sys.settrace(watch.trace)
-    settings = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
-    pytest.main([*settings, "-o", "addopts=--import-mode=importlib", *files], plugins=[watch])
-    caught, tried, excused, unused = Counter[str](), Counter[str](), 0, set(EQUIVALENT)
-    for (module, fault), seen in answers:
-        tried[module] += 1
-        if isinstance(seen, list):
-            seen = answer_after_import(module, watch.trees[module], fault, seen)
-        caught[module] += seen
-        if seen:
-            continue
-        source = source_file(module).read_text(encoding="utf-8")
-        text = source.splitlines()[fault.line - 1].strip()
-        reason = reason_for(module, fault.name, text)
-        excused += reason is not None
-        unused -= {key for key, why in EQUIVALENT.items() if why == reason}
-        print(f"  survived: {module}.py:{fault.line} {fault.name}: {text}")
-        print(f"            {reason or 'NOT EXPLAINED'}", flush=True)
-    for module, count in tried.items():
-        print(f"{module}: {caught[module]} of {count} caught")
-    if not options.sample and options.part.every == 1:
-        for where, part in sorted(unused):
-            if where.partition(":")[0] in tried:
-                print(f"  stale reason: {where}: {part!r}: nothing like it survived")
-    found, total = caught.total(), tried.total()
+    watch = Watch(log, work)
+    chosen = chosen_faults(watch.trees, options.modules, options.sample)
+    files = [
+        str(file)
+        for file in sorted(HERE.rglob("test_*.py"))
+        if file.name not in LEFT_OUT and file.name in (options.tests or [file.name])
+    ]
+    if not options.told:
+        sys.settrace(watch.trace)
+        pytest.main([*SETTINGS, *files], plugins=[watch])
+        plant_by_import(watch, later, options.processes)
+    counts = tell(chosen, log.outcomes())
+    total, found, excused, unexplained = (
+        sum(count[key] for count in counts.values())
+        for key in ("faults", "caught", "with reason", "unexplained")
+    )
     share = 100 * found / max(total, 1)
     print(
         f"{found} of {total} faults caught ({share:.1f} %), {excused} survivors change nothing a "
-        f"caller can see, {total - found - excused} unexplained; {time.monotonic() - began:.0f} s"
+        f"caller can see, {unexplained} unexplained; {time.monotonic() - began:.0f} s"
     )
-    return 0 if share >= 97 and set(tried) == set(options.modules) else 1
+    if options.record:
+        record(options.record, log, counts)
+    return 0 if share >= 97 else 1
 
 
 if __name__ == "__main__":

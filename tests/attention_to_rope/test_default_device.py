@@ -1,5 +1,6 @@
 """Results stand where the inputs stand, whatever device new tensors would go to by default."""
 
+import queue
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 import attention_to_rope as book
+from attention_to_rope.fast.ring import SimulatedRing, ring_attention
 from bookkit.randomness import normal
 
 CPU = torch.device("cpu")
@@ -47,6 +49,15 @@ CALLS: dict[str, Callable[[], Tensor]] = {
     "latent attention": lambda: LATENT(X[0], position=ROTARY)[0],
     "greedy": lambda: book.generate(DECODER, TOKENS, 2),
     "unequal prompts": lambda: book.generate(DECODER, TOKENS, 2, lengths=LENGTHS, end=0),
+    "linear attention": lambda: book.linear_attention_steps(X, X, X)[0],
+    "ring": lambda: ring_attention(
+        X[..., :4, :],
+        X[..., :4, :],
+        X[..., :4, :],
+        order="zigzag",
+        causal=True,
+        ring=SimulatedRing(0, [queue.Queue()]),
+    ),
     "generate": lambda: book.generate(DECODER, TOKENS, 2, temperature=1.0, seed=0),
 }
 

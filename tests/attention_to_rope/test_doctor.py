@@ -701,3 +701,8 @@ class TestStrangers:
         report = examine(heads_last, head_dim=64)
         assert report.sound
         assert (report.layout, report.batch) == ("interleaved", "rows share their positions")
+
+
+def test_a_scale_is_told_by_three_digits() -> None:
+    measured = book.rotary_frequencies(64) / 8.003
+    assert recognise(measured, 64).scaling == "linear: every angle divided by 8"

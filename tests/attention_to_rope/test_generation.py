@@ -1,6 +1,7 @@
 """Generation: unequal prompts, end tokens, sampling row by row; a cache changes nothing."""
 
 import copy
+import dataclasses
 import functools
 import math
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 import attention_to_rope as book
+from attention_to_rope.generation import Choice
 from attention_to_rope.layers import stream_of
 
 TINY = book.Architecture(d=8, heads=4, layers=2, kv_heads=2)
@@ -287,3 +289,34 @@ def test_an_empty_batch_is_continued() -> None:
 def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call(decoders()["none"])
+
+
+def test_padding_does_not_come_back() -> None:
+    tokens = book.generate(decoders()["rotary"], TOKENS, 1, lengths=torch.tensor([1, 4]))
+    assert tokens[0, 2:].tolist() == [0, 0, 0]
+    assert tokens[1, :4].tolist() == TOKENS[1].tolist()
+
+
+def test_frequencies_that_come_back_after_two_steps_spoil_the_cache_too() -> None:
+    def turns(length: int) -> torch.Tensor:
+        return book.rotary_frequencies(D_K) * (1 if length % 2 else 3)
+
+    scheme = book.LengthScaledRotary(turns, layout="half")
+    for seed in range(4):
+        decoder = book.Decoder(9, TINY, seed=seed, position=scheme).requires_grad_(False)
+        fast, slow = (
+            book.generate(decoder, TOKENS, 12, use_cache=use_cache) for use_cache in (True, False)
+        )
+        assert torch.equal(fast, slow)
+
+
+def test_without_a_choice_among_one_token() -> None:
+    decoder = book.Decoder(1, TINY, seed=0).requires_grad_(False)
+    decoder.embedding.rows.fill_(torch.nan)
+    with pytest.raises(ValueError, match="logits must have a finite largest entry"):
+        book.generate(decoder, torch.zeros(1, 1).long(), 2, temperature=1.0, seed=0)
+
+
+def test_how_to_choose_cannot_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Choice().top_k = 3

@@ -39,3 +39,21 @@ class TestKeyValueCache:
             cache.append(x, torch.zeros(2, 1, 3, 5))
         with pytest.raises(TypeError, match=r"cached keys and new keys must have the same dtype"):
             cache.append(x.half(), x.half())
+
+    def test_equal_caches_may_differ_so_they_have_no_hash(self) -> None:
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(book.KeyValueCache())
+
+    def test_its_room_is_not_shown(self) -> None:
+        assert repr(book.KeyValueCache(capacity=3)) == "KeyValueCache(keys=None, values=None)"
+
+    @pytest.mark.parametrize("learned", ["keys", "values"])
+    def test_a_gradient_outlives_the_next_position(self, learned: str) -> None:
+        """Room that is written again would spoil what the gradient needs."""
+        new = {"keys": Z(1, 1, 2, 4), "values": Z(1, 1, 2, 4)}
+        new[learned] = normal(1, 1, 2, 4, seed=0, dtype=torch.float32).requires_grad_()
+        one = book.KeyValueCache(capacity=4).append(**new)
+        squares = getattr(one, learned).square().sum()
+        one.append(Z(1, 1, 1, 4), Z(1, 1, 1, 4))
+        squares.backward()
+        assert torch.equal(new[learned].grad, 2 * new[learned].detach())

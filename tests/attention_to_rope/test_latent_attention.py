@@ -344,6 +344,11 @@ def spoil(index: int, tensor: Tensor) -> list[Tensor]:
             r"holds 4 tokens, more than the length 3",
         ),
         (
+            lambda: book.LatentCache(torch.zeros(1, 2, 3)),
+            ValueError,
+            r"latents and rotary_keys come together",
+        ),
+        (
             lambda: book.cache_numbers_per_token(None, length=3),
             TypeError,
             r"each tensor held must be a torch.Tensor, got NoneType",

@@ -1,13 +1,14 @@
 """The planter of faults finds the tests of decorated functions too, and hears what they say."""
 
 import importlib.util
+import json
 import os
-import sys
+import platform
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -58,7 +59,6 @@ def mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     planter = load("mutants", Path(__file__).with_name("mutants.py"))
     monkeypatch.setattr(planter, "SOURCE", tmp_path / "src" / "attention_to_rope")
     monkeypatch.setattr(planter, "HERE", tmp_path / "tests" / "attention_to_rope")
-    monkeypatch.setattr(planter, "TESTS", {"toy": ["toy"]})
 
     def passes(item: Item) -> bool:
         try:
@@ -71,25 +71,29 @@ def mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     source = planter.source_file("toy")
     source.parent.mkdir(parents=True)
     source.write_text(TOY, encoding="utf-8")
+    (tmp_path / "test_toy.py").write_text("", encoding="utf-8")
     return planter
 
 
-def answers(mutants: ModuleType, check: Callable[[ModuleType], None]) -> dict[str, bool]:
-    """What a test says to every fault of the toy: the changed expression → whether it is seen."""
+def watching(mutants: ModuleType, folder: Path, check: Callable[[ModuleType], None]) -> Any:
+    """The planter's watch with one test that it has looked at."""
     toy = load("toy", mutants.source_file("toy"))
-    watch = mutants.Watch(["toy"], lambda _: None)
-    watch.items["check"] = Item("check", mutants.test_file("toy"), lambda: check(toy))
-    watch.seconds["check"], watch.now = 0.0, "check"
-    before = sys.gettrace()
-    sys.settrace(watch.trace)
-    try:
-        check(toy)
-    finally:
-        sys.settrace(before)
-    return {
-        f"{fault.line} {fault.name}": mutants.answer(watch, "toy", fault)
-        for fault in mutants.faults(watch.trees["toy"])
-    }
+    watch = mutants.Watch(mutants.Log(folder / "log"), lambda _: None)
+    watch.items = {"check": Item("check", folder / "test_toy.py", lambda: check(toy))}
+    watch.imported = frozenset()
+    watch.look_at_all(2)
+    return watch
+
+
+def answers(
+    mutants: ModuleType, folder: Path, check: Callable[[ModuleType], None]
+) -> dict[str, str]:
+    """What a test says to every fault of the toy: the changed expression → what became of it."""
+    watch = watching(mutants, folder, check)
+    chosen = mutants.chosen_faults(watch.trees, ["toy"], 0)
+    assert mutants.plant(watch, chosen, 2) == []
+    outcomes = watch.log.outcomes()
+    return {f"{f.line} {f.name}": outcomes["toy", f.number] for f in chosen}
 
 
 def looks(toy: ModuleType) -> None:
@@ -103,17 +107,19 @@ def enters(toy: ModuleType) -> None:
     toy.doubled(3), toy.following(3), toy.Holder().length, toy.Holder.sign(-1)
 
 
-def test_faults_in_decorated_functions_are_seen(mutants: ModuleType) -> None:
-    said = answers(mutants, looks)
+def test_faults_in_decorated_functions_are_seen(mutants: ModuleType, tmp_path: Path) -> None:
+    said = answers(mutants, tmp_path, looks)
     assert len(said) == 6  # a local variable's type is no place for a fault
-    assert all(said.values())
+    assert set(said.values()) == {"caught"}
 
 
-def test_a_test_that_only_enters_sees_nothing(mutants: ModuleType) -> None:
-    assert not any(answers(mutants, enters).values())
+def test_a_test_that_only_enters_sees_nothing(mutants: ModuleType, tmp_path: Path) -> None:
+    assert set(answers(mutants, tmp_path, enters).values()) == {"survived"}
 
 
-def test_objects_that_raise_when_looked_at_are_no_catch(mutants: ModuleType) -> None:
+def test_objects_that_raise_when_looked_at_are_no_catch(
+    mutants: ModuleType, tmp_path: Path
+) -> None:
     """The planter goes through all objects; a dead weak proxy raises if asked what it is."""
 
     class Owner:
@@ -124,29 +130,66 @@ def test_objects_that_raise_when_looked_at_are_no_catch(mutants: ModuleType) -> 
     del owner
     with pytest.raises(ReferenceError):
         isinstance(held[0], int)
-    assert not any(answers(mutants, enters).values())
+    assert set(answers(mutants, tmp_path, enters).values()) == {"survived"}
 
 
 def test_a_planter_that_fails_is_no_catch(
-    mutants: ModuleType, monkeypatch: pytest.MonkeyPatch
+    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails() -> None:
+    def fails(_: Any) -> None:
         raise OSError("planted")
 
     monkeypatch.setattr(mutants, "forget_results", fails)
-    with pytest.raises(RuntimeError, match="could not plant"):
-        answers(mutants, enters)
+    assert set(answers(mutants, tmp_path, looks).values()) == {"broken"}
 
 
-def test_tests_that_fail_in_a_fork_are_known(mutants: ModuleType) -> None:
+def test_tests_that_fail_in_a_fork_are_not_asked(mutants: ModuleType, tmp_path: Path) -> None:
     """A test that fails there whatever is planted would call every fault caught."""
     here = os.getpid()
 
-    def only_here() -> None:
+    def only_here(toy: ModuleType) -> None:
+        looks(toy)
         assert os.getpid() == here
 
-    items = [Item("sound", Path(), lambda: None), Item("spoilt", Path(), only_here)]
-    assert mutants.failing_in_fork(items, 0.0) == {"spoilt"}
+    assert set(answers(mutants, tmp_path, only_here).values()) == {"survived"}
+
+
+def test_what_is_known_is_not_done_again(mutants: ModuleType, tmp_path: Path) -> None:
+    watch = watching(mutants, tmp_path, enters)
+    every = mutants.chosen_faults(watch.trees, ["toy"], 0)
+    assert mutants.left_to_plant(every, watch.log.outcomes(), again=False) == every
+    watch.log.write_fault(every[0], "caught")
+    watch.log.write_fault(every[1], "survived")
+    known = watch.log.outcomes()
+    assert mutants.left_to_plant(every, known, again=False) == every[2:]
+    assert mutants.left_to_plant(every, known, again=True) == every[1:]
+    assert watch.log.tests().keys() == {"check"}
+    (tmp_path / "test_toy.py").write_text("# changed", encoding="utf-8")
+    assert watch.log.tests() == {}
+    mutants.source_file("toy").write_text(TOY + "# changed", encoding="utf-8")
+    with pytest.raises(ValueError, match="another state of the library"):
+        mutants.Log(tmp_path / "log")
+
+
+def test_faults_of_one_line_can_be_chosen(mutants: ModuleType, tmp_path: Path) -> None:
+    watch = watching(mutants, tmp_path, enters)
+    chosen = mutants.chosen_faults(watch.trees, ["toy:7"], 0)
+    assert [(fault.line, fault.name) for fault in chosen] == [(7, "Mult"), (7, "one more")]
+
+
+def test_survivors_without_a_reason_are_counted(
+    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "EQUIVALENT", {("toy: Mult", "x * 2"): "planted"})
+    watch = watching(mutants, tmp_path, enters)
+    chosen = mutants.chosen_faults(watch.trees, ["toy"], 0)
+    said = {("toy", fault.number): "caught" for fault in chosen[2:]}
+    counts = mutants.tell(chosen, said | {("toy", 1): "survived"})  # the first is not planted
+    assert counts == {"toy": {"faults": 6, "caught": 4, "with reason": 1, "unexplained": 1}}
+    mutants.record(tmp_path / "rows.jsonl", watch.log, counts)
+    row = json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8"))
+    assert row["modules"] == counts
+    assert row["machine"] == platform.machine()
 
 
 def test_a_decorated_function_begins_at_its_decorator(mutants: ModuleType) -> None:

@@ -225,6 +225,8 @@ RATE = torch.ones(2)
             r"decay must have one number per token",
         ),
         (lambda: book.delta_rule_steps(X, X, X[:1], RATE), ValueError, r"agree but for the last"),
+        (lambda: book.linear_attention(*[torch.zeros(2, 3, 0)] * 3), ValueError, r"with N, d ≥ 1"),
+        (lambda: book.linear_attention(*[torch.zeros(2, 0, 3)] * 3), ValueError, r"with N, d ≥ 1"),
     ],
 )
 def test_errors(call, error: type, message: str) -> None:

@@ -234,3 +234,9 @@ def test_fope_equals_the_reference() -> None:
         book.fope_table(table, mixing[:2])
     with pytest.raises(TypeError, match=r"cos and mixing must have the same dtype"):
         book.fope_table(table, mixing.float())
+
+
+def test_cope_with_one_row_or_none_between() -> None:
+    q, k, row = normal(2, 3, 4, seed=0), normal(2, 3, 4, seed=1), normal(1, 4, seed=2)
+    expected = (q @ k.mT + q @ row.mT) / 2
+    assert torch.allclose(book.cope_scores(q, k, row), expected, atol=1e-12)

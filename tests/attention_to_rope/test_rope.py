@@ -1,6 +1,7 @@
 """Rotary embedding: four forms agree, tables are exact, layouts convert, errors speak."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -690,3 +691,43 @@ class TestProportional:
     def test_share_is_a_part(self, share: float) -> None:
         with pytest.raises(ValueError, match=r"share must be"):
             book.proportional_frequencies(8, share=share)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("learned", ["cos", "sin"])
+def test_a_learned_table_has_its_gradient_beside_learned_vectors(layout, learned: str) -> None:
+    x = normal(3, 4, seed=0).requires_grad_()
+    table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4), dtype=torch.float64)
+    part = getattr(table, learned).clone().requires_grad_()
+    upstream = normal(3, 4, seed=1)
+    book.rotate(x, table._replace(**{learned: part}), layout=layout).backward(upstream)
+    ahead = torch.zeros_like(part)
+    for at in range(part.numel()):  # linear in the table: one step is the derivative
+        one = part.detach().clone()
+        one.view(-1)[at] += 1
+        moved = book.rotate(x.detach(), table._replace(**{learned: one}), layout=layout)
+        still = book.rotate(x.detach(), table, layout=layout)
+        ahead.view(-1)[at] = ((moved - still) * upstream).sum()
+    assert torch.allclose(part.grad, ahead, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_vectors_may_stand_in_memory_in_any_order(layout) -> None:
+    table = book.rotary_table(torch.arange(5), book.rotary_frequencies(8), dtype=torch.float64)
+    x = normal(8, 5, seed=0).mT
+    assert x.stride(-1) != 1
+    assert torch.equal(
+        book.rotate(x, table, layout=layout), book.rotate(x.contiguous(), table, layout=layout)
+    )
+
+
+def test_a_table_of_lists_is_refused() -> None:
+    x, part = torch.zeros(1, 2), torch.zeros(1, 1)
+    with pytest.raises(TypeError, match=r"cos must be a torch.Tensor, got list"):
+        book.rotate(x, ([[1.0]], part), layout="half")
+    with pytest.raises(TypeError, match=r"sin must be a torch.Tensor, got list"):
+        book.rotate(x, (part, [[1.0]]), layout="half")
+
+
+def test_the_largest_float_is_a_base() -> None:
+    assert float(book.rotary_frequencies(4, sys.float_info.max)[1]) > 0

@@ -115,3 +115,10 @@ def test_a_ramp_that_is_not_truncated_begins_between_pairs() -> None:
 def test_layouts_are_those_of_the_model_types() -> None:
     for family in rope_families.FAMILIES.values():
         assert family.settings().layout in (family.layout, None)
+
+
+def test_deepseek_v3_as_published() -> None:
+    """Its frequencies would be the same with some other numbers: the ramp ends at whole pairs."""
+    scaling = rope_families.FAMILIES["DeepSeek-V3"].config["rope_scaling"]
+    assert scaling["original_max_position_embeddings"] == 4096
+    assert (scaling["beta_fast"], scaling["beta_slow"]) == (32, 1)

@@ -133,3 +133,15 @@ def test_a_plain_pair_is_a_table_there_and_back(layout: str) -> None:
 def test_what_is_no_table_is_said(layout: str, function, table: object, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         function(X, table, layout=layout)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_gradients_of_each_row_beside_a_known_table(layout) -> None:
+    table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4), dtype=torch.float64)
+    x = normal(2, 3, 4, seed=0)
+    upstream = normal(3, 4, seed=1)
+    each = torch.func.vmap(
+        torch.func.grad(lambda row: (book.rotate(row, table, layout=layout) * upstream).sum())
+    )(x)
+    expected = book.rotate_back(upstream, table, layout=layout).expand_as(x)
+    assert torch.allclose(each, expected, atol=1e-12)

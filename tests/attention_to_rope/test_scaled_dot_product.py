@@ -329,3 +329,10 @@ def test_nothing_to_attend_to(shape: tuple[int, ...]) -> None:
     x = torch.zeros(shape)
     with pytest.raises(ValueError, match="at least one position and one dimension"):
         book.attention(x, x, x)
+
+
+def test_what_a_bias_hides_is_not_seen_and_what_it_favours_is() -> None:
+    q, k, v = (normal(2, 4, seed=s) for s in range(3))
+    v[1] = torch.nan
+    hidden = torch.tensor([0.0, -torch.inf]).double().expand(2, 2)
+    assert torch.allclose(book.attention(q, k, v, bias=hidden), v[0].expand(2, 4))

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import attention_to_rope as book
+from attention_to_rope.layers import BIAS
 from attention_to_rope.transformer import check_source_mask
 from bookkit.randomness import generator, normal
 
@@ -621,3 +623,59 @@ class TestWhatIsFixed:
         assert book.FeedForward(d, activation="relu", seed=0).up.b is not None
         assert book.Linear(d, d, seed=0).b is not None
         assert book.Architecture(d=d, heads=2, layers=1).bias is True
+
+
+def test_a_layer_pattern_cannot_change() -> None:
+    with pytest.raises(AttributeError, match="window"):
+        book.LayerPattern().window = 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kv_heads": 1},
+        {"head_dim": 6},
+        {"bias": True},
+        {"bias": False},
+        {"scale": 0.3},
+        {"qk_norm": True},
+        {"qk_norm": True, "eps": 0.5},
+        {"soft_cap": 0.1},
+        {"sink": True},
+        {"gate": True},
+    ],
+    ids=str,
+)
+def test_heads_have_all_options_of_their_architecture(options: dict[str, Any]) -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=1, **options)
+    ours = architecture.new_attention(gain=0.5, seed=3)
+    alone = book.MultiHeadAttention(8, 2, **({"bias": BIAS} | options), gain=0.5, seed=3)
+    assert ours.state_dict().keys() == alone.state_dict().keys()
+    for module in (ours, alone):
+        for name, parameter in module.named_parameters():
+            if "sink" in name:
+                parameter.data.fill_(0.7)
+    x = normal(1, 5, 8, seed=0, dtype=torch.float32)
+    assert torch.equal(ours(x), alone(x))
+
+
+def test_caches_have_the_room_asked_for() -> None:
+    decoder = book.Decoder(9, TINY, seed=0)
+    assert {cache.capacity for cache in decoder.empty_caches()} == {0}
+    assert {cache.capacity for cache in decoder.empty_caches(capacity=7)} == {7}
+
+
+def test_parts_of_a_model_check_what_they_get() -> None:
+    block, decoder = book.Block(TINY, seed=0), book.Decoder(9, TINY, seed=0)
+    with pytest.raises(ValueError, match=r"x must have shape \(B, N, d=8\)"):
+        block.extend(torch.zeros(1, 3, 4), book.KeyValueCache())
+    with pytest.raises(ValueError, match=r"x must have shape \(B, N, d=8\) with N ≥ 1"):
+        block(torch.zeros(1, 0, 8))
+    with pytest.raises(ValueError, match=r"tokens must have shape \(B, N\)"):
+        decoder.embed(torch.zeros(3).long(), torch.arange(3))
+    with pytest.raises(TypeError, match=r"return_weights must be"):
+        decoder(TOKENS, return_weights=1)
+    with pytest.raises(TypeError, match=r"cross must be"):
+        book.Decoder(9, TINY, seed=0, cross=1)
+    with pytest.raises(TypeError, match=r"position must be"):
+        book.Decoder(9, TINY, seed=0, position="rotary")

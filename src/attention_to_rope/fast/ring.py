@@ -58,8 +58,8 @@ __all__ = [
 
 def check_rank(name: str, rank: int, ranks: int) -> None:
     """Raise unless `rank` is one of so many."""
-    check_count(name, rank, at_least=-(2**63))  # any whole number: the range follows
-    if not 0 <= rank < ranks:
+    check_count(name, rank, at_least=0)
+    if rank >= ranks:
         raise ValueError(f"{name} must lie in 0 … {ranks - 1}, got {rank}")
 
 
@@ -85,8 +85,8 @@ def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
     tensor([2, 3, 4, 5])
     """
     chunks = ring_chunks(rank, ranks, order=order)
-    check_count("N", N, at_least=0)
-    if N < 1 or N % (2 * ranks):
+    check_count("N", N)
+    if N % (2 * ranks):
         raise ValueError(
             f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
         )
@@ -241,7 +241,7 @@ def ring_attention(
     return output
 
 
-_DESCRIBED = ("dtype", "axes", "rows of q", "positions", "d_k", "d_v", "order", "causal", "scale")
+_DESCRIBED = ("dtype", "axes", "size of q", "positions", "d_k", "d_v", "order", "causal", "scale")
 
 
 def _description(
@@ -263,8 +263,7 @@ def _description(
             f"{q.shape[-2]} queries and {k.shape[-2]} keys"
         )
     ring_chunks(ring.rank, ring.ranks, order=order)
-    rows = q.numel() // q.shape[-1]
-    sizes = (FLOAT_TYPES.index(q.dtype), q.ndim, rows, *q.shape[-2:], v.shape[-1])
+    sizes = (FLOAT_TYPES.index(q.dtype), q.ndim, q.numel(), *q.shape[-2:], v.shape[-1])
     return (*sizes, order == "zigzag", causal, scale)
 
 
@@ -310,11 +309,8 @@ def visible_chunks(
 
 def _row_blocks(size: int, block: int, triangle: bool) -> list[tuple[slice, slice]]:
     """Blocks of queries of a chunk, each with the keys of the other chunk that it may see."""
-    stops = [min(start + block, size) for start in range(0, size, block)]
-    return [
-        (slice(start, stop), slice(0, stop if triangle else size))
-        for start, stop in zip(range(0, size, block), stops, strict=True)
-    ]
+    rows = [slice(start, min(start + block, size)) for start in range(0, size, block)]
+    return [(own, slice(0, own.stop if triangle else size)) for own in rows]
 
 
 def _triangle_mask(rows: slice, keys: slice, triangle: bool, device: Any) -> Tensor | None:

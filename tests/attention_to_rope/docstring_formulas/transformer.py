@@ -17,7 +17,7 @@ def residual(rng):
 
     for placement in ("pre", "post"):
         architecture = book.Architecture(d=D, heads=2, hidden=8, layers=1, placement=placement)
-        part = Residual(architecture)
+        part = Residual(architecture, alpha=1.0)
         whole = {"pre": book.pre_norm, "post": book.post_norm}[placement]
         yield {
             "x": x,

@@ -111,6 +111,21 @@ def test_gradients_of_half_types_come_back_as_half_types() -> None:
     assert {gradient.dtype for gradient in ring.simulate_ring(2, work)} == {torch.bfloat16}
 
 
+def test_gradients_of_half_types_are_rounded_once() -> None:
+    def work(own: ring.SimulatedRing, dtype: torch.dtype) -> torch.Tensor:
+        q, k, v = (normal(8, 4, seed=3 * own.rank + s, dtype=torch.bfloat16) for s in range(3))
+        v = v.to(dtype).requires_grad_()
+        output = ring.ring_attention(q.to(dtype), k.to(dtype), v, order="zigzag", ring=own)
+        output.sum().backward()
+        assert v.grad is not None
+        return v.grad
+
+    half = ring.simulate_ring(4, lambda own: work(own, torch.bfloat16))
+    exact = ring.simulate_ring(4, lambda own: work(own, torch.float32))
+    for one, other in zip(half, exact, strict=True):
+        assert torch.equal(one, other.bfloat16())
+
+
 def test_a_wrong_order_is_seen_by_the_comparison() -> None:
     x = normal(24, 4, seed=5)
     expected = book.attention(x, x, x, mask=book.causal_mask(24))
@@ -129,9 +144,10 @@ def test_a_merge_without_correction_is_seen_by_the_comparison(
     assert max(differences) > 1e-3
 
 
-def test_what_travels() -> None:
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_travels(ranks: int) -> None:
     """Forward (P − 1) times keys and values; backward the same and P times their gradients."""
-    n, d_k, d_v, ranks = 6, 4, 3, 3
+    n, d_k, d_v = 6, 4, 3
 
     def work(own: ring.SimulatedRing) -> tuple[int, int]:
         q, k, v = (normal(n, d, seed=d).requires_grad_() for d in (d_k, d_k, d_v))
@@ -144,10 +160,36 @@ def test_what_travels() -> None:
     one = n * (d_k + d_v)
     expected = ((ranks - 1) * one, (2 * ranks - 1) * one)
     assert ring.simulate_ring(ranks, work) == [expected] * ranks
+
+
+def test_a_ring_of_one_sends_nothing_and_knows_all() -> None:
     alone = ring.SimulatedRing(0, [queue.Queue()])
-    x = normal(n, d_k, seed=0)
-    ring.ring_attention(x, x, x, order="zigzag", ring=alone)
+    x = normal(6, 4, seed=0).requires_grad_()
+    output = ring.ring_attention(x, x, x, order="zigzag", ring=alone)
+    assert torch.allclose(output, book.attention(x, x, x), atol=1e-12)  # nothing hidden unasked
+    output.sum().backward()
     assert alone.sent_numbers == 0
+
+
+def test_a_neighbour_that_does_not_send_is_waited_for_a_minute() -> None:
+    class Mailbox(queue.Queue):  # type: ignore[type-arg]
+        def get(self, block: bool = True, timeout: float | None = None) -> list[torch.Tensor]:
+            assert timeout is not None
+            assert timeout <= 60
+            raise queue.Empty
+
+    with pytest.raises(queue.Empty):
+        ring.SimulatedRing(0, [Mailbox(), queue.Queue()]).pass_on([torch.zeros(1)])()
+
+
+def test_an_order_that_one_rank_refuses_is_told_to_the_others() -> None:
+    def work(own: ring.SimulatedRing) -> str:
+        x = torch.zeros(4, 4)
+        with pytest.raises(ValueError, match=r"order|refused") as error:
+            ring.ring_attention(x, x, x, order="contiguous" if own.rank else "z", ring=own)
+        return str(error.value)
+
+    assert "rank 0 refused the arguments" in ring.simulate_ring(2, work)[1]
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
@@ -170,6 +212,8 @@ def test_parts_are_joined_in_order(ranks: int, size: int, order: ring.Order) -> 
     x = torch.arange(N)[:, None]
     held = [ring.ring_positions(N, rank, ranks, order=order) for rank in range(ranks)]
     assert torch.equal(ring.join_parts([x[rows] for rows in held], order=order), x)
+    batch = torch.stack((x, -x))
+    assert torch.equal(ring.join_parts([batch[:, rows] for rows in held], order=order), batch)
 
 
 def test_zigzag_gives_every_rank_an_early_and_a_late_chunk() -> None:
@@ -216,23 +260,26 @@ def test_errors() -> None:
         partial_attention(x, x, x, mask=torch.ones(3, 4, dtype=torch.bool))
     with pytest.raises(ValueError, match=r"order must be one of 'zigzag', 'contiguous'; got 'z'"):
         ring.ring_chunks(0, 2, order="z")
-    for rank in (-1, 2):
-        with pytest.raises(ValueError, match=rf"rank must lie in 0 … 1, got {rank}"):
-            ring.ring_chunks(rank, 2, order="zigzag")
+    with pytest.raises(ValueError, match=r"rank must be at least 0, got -1"):
+        ring.ring_chunks(-1, 2, order="zigzag")
+    with pytest.raises(ValueError, match=r"rank must lie in 0 … 1, got 2"):
+        ring.ring_chunks(2, 2, order="zigzag")
     with pytest.raises(ValueError, match=r"ranks must be at least 1, got 0"):
         ring.simulate_ring(0, lambda own: own)
-    for N in (0, 6):
-        with pytest.raises(ValueError, match=rf"N must be a multiple of 2 · ranks = 4, got {N}"):
-            ring.ring_positions(N, 0, 2, order="zigzag")
+    with pytest.raises(ValueError, match=r"N must be at least 1, got 0"):
+        ring.ring_positions(0, 0, 2, order="zigzag")
+    with pytest.raises(ValueError, match=r"N must be a multiple of 2 · ranks = 4, got 6"):
+        ring.ring_positions(6, 0, 2, order="zigzag")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"N": 6}, "rows of q 6 and 4, positions 6 and 4"),
+        ({"N": 6}, "size of q 24 and 16, positions 6 and 4"),
         ({"d_v": 2}, "d_v 2 and 4"),
         ({"causal": True}, "causal 1 and 0"),
         ({"scale": 0.25}, "scale 0.25 and 0.5"),
+        ({"scale": 0.5 + 1e-12}, "scale 0.5 and 0.5"),
         ({"order": "contiguous"}, "order 0 and 1"),
         ({"dtype": torch.float32}, "dtype 2 and 3"),
     ],
@@ -241,8 +288,8 @@ def test_ranks_that_disagree_are_told(change: dict[str, object], message: str) -
     def work(own: ring.SimulatedRing) -> str:
         use = {"N": 4, "d_v": 4, "causal": False, "scale": 0.5, "order": "zigzag"}
         use |= {"dtype": torch.float64} | (change if own.rank == 0 else {})
-        q = torch.zeros(use["N"], 4, dtype=use["dtype"])
-        v = torch.zeros(use["N"], use["d_v"], dtype=use["dtype"])
+        q = torch.zeros(1, use["N"], 4, dtype=use["dtype"])
+        v = torch.zeros(1, use["N"], use["d_v"], dtype=use["dtype"])
         options = {name: use[name] for name in ("causal", "scale", "order")}
         with pytest.raises(ValueError, match=r"rank \d and rank \d must") as error:
             ring.ring_attention(q, q, v, ring=own, **options)

@@ -29,6 +29,10 @@ def test_falls_back_to_rotate(layout, dtype: torch.dtype) -> None:
     assert torch.equal(turned_q, book.rotate(q, table, layout=layout))
     assert torch.equal(turned_k, book.rotate(k, table, layout=layout))
     assert turned_q.dtype == turned_k.dtype == dtype
+    part = book.rotary_table(torch.arange(5), book.rotary_frequencies(4), dtype=dtype)
+    turned_q, turned_k = rotate_queries_and_keys(q, k, part, layout=layout, rotary_dim=4)
+    assert torch.equal(turned_q, book.rotate(q, part, layout=layout, rotary_dim=4))
+    assert torch.equal(turned_k, book.rotate(k, part, layout=layout, rotary_dim=4))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -105,6 +109,16 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
             rotate_queries_and_keys(q, q, wrong, layout="half")
     with pytest.raises(ValueError, match=r"a table of 4 pairs turns 8 dimensions"):
         rotate_queries_and_keys(q, q, table, layout="half", rotary_dim=4)
+    wide = book.rotary_table(torch.arange(5), book.rotary_frequencies(16))
+    for used, part in [(wide, 16), (book.RotaryTable(q[0, 0, :, :0], q[0, 0, :, :0]), 0)]:
+        with pytest.raises(ValueError, match=r"rotary.dim"):
+            rotate_queries_and_keys(q, q, used, layout="half", rotary_dim=part)
+    with pytest.raises(ValueError, match=r"layout must be one of"):
+        rotate_queries_and_keys(q, q, table, layout="x")
+    with pytest.raises(TypeError, match=r"q must be floating point"):
+        rotate_queries_and_keys(q.long(), q.long(), table, layout="half")
+    with pytest.raises(TypeError, match=r"k must be a torch.Tensor, got list"):
+        rotate_queries_and_keys(q, q.tolist(), table, layout="half")
     assert launched == []
 
 
@@ -119,6 +133,7 @@ def test_stretches_are_alike_so_that_hardly_a_program_is_empty(name: str) -> Non
         stretches = -(-tiles // in_stretch)
         assert stretches == -(-tiles // longest)  # no more than the tile asks for
         assert 0 <= stretches * in_stretch - tiles < stretches
+    assert rope_triton.tiles_in_stretch(100, tile._replace(rows=16, stretch=8)) == 1
 
 
 def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
@@ -157,6 +172,7 @@ def test_errors() -> None:
         ((5, 4, 1, 8), False, 4, "one position"),
         ((5, 1, 4, 8), True, 4, "one position"),
         ((1, 1, 9, 8), False, 4, "positions"),
+        ((1, 9, 1, 8), True, 4, "positions"),
         ((1, 9, 4, 2), True, 1, "heads"),
     ],
 )
