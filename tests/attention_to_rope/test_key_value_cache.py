@@ -57,3 +57,9 @@ class TestKeyValueCache:
         one.append(Z(1, 1, 1, 4), Z(1, 1, 1, 4))
         squares.backward()
         assert torch.equal(new[learned].grad, 2 * new[learned].detach())
+
+    def test_what_inference_mode_made_goes_on_outside(self) -> None:
+        with torch.inference_mode():
+            one = book.KeyValueCache(capacity=4).append(Z(1, 1, 2, 4), Z(1, 1, 2, 4))
+        two = one.append(torch.ones(1, 1, 1, 4), torch.ones(1, 1, 1, 4))
+        assert two.keys[0, 0, :, 0].tolist() == [0, 0, 1]

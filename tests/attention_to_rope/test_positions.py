@@ -353,3 +353,12 @@ def test_many_buckets_are_found_quickly() -> None:
 
     assert _t5_thresholds(Counted(64), 64, Counted(8192))[-1] == 7594
     assert powers < 1000
+
+
+def test_t5_buckets_compile() -> None:
+    def buckets(distances: torch.Tensor) -> torch.Tensor:
+        return book.t5_bucket(distances, bidirectional=True)
+
+    distances = torch.arange(-300, 300, 7)
+    compiled = torch.compile(buckets, fullgraph=True, backend="eager")
+    assert torch.equal(compiled(distances), buckets(distances))

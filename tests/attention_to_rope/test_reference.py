@@ -70,7 +70,7 @@ def test_balanced_bias_moves_who_is_above_or_below_its_share() -> None:
 )
 def test_clip_shrinks_what_passed_the_threshold(largest: float, share: float) -> None:
     W_Q, W_K = reference.query_key_clip(np.ones((1, 1)), np.ones((1, 1)), largest, 0.25)
-    assert float(W_Q * W_K) == pytest.approx(share, rel=1e-15)
+    assert (W_Q * W_K).item() == pytest.approx(share, rel=1e-15)
 
 
 def test_unequal_lengths_are_refused() -> None:

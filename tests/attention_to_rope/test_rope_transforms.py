@@ -135,7 +135,6 @@ def test_what_is_no_table_is_said(layout: str, function, table: object, message:
         function(X, table, layout=layout)
 
 
-@pytest.mark.parametrize("layout", ["half", "interleaved"])
 def test_gradients_of_each_row_beside_a_known_table(layout) -> None:
     table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4), dtype=torch.float64)
     x = normal(2, 3, 4, seed=0)
