@@ -420,7 +420,7 @@ def _screenshot_name(look: _Look) -> str:
 
 
 async def _check_page(
-    contexts: dict[bool, BrowserContext],
+    windows: dict[bool, Page],
     origin: str,
     name: str,
     plan: Plan,
@@ -433,7 +433,7 @@ async def _check_page(
     seen_by_axe: list[int] = []
     size = 0
     for load in plan:
-        page = await contexts[load.javascript].new_page()
+        page = windows[load.javascript]
         look = _Look(page, name, load, visit, faults)
         with _listening(page, origin, load.javascript, look.in_scheme) as stop:
             await look.open(origin)
@@ -452,7 +452,6 @@ async def _check_page(
             if found < LEAST_SHARE_OF_LETTERS * other:
                 words = f"shows {found} letters without JavaScript, {other} with it"
                 faults.append(Fault(name, f"{width}, no JavaScript", "script", words))
-        await page.close()
     return PageDone(name, time.monotonic() - start, size, sorted(faults))
 
 
@@ -506,11 +505,13 @@ def visit_site(
     visit = Visit()
 
     async def work(browser: Browser, origin: str) -> None:
+        # Windows that serve all pages: to open one takes longer than to load a small page.
         contexts = {value: await _new_context(browser, javascript=value) for value in (True, False)}
+        windows = {value: await context.new_page() for value, context in contexts.items()}
         while waiting:
             name = waiting.pop()
             plan = EACH if screenshots else plans.get(name, EVERY)
-            done = await _check_page(contexts, origin, name, plan, visit, screenshots)
+            done = await _check_page(windows, origin, name, plan, visit, screenshots)
             visit.pages.append(done)
             visit.faults += done.faults
             report(done)
