@@ -1,5 +1,7 @@
 """Attention in many heads, with keys and values of its own for each or shared among groups."""
 
+import operator
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,12 @@ from attention_to_rope.checks import (
     extremes,
     working_dtype,
 )
-from attention_to_rope.fast.blockwise import BiasByPosition, blockwise_attention
+from attention_to_rope.fast.blockwise import (
+    FARTHEST,
+    BiasByPosition,
+    blockwise_attention,
+    near_by_position,
+)
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import BIAS, FixedSizes, Linear, Seed, parameter, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
@@ -151,33 +158,54 @@ def check_scheme(position: PositionalScheme | None, *, name: str = "position") -
 
 
 class Sight(NamedTuple):
-    """Which keys a query may see: what a mask (…, N_q, N_k) allows, by causality and window."""
+    """Which keys a query may see: what a mask (…, N_q, N_k) allows, by causality and window.
+
+    positions (N_k,) or (B, N_k): what the window counts by, if not by order.
+    """
 
     mask: Tensor | None
     causal: bool
     window: int | None
+    positions: Tensor | None = None
 
 
 def whole_mask(
     sight: Sight, q_len: int, k_len: int, device: torch.device, first: int = 0
 ) -> Tensor | None:
     """All of `sight` as one mask over the keys from `first` on; None if all see all."""
-    mask = sight.mask
+    parts, window = [sight.mask], sight.window
+    if window is not None and sight.positions is not None:
+        at = with_axis_of_heads(sight.positions)
+        parts.append(near_by_position(at[..., k_len - q_len :], at, window))
+        window = None
     # A single query is the last position: all keys are earlier, those outside the window cut off.
-    if (sight.causal and q_len > 1) or (sight.window is not None and not sight.causal):
-        if sight.window is None:
-            seen = causal_mask(q_len, k_len, device=device)
-        else:
-            seen = sliding_window_mask(
-                q_len, k_len, window=sight.window, causal=sight.causal, device=device
-            )
-        mask = seen if mask is None else seen & mask
-    return mask if mask is None else mask[..., first:]
+    if window is not None and (q_len > 1 or not sight.causal):
+        parts.append(
+            sliding_window_mask(q_len, k_len, window=window, causal=sight.causal, device=device)
+        )
+    elif sight.causal and q_len > 1:
+        parts.append(causal_mask(q_len, k_len, device=device))
+    masks = [part for part in parts if part is not None]
+    return reduce(operator.and_, masks)[..., first:] if masks else None
+
+
+def with_axis_of_heads(positions: Tensor) -> Tensor:
+    """Positions (N,) or (B, N) → (N,) or (B, 1, N)."""
+    return positions if positions.ndim == 1 else positions.unsqueeze(1)
 
 
 def first_seen(sight: Sight, q_len: int, k_len: int) -> int:
-    """The first key that some query may see by the window."""
-    return 0 if sight.window is None else max(0, k_len - q_len - sight.window + 1)
+    """The first key that some query may see by a window that counts by order."""
+    if sight.window is None or sight.positions is not None:
+        return 0
+    return max(0, k_len - q_len - sight.window + 1)
+
+
+def near_some_query(positions: Tensor, q_len: int, window: int) -> Tensor:
+    """Which keys lie near the range of the last `q_len` positions: (…, 1, N_k), none per pair."""
+    at = with_axis_of_heads(positions).unsqueeze(-2).long()
+    first, last = at[..., -q_len:].aminmax(dim=-1, keepdim=True)
+    return (at - at.clamp(first, last)).abs() < min(window, FARTHEST)
 
 
 def check_leaves_something(sight: Sight, q_len: int, k_len: int) -> None:
@@ -187,6 +215,8 @@ def check_leaves_something(sight: Sight, q_len: int, k_len: int) -> None:
         return
     if mask.shape[-2] == 1:  # the same for all queries: each of these keys is seen by one of them
         seen: Tensor | None = mask[..., first_seen(sight, q_len, k_len) :]
+        if sight.window is not None and sight.positions is not None:
+            seen = mask & near_some_query(sight.positions, q_len, sight.window)
     else:
         seen = whole_mask(sight, q_len, k_len, mask.device)
     if seen is not None and extremes(seen.any().to(torch.uint8)) == (0, 0):
@@ -412,10 +442,7 @@ class MultiHeadAttention(FixedSizes):
         mask = None if mask is None else self._score_mask(mask, x, k_len)
         if window is not None:
             check_count("window", window)
-            if positions is not None:
-                near = near_by_position(positions, k_len - x.shape[1], window)
-                mask, window = near if mask is None else mask & near, None
-        sight = Sight(mask, causal, window)
+        sight = Sight(mask, causal, window, None if window is None else positions)
         check_leaves_something(sight, x.shape[1], k_len)
         return sight
 
@@ -441,6 +468,7 @@ class MultiHeadAttention(FixedSizes):
                 v,
                 causal=sight.causal,
                 window=sight.window,
+                positions=sight.positions,
                 mask=sight.mask,
                 bias=bias,
                 scale=self.scale,
@@ -510,15 +538,6 @@ class MultiHeadAttention(FixedSizes):
             .expand(-1, -1, -1, q_len)
             .reshape(1, self.kv_heads, group * q_len, 1)
         )
-
-
-def near_by_position(positions: Tensor, start: int, window: int) -> Tensor:
-    """Which keys lie less than `window` before each query: (N_q, N_k) or (B, 1, N_q, N_k).
-
-    positions (N_k,) or (B, N_k); those from `start` on are the queries'.
-    """
-    near = positions[..., start:, None] - positions[..., None, :] < window
-    return near.unsqueeze(1) if near.ndim == 3 else near
 
 
 def check_cache(name: str, cache: KeyValueCache) -> None:

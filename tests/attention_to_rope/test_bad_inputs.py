@@ -624,6 +624,8 @@ CASES |= {
                 }.items()
             },
             "form": NOT_CHOICES,
+            "mask": MASK,
+            "causal": NOT_FLAGS,
             "scale": NOT_POSITIVE,
         },
     ),
@@ -1147,6 +1149,7 @@ CASES |= {
         {
             "causal": NOT_FLAGS,
             "window": OPTIONAL_COUNT,
+            "positions": {"without a window": torch.arange(3)},
             "soft_cap": NOT_POSITIVE,
             "sink": {"list": [0.0], "elsewhere": meta(3, 1), "double": Z(3, 1).double()},
             "mask": MASK,
@@ -1158,6 +1161,18 @@ CASES |= {
                 "short": BY_POSITION._replace(k_positions=torch.arange(2)),
                 "other shape": BY_POSITION._replace(function=lambda m, n: Z(2, 3, 3)),
             },
+        },
+    ),
+    "blockwise_attention, a window by positions": (
+        book.blockwise_attention,
+        {"q": Z(2, 1, 3, 4), "k": Z(2, 1, 3, 4), "v": Z(2, 1, 3, 4), "window": 2},
+        {
+            "positions": {
+                **POSITIONS,
+                "elsewhere": torch.arange(3, device="meta"),
+                "of the heads": torch.arange(6).view(2, 1, 3),
+            },
+            "window": NOT_COUNTS,
         },
     ),
     "heads with another cache": (

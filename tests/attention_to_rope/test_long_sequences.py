@@ -1,5 +1,6 @@
 """Long sequences go block by block inside the heads: the same results, memory linear in N."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -11,10 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
 from attention_to_rope import heads as heads_module
+from attention_to_rope import latent_attention as latent_module
 from bookkit.randomness import normal
 
 N = 11
 POSITIONS = torch.tensor([0, 1, 2, 4, 5, 9, 10, 11, 13, 14, 20])
+OF_ROWS = torch.stack((POSITIONS, torch.arange(N) - 3))
 PADDING = book.padding_mask(torch.tensor([7, N]), N)
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
 T5 = book.T5Bias(4, bidirectional=False, seed=5).double()
@@ -47,6 +50,10 @@ CASES: dict[str, dict[str, Any]] = {
     "rotary": {"position": ROTARY, "causal": True},
     "ALiBi": {"position": book.ALiBi(4), "causal": True, "window": 4},
     "positions": {"position": ROTARY, "positions": POSITIONS, "causal": True, "window": 4},
+    "positions on both sides": {"positions": POSITIONS, "window": 4},
+    "positions of each row": {"positions": OF_ROWS, "causal": True, "window": 3, "mask": PADDING},
+    "ALiBi at positions": {"position": book.ALiBi(4), "positions": OF_ROWS, "window": 4},
+    "positions in any order": {"positions": POSITIONS.flip(0), "causal": True, "window": 100},
     "T5": {"position": T5, "causal": True},
     "T5 at positions of each row": {
         "position": T5,
@@ -69,6 +76,17 @@ def small_blocks() -> Iterator[mock.Mock]:
         yield used
 
 
+@pytest.fixture
+def latent_blocks() -> Iterator[mock.Mock]:
+    """Blocks of 4 for latent attention, and a count of the calls that use them."""
+    in_blocks = functools.partial(book.blockwise_attention, q_block=4, k_block=4)
+    with (
+        mock.patch.object(heads_module, "BLOCK", 4),
+        mock.patch.object(latent_module, "blockwise_attention", wraps=in_blocks) as used,
+    ):
+        yield used
+
+
 def layer(**options: Any) -> book.MultiHeadAttention:
     return book.MultiHeadAttention(16, 4, seed=0, kv_heads=2, **options).double()
 
@@ -86,7 +104,8 @@ def as_mask(options: dict[str, Any]) -> dict[str, Any]:
     options = dict(options)
     causal, window = options.pop("causal", False), options.pop("window", None)
     at = options.get("positions", torch.arange(N))
-    distance = at[:, None] - at
+    distance = at[..., :, None] - at[..., None, :]  # (N, N) or (2, N, N)
+    distance = distance.unsqueeze(1) if distance.ndim == 3 else distance
     seen = torch.ones(N, N, dtype=torch.bool) if window is None else distance.abs() < window
     seen = seen & book.causal_mask(N) if causal else seen
     mask = options.pop("mask", torch.ones(1, 1, dtype=torch.bool))
@@ -126,20 +145,23 @@ def test_what_fits_into_one_block_takes_the_formula(
     assert small_blocks.call_count == 0
 
 
-@pytest.mark.parametrize("name", ["causal", "window", "rotary", "ALiBi", "positions"])
+@pytest.mark.parametrize(
+    "name", ["causal", "window", "rotary", "ALiBi", "positions", "positions of each row"]
+)
 @pytest.mark.parametrize("start", [0, 3, 6, 10])
 def test_extend_in_blocks(name: str, start: int, small_blocks: mock.Mock) -> None:
     """With and without blocks, with gaps between positions, new positions are as in `forward`."""
     options = {key: value for key, value in CASES[name].items() if key != "causal"}
-    positions = options.pop("positions", None)
+    positions, mask = options.pop("positions", None), options.pop("mask", None)
     mha, x = layer(), normal(2, N, 16, seed=1)
-    expected = mha(x, causal=True, positions=positions, **options)
+    expected = mha(x, causal=True, mask=mask, positions=positions, **options)
     cache = book.KeyValueCache()
     small_blocks.reset_mock()
     if start:
-        held = None if positions is None else positions[:start]
-        _, cache = mha.extend(x[:, :start], cache, positions=held, **options)
-    got, _ = mha.extend(x[:, start:], cache, positions=positions, **options)
+        held = None if positions is None else positions[..., :start]
+        seen = None if mask is None else mask[..., :start]
+        _, cache = mha.extend(x[:, :start], cache, mask=seen, positions=held, **options)
+    got, _ = mha.extend(x[:, start:], cache, mask=mask, positions=positions, **options)
     assert torch.allclose(got, expected[:, start:], atol=1e-12)
     assert small_blocks.call_count == (start > 4) + (N - start > 4)
 
@@ -173,14 +195,17 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
-def largest_of_a_step(length: int, hooks: dict[str, Any], **options: Any) -> int:
+def largest_of_a_step(
+    length: int, hooks: dict[str, Any], *, given_positions: bool = False, **options: Any
+) -> int:
     """The largest tensor of a training step of a small decoder."""
     shape = book.Architecture(d=8, heads=2, layers=1, hidden=8, kv_heads=1, **hooks)
     decoder = book.Decoder(9, shape, seed=0, **options)
     tokens = torch.zeros(1, length, dtype=torch.int64)
     mask = book.padding_mask(torch.tensor([length - 1]), length)
+    positions = torch.arange(length).view(1, length) * 2 if given_positions else None
     with LargestTensor() as seen:
-        decoder(tokens, mask=mask).square().mean().backward()
+        decoder(tokens, mask=mask, positions=positions).square().mean().backward()
     return seen.numel
 
 
@@ -209,13 +234,65 @@ def test_memory_of_training_is_linear(
     assert largest_of_a_step(400, **options) >= 400 * 400  # one block: the formula, all scores
 
 
-@pytest.mark.parametrize("name", ["ALiBi", "T5", "FIRE"])
-def test_transforms_and_compiler_take_a_bias_in_blocks(name: str) -> None:
-    position = CASES[name]["position"]
+@pytest.mark.parametrize("scheme", ["none", "T5"])
+def test_memory_of_a_window_by_positions_is_linear(scheme: str) -> None:
+    pattern = book.LayerPattern(window=5, position=schemes()[scheme])
+    options = {"layers": [pattern], "hooks": {}, "given_positions": True}
+    with mock.patch.object(heads_module, "BLOCK", 16):
+        short, long = (largest_of_a_step(length, **options) for length in (50, 200))
+    assert long <= 4 * short
+    assert long < 200 * 200 / 4
+    assert largest_of_a_step(200, **options) >= 200 * 200  # one block: the formula, all scores
+
+
+@pytest.mark.parametrize("form", ["naive", "absorbed"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("n_q", "blocks"), [(9, 1), (6, 1), (4, 0), (1, 0)])
+def test_latents_in_blocks_give_what_the_formula_gives(
+    form: str, causal: bool, masked: bool, n_q: int, blocks: int, latent_blocks: mock.Mock
+) -> None:
+    shapes = [(2, 3, n_q, 4), (2, 3, n_q, 2), (2, 9, 5), (2, 9, 2), (3, 5, 4), (3, 5, 6)]
+    tensors = [normal(*shape, seed=i).requires_grad_() for i, shape in enumerate(shapes)]
+    mask = normal(2, 1, n_q, 9, seed=7) > -1 if masked else None
+    got = book.attend_to_latents(*tensors, form=form, causal=causal, mask=mask)
+    assert latent_blocks.call_count == blocks
+    seen = torch.ones(n_q, 9, dtype=torch.bool) if mask is None else mask
+    seen = seen & book.causal_mask(n_q, 9) if causal else seen
+    with mock.patch.object(heads_module, "BLOCK", 9):
+        expected = book.attend_to_latents(*tensors, form=form, mask=seen)
+    assert latent_blocks.call_count == blocks
+    assert (got - expected).abs().max() <= 1e-12
+    gradients = (torch.autograd.grad(x.square().sum(), tensors) for x in (got, expected))
+    for one, other in zip(*gradients, strict=True):
+        assert (one - other).abs().max() <= 1e-10
+
+
+@pytest.mark.parametrize("form", ["naive", "absorbed"])
+def test_memory_of_training_on_latents_is_linear(form: str, latent_blocks: mock.Mock) -> None:
+    latent = book.LatentAttention(8, 2, head_dim=4, rotary_dim=4, latent_dim=5, seed=0)
+
+    def largest(length: int) -> int:
+        x = normal(1, length, 8, seed=1, dtype=torch.float32)
+        with LargestTensor() as seen:
+            latent(x, form=form, position=ROTARY)[0].sum().backward()
+        return seen.numel
+
+    short, long = largest(20), largest(80)
+    assert latent_blocks.call_count == 2
+    assert long <= 4 * short
+    assert long < 80 * 80 / 4
+    with mock.patch.object(heads_module, "BLOCK", 80):
+        assert largest(80) >= 80 * 80  # one block: the formula, all scores
+
+
+@pytest.mark.parametrize("name", ["ALiBi", "T5", "FIRE", "positions"])
+def test_transforms_and_compiler_take_a_bias_or_window_in_blocks(name: str) -> None:
+    options = {key: value for key, value in CASES[name].items() if key != "mask"}
     mha, x = layer(sink=True, soft_cap=2.0).requires_grad_(False), normal(3, 1, N, 16, seed=1)
 
     def run(x: Tensor) -> Tensor:
-        return mha(x, causal=True, position=position)
+        return mha(x, **options)
 
     tangent = normal(1, N, 16, seed=2)
     results = []
@@ -299,5 +376,26 @@ def test_a_mask_of_the_other_polarity_is_refused(rows: int, window: int | None) 
     if rows == 1 and window is not None:  # all that is allowed lies before the window
         early = torch.arange(N) < 2
         cache = layer().extend(normal(1, 8, 16, seed=1), book.KeyValueCache())[1]
-        with pytest.raises(ValueError, match=r"polarity looks inverted"):
-            layer().extend(normal(1, 3, 16, seed=2), cache, mask=early[None, None], window=window)
+        for positions in (None, torch.arange(N), torch.arange(N)[None] * 2):
+            with pytest.raises(ValueError, match=r"polarity looks inverted"):
+                layer().extend(
+                    normal(1, 3, 16, seed=2),
+                    cache,
+                    mask=early[None, None],
+                    window=window,
+                    positions=positions,
+                )
+
+
+@pytest.mark.parametrize("window", [3, 2**63, 2**70])
+def test_a_key_near_one_query_is_something_to_see(window: int) -> None:
+    """Positions in any order: the mask leaves one key, near the first of three queries alone."""
+    mha, x = layer(), normal(1, N, 16, seed=1)
+    positions = torch.tensor([0, 40, 41, 42, 43, 44, 45, 46, 2, 60, 61])
+    cache = mha.extend(x[:, :8], book.KeyValueCache())[1]
+    only = (torch.arange(N) == 0)[None, None]
+    got = mha.extend(x[:, 8:], cache, mask=only, window=window, positions=positions)[0]
+    mask = only & (torch.tensor([[True], [window > 3], [window > 3]]))
+    assert torch.equal(got, mha.extend(x[:, 8:], cache, mask=mask)[0])
+    with pytest.raises(ValueError, match=r"polarity looks inverted"):
+        mha.extend(x[:, 8:], cache, mask=only, window=2, positions=positions)

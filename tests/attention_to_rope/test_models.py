@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 import attention_to_rope as book
-from attention_to_rope.fast.blockwise import BiasByPosition
-from attention_to_rope.heads import near_by_position, place
+from attention_to_rope.fast.blockwise import BiasByPosition, near_by_position
+from attention_to_rope.heads import place
 from bookkit.randomness import normal
 
 TINY = book.Architecture(d=8, heads=2, layers=2)
@@ -219,10 +219,15 @@ class TestPatterns:
             book.Decoder(9, TINY, seed=0, position=ROTARY, layers=layers)
 
     def test_near_by_position(self) -> None:
-        near = near_by_position(torch.tensor([[0, 1, 5], [0, 1, 2]]), 2, 2)
-        assert near.tolist() == [[[[False, False, True]]], [[[False, True, True]]]]
-        near = near_by_position(torch.arange(3), 1, 2)
-        assert near.tolist() == [[True, True, True], [False, True, True]]
+        at = torch.tensor([[0, 1, 5], [0, 1, 2]], dtype=torch.uint8)
+        near = near_by_position(at[:, 2:], at, 2)
+        assert near.tolist() == [[[False, False, True]], [[False, True, True]]]
+        near = near_by_position(torch.arange(2), torch.arange(3), 2)
+        assert near.tolist() == [[True, True, False], [True, True, True]]
+        far = torch.tensor([-(2**31), 2**31])
+        assert near_by_position(far, far, 2**32).tolist() == [[True, False], [False, True]]
+        for wide in (2**32 + 1, 2**63, 2**70):
+            assert near_by_position(far, far, wide).all()
 
 
 class TestHooks:

@@ -16,6 +16,7 @@ from attention_to_rope.checks import (
     check_mask,
     check_positions,
     check_positive,
+    check_same_device,
     check_same_kind,
     check_sink,
     working_dtype,
@@ -31,6 +32,7 @@ from attention_to_rope.merge import (
 )
 from attention_to_rope.scaled_dot_product import score_scale
 
+FARTHEST = 2**33  # more than any two positions lie apart; int64 cannot hold every window given
 fused_attention = torch.nn.functional.scaled_dot_product_attention
 
 
@@ -66,6 +68,7 @@ class Options(NamedTuple):
     bias: Callable[..., Tensor] | None
     q_block: int
     k_block: int
+    near: int | None = None  # a window that counts by positions, instead of `window`
 
 
 def blockwise_attention(
@@ -75,6 +78,7 @@ def blockwise_attention(
     *,
     causal: bool = False,
     window: int | None = None,
+    positions: Tensor | None = None,
     mask: Tensor | None = None,
     bias: Tensor | BiasByPosition | None = None,
     scale: float | None = None,
@@ -92,7 +96,8 @@ def blockwise_attention(
     where H_kv divides H (grouped queries); (N, d) without heads works too. mask, bias, soft_cap and
     sink as in `attention`; a `BiasByPosition` is made block by block. `causal` and `window` see as
     `causal_mask` and `sliding_window_mask` do: the queries are the last N_q positions of the keys;
-    blocks that nobody may see are skipped.
+    blocks that nobody may see are skipped. With `positions` (N_k,) or (..., N_k) of the keys the
+    window counts by them, |m − n| < w, and skips nothing.
 
     The backward pass computes the scores again instead of keeping them; a second derivative keeps
     them. On a GPU, PyTorch's fused kernel does the same in one launch where its arguments allow.
@@ -100,17 +105,12 @@ def blockwise_attention(
     _check_shapes(q, k, v)
     check_count("q_block", q_block)
     check_count("k_block", k_block)
-    _check_reach(q, k, causal, window)
+    _check_reach(q, k, causal, window, positions)
+    _check_shaping(q, k, mask, bias, soft_cap, sink)
     scale = score_scale(q.shape[-1], scale)
-    if soft_cap is not None:
-        check_positive("soft_cap", soft_cap)
-    if mask is not None:
-        check_mask(mask, q, k)
-    _check_bias(bias, q, k)
     # The compiler hands no function on to a backward pass: it gets the table.
     whole = torch.compiler.is_compiling()
     bias = bias.table() if whole and isinstance(bias, BiasByPosition) else bias
-    check_sink(sink, q)
     plain = mask is None and bias is None and window is None and sink is None and soft_cap is None
     if q.is_cuda and plain and _fused_kernel_means_the_same(q, k, v, causal):
         return in_one_kernel(q, k, v, causal, scale)
@@ -123,14 +123,33 @@ def blockwise_attention(
     made = bias if isinstance(bias, BiasByPosition) else (None, None, None, ())
     function, *at, learned = made
     sink = None if sink is None else sink.to(exact)
-    options = Options(causal, window, scale, soft_cap, function, q_block, k_block)
-    given = Given(q_exact, k_exact, v_exact, mask, table, sink, *at)
+    window, near = (window, None) if positions is None else (None, window)
+    options = Options(causal, window, scale, soft_cap, function, q_block, k_block, near)
+    given = Given(q_exact, k_exact, v_exact, mask, table, sink, _per_key(positions), *at)
     form = _Blockwise if torch.compiler.is_compiling() else _Transformable
     output: Tensor = form.apply(options, *given, *learned)[0]
     return output.to(q.dtype)
 
 
-def _check_reach(q: Tensor, k: Tensor, causal: bool, window: int | None) -> None:
+def near_by_position(q_positions: Tensor, k_positions: Tensor, window: int) -> Tensor:
+    """Which keys lie less than `window` from each query: (..., N_q), (..., N_k) → (..., N_q, N_k).
+
+    Where order decides what is later, a causal mask says so.
+    """
+    distance = q_positions.unsqueeze(-1).long() - k_positions.unsqueeze(-2).long()
+    return distance.abs() < min(window, FARTHEST)
+
+
+def _per_key(positions: Tensor | None) -> Tensor | None:
+    """Positions (..., N_k) with the axes of a mask: (N_k, 1), or (..., 1, N_k, 1) for all heads."""
+    if positions is None or positions.ndim == 1:
+        return positions if positions is None else positions.unsqueeze(-1)
+    return positions.unsqueeze(-2).unsqueeze(-1)
+
+
+def _check_reach(
+    q: Tensor, k: Tensor, causal: bool, window: int | None, positions: Tensor | None
+) -> None:
     check_flag("causal", causal)
     if window is not None:
         check_count("window", window)
@@ -139,6 +158,34 @@ def _check_reach(q: Tensor, k: Tensor, causal: bool, window: int | None) -> None
             "causal and window need at least as many keys as queries, got "
             f"{k.shape[-2]} keys and {q.shape[-2]} queries: the queries are the last positions"
         )
+    if positions is None:
+        return
+    if window is None:
+        raise ValueError("positions are what a window counts by: give window too, or neither")
+    check_positions(positions)
+    check_same_device("q", q, "positions", positions)
+    length, leading = k.shape[-2], tuple(q.shape[:-3])
+    if tuple(positions.shape) not in ((length,), (*leading, length)):
+        raise ValueError(
+            f"positions must have shape ({length},) or {(*leading, length)}, one for every key; "
+            f"got {tuple(positions.shape)}"
+        )
+
+
+def _check_shaping(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | BiasByPosition | None,
+    soft_cap: float | None,
+    sink: Tensor | None,
+) -> None:
+    if soft_cap is not None:
+        check_positive("soft_cap", soft_cap)
+    if mask is not None:
+        check_mask(mask, q, k)
+    _check_bias(bias, q, k)
+    check_sink(sink, q)
 
 
 def _check_bias(bias: Tensor | BiasByPosition | None, q: Tensor, k: Tensor) -> None:
@@ -298,8 +345,18 @@ class Cut:
         """The scores of the sink for some queries: (L, G · rows, 1)."""
         return self.queries(sink.expand(*self.leading, self.q_len, 1), rows)
 
+    def sight(self, given: "Given", rows: slice, keys: slice) -> Tensor | None:
+        """What mask, causality and window allow together; None where that is all."""
+        allowed = self.mask(given.mask, rows, keys)
+        if self.options.near is None:
+            return allowed
+        at, offset = given.window_at[..., 0], self.k_len - self.q_len
+        q_at = at[..., rows.start + offset : rows.stop + offset]
+        near = self.fit(near_by_position(q_at, at[..., keys], self.options.near), rows, keys)
+        return near if allowed is None else allowed & near
+
     def mask(self, given: Tensor | None, rows: slice, keys: slice) -> Tensor | None:
-        """What the given mask, causality and window allow together; None where that is all."""
+        """What the given mask and the order of positions allow together; None where that is all."""
         allowed = None if given is None else self.scores(given, rows, keys)
         first, last = self._positions(rows)
         causal, window = self.options.causal, self.options.window
@@ -329,6 +386,7 @@ class Given(NamedTuple):
     mask: Any
     bias: Any
     sink: Any
+    window_at: Any
     q_positions: Any
     k_positions: Any
 
@@ -351,7 +409,7 @@ def in_blocks(options: Options, *tensors: Any) -> tuple[Tensor, Tensor]:
                     query,
                     k[:, keys],
                     v[:, keys],
-                    mask=cut.mask(given.mask, rows, keys),
+                    mask=cut.sight(given, rows, keys),
                     bias=cut.bias(given, learned, rows, keys),
                     scale=options.scale,
                     soft_cap=options.soft_cap,
@@ -377,11 +435,12 @@ class _Blockwise(torch.autograd.Function):
         mask: Tensor | None,
         bias: Tensor | None,
         sink: Tensor | None,
+        window_at: Tensor | None,
         q_positions: Tensor | None,
         k_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         # By name: the compiler counts the arguments to find out that there is no context.
-        return in_blocks(options, q, k, v, mask, bias, sink, q_positions, k_positions)
+        return in_blocks(options, q, k, v, mask, bias, sink, window_at, q_positions, k_positions)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -412,7 +471,7 @@ class _Blockwise(torch.autograd.Function):
                     query,
                     *(x[:, keys] for x in keys_and_values),
                     *of_rows,
-                    mask=cut.mask(given.mask, rows, keys),
+                    mask=cut.sight(given, rows, keys),
                     bias=cut.bias(given, learned, rows, keys),
                     scale=ctx.options.scale,
                     soft_cap=ctx.options.soft_cap,
@@ -437,7 +496,8 @@ class _Blockwise(torch.autograd.Function):
         if ctx.needs_input_grad[6]:  # its value is 0, so all of its gradient is its weight · −D
             weights = torch.exp(given.sink - log_totals)
             grad_sink = (-weights * share).sum_to_size(given.sink.shape)
-        return None, grad_q, grad_k, grad_v, None, grad_bias, grad_sink, None, None, *grad_learned
+        of_added = None, grad_bias, grad_sink  # of the mask, the bias and the sink
+        return None, grad_q, grad_k, grad_v, *of_added, None, None, None, *grad_learned
 
 
 def _learned_gradients(
@@ -485,16 +545,16 @@ class _Transformable(_Blockwise):
         options, *tensors = inputs
         first: list[Any] = [
             x if x is None else x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
-            for x, dim in zip(tensors[:6], dims[1:7], strict=True)
+            for x, dim in zip(tensors[:7], dims[1:8], strict=True)
         ]
         moved: list[Any] = [x.expand(info.batch_size, *x.shape[1:]) for x in first[:3]]
         axes = moved[0].ndim
-        # A mask, bias or sink of two axes gets one of size 1 for each that it repeats over.
+        # A mask, bias, sink or window of two axes gets one of size 1 for each that it repeats over.
         moved += [
             x if x is None else x.reshape(len(x), *(1,) * (axes - x.ndim), *x.shape[1:])
             for x in first[3:]
         ]
-        made_from, its_dims = tensors[6:], dims[7:]
+        made_from, its_dims = tensors[7:], dims[8:]
         if any(dim is not None for dim in its_dims):
             made_from = [
                 x if dim is None else x.movedim(dim, 0)

@@ -185,6 +185,54 @@ def test_mask_window_bias_and_grouped_queries(
     assert same_gradients((got * upstream).sum(), (expected * upstream).sum(), inputs, within=1e-12)
 
 
+AT = torch.tensor([[0, 1, 2, 4, 5, 9, 10, 11, 13], [3, 1, 2, 8, 5, 4, 7, 6, 0]])
+
+
+@pytest.mark.parametrize("positions", [AT[0], AT])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_window_counts_by_positions(positions: torch.Tensor, masked: bool, causal: bool) -> None:
+    tensors = everything(7, 9)
+    distance = positions[..., 2:, None] - positions[..., None, :]
+    seen = (distance.abs() < 4).view(-1, 1, 7, 9)
+    seen = seen & book.causal_mask(7, 9) if causal else seen
+    mask = normal(2, 1, 7, 9, seed=5) > -0.5 if masked else None
+    expected = plain(*tensors, mask=seen if mask is None else seen & mask)
+    options = {"causal": causal, "window": 4, "positions": positions, "mask": mask}
+    got = book.blockwise_attention(*tensors, **options, q_block=3, k_block=2)
+    assert (got - expected).abs().max() <= 1e-13
+    assert same_gradients(got.square().sum(), expected.square().sum(), tensors, within=1e-12)
+
+
+def test_a_window_by_positions_keeps_nothing_per_pair() -> None:
+    sizes = {}
+    for length in (32, 64):
+        q, k, v = (normal(2, 1, length, 4, seed=s).requires_grad_() for s in range(3))
+        at = torch.arange(2 * length).view(2, length)
+        with LargestTensor() as seen:
+            book.blockwise_attention(
+                q, k, v, window=5, positions=at, q_block=8, k_block=8
+            ).sum().backward()
+        sizes[length] = seen.numel
+    assert sizes == {32: 2 * 32 * 4, 64: 2 * 64 * 4}
+
+
+def test_vmap_over_the_positions_of_a_window() -> None:
+    q, k, v = (x.detach() for x in everything(9, 9))
+
+    def run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return book.blockwise_attention(q, k, v, window=4, positions=at, q_block=3, k_block=2)
+
+    expected = run(q, k, v, AT)
+    assert (torch.vmap(run)(q, k, v, AT) - expected).abs().max() <= 1e-13
+    got = torch.vmap(run, (0, 0, 0, None))(q, k, v, AT[1])
+    assert (got - run(q, k, v, AT[1])).abs().max() <= 1e-13
+    one = (q[:1], k[:1], v[:1])
+    got = torch.vmap(run, (None, None, None, 1))(*one, AT.unsqueeze(1).movedim(0, 1))
+    for row, at in zip(got, AT, strict=True):
+        assert (row - run(*one, at)).abs().max() <= 1e-13
+
+
 @pytest.mark.parametrize("k_block", [1, 2, 3, 9])
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 @pytest.mark.parametrize("place", [1, 2])
@@ -424,6 +472,13 @@ def test_errors() -> None:
         book.blockwise_attention(x, x, x, k_block=0)
     with pytest.raises(ValueError, match=r"window must be at least 1, got 0"):
         book.blockwise_attention(x, x, x, window=0)
+    with pytest.raises(ValueError, match=r"what a window counts by: give window too, or neither"):
+        book.blockwise_attention(x, x, x, positions=torch.arange(3))
+    many = torch.zeros(2, 1, 3, 4)
+    with pytest.raises(ValueError, match=r"shape \(3,\) or \(2, 3\), one for every key; got \(2"):
+        book.blockwise_attention(many, many, many, window=1, positions=torch.arange(2))
+    with pytest.raises(ValueError, match=r"q and positions must be on the same device"):
+        book.blockwise_attention(x, x, x, window=1, positions=torch.arange(3, device="meta"))
     with pytest.raises(ValueError, match=r"scale must be finite and above 0, got -1"):
         book.blockwise_attention(x, x, x, scale=-1.0)
     for limit in ({"causal": True}, {"window": 2}):
