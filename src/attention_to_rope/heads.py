@@ -16,6 +16,7 @@ from attention_to_rope.checks import (
     check_flag,
     check_float,
     check_heads,
+    check_mask,
     check_mask_type,
     check_positive,
     check_same_device,
@@ -208,6 +209,26 @@ def near_some_query(positions: Tensor, q_len: int, window: int) -> Tensor:
     return (at - at.clamp(first, last)).abs() < min(window, FARTHEST)
 
 
+def attend_at_any_length(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    """Attention of q (B, H, N_q, d) to the H or 1 heads of k and v; long sequences in blocks.
+
+    mask: as in `attention`; causal: as in `causal_mask`, and no mask is held in blocks.
+    """
+    check_flag("causal", causal)
+    if mask is not None:
+        check_mask(mask, q, k)
+    q_len, k_len = q.shape[-2], k.shape[-2]
+    if not goes_at_once(min(q_len, k_len)):
+        return blockwise_attention(
+            q, k, v, mask=mask, causal=causal, scale=scale, q_block=BLOCK, k_block=BLOCK
+        )
+    seen = whole_mask(Sight(mask, causal, window=None), q_len, k_len, q.device)
+    k, v = (x.expand(-1, q.shape[1], -1, -1) for x in (k, v))
+    return attention(q, k, v, mask=seen, scale=scale)
+
+
 def check_leaves_something(sight: Sight, q_len: int, k_len: int) -> None:
     """Raise if a mask leaves nobody anything that causality and window allow: wrong polarity."""
     mask = sight.mask
@@ -310,6 +331,10 @@ class MultiHeadAttention(FixedSizes):
         `causal_mask` and `sliding_window_mask` do, but no mask is held. `positions` (N,) or (B, N),
         0…N−1 if not given; a window then counts by them. context: vectors, or their keys and values
         as `remember` gives.
+
+        Memory is linear in N. All pairs are held where `return_weights` asks for them, by a mask
+        that you give for all of them, in an exported model, for a bias (ALiBi, T5) in a compiled
+        one, and by a second derivative.
         """
         self._check_input("x", x)
         check_flag("return_weights", return_weights)

@@ -12,20 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope.checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_float,
-    check_mask,
-    check_same_kind,
-)
-from attention_to_rope.fast.blockwise import blockwise_attention
-from attention_to_rope.heads import Sight, check_scheme, goes_at_once, whole_mask
+from attention_to_rope.checks import check_choice, check_count, check_float, check_same_kind
+from attention_to_rope.heads import attend_at_any_length, check_scheme
 from attention_to_rope.layers import Linear, Seed, stream_of
 from attention_to_rope.norms import RMSNorm
 from attention_to_rope.positions import PositionalScheme
-from attention_to_rope.scaled_dot_product import attention
 
 FORMS = ("naive", "absorbed")
 
@@ -53,8 +44,7 @@ def attend_to_latents(
 
     q_content (B, H, N_q, d_h), q_rotary (B, H, N_q, d_r), latents (B, N_k, d_c),
     k_rotary (B, N_k, d_r), W_UK (H, d_c, d_h), W_UV (H, d_c, d_v) → (B, H, N_q, d_v).
-    `q_rotary` and `k_rotary` come rotated. mask, causal: as in `blockwise_attention`, which
-    long sequences go through: no scores of all pairs are held.
+    `q_rotary` and `k_rotary` come rotated. mask, causal: as in `attend_at_any_length`.
     """
     check_choice("form", form, FORMS)
     _check_shapes(q_content, q_rotary, latents, k_rotary, W_UK, W_UV)
@@ -67,23 +57,8 @@ def attend_to_latents(
     else:  # one head of keys and values, shared by all queries
         q, k, v = q_content @ W_UK.transpose(-2, -1), c, c
     q, k = torch.cat((q, q_rotary), dim=-1), torch.cat((k, shared), dim=-1)
-    mixed = _attend(q, k, v, mask, causal, scale)
+    mixed = attend_at_any_length(q, k, v, mask=mask, causal=causal, scale=scale)
     return mixed if form == "naive" else mixed @ W_UV
-
-
-def _attend(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float
-) -> Tensor:
-    """Attention of q (B, H, N_q, d) to the H or 1 heads of k and v, long sequences in blocks."""
-    check_flag("causal", causal)
-    if mask is not None:
-        check_mask(mask, q, k)
-    q_len, k_len = q.shape[-2], k.shape[-2]
-    if not goes_at_once(min(q_len, k_len)):
-        return blockwise_attention(q, k, v, mask=mask, causal=causal, scale=scale)
-    seen = whole_mask(Sight(mask, causal, window=None), q_len, k_len, q.device)
-    k, v = (x.expand(-1, q.shape[1], -1, -1) for x in (k, v))
-    return attention(q, k, v, mask=seen, scale=scale)
 
 
 def _check_shapes(

@@ -1172,7 +1172,7 @@ CASES |= {
                 "elsewhere": torch.arange(3, device="meta"),
                 "of the heads": torch.arange(6).view(2, 1, 3),
             },
-            "window": NOT_COUNTS,
+            "window": OPTIONAL_COUNT,
         },
     ),
     "heads with another cache": (

@@ -1,6 +1,5 @@
 """Long sequences go block by block inside the heads: the same results, memory linear in N."""
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -12,7 +11,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import attention_to_rope as book
 from attention_to_rope import heads as heads_module
-from attention_to_rope import latent_attention as latent_module
 from bookkit.randomness import normal
 
 N = 11
@@ -72,17 +70,6 @@ def small_blocks() -> Iterator[mock.Mock]:
         mock.patch.object(
             heads_module, "blockwise_attention", wraps=book.blockwise_attention
         ) as used,
-    ):
-        yield used
-
-
-@pytest.fixture
-def latent_blocks() -> Iterator[mock.Mock]:
-    """Blocks of 4 for latent attention, and a count of the calls that use them."""
-    in_blocks = functools.partial(book.blockwise_attention, q_block=4, k_block=4)
-    with (
-        mock.patch.object(heads_module, "BLOCK", 4),
-        mock.patch.object(latent_module, "blockwise_attention", wraps=in_blocks) as used,
     ):
         yield used
 
@@ -250,18 +237,18 @@ def test_memory_of_a_window_by_positions_is_linear(scheme: str) -> None:
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(("n_q", "blocks"), [(9, 1), (6, 1), (4, 0), (1, 0)])
 def test_latents_in_blocks_give_what_the_formula_gives(
-    form: str, causal: bool, masked: bool, n_q: int, blocks: int, latent_blocks: mock.Mock
+    form: str, causal: bool, masked: bool, n_q: int, blocks: int, small_blocks: mock.Mock
 ) -> None:
     shapes = [(2, 3, n_q, 4), (2, 3, n_q, 2), (2, 9, 5), (2, 9, 2), (3, 5, 4), (3, 5, 6)]
     tensors = [normal(*shape, seed=i).requires_grad_() for i, shape in enumerate(shapes)]
     mask = normal(2, 1, n_q, 9, seed=7) > -1 if masked else None
     got = book.attend_to_latents(*tensors, form=form, causal=causal, mask=mask)
-    assert latent_blocks.call_count == blocks
+    assert small_blocks.call_count == blocks
     seen = torch.ones(n_q, 9, dtype=torch.bool) if mask is None else mask
     seen = seen & book.causal_mask(n_q, 9) if causal else seen
     with mock.patch.object(heads_module, "BLOCK", 9):
         expected = book.attend_to_latents(*tensors, form=form, mask=seen)
-    assert latent_blocks.call_count == blocks
+    assert small_blocks.call_count == blocks
     assert (got - expected).abs().max() <= 1e-12
     gradients = (torch.autograd.grad(x.square().sum(), tensors) for x in (got, expected))
     for one, other in zip(*gradients, strict=True):
@@ -269,7 +256,7 @@ def test_latents_in_blocks_give_what_the_formula_gives(
 
 
 @pytest.mark.parametrize("form", ["naive", "absorbed"])
-def test_memory_of_training_on_latents_is_linear(form: str, latent_blocks: mock.Mock) -> None:
+def test_memory_of_training_on_latents_is_linear(form: str, small_blocks: mock.Mock) -> None:
     latent = book.LatentAttention(8, 2, head_dim=4, rotary_dim=4, latent_dim=5, seed=0)
 
     def largest(length: int) -> int:
@@ -279,7 +266,7 @@ def test_memory_of_training_on_latents_is_linear(form: str, latent_blocks: mock.
         return seen.numel
 
     short, long = largest(20), largest(80)
-    assert latent_blocks.call_count == 2
+    assert small_blocks.call_count == 2
     assert long <= 4 * short
     assert long < 80 * 80 / 4
     with mock.patch.object(heads_module, "BLOCK", 80):
