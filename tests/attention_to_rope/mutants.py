@@ -660,11 +660,8 @@ def outcome_of(code: int) -> str:
 def plant(watch: Watch, chosen: list[Fault], processes: int) -> list[Fault]:
     """Put the faults into functions; returns those that have to be imported to be seen."""
     places = {fault: place_of(watch.trees[fault.module], fault.line) for fault in chosen}
-    asked = {
-        (fault.module, place): watch.tests_of(fault.module, place)
-        for fault, place in places.items()
-        if place is not None
-    }
+    functions = {(f.module, place) for f, place in places.items() if place is not None}
+    asked = {(module, place): watch.tests_of(module, place) for module, place in functions}
     seconds = {
         where: sum(watch.tests[item.nodeid].seconds for item in items)
         for where, items in asked.items()
