@@ -65,7 +65,7 @@
       const [across, high] = place(way, 0.55 * state.L);
       const above = way === "residual" || way === (squares === SIGNAL ? "pre" : "post");
       const lift = above ? -8 : 20;
-      return text(across, high + lift, name, { style: `fill: ${colour(paint)}` });
+      return text(across, high + lift, name, { class: "on-lines", style: `fill: ${colour(paint)}` });
     });
     const [cx, cy] = place(state.way, end);
     const dot = tag("circle", { cx, cy, r: 6, fill: colour(WAYS[state.way][1]) });

@@ -77,7 +77,7 @@
     const below = { one: 0, root: -10, whole: 18 }[divisor];
     const side = divisor === "one" ? { "text-anchor": "start" } : {};
     const shift = divisor === "one" ? 12 : 0;
-    return text(x + shift, y + below, `by ${WORDS[divisor]}`, { ...side, style: `fill: ${PAINT[divisor]}` });
+    return text(x + shift, y + below, `by ${WORDS[divisor]}`, { ...side, class: "on-lines", style: `fill: ${PAINT[divisor]}` });
   }
 
   function drawNorms(state, { norm }) {

@@ -18,10 +18,12 @@ NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\s*[%×]?|[-−]?i
 # What stands for a missing number.
 MISSING = {"", "–", "—"}
 DECIMALS = re.compile(r"\.(\d+)")
-# A whole number of five digits or more; a year has four. In a column where one number has a comma,
+# A whole number of five digits or more; a year has four. In a table where one number has a comma,
 # so has every number that can.
-LONG = re.compile(r"(?<![\d.,\w])[1-9]\d{4,}(?![\d\w])")
-LONG_BESIDE_OTHERS = re.compile(r"(?<![\d.,\w])[1-9]\d{3,}(?![\d\w])")
+# The digits of a commit, an issue or a name are no number.
+LONG = re.compile(r"(?<![\d.,\w@#:/-])[1-9]\d{4,}(?![\d\w])")
+LONG_BESIDE_OTHERS = re.compile(r"(?<![\d.,\w@#:/-])[1-9]\d{3,}(?![\d\w])")
+YEAR = re.compile(r"(?:19|20)\d\d")
 GROUPED = re.compile(r"\d,\d{3}")
 EXPONENT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([-+]?)0*(\d+)")
 # A hyphen before a digit, where no letter or digit stands before it, or between two spaces.
@@ -34,6 +36,8 @@ LETTER = re.compile(r"(?<![\w.<>/&;'’-])([b-hj-zA-HJ-Z])(?![\w.'’;-])")
 VECTOR = re.compile(r"\([-−+\d., ]+\)")
 # A cell of more letters is a text: on a narrow screen it breaks, but not after every word.
 LONGEST_NAME = 16
+# An equation, or a short term in brackets, in a heading.
+UNBROKEN = re.compile(r"\S+ = \S+|\([^()]{1,8}\)")
 BLANK_DIGIT, BLANK_POINT = "\u2007", "\u2008"
 
 
@@ -46,6 +50,11 @@ def is_numeric(cells: list[str]) -> bool:
     """Whether a column holds numbers: of what is filled in, at least three of four."""
     filled = [cell for cell in cells if cell.strip() not in MISSING]
     return bool(filled) and 4 * sum(map(is_number, filled)) >= 3 * len(filled)
+
+
+def are_years(cells: list[str]) -> bool:
+    """Whether a column holds years, which have no comma."""
+    return all(YEAR.fullmatch(cell) for cell in cells if cell.strip() not in MISSING)
 
 
 def decimals(text: str) -> int:
@@ -90,6 +99,7 @@ def symbols(text: str) -> str:
     if text in CLASSES:
         inside = f"<i>{text}</i>" if len(text) == 1 else text
         return f'<span class="{CLASSES[text]}">{inside}</span>'
+    text = UNBROKEN.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
     marked = POWER.sub(lambda m: f"{m[1]}<sup>{m[2].strip('()').replace('-', '−')}</sup>", text)
     marked = INDEXED.sub(r"<i>\1</i><sub>\2</sub>", marked)
     return LETTER.sub(r"<i>\1</i>", marked)
@@ -107,7 +117,11 @@ def aligned_table(table: str) -> str:
         0 if any(map(EXPONENT.search, column)) else max(map(decimals, column), default=0)
         for column in columns
     ]
-    commas = [any(GROUPED.search(typeset(cell)) for cell in column) for column in columns]
+    grouping = [any(GROUPED.search(typeset(cell)) for cell in column) for column in columns]
+    commas = [
+        own or (any(grouping) and numbers and not are_years(column))
+        for own, numbers, column in zip(grouping, numeric, columns, strict=True)
+    ]
     number = -1
 
     def write_row(found: re.Match[str]) -> str:

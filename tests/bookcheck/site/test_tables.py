@@ -44,6 +44,7 @@ def test_a_column_with_one_word_is_no_column_of_numbers():
         ("GPT-2", "GPT-2"),
         ("131072", "131,072"),
         ("16,384", "16,384"),
+        ("config.py@2685705, #25104", "config.py@2685705, #25104"),
         ("0.12345", "0.12345"),
         ("2017", "2017"),
         ("3e-05", "3e-05"),
@@ -68,7 +69,8 @@ def test_places_are_filled_only_behind_numbers():
         ("score", '<span class="is-s">score</span>'),
         ("rotate_half", "rotate_half"),
         ("a head", "a head"),
-        ("N = 64", "<i>N</i> = 64"),
+        ("no root, N = 64", "no root, <i>N</i>\u00a0=\u00a064"),
+        ("√(2 ln N)", "√(2\u00a0ln\u00a0<i>N</i>)"),
         ("Llama 2", "Llama 2"),
     ],
 )
@@ -76,10 +78,15 @@ def test_symbols_are_set_as_symbols(stored, shown):
     assert symbols(stored) == shown
 
 
-def test_thousands_are_written_one_way_in_a_column():
+def test_thousands_are_written_one_way_in_a_table():
     page = aligned_tables(
-        table(["", "width", "year"], ["a", "4096", "2017"], ["b", "16384", "2023"])
+        table(
+            ["", "width", "year", "length"],
+            ["a", "4096", "2017", "1024"],
+            ["b", "16384", "2023", "512"],
+        )
     )
+    assert ">1,024</td>" in page
     assert ">4,096</td>" in page
     assert ">16,384</td>" in page
     assert ">2017</td>" in page
