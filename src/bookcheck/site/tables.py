@@ -37,7 +37,7 @@ VECTOR = re.compile(r"\([-−+\d., ]+\)")
 # A cell of more letters is a text: on a narrow screen it breaks, but not after every word.
 LONGEST_NAME = 16
 # An equation, or a short term in brackets, in a heading.
-UNBROKEN = re.compile(r"\S+ = \S+|\([^()]{1,8}\)")
+UNBROKEN = re.compile(r"\S+ [=×] \S+|\([^()]{1,8}\)")
 BLANK_DIGIT, BLANK_POINT = "\u2007", "\u2008"
 
 

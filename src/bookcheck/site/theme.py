@@ -186,6 +186,10 @@ REPAIRS = (
     # What folds the code of a figure is a word below the figure.
     Repair(r"Show code cell source", "Code", SOME),
     Repair(r"Hide code cell source", "Hide code", SOME),
+    Repair(r"Show code cell content", "Code and result", SOME),
+    Repair(r"Hide code cell content", "Hide code and result", SOME),
+    # What a formatter is told is not for readers.
+    Repair(r' *<span class="c1"># (?:fmt: skip|noqa\b[^<]*)</span>', "", SOME),
     # A reference to an equation brings its own parentheses.
     Repair(
         r'\((<a class="reference internal" href="[^"]*#equation-[^"]*">\([\d.]+\)</a>)\)',

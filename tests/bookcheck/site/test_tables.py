@@ -70,6 +70,7 @@ def test_places_are_filled_only_behind_numbers():
         ("rotate_half", "rotate_half"),
         ("a head", "a head"),
         ("no root, N = 64", "no root, <i>N</i>\u00a0=\u00a064"),
+        ("2 × 16384", "2\u00a0×\u00a016384"),
         ("√(2 ln N)", "√(2\u00a0ln\u00a0<i>N</i>)"),
         ("Llama 2", "Llama 2"),
     ],
