@@ -75,5 +75,5 @@ def test_a_repair_that_no_page_of_the_book_needs_is_named(tmp_path):
 
 
 def test_words_for_a_formatter_are_not_shown():
-    page, _ = repair('<pre>}  <span class="c1"># fmt: skip</span>\nx <span class="c1"># a</span>')
-    assert page == '<pre>}\nx <span class="c1"># a</span>'
+    page, _ = repair('<code>}  <span class="c1"># fmt: skip</span>\nx <span class="c1"># a</span>')
+    assert page == '<code>}\nx <span class="c1"># a</span>'
