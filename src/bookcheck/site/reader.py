@@ -66,6 +66,8 @@ INSTALLED = """\
 import bookkit"""
 
 FOLDED = "# The code of"
+# nbconvert's own words for code that its pages leave out.
+LEFT_OUT = {"transient": {"remove_source": True}}
 
 
 class ReaderError(ValueError):
@@ -340,8 +342,8 @@ class Page:
             metadata["collapsed"] = True
             metadata["cellView"] = "form"
         elif metadata.get("jupyter", {}).get("source_hidden"):
-            # nbconvert's own word for it; a solution's code stays, to be seen with its results.
-            metadata["transient"] = {"remove_source": True}
+            # A solution's code stays, to be seen with its results.
+            metadata |= LEFT_OUT
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         name = self.target(figure["name"]).name if "name" in figure else ""
         source = cell.source
@@ -410,7 +412,7 @@ def reader_notebook(path: Path, book: Book, folder: Path = CHAPTERS) -> dict[str
             page.source_code(cell)
         if number == 0:
             hidden = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-            page.code(install_cell(book.repository), metadata=hidden)
+            page.code(install_cell(book.repository), metadata=hidden | LEFT_OUT)
     page.close_prose_before_code()
     return numbered(page.cells)
 

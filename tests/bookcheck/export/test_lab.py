@@ -12,7 +12,7 @@ import urllib.request
 import nbformat
 import pytest
 from nbformat.sign import NotebookNotary
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from playwright.sync_api import sync_playwright
 
 from bookcheck.export.lab import (
@@ -20,6 +20,7 @@ from bookcheck.export.lab import (
     FOR_READERS,
     WRITTEN,
     command,
+    digest,
     environment,
     prepare,
     renew,
@@ -43,6 +44,27 @@ SEEN = """() => {
       .map((one) => one.ename || String(one.text))
       .concat(all('mjx-merror').map((one) => one.textContent)),
   };
+}"""
+
+# What is wrong with the first screen and with what stands beside and below it.
+FIRST_SCREEN = """() => {
+  const all = (what) => [...document.querySelectorAll(what)];
+  const box = (one) => one.getBoundingClientRect();
+  const first = document.querySelector('.jp-Notebook .jp-MarkdownCell');
+  const figures = all('.jp-Notebook .jp-RenderedSVG img');
+  const wide = (one) => box(one).right > box(one.closest('.jp-Cell')).right;
+  const long = (one) => box(one).top < innerHeight && box(one).height > 70;
+  return [
+    !first.querySelector('em')?.innerText.endsWith('?') && 'no question',
+    !first.innerText.includes('The answer.') && 'no answer',
+    !figures.some((one) => box(one).top < 0.75 * innerHeight) && 'no picture',
+    all('.jp-InputArea-editor').some(long) && 'long code',
+    figures.some(wide) && 'a figure is cut',
+    !document.querySelector('.jp-TableOfContents')?.offsetHeight && 'no contents',
+    document.querySelector('.jp-TableOfContents')?.innerText.includes('$') && 'raw contents',
+    all('.Toastify__toast').length > 0 && 'news',
+    all('.jp-Notebook details[open]').length > 0 && 'an open answer',
+  ].filter(Boolean);
 }"""
 
 # A kernel that is only starting leaves the cells as they are: it must have come to rest first.
@@ -186,11 +208,12 @@ def opened(lab):
         )
 
         def open_notebook(texts, *, dark=False):
-            count = len(json.loads(texts[CHAPTER])["cells"])
+            ((name, text),) = texts.items()
+            count = len(json.loads(text)["cells"])
             scheme = "dark" if dark else "light"
             window = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
             window.set_default_timeout(300_000)
-            window.goto(f"{lab(texts)}/lab/tree/{CHAPTER}?token={TOKEN}")
+            window.goto(f"{lab(texts)}/lab/tree/{name}?token={TOKEN}")
             window.wait_for_selector(".jp-Notebook .jp-MarkdownCell.jp-mod-rendered")
 
             def settled():
@@ -198,30 +221,33 @@ def opened(lab):
                 return seen["cells"] == count and not seen["waiting"]
 
             until(settled, f"not all of the {count} cells are shown")
+            window.wait_for_selector(".jp-TableOfContents .jp-tocItem-heading")
             return window
 
         yield open_notebook
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def texts():
+    return reader_texts(book_of())
+
+
 @pytest.mark.browser
-def test_a_chapter_in_jupyterlab(opened):
-    window = opened({CHAPTER: reader_texts(book_of())[CHAPTER]}, dark=True)
-    # The first screen: question, answer, picture; the code that draws is folded.
-    first = window.locator(".jp-Notebook .jp-MarkdownCell").first.inner_text()
-    assert "How can every word look at all the others" in first
-    assert "The answer." in first
-    assert window.locator(".jp-Notebook .jp-RenderedSVG img").first.bounding_box()["y"] < 800
-    long_code = """() => [...document.querySelectorAll('.jp-InputArea-editor')]
-      .filter((one) => one.getBoundingClientRect().top < 800 && one.offsetHeight > 70).length"""
-    assert window.evaluate(long_code) == 0
-    # Contents on the left, no news, answers folded, figures that follow the theme.
-    assert window.is_visible(".jp-TableOfContents")
-    assert window.locator(".Toastify__toast").count() == 0
-    assert window.locator(".jp-Notebook details").count() > 10
-    assert window.locator(".jp-Notebook details[open]").count() == 0
+def test_a_chapter_in_jupyterlab(opened, texts, tmp_path):
+    window = opened({CHAPTER: texts[CHAPTER]}, dark=True)
+    assert window.evaluate(FIRST_SCREEN) == []
+    # Figures follow the theme.
     turned = "(one) => getComputedStyle(one).filter"
     assert "invert(1)" in window.locator(".jp-RenderedSVG img").first.evaluate(turned)
+    # To open and save a notebook is no change of the reader's.
+    until(lambda: window.evaluate(AT_REST), "the kernel does not start")
+    before = (tmp_path / "lab" / CHAPTER).stat().st_mtime_ns
+    window.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    until(lambda: (tmp_path / "lab" / CHAPTER).stat().st_mtime_ns > before, "nothing is saved")
+    assert digest((tmp_path / "lab" / CHAPTER).read_text(encoding="utf-8")) == digest(
+        texts[CHAPTER]
+    )
     seen = run_all(window)
     assert faults(seen) == []
     shown = window.inner_text(".jp-Notebook")
@@ -231,15 +257,31 @@ def test_a_chapter_in_jupyterlab(opened):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("name", ["02-why-sqrt-d.ipynb", "10-deriving-rope.ipynb"])
+def test_the_first_screen_of_a_chapter(opened, texts, name):
+    window = opened({name: texts[name]})
+    assert window.evaluate(FIRST_SCREEN) == []
+    assert faults(window.evaluate(SEEN)) == []
+
+
+@pytest.mark.browser
 def test_what_is_wrong_in_jupyterlab_is_seen(opened):
+    wide = '<svg xmlns="http://www.w3.org/2000/svg" width="2000" height="9"></svg>'
+    picture = new_output("display_data", {"image/svg+xml": wide})
     cells = [
-        new_markdown_cell("# One\n\n:::{quiz}\nSee {eq}`eq-none`.\n:::"),
-        new_code_cell("1 / 0"),
+        new_markdown_cell("# The $d_k$\n\n:::{quiz}\nSee {eq}`eq-none`.\n:::"),
+        new_markdown_cell("<details open>\n<summary>Answer</summary>\n\nYes.\n\n</details>"),
+        new_code_cell("1 / 0" + "\n" * 40),
+        new_code_cell("2", outputs=[picture]),
     ]
     # Without the name of a kernel JupyterLab would ask for one.
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    text = nbformat.writes(new_notebook(cells=cells, metadata=kernel))
-    found = faults(run_all(opened({CHAPTER: text})))
+    window = opened({CHAPTER: nbformat.writes(new_notebook(cells=cells, metadata=kernel))})
+    window.add_style_tag(content=".jp-RenderedSVG img { max-width: none !important }")
+    told = window.evaluate(FIRST_SCREEN)
+    assert {"no question", "no answer", "no picture", "long code"} < set(told)
+    assert {"a figure is cut", "raw contents", "an open answer"} < set(told)
+    found = faults(run_all(window))
     assert "error: ZeroDivisionError" in found
     assert "raw: :::" in found
     assert "raw: {eq}" in found

@@ -213,6 +213,7 @@ def test_plain_html_shows_a_picture_without_the_code_that_draws_it(notebook):
     html, _ = HTMLExporter(template_name="basic").from_notebook_node(nbformat.from_dict(made))
     plain = re.sub(r"<[^>]*>", "", html)
     assert "The code of Fig. 1.1" not in plain
+    assert "import bookkit" not in plain
     assert "The code of the solution" in plain
     assert "Fig. 1.1. A 2." in plain
 
