@@ -29,8 +29,10 @@ def one_unit_off(exact: Tensor, salt: int) -> Tensor:
     bits = exact.contiguous().view(whole)
     mixed = (bits + salt * STEP % limit.max) * MULTIPLIER[whole]
     step = (mixed >> (limit.bits - 1)) | 1  # −1 where the hash is negative, else 1
-    # The bits of a float's neighbours are the whole numbers beside its own. Infinity is round.
-    return torch.where(exact == exact.round(), exact, (bits + step).view(exact.dtype))
+    # The bits of a float's neighbours are the whole numbers beside its own; beside those of NaN may
+    # be 0. Infinity is round.
+    stays = (exact == exact.round()) | exact.isnan()
+    return torch.where(stays, exact, (bits + step).view(exact.dtype))
 
 
 def imitate(salt: int) -> None:
