@@ -88,3 +88,18 @@ def test_letters_are_those_of_the_site(open_page):
     faces = "[...document.fonts].filter((face) => face.status === 'loaded').map((f) => f.family)"
     names = {name.strip('"') for name in page.evaluate(faces)}
     assert {"Source Serif 4", "Inter", "Source Code Pro"} <= names
+
+
+@pytest.mark.parametrize("name", ["errata", "05-feed-forward"])
+def test_the_word_that_unfolds_code_lies_on_no_output(open_page, name):
+    page = open_page(CHAPTER.with_name(f"{name}.html"), PHONE)
+    overlaps = page.evaluate(
+        """() => [...document.querySelectorAll(".cell.tag_hide-input")].flatMap((cell) => {
+          const lines = [...cell.querySelectorAll(".cell_output pre")].at(-1);
+          const word = cell.querySelector("details.hide > summary");
+          if (!lines || !word) return [];
+          const over = lines.getBoundingClientRect().bottom - word.getBoundingClientRect().top;
+          return over > 1 ? [over] : [];
+        })"""
+    )
+    assert overlaps == []
