@@ -18,7 +18,7 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def values_are_known(tensor: Tensor) -> bool:
-    """Whether numbers stand in memory: not if empty or on "meta", while compiling, in vmap."""
+    """Whether numbers stand in memory: not if there are none, in compile, vmap, fake or "meta"."""
     # A fake tensor is of another class; what vmap and grad wrap has no address.
     if torch.compiler.is_compiling() or type(tensor) not in (Tensor, nn.Parameter):
         return False

@@ -152,7 +152,7 @@ def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
     if not calling.takes_batches:
         return "rows share their positions", []
     positions = torch.arange(6).view(2, 3)
-    x = torch.ones(2, 1, 3, dim)
+    x = torch.ones(2, 1, 3, dim, dtype=torch.float32)
     try:
         both = calling.turn(x, positions)[0]
     except Exception as error:  # whatever a stranger's function raises
@@ -264,7 +264,7 @@ def _spectral_differences(family: Family, measured: Measured, spectrum: Spectrum
 
 
 def _frequencies(measured: Measured) -> Tensor:
-    return torch.tensor(measured.frequencies)
+    return torch.tensor(measured.frequencies, dtype=torch.float64)
 
 
 def _same_frequencies(measured: Measured, wanted: Tensor) -> bool:

@@ -154,7 +154,7 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
             continue
         gram = matrices @ matrices.mT
         scale = gram.diagonal(dim1=-2, dim2=-1).mean()
-        unit = torch.eye(head_dim) * scale
+        unit = torch.eye(head_dim, dtype=scale.dtype) * scale
         moves = (matrices[1] - matrices[0]).abs().max() > 1e-6
         if moves and (calling.base_is_given is False or (gram - unit).abs().max() < 0.05 * scale):
             return calling
@@ -169,7 +169,9 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
 
 def matrices_at(calling: Calling, positions: Tensor, dim: int, *, which: int = 0) -> Tensor:
     """The matrix of each position, float64 (n, d, d): row j is the image of unit vector j."""
-    units = torch.eye(dim)[None, :, None, :].repeat_interleave(len(positions), dim=2)
+    # In float32 whatever torch's default is: a half type would look like a rounded table.
+    units = torch.eye(dim, dtype=torch.float32)[None, :, None, :]
+    units = units.repeat_interleave(len(positions), dim=2)
     with torch.no_grad():
         turned = calling.turn(units, positions)[which]
     return turned[0].transpose(0, 1).double()

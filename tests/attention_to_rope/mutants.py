@@ -580,8 +580,9 @@ class Log:
         return [json.loads(line) for line in text.splitlines()]
 
     def write(self, line: dict[str, Any]) -> None:
-        with open(self.file, "a", encoding="utf-8") as file:  # one write: forks write here too
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        text = json.dumps(line, ensure_ascii=False) + "\n"
+        with open(self.file, "ab", buffering=0) as file:  # one write: forks write here too
+            file.write(text.encode())
 
     def write_test(self, item: pytest.Item, test: Test) -> None:
         enters = sorted((module, *place) for module, place in test.enters)

@@ -706,3 +706,15 @@ class TestStrangers:
 def test_a_scale_is_told_by_three_digits() -> None:
     measured = book.rotary_frequencies(64) / 8.003
     assert recognise(measured, 64).scaling == "linear: every angle divided by 8"
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_the_report_is_the_same_whatever_type_torch_has_by_default(kind: torch.dtype) -> None:
+    expected = str(examine(of_family("Llama 3.1"), family="Llama 3.1"))
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(kind)
+    try:
+        report = examine(of_family("Llama 3.1"), family="Llama 3.1")
+    finally:
+        torch.set_default_dtype(before)
+    assert str(report) == expected

@@ -7,6 +7,7 @@ JupyterLab is not touched, and the user's own settings win over the book's.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -59,8 +60,11 @@ def said(value: Any) -> Any:
 
 
 def digest(notebook: str) -> str:
-    """A short mark of what a notebook says."""
-    text = json.dumps(said(json.loads(notebook)), sort_keys=True)
+    """A short mark of what a notebook says; of a file that is none, of its text."""
+    try:
+        text = json.dumps(said(json.loads(notebook)), sort_keys=True)
+    except json.JSONDecodeError:
+        text = notebook
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -88,7 +92,10 @@ def trust(folder: Path, signatures: Path) -> None:
     signatures.mkdir(parents=True, exist_ok=True)
     notary = NotebookNotary(data_dir=str(signatures))
     for path in sorted(folder.rglob("*.ipynb")):
-        if ".ipynb_checkpoints" not in path.parts:
+        if ".ipynb_checkpoints" in path.parts:
+            continue
+        # JupyterLab says itself what is wrong with a file that is no notebook, when it is opened.
+        with contextlib.suppress(nbformat.reader.NotJSONError):
             notary.sign(nbformat.read(path, as_version=4))
     notary.store.close()
 

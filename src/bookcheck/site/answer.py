@@ -6,13 +6,9 @@
     At most three sentences, true for a reader who stops here.
     :::
 
-The minutes are computed from the notebook as it is stored. A chapter that is needed is a link, also
-where the line has its number alone.
+The minutes are computed from the notebook as it is stored.
 """
 
-import posixpath
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,26 +22,9 @@ from sphinx.util.docutils import SphinxDirective
 from bookcheck.paths import DEEPER
 from bookcheck.prose.answers import answer_problem
 from bookcheck.prose.reading_time import reading_time
+from bookcheck.site.chapter_map import LINK, numbers_in
 
 logger = logging.getLogger(__name__)
-
-CHAPTER = re.compile(r"chapters/(\d\d)-[^/]+")
-LINK = re.compile(r"(\[[^\]]*\]\([^)]*\))")
-NUMBER = re.compile(r"\b\d{1,2}\b")
-
-
-def with_links(line: str, pages: Iterable[str], folder: str) -> str:
-    """The line with each bare chapter number as a link from a page in `folder`."""
-    chapters = {int(found[1]): found[0] for found in map(CHAPTER.fullmatch, pages) if found}
-
-    def link(found: re.Match[str]) -> str:
-        page = chapters.get(int(found[0]))
-        if page is None:
-            return found[0]
-        return f"[{found[0]}]({posixpath.relpath(page, folder)}.ipynb)"
-
-    parts = LINK.split(line)
-    return "".join(part if LINK.match(part) else NUMBER.sub(link, part) for part in parts)
 
 
 class Answer(SphinxDirective):
@@ -80,9 +59,13 @@ class Answer(SphinxDirective):
             self.env.metadata[self.env.docname]["needs"] = self.options.get("needs", "")
             line += nodes.Text(f"{name}: {minutes} {unit}. ")
         if "needs" in self.options:
+            needs = self.options["needs"]
+            bare = numbers_in(LINK.sub("", needs))
+            if bare:
+                words = "needs: make a link of every chapter, as in [chapter 1](01-attention.ipynb)"
+                logger.warning("%s; got %s", words, needs, location=self.get_location())
             line += nodes.Text("Needs ")
-            folder = posixpath.dirname(self.env.docname)
-            line += self.inline(with_links(self.options["needs"], self.env.found_docs, folder))
+            line += self.inline(needs)
             line += nodes.Text(".")
         return line
 

@@ -128,6 +128,13 @@ def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):
     notary.store.close()
 
 
+def test_a_broken_notebook_is_kept_and_stops_nothing(tmp_path):
+    renew(tmp_path, {"a.ipynb": of_one_cell("1")})
+    (tmp_path / "a.ipynb").write_text("<<<<<<< a merge", encoding="utf-8")
+    assert renew(tmp_path, {"a.ipynb": of_one_cell("2")}) == ["a.ipynb"]
+    trust(tmp_path, tmp_path / "signatures")
+
+
 def test_the_users_own_settings_come_along(monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
     assert environment(FOR_ALL)["JUPYTER_CONFIG_PATH"] == os.pathsep.join([str(FOR_ALL), "theirs"])

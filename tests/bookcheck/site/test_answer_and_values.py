@@ -80,7 +80,11 @@ def test_a_page_of_depth_belongs_to_its_chapter(site):
 
 @pytest.mark.parametrize(
     "complaint",
-    ["the answer has 4 sentences, at most 3", "write {value}`printed = expression`"],
+    [
+        "the answer has 4 sentences, at most 3",
+        "make a link of every chapter",
+        "write {value}`printed = expression`",
+    ],
 )
 def test_a_fault_stops_the_build(faulty_build, complaint):
     assert faulty_build.status != 0
