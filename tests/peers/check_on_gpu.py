@@ -2,18 +2,23 @@
 
 Without a GPU set TRITON_INTERPRET=1.
 Prints one line a case and goes on after a failure; the exit code counts the failures.
+`--record FILE` appends what held, where and with which versions.
 """
 
+import argparse
 import itertools
+import json
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
 import attention_to_rope as book
 from attention_to_rope.fast.attention_triton import triton_attention
 from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
+from bookkit.experiments.speed.measure import facts
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -92,7 +97,7 @@ def blockwise(shape: tuple[int, ...], dtype: torch.dtype, causal: bool) -> float
     return worst
 
 
-def main() -> int:
+def all_cases() -> list[tuple[str, Callable[[], float]]]:
     cases: list[tuple[str, Callable[[], float]]] = []
     dtypes = (torch.float32, torch.bfloat16)
     for case in itertools.product(
@@ -107,15 +112,28 @@ def main() -> int:
     shapes += [(16384, 64), (1, 16384, 63), (1, 1, 1, 16384, 64)] if DEVICE == "cuda" else []
     for case in itertools.product(shapes, dtypes, (False, True)):
         cases.append((f"blockwise {case}", lambda case=case: blockwise(*case)))
-    failed = 0
-    for name, run in cases:
+    return cases
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="append one line of JSON")
+    record = parser.parse_args().record
+    held, failed = dict[str, int](), list[str]()
+    for name, run in all_cases():
+        kind = name.split(" (")[0].split(",")[0]
         try:
             print(f"ok   {name}: {run():.2g}", flush=True)
+            held[kind] = held.get(kind, 0) + 1
         except Exception:
-            failed += 1
+            failed.append(name)
             print(f"FAIL {name}\n{traceback.format_exc(limit=-3)}", flush=True)
-    print(f"{len(cases) - failed} of {len(cases)} cases hold on {DEVICE}")
-    return min(failed, 100)
+    print(f"{sum(held.values())} of {sum(held.values()) + len(failed)} cases hold on {DEVICE}")
+    if record:
+        about = facts(DEVICE, "PYTHONPATH=src python3 tests/peers/check_on_gpu.py")
+        with record.open("a", encoding="utf-8") as file:
+            print(json.dumps({"held": held, "failed": failed} | about), file=file)
+    return min(len(failed), 100)
 
 
 if __name__ == "__main__":
