@@ -107,11 +107,10 @@ def recognise(theta: Tensor, span: int) -> Spectrum:
     if close(plain):
         return Spectrum(base, still if len(rest) else "none", torch.cat((plain, rest)))
     slowed = plain / theta
-    scale = _round(float(slowed[0]), digits=3)
+    scale = _round(float(slowed[-1]), digits=3)
     if close(plain / scale):
         exact = torch.cat((plain / scale, rest))
         return Spectrum(base, f"linear: every angle divided by {scale:g}", exact)
-    scale = _round(float(slowed[-1]), digits=3)
     lengths = [2**power for power in range(9, 19)] if scale > 1 and not len(rest) else []
     for length in lengths:
         candidates = {

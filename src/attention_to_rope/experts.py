@@ -67,7 +67,7 @@ def route(
         if bias.shape != (count,):
             raise ValueError(f"bias must have shape ({count},), got {tuple(bias.shape)}")
         wanted = scores + bias
-    experts = wanted.topk(k, dim=-1).indices
+    experts = wanted.topk(k).indices
     gates = scores.gather(-1, experts)
     if normalise:
         gates = gates / gates.sum(-1, keepdim=True)

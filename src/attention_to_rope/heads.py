@@ -180,7 +180,7 @@ def whole_mask(
         parts.append(near_by_position(at[..., k_len - q_len :], at, window))
         window = None
     # A single query is the last position: all keys are earlier, those outside the window cut off.
-    if window is not None and (q_len > 1 or not sight.causal):
+    if window is not None and q_len > 1:
         parts.append(
             sliding_window_mask(q_len, k_len, window=window, causal=sight.causal, device=device)
         )
@@ -505,7 +505,7 @@ class MultiHeadAttention(FixedSizes):
             return joined, None
         bias = bias.table() if isinstance(bias, BiasByPosition) else bias
         first = first_seen(sight, q_len, k_len)
-        if first > 0:
+        if first:
             k, v = k[..., first:, :], v[..., first:, :]
             bias = None if bias is None else bias[..., first:]
         mask = whole_mask(sight, q_len, k_len, q.device, first)
@@ -560,7 +560,7 @@ class MultiHeadAttention(FixedSizes):
             return None
         return (
             self.sink.view(1, self.kv_heads, group, 1)
-            .expand(-1, -1, -1, q_len)
+            .expand(1, -1, -1, q_len)
             .reshape(1, self.kv_heads, group * q_len, 1)
         )
 

@@ -129,7 +129,6 @@ class Learned(PositionalScheme):
     def __init__(self, length: int, d: int, *, seed: Seed, deviation: float = DEVIATION) -> None:
         super().__init__()
         check_count("length", length)
-        check_count("d", d)
         self.table = Embedding(length, d, seed=stream_of(seed, "Learned"), deviation=deviation)
 
     def embed(self, x: Tensor, positions: Tensor) -> Tensor:

@@ -10,8 +10,9 @@
 Every fault is one change of one expression: another comparison or operator, a number one larger,
 a dropped check or argument, a turned condition. Tests are collected and run once, which tells the
 functions that each of them enters. A fault inside a function is put into it in a fork, which runs
-the tests that enter it, the quickest first, until one fails. All other faults, and those that
-could have shown while a test file was imported, import the changed module in a fork.
+the tests that enter it, the quickest first, until one fails. All other faults import the changed
+module in a fork; so do those that could have shown while a test file was imported, for that file.
+A fault with a reason why it changes nothing is not followed further: if in doubt, it survived.
 mutmut 3.8 does not run under pytest 9.2; this file is what of it the library needs.
 """
 
@@ -22,7 +23,7 @@ import functools
 import gc
 import hashlib
 import importlib.abc
-import importlib.machinery
+import importlib.util
 import inspect
 import json
 import os
@@ -43,6 +44,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "src" / "attention_to_rope"
@@ -166,6 +168,46 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "unsqueeze(-1)",
     ): "a tensor of one axis: 1 and -1 are the same place",
     ("fast.blockwise: dropped call", "mark_non_differentiable"): "no caller gets the second output",
+    ("fast.blockwise: one more", "_block: int = 512"): "other blocks, the same result",
+    (
+        "fast.blockwise: one more",
+        "torch.where(sound, k, 0.0)",
+    ): "who sees such a key gets NaN, and for the others it is hidden: any number will do",
+    ("fast.blockwise: no USub", "(~sound).cumsum(-2)"): "four axes: -2 is axis 2",
+    ("fast.blockwise: one more", "if _heads(k) else 1"): "no heads: nothing is cut into groups",
+    ("fast.blockwise: no strict=", "zip(places, "): "one for each place, by construction",
+    ("fast.blockwise: other truth", "zip(places, "): "one for each place, by construction",
+    ("fast.blockwise: no strict=", "for total, own in zip("): "a gradient for each learned tensor",
+    ("fast.blockwise: other truth", "strict=True,"): "a gradient for each learned tensor",
+    ("fast.blockwise: no strict=", "for x, dim in zip("): "vmap gives a dim for each tensor",
+    ("fast.blockwise: other truth", "for x, dim in zip("): "vmap gives a dim for each tensor",
+    ("fast.blockwise: one more", "axes = moved[0].ndim"): "q and k have the same axes",
+    ("fast.blockwise: one more", "*made_from), (0, 0)"): "no caller gets the second output",
+    (
+        "fast.blockwise: one more",
+        "FARTHEST = 2**33",
+    ): "positions end at 2**31: more than 2**32, and less than 2**63, is far enough",
+    (
+        "experts: no USub",
+        "gates[row, place].unsqueeze(-1)",
+    ): "one axis: 1 and -1 are the same place",
+    ("experts: no USub", "(gates * chosen).sum(-1"): "two axes: the last is axis 1",
+    ("heads: no USub", "k.shape[-2]"): "q and k have four axes: -2 is axis 2",
+    ("heads: one more", "scheme.bias(q_positions[..., :1]"): "asked only whether there is a bias",
+    ("heads: no strict=", "zip(names, learned"): "names and tensors of the same parameters",
+    ("heads: other truth", "zip(names, learned"): "names and tensors of the same parameters",
+    ("heads: Or", "if cache.keys is None or"): "both are there or neither is",
+    (
+        "merge: one more",
+        "torch.where(sound, v, 0.0)",
+    ): "its key is NaN: it weighs NaN or, hidden, 0",
+    ("merge: one more", "total.masked_fill"): "zeros stay zeros when divided",
+    ("merge: one more", "k.nan_to_num(0.0)"): "who sees such a key has NaN, others weigh it 0",
+    ("merge: one more", "mask.any(-1, keepdim=True), q, 0.0"): "it weighs every key 0",
+    ("merge: one more", "slope.masked_fill_(~mask"): "the gradient of what is hidden is 0",
+    ("merge: one more", "largest.masked_fill"): "−inf less any number is −inf",
+    ("positions: one more", "range(exact, max_distance"): "no bucket starts behind max_distance",
+    ("fast.rope_triton: one more", "Tile(rows="): "the kernel's, which tests/peers runs",
     ("fast.ring: dropped call", "mark_non_differentiable"): "no caller gets the second output",
     ("transformer: Or", "self.cross_residual is None"): "both are there or neither is",
     ("transformer: no USub", "tokens.shape[-1]"): "tokens have two axes: the last is axis 1",
@@ -198,7 +240,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("rope_probe: Lt", "< 0.05"): AT_THE_BOUND,
     ("rope_probe: Lt", "< 1e-3"): AT_THE_BOUND,
     ("rope_probe: Gt", "sum(frequencies) > 0"): "a sum of exactly 0 has no direction",
-    ("rope_probe: one more", ".argmax(-1)"): "both entries of a pair are ±sin: rows or columns",
     ("fast.ring: dropped call", "sent.clear()"): "memory is freed a little later, nothing else",
     ("fast.ring: one more", "block: int = 512"): "other blocks, the same result",
     ("fast.ring: no strict=", "zip(_DESCRIBED"): "a number for each name, by construction",
@@ -347,11 +388,18 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path, target=None):
         if name != self.module:
             return None
-        origin = str(source_file(name.removeprefix("attention_to_rope.")))
-        return importlib.machinery.ModuleSpec(name, self, origin=origin)
+        return importlib.util.spec_from_file_location(name, self._path(name), loader=self)
+
+    def get_code(self, name) -> types.CodeType:
+        """What `runpy` runs: with the fault too."""
+        return compile(self.tree, self._path(name), "exec")
 
     def exec_module(self, module) -> None:
-        exec(compile(self.tree, "<fault>", "exec"), module.__dict__)
+        exec(self.get_code(module.__name__), module.__dict__)
+
+    def _path(self, name: str) -> str:
+        """Of the sound source: a test that reads it must not fail for want of a file."""
+        return str(source_file(name.removeprefix("attention_to_rope.")))
 
 
 def run_after_import(module: str, tree: ast.AST, files: list[str], failed: list[str]) -> int:
@@ -359,10 +407,19 @@ def run_after_import(module: str, tree: ast.AST, files: list[str], failed: list[
     sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", tree))
     known = [f"--deselect={name}" for name in failed]
     for file in files:  # one by one: most faults show in the first
-        code = pytest.main(["-x", *known, *SETTINGS, file])
+        code = pytest.main(["-x", *known, *SETTINGS, file], plugins=[Quick()])
         if code != 0:
             return int(code)
     return 0
+
+
+class Quick:
+    """A pytest plugin: an example that fails is enough, nobody looks for a smaller one."""
+
+    def pytest_collection(self) -> None:
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("quick", settings.default, phases=phases)
+        settings.load_profile("quick")
 
 
 class Place(NamedTuple):
@@ -480,7 +537,9 @@ class Watch:
         self.files = {str(source_file(module)): module for module in self.trees}
         self.log, self.work = log, work
         self.items: dict[str, pytest.Item] = {}
-        self.entered: set[tuple[str, Place]] = set()
+        # What the import of a test file enters; None: what the import of the library enters.
+        self.imported: dict[Path | None, set[tuple[str, Place]]] = {None: set()}
+        self.entered = self.imported[None]
         self.places: dict[types.CodeType, tuple[str, Place] | None] = {}
 
     def trace(self, frame: types.FrameType, event: str, _: Any) -> None:
@@ -495,10 +554,14 @@ class Watch:
         if entered is not None:
             self.entered.add(entered)
 
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        """Notes the file that is imported next."""
+        if isinstance(collector, pytest.Module):
+            self.entered = self.imported.setdefault(collector.path, set())
+
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """All tests once, watched; then the faults."""
         sys.settrace(None)
-        self.imported = frozenset(self.entered)  # by the import of test files
         self.items = {item.nodeid: item for item in session.items}
         self.work(self)
         return True
@@ -553,6 +616,11 @@ class Watch:
                 seconds[self.items[name].path] += test.seconds
         own = f"test_{module.rpartition('.')[2]}.py"
         return [str(f) for f in sorted(seconds, key=lambda f: (f.name != own, seconds[f], f))]
+
+    def importers_of(self, module: str, place: Place) -> list[str]:
+        """The test files that a fault could have changed when they were imported."""
+        files = {str(file) for file, entered in self.imported.items() if (module, place) in entered}
+        return self.files_of(module) if str(None) in files else sorted(files)
 
 
 class Log:
@@ -658,7 +726,10 @@ def outcome_of(code: int) -> str:
     return "survived" if code == 0 else "broken" if code == BROKEN else "caught"
 
 
-def plant(watch: Watch, chosen: list[Fault], processes: int) -> list[Fault]:
+Later = list[tuple[Fault, list[str]]]  # faults to import, with the test files that may see them
+
+
+def plant(watch: Watch, chosen: list[Fault], processes: int) -> Later:
     """Put the faults into functions; returns those that have to be imported to be seen."""
     places = {fault: place_of(watch.trees[fault.module], fault.line) for fault in chosen}
     functions = {(f.module, place) for f, place in places.items() if place is not None}
@@ -681,7 +752,7 @@ def plant(watch: Watch, chosen: list[Fault], processes: int) -> list[Fault]:
             return BROKEN
         return 0 if all(passes(item) for item in asked[fault.module, place]) else 1
 
-    later = [fault for fault, place in places.items() if place is None]
+    later = [(f, watch.files_of(f.module)) for f, place in places.items() if place is None]
     inside = [(fault, place) for fault, place in places.items() if place is not None]
     # The longest first, so that no process ends long after the others; before those with a reason,
     # which run all tests to their end.
@@ -691,28 +762,32 @@ def plant(watch: Watch, chosen: list[Fault], processes: int) -> list[Fault]:
         for f, p in inside
     )
     for (fault, place), code in in_forks(jobs, processes):
-        if code == NOT_PUT or (code == 0 and (fault.module, place) in watch.imported):
-            later.append(fault)
+        if code == NOT_PUT:
+            later.append((fault, watch.files_of(fault.module)))
+            continue
+        importers = watch.importers_of(fault.module, place) if code == 0 else []
+        if importers and reason_for(fault) is None:
+            later.append((fault, importers))
         else:
             watch.log.write_fault(fault, outcome_of(code))
     return later
 
 
-def plant_by_import(watch: Watch, chosen: list[Fault], processes: int) -> None:
-    """Import modules with the faults, and run the test files that enter them."""
+def plant_by_import(watch: Watch, later: Later, processes: int) -> None:
+    """Import modules with the faults, and run the test files that may see them."""
     failed = [name for name, test in watch.tests.items() if not test.passed]
-    files = {module: watch.files_of(module) for module in {fault.module for fault in chosen}}
     every = sum(test.seconds for test in watch.tests.values())
 
-    def work(fault: Fault) -> int:
+    def work(fault: Fault, files: list[str]) -> int:
+        files = files if reason_for(fault) is None else files[:1]
         for name in [*sys.modules]:
             if name.partition(".")[0] in ("attention_to_rope", "bookkit", "tests"):
                 del sys.modules[name]
         tree = changed_tree(watch.trees[fault.module], fault)
-        code = run_after_import(fault.module, tree, files[fault.module], failed)
+        code = run_after_import(fault.module, tree, files, failed)
         return code if code <= pytest.ExitCode.INTERRUPTED else BROKEN
 
-    jobs = ((fault, functools.partial(work, fault), SECONDS + 5 * every) for fault in chosen)
+    jobs = ((f, functools.partial(work, f, files), SECONDS + 5 * every) for f, files in later)
     for fault, code in in_forks(jobs, processes):
         watch.log.write_fault(fault, outcome_of(code))
 
@@ -809,7 +884,7 @@ def main() -> int:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     began = time.monotonic()
     log = Log(options.log or Path(tempfile.mkdtemp()) / "faults.jsonl")
-    later: list[Fault] = []
+    later: Later = []
 
     def work(watch: Watch) -> None:
         watch.look_at_all(options.processes)
@@ -827,7 +902,9 @@ def main() -> int:
     ]
     if not options.told:
         sys.settrace(watch.trace)
-        pytest.main([*SETTINGS, *files], plugins=[watch])
+        for module in modules():
+            importlib.import_module(f"attention_to_rope.{module}")
+        pytest.main([*SETTINGS, *files], plugins=[watch, Quick()])
         plant_by_import(watch, later, options.processes)
     counts = tell(chosen, log.outcomes())
     total, found, excused, unexplained = (

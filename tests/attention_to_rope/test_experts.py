@@ -250,3 +250,23 @@ def test_rebalancing_evens_the_load_without_touching_gates() -> None:
 def test_errors(call, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_each_expert_computes_its_own_tokens_only() -> None:
+    layer, x = mixture(), normal(2, 7, 4, seed=1)
+    rows = []
+    for expert in layer.experts:
+        expert.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    layer(x)
+    chosen = layer.route(x).experts
+    assert rows == [int((chosen == index).sum()) for index in range(5)]
+
+
+def test_one_step_of_rebalancing_moves_by_a_thousandth() -> None:
+    layer = mixture(balanced=True)
+    layer.rebalance(torch.tensor([0, 0, 0, 1, 2]))
+    assert layer.bias.tolist() == [-0.001, 0.0, 0.0, 0.001, 0.001]
+
+
+def test_neither_router_nor_experts_add_a_bias() -> None:
+    assert all(name.endswith("W") for name, _ in mixture(shared=1).named_parameters())

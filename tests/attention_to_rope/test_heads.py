@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import nn
 
 import attention_to_rope as book
 from attention_to_rope import reference
+from attention_to_rope.heads import Sight, near_some_query, place, whole_mask
 from bookkit.randomness import generator, normal
 
 Z = torch.zeros
@@ -228,3 +230,76 @@ def test_heads_use_the_bias_of_the_scheme() -> None:
 def test_heads_refuse_whole_numbers() -> None:
     with pytest.raises(TypeError, match="x must be floating point"):
         book.MultiHeadAttention(8, 2, seed=0)(torch.zeros(1, 5, 8, dtype=torch.long))
+
+
+def test_a_scheme_that_does_nothing_may_be_given() -> None:
+    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
+    assert torch.equal(heads(x, position=book.PositionalScheme()), heads(x))
+
+
+def test_all_positions_are_new_where_nothing_else_is_said() -> None:
+    placed = place(None, torch.arange(3), torch.float32)
+    assert placed.q_positions.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_query_needs_no_mask_for_its_window(causal: bool) -> None:
+    sight, cpu = Sight(None, causal, 3), torch.device("cpu")
+    assert whole_mask(sight, 1, 9, cpu, first=6) is None
+    mask = whole_mask(sight, 2, 4, torch.device("meta"))
+    assert mask is not None
+    assert mask.is_meta
+
+
+def test_keys_near_some_query_of_their_row() -> None:
+    positions = torch.tensor([[0, 3, 5, 6], [6, 5, 3, 0]])
+    near = near_some_query(positions, 2, 3)
+    assert near.tolist() == [[[[False, True, True, True]]], [[[False, True, True, True]]]]
+    assert near_some_query(positions[0], 1, 4).tolist() == [[False, True, True, True]]
+
+
+def test_a_mask_on_another_device_is_refused() -> None:
+    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
+    mask = torch.ones(3, 3, dtype=torch.bool, device="meta")
+    with pytest.raises(ValueError, match=r"x and mask must be on the same device"):
+        heads(x, mask=mask)
+
+
+def test_who_may_see_nothing() -> None:
+    """Refused where causality or a window leave something to see, for more than one query."""
+    heads, x = double(book.MultiHeadAttention(8, 2, seed=0, bias=False)), normal(1, 2, 8, seed=1)
+    none = torch.zeros(1, 1, 2, dtype=torch.bool)
+    for options in ({"causal": True}, {"window": 2}):
+        with pytest.raises(ValueError, match=r"polarity looks inverted"):
+            heads(x, mask=none, **options)
+        assert not heads(x[:, :1], mask=none[..., :1], **options).any()
+    assert not heads(x, mask=none).any()
+
+
+def test_sizes_are_counts_beside_a_head_dim_too() -> None:
+    for build, name in (({"d": 0, "heads": 2}, "d"), ({"d": 8, "heads": 0}, "heads")):
+        with pytest.raises(ValueError, match=rf"^{name} must be at least 1, got 0"):
+            book.MultiHeadAttention(**build, head_dim=4, seed=0)
+
+
+def test_the_gate_has_a_bias_where_all_have_one() -> None:
+    for bias in (False, True):
+        heads = book.MultiHeadAttention(8, 2, seed=0, bias=bias, gate=True)
+        assert heads.gate is not None
+        assert (heads.gate.b is not None) == bias
+
+
+def test_the_kernel_of_torch_gets_a_bias_in_its_own_dtype_only() -> None:
+    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
+    with (
+        mock.patch.object(
+            nn.functional,
+            "scaled_dot_product_attention",
+            wraps=nn.functional.scaled_dot_product_attention,
+        ) as kernel,
+        torch.no_grad(),
+    ):
+        heads(x, position=book.ALiBi(2))
+        assert kernel.call_count == 1
+        heads.half()(x.half(), position=book.ALiBi(2))
+        assert kernel.call_count == 1

@@ -386,3 +386,14 @@ def test_a_key_near_one_query_is_something_to_see(window: int) -> None:
     assert torch.equal(got, mha.extend(x[:, 8:], cache, mask=mask)[0])
     with pytest.raises(ValueError, match=r"polarity looks inverted"):
         mha.extend(x[:, 8:], cache, mask=only, window=2, positions=positions)
+
+
+def test_blocks_have_the_size_and_the_scale_of_the_heads(small_blocks: mock.Mock) -> None:
+    layer(scale=0.3)(normal(1, N, 16, seed=1))
+    q, k, v = (normal(1, 2, N, 4, seed=s) for s in range(3))
+    attend = {"mask": None, "causal": True, "scale": 0.3}
+    heads_module.attend_at_any_length(q, k, v, **attend)
+    sizes = {"q_block": 4, "k_block": 4, "scale": 0.3}
+    for call in small_blocks.call_args_list:
+        assert {name: call.kwargs.get(name) for name in sizes} == sizes
+    assert small_blocks.call_count == 2

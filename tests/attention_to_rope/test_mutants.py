@@ -1,5 +1,6 @@
 """The planter of faults finds the tests of decorated functions too, and hears what they say."""
 
+import ast
 import importlib.util
 import json
 import os
@@ -80,7 +81,7 @@ def watching(mutants: ModuleType, folder: Path, check: Callable[[ModuleType], No
     toy = load("toy", mutants.source_file("toy"))
     watch = mutants.Watch(mutants.Log(folder / "log"), lambda _: None)
     watch.items = {"check": Item("check", folder / "test_toy.py", lambda: check(toy))}
-    watch.imported = frozenset()
+    watch.imported = {}
     watch.look_at_all(2)
     return watch
 
@@ -200,3 +201,32 @@ def test_a_decorated_function_begins_at_its_decorator(mutants: ModuleType) -> No
     assert names[14:17] == ["Holder.length"] * 3
     assert names[0:4] == [None] * 4
     assert of_lines[5].line == 5
+
+
+@pytest.mark.parametrize("by_library", [False, True])
+def test_what_an_import_may_have_hidden_is_asked_again(
+    mutants: ModuleType, tmp_path: Path, by_library: bool
+) -> None:
+    """Of the files whose import entered the function, or of all if the library's own did."""
+    watch = watching(mutants, tmp_path, enters)
+    file = None if by_library else tmp_path / "test_other.py"
+    watch.imported = {file: {("toy", mutants.Place("doubled", 5))}}
+    chosen = mutants.chosen_faults(watch.trees, ["toy:7", "toy:12"], 0)
+    later = mutants.plant(watch, chosen, 2)
+    assert {fault.line for fault, _ in later} == {7}
+    asked = tmp_path / "test_toy.py" if by_library else file
+    assert all(files == [str(asked)] for _, files in later)
+    assert set(watch.log.outcomes().values()) == {"survived"}
+
+
+def test_a_changed_module_has_its_file_and_its_code(mutants: ModuleType) -> None:
+    """A test that reads the source, or runs the module, must not fail for want of them."""
+    tree = ast.parse(TOY.replace("return 3", "return 4"))
+    finder = mutants.Changed("attention_to_rope.toy", tree)
+    spec = finder.find_spec("attention_to_rope.toy", None)
+    assert finder.find_spec("attention_to_rope.other", None) is None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.Holder().length == 4
+    assert module.__file__ == str(mutants.source_file("toy"))
+    assert module.Holder.sign.__code__.co_filename == module.__file__

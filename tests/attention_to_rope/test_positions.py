@@ -362,3 +362,52 @@ def test_t5_buckets_compile() -> None:
     distances = torch.arange(-300, 300, 7)
     compiled = torch.compile(buckets, fullgraph=True, backend="eager")
     assert torch.equal(compiled(distances), buckets(distances))
+
+
+@pytest.mark.parametrize(
+    ("options", "least"), [({"bidirectional": True}, 9), ({"bidirectional": False}, 17)]
+)
+def test_the_least_and_the_largest_distance_of_buckets(options: dict, least: int) -> None:
+    distances = torch.tensor([0])
+    for distance in (least, 2**31):
+        assert book.t5_bucket(distances, max_distance=distance, **options).item() == 0
+    with pytest.raises(ValueError, match=rf"max_distance must be at least {least}"):
+        book.t5_bucket(distances, max_distance=least - 1, **options)
+    with pytest.raises(ValueError, match=r"max_distance must be at most 2³¹"):
+        book.t5_bucket(distances, max_distance=2**31 + 1, **options)
+
+
+def test_defaults_of_learned_tables() -> None:
+    table = book.Learned(100, 100, seed=0).table.rows.detach()
+    assert 0.019 < float(table.std()) < 0.021
+    t5 = book.T5Bias(100, bidirectional=True, seed=0)
+    assert 0.019 < float(t5.table.rows.detach().std()) < 0.021
+    assert (t5.buckets, t5.max_distance) == (32, 128)
+
+
+def test_a_scheme_without_heads_takes_positions_of_the_last_axis_but_one() -> None:
+    x = normal(2, 3, 4, seed=0)
+    assert book.PositionalScheme().rotate(x, torch.arange(3)) is x
+
+
+def test_rotary_refuses_what_is_no_vector_and_no_whole_number() -> None:
+    scheme = book.Rotary(book.rotary_frequencies(4), layout="half")
+    with pytest.raises(TypeError, match=r"x must be a torch.Tensor, got list"):
+        scheme.rotate([1.0], torch.arange(1))
+    with pytest.raises(TypeError, match=r"rotary dim must be an int, got float"):
+        book.Rotary(book.rotary_frequencies(4), layout="half", rotary_dim=4.0)
+
+
+def test_frequencies_of_a_length_turn_the_first_dimensions_only() -> None:
+    asked = []
+
+    def frequencies(length: int) -> torch.Tensor:
+        asked.append(length)
+        return book.rotary_frequencies(4)
+
+    scheme = book.LengthScaledRotary(frequencies, layout="half", rotary_dim=4)
+    assert asked == [1]  # whatever is wrong with the function is said when the scheme is built
+    x, positions = normal(1, 1, 3, 6, seed=0), torch.arange(3)
+    got = scheme.turn(x, scheme.angles(positions, x.dtype, length=3))
+    assert torch.equal(got, scheme.rotate(x, positions))
+    assert torch.equal(got[..., 4:], x[..., 4:])

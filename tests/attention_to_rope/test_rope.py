@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import attention_to_rope as book
 from attention_to_rope import reference
+from attention_to_rope.fast.turn import can_turn
 from bookkit.randomness import generator, normal
 
 LAYOUTS = ["half", "interleaved"]
@@ -731,3 +732,21 @@ def test_a_table_of_lists_is_refused() -> None:
 
 def test_the_largest_float_is_a_base() -> None:
     assert float(book.rotary_frequencies(4, sys.float_info.max)[1]) > 0
+
+
+def test_one_dimension_or_no_head_beside_what_is_turned() -> None:
+    table = book.rotary_table(torch.arange(3), book.rotary_frequencies(4), dtype=torch.float64)
+    x = normal(1, 2, 3, 5, seed=0)
+    turned = book.rotate(x, table, layout="half", rotary_dim=4)
+    assert torch.equal(turned[..., :4], book.rotate(x[..., :4], table, layout="half"))
+    assert torch.equal(turned[..., 4:], x[..., 4:])
+    assert book.rotate(x[:, :0], table, layout="half", rotary_dim=4).shape == (1, 0, 3, 5)
+
+
+def test_the_quick_rotation_needs_numbers_in_memory() -> None:
+    here, nowhere = torch.ones(2), torch.ones(2, device="meta")
+    assert can_turn(here, here, here)
+    for place in range(3):
+        given = [here, here, here]
+        given[place] = nowhere
+        assert not can_turn(*given)

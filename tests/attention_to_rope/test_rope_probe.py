@@ -9,7 +9,14 @@ import torch
 from torch import Tensor
 
 import attention_to_rope as book
-from attention_to_rope.rope_probe import Measured, find_calling, matrices_at, measure
+from attention_to_rope.rope_probe import (
+    Measured,
+    _order,
+    _partners,
+    find_calling,
+    matrices_at,
+    measure,
+)
 
 THETA = book.rotary_frequencies(8)
 
@@ -224,3 +231,10 @@ def test_row_j_is_the_image_of_unit_vector_j() -> None:
     (matrix,) = matrices_at(find_calling(apply, 2), torch.tensor([2]), 2)
     cos, sin = math.cos(2), math.sin(2)
     assert matrix.flatten().tolist() == pytest.approx([cos, sin, -sin, cos])
+
+
+def test_a_cycle_of_three_is_read_in_its_direction() -> None:
+    """Pairs are the same from both sides; here only the row of a dimension says where it goes."""
+    cycle = torch.eye(3)[[1, 2, 0]]
+    assert _partners(cycle[None]) == {0: 1, 1: 2, 2: 0}
+    assert _order(2 * cycle) == [1, 2, 0]

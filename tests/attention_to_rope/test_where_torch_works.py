@@ -279,3 +279,9 @@ def test_weights_are_not_kept_unless_asked_for() -> None:
     assert kept == []
     _, weights = decoder(TOKENS, return_weights=True)
     assert [w.own.shape for w in weights] == [(2, 4, 4, 4)] * 2
+
+
+def test_no_numbers_are_known_where_there_are_none() -> None:
+    assert checks.values_are_known(torch.ones(1))
+    assert not checks.values_are_known(torch.ones(0))
+    assert not checks.values_are_known(torch.ones(1, device="meta"))

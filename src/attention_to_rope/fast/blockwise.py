@@ -15,7 +15,6 @@ from attention_to_rope.checks import (
     check_float,
     check_mask,
     check_positions,
-    check_positive,
     check_same_device,
     check_same_kind,
     check_sink,
@@ -106,7 +105,7 @@ def blockwise_attention(
     check_count("q_block", q_block)
     check_count("k_block", k_block)
     _check_reach(q, k, causal, window, positions)
-    _check_shaping(q, k, mask, bias, soft_cap, sink)
+    _check_shaping(q, k, mask, bias, sink)
     scale = score_scale(q.shape[-1], scale)
     # The compiler hands no function on to a backward pass: it gets the table.
     whole = torch.compiler.is_compiling()
@@ -177,11 +176,8 @@ def _check_shaping(
     k: Tensor,
     mask: Tensor | None,
     bias: Tensor | BiasByPosition | None,
-    soft_cap: float | None,
     sink: Tensor | None,
 ) -> None:
-    if soft_cap is not None:
-        check_positive("soft_cap", soft_cap)
     if mask is not None:
         check_mask(mask, q, k)
     _check_bias(bias, q, k)
@@ -314,10 +310,9 @@ class Cut:
 
     def join(self, parts: list[Tensor]) -> Tensor:
         """All rows again, from blocks of rows as `queries` gives them: (..., H, N_q, d)."""
-        rows = [part.shape[-2] // self.groups for part in parts]
         blocks = [
-            part.reshape(*self.leading, count, part.shape[-1])
-            for part, count in zip(parts, rows, strict=True)
+            part.reshape(*self.leading, part.shape[-2] // self.groups, part.shape[-1])
+            for part in parts
         ]
         return torch.cat(blocks, dim=-2)
 

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import attention_to_rope as book
 from attention_to_rope.fast import blockwise
 from attention_to_rope.fast.blockwise import BiasByPosition, Cut, Options
+from attention_to_rope.merge import finish, log_total, partial_attention, partial_gradients
 from bookkit.randomness import normal
 
 Form = Callable[..., torch.Tensor]
@@ -346,6 +347,7 @@ def test_a_bias_that_does_not_fit_is_refused() -> None:
         (lambda *_: torch.zeros(4, 1, 1), ValueError, r"as many axes as the scores, 4; its fun"),
         (lambda *_: torch.zeros(1, 4, 1, 1).long(), TypeError, r"bias must be floating point"),
         (lambda *_: None, TypeError, r"bias must be a torch.Tensor, got NoneType"),
+        (lambda *_: torch.zeros(1, 4, 2, 1), ValueError, r"shape \(1, 4, 2, 1\) does not fit"),
     ):
         with pytest.raises(error, match=message):
             book.blockwise_attention(q, k, v, bias=made._replace(function=function))
@@ -587,3 +589,130 @@ def test_the_fused_path_computes_attention(monkeypatch: pytest.MonkeyPatch) -> N
         assert (got - expected)[:, :, :7].abs().max() <= 1e-13
         assert got[:, :, 7:].isnan().all()
         bad[:, :, 7] = kept
+
+
+def test_what_is_not_finite_and_seen_by_all_stays_in_its_column() -> None:
+    """Nothing is hidden, so nothing is contained: as without blocks."""
+    q, k, v = (x.detach() for x in everything(3, 5))
+    v[0, 1, 2, 4] = torch.inf
+    got = book.blockwise_attention(q, k, v, q_block=2, k_block=2)
+    assert torch.equal(got.isfinite(), plain(q, k, v).isfinite())
+    assert got.isposinf().any()
+    torch.testing.assert_close(got, plain(q, k, v))
+
+
+def test_a_window_gives_nan_to_who_sees_what_is_not_finite() -> None:
+    """In a block that is seen whole, too."""
+    q, k, v = (x.detach() for x in everything(6, 6))
+    v[0, 1, 3, 4] = torch.inf
+    got = book.blockwise_attention(q, k, v, window=3, q_block=1, k_block=1)
+    expected = plain(q, k, v, mask=book.sliding_window_mask(6, 6, window=3, causal=False))
+    torch.testing.assert_close(got, expected, equal_nan=True)
+
+
+def test_a_bias_of_minus_infinity_hides_nan() -> None:
+    q, k, v = everything(3, 5)
+    bias = torch.zeros(3, 5, dtype=torch.float64)
+    bias[:, 2] = -torch.inf
+    bias[0, 1] = 2.0
+    with torch.no_grad():
+        k[:, :, 2] = torch.nan
+    got = book.blockwise_attention(q, k, v, bias=bias, k_block=2)
+    expected = plain(q, k, v, bias=bias)
+    assert (got - expected).abs().max() <= 1e-13
+    assert same_gradients(got.sum(), expected.sum(), (q, k, v), within=1e-12)
+
+
+def test_two_rows_of_a_mask_are_cut_like_more() -> None:
+    q, k, v = (x.detach() for x in everything(2, 5))
+    mask = torch.tensor([[True, False, True, True, False], [False, True, False, True, True]])
+    got = book.blockwise_attention(q, k, v, mask=mask, q_block=1, k_block=2)
+    assert (got - plain(q, k, v, mask=mask)).abs().max() <= 1e-14
+
+
+@pytest.mark.parametrize("leading", [(2,), (2, 3, 2)])
+def test_mask_and_bias_have_the_axes_of_the_scores(leading: tuple[int, ...]) -> None:
+    q, k, v = (normal(*leading, 5, 4, seed=s) for s in range(3))
+    shape = (*leading, 5, 5)
+    mask, bias = normal(*shape, seed=3) > -1, normal(*shape, seed=4)
+    got = book.blockwise_attention(q, k, v, mask=mask, bias=bias, q_block=2, k_block=2)
+    assert (got - book.attention(q, k, v, mask=mask, bias=bias)).abs().max() <= 1e-14
+    at = torch.arange(5)
+    made = BiasByPosition(lambda m, n: bias[..., m[:, None], n], at, at)
+    got = book.blockwise_attention(q, k, v, mask=mask, bias=made, q_block=2, k_block=2)
+    assert (got - book.attention(q, k, v, mask=mask, bias=bias)).abs().max() <= 1e-14
+
+
+def test_a_mask_for_all_is_not_copied_for_each() -> None:
+    options = Options(False, None, 1.0, None, None, 2, 2)
+    one = Cut(torch.zeros(3, 4, 5, 1), torch.zeros(3, 2, 5, 1), options)
+    rows, keys = slice(0, 2), slice(0, 3)
+    assert one.fit(torch.ones(2, 3), rows, keys).shape == (1, 4, 3)
+    assert one.fit(torch.ones(3, 1, 2, 3), rows, keys).shape == (6, 4, 3)
+
+
+def test_positions_of_a_bias_are_whole_numbers() -> None:
+    q, k, v = everything(7, 9)
+    at = {"q_positions": torch.arange(7), "k_positions": torch.arange(9)}
+    for name, whole in at.items():
+        made = BiasByPosition(lambda *_: torch.zeros(1, 4, 1, 1), **at | {name: whole.double()})
+        with pytest.raises(TypeError, match=rf"bias\.{name} must have an integer dtype"):
+            book.blockwise_attention(q, k, v, bias=made)
+
+
+def test_the_fused_kernel_has_head_dims_up_to_256() -> None:
+    for width, fits in ((256, True), (257, False)):
+        x = torch.empty(2, width)
+        assert blockwise._fused_kernel_means_the_same(x, x, x, False) == fits
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_nan_of_one_head_goes_around_the_kernel_alone(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = blockwise.fused_attention
+
+    def checked(*tensors: torch.Tensor, **options: Any) -> torch.Tensor:
+        assert all(x.isfinite().all() for x in tensors)
+        return kernel(*tensors, **options)
+
+    monkeypatch.setattr(blockwise, "fused_attention", checked)
+    q, *others = (normal(1, 2, 4, 8, seed=s) for s in range(3))
+    others[place][0, 1, 2, 5] = torch.nan
+    got = blockwise.in_one_kernel(q, *others, True, 0.4)
+    expected = book.attention(q, *others, scale=0.4, mask=book.causal_mask(4))
+    torch.testing.assert_close(got, expected, equal_nan=True)
+
+
+class TestParts:
+    """`partial_attention` and `partial_gradients` alone, as over a ring or the pages of a cache."""
+
+    def test_the_default_scale_is_that_of_attention(self) -> None:
+        q, k, v = (normal(2, 3, 5, 4, seed=s) for s in range(3))
+        assert (finish(partial_attention(q, k, v)) - book.attention(q, k, v)).abs().max() <= 1e-14
+
+    @pytest.mark.parametrize("place", [1, 2])
+    def test_what_is_hidden_does_not_leak(self, place: int) -> None:
+        tensors = [normal(3, 4, seed=s).requires_grad_() for s in range(3)]
+        with torch.no_grad():
+            tensors[place][2] = torch.nan
+        mask = torch.tensor([[True, True, False]] * 2 + [[False] * 3])
+        expected = book.attention(*tensors, mask=mask)
+        partial = partial_attention(*tensors, mask=mask)
+        assert (finish(partial) - expected).abs().max() <= 1e-14
+        upstream = normal(3, 4, seed=3)
+        share = (upstream * expected).sum(-1, keepdim=True)
+        got = partial_gradients(*tensors, log_total(partial), upstream, share, mask=mask, scale=0.5)
+        gradients = torch.autograd.grad(expected, tensors, upstream)
+        for one, other in zip(got, gradients, strict=False):  # the scores' own comes behind
+            assert (one - other).abs().max() <= 1e-14
+
+    def test_what_is_seen_stays_in_its_column(self) -> None:
+        q, k, v = (normal(3, 4, seed=s) for s in range(3))
+        v[2, 1] = torch.inf
+        partial = partial_attention(q, k, v)
+        torch.testing.assert_close(finish(partial), book.attention(q, k, v))
+        upstream, share = torch.ones(3, 4, dtype=torch.float64), torch.zeros(3, 1)
+        got = partial_gradients(q, k, v, log_total(partial), upstream, share, scale=0.5)
+        assert got.scores[:, 2].isposinf().all()
+        assert got.scores[:, :2].isfinite().all()

@@ -96,6 +96,7 @@ def test_what_the_kernel_does_not_take_goes_to_rotate(monkeypatch: pytest.Monkey
         (q[0], q[0], table),
         (q, q[:1], table),
         (q[:0], q[:0], table),
+        (q, q[:, :0], table),
         (q, q, wanted),
         (q, q, also),
     ]:
