@@ -718,3 +718,8 @@ def test_the_report_is_the_same_whatever_type_torch_has_by_default(kind: torch.d
     finally:
         torch.set_default_dtype(before)
     assert str(report) == expected
+
+
+def test_errors_are_looked_at_up_to_the_last_of_2_to_the_20_positions() -> None:
+    positions = [0, 1000, *(1024 * size - 1 for size in (4, 16, 128, 1024))]
+    assert list(examine(rotary(), head_dim=8).errors) == positions

@@ -122,3 +122,40 @@ def test_deepseek_v3_as_published() -> None:
     scaling = rope_families.FAMILIES["DeepSeek-V3"].config["rope_scaling"]
     assert scaling["original_max_position_embeddings"] == 4096
     assert (scaling["beta_fast"], scaling["beta_slow"]) == (32, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "head_dim", "rotary_dim", "base", "scale"),
+    [
+        ("Llama 2", 128, 128, 1e4, 1),
+        ("Qwen3", 128, 128, 1e6, 1),
+        ("Gemma 3 local", 128, 128, 1e4, 1),
+        ("Gemma 3 global", 128, 128, 1e6, 8),
+        ("GLM", 128, 64, 1e4, 1),
+        ("Command R7B", 128, 128, 5e4, 1),
+    ],
+)
+def test_families_whose_pairs_are_all_slowed_alike(
+    name: str, head_dim: int, rotary_dim: int, base: float, scale: float
+) -> None:
+    settings = rope_families.FAMILIES[name].settings()
+    assert (settings.head_dim, settings.rotary_dim) == (head_dim, rotary_dim)
+    expected = [stretched(pair, rotary_dim, base, scale) for pair in range(rotary_dim // 2)]
+    assert settings.frequencies.tolist() == pytest.approx(expected, rel=1e-12)
+
+
+def test_llama_3_slows_the_pairs_that_turn_less_than_4_times_in_8192_positions() -> None:
+    settings = rope_families.FAMILIES["Llama 3.1"].settings()
+    assert settings.head_dim == 128
+    for pair, got in enumerate(settings.frequencies.tolist()):
+        theta = stretched(pair, 128, 5e5, 1)
+        turns = 8192 * theta / (2 * math.pi)
+        part = min(max((turns - 1) / (4 - 1), 0), 1)
+        assert got == pytest.approx(part * theta + (1 - part) * theta / 8, rel=1e-12)
+
+
+def test_gemma_4_turns_the_fastest_quarter_of_its_pairs() -> None:
+    settings = rope_families.FAMILIES["Gemma 4 global"].settings()
+    assert settings.head_dim == 512
+    expected = [stretched(pair, 512, 1e6, 1) if pair < 64 else 0 for pair in range(256)]
+    assert settings.frequencies.tolist() == pytest.approx(expected, rel=1e-12, abs=0)

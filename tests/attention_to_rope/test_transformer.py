@@ -1,5 +1,6 @@
 """Blocks against PyTorch's layers; models with every scheme; generation with and without cache."""
 
+import dataclasses
 import math
 import pickle
 from typing import Any
@@ -679,3 +680,11 @@ def test_parts_of_a_model_check_what_they_get() -> None:
         book.Decoder(9, TINY, seed=0, cross=1)
     with pytest.raises(TypeError, match=r"position must be"):
         book.Decoder(9, TINY, seed=0, position="rotary")
+
+
+def test_the_shape_of_a_model_is_fixed_and_plain_unless_asked() -> None:
+    assert not any(getattr(TINY, name) for name in ("qk_norm", "sink", "gate"))
+    for value, name in ((TINY, "layers"), (book.LayerPattern(), "window")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, 3)
+    assert (book.Encoder.causal, book.Decoder.causal) == (False, True)
