@@ -161,10 +161,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("context_extension: LtE", "return 1.0 if scale <= 1"): "ln 1 = 0: both sides are 1",
     (
         "fast.blockwise: no USub",
-        "if q.is_cuda",
-    ): "decides only on a GPU, where the tests do not run",
-    (
-        "fast.blockwise: no USub",
         "unsqueeze(-1)",
     ): "a tensor of one axis: 1 and -1 are the same place",
     ("fast.blockwise: dropped call", "mark_non_differentiable"): "no caller gets the second output",
@@ -220,8 +216,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("generation: no USub", ".cumsum(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".squeeze(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".argmax(-1"): "two axes: the last is axis 1",
-    ("generation: Mult", "uniform * summed"): "the last sum is 1 but for rounding",
-    ("transformer: no strict=", "strict=True"): "the lengths were compared above",
     ("transformer: other truth", "strict=True"): "the lengths were compared above",
     ("generation: other truth", "use_cache"): "the same tokens, slower",
     ("generation: no capacity=", "empty_caches("): "the same tokens, with more copies",

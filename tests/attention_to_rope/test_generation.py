@@ -11,6 +11,7 @@ import torch
 import attention_to_rope as book
 from attention_to_rope.generation import Choice
 from attention_to_rope.layers import stream_of
+from bookkit.randomness import normal
 
 TINY = book.Architecture(d=8, heads=4, layers=2, kv_heads=2)
 TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
@@ -320,3 +321,15 @@ def test_without_a_choice_among_one_token() -> None:
 def test_how_to_choose_cannot_change() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Choice().top_k = 3
+
+
+def test_the_largest_uniform_number_finds_a_token_that_exists() -> None:
+    """In rows whose summed weights end a little below 1, and a little above."""
+    logits = normal(64, 50, seed=0)
+    summed = book.softmax(logits).cumsum(-1)[:, -1]
+    assert (summed < 1).any()
+    assert (summed > 1).any()
+    uniform = torch.full((64, 1), math.nextafter(1, 0), dtype=torch.float64)
+    tokens, sound = Choice(temperature=1.0).draw(logits, uniform)
+    assert sound.all()
+    assert int(tokens.max()) == 49
