@@ -1328,11 +1328,11 @@ CASES |= {
 }
 
 
-def kinds() -> Iterator[Any]:
-    for function, (_, _, arguments) in CASES.items():
-        for argument, values in arguments.items():
-            for kind in values:
-                yield pytest.param(function, argument, kind, id=f"{function}: {argument}: {kind}")
+def kinds(function: str) -> Iterator[tuple[str, str]]:
+    """All arguments of a function, and what is wrong with the values that each is given."""
+    for argument, values in CASES[function][2].items():
+        for kind in values:
+            yield argument, kind
 
 
 # What an error from inside Python or PyTorch says, and ours never do.
@@ -1376,14 +1376,48 @@ def names_the_argument(message: str, argument: str) -> bool:
     return any(name in message for name in beside)
 
 
-@pytest.mark.parametrize(("function", "argument", "kind"), list(kinds()))
-def test_bad_input_is_refused_by_name(function: str, argument: str, kind: str) -> None:
+def fault(function: str, argument: str, kind: str) -> str | None:
+    """What is wrong with the answer to one bad value; None where it is refused as it should be."""
     call, sound, arguments = CASES[function]
-    with pytest.raises((TypeError, ValueError)) as caught:
+    try:
         call(**{**sound, argument: arguments[argument][kind]})
-    message = str(caught.value)
-    assert names_the_argument(message, argument), message
-    assert not any(part in message for part in INTERNAL), message
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        if any(part in message for part in INTERNAL):
+            return f"an error from inside: {message}"
+        return None if names_the_argument(message, argument) else f"not named: {message}"
+    except Exception as error:
+        return f"an error of another type: {error!r}"
+    return "accepted"
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_bad_input_is_refused_by_name(function: str) -> None:
+    """Thousands of kinds, all of a function in one test, which tells each that is not refused."""
+    found = {
+        f"{argument}: {kind}": fault(function, argument, kind) for argument, kind in kinds(function)
+    }
+    assert {kind: problem for kind, problem in found.items() if problem} == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (lambda x: x, "accepted"),
+        (lambda x: x.shape, "an error of another type: AttributeError"),
+        (lambda x: Z(3) + Z(2), "an error of another type: RuntimeError"),
+        (lambda x: x + 1, "an error from inside: unsupported operand"),
+        (lambda x: book.causal_mask(x), "not named: q_len must be"),
+    ],
+)
+def test_a_bad_answer_is_told(
+    answer: Callable[..., object], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CASES, "planted", (answer, {"x": 1}, {"x": {"None": None, "same": None}}))
+    with pytest.raises(AssertionError) as told:
+        test_bad_input_is_refused_by_name("planted")
+    assert all(f"{kind!r}: " in str(told.value) for kind in ("x: None", "x: same"))
+    assert (fault("planted", "x", "None") or "").startswith(problem)
 
 
 @pytest.mark.parametrize("function", CASES)
@@ -1393,7 +1427,7 @@ def test_the_sound_call_is_accepted(function: str) -> None:
 
 
 def test_there_are_enough_kinds() -> None:
-    assert len(list(kinds())) >= 400
+    assert sum(len(list(kinds(function))) for function in CASES) >= 400
 
 
 @pytest.mark.parametrize("number", [np.int64(2), np.int32(2), np.uint8(2)])

@@ -66,21 +66,21 @@ def decoders() -> dict[str, book.Decoder]:
 
 
 @pytest.mark.parametrize("name", decoders())
-@pytest.mark.parametrize("options", [{}, {"temperature": 1.3, "seed": 5}])
-def test_cached_equals_uncached(name: str, options: dict) -> None:
+def test_cached_equals_uncached(name: str) -> None:
+    """A batch of one length with sampled tokens; unequal prompts with the likeliest ones."""
     decoder = decoders()[name]
     fast, slow = (
-        book.generate(decoder, TOKENS, 9, use_cache=use_cache, **options)
+        book.generate(decoder, TOKENS, 7, use_cache=use_cache, temperature=1.3, seed=5)
         for use_cache in (True, False)
     )
     assert torch.equal(fast, slow)
     lengths = torch.tensor([2, 4])
     if decoder.depends_on_length:
         with pytest.raises(ValueError, match="unequal length cannot share a batch"):
-            book.generate(decoder, TOKENS, 9, lengths=lengths)
+            book.generate(decoder, TOKENS, 7, lengths=lengths)
         return
     fast, slow = (
-        book.generate(decoder, TOKENS, 9, use_cache=use_cache, lengths=lengths, **options)
+        book.generate(decoder, TOKENS, 7, use_cache=use_cache, lengths=lengths)
         for use_cache in (True, False)
     )
     assert torch.equal(fast, slow)

@@ -196,6 +196,14 @@ def largest_of_a_step(
     return seen.numel
 
 
+def assert_linear(options: dict[str, Any]) -> None:
+    with mock.patch.object(heads_module, "BLOCK", 16):
+        short, long = (largest_of_a_step(length, **options) for length in (32, 128))
+    assert long <= 4 * short
+    assert long < 128 * 128 / 4
+    assert largest_of_a_step(128, **options) >= 128 * 128  # one block: the formula, all scores
+
+
 def schemes() -> dict[str, book.PositionalScheme | None]:
     """All places where a position acts on scores, for two heads."""
     return {
@@ -214,22 +222,14 @@ def test_memory_of_training_is_linear(
 ) -> None:
     pattern = book.LayerPattern(window=window, position=schemes()[scheme])
     options = {"layers": [pattern], "hooks": hooks}
-    with mock.patch.object(heads_module, "BLOCK", 16):
-        short, long = (largest_of_a_step(length, **options) for length in (100, 400))
-    assert long <= 4 * short
-    assert long < 400 * 400 / 4
-    assert largest_of_a_step(400, **options) >= 400 * 400  # one block: the formula, all scores
+    assert_linear(options)
 
 
 @pytest.mark.parametrize("scheme", ["none", "T5"])
 def test_memory_of_a_window_by_positions_is_linear(scheme: str) -> None:
     pattern = book.LayerPattern(window=5, position=schemes()[scheme])
     options = {"layers": [pattern], "hooks": {}, "given_positions": True}
-    with mock.patch.object(heads_module, "BLOCK", 16):
-        short, long = (largest_of_a_step(length, **options) for length in (50, 200))
-    assert long <= 4 * short
-    assert long < 200 * 200 / 4
-    assert largest_of_a_step(200, **options) >= 200 * 200  # one block: the formula, all scores
+    assert_linear(options)
 
 
 @pytest.mark.parametrize("form", ["naive", "absorbed"])
@@ -265,7 +265,8 @@ def test_memory_of_training_on_latents_is_linear(form: str, small_blocks: mock.M
             latent(x, form=form, position=ROTARY)[0].sum().backward()
         return seen.numel
 
-    short, long = largest(20), largest(80)
+    with mock.patch.object(heads_module, "BLOCK", 8):
+        short, long = largest(20), largest(80)
     assert small_blocks.call_count == 2
     assert long <= 4 * short
     assert long < 80 * 80 / 4
@@ -290,7 +291,9 @@ def test_transforms_and_compiler_take_a_bias_or_window_in_blocks(name: str) -> N
     for blocks, formula in zip(*results, strict=True):
         assert torch.allclose(blocks, formula, atol=1e-12)
     torch._dynamo.reset()
-    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+    # What compiling asks of blocks is shown in fast/test_blockwise: here each bias is in the graph.
+    backend = "aot_eager" if name == "positions" else "eager"
+    compiled = torch.compile(run, fullgraph=True, backend=backend)
     # Two blocks a side: the compiler traces each for itself.
     with mock.patch.object(heads_module, "BLOCK", 8):
         assert torch.allclose(compiled(x[0]), results[0][0][0], atol=1e-12)

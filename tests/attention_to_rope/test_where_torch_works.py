@@ -103,9 +103,9 @@ def test_compile_in_one_graph() -> None:
     """All options at once: tracing is slow, and one that breaks the graph breaks it here."""
     torch._dynamo.reset()
     decoder = model("everything")
-    fast = torch.compile(decoder, fullgraph=True, backend="aot_eager")
+    fast = torch.compile(decoder, fullgraph=True, backend="eager")
     assert torch.allclose(fast(TOKENS), decoder(TOKENS), atol=1e-6)
-    step = torch.compile(decoder.extend, fullgraph=True, backend="aot_eager")
+    step = torch.compile(decoder.extend, fullgraph=True, backend="eager")
     with torch.no_grad():
         _, caches = decoder.extend(TOKENS, decoder.empty_caches())
         expected, _ = decoder.extend(TOKENS[:, :1], caches)
@@ -121,9 +121,8 @@ def test_export() -> None:
         assert torch.allclose(exported(tokens), decoder(tokens), atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["pattern", "hooks"])
-def test_export_with_a_free_length(kind: str) -> None:
-    decoder = model(kind)
+def test_export_with_a_free_length() -> None:
+    decoder = model("everything")
     free = {0: torch.export.Dim("batch", max=64), 1: torch.export.Dim("length", max=4096)}
     exported = torch.export.export(
         decoder,

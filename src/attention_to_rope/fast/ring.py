@@ -4,9 +4,10 @@ Every rank keeps the queries, keys and values of its own positions. In each step
 keys and values it holds while they are on their way to the next rank; partial results are joined
 by the online softmax. After as many steps as ranks every query has met every key.
 
-`torchrun --standalone --nproc-per-node=2 -m attention_to_rope.fast.ring` compares the ring with one
-process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context parallelism
-(`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a product.
+`torchrun --standalone --nproc-per-node=2 tests/attention_to_rope/fast/ring_processes.py` compares
+the ring with one process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context
+parallelism (`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a
+product.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Started by test_ring.py with torchrun: the ring of processes against one process."""
+"""The ring of processes against one process: test_ring.py runs it in two, or start it by hand.
+
+torchrun --standalone --nproc-per-node=2 tests/attention_to_rope/fast/ring_processes.py
+"""
 
 import itertools
 import os
@@ -33,6 +36,7 @@ def compare_with_one_process(
 
 def main() -> None:
     """Compare the ring with one process on every rank; exit with 1 where they differ."""
+    torch.set_num_threads(1)  # a forked process has none of the threads of the one before
     local, per_machine = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
     own_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= per_machine
     device = torch.device("cuda", local) if own_gpu else torch.device("cpu")

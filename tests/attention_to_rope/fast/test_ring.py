@@ -1,9 +1,9 @@
-"""Ring attention equals attention on one process: simulated ranks here, real ones by torchrun."""
+"""Ring attention equals attention on one process: simulated ranks, and two real processes."""
 
-import os
+import multiprocessing
 import queue
 import runpy
-import subprocess
+import socket
 import sys
 import time
 from pathlib import Path
@@ -353,20 +353,6 @@ def test_nan_reaches_only_who_may_see_it(ranks: int, bad: float) -> None:
         assert whole[7:].isnan().all()
 
 
-@pytest.fixture
-def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment torchrun gives, for one process that keeps its addresses in memory."""
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
-    begin = dist.init_process_group
-    monkeypatch.setattr(
-        dist,
-        "init_process_group",
-        lambda backend: begin("gloo", store=dist.HashStore(), rank=0, world_size=1),
-    )
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
-
 def test_process_ring_sends_to_the_next_and_receives_from_the_previous(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -408,20 +394,41 @@ def test_process_ring_sends_to_the_next_and_receives_from_the_previous(
     assert all(tensor.is_contiguous() for _, tensor, *_ in started)
 
 
-def test_two_processes_equal_one() -> None:
-    """`torchrun --nproc-per-node=2`: forward and gradients within 1e-6 of one process."""
-    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    result = subprocess.run(
-        [sys.executable, *command, PROCESSES],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+def free_port() -> int:
+    """A port of this machine that nobody listens to."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_two_processes_equal_one(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With the environment that torchrun gives: output and gradients within 1e-6 of one process.
+
+    Where a process can be forked, PyTorch is not imported again.
+    """
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "CUDA_VISIBLE_DEVICES": ""}
+    counts = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
+    processes = []
+    for rank in range(2):
+        for name, value in (address | counts | {"RANK": rank, "LOCAL_RANK": rank}).items():
+            monkeypatch.setenv(name, str(value))
+        process = context.Process(
+            target=runpy.run_path, args=(str(PROCESSES),), kwargs={"run_name": "__main__"}
+        )
+        process.start()
+        processes.append(process)
+    for process in processes:
+        process.join(timeout=240)
+        process.kill()  # if it waits still
+    said = capfd.readouterr()
+    assert [process.exitcode for process in processes] == [0, 0], said.err
     cases = [
-        line.partition(": ranks differ from one process by ") for line in result.stdout.splitlines()
+        line.partition(": ranks differ from one process by ") for line in said.out.splitlines()
     ]
     assert [name for name, *_ in cases] == [
         f"gloo, {order}, causal={causal}" for order in ORDERS for causal in (False, True)
