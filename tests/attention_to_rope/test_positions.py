@@ -411,3 +411,9 @@ def test_frequencies_of_a_length_turn_the_first_dimensions_only() -> None:
     got = scheme.turn(x, scheme.angles(positions, x.dtype, length=3))
     assert torch.equal(got, scheme.rotate(x, positions))
     assert torch.equal(got[..., 4:], x[..., 4:])
+
+
+def test_keys_wait_unturned_only_where_the_length_decides() -> None:
+    frequencies = book.rotary_frequencies(4)
+    assert not book.Rotary(frequencies, layout="half").depends_on_length
+    assert book.LengthScaledRotary(lambda _: frequencies, layout="half").depends_on_length

@@ -717,3 +717,9 @@ class TestParts:
         got = partial_gradients(q, k, v, log_total(partial), upstream, share, scale=0.5)
         assert got.scores[:, 2].isposinf().all()
         assert got.scores[:, :2].isfinite().all()
+
+
+def test_a_window_may_be_wider_than_all_positions() -> None:
+    ends = torch.tensor([-(2**31)]), torch.tensor([2**31])
+    assert blockwise.near_by_position(*ends, 2**70).all()
+    assert not blockwise.near_by_position(*ends, 2**32).any()
