@@ -435,16 +435,23 @@ def test_vmap_and_jvp_of_mask_and_bias() -> None:
         assert (a - b).abs().max() <= 1e-13
 
 
-def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        # Three blocks of scores, two of them for the last rows: each is traced for itself.
+        {"causal": True, "q_block": 2, "k_block": 3},
+        {},  # nothing is hidden, so nothing is copied: the three stay one tensor
+    ],
+)
+def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor(
+    options: dict[str, Any],
+) -> None:
     torch._dynamo.reset()
     compiled = torch.compile(
-        # Three blocks of scores, two of them for the last rows: each is traced for itself.
-        lambda x: book.blockwise_attention(x, x, x, causal=True, q_block=2, k_block=3),
-        backend="aot_eager",
-        fullgraph=True,
+        lambda x: book.blockwise_attention(x, x, x, **options), backend="aot_eager", fullgraph=True
     )
     x = normal(2, 4, 4, seed=0).requires_grad_()
-    expected = book.attention(x, x, x, mask=book.causal_mask(4))
+    expected = book.attention(x, x, x, mask=book.causal_mask(4) if options else None)
     got = compiled(x)
     assert (got - expected).abs().max() <= 1e-13
     (a,), (b,) = (torch.autograd.grad(out.square().sum(), x) for out in (got, expected))
