@@ -17,7 +17,10 @@ from bookcheck.paths import NODE_ROOM, ROOT
 from bookcheck.site.math import Katex
 
 # The small books are built by forks, which begin with what every build imports.
-warm.PRELOADED += ["jupyter_book.cli.main", "sphinx.cmd.build", "myst_nb", "sphinx_book_theme"]
+warm.PRELOADED += [
+    "jupyter_book.cli.main", "jupyter_book.sphinx", "sphinx.cmd.build", "sphinx.builders.html",
+    "myst_nb.sphinx_ext", "sphinx_book_theme", "bookcheck.site.extension",
+]  # fmt: skip
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
