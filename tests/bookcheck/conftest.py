@@ -10,9 +10,11 @@ import nbformat
 import pytest
 import yaml
 from filelock import FileLock
+from jupyter_client.kernelspec import KernelSpecManager
 
 from bookcheck import warm
 from bookcheck.node.packages import ensure_packages
+from bookcheck.notebooks import forked
 from bookcheck.paths import NODE_ROOM, ROOT
 from bookcheck.site.math import Katex
 
@@ -65,6 +67,22 @@ def build():
         return warm.run(COMMAND, "build", folder, *options, environment=environment)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def forked_kernels():
+    """Let `bookcheck.notebooks.execute` fork its kernels too, where programs are forked."""
+    plain = KernelSpecManager.get_kernel_spec
+
+    def get_kernel_spec(manager, kernel_name):
+        spec = plain(manager, kernel_name)
+        spec.metadata["kernel_provisioner"] = {"provisioner_name": forked.NAME}
+        return spec
+
+    with pytest.MonkeyPatch.context() as patch:
+        if warm.possible():
+            patch.setattr(KernelSpecManager, "get_kernel_spec", get_kernel_spec)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """A chapter that drifted turns the run red, and the message names notebook, cell and value."""
 
+import io
 import itertools
 import json
 import re
 from collections import Counter
+from contextlib import redirect_stdout
 
 import pytest
 
-from bookcheck import warm
 from bookcheck.notebooks.execute import execute, main
 from bookcheck.paths import ROOT
 
@@ -51,7 +52,7 @@ def notebook_text(cells):
 
 
 @pytest.fixture(scope="module")
-def chapter(tmp_path_factory):
+def chapter(tmp_path_factory, forked_kernels):
     path = tmp_path_factory.mktemp("book") / "chapter.ipynb"
     path.write_text(notebook_text(CELLS), encoding="utf-8")
     assert execute(path)
@@ -83,7 +84,7 @@ def with_prose(path, *sources, caption=""):
 
 @pytest.fixture(scope="module")
 def output(chapter, tmp_path_factory):
-    """What one run says of the chapter and of changed copies: each run imports torch anew."""
+    """What one run says of the chapter and of changed copies."""
     folder = tmp_path_factory.mktemp("copies")
     texts = {
         "untouched": chapter.read_text(encoding="utf-8"),
@@ -93,10 +94,13 @@ def output(chapter, tmp_path_factory):
     }
     for name, text in texts.items():
         (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
-    settings = ["-c", ROOT / "pyproject.toml", "-n", "0", "-p", "no:cacheprovider", "-v"]
-    done = warm.run("pytest", *settings, *(folder / f"{name}.ipynb" for name in texts))
-    assert done.returncode == 1, done.stdout + done.stderr
-    return done.stdout
+    settings = ["-c", str(ROOT / "pyproject.toml"), "-n", "0", "-p", "no:cacheprovider", "-v"]
+    # In this process, whose kernels are forks already: another would import torch anew.
+    said = io.StringIO()
+    with redirect_stdout(said):
+        status = pytest.main([*settings, *(str(folder / f"{name}.ipynb") for name in texts)])
+    assert status == pytest.ExitCode.TESTS_FAILED, said.getvalue()
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")
