@@ -241,10 +241,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("fast.ring: no strict=", "zip(*parts"): "every part has the same three tensors",
     ("fast.ring: other truth", "zip(*parts"): "every part has the same three tensors",
     (
-        "fast.rope_triton: one more",
-        "min(q.numel(), k.numel()) > 0",
-    ): "one entry is no pair: a line below refuses it",
-    (
         "fast.rope_triton: no USub",
         "cos.shape in ((q.shape[2]",
     ): "the first of the two shapes has two axes: its last is axis 1",

@@ -213,7 +213,6 @@ def _fits(q: Tensor, k: Tensor, table: RotaryTable, rotary_dim: int | None) -> b
         and q.ndim == k.ndim == 4
         and q.shape[0] == k.shape[0]
         and q.shape[2:] == k.shape[2:]
-        and min(q.numel(), k.numel()) > 0
         and q.dtype != torch.float64
         and cos.shape == sin.shape
         and cos.shape in ((q.shape[2], cos.shape[-1]), (q.shape[0], q.shape[2], cos.shape[-1]))
