@@ -1,24 +1,32 @@
 // What is wider than the page scrolls inside its box; the keyboard must be able to reach it, and need
-// not stop at the others. The theme does this for code and outputs, but not for those in a fold.
-function makeScrollingBoxesFocusable() {
-  // All is read before anything is written: a change between two readings would lay the page out anew.
-  const boxes = [...document.querySelectorAll(".math-formula, .figure-box")];
-  const folded = [...document.querySelectorAll("details[open] pre, details[open] .cell_output > .output")];
-  const isWide = (box) => box.scrollWidth > box.clientWidth;
-  const [wide, wideInFolds] = [boxes.map(isWide), folded.map(isWide)];
-  boxes.forEach((box, place) => {
-    const what = box.matches(".figure-box") ? "figure" : "formula";
-    if (wide[place]) {
-      box.tabIndex = 0;
-      box.setAttribute("role", "group");
-      box.setAttribute("aria-label", `Wide ${what}, scrolls`);
-    } else {
-      for (const name of ["tabindex", "role", "aria-label"]) box.removeAttribute(name);
-    }
+// not stop at the others. A box is looked at when the browser has laid it out, and again when its size
+// or the letters change: to ask for the width of one far below would make the browser lay it out now.
+function letKeyboardIntoWideBoxes() {
+  const boxes = document.querySelectorAll(
+    ".math-formula, .figure-box, pre, .cell_output > .output, .pst-scrollable-table-container",
+  );
+  const observer = new ResizeObserver((entries) => {
+    // All is read before anything is written: a change between two readings would lay the page out anew.
+    const seen = entries.map(({ target }) => target);
+    const wide = seen.map((box) => box.scrollWidth > box.clientWidth);
+    seen.forEach((box, place) => {
+      const what = box.matches(".figure-box") ? "figure" : box.matches(".math-formula") ? "formula" : "";
+      if (wide[place]) {
+        box.tabIndex = 0;
+        if (what) box.setAttribute("role", "group");
+        if (what) box.setAttribute("aria-label", `Wide ${what}, scrolls`);
+      } else {
+        box.removeAttribute("tabindex");
+        for (const name of what ? ["role", "aria-label"] : []) box.removeAttribute(name);
+      }
+    });
   });
-  folded.forEach((box, place) => {
-    box.tabIndex = wideInFolds[place] ? 0 : -1;
-  });
+  const look = () => {
+    observer.disconnect();
+    for (const box of boxes) observer.observe(box);
+  };
+  document.fonts.addEventListener("loadingdone", look);
+  look();
 }
 
 // A link to something inside a folded block opens the block.
@@ -27,7 +35,13 @@ function openFoldOfTarget() {
   for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     fold.open = true;
   }
-  target?.scrollIntoView();
+  if (target) bringIntoSight(target);
+}
+
+// What lies around it is laid out only now, and its true room may push it away: so more than once.
+function bringIntoSight(target, frames = 5) {
+  target.scrollIntoView();
+  if (frames) requestAnimationFrame(() => bringIntoSight(target, frames - 1));
 }
 
 // The search page is for searching, and a button that prints prints: the theme writes these two as
@@ -91,13 +105,11 @@ function lightRoles() {
 window.addEventListener("load", () => {
   followReader();
   lightRoles();
-  makeScrollingBoxesFocusable();
+  letKeyboardIntoWideBoxes();
   serveTheTheme();
   if (location.hash) openFoldOfTarget();
 });
-window.addEventListener("resize", makeScrollingBoxesFocusable);
 window.addEventListener("hashchange", openFoldOfTarget);
-document.addEventListener("toggle", makeScrollingBoxesFocusable, true);
 
 // What a symbol, a word or a reference means, beside it: under the mouse, at a tap, or when a link has
 // the focus. One script holds all meanings of the site, one for each page its formulas and theorems

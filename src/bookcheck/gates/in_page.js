@@ -69,11 +69,13 @@ globalThis.inspect = (() => {
     return known.get(element);
   }
 
-  // Opens all folds, and lets nothing move: a fold that is fading in has faint text.
+  // Opens all folds, lays out what is out of sight, and lets nothing move: a fold that is fading in
+  // has faint text.
   function prepare() {
     const still = new CSSStyleSheet();
     still.replaceSync(
-      "*, *::before, *::after { animation: none !important; transition: none !important }",
+      "*, *::before, *::after { animation: none !important; transition: none !important } " +
+        "* { content-visibility: visible !important }",
     );
     document.adoptedStyleSheets.push(still);
     for (const fold of document.querySelectorAll("details")) fold.open = true;

@@ -294,6 +294,31 @@ def remove_unused_files(app: Sphinx, error: Exception | None) -> None:
         source_map.unlink()
 
 
+# The theme asks every box with code or an output for its width, and so makes the browser lay out
+# the whole page before it can be read; book.js asks each when it comes into sight.
+THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"
+ASKS_FOR_WIDTHS = re.compile(
+    r"\{(\w)\.tabIndex=\1\.scrollWidth>\1\.clientWidth"
+    r"\|\|\1\.scrollHeight>\1\.clientHeight\?0:-1\}"
+)
+
+
+def without_widths(script: str) -> str:
+    """Return the theme's script, which no longer asks boxes for their widths."""
+    return ASKS_FOR_WIDTHS.sub("{}", script)
+
+
+def quiet_theme(app: Sphinx, error: Exception | None) -> None:
+    """Rewrite the theme's script in the site, and say if it asks in another way."""
+    path = Path(app.outdir) / "_static" / THEME_SCRIPT
+    if error is not None or not path.is_file():
+        return
+    script = without_widths(path.read_text(encoding="utf-8"))
+    path.write_text(script, encoding="utf-8")
+    if "scrollWidth" in script:
+        logger.warning("%s asks for widths in a new way: see quiet_theme", path, type="theme")
+
+
 SHEET = "_static/without-scripts.css"
 # Paper is light.
 MEDIA = {
@@ -382,6 +407,7 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", set_repository_buttons)
     app.connect("builder-inited", repair_pages)
     app.connect("build-finished", remove_unused_files)
+    app.connect("build-finished", quiet_theme)
     app.connect("build-finished", warn_of_idle_repairs)
     # The theme writes the colours of code when the build is finished.
     app.connect("build-finished", write_sheet, priority=800)

@@ -1,0 +1,103 @@
+"""A chapter on a slow phone: what is out of sight costs nothing yet, and is there all the same."""
+
+import asyncio
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from bookcheck.gates.blocking import main_line, measure
+from bookcheck.gates.browser import ARGUMENTS, find_chromium
+from bookcheck.paths import BUILD
+from bookcheck.site.theme import without_widths
+
+SITE = BUILD / "html"
+CHAPTER = SITE / "chapters" / "10-deriving-rope.html"
+PHONE = {"width": 390, "height": 844}
+# Elements whose style is computed while a page of the main line loads, each time it is. Laid out as
+# a whole, chapters compute 10,000 to 20,000; this many block a phone for about a second.
+MOST_ELEMENTS = 6_000
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser):
+    opened = browser.new_page(viewport=PHONE)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.built
+def test_a_phone_lays_out_only_what_it_shows():
+    costs = asyncio.run(measure(SITE, main_line(SITE), loads=1))
+    assert len(costs) > 16
+    assert not {page: cost for page, cost in costs.items() if cost.elements > MOST_ELEMENTS}
+
+
+BLOCKS = "".join(f"<p>{'<b>word</b> ' * 40}</p>" for _ in range(200))
+SKIPPED = "p { content-visibility: auto; contain-intrinsic-block-size: auto 9rem }"
+ASKING = (
+    "addEventListener('load', () => "
+    "document.querySelectorAll('p b:first-child').forEach((word) => word.scrollWidth))"
+)
+FAULTS = {
+    "as it should be": (SKIPPED, "", False),
+    "laid out as a whole": ("", "", True),
+    # A script that asks for a width inside every block undoes the rule.
+    "asked by a script": (SKIPPED, ASKING, True),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_page_that_is_laid_out_as_a_whole_is_told(tmp_path, fault):
+    style, script, caught = FAULTS[fault]
+    body = f"<!doctype html><style>{style}</style><script>{script}</script>{BLOCKS}"
+    (tmp_path / "index.html").write_text(body, encoding="utf-8")
+    costs = asyncio.run(measure(tmp_path, [], loads=1))
+    assert (costs["index.html"].elements > MOST_ELEMENTS) == caught
+
+
+def test_the_theme_no_longer_asks_for_widths():
+    asks = (
+        'all("pre").forEach(e=>{e.tabIndex=e.scrollWidth>e.clientWidth'
+        "||e.scrollHeight>e.clientHeight?0:-1}),t=1"
+    )
+    assert without_widths(asks) == 'all("pre").forEach(e=>{}),t=1'
+
+
+TOP = "(id) => document.getElementById(id).getBoundingClientRect().top"
+
+
+@pytest.mark.built
+def test_a_link_leads_to_a_section_that_was_not_laid_out(page):
+    for anchor in ("exercises", "does-it-work", "what-to-remember"):
+        page.goto(f"{CHAPTER.as_uri()}#{anchor}")
+        page.wait_for_function(f"(id) => Math.abs(({TOP})(id) - 120) < 60", arg=anchor)
+
+
+@pytest.mark.built
+def test_words_far_below_are_found(page):
+    page.goto(CHAPTER.as_uri())
+    last = page.locator(".bd-article section > p").last
+    words = last.evaluate("(block) => block.firstChild.textContent.slice(0, 25)")
+    assert page.evaluate("(words) => window.find(words)", words)
+    found = "(block) => Math.abs(block.getBoundingClientRect().top) < innerHeight"
+    page.wait_for_function(found, arg=last.element_handle())
+
+
+@pytest.mark.built
+def test_the_keyboard_stops_at_wide_boxes_only(page):
+    page.goto(CHAPTER.as_uri())
+    boxes = [box for box in page.locator(".math-formula").all() if box.is_visible()]
+    assert len(boxes) > 10
+    right = "(box) => (box.tabIndex === 0) === (box.scrollWidth > box.clientWidth)"
+    for box in boxes:
+        box.scroll_into_view_if_needed()
+        page.wait_for_function(right, arg=box.element_handle())
