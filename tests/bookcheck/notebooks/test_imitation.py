@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
@@ -23,6 +24,7 @@ operations = {
     "baddbmm": lambda: torch.baddbmm(three, three, three),
     "einsum": lambda: torch.einsum("ij,kj->ik", x, x),
     "exp": lambda: x.exp(),
+    "exp of one number": lambda: x[0, 1].exp(),
     "tanh": lambda: x.tanh(),
     "softmax": lambda: x.softmax(-1),
 }
@@ -59,7 +61,8 @@ def test_every_number_goes_to_its_neighbour_up_or_down(kind):
 def test_what_is_exact_everywhere_stays(kind):
     x = torch.tensor([0.0, -0.0, 1.0, -7.0, torch.inf, -torch.inf, 2.0**60], dtype=kind)
     assert torch.equal(one_unit_off(x, 1), x)
-    all_bits = torch.tensor([-1], dtype=WHOLE[kind]).view(kind)  # NaN too; one more would be 0
+    # All bits set are NaN too; one more would be 0.
+    all_bits = torch.from_numpy(np.array([-1], dtype=WHOLE[kind])).view(kind)
     for salt in range(4):
         assert one_unit_off(all_bits, salt).isnan().all()
 
