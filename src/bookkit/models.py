@@ -28,6 +28,14 @@ def read_models() -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def read_model(name: str) -> dict[str, Any]:
+    """The model of this name."""
+    models = {model["name"]: model for model in read_models()}
+    if name not in models:
+        raise KeyError(f"no model {name!r} in models.jsonl; there are {', '.join(models)}")
+    return models[name]
+
+
 def frequencies(group: Mapping[str, Any]) -> Tensor:
     """The angle per position of each pair that turns in one group of layers, scaled. (pairs,)"""
     head_dim = group.get("rotary") or group["head_dim"]

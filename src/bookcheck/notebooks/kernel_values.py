@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bookcheck.notebooks.values import Value, disagreement, reprinted
+from bookcheck.notebooks.values import Value, complete, disagreement, reprinted
 
 # What stays of a value on its way out of the kernel: Python's own numbers and texts. `bookcheck`
 # need not be importable there.
@@ -13,7 +13,9 @@ PLAIN = "(lambda v: v if isinstance(v, (bool, int, str)) else float(v))"
 
 def request(values: Sequence[Value]) -> dict[str, Any]:
     """The arguments of `execute` that let a kernel evaluate the values and nothing else."""
-    expressions = {str(n): f"{PLAIN}({value.expression})" for n, value in enumerate(values)}
+    expressions = {
+        str(n): f"{PLAIN}({complete(value.expression)})" for n, value in enumerate(values)
+    }
     return {
         "code": "",
         "store_history": False,

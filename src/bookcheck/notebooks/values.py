@@ -4,6 +4,9 @@ The page shows what stands before the first ` = `; the rest is Python, evaluated
 above it (in a page without code: with `math`, `np`, `torch` and the library as `book`). A number
 must be the value, rounded to the printed digits; a text must be the value itself. A number may
 have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.
+
+What others have published is there on every page, without an import among its code:
+`reported("RULER", "tasks")` (`bookkit.published`) and `read_model("phi-4")` (`bookkit.models`).
 """
 
 import math
@@ -12,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+PUBLISHED = {"reported": "bookkit.published", "read_model": "bookkit.models"}
 VALUE = re.compile(r"\{value\}`([^`]+)`")
 SEPARATOR = " = "
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -45,6 +49,17 @@ def parse_value(text: str) -> Value:
             "{value}`0.30 = scores.std()`"
         )
     return Value(printed.strip(), expression.strip())
+
+
+def complete(expression: str) -> str:
+    """The expression with those names of PUBLISHED that it calls bound to their functions."""
+    called = [name for name in PUBLISHED if re.search(rf"\b{name}\(", expression)]
+    if not called:
+        return expression
+    bound = [
+        f"{name}=__import__({PUBLISHED[name]!r}, fromlist=[{name!r}]).{name}" for name in called
+    ]
+    return f"(lambda {', '.join(bound)}: {expression})()"
 
 
 def values_in(text: str) -> list[Value]:
@@ -150,7 +165,7 @@ def problems(text: str, names: Mapping[str, Any]) -> Iterator[str]:
     """Evaluate the values of a page without code; yield what does not agree."""
     for value in values_in(text):
         try:
-            computed = plain(eval(value.expression, dict(names)))
+            computed = plain(eval(complete(value.expression), dict(names)))
         except Exception as error:
             yield f"{{value}}`{value.printed} = {value.expression}` fails: {error!r}"
             continue

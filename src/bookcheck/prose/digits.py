@@ -2,12 +2,13 @@
 
 A number on a page is computed ({value}), part of a formula or of code, or structural: the number of
 a chapter, section, figure, step or item, a year, a version, a part of a name (float32, T5, GPT-2,
-Llama 3), a source's reference. Any other must stand in the page's code or formulas too, as a
-constant of its definitions does, or in a paragraph that cites or links to the source that reports
-it; 0 and 1 stand everywhere. The rest are faults: somebody typed what a program should compute.
+Llama 3), a source's reference. Any other must be a constant that the same page declares: a number
+(no text) of its code, of a {value}'s expression or of a formula; 0 and 1 stand everywhere. The rest
+are faults: somebody typed what a program should compute, or what `bookkit.published` should hold. A
+citation excuses nothing.
 
-That the number is right where it stands is not asked here: ``bookcheck.prose.typed`` ties each to
-its sentence.
+So a typed number is one that the page computes *with*. That it is right where it stands is not
+asked here: ``bookcheck.prose.typed`` ties each to its sentence.
 """
 
 import ast
@@ -16,13 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bookcheck.notebooks.values import VALUE, values_in
 from bookcheck.prose.cells import Cell, alt_texts, cells_of
 from bookcheck.prose.fences import blocks_of
 
-CITED = re.compile(r"\{cite|\]\(https?://|<https?://|\]\(#s\d")
-# What the page computes with: formulas, inline code, the expressions of its roles.
-COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<!`)`[^`]+`(?!`)", re.DOTALL)
-PRINTED = re.compile(r"(?<=\{value\}`)[^`]*? = ")
+# What the page computes with, besides its code and its values: formulas, inline code, answers.
+COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<![`}])`[^`]+`(?!`)|\{check\}`[^`]+`", re.DOTALL)
 ALWAYS = frozenset({0.0, 1.0})
 # Without prose: their lines are code, or a formula that the equation checks execute.
 LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
@@ -142,35 +142,26 @@ def typed_numbers(text: str, place: str, known: frozenset[float] = ALWAYS) -> It
     """The numbers of a text that nothing explains; ``known`` are those of code and formulas."""
     bare = blanked(blanked(text, *NOT_PROSE), *STRUCTURAL)
     for found in NUMBER.finditer(bare):
-        if amount(found.group()) in known or CITED.search(paragraph_at(text, found.start())):
+        if amount(found.group()) in known:
             continue
         around = text[max(found.start() - 30, 0) : found.end() + 30]
         yield Digits(place, found.group().lstrip("-−"), " ".join(around.split()))
 
 
-def paragraph_at(text: str, place: int) -> str:
-    """The lines around a place, up to the next empty ones."""
-    start, end = text.rfind("\n\n", 0, place), text.find("\n\n", place)
-    return text[max(start, 0) : end if end >= 0 else len(text)]
-
-
 def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
-    """The numbers in the code and the formulas of a page, with 0 and 1."""
+    """The numbers in the code, the values' expressions and the formulas of a page, with 0 and 1."""
     prose = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
-    code = (word for cell in cells if cell.kind == "code" for word in literals(cell.source))
-    written = "\n".join([*code, *COMPUTED.findall(PRINTED.sub("", prose))])
-    return ALWAYS.union(map(amount, NUMBER_IN_CODE.findall(written)))
+    code = [cell.source for cell in cells if cell.kind == "code"]
+    code += [value.expression for value in values_in(prose)]
+    formulas = COMPUTED.findall(VALUE.sub("", prose))
+    written = [number for text in formulas for number in NUMBER_IN_CODE.findall(text)]
+    return ALWAYS.union(map(amount, written), *map(numbers_of, code))
 
 
-def literals(code: str) -> Iterator[str]:
-    """The numbers and strings of a code cell, without its alt texts, which are prose."""
-    waiting: list[ast.AST] = [ast.parse(code)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Constant):
-            yield str(node.value)
-        elif not (isinstance(node, ast.keyword) and node.arg == "alt"):
-            waiting += ast.iter_child_nodes(node)
+def numbers_of(code: str) -> set[float]:
+    """The numbers of a piece of Python; those in its texts are prose."""
+    constants = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant))
+    return {float(number) for number in constants if isinstance(number, (int, float))}
 
 
 def amount(number: str) -> float:

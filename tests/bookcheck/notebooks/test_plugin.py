@@ -26,8 +26,9 @@ DRIFTS = [
     ('"42"', '"43"', "43"),
     ("a word\\n", "a wold\\n", "a wold"),
 ]
-RIGHT = "It is {value}`0.333 = x / 9`, or {value}`3.00 = __import__('torch').tensor(3.0)`."
-WRONG = "It is {value}`0.334 = x / 9`, or {value}`1 = no_such_name`."
+QUOTED = '{value}`13 = reported("RULER", "tasks")`'
+RIGHT = "It is {value}`0.333 = x / 9`, {value}`3.00 = __import__('torch').tensor(3.0)` or " + QUOTED
+WRONG = "It is {value}`0.334 = x / 9`, {value}`1 = no_such_name` or " + QUOTED.replace("13", "31")
 
 
 def notebook_text(cells):
@@ -148,6 +149,7 @@ def test_a_wrong_value_of_the_prose_is_refuted(output, verdicts):
     assert "cell 0:\n{value}`3 = len(axes.lines) + 1` prints '3', computed 2 (2)" in output
     assert "cell 7:\n{value}`0.334 = x / 9` prints '0.334', computed 0.3333333333333333" in output
     assert "fails: NameError" in output
+    assert """{value}`31 = reported("RULER", "tasks")` prints '31', computed 13""" in output
 
 
 def test_values_are_written_into_the_text(chapter, tmp_path, capsys):

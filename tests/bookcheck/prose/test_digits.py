@@ -119,19 +119,28 @@ def test_a_planted_number_is_caught_in_every_kind_of_text(tmp_path, planted):
     assert [one.number for one in digits_of_page(path)] == ["0.37"]
 
 
-def test_a_quoted_number_stands_beside_its_source():
-    cited = "Llama has 85.6 {cite:p}`x2024`."
-    assert numbers(cited) == []
-    assert numbers(f"{cited}\n\nWe have 85.6 as well.") == ["85.6"]
+@pytest.mark.parametrize(
+    "source",
+    ["{cite:p}`x2024`", "[paper](https://example.org)", "<https://example.org>", "[S1](#s1-2)"],
+)
+def test_a_citation_excuses_no_number(source):
+    assert numbers(f"Llama has 85.6 {source}.") == ["85.6"]
+    assert numbers('It has {value}`85.6 = reported("RULER", "threshold")` {cite:p}`x2024`.') == []
+
+
+def declared(tmp_path, prose, code):
+    """The faults of a page with this prose and this code."""
+    cells = [nbformat.v4.new_markdown_cell(prose), nbformat.v4.new_code_cell(code)]
+    path = tmp_path / "01-x.ipynb"
+    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+    return [one.number for one in digits_of_page(path)]
 
 
 def test_a_constant_stands_in_code_or_a_formula(tmp_path):
-    cells = [
-        nbformat.v4.new_markdown_cell(
-            "64 10,000 7 8 9\n\nOf $d = 64$ and {value}`7 = 3 + 4`, `x[8]`."
-        ),
-        nbformat.v4.new_code_cell("base = 10_000"),
-    ]
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-    assert [one.number for one in digits_of_page(path)] == ["7", "9"]
+    prose = "64 10,000 7 8 9 4 2\n\nOf $d = 64$, {value}`7 = 3 + 4`, `x[8]` and {check}`2 * 3`."
+    assert declared(tmp_path, prose, "base = 10_000") == ["7", "9"]
+
+
+def test_a_number_in_a_text_or_a_label_declares_nothing(tmp_path):
+    prose = '7 8 9\n\n{value}`6.0 = read("Llama 7")` of {eq}`eq-8` {cite:p}`x9`'
+    assert declared(tmp_path, prose, "print('with 7, 8 and 9')") == ["7", "8", "9"]
