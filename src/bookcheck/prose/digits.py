@@ -2,13 +2,14 @@
 
 A number on a page is computed ({value}), part of a formula or of code, or structural: the number of
 a chapter, section, figure, step or item, a year, a version, a part of a name (float32, T5, GPT-2,
-Llama 3), a source's reference. Any other must be a constant that the same page declares: a number
-(no text) of its code, of a {value}'s expression or of a formula; 0 and 1 stand everywhere. The rest
-are faults: somebody typed what a program should compute, or what `bookkit.published` should hold. A
-citation excuses nothing.
+Llama 3), a source's reference. Any other must be a constant that the page declares nearby, in the
+same cell or one of the two before and after it: a number (no text) of the code, of a {value}'s
+expression or of a formula. The first cell sums the page up and may take its constants from all of
+it; 0 and 1 stand everywhere. The rest are faults: somebody typed what a program should compute, or
+what `bookkit.published` should hold. A citation excuses nothing.
 
-So a typed number is one that the page computes *with*. That it is right where it stands is not
-asked here: ``bookcheck.prose.typed`` ties each to its sentence.
+So a typed number is one that the page computes *with*, there. That it is right where it stands is
+not asked here: ``bookcheck.prose.typed`` ties each to its sentence.
 """
 
 import ast
@@ -24,6 +25,8 @@ from bookcheck.prose.fences import blocks_of
 # What the page computes with, besides its code and its values: formulas, inline code, answers.
 COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<![`}])`[^`]+`(?!`)|\{check\}`[^`]+`", re.DOTALL)
 ALWAYS = frozenset({0.0, 1.0})
+# How many cells away a constant may be declared.
+NEAR = 2
 # Without prose: their lines are code, or a formula that the equation checks execute.
 LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
 # What stands after the name of these directives is no title.
@@ -39,7 +42,7 @@ NOT_PROSE = (
     re.compile(r"\{[\w:-]+\}`[^`]*`"),
     re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL),
     # A link that names its chapter by number, and the name of an erratum.
-    re.compile(r"\[\d+(?=, [^\[\]]*\]\((?:deeper/)?\d\d-)"),
+    re.compile(r"\[\d+(?=(?:, [^\[\]]*)?\]\((?:deeper/)?\d\d-)"),
     re.compile(r"\[\*\*\d+\.\*\*\]\{#erratum-\d+\}"),
     re.compile(r"\]\([^()]*(?:\([^()]*\)[^()]*)*\)"),
     re.compile(r"\{[#.%][^}\n]*\}"),
@@ -66,8 +69,8 @@ STRUCTURAL = (
     re.compile(
         r"\b(?:Python|PyTorch|NumPy|Triton|CUDA|Chromium|Llama|Qwen|Gemma|Mistral|OLMo|Phi|GPT|"
         r"Gemini|Claude|DeepSeek|Kimi|GLM|Grok|Falcon|Yi|Baichuan|MiniMax|Nemotron|Command|Jamba|"
-        r"Granite|Mixtral|PaLM|Pythia|FlashAttention|Transformers|Hopper|BF|FP|INT)[- ]"
-        r"\d+(?:\.\d+)*\w*"
+        r"Granite|Mixtral|PaLM|Pythia|EXAONE|FlashAttention|Transformers|Hopper|BF|FP|INT)[- ]"
+        r"\d+(?:\.\d+)*\w*(?:(?:, | and | or )\d(?![\d.,]*\d))*"
     ),
     # Letters and digits in one word: float32, T5, 2i, bf16, x86_64, 1-D, S1.2.
     re.compile(r"(?<![\w.])[A-Za-z_]+[-_]?\d[\w.-]*\b"),
@@ -149,7 +152,7 @@ def typed_numbers(text: str, place: str, known: frozenset[float] = ALWAYS) -> It
 
 
 def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
-    """The numbers in the code, the values' expressions and the formulas of a page, with 0 and 1."""
+    """The numbers in the code, the values' expressions and the formulas of cells, with 0 and 1."""
     prose = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
     code = [cell.source for cell in cells if cell.kind == "code"]
     code += [value.expression for value in values_in(prose)]
@@ -172,9 +175,9 @@ def amount(number: str) -> float:
 def digits_of_page(path: Path) -> list[Digits]:
     """All numbers that somebody typed into the prose of a page."""
     cells = cells_of(path)
-    known = computed_with(cells)
     found: list[Digits] = []
     for index, cell in enumerate(cells):
+        known = computed_with(cells[max(index - NEAR, 0) : index + NEAR + 1] if index else cells)
         place = path.name if path.suffix == ".md" else f"{path.name}, cell {index}"
         markdown = cell.kind == "markdown"
         texts = prose_of(cell.source) if markdown else [cell.caption, *alt_texts(cell.source)]

@@ -41,6 +41,7 @@ def numbers(text, *constants):
         "| Letter | Meanings (chapters) |\n|---|---|\n| a | a mean (3); a mask (4, 6–8) |",
         "```{exercise}\n:label: ex-7\n\nProve it.\n```",
         "[3, Heads](03-many-heads.ipynb#heads-2) <https://example.org/7>",
+        "[3](03-many-heads.ipynb), Gemma 2, 3 and 4, OLMo 2 and 3.",
     ],
 )
 def test_what_is_structural_or_computed_passes(text):
@@ -60,6 +61,7 @@ def test_what_is_structural_or_computed_passes(text):
         ("> In 1e-3 of them, 2050.5 bytes", ["1e-3", "2050.5"]),
         ("It is $0.30$ of $x$ in $y$.", ["0.30"]),
         ("After step 3000, at steps 2.5", ["3000", "2.5"]),
+        ("For Gemma 2 and 31 heads, Llama 3 and 4.5", ["31", "4.5"]),
         (":::{figure} a.png\n:alt: It falls to 17.\n\nAll 19.\n:::", ["17", "19"]),
         ("![It falls to 17](a.png)", ["17"]),
         ("**To remember.** It is 23 times as fast.\n\n- and 29 times", ["23", "29"]),
@@ -144,3 +146,15 @@ def test_a_constant_stands_in_code_or_a_formula(tmp_path):
 def test_a_number_in_a_text_or_a_label_declares_nothing(tmp_path):
     prose = '7 8 9\n\n{value}`6.0 = read("Llama 7")` of {eq}`eq-8` {cite:p}`x9`'
     assert declared(tmp_path, prose, "print('with 7, 8 and 9')") == ["7", "8", "9"]
+
+
+def test_a_constant_is_declared_nearby(tmp_path):
+    """Two cells away counts, three do not; the first cell sums the whole page up."""
+    texts = ["It has 77 and 78.", "Of 77.", "Of 77.", "Here is 77.", "$d = 77$"]
+    cells = [nbformat.v4.new_markdown_cell(text) for text in texts]
+    path = tmp_path / "01-x.ipynb"
+    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+    assert [(one.place[-1], one.number) for one in digits_of_page(path)] == [
+        ("0", "78"),
+        ("1", "77"),
+    ]
