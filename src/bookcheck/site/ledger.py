@@ -246,7 +246,7 @@ def sentence_on_prose(counts: Counts) -> str:
     return (
         f"{counts.values} numbers in sentences are computed where they stand, and compared. "
         f"{counts.numbers} words hold a number that somebody typed (a constant, a count, a "
-        f"chapter, a year, a quotation), and {counts.formulas} formulas stand in sentences. A "
+        f"chapter, a year), and {counts.formulas} formulas stand in sentences. A "
         "person has read each of these once with the words around it, and a test sees every "
         "change; no program says that the typed numbers are right."
     )
