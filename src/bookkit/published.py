@@ -2,8 +2,9 @@
 
 One line is one table, file or sentence of a source: `name`, `source` (a key of the bibliography, or
 an address), `place` in the source, `what` the numbers are, `opened` (what was read when the line
-was written, as owner/repository:path@commit or in words) and `numbers`, each under a name of its
-own. Sizes of whole models that a page computes with stand in `models.jsonl` (`bookkit.models`).
+was written, as owner/repository:path@commit or in words; where the source itself was not, it says
+so) and `numbers`, each under a name of its own. Sizes of whole models that a page computes with
+stand in `models.jsonl` (`bookkit.models`).
 
     >>> reported("GQA, T5-XXL", "all heads")
     47.2
