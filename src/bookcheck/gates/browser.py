@@ -119,10 +119,15 @@ class State(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A page is loaded in the first state; then the window changes to the others."""
+    """A page is loaded in the first state; then the window changes to the others.
+
+    In the last one axe looks at the whole page; without `whole`, as in the states before, at what
+    no other has shown.
+    """
 
     javascript: bool
     states: tuple[State, ...]
+    whole: bool = True
 
 
 Plan = tuple[Load, ...]
@@ -137,7 +142,10 @@ EVERY: Plan = (
 )
 # Each width in each colour, each width and each colour with and without JavaScript: what is wrong
 # by two of the three is seen in half the modes.
-PAIRS: Plan = (Load(True, (PHONE_DARK, WIDE_LIGHT)), Load(False, (PHONE_LIGHT, WIDE_DARK)))
+PAIRS: Plan = (
+    Load(True, (PHONE_DARK, WIDE_LIGHT)),
+    Load(False, (PHONE_LIGHT, WIDE_DARK), whole=False),
+)
 ONCE: Plan = (Load(True, (PHONE_LIGHT,)),)
 # One load for each mode: pictures show a page as it comes, before its folds are opened.
 EACH: Plan = tuple(Load(load.javascript, (state,)) for load in EVERY for state in load.states)
@@ -228,8 +236,11 @@ async def _open(page: Page, address: str, state: State, height: int) -> None:
 
 
 async def _become(page: Page, state: State, height: int) -> None:
-    await page.set_viewport_size({"width": state.width, "height": height})
-    await page.emulate_media(color_scheme=state.scheme)
+    # At once: one after the other, the page would get its styles and be drawn twice.
+    await asyncio.gather(
+        page.set_viewport_size({"width": state.width, "height": height}),
+        page.emulate_media(color_scheme=state.scheme, media="screen"),
+    )
 
 
 @contextlib.contextmanager
@@ -292,6 +303,7 @@ class _Look:
         self.javascript = self.load.javascript
         self.manner = "" if self.javascript else ", no JavaScript"
         self.letters: dict[int, int] = {}
+        self.parts: dict[State, set[int]] = {}
 
     def in_scheme(self, kind: str, detail: str) -> None:
         """Note a fault that depends on the colours."""
@@ -328,14 +340,12 @@ class _Look:
 
     async def become(self, state: State) -> None:
         """Let the window have another width or the machine other colours; the page must follow."""
-        recoloured = state.scheme != self.state.scheme
         resized = state.width != self.state.width
         self.state = state
         await self.timed("change", _become(self.page, state, self.height()))
         if resized and self.javascript:
             await self.timed("change", self.page.evaluate(AFTER_THE_THEME))
-        if recoloured:
-            await self.collect(self.in_scheme, "scheme", "findOtherScheme", state.scheme)
+        await self.collect(self.in_scheme, "scheme", "findOtherScheme", state.scheme)
 
     async def open(self, origin: str) -> None:
         """Load the page, without scripts if that is asked for; the inspection needs them."""
@@ -367,8 +377,10 @@ class _Look:
             if state.width not in self.letters:
                 await self.inspect_layout()
             await self.collect(self.in_scheme, "contrast", "findFaintText")
+            await self.collect(self.in_scheme, "contrast", "findLinksLikeText")
             await self.collect(self.in_scheme, "figure", "findFaintMarks")
             await self.collect(self.in_scheme, "focus", "findUnseenFocus")
+            self.parts[state] = set(await self.run("visibleParts"))
         return size
 
     async def inspect_layout(self) -> None:
@@ -386,20 +398,26 @@ class _Look:
         await self.collect(self.in_width, "heading", "findHeadingFaults")
         self.letters[self.state.width] = await self.run("countLetters")
 
-    async def ask_axe(self, seen: list[int]) -> None:
-        """Run axe's rules, about colours only with JavaScript, about structure for what is new.
+    async def ask_axe(self, seen: set[int]) -> None:
+        """Run axe's rules on the whole page in the last state, then on what only others show.
 
-        `seen` are the tags that were visible before, in this load or another one; it grows.
+        `seen` are the parts that axe has looked at, in this load or another one; it grows.
         """
-        await self.run("lighten")
-        await self.timed("axe", self.page.evaluate(AXE.read_text(encoding="utf-8")))
+        lightened = False
         for state in self.load.states[::-1]:
+            whole = self.load.whole and state == self.load.states[-1]
+            fresh = self.parts[state] - seen
+            seen |= fresh
+            if not whole and not fresh:
+                continue
+            if not lightened:
+                await self.run("lighten")
+                await self.timed("axe", self.page.evaluate(AXE.read_text(encoding="utf-8")))
+                lightened = True
             if state != self.state:
                 await self.become(state)
-            found = await self.run("findViolations", self.javascript, seen)
-            seen += found["seen"]
-            for detail in found["faults"]:
-                self.in_scheme("axe", detail)
+            parts = None if whole else list(fresh)
+            await self.collect(self.in_scheme, "axe", "findViolations", parts)
 
     async def try_on_paper(self) -> None:
         """See what does not fit on the paper after wide lines became smaller, as in `make pdf`."""
@@ -409,8 +427,7 @@ class _Look:
         find = "() => { paper.shrinkWhatIsWide(); return paper.findWhatIsCut('.bd-article'); }"
         for detail in await self.timed("paper", self.page.evaluate(find)):
             self.faults.append(Fault(self.name, "paper", "print", detail))
-        await self.page.emulate_media(media="screen")
-        await self.become(self.state)
+        self.state = State(PAPER, "light")
 
 
 def _screenshot_name(look: _Look) -> str:
@@ -430,7 +447,7 @@ async def _check_page(
     start = time.monotonic()
     letters: dict[int, int] = {}
     faults: list[Fault] = []
-    seen_by_axe: list[int] = []
+    seen_by_axe: set[int] = set()
     size = 0
     for load in plan:
         page = windows[load.javascript]
@@ -523,7 +540,8 @@ def visit_site(
             )
             for picture in pictures:
                 await _take_picture(browser, origin, picture)
-            at_once = max(1, min(4, os.cpu_count() or 1, len(waiting)))
+            # One more than processors: a page also waits, for the theme for example.
+            at_once = max(1, min(4, (os.cpu_count() or 1) + 1, len(waiting)))
             await asyncio.gather(*(work(browser, origin) for _ in range(at_once)))
             await browser.close()
 

@@ -7,6 +7,7 @@ the code of the gates and the browser are the same.
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -28,8 +29,9 @@ from bookcheck.gates.policy import policy_faults
 from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT, NODE_ROOM
 
-# Kinds of pages, by the start of their address; the first that fits counts. Of each the largest is
-# looked at in every mode, the rest in half of all; pages that one template makes, in one.
+# Kinds of pages, by the start of their address; the first that fits counts. Of each the one in the
+# middle, by size, is looked at in every mode, the rest in half of all; pages that one template
+# makes, in one.
 GENERATED = ("checks/", "ledger/")
 KINDS = (*GENERATED, "chapters/deeper/", r"chapters/\d\d-", "chapters/", "")
 # What a page may load beside its own text.
@@ -42,11 +44,13 @@ NODE_LOCK = NODE_ROOM / "package-lock.json"
 
 def plans_of(site: Path, pages: Collection[str]) -> dict[str, Plan]:
     """How each page is looked at."""
-    by_size = sorted(pages, key=lambda page: (site / page).stat().st_size)
-    largest = {_kind(page): page for page in by_size}
+    by_kind: dict[str, list[str]] = defaultdict(list)
+    for page in sorted(pages, key=lambda page: (site / page).stat().st_size):
+        by_kind[_kind(page)].append(page)
+    middle = {alike[len(alike) // 2] for alike in by_kind.values()}
     plans: dict[str, Plan] = {}
     for page in pages:
-        if page == largest[_kind(page)]:
+        if page in middle:
             plans[page] = EVERY
         else:
             plans[page] = ONCE if page.startswith(GENERATED) else PAIRS

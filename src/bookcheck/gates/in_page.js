@@ -70,7 +70,8 @@ globalThis.inspect = (() => {
   }
 
   // Opens all folds, lays out what is out of sight, and lets nothing move: a fold that is fading in
-  // has faint text.
+  // has faint text. What a page says without scripts was read as elements, and would be hidden now
+  // that the inspection runs.
   function prepare() {
     const still = new CSSStyleSheet();
     still.replaceSync(
@@ -79,6 +80,9 @@ globalThis.inspect = (() => {
     );
     document.adoptedStyleSheets.push(still);
     for (const fold of document.querySelectorAll("details")) fold.open = true;
+    for (const words of document.body.querySelectorAll("noscript:has(*)")) {
+      words.replaceWith(...words.childNodes);
+    }
   }
 
   // A reader who chose nothing gets what the machine is set to, also when that changes.
@@ -252,6 +256,39 @@ globalThis.inspect = (() => {
     return faults;
   }
 
+  // A link among words is told from them by a line, a shade or the weight of its letters, or else by
+  // its colour. One of each kind is looked at.
+  function findLinksLikeText() {
+    const [backgrounds, seen, faults] = [new Map(), new Set(), []];
+    const kindOf = sorter(({ tagName, attributes }) =>
+      [tagName, attributes.class?.value, attributes.style?.value].join(),
+    );
+    for (const link of document.querySelectorAll("main a[href]")) {
+      const around = link.parentElement;
+      const words = [...around.childNodes].some(
+        (node) => node.nodeType === Node.TEXT_NODE && /\p{L}/u.test(node.data),
+      );
+      if (!words || seen.has(kindOf(link)) || !link.textContent.trim() || !isVisible(link)) continue;
+      seen.add(kindOf(link));
+      const [own, other] = [getComputedStyle(link), getComputedStyle(around)];
+      const below = backgroundOf(around, backgrounds);
+      const marked =
+        own.textDecorationLine.includes("underline") ||
+        (own.borderBottomStyle !== "none" && parseFloat(own.borderBottomWidth) > 0) ||
+        own.fontWeight !== other.fontWeight ||
+        hex(backgroundOf(link, backgrounds)) !== hex(below);
+      const shown = [own, other].map(({ color }) => over(parseColour(color) ?? { ...below, a: 0 }, below));
+      const reached = contrast(...shown);
+      if (!marked && reached < 3) {
+        faults.push(
+          `a link in ${hex(shown[0])} among words in ${hex(shown[1])} ` +
+            `has contrast ${reached.toFixed(2)} to them and no line: ${short(link)}`,
+        );
+      }
+    }
+    return faults;
+  }
+
   // A property of a mark; what <use> points to may set its own.
   function paintOf(mark, property) {
     if (mark.tagName === "use") {
@@ -401,11 +438,11 @@ globalThis.inspect = (() => {
   }
 
   // Numbers of elements that are alike: `own` tells what of an element counts, and what is around
-  // it counts as well.
+  // it counts as well, up to the body: above it stands what the whole page is, dark for example.
   function sorter(own) {
     const known = new Map();
     return function kindOf(element) {
-      if (!element) return "";
+      if (!element || element === document.body) return "";
       if (!known.has(element)) {
         const words = `${kindOf(element.parentElement)} ${own(element)}`;
         // A short name for the words, the same in every load of the page.
@@ -587,30 +624,46 @@ globalThis.inspect = (() => {
     );
   }
 
-  // Axe's rules about structure, for what was not visible in a mode before (`seen`: the numbers of
-  // the tags that were), and those about colours, for one text of each kind: the book's own check of
-  // contrast looks at all of them.
-  async function findViolations(colours, seen) {
-    const visible = [...document.querySelectorAll("body *")].filter(isVisible);
-    const kindOfTag = sorter((element) => element.cloneNode(false).outerHTML);
-    const before = new Set(seen);
-    const fresh = new Set(visible.filter((element) => !before.has(kindOfTag(element))));
-    const roots = [...fresh].filter((element) => !fresh.has(element.parentElement));
+  // The parts of the article (of the page, if it has none) that are visible, but for the inside of
+  // formulas, figures and code, by names that are the same in every load and mode: where they stand.
+  function namedParts() {
+    const article = document.querySelector("article.bd-article") ?? document.body;
+    const look = (element) => `${element.tagName} ${element.id} ${element.getAttribute("class")}`;
+    const nameOf = sorter((element) => {
+      let place = 0;
+      for (let one = element.previousElementSibling; one; one = one.previousElementSibling) {
+        if (look(one) === look(element)) place++;
+      }
+      return `${look(element)} ${place}`;
+    });
+    const parts = [...article.querySelectorAll("*:not(.katex *, svg *, pre *)")].filter(isVisible);
+    return new Map(parts.map((part) => [nameOf(part), part]));
+  }
+
+  const visibleParts = () => [...namedParts().keys()];
+
+  // Axe's rules for some parts, by their names, or for the whole page; there those about colours for
+  // one text of each kind: the book's own checks of contrast look at all of them, in every mode.
+  async function findViolations(names) {
     const structure = { rules: Object.fromEntries(COLOUR_RULES.map((id) => [id, { enabled: false }])) };
-    const faults = [];
-    if (!before.size) faults.push(...(await violationsOf(document, structure)));
-    else if (roots.length) faults.push(...(await violationsOf({ include: roots }, structure)));
-    if (colours) {
-      const kindOfLook = sorter(({ tagName, attributes }) =>
-        [tagName, attributes.class?.value, attributes.style?.value].join(),
-      );
-      const hasText = ({ childNodes }) =>
-        [...childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
-      const one = new Map(visible.filter(hasText).map((element) => [kindOfLook(element), element]));
-      const options = { runOnly: { type: "rule", values: COLOUR_RULES } };
-      if (one.size) faults.push(...(await violationsOf({ include: [...one.values()] }, options)));
+    if (names) {
+      const parts = namedParts();
+      const fresh = new Set(names.map((name) => parts.get(name)).filter(Boolean));
+      const roots = [...fresh].filter((element) => !fresh.has(element.parentElement));
+      return roots.length ? violationsOf({ include: roots }, structure) : [];
     }
-    return { faults, seen: [...fresh].map(kindOfTag) };
+    const kindOfLook = sorter(({ tagName, attributes }) =>
+      [tagName, attributes.class?.value, attributes.style?.value].join(),
+    );
+    const hasText = ({ childNodes }) =>
+      [...childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    const texts = [...document.querySelectorAll("body *")].filter((e) => hasText(e) && isVisible(e));
+    const one = new Map(texts.map((element) => [kindOfLook(element), element]));
+    const colours = { runOnly: { type: "rule", values: COLOUR_RULES } };
+    return [
+      ...(await violationsOf(document, structure)),
+      ...(one.size ? await violationsOf({ include: [...one.values()] }, colours) : []),
+    ];
   }
 
   return {
@@ -623,6 +676,7 @@ globalThis.inspect = (() => {
     findFaintMarks,
     findFaintText,
     findHeadingFaults,
+    findLinksLikeText,
     findOtherScheme,
     findOverflow,
     findSmallLetters,
@@ -631,6 +685,7 @@ globalThis.inspect = (() => {
     findViolations,
     lighten,
     prepare,
+    visibleParts,
     wakeWidgets,
   };
 })();
