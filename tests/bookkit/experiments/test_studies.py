@@ -1,5 +1,7 @@
 """The fleet is the book's decoder, many times; studies stop, resume and say what they are."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -101,7 +103,7 @@ def test_a_fleet_of_two_kinds_is_refused():
 
 def test_training_together_is_training_alone():
     """A model's neighbours in the fleet, with other seeds and rates, change nothing for it."""
-    study = SIZES["small"]["lengths"]
+    study = dataclasses.replace(SIZES["small"]["lengths"], steps=12)
     job = Job("lengths", "parity", "T5", (0, 1))
     draw = studies.batches(job, study, None)
     alone = [Member("T5", 1, 3e-3, 10.0)]
@@ -201,7 +203,9 @@ def test_every_model_is_planned_once_and_position_parameters_have_two_rates():
     }
 
 
-def test_a_study_writes_rows_stops_in_time_and_goes_on(tmp_path, capsys):
+def test_a_study_writes_rows_stops_in_time_and_goes_on(tmp_path, capsys, monkeypatch):
+    short = dataclasses.replace(SIZES["small"]["recall"], steps=3, tests=2)
+    monkeypatch.setitem(SIZES["small"], "recall", short)
     out = tmp_path / "rows.jsonl"
     arguments = ["--study", "recall", "--seeds", "1", "--device", "cpu", "--out", str(out)]
     main([*arguments, "--minutes", "0"])
