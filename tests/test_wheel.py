@@ -46,7 +46,9 @@ def wheel(tmp_path_factory):
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, copy)
+    # With the setuptools that is installed: another environment for it alone would take longer.
+    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy]
+    run(sys.executable, "-m", "pip", *build)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -74,7 +76,7 @@ def test_chapter_1_runs_where_only_the_wheel_is_installed(wheel, tmp_path):
     ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site_packages = Path(run(python, "-I", "-c", ask).strip())
     run(
-        sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile",
         "--target", site_packages, wheel,
     )  # fmt: skip
     # NumPy, torch, Matplotlib and Jupyter from the environment of the tests, to spare gigabytes; a
