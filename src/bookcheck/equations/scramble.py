@@ -20,6 +20,7 @@ import inspect
 import itertools
 import math
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -109,11 +110,28 @@ def growing(start: Callable[..., None]) -> Callable[..., None]:
     return changed
 
 
+def modules_near(function: Any) -> list[Any]:
+    """The function's own package, and all modules that are neither Python's nor installed.
+
+    Those are thousands; to look through them for every check takes longer than the checks.
+    """
+    package = function.__module__.partition(".")[0]
+    folders = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return [
+        module
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] == package
+        or not str(getattr(module, "__dict__", {}).get("__file__") or folders[0]).startswith(
+            folders
+        )
+    ]
+
+
 def holders_of(function: Any) -> Iterator[tuple[Any, str]]:
     """The modules, and the classes of the function's module, that name it."""
     own_module = vars(sys.modules[function.__module__])
     classes = [thing for thing in own_module.values() if inspect.isclass(thing)]
-    for holder in [*sys.modules.values(), *classes]:
+    for holder in [*modules_near(function), *classes]:
         for name, thing in list(getattr(holder, "__dict__", {}).items()):
             if thing is function:
                 yield holder, name

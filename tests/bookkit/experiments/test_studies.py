@@ -223,7 +223,9 @@ def test_a_study_writes_rows_stops_in_time_and_goes_on(tmp_path, capsys, monkeyp
     assert [job.kind for job in to_do(plan("small", ["recall"], 1), "small", kept)] == ["ALiBi"]
 
 
-def test_the_language_study_has_curves_of_the_same_bytes():
+def test_the_language_study_has_curves_of_the_same_bytes(monkeypatch):
+    short = dataclasses.replace(SIZES["small"]["language"], steps=20)
+    monkeypatch.setitem(SIZES["small"], "language", short)
     rows, told = work(Job("language", None, "plain", (0,)), "small", "cpu", None, float("inf"))
     assert "7 models" in told
     rope = next(row for row in rows if row["scheme"] == "RoPE")
