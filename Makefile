@@ -16,6 +16,8 @@ RENEW ?=
 EVERY ?=
 SALTS ?= 2
 SOURCES ?=
+# Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## Print this list
@@ -33,7 +35,9 @@ $(INSTALLED): requirements.txt pyproject.toml
 	  { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) (once; a few minutes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install $(PIP) -r requirements.txt
+	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
+	@# pip compiles one module after the other, the packages' own tests too: a minute on one core.
+	@$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
 	@touch $@
 
 .PHONY: book

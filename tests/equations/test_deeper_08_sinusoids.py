@@ -14,7 +14,7 @@ from shared_rotations import some_base
 
 @equation("eq-digits")
 def test_digits(rng):
-    B, count = int(rng.integers(2, 5)), 4
+    B, count = int(rng.integers(2, 5)), 3
 
     def digit(j, m):
         for _ in range(int(j)):

@@ -24,7 +24,7 @@ def test_pythagoras(rng):
 
 def test_a_tiny_book_in_ten_lines(tmp_path):
     (tmp_path / "test_tiny.py").write_text(TINY_BOOK, encoding="utf-8")
-    options = ["-q", "-n", "0", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    options = ["-q", "--disable-plugin-autoload", "-p", "no:cacheprovider", "--rootdir", tmp_path]
     done = warm.run("pytest", *options, "test_tiny.py", folder=tmp_path)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
