@@ -119,7 +119,9 @@ def check_heads(d: int, heads: int) -> None:
         )
 
 
-def check_positions(positions: Tensor, *, name: str = "positions") -> None:
+def check_positions(
+    positions: Tensor, *, name: str = "positions", not_negative: bool = False
+) -> None:
     """Raise unless `positions` is a non-empty integer tensor with every |position| ≤ 2³¹.
 
     Floating-point positions collide: bfloat16 holds only 769 of the positions 0…4095.
@@ -141,11 +143,12 @@ def check_positions(positions: Tensor, *, name: str = "positions") -> None:
     if positions.shape[-1] == 0:
         raise ValueError(f"{name} must hold at least one position, got {tuple(positions.shape)}")
     limit = 2**31
+    least = 0 if not_negative else -limit
     low, high = extremes(positions) or (0, 0)
-    if low < -limit or high > limit:
+    if low < least or high > limit:
         raise ValueError(
-            f"{name} must lie in {-limit}…{limit}, got values from {low} to {high}; beyond "
-            "that, float64 angles are not exact to 1e-6"
+            f"{name} must lie in {least}…{limit}, got values from {low} to {high}; beyond "
+            f"{limit}, float64 angles are not exact to 1e-6"
         )
 
 

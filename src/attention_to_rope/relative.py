@@ -14,7 +14,6 @@ from torch import Tensor
 from attention_to_rope.checks import (
     check_attention,
     check_float,
-    check_integers,
     check_positions,
     check_positive,
     check_same_kind,
@@ -186,7 +185,7 @@ def fire_bias(
     if not callable(f):
         raise TypeError(f"f must be a function of a tensor, got {type(f).__name__}")
     for name, positions in (("q_positions", q_positions), ("k_positions", k_positions)):
-        check_integers(name, positions, 0, 2**31)
+        check_positions(positions, name=name, not_negative=True)
     distance = relative_positions(q_positions, k_positions).abs().double()
     reach = q_positions.double().clamp_min(threshold).unsqueeze(-1)
     return f(torch.log1p(c * distance) / torch.log1p(c * reach))

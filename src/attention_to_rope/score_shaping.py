@@ -188,8 +188,7 @@ def stepped_length_factor(
     >>> stepped_length_factor(torch.tensor([8190, 8191]))
     tensor([1.0000, 1.0693], dtype=torch.float64)
     """
-    check_positions(positions)
-    check_integers("positions", positions, 0, 2**31)
+    check_positions(positions, not_negative=True)
     check_count("step", step)
     check_positive("slope", slope)
     check_count("first", first, at_least=0)

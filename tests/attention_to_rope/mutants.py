@@ -115,7 +115,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("key_value_cache: And", "self.keys is not None and"): "both are there or neither is",
     ("latent_attention: And", "self.query_down is not None"): "both are there or neither is",
     ("masks: no USub", "distance.shape[-1]"): "a matrix of distances: its last axis is axis 1",
-    ("fast.attention_triton: one more", "BLOCK = 64"): "the kernel's, which tests/peers runs",
     ("checks: no strict=", "strict=True"): "both shapes have the same length by then",
     (
         "scaled_dot_product: one more",
@@ -150,9 +149,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("hugging_face: no strict=", "strict=True"): "two norms or four, as the line above says",
     ("hugging_face: other truth", "strict=True"): "two norms or four, as the line above says",
     ("hugging_face: one more", "seed=0"): "every weight that is drawn is replaced",
-    ("relative: one more", "check_integers(name, positions"): "relative_positions has the limit",
     ("relative: no USub", "clamp_min(threshold)"): "one axis: 1 and -1 are the same place",
-    ("score_shaping: one more", 'check_integers("positions"'): "check_positions has the limit",
     ("score_shaping: no USub", "sink.unsqueeze(-1)"): "one axis: 1 and -1 are the same place",
     (
         "fast.attention_triton: one more",
@@ -164,7 +161,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "unsqueeze(-1)",
     ): "a tensor of one axis: 1 and -1 are the same place",
     ("fast.blockwise: dropped call", "mark_non_differentiable"): "no caller gets the second output",
-    ("fast.blockwise: one more", "_block: int = 512"): "other blocks, the same result",
     (
         "fast.blockwise: one more",
         "torch.where(sound, k, 0.0)",
@@ -203,7 +199,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("merge: one more", "slope.masked_fill_(~mask"): "the gradient of what is hidden is 0",
     ("merge: one more", "largest.masked_fill"): "−inf less any number is −inf",
     ("positions: one more", "range(exact, max_distance"): "no bucket starts behind max_distance",
-    ("fast.rope_triton: one more", "Tile(rows="): "the kernel's, which tests/peers runs",
+    ("fast.rope_triton: one more", "Tile(rows="): "another power of two: the same numbers",
     ("fast.ring: dropped call", "mark_non_differentiable"): "no caller gets the second output",
     ("transformer: Or", "self.cross_residual is None"): "both are there or neither is",
     ("transformer: no USub", "tokens.shape[-1]"): "tokens have two axes: the last is axis 1",
@@ -217,8 +213,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("generation: no USub", ".squeeze(-1)"): "two axes: the last is axis 1",
     ("generation: no USub", ".argmax(-1"): "two axes: the last is axis 1",
     ("transformer: other truth", "strict=True"): "the lengths were compared above",
-    ("generation: other truth", "use_cache"): "the same tokens, slower",
-    ("generation: no capacity=", "empty_caches("): "the same tokens, with more copies",
     ("checks: one more", "extremes(positions) or"): "stands for unknown values, which are let pass",
     ("doctor: Lt", "< CLOSE"): AT_THE_BOUND,
     ("doctor: Lt", "< 10 * CLOSE"): AT_THE_BOUND,
@@ -245,10 +239,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "cos.shape in ((q.shape[2]",
     ): "the first of the two shapes has two axes: its last is axis 1",
     ("fast.rope_triton: one more", "and 0 < 2 *"): "twice a number of pairs is never 1",
-    ("fast.turn: Mod", "storage_offset() % 2"): "a copy more, the same numbers",
-    ("heads: one more", "BLOCK = 512"): "other blocks, the same result",
     ("key_value_cache: no USub", "keys.shape[-2]"): "a cache has four axes: -2 is axis 2",
-    ("key_value_cache: one more", "2 * length"): "more room, the same content",
     ("latent_attention: Or", "self.latents is None or"): "both are there or neither is",
     ("latent_attention: no strict=", "zip(letters"): "as many letters as axes, as checked above",
     ("latent_attention: other truth", "zip(letters"): "as many letters as axes, as checked above",
@@ -266,7 +257,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("reference: other truth", "zip(weights, seen, strict=True"): "a weight for each",
     ("relative: no USub", "table.ndim != 2"): "a table has two axes: the last is axis 1",
     ("scaled_dot_product: Add", "+ poison"): "it is 0 or NaN: no sign is seen",
-    ("transformer: other truth", "return_weights=False"): "weights that nobody takes",
     ("transformer: no strict=", "in zip("): "the lengths were compared above",
 }
 
@@ -395,6 +385,10 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def run_after_import(module: str, tree: ast.AST, files: list[str], failed: list[str]) -> int:
     """Run test files with the changed module in this process: pytest's exit code."""
     sys.meta_path.insert(0, Changed(f"attention_to_rope.{module}", tree))
+    try:
+        importlib.import_module(f"attention_to_rope.{module}")
+    except SystemExit:  # nobody can import it: pytest would end as if it had failed by itself
+        return 1
     known = [f"--deselect={name}" for name in failed]
     for file in files:  # one by one: most faults show in the first
         code = pytest.main(["-x", *known, *SETTINGS, file], plugins=[Quick()])

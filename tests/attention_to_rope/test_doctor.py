@@ -1,5 +1,6 @@
 """The doctor reads other people's rotations, and names every planted fault rightly."""
 
+import functools
 import math
 import re
 import runpy
@@ -723,3 +724,32 @@ def test_the_report_is_the_same_whatever_type_torch_has_by_default(kind: torch.d
 def test_errors_are_looked_at_up_to_the_last_of_2_to_the_20_positions() -> None:
     positions = [0, 1000, *(1024 * size - 1 for size in (4, 16, 128, 1024))]
     assert list(examine(rotary(), head_dim=8).errors) == positions
+
+
+def test_a_stranger_s_function_gets_float32_whatever_type_torch_has_by_default() -> None:
+    turn, kinds = of_family("Llama 3.1"), set()
+
+    @functools.wraps(turn)
+    def watched(x: torch.Tensor, *rest: object, **named: object) -> object:
+        kinds.add(x.dtype)
+        return turn(x, *rest, **named)
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        examine(watched, family="Llama 3.1")
+    finally:
+        torch.set_default_dtype(before)
+    assert kinds == {torch.float32}
+
+
+def test_a_large_factor_does_not_overflow_in_the_type_that_torch_has_by_default() -> None:
+    large = rotary(change=lambda t: 300 * t)
+    expected = str(examine(large))
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float16)
+    try:
+        report = examine(large)
+    finally:
+        torch.set_default_dtype(before)
+    assert str(report) == expected

@@ -333,3 +333,25 @@ def test_the_largest_uniform_number_finds_a_token_that_exists() -> None:
     tokens, sound = Choice(temperature=1.0).draw(logits, uniform)
     assert sound.all()
     assert int(tokens.max()) == 49
+
+
+def test_by_default_a_cache_with_room_for_all_tokens_sees_each_of_them_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoder = book.Decoder(9, TINY, seed=0)
+    capacities, seen = [], []
+    empty, extend = decoder.empty_caches, decoder.extend
+
+    def empty_caches(*, capacity: int = 0) -> list[book.KeyValueCache]:
+        capacities.append(capacity)
+        return empty(capacity=capacity)
+
+    def extended(tokens: torch.Tensor, *rest: object, **options: object) -> object:
+        seen.append(tokens.shape[-1])
+        return extend(tokens, *rest, **options)
+
+    monkeypatch.setattr(decoder, "empty_caches", empty_caches)
+    monkeypatch.setattr(decoder, "extend", extended)
+    book.generate(decoder, TOKENS, 3)
+    assert capacities == [4 + 3]
+    assert seen == [4, 1, 1]

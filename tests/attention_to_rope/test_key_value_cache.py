@@ -44,6 +44,15 @@ class TestKeyValueCache:
         with pytest.raises(TypeError, match="unhashable"):
             hash(book.KeyValueCache())
 
+    def test_a_full_room_becomes_twice_as_large_and_no_larger(self) -> None:
+        cache = book.KeyValueCache(capacity=3).append(Z(1, 1, 3, 4), Z(1, 1, 3, 4))
+        assert cache.room.keys.shape[-2] == 6
+        for _ in range(3):
+            cache = cache.append(Z(1, 1, 1, 4), Z(1, 1, 1, 4))
+        assert cache.room.keys.shape[-2] == 6
+        cache = cache.append(Z(1, 1, 1, 4), Z(1, 1, 1, 4))
+        assert cache.room.keys.shape[-2] == 14
+
     def test_its_room_is_not_shown(self) -> None:
         assert repr(book.KeyValueCache(capacity=3)) == "KeyValueCache(keys=None, values=None)"
 

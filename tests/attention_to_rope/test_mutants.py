@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import platform
+import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -230,3 +231,11 @@ def test_a_changed_module_has_its_file_and_its_code(mutants: ModuleType) -> None
     assert module.Holder().length == 4
     assert module.__file__ == str(mutants.source_file("toy"))
     assert module.Holder.sign.__code__.co_filename == module.__file__
+
+
+def test_a_module_that_ends_the_program_when_imported_is_a_catch(
+    mutants: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.delitem(sys.modules, "attention_to_rope.toy", raising=False)
+    assert mutants.run_after_import("toy", ast.parse("raise SystemExit(4)"), [], []) == 1

@@ -750,3 +750,22 @@ def test_the_quick_rotation_needs_numbers_in_memory() -> None:
         given = [here, here, here]
         given[place] = nowhere
         assert not can_turn(*given)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_a_single_dimension_that_is_not_turned_stays(layout: str) -> None:
+    x = torch.arange(10.0).reshape(2, 5)
+    table = book.rotary_table(torch.tensor([3, 4]), book.rotary_frequencies(4))
+    got = book.rotate(x, table, layout=layout, rotary_dim=4)
+    assert torch.equal(got[:, 4], x[:, 4])
+    assert torch.equal(got[:, :4], book.rotate(x[:, :4], table, layout=layout))
+
+
+def test_neighbours_at_an_even_place_of_memory_are_turned_without_a_copy() -> None:
+    memory = torch.arange(34.0)
+    x = memory[2:].reshape(4, 8)
+    table = book.rotary_table(torch.arange(4), book.rotary_frequencies(8), dtype=torch.float32)
+    with torch.profiler.profile() as seen:
+        got = book.rotate(x, table, layout="interleaved")
+    assert "aten::clone" not in {event.key for event in seen.key_averages()}
+    assert torch.equal(got, book.rotate(x.clone(), table, layout="interleaved"))

@@ -688,3 +688,17 @@ def test_the_shape_of_a_model_is_fixed_and_plain_unless_asked() -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, name, 3)
     assert (book.Encoder.causal, book.Decoder.causal) == (False, True)
+
+
+def test_a_step_of_decoding_asks_for_no_weights_of_the_memory() -> None:
+    architecture = book.Architecture(d=8, heads=2, layers=1)
+    block = book.Block(architecture, cross=True, seed=0).requires_grad_(False)
+    look, asked = block.cross_attention.forward, []
+
+    def forward(*given: object, return_weights: bool = False, **named: object) -> object:
+        asked.append(return_weights)
+        return look(*given, return_weights=return_weights, **named)
+
+    block.cross_attention.forward = forward
+    block.extend(torch.ones(1, 1, 8), book.KeyValueCache(), memory=torch.ones(1, 3, 8))
+    assert asked == [False]

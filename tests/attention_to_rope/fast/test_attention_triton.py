@@ -33,3 +33,7 @@ def test_errors_and_what_is_handed_to_the_kernel(monkeypatch: pytest.MonkeyPatch
         y = torch.zeros(1, 1, 4, d)
         with pytest.raises(ValueError, match=rf"d must be a power of two, at least 16, got {d}"):
             triton_attention(y, y, y)
+
+
+def test_a_block_is_a_power_of_two_which_triton_asks_for() -> None:
+    assert attention_triton.BLOCK & (attention_triton.BLOCK - 1) == 0

@@ -730,3 +730,14 @@ def test_a_window_may_be_wider_than_all_positions() -> None:
     ends = torch.tensor([-(2**31)]), torch.tensor([2**31])
     assert blockwise.near_by_position(*ends, 2**70).all()
     assert not blockwise.near_by_position(*ends, 2**32).any()
+
+
+def test_by_default_a_block_of_scores_has_512_queries_and_512_keys() -> None:
+    q, k, v = (normal(1030, 2, seed=s) for s in range(3))
+    with LargestTensor() as seen:
+        book.blockwise_attention(q, k, v, soft_cap=5.0)
+    assert seen.numel == 512 * 512
+    attend = book.MultiHeadAttention(2, 1, soft_cap=5.0, seed=0).requires_grad_(False)
+    with LargestTensor() as seen:
+        attend(torch.ones(1, 1030, 2))
+    assert seen.numel == 512 * 512

@@ -137,6 +137,16 @@ def test_stretches_are_alike_so_that_hardly_a_program_is_empty(name: str) -> Non
     assert rope_triton.tiles_in_stretch(100, tile._replace(rows=16, stretch=8)) == 1
 
 
+@pytest.mark.parametrize("name", rope_triton.TILES)
+def test_a_tile_is_made_of_powers_of_two(name: str) -> None:
+    """Triton cuts blocks and warps so; a stretch is then a whole number of tiles."""
+    assert [size & (size - 1) for size in rope_triton.TILES[name]] == [0, 0, 0, 0]
+
+
+def test_one_position_is_one_row() -> None:
+    assert rope_triton.TILES["one position"].rows == 1
+
+
 def test_the_tile_follows_the_order_in_memory_and_the_length() -> None:
     q = torch.zeros(2, 4, 100, 8)
     assert rope_triton.fitted_tile(q, 4) == rope_triton.TILES["positions"]
