@@ -146,21 +146,29 @@ const lastSign = (base) => base.children.findLastIndex((part) => !isSpace(part))
 const KINDS = ["mord", "mop", "mbin", "mrel", "mopen", "mclose", "mpunct", "minner"];
 const span = (like, classes, children) => new like.constructor(classes, children);
 
+// The box that gives a line its room, from what stands in the line: beside a matrix may stand a letter.
+function strutOf(like, parts) {
+  const strut = span(like, ["strut"], []);
+  const [height, depth] = ["height", "depth"].map((key) => Math.max(0, ...parts.map((part) => part[key] ?? 0)));
+  const em = (length) => `${Number(length.toFixed(4))}em`;
+  strut.style.height = em(height + depth);
+  if (depth) strut.style.verticalAlign = em(-depth);
+  return strut;
+}
+
 // The boxes of a formula cut at its gaps: lists of boxes, one for each formula of the display.
 function statements(bases) {
   const found = [[]];
   for (const base of bases) {
-    const strut = base.children[0];
-    let rest = [];
-    for (const [place, part] of base.children.entries()) {
-      rest.push(part);
-      if (!isGap(part) || place === base.children.length - 1) continue;
-      found.at(-1).push(span(base, ["base"], rest));
-      found.push([]);
-      rest = [strut];
+    const pieces = [[]];
+    for (const part of base.children.slice(1)) {
+      pieces.at(-1).push(part);
+      if (isGap(part)) pieces.push([]);
     }
-    found.at(-1).push(span(base, ["base"], rest));
-    if (isGap(base.children.at(-1))) found.push([]);
+    pieces.forEach((piece, place) => {
+      if (place) found.push([]);
+      if (piece.length) found.at(-1).push(span(base, ["base"], [strutOf(base, piece), ...piece]));
+    });
   }
   return found.filter((list) => list.length);
 }

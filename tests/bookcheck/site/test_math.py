@@ -171,6 +171,13 @@ def test_a_display_may_break_between_formulas_and_before_relations(katex):
     assert "side" not in katex.render("a = b", display=False)
 
 
+def test_a_formula_beside_a_matrix_has_its_own_height(katex):
+    """Else a phone, which sets it below the matrix, leaves room for a second one."""
+    html = katex.render(r"M = \begin{pmatrix} a \\ b \\ c \end{pmatrix}, \qquad x", display=True)
+    struts = re.findall(r'class="strut" style="height:([\d.]+)em', html)
+    assert [float(height) > 3 for height in struts] == [False, True, False]
+
+
 def test_letters_of_an_index_need_one_element(katex):
     html = katex.render("x_m", display=False)
     assert '<span class="mord mathnormal mtight sizing reset-size6 size3">m</span>' in html
