@@ -14,9 +14,8 @@ from bookkit.published import read_published, reported
 
 LINES = read_published()
 FIELDS = ("name", "source", "place", "what", "opened", "numbers")
-KEYS = set(
-    re.findall(r"^@\w+\{([^,\s]+),", (CHAPTERS / "references.bib").read_text("utf-8"), re.MULTILINE)
-)
+BIBLIOGRAPHY = (CHAPTERS / "references.bib").read_text(encoding="utf-8")
+KEYS = set(re.findall(r"^@\w+\{([^,\s]+),", BIBLIOGRAPHY, re.MULTILINE))
 
 
 def faults(line):
