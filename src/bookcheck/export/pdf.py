@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 import pypdf
 import yaml
 from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import sync_playwright
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
-from bookcheck.gates.browser import ON_PAPER, QUIET, find_chromium
+from bookcheck.gates.browser import ON_PAPER
+from bookcheck.gates.controls import shared_browser
 from bookcheck.paths import ROOT
 
 LONGEST_WAIT = 300_000  # milliseconds
@@ -291,26 +291,24 @@ def print_document(document: Path, pdf: Path) -> tuple[list[str], dict[str, int]
     Returns what does not fit on the paper, and on which page each link's target was when the
     numbers were filled in.
     """
-    chromium = find_chromium()
     paper: dict[str, Any] = {"path": pdf, "prefer_css_page_size": True, "print_background": True}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
-        page = browser.new_page()
-        page.set_default_timeout(LONGEST_WAIT)
-        page.emulate_media(media="print", color_scheme="light")
-        try:
-            page.goto(document.resolve().as_uri(), wait_until="load")
-            page.evaluate("() => document.fonts.ready.then(() => {})")
-            page.evaluate(ON_PAPER.read_text(encoding="utf-8"))
-            page.evaluate("() => { paper.shrinkWhatIsWide(); paper.letLongCodeBreak(); }")
-            faults: list[str] = page.evaluate("() => paper.findWhatIsCut('body')")
-            page.pdf(**paper, tagged=False)
-            numbers = _starts(pypdf.PdfReader(pdf))
-            page.evaluate("(numbers) => paper.fillNumbers(numbers)", numbers)
-            page.pdf(**paper, tagged=True, outline=True)
-        except PlaywrightError as error:
-            raise PrintingError(f"Chromium did not print the book:\n{error}") from error
-        browser.close()
+    page = shared_browser().new_page()
+    page.set_default_timeout(LONGEST_WAIT)
+    page.emulate_media(media="print", color_scheme="light")
+    try:
+        page.goto(document.resolve().as_uri(), wait_until="load")
+        page.evaluate("() => document.fonts.ready.then(() => {})")
+        page.evaluate(ON_PAPER.read_text(encoding="utf-8"))
+        page.evaluate("() => { paper.shrinkWhatIsWide(); paper.letLongCodeBreak(); }")
+        faults: list[str] = page.evaluate("() => paper.findWhatIsCut('body')")
+        page.pdf(**paper, tagged=False)
+        numbers = _starts(pypdf.PdfReader(pdf))
+        page.evaluate("(numbers) => paper.fillNumbers(numbers)", numbers)
+        page.pdf(**paper, tagged=True, outline=True)
+    except PlaywrightError as error:
+        raise PrintingError(f"Chromium did not print the book:\n{error}") from error
+    finally:
+        page.close()
     name_outline(pdf, headings_of(document.read_text(encoding="utf-8")))
     return faults, numbers
 

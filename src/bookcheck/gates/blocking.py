@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from playwright.async_api import Browser, async_playwright
 
-from bookcheck.gates.browser import ARGUMENTS, find_chromium, serving
+from bookcheck.gates.browser import ARGUMENTS, find_chromium, run_apart, serving
 
 SLOWER = 4
 LOADS = 3
@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if not (given.site / OPENING).is_file():
         parser.error(f"there is no {OPENING} in {given.site}: build the site first (make book)")
-    asyncio.run(measure(given.site, given.page or main_line(given.site), given.loads))
+    run_apart(measure(given.site, given.page or main_line(given.site), given.loads))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import shutil
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -222,6 +223,12 @@ def serving(site: Path) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Do a piece of work in a thread of its own: a browser that is not async holds this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 async def _new_context(browser: Browser, *, javascript: bool) -> BrowserContext:
@@ -546,7 +553,7 @@ def visit_site(
             await browser.close()
 
     with serving(site) as origin:
-        asyncio.run(run(origin))
+        run_apart(run(origin))
     visit.faults.sort()
     return visit
 

@@ -1,9 +1,11 @@
 """Move controls in Chromium and read what the page then shows."""
 
+import atexit
+import functools
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, Playwright, sync_playwright
 
 from bookcheck.gates.browser import QUIET, find_chromium
 
@@ -24,6 +26,30 @@ FIGURE_MOVED = """([widget, before]) =>
   )"""
 
 
+@functools.cache
+def _started() -> tuple[Playwright, Browser]:
+    chromium = find_chromium()
+    playwright = sync_playwright().start()
+    return playwright, playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
+
+
+def shared_browser() -> Browser:
+    """The browser of this process: to start one takes longer than most of what is done with it.
+
+    Who uses it opens a window or a context of their own, and closes it.
+    """
+    return _started()[1]
+
+
+@atexit.register
+def close_shared_browser() -> None:
+    """End the browser, if there is one: who starts another of their own calls this before."""
+    if _started.cache_info().currsize:
+        playwright, _ = _started()
+        _started.cache_clear()
+        playwright.stop()
+
+
 def move_controls(
     page: Path,
     steps: list[dict[str, Any]],
@@ -33,28 +59,29 @@ def move_controls(
     scheme: Any = "light",
     javascript: bool = True,
     screenshot: Path | None = None,
+    patience: int = PATIENCE,
 ) -> dict[str, Any]:
     """Open a page from disk, do the steps, and return what it showed after each.
 
     A step acts on any element, {"act": [["click", "button"]], "read": "p"}, or moves an interactive
     figure: {"widget": "rotation", "set": {control: slider value or choice}, "press": {control:
-    key}, "click": words on a button}. After a click the figure must move.
+    key}, "click": words on a button}. After a click the figure must move. What a step waits for
+    must come in `patience` milliseconds.
 
     Returns {"errors": what went wrong, "steps": what each step showed, "text": words on the page}.
     """
     errors: list[str] = []
     shown: list[Any] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        tab = browser.new_page(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            java_script_enabled=javascript,
-        )
-        tab.set_default_timeout(PATIENCE)
-        tab.on("pageerror", lambda error: errors.append(error.message))
-        tab.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        tab.goto(page.resolve().as_uri(), wait_until="load")
+    tab = shared_browser().new_page(
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        java_script_enabled=javascript,
+    )
+    tab.set_default_timeout(patience)
+    tab.on("pageerror", lambda error: errors.append(error.message))
+    tab.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    try:
+        tab.goto(page.resolve().as_uri(), wait_until="load", timeout=PATIENCE)
         for step in steps:
             for action in step.get("act", ()):
                 _act(tab, *action)
@@ -65,7 +92,8 @@ def move_controls(
         if screenshot is not None:
             tab.screenshot(path=screenshot, full_page=True)
         text = tab.evaluate("() => document.body.innerText")
-        browser.close()
+    finally:
+        tab.close()
     return {"errors": errors, "steps": shown, "text": text}
 
 

@@ -26,6 +26,7 @@ from bookcheck.export.lab import (
     renew,
     trust,
 )
+from bookcheck.gates.controls import close_shared_browser
 from bookcheck.site.reader import book_of, reader_texts
 
 TOKEN = "book"
@@ -208,6 +209,7 @@ def faults(seen):
 @pytest.fixture
 def opened(lab):
     """Open a notebook in a browser, and wait until all of it stands there."""
+    close_shared_browser()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"),

@@ -355,4 +355,4 @@ def test_a_dark_page_is_printed_light(tmp_path):
     assert seen["steps"] == [["Text"], ["Text"]]
     page.write_text('<html data-theme="dark"><p>Text</p></html>', encoding="utf-8")
     with pytest.raises(PlaywrightError, match="Timeout"):
-        move_controls(page, [tell("beforeprint", "light")])
+        move_controls(page, [tell("beforeprint", "light")], patience=3000)

@@ -105,7 +105,7 @@ def test_an_interactive_figure_without_its_script_is_seen(unpacked):
     hidden = script.rename(script.with_suffix(".away"))
     try:
         with pytest.raises(PlaywrightError, match="Timeout"):
-            move_controls(unpacked / "index.html", [{"widget": "rotation"}])
+            move_controls(unpacked / "index.html", [{"widget": "rotation"}], patience=3000)
     finally:
         hidden.rename(script)
 

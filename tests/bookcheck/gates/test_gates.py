@@ -2,24 +2,23 @@
 
 import random
 import re
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import sync_playwright
 
 from bookcheck.gates import pictures
 from bookcheck.gates.browser import (
     EVERY,
     ONCE,
     PAIRS,
-    QUIET,
     Fault,
     PageDone,
     Picture,
-    find_chromium,
 )
 from bookcheck.gates.check import Passed, check_book, grouped, plans_of
+from bookcheck.gates.controls import shared_browser
 from bookcheck.gates.weight import (
     LARGEST_LOAD,
     LARGEST_PAGE,
@@ -159,9 +158,7 @@ OTHER_FACES = """async () => {
 
 
 def other_faces(address):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        tab = browser.new_page()
+    with closing(shared_browser().new_page()) as tab:
         tab.goto(address)
         return tab.evaluate(OTHER_FACES)
 

@@ -1,9 +1,8 @@
 """What a reader of the built site sees: cause and effect, colours that light up, the place."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-from bookcheck.gates.browser import ARGUMENTS, find_chromium
+from bookcheck.gates.controls import shared_browser
 from bookcheck.paths import BUILD
 
 CHAPTER = BUILD / "html" / "chapters" / "10-deriving-rope.html"
@@ -13,20 +12,12 @@ DESKTOP = {"width": 1280, "height": 900}
 pytestmark = pytest.mark.built
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def open_page(browser):
+def open_page():
     pages = []
 
     def open_it(path, size):
-        page = browser.new_page(viewport=size)
+        page = shared_browser().new_page(viewport=size)
         pages.append(page)
         page.goto(path.as_uri())
         return page

@@ -1,12 +1,10 @@
 """A chapter on a slow phone: what is out of sight costs nothing yet, and is there all the same."""
 
-import asyncio
-
 import pytest
-from playwright.sync_api import sync_playwright
 
 from bookcheck.gates.blocking import main_line, measure
-from bookcheck.gates.browser import ARGUMENTS, find_chromium
+from bookcheck.gates.browser import run_apart
+from bookcheck.gates.controls import shared_browser
 from bookcheck.paths import BUILD
 from bookcheck.site.theme import without_widths
 
@@ -18,24 +16,16 @@ PHONE = {"width": 390, "height": 844}
 MOST_ELEMENTS = 6_000
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=list(ARGUMENTS))
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def page(browser):
-    opened = browser.new_page(viewport=PHONE)
+def page():
+    opened = shared_browser().new_page(viewport=PHONE)
     yield opened
     opened.close()
 
 
 @pytest.mark.built
 def test_a_phone_lays_out_only_what_it_shows():
-    costs = asyncio.run(measure(SITE, main_line(SITE), loads=1))
+    costs = run_apart(measure(SITE, main_line(SITE), loads=1))
     assert len(costs) > 16
     assert not {page: cost for page, cost in costs.items() if cost.elements > MOST_ELEMENTS}
 
@@ -60,7 +50,7 @@ def test_a_page_that_is_laid_out_as_a_whole_is_told(tmp_path, fault):
     style, script, caught = FAULTS[fault]
     body = f"<!doctype html><style>{style}</style><script>{script}</script>{BLOCKS}"
     (tmp_path / "index.html").write_text(body, encoding="utf-8")
-    costs = asyncio.run(measure(tmp_path, [], loads=1))
+    costs = run_apart(measure(tmp_path, [], loads=1))
     assert (costs["index.html"].elements > MOST_ELEMENTS) == caught
 
 

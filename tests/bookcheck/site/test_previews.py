@@ -2,11 +2,11 @@
 
 import json
 import re
+from contextlib import closing
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-from bookcheck.gates.browser import QUIET, find_chromium
+from bookcheck.gates.controls import shared_browser
 from bookcheck.site.previews import blocks_of, previews
 
 FORMULA = '<div class="math notranslate" id="equation-a"><div class="x">a</div><b>(1)</b></div>'
@@ -54,17 +54,13 @@ def test_the_site_keeps_what_its_pages_refer_to(good_site):
 @pytest.fixture
 def tab(good_site, request):
     """The page with references, from disk."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        context = browser.new_context(has_touch=getattr(request, "param", False))
-        tab = context.new_page()
+    with closing(shared_browser().new_page(has_touch=getattr(request, "param", False))) as tab:
         tab.errors = []
         tab.on("pageerror", lambda error: tab.errors.append(error.message))
         tab.on("console", lambda m: tab.errors.append(m.text) if m.type == "error" else None)
         tab.goto((good_site / "chapters" / "02-two.html").as_uri(), wait_until="load")
         yield tab
         assert tab.errors == []
-        browser.close()
 
 
 def reference(tab, anchor):

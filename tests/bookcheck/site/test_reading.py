@@ -1,9 +1,10 @@
 """What was read is marked in the contents, and the opening page offers to go on."""
 
-import pytest
-from playwright.sync_api import sync_playwright
+from contextlib import closing
 
-from bookcheck.gates.browser import QUIET, find_chromium
+import pytest
+
+from bookcheck.gates.controls import shared_browser
 from bookcheck.paths import ROOT
 
 PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charset="utf-8">
@@ -36,14 +37,11 @@ def site(tmp_path):
 
 @pytest.fixture
 def tab():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        tab = browser.new_page()
+    with closing(shared_browser().new_page()) as tab:
         tab.errors = []
         tab.on("pageerror", lambda error: tab.errors.append(error.message))
         yield tab
         assert tab.errors == []
-        browser.close()
 
 
 def marked(tab):

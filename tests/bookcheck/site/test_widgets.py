@@ -3,11 +3,11 @@
 import math
 import re
 import shutil
+from contextlib import closing
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 import torch
-from playwright.sync_api import sync_playwright
 
 from attention_to_rope import (
     attention,
@@ -31,8 +31,8 @@ from attention_to_rope.softmax_gradient import (
     saturation,
     softmax_jacobian_norm,
 )
-from bookcheck.gates.browser import QUIET, Load, State, check_site, find_chromium
-from bookcheck.gates.controls import move_controls
+from bookcheck.gates.browser import Load, State, check_site
+from bookcheck.gates.controls import move_controls, shared_browser
 from bookcheck.notebooks.files import read
 from bookcheck.paths import ROOT
 from bookcheck.site import widgets
@@ -566,9 +566,7 @@ def drag(tab, name, turn):
 @pytest.mark.browser
 def test_arrows_are_dragged_and_the_numbers_stay_the_librarys(tmp_path):
     page = write_page(tmp_path / "site", names=["rotation"])
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        tab = browser.new_page()
+    with closing(shared_browser().new_page()) as tab:
         errors = []
         tab.on("pageerror", lambda error: errors.append(error.message))
         tab.goto(page.as_uri())
@@ -596,7 +594,6 @@ def test_arrows_are_dragged_and_the_numbers_stay_the_librarys(tmp_path):
         tab.keyboard.press("ArrowUp")
         assert shown() == (5, 20), "an arrow stops at the end of its range"
         assert errors == []
-        browser.close()
 
 
 @pytest.mark.browser
@@ -723,9 +720,7 @@ def drag_sliders(page, name):
     """Drag sliders of a figure through their range; name what it says wrongly on the way."""
     expected, moves = DRAGS[name]
     faults, states = [], set()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(QUIET))
-        tab = browser.new_page(viewport={"width": 1000, "height": 1400})
+    with closing(shared_browser().new_page(viewport={"width": 1000, "height": 1400})) as tab:
         tab.on("pageerror", lambda error: faults.append(error.message))
         tab.goto(page.as_uri())
         figure = tab.locator(f".interactive[data-widget={name}][data-ready]")
@@ -753,7 +748,6 @@ def drag_sliders(page, name):
                 tab.mouse.up()
                 figure.locator(f"input[name={slider}]").press("ArrowLeft")
                 look()
-        browser.close()
     assert len(states) > 20, "the sliders were moved"
     return faults
 
