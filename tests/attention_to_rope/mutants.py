@@ -160,7 +160,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "fast.blockwise: no USub",
         "unsqueeze(-1)",
     ): "a tensor of one axis: 1 and -1 are the same place",
-    ("fast.blockwise: dropped call", "mark_non_differentiable"): "no caller gets the second output",
     (
         "fast.blockwise: one more",
         "torch.where(sound, k, 0.0)",

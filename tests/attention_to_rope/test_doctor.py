@@ -744,7 +744,10 @@ def test_a_stranger_s_function_gets_float32_whatever_type_torch_has_by_default()
 
 
 def test_a_large_factor_does_not_overflow_in_the_type_that_torch_has_by_default() -> None:
-    large = rotary(change=lambda t: 300 * t)
+    def large(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        first, second = x.chunk(2, -1)
+        return 300 * (x * cos + torch.cat((-second, first), -1) * sin)
+
     expected = str(examine(large))
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float16)

@@ -767,5 +767,5 @@ def test_neighbours_at_an_even_place_of_memory_are_turned_without_a_copy() -> No
     table = book.rotary_table(torch.arange(4), book.rotary_frequencies(8), dtype=torch.float32)
     with torch.profiler.profile() as seen:
         got = book.rotate(x, table, layout="interleaved")
-    assert "aten::clone" not in {event.key for event in seen.key_averages()}
+    assert {"aten::clone", "aten::cat"}.isdisjoint(event.key for event in seen.key_averages())
     assert torch.equal(got, book.rotate(x.clone(), table, layout="interleaved"))
