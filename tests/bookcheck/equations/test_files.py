@@ -11,4 +11,4 @@ def test_a_file_that_changed_within_the_same_second_is_loaded_anew(tmp_path, mon
     for number in (1, 2):
         file.write_text(f"NUMBER = {number}\n", encoding="utf-8")
         os.utime(file, (10**9, 10**9))
-        assert load(file).NUMBER == number
+        assert number == load(file).NUMBER
