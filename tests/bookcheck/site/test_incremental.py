@@ -27,7 +27,9 @@ NOTATION = (
     "| $a$ | a number | `a` | all |\n"
 )
 USE = "from attention_to_rope import softmax\n\nsoftmax(x)"
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES), "BOOK_SITE_URL": ""}
+# Whoever publishes the book may have both addresses set.
+ADDRESSES = {"BOOK_REPOSITORY_URL": "", "BOOK_SITE_URL": ""}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(SOURCES)} | ADDRESSES
 BUILD = Path(__file__).with_name("build_with_small_reference.py")
 GATHERING = {
     "notation": NOTATION,
