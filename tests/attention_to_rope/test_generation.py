@@ -355,3 +355,11 @@ def test_by_default_a_cache_with_room_for_all_tokens_sees_each_of_them_once(
     book.generate(decoder, TOKENS, 3)
     assert capacities == [4 + 3]
     assert seen == [4, 1, 1]
+
+
+def test_a_cache_changes_no_sample_of_unequal_prompts() -> None:
+    options = {"lengths": torch.tensor([4, 2]), "temperature": 1.0, "seed": 3}
+    for name in ("rotary", "window", "all hooks"):
+        decoder = decoders()[name]
+        cached = book.generate(decoder, TOKENS, 5, **options)
+        assert torch.equal(cached, book.generate(decoder, TOKENS, 5, use_cache=False, **options))
