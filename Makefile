@@ -37,6 +37,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
 	@# pip compiles one module after the other, the packages' own tests too: a minute on one core.
+	@# Some packages hold templates that are no Python: what does not compile is told by who imports it.
 	@$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
 	@touch $@
 
