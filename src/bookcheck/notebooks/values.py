@@ -6,7 +6,8 @@ must be the value, rounded to the printed digits; a text must be the value itsel
 have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.
 
 What others have published is there on every page, without an import among its code:
-`reported("RULER", "tasks")` (`bookkit.published`) and `read_model("phi-4")` (`bookkit.models`).
+`reported("RULER", "tasks")` (`bookkit.published`) and `read_model("phi-4")` (`bookkit.models`);
+and so are the settings of the recorded experiments, `SIZES["full"]["recall"].length`.
 """
 
 import math
@@ -15,7 +16,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-PUBLISHED = {"reported": "bookkit.published", "read_model": "bookkit.models"}
+# Names that every value may use, and the modules that hold them.
+OFFERED = {
+    "reported": "bookkit.published",
+    "read_model": "bookkit.models",
+    "SIZES": "bookkit.experiments.training.studies",
+}
 VALUE = re.compile(r"\{value\}`([^`]+)`")
 SEPARATOR = " = "
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -52,13 +58,11 @@ def parse_value(text: str) -> Value:
 
 
 def complete(expression: str) -> str:
-    """The expression with those names of PUBLISHED that it calls bound to their functions."""
-    called = [name for name in PUBLISHED if re.search(rf"\b{name}\(", expression)]
-    if not called:
+    """The expression with those names of OFFERED that it uses bound to what they mean."""
+    used = [name for name in OFFERED if re.search(rf"\b{name}[(\[]", expression)]
+    if not used:
         return expression
-    bound = [
-        f"{name}=__import__({PUBLISHED[name]!r}, fromlist=[{name!r}]).{name}" for name in called
-    ]
+    bound = [f"{name}=__import__({OFFERED[name]!r}, fromlist=[{name!r}]).{name}" for name in used]
     return f"(lambda {', '.join(bound)}: {expression})()"
 
 

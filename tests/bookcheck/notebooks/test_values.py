@@ -143,3 +143,9 @@ def test_every_changed_digit_of_the_book_is_refuted():
 def test_a_tolerance_that_is_too_wide_would_be_seen(monkeypatch):
     monkeypatch.setattr("bookcheck.notebooks.values.HALF", 2)
     assert unnoticed("0.35") == ["0.36"]
+
+
+def test_the_settings_of_the_experiments_are_there_without_an_import():
+    right = '{value}`256 = SIZES["full"]["language"].length`'
+    assert list(problems(right, {})) == []
+    assert len(list(problems(right.replace("256", "512"), {}))) == 1
