@@ -9,6 +9,8 @@ INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
 PIP := --quiet --disable-pip-version-check
+# The pip that comes with Python 3.11 takes twice as long.
+PIP_VERSION := 26.3
 NB ?=
 PAGES ?=
 ARGUMENTS ?=
@@ -35,6 +37,7 @@ $(INSTALLED): requirements.txt pyproject.toml
 	  { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "Installing the pinned packages into $(VENV) (once; a few minutes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(PIP) pip==$(PIP_VERSION)
 	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
 	@# pip compiles one module after the other, the packages' own tests too: a minute on one core.
 	@# Some packages hold templates that are no Python: what does not compile is told by who imports it.
@@ -96,6 +99,7 @@ $(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 	@echo "Installing the peers into $(PEERS) (once; a few minutes) ..."
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(BIN)/python -c '$(PLACE)' > "$$($(PEERS)/bin/python -c '$(PLACE)')/book.pth"
+	@$(PEERS)/bin/python -m pip install $(PIP) pip==$(PIP_VERSION)
 	@$(PEERS)/bin/python -m pip install $(PIP) --no-compile -r tests/peers/requirements.txt
 	@$(PEERS)/bin/python -m pip install $(PIP) --no-compile --no-deps torchtune==0.6.1
 	@touch $@
