@@ -20,13 +20,18 @@ from bookcheck.paths import SOURCES
 SIGNS = re.compile(r" = |[Σ√∏²³ᵀ≤≥⌊⊙∂]")
 FOLDER = Path(__file__).with_name("docstring_formulas")
 RESULT = load(FOLDER / "formulas.py").RESULT
-FORMULAS = docstring_formulas(SOURCES / "attention_to_rope")
 TABLES = {path.stem: load(path) for path in sorted(FOLDER.glob("*.py")) if path.stem != "formulas"}
 BOUND = {
     f"{stem}.{name}": bindings
     for stem, table in TABLES.items()
     for name, bindings in table.BINDINGS.items()
 }
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """The formulas of all docstrings, read where a test asks: every worker collects this file."""
+    return docstring_formulas(SOURCES / "attention_to_rope")
 
 
 @pytest.fixture(autouse=True)
@@ -49,21 +54,21 @@ def failures(name, text, bindings, options):
 
 
 @pytest.mark.parametrize("name", BOUND)
-def test_the_formulas_of_a_docstring_hold(name):
+def test_the_formulas_of_a_docstring_hold(name, printed):
     options = getattr(TABLES[name.partition(".")[0]], "OPTIONS", {})
     bound = BOUND[name]
     if isinstance(bound, dict):
-        assert set(bound) == set(FORMULAS[name])
-    for text in FORMULAS[name]:
+        assert set(bound) == set(printed[name])
+    for text in printed[name]:
         bindings = bound[text] if isinstance(bound, dict) else bound
         wrong = list(failures(name, text, bindings, options))
         assert not wrong, "\n".join(wrong)
 
 
-def test_every_formula_of_a_docstring_has_its_values():
-    missing = {name: texts for name, texts in FORMULAS.items() if name not in BOUND}
+def test_every_formula_of_a_docstring_has_its_values(printed):
+    missing = {name: texts for name, texts in printed.items() if name not in BOUND}
     assert not missing, f"bind the symbols of these docstrings in {FOLDER.name}/: {missing}"
-    assert set(BOUND) <= set(FORMULAS)
+    assert set(BOUND) <= set(printed)
 
 
 def formulas_in_words(text):

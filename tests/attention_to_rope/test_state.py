@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 import torch
-import torch._dynamo.testing
 from torch import Tensor, nn
 
 import attention_to_rope as book
@@ -46,7 +45,9 @@ def test_rotate_compiles_with_its_gradient(layout: str, dtype: torch.dtype) -> N
 
 def test_rotate_does_not_compile_again_for_new_lengths() -> None:
     frequencies = book.rotary_frequencies(8)
-    counter = torch._dynamo.testing.CompileCounter()
+    from torch._dynamo.testing import CompileCounter  # seconds, for this test alone
+
+    counter = CompileCounter()
     torch._dynamo.reset()
 
     @torch.compile(backend=counter, fullgraph=True, dynamic=True)

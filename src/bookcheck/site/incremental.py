@@ -19,7 +19,6 @@ from typing import Any
 import sphinx_exercise
 import sphinx_proof
 from docutils import nodes
-from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.application import ENV_PICKLE_FILENAME, Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -129,6 +128,9 @@ def remove_gone_pages(app: Sphinx, _error: Exception | None) -> None:
 def copy_styles_first(app: Sphinx, _builder: Any) -> None:
     """These extensions copy their style sheets when all pages are written; the links of the first
     build would have no checksum, those of the next would."""
+    # Here, and not for everybody who asks what pages depend on: it imports a database, for seconds.
+    from myst_nb.sphinx_ext import add_global_html_resources
+
     (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
     for copy in (
         add_global_html_resources,

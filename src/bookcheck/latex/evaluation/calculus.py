@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import integrate
 
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluation.core import Core
@@ -55,12 +54,15 @@ class Calculus(Core):
 
             return value_at
 
+        # Few formulas have an integral, and the import takes longer than most checks.
+        from scipy.integrate import IntegrationWarning
+
         with warnings.catch_warnings():
-            warnings.simplefilter("error", integrate.IntegrationWarning)
+            warnings.simplefilter("error", IntegrationWarning)
             try:
                 result = self.quadrature(integrand(np.real), float(low), float(high), node)
                 imaginary = self.quadrature(integrand(np.imag), float(low), float(high), node)
-            except integrate.IntegrationWarning as error:
+            except IntegrationWarning as error:
                 raise self.fail(f"the integral does not settle: {error}", node) from None
         return complex(result, imaginary) if imaginary else result
 
@@ -68,13 +70,11 @@ class Calculus(Core):
         self, function: Callable[[float], float], low: float, high: float, node: Node
     ) -> float:
         """An integral of a real function; refused where its error is not small."""
-        size, _ = integrate.quad(
-            lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200
-        )
+        from scipy.integrate import quad
+
+        size, _ = quad(lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200)
         size = abs(size)
-        value, error = integrate.quad(
-            function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200
-        )
+        value, error = quad(function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
         if error > 1e-9 * size:
             raise self.fail(f"the integral is known only to {error:.1e}", node)
         return float(value)
