@@ -39,9 +39,9 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP) pip==$(PIP_VERSION)
 	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
-	@# pip compiles one module after the other, the packages' own tests too: a minute on one core.
+	@# pip compiles one module after the other, also what nothing here imports: a minute on one core.
 	@# Some packages hold templates that are no Python: what does not compile is told by who imports it.
-	@$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib || true
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|testing|debugpy|mypyc?|setuptools)/' $(VENV)/lib || true
 	@touch $@
 
 .PHONY: book

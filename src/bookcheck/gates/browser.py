@@ -123,12 +123,14 @@ class Load(NamedTuple):
     """A page is loaded in the first state; then the window changes to the others.
 
     In the last one axe looks at the whole page; without `whole`, as in the states before, at what
-    no other has shown.
+    no other has shown. With `frame` that is also the table of contents at the side, which all pages
+    share, and axe's own measure of contrast.
     """
 
     javascript: bool
     states: tuple[State, ...]
     whole: bool = True
+    frame: bool = False
 
 
 Plan = tuple[Load, ...]
@@ -137,9 +139,9 @@ Plan = tuple[Load, ...]
 WIDE_LIGHT, WIDE_DARK = State(1280, "light"), State(1280, "dark")
 PHONE_LIGHT, PHONE_DARK = State(390, "light"), State(390, "dark")
 EVERY: Plan = (
-    Load(True, (WIDE_LIGHT, WIDE_DARK)),
-    Load(True, (PHONE_DARK, PHONE_LIGHT)),
-    Load(False, (PHONE_LIGHT, PHONE_DARK, WIDE_DARK, WIDE_LIGHT)),
+    Load(True, (WIDE_LIGHT, WIDE_DARK), frame=True),
+    Load(True, (PHONE_DARK, PHONE_LIGHT), frame=True),
+    Load(False, (PHONE_LIGHT, PHONE_DARK, WIDE_DARK, WIDE_LIGHT), frame=True),
 )
 # Each width in each colour, each width and each colour with and without JavaScript: what is wrong
 # by two of the three is seen in half the modes.
@@ -149,7 +151,7 @@ PAIRS: Plan = (
 )
 ONCE: Plan = (Load(True, (PHONE_LIGHT,)),)
 # One load for each mode: pictures show a page as it comes, before its folds are opened.
-EACH: Plan = tuple(Load(load.javascript, (state,)) for load in EVERY for state in load.states)
+EACH: Plan = tuple(load._replace(states=(state,)) for load in EVERY for state in load.states)
 
 
 def find_chromium() -> str:
@@ -238,6 +240,8 @@ async def _new_context(browser: Browser, *, javascript: bool) -> BrowserContext:
 
 
 async def _open(page: Page, address: str, state: State, height: int) -> None:
+    # The page before would be laid out once more, for nobody.
+    await page.goto("about:blank")
     await _become(page, state, height)
     await page.goto(address, wait_until="load", timeout=PAGE_PATIENCE)
 
@@ -418,13 +422,13 @@ class _Look:
             if not whole and not fresh:
                 continue
             if not lightened:
-                await self.run("lighten")
+                await self.run("lighten", self.load.frame)
                 await self.timed("axe", self.page.evaluate(AXE.read_text(encoding="utf-8")))
                 lightened = True
             if state != self.state:
                 await self.become(state)
             parts = None if whole else list(fresh)
-            await self.collect(self.in_scheme, "axe", "findViolations", parts)
+            await self.collect(self.in_scheme, "axe", "findViolations", parts, self.load.frame)
 
     async def try_on_paper(self) -> None:
         """See what does not fit on the paper after wide lines became smaller, as in `make pdf`."""

@@ -592,8 +592,10 @@ globalThis.inspect = (() => {
   // Takes away what has been looked at already and what axe would look at for minutes: the parts of
   // formulas, of which the words that are read out stay, the inside of figures (labelled images),
   // the colours of code. Nothing that axe has a rule for is touched but the width of formulas: which
-  // of them scroll has been seen before, by `findUnreachableBoxes`.
-  function lighten() {
+  // of them scroll has been seen before, by `findUnreachableBoxes`. Without `frame` the contents at
+  // the side go too: they are the same on every page, and axe has looked at them on some.
+  function lighten(frame) {
+    if (!frame) document.querySelector(".bd-sidebar-primary")?.replaceChildren();
     const stops = "a, button, input, [tabindex], [role], [title], [aria-label]";
     for (const formula of document.querySelectorAll(`.katex:not(:has(${stops}))`)) {
       formula.textContent = (formula.querySelector("math") ?? formula).textContent;
@@ -642,9 +644,10 @@ globalThis.inspect = (() => {
 
   const visibleParts = () => [...namedParts().keys()];
 
-  // Axe's rules for some parts, by their names, or for the whole page; there those about colours for
-  // one text of each kind: the book's own checks of contrast look at all of them, in every mode.
-  async function findViolations(names) {
+  // Axe's rules for some parts, by their names, or for the whole page. Those about colours are a
+  // second opinion, for one text of each kind: the book's own checks of contrast look at all of them,
+  // on every page in every mode.
+  async function findViolations(names, colourRules) {
     const structure = { rules: Object.fromEntries(COLOUR_RULES.map((id) => [id, { enabled: false }])) };
     if (names) {
       const parts = namedParts();
@@ -652,6 +655,8 @@ globalThis.inspect = (() => {
       const roots = [...fresh].filter((element) => !fresh.has(element.parentElement));
       return roots.length ? violationsOf({ include: roots }, structure) : [];
     }
+    const found = await violationsOf(document, structure);
+    if (!colourRules) return found;
     const kindOfLook = sorter(({ tagName, attributes }) =>
       [tagName, attributes.class?.value, attributes.style?.value].join(),
     );
@@ -660,10 +665,7 @@ globalThis.inspect = (() => {
     const texts = [...document.querySelectorAll("body *")].filter((e) => hasText(e) && isVisible(e));
     const one = new Map(texts.map((element) => [kindOfLook(element), element]));
     const colours = { runOnly: { type: "rule", values: COLOUR_RULES } };
-    return [
-      ...(await violationsOf(document, structure)),
-      ...(one.size ? await violationsOf({ include: [...one.values()] }, colours) : []),
-    ];
+    return one.size ? [...found, ...(await violationsOf({ include: [...one.values()] }, colours))] : found;
   }
 
   return {
