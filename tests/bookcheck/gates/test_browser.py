@@ -317,7 +317,9 @@ def visits(tmp_path_factory):
     (site / "clean.html").write_text(PAGE.format(CLEAN), encoding="utf-8")
     for name, (_, body, _) in FAULTS.items():
         (site / f"{name}.html").write_text(PAGE.format(body), encoding="utf-8")
-    everywhere = ["clean.html", *(f"{name}.html" for name in IN_MODES)]
+    beside = f'<div class="bd-sidebar-primary">{NAMELESS}</div>'
+    (site / "contents.html").write_text(PAGE.format(beside), encoding="utf-8")
+    everywhere = [f"{name}.html" for name in ("clean", "contents", *IN_MODES)]
     once = [page for page in pages_of(site) if page not in everywhere]
     return [
         visit_site(site, pages=everywhere),
@@ -351,6 +353,11 @@ def test_a_planted_fault_is_found_and_named(planted, name):
     assert str(found[0]).startswith(f"{name}.html [")
 
 
+def test_a_fault_in_the_contents_at_the_side_is_found(planted):
+    found = {fault.detail.partition(":")[0] for fault in planted if fault.page == "contents.html"}
+    assert found == {"image-alt"}
+
+
 @pytest.mark.parametrize("name", IN_MODES)
 def test_a_fault_of_some_modes_is_found_in_half_of_them(in_half_of_all_modes, name):
     """So are most pages of the book looked at."""
@@ -376,7 +383,8 @@ def test_a_clean_page_has_no_fault(planted):
 
 def test_every_page_is_reported_with_what_it_loads(visits):
     done = {page.page: page for visit in visits for page in visit.pages}
-    assert set(done) == {"clean.html", *(f"{name}.html" for name in FAULTS)}
+    named = ("clean", "contents", *FAULTS)
+    assert set(done) == {f"{name}.html" for name in named}
     assert done["clean.html"].faults == []
     assert len(done["overflow.html"].faults) == 2
     assert done["clean.html"].bytes == len(PAGE.format(CLEAN).encode())
