@@ -6,35 +6,44 @@ three loads. What counts is the time of the page's own thread on the processor, 
 on the machine does not; each page has its ratio to the opening page too. A number to look at.
 
 What can be held without a clock is its cause: the browser computes the style of every element that
-it lays out, again for each part of the page that arrives and each face of letters. `elements` is
-how many it computed; tests/bookcheck/site/test_phone.py has the bound.
+it lays out, again for each part of the page that arrives and each face of letters. How many those
+are does not depend on the processor: `count_elements` counts them at full speed, and
+tests/bookcheck/site/test_phone.py has the bound.
 """
 
 import argparse
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 from bookcheck.gates.browser import ARGUMENTS, find_chromium, run_apart, serving
 
 SLOWER = 4
 LOADS = 3
-SETTLED = 1500  # milliseconds after loading in which scripts that wait for quiet have run
+# No script of a page waits for more than 350 ms after its first frame. Timers run in the order of
+# their times, however busy the machine is. After one more frame this one writes a word into the
+# record, by which the page's thread is known.
+SETTLED = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const timer = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+  await frame();
+  await timer(500);
+  await frame();
+  await timer(0);
+  console.timeStamp("settled");
+}"""
 LONG = 50  # milliseconds that nobody feels
 OPENING = "index.html"
-TASK, STYLE = "ThreadControllerImpl::RunTask", "UpdateLayoutTree"  # as the browser names them
-RECORD = {
-    "transferMode": "ReportEvents",
-    "traceConfig": {
-        "includedCategories": ["toplevel", "devtools.timeline"],
-        "excludedCategories": ["*"],
-    },
-}
+PHONE: Any = {"width": 390, "height": 844}
+# As the browser names them: what it records, and what stands in the record.
+TASKS, STYLES = "toplevel", "devtools.timeline"
+TASK, STYLE, WORD = "ThreadControllerImpl::RunTask", "UpdateLayoutTree", "TimeStamp"
 
 
 class Cost(NamedTuple):
@@ -45,61 +54,96 @@ class Cost(NamedTuple):
 
 
 def cost_of(events: Iterable[dict[str, Any]]) -> Cost:
-    """Read what a load cost in the browser's record of it; the busiest thread is the page's own."""
+    """Read what a load cost in the browser's record of it, on the thread that says it settled."""
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for event in events:
-        if event.get("ph") == "X":
-            threads.setdefault((event["pid"], event["tid"]), []).append(event)
-    drawing = [found for found in threads.values() if any(one["name"] == STYLE for one in found)]
-    if not drawing:
-        raise ValueError("no thread of the record computes styles: was a page loaded?")
-    own = max(drawing, key=lambda found: sum(one.get("tdur", 0) for one in found))
+        threads.setdefault((event["pid"], event["tid"]), []).append(event)
+    # Windows of the browser's own compute styles too.
+    settled = [found for found in threads.values() if any(one["name"] == WORD for one in found)]
+    if len(settled) != 1:
+        raise ValueError(f"{len(settled)} threads of the record say settled: was a page loaded?")
+    (own,) = settled
     tasks = [one.get("tdur", 0) / 1000 for one in own if one["name"] == TASK]
     blocked = sum(task - LONG for task in tasks if task > LONG)
-    return Cost(blocked, sum(one["args"]["elementCount"] for one in own if one["name"] == STYLE))
+    # The end of the record may cut a pass over the styles short: it has no count.
+    styles = [one["args"].get("elementCount", 0) for one in own if one["name"] == STYLE]
+    return Cost(blocked, sum(styles))
 
 
-async def load(browser: Browser, address: str, slower: float = SLOWER) -> Cost:
-    """Load a page once, as a phone does."""
+async def record(page: Page, address: str, categories: Sequence[str]) -> list[dict[str, Any]]:
+    """Load a page once, and return the browser's record of it."""
+    browser = page.context.browser
+    if browser is None:
+        raise ValueError("the window belongs to no browser: open it with new_context and new_page")
     recorder = await browser.new_browser_cdp_session()
     events: list[dict[str, Any]] = []
     complete = asyncio.Event()
     recorder.on("Tracing.dataCollected", lambda data: events.extend(data["value"]))
     recorder.on("Tracing.tracingComplete", lambda _: complete.set())
-    context = await browser.new_context(viewport={"width": 390, "height": 844})
-    page = await context.new_page()
-    session = await context.new_cdp_session(page)
-    await session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
-    await recorder.send("Tracing.start", RECORD)
+    wanted = {"includedCategories": list(categories), "excludedCategories": ["*"]}
+    await recorder.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": wanted})
     await page.goto(address, wait_until="load", timeout=120_000)
-    await page.wait_for_timeout(SETTLED)
+    await page.evaluate(SETTLED)
     await recorder.send("Tracing.end")
     await complete.wait()
-    await context.close()
     await recorder.detach()
-    return cost_of(events)
+    return events
 
 
-async def measure(site: Path, pages: list[str], loads: int = LOADS) -> dict[str, Cost]:
-    """The middle of some loads of each page, the opening page first."""
-    costs: dict[str, Cost] = {}
+async def load(browser: Browser, address: str) -> Cost:
+    """Load a page once, as a slow phone does."""
+    context = await browser.new_context(viewport=PHONE)
+    page = await context.new_page()
+    session = await context.new_cdp_session(page)
+    await session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+    cost = cost_of(await record(page, address, [TASKS, STYLES]))
+    await context.close()
+    return cost
+
+
+@asynccontextmanager
+async def opened(site: Path) -> AsyncIterator[tuple[Browser, str]]:
+    """A browser, and the address at which it finds a site."""
     with serving(site) as origin:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=find_chromium(), args=list(ARGUMENTS)
             )
-            for page in [OPENING, *pages]:
-                found = [await load(browser, f"{origin}/{page}") for _ in range(loads)]
-                costs[page] = Cost(*map(median, zip(*found, strict=True)))
-                blocked, elements = costs[page]
-                ratio = blocked / max(costs[OPENING].blocked, 1.0)
-                print(
-                    f"{page:44} {blocked:6.0f} ms  {ratio:5.1f} × {OPENING}"
-                    f"  {elements:8,.0f} elements",
-                    flush=True,
-                )
+            yield browser, origin
             await browser.close()
+
+
+async def measure(site: Path, pages: Iterable[str], loads: int = LOADS) -> dict[str, Cost]:
+    """The middle of some loads of each page, the opening page first."""
+    costs: dict[str, Cost] = {}
+    async with opened(site) as (browser, origin):
+        for page in [OPENING, *pages]:
+            found = [await load(browser, f"{origin}/{page}") for _ in range(loads)]
+            costs[page] = Cost(*map(median, zip(*found, strict=True)))
+            blocked, elements = costs[page]
+            ratio = blocked / max(costs[OPENING].blocked, 1.0)
+            print(
+                f"{page:44} {blocked:6.0f} ms  {ratio:5.1f} × {OPENING}  {elements:8,.0f} elements",
+                flush=True,
+            )
     return costs
+
+
+async def count_elements(site: Path, pages: Iterable[str]) -> dict[str, float]:
+    """The elements whose style is computed while each page loads."""
+    counts: dict[str, float] = {}
+    async with opened(site) as (browser, origin):
+        # A window that serves all pages, and keeps nothing of what it has loaded.
+        context = await browser.new_context(viewport=PHONE)
+        window = await context.new_page()
+        session = await context.new_cdp_session(window)
+        await session.send("Network.enable")
+        await session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+        for page in pages:
+            await window.goto("about:blank")
+            counts[page] = cost_of(await record(window, f"{origin}/{page}", [STYLES])).elements
+        await context.close()
+    return counts
 
 
 def main_line(site: Path) -> list[str]:
