@@ -11,6 +11,14 @@ from typing import Any
 from bookcheck.paths import KEPT
 
 
+def files_below(places: Iterable[Path]) -> list[Path]:
+    """The files at some places, in order, without what Python has compiled."""
+    found = (
+        path for place in places for path in ([place] if place.is_file() else place.rglob("*"))
+    )
+    return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
+
+
 def digest_of(files: Iterable[Path], *words: str) -> str:
     """Changes with the name or content of any file, and with the words."""
     digest = hashlib.sha256("\0".join(words).encode())
@@ -40,14 +48,42 @@ def write_whole(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def kept(name: str, digest: str, compute: Callable[[], Any], folder: Path = KEPT) -> Any:
-    """The value that was computed at this digest, or a new one; it must be fit for JSON."""
+def read_kept(name: str, digest: str, folder: Path = KEPT) -> Any:
+    """The value that was computed at this digest, or None."""
     path = folder / f"{name}.json"
     # A file that is not whole is like none: the value is computed again.
     with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["digest"] == digest:
             return stored["value"]
-    value = compute()
-    write_whole(path, json.dumps({"digest": digest, "value": value}))
+    return None
+
+
+def keep(name: str, digest: str, value: Any, folder: Path = KEPT) -> None:
+    """Keep a value, fit for JSON, for as long as its digest is the same."""
+    write_whole(folder / f"{name}.json", json.dumps({"digest": digest, "value": value}))
+
+
+def kept(name: str, digest: str, compute: Callable[[], Any], folder: Path = KEPT) -> Any:
+    """The value that was computed at this digest, or a new one; it must be fit for JSON."""
+    value = read_kept(name, digest, folder)
+    if value is None:
+        value = compute()
+        keep(name, digest, value, folder)
     return value
+
+
+class Notes:
+    """What was found right, one small file for each thing, with the state in which it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def holds(self, name: str, state: str) -> bool:
+        """Whether the thing was right in this state."""
+        place = self.folder / f"{name}.passed"
+        return place.is_file() and place.read_text(encoding="utf-8") == state
+
+    def note(self, name: str, state: str) -> None:
+        """Remember that the thing is right in this state."""
+        write_whole(self.folder / f"{name}.passed", state)

@@ -11,7 +11,8 @@ shows a check that is not sharp.
     python -m bookcheck.equations.mutate --sample 200    some; --seed N for others
     python -m bookcheck.equations.mutate 01-attention    one chapter
 
-Equations are shared out to two processes (``--jobs``). A sample is the same on every machine.
+Equations are shared out to two processes (``--jobs``). A sample is the same on every machine. What
+happened to the misprints of an equation is kept while formula, check and code are the same.
 """
 
 from __future__ import annotations
@@ -29,16 +30,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bookcheck.cache import keep, read_kept
 from bookcheck.equations.checks import Check, inputs_of, load_checks, run
+from bookcheck.equations.records import fingerprint
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
 from bookcheck.latex.misprints import Misprint, misprints
-from bookcheck.paths import CHECKS
+from bookcheck.paths import CHECKS, KEPT
 
 EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.99
 SAMPLED_EACH = 4
 JOBS = 2
+FEW = 30
+TRIED = KEPT / "misprints"
 
 
 @dataclass
@@ -132,6 +137,29 @@ def verdicts(
             if sample is not None and len(found) >= sample:
                 return found[:sample]
     return found
+
+
+def all_verdicts(
+    checks: Sequence[Check], printed: Mapping[str, Equation], jobs: int, folder: Path
+) -> list[Verdict]:
+    """Try all mutants; of an equation that was tried as it is now, return what was found then."""
+    states = {c.label: fingerprint(c.file, printed[c.label]) for c in checks if c.label in printed}
+    known = {label: read_kept(label, state, folder) for label, state in states.items()}
+    again = {label: printed[label] for label, found in known.items() if found is None}
+    if len(again) < len(known):
+        print(f"{len(known) - len(again)} equations were tried before, as they are now")
+    fresh: dict[str, list[Verdict]] = {label: [] for label in again}
+    # A few equations take less time than the start of another process.
+    for verdict in verdicts(checks, again, jobs=jobs if len(again) > FEW else 1):
+        fresh[verdict.label].append(verdict)
+    for label, found in fresh.items():
+        known[label] = [(v.mutant.change, v.mutant.text, v.fate.name, v.said) for v in found]
+        keep(label, states[label], known[label], folder)
+    return [
+        Verdict(label, Misprint(change, text), Fate[fate], said)
+        for label, found in known.items()
+        for change, text, fate, said in found
+    ]
 
 
 WORKER: dict[str, tuple[Check, Equation]] = {}
@@ -233,7 +261,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no equations in {options.chapters or 'chapters/'}", file=sys.stderr)
         return 1
     started = time.monotonic()
-    found = verdicts(load_checks(), printed, options.sample, options.seed, options.jobs)
+    if options.sample is None:
+        found = all_verdicts(load_checks(), printed, options.jobs, TRIED)
+    else:
+        found = verdicts(load_checks(), printed, options.sample, options.seed, options.jobs)
     reasons = read_reasons()
     if options.chapters:
         reasons = {label: given for label, given in reasons.items() if label in printed}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -45,7 +46,8 @@ def relative(path: Path) -> str:
 @functools.cache
 def sources_digest() -> str:
     """Changes with the code on which a check can depend: not with that of the site or its gates."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(platform.python_version().encode())
+    digest.update((ROOT / "requirements.txt").read_bytes())
     files = [path for room in CHECK_ROOMS for path in room.rglob("*") if path.suffix in CODE]
     for path in sorted(files):
         digest.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())

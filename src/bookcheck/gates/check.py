@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from bookcheck.cache import digest_of, write_whole
+from bookcheck.cache import Notes, digest_of
 from bookcheck.gates import pictures
 from bookcheck.gates.browser import (
     EVERY,
@@ -62,12 +62,12 @@ def _kind(page: str) -> str:
 
 
 class Passed:
-    """Notes of the pages that were found right, one small file each."""
+    """Notes of the pages that were found right."""
 
     def __init__(
         self, site: Path, plans: Mapping[str, Plan], folder: Path = KEPT / "gates"
     ) -> None:
-        self.site, self.plans, self.folder = site, plans, folder
+        self.site, self.plans, self.notes = site, plans, Notes(folder)
         code = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
         files = (path for name in LOADED for path in sorted((site / name).rglob("*")))
         shown = (path for path in files if path.is_file() and path.name != SEARCH_DATA)
@@ -80,18 +80,13 @@ class Passed:
             files.append(self.site / "_static" / SEARCH_DATA)
         return digest_of(files, self.frame, page, repr(self.plans.get(page)))
 
-    def place_of(self, page: str) -> Path:
-        """Where the note of a page is."""
-        return self.folder / f"{page.replace('/', '__')}.passed"
-
     def holds(self, page: str) -> bool:
         """Whether the page was right, as it is now."""
-        place = self.place_of(page)
-        return place.is_file() and place.read_text(encoding="utf-8") == self.state_of(page)
+        return self.notes.holds(page.replace("/", "__"), self.state_of(page))
 
     def note(self, page: str) -> None:
         """Remember that the page is right."""
-        write_whole(self.place_of(page), self.state_of(page))
+        self.notes.note(page.replace("/", "__"), self.state_of(page))
 
 
 def browser_version() -> str:

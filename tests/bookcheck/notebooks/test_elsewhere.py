@@ -11,6 +11,7 @@ from bookcheck.notebooks.elsewhere import (
     all_chapters,
     chosen,
     follow,
+    imitated,
     main,
     read_report,
     run,
@@ -131,3 +132,30 @@ def test_each_chapter_is_named_when_it_has_begun(capsys):
     ]
     assert follow([*words, "[gw1] [ 9%] SKIPPED chapters/b.ipynb::Cell 0"], 3).startswith("[gw0]")
     assert capsys.readouterr().err == "[1/3] chapters/a ...\n[2/3] chapters/b ...\n"
+
+
+def test_a_chapter_that_held_is_run_again_only_when_something_changed(tmp_path, monkeypatch):
+    asked = []
+
+    def told(paths, salt, jobs):
+        asked.append([path.name for path in paths])
+        return [
+            Result(path.name, salt, 1, ["Cell 1"] * ("two" in path.name), 0.0) for path in paths
+        ]
+
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.run", told)
+    monkeypatch.setattr("bookcheck.notebooks.elsewhere.page_name", lambda path: path.stem)
+    chapters = [tmp_path / "one.ipynb", tmp_path / "two.ipynb"]
+    for path in chapters:
+        path.write_text("a", encoding="utf-8")
+    for _ in range(2):  # what failed is run again
+        imitated(chapters, 1, 1, tmp_path)
+    imitated(chapters, 2, 1, tmp_path)
+    chapters[0].write_text("b", encoding="utf-8")
+    imitated(chapters, 1, 1, tmp_path)
+    monkeypatch.setattr(
+        "bookcheck.notebooks.elsewhere.machine", lambda: {"date": "", "python": "4"}
+    )
+    imitated(chapters, 1, 1, tmp_path)
+    both = ["one.ipynb", "two.ipynb"]
+    assert asked == [both, both[1:], both, both, both]
