@@ -314,7 +314,7 @@ class _Look:
         self.javascript = self.load.javascript
         self.manner = "" if self.javascript else ", no JavaScript"
         self.letters: dict[int, int] = {}
-        self.parts: dict[State, set[int]] = {}
+        self.parts: dict[State, set[str]] = {}
 
     def in_scheme(self, kind: str, detail: str) -> None:
         """Note a fault that depends on the colours."""
@@ -391,7 +391,7 @@ class _Look:
             await self.collect(self.in_scheme, "contrast", "findLinksLikeText")
             await self.collect(self.in_scheme, "figure", "findFaintMarks")
             await self.collect(self.in_scheme, "focus", "findUnseenFocus")
-            self.parts[state] = set(await self.run("visibleParts"))
+            self.parts[state] = set((await self.run("visibleParts")).split())
         return size
 
     async def inspect_layout(self) -> None:
@@ -409,7 +409,7 @@ class _Look:
         await self.collect(self.in_width, "heading", "findHeadingFaults")
         self.letters[self.state.width] = await self.run("countLetters")
 
-    async def ask_axe(self, seen: set[int]) -> None:
+    async def ask_axe(self, seen: set[str]) -> None:
         """Run axe's rules on the whole page in the last state, then on what only others show.
 
         `seen` are the parts that axe has looked at, in this load or another one; it grows.
@@ -427,7 +427,7 @@ class _Look:
                 lightened = True
             if state != self.state:
                 await self.become(state)
-            parts = None if whole else list(fresh)
+            parts = None if whole else " ".join(fresh)
             await self.collect(self.in_scheme, "axe", "findViolations", parts, self.load.frame)
 
     async def try_on_paper(self) -> None:
@@ -458,7 +458,7 @@ async def _check_page(
     start = time.monotonic()
     letters: dict[int, int] = {}
     faults: list[Fault] = []
-    seen_by_axe: set[int] = set()
+    seen_by_axe: set[str] = set()
     size = 0
     for load in plan:
         page = windows[load.javascript]

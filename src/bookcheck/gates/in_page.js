@@ -639,10 +639,11 @@ globalThis.inspect = (() => {
       return `${look(element)} ${place}`;
     });
     const parts = [...article.querySelectorAll("*:not(.katex *, svg *, pre *)")].filter(isVisible);
-    return new Map(parts.map((part) => [nameOf(part), part]));
+    return new Map(parts.map((part) => [String(nameOf(part)), part]));
   }
 
-  const visibleParts = () => [...namedParts().keys()];
+  // In one word: a list of thousands goes to Python and back number by number.
+  const visibleParts = () => [...namedParts().keys()].join(" ");
 
   // Axe's rules for some parts, by their names, or for the whole page. Those about colours are a
   // second opinion, for one text of each kind: the book's own checks of contrast look at all of them,
@@ -651,7 +652,7 @@ globalThis.inspect = (() => {
     const structure = { rules: Object.fromEntries(COLOUR_RULES.map((id) => [id, { enabled: false }])) };
     if (names) {
       const parts = namedParts();
-      const fresh = new Set(names.map((name) => parts.get(name)).filter(Boolean));
+      const fresh = new Set(names.split(" ").map((name) => parts.get(name)).filter(Boolean));
       const roots = [...fresh].filter((element) => !fresh.has(element.parentElement));
       return roots.length ? violationsOf({ include: roots }, structure) : [];
     }
