@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import attention_to_rope
-from bookcheck.gates.browser import check_site
 from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, read
 from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
@@ -278,8 +277,3 @@ def test_without_javascript_a_choice_explains_itself(good_site):
     assert "4.00 Two plus two." in seen["steps"][1]
     assert "Your number" not in seen["text"]
     assert "Forget" not in seen["text"]
-
-
-@pytest.mark.browser
-def test_a_quiz_is_accessible(good_site):
-    assert check_site(good_site, pages=["chapters/quiz.html"]) == []

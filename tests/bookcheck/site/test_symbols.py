@@ -6,7 +6,7 @@ import re
 import pytest
 from docutils import nodes
 
-from bookcheck.gates.browser import check_site
+from bookcheck.gates.browser import PAIRS, check_site
 from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import CHAPTERS
 from bookcheck.site.symbols import (
@@ -199,5 +199,6 @@ def test_a_meaning_appears_and_goes(good_site):
 
 
 @pytest.mark.browser
-def test_pages_with_meanings_are_accessible(good_site):
-    assert check_site(good_site, pages=["chapters/02-two.html"]) == []
+def test_pages_with_meanings_and_quizzes_are_accessible(good_site):
+    pages = ["chapters/02-two.html", "chapters/quiz.html"]
+    assert check_site(good_site, pages=pages, plans=dict.fromkeys(pages, PAIRS)) == []

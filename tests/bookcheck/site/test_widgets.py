@@ -788,14 +788,13 @@ def test_the_models_of_the_cache_are_those_of_the_chapter():
 
 @pytest.mark.browser
 def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
-    folder = tmp_path / "site"
+    folder, plans = tmp_path / "site", {}
     for scheme in ("light", "dark"):
-        write_page(folder, scheme)
-        name, states = f"{scheme}.html", [State(width, scheme) for width in (1280, 390)]
         # Light or dark is the page's own choice here, so the machine's does not change under it.
-        plan = tuple(Load(way, (state,)) for way in (True, False) for state in states)
-        faults = check_site(folder, pages=[name], plans={name: plan})
-        assert not faults, "\n".join(map(str, faults))
+        wide, phone = (State(width, scheme) for width in (1280, 390))
+        page = write_page(folder, scheme)
+        plans[page.name] = (Load(True, (wide, phone)), Load(False, (phone,)))
+    assert check_site(folder, pages=list(plans), plans=plans) == []
 
 
 @pytest.mark.browser
