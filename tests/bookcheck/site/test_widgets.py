@@ -717,11 +717,11 @@ READ_WORDS = """(figure) => ({
 
 
 def drag_sliders(page, name):
-    """Drag sliders of a figure through their range; name what it says wrongly on the way."""
+    """Drag sliders of a figure through their range; yield what it says wrongly, where it does."""
     expected, moves = DRAGS[name]
-    faults, states = [], set()
+    errors, states = [], set()
     with closing(shared_browser().new_page(viewport={"width": 1000, "height": 1400})) as tab:
-        tab.on("pageerror", lambda error: faults.append(error.message))
+        tab.on("pageerror", lambda error: errors.append(error.message))
         tab.goto(page.as_uri())
         figure = tab.locator(f".interactive[data-widget={name}][data-ready]")
 
@@ -730,13 +730,13 @@ def drag_sliders(page, name):
             words, numbers = expected(seen["sliders"], seen["chosen"])
             states.add(str((seen["sliders"], seen["chosen"])))
             if (seen["words"], seen["numbers"]) != (words, numbers):
-                faults.append(f"{seen} must be {words}, {numbers}")
+                yield f"{seen} must be {words}, {numbers}"
 
-        look()
+        yield from look()
         for choices, sliders in moves:
             for choice in choices:
                 figure.locator(f'input[type=radio][value="{choice}"]').check()
-                look()
+                yield from look()
             for slider in sliders:
                 box = figure.locator(f"input[name={slider}]").bounding_box()
                 middle = box["y"] + box["height"] / 2
@@ -744,18 +744,18 @@ def drag_sliders(page, name):
                 tab.mouse.down()
                 for part in range(11):
                     tab.mouse.move(box["x"] + 8 + part / 10 * (box["width"] - 16), middle)
-                    look()  # while it is held
+                    yield from look()  # while it is held
                 tab.mouse.up()
                 figure.locator(f"input[name={slider}]").press("ArrowLeft")
-                look()
+                yield from look()
+    yield from errors
     assert len(states) > 20, "the sliders were moved"
-    return faults
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", DRAGS)
 def test_while_a_slider_is_dragged_every_word_is_the_librarys(tmp_path, name):
-    assert drag_sliders(write_page(tmp_path / "site", names=[name]), name) == []
+    assert list(drag_sliders(write_page(tmp_path / "site", names=[name]), name)) == []
 
 
 @pytest.mark.browser
@@ -774,7 +774,8 @@ def test_a_wrong_word_in_a_drawing_is_caught(tmp_path, name, right, wrong):
     source = script.read_text(encoding="utf8")
     assert source.count(right) == 1
     script.write_text(source.replace(right, wrong), encoding="utf8")
-    assert drag_sliders(page, name)
+    with closing(drag_sliders(page, name)) as faults:
+        assert "must be" in next(faults)
 
 
 def test_the_models_of_the_cache_are_those_of_the_chapter():
