@@ -13,6 +13,8 @@ import pytest
 
 from bookcheck.paths import CHAPTERS, ROOT
 
+pytestmark = pytest.mark.long
+
 RUN = """
 import sys, nbformat, nbclient
 notebook = nbformat.read(sys.argv[1], as_version=4)

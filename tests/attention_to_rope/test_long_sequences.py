@@ -13,6 +13,8 @@ import attention_to_rope as book
 from attention_to_rope import heads as heads_module
 from bookkit.randomness import normal
 
+pytestmark = pytest.mark.long
+
 N = 11
 POSITIONS = torch.tensor([0, 1, 2, 4, 5, 9, 10, 11, 13, 14, 20])
 OF_ROWS = torch.stack((POSITIONS, torch.arange(N) - 3))

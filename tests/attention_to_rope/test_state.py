@@ -11,6 +11,8 @@ from torch import Tensor, nn
 import attention_to_rope as book
 from bookkit.randomness import normal
 
+pytestmark = pytest.mark.long
+
 LAYOUTS = ["half", "interleaved"]
 
 

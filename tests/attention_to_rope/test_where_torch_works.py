@@ -15,6 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import attention_to_rope as book
 from attention_to_rope import checks, layers
 
+pytestmark = pytest.mark.long
+
 TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
 

@@ -8,6 +8,8 @@ from bookcheck.equations.scan import collect
 from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
 from bookcheck.latex.misprints import misprints
 
+pytestmark = pytest.mark.long
+
 FRESH = 1000  # the checks draw 0, 1, 2, …
 REASONS = read_reasons()
 

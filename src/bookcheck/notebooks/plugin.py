@@ -97,6 +97,11 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(nbval.plugin, "nbval")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark of files that take long."""
+    config.addinivalue_line("markers", "long: many seconds in one piece; begun before the others")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put what runs longest in one piece first, or one worker ends alone with it."""
     tests = ROOT / "tests"
@@ -105,7 +110,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
         if item.path.suffix == ".ipynb":
             return 0
-        return 2 if any(map(item.path.is_relative_to, quick_rooms)) else 1
+        if item.get_closest_marker("long"):
+            return 1
+        return 3 if any(map(item.path.is_relative_to, quick_rooms)) else 2
 
     items.sort(key=place)
 

@@ -16,6 +16,8 @@ from attention_to_rope.fast.blockwise import BiasByPosition, Cut, Options
 from attention_to_rope.merge import finish, log_total, partial_attention, partial_gradients
 from bookkit.randomness import normal
 
+pytestmark = pytest.mark.long
+
 Form = Callable[..., torch.Tensor]
 
 

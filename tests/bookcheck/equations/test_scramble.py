@@ -18,6 +18,8 @@ from bookcheck.equations.scramble import (
     survivors,
 )
 
+pytestmark = pytest.mark.long
+
 THIS = sys.modules[__name__]
 
 

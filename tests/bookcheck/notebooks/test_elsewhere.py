@@ -19,6 +19,8 @@ from bookcheck.notebooks.elsewhere import (
 from bookcheck.notebooks.execute import execute
 from bookcheck.notebooks.files import stored_form
 
+pytestmark = pytest.mark.long
+
 SETTING = """import torch
 from bookkit.randomness import normal
 x = normal(40, 40, seed=0)"""

@@ -6,10 +6,12 @@ import json
 import re
 from collections import Counter
 from contextlib import redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 
 from bookcheck.notebooks.execute import execute, main
+from bookcheck.notebooks.plugin import pytest_collection_modifyitems
 from bookcheck.paths import ROOT
 
 FIGURE = """from bookkit.figures import figure, show
@@ -166,3 +168,18 @@ def test_values_are_written_into_the_text(chapter, tmp_path, capsys):
     ]
     caption = notebook["cells"][0]["metadata"]["mystnb"]["figure"]["caption"]
     assert caption == "{value}`2 = len(axes.lines) + 1`"
+
+
+def test_what_takes_long_begins_first():
+    places = [
+        "tests/equations/test_a.py",
+        "tests/test_b.py",
+        "tests/equations/test_c.py",
+        "d.ipynb",
+    ]
+    items = [
+        SimpleNamespace(path=ROOT / place, get_closest_marker={"long": long}.get)
+        for place, long in zip(places, [False, False, True, False], strict=True)
+    ]
+    pytest_collection_modifyitems(items)
+    assert [item.path.stem for item in items] == ["d", "test_c", "test_b", "test_a"]

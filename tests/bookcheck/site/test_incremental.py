@@ -16,6 +16,8 @@ from bookcheck import warm
 from bookcheck.equations.records import Outcome
 from bookcheck.paths import SOURCES
 
+pytestmark = pytest.mark.long
+
 ONE = "# First\n\nA sentence.\n\n## A part\n\n$$\na = b\n$$ (eq-score)\n"
 TWO = (
     "# Second\n\nSee {eq}`eq-score`, {ref}`sum`, [a part](01-one.ipynb#a-part) and "

@@ -13,6 +13,8 @@ from bookkit.experiments.speed.faults import CANDIDATES, fault_rows
 from bookkit.experiments.speed.measure import compare, facts
 from bookkit.randomness import normal
 
+pytestmark = pytest.mark.long
+
 SMALL = ("blockwise_attention, memory", "PyTorch's fused kernel, memory")
 
 
