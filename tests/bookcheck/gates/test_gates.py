@@ -119,7 +119,9 @@ def test_a_fault_is_told_once_with_its_modes():
 
 
 @pytest.mark.browser
-def test_the_gates_see_each_kind_of_fault_on_a_site(tmp_path, capsys):
+def test_the_gates_see_each_kind_of_fault_on_a_site(tmp_path, capsys, monkeypatch):
+    # That every mode is looked at is seen elsewhere.
+    monkeypatch.setattr("bookcheck.gates.browser.EVERY", ONCE)
     site = tmp_path / "html"
     site.mkdir()
     page = '<!doctype html><html lang="en"><head><title>A</title><link rel="icon" href="data:,">'
