@@ -277,6 +277,7 @@ def test_memory_of_training_on_latents_is_linear(form: str, small_blocks: mock.M
 
 
 @pytest.mark.parametrize("name", ["ALiBi", "T5", "FIRE", "positions"])
+@pytest.mark.usefixtures("untraced")
 def test_transforms_and_compiler_take_a_bias_or_window_in_blocks(name: str) -> None:
     options = {key: value for key, value in CASES[name].items() if key != "mask"}
     mha, x = layer(sink=True, soft_cap=2.0).requires_grad_(False), normal(3, 1, N, 16, seed=1)

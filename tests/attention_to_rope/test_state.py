@@ -24,6 +24,7 @@ def compiled(function: Callable[..., Tensor], **options: object) -> Callable[...
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.usefixtures("untraced")
 def test_rotate_compiles_with_its_gradient(layout: str, dtype: torch.dtype) -> None:
     frequencies = book.rotary_frequencies(8)
 
@@ -45,6 +46,7 @@ def test_rotate_compiles_with_its_gradient(layout: str, dtype: torch.dtype) -> N
         assert ((eager - traced).abs() <= last_bits).all()
 
 
+@pytest.mark.usefixtures("untraced")
 def test_rotate_does_not_compile_again_for_new_lengths() -> None:
     frequencies = book.rotary_frequencies(8)
     from torch._dynamo.testing import CompileCounter  # seconds, for this test alone
@@ -65,6 +67,7 @@ def test_rotate_does_not_compile_again_for_new_lengths() -> None:
     assert counter.frame_count == 1
 
 
+@pytest.mark.usefixtures("untraced")
 def test_attention_compiles() -> None:
     q, k, v = (normal(2, 5, 4, seed=s, dtype=torch.float32) for s in range(3))
     mask = book.causal_mask(5)
@@ -87,6 +90,7 @@ def model(seed: int = 0) -> book.Decoder:
 TOKENS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
 
 
+@pytest.mark.usefixtures("untraced")
 def test_decoder_compiles_and_exports() -> None:
     decoder = model()
     expected = decoder(TOKENS)
@@ -96,6 +100,7 @@ def test_decoder_compiles_and_exports() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.usefixtures("untraced")
 def test_rotate_exports(layout: str) -> None:
     class Turn(nn.Module):
         def forward(self, x: Tensor, positions: Tensor) -> Tensor:

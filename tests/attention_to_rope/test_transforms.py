@@ -50,6 +50,7 @@ CALLS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 class TestTransforms:
+    @pytest.mark.usefixtures("untraced")
     def test_compile_in_one_graph(self, name: str) -> None:
         torch._dynamo.reset()
         traced = torch.compile(CALLS[name], fullgraph=True, backend="eager")

@@ -94,6 +94,7 @@ def test_fake_tensors(kind: str) -> None:
         assert model(kind).extend(tokens[:, :1], caches)[0].shape == (2, 1, 9)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_make_fx() -> None:
     decoder = model("everything")
     traced = make_fx(lambda tokens: decoder(tokens))(TOKENS)
@@ -101,6 +102,7 @@ def test_make_fx() -> None:
     assert torch.allclose(traced(other), decoder(other), atol=1e-6)
 
 
+@pytest.mark.usefixtures("untraced")
 def test_compile_in_one_graph() -> None:
     """All options at once: tracing is slow, and one that breaks the graph breaks it here."""
     torch._dynamo.reset()
@@ -116,6 +118,7 @@ def test_compile_in_one_graph() -> None:
     assert [cache.length for cache in longer] == [5, 5]
 
 
+@pytest.mark.usefixtures("untraced")
 def test_export_with_a_free_length() -> None:
     """With a fixed one, a small model is exported in test_state, and all options traced above."""
     decoder = model("everything")

@@ -445,6 +445,7 @@ def test_vmap_and_jvp_of_mask_and_bias() -> None:
         {},  # nothing is hidden, so nothing is copied: the three stay one tensor
     ],
 )
+@pytest.mark.usefixtures("untraced")
 def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor(
     options: dict[str, Any],
 ) -> None:
@@ -460,6 +461,7 @@ def test_compiled_forward_and_backward_where_q_k_and_v_are_one_tensor(
     assert (a - b).abs().max() <= 1e-12
 
 
+@pytest.mark.usefixtures("untraced")
 def test_compiled_with_sink_soft_cap_and_a_bias_from_positions() -> None:
     torch._dynamo.reset()  # in one block: several are traced above
     slopes, sink = normal(4, seed=3), normal(1, 4, 1, 1, seed=4)
