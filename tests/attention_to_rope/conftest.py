@@ -12,9 +12,12 @@ settings.load_profile("book")
 
 @pytest.fixture
 def untraced() -> Iterator[None]:
-    """Let nobody count the lines that a test reaches: to count those of the compiler takes as long
-    as the compiler does. Quicker tests must reach the lines of the library."""
+    """Do not let coverage count the lines that a test reaches: to count those of the compiler takes
+    as long as the compiler does. Quicker tests must reach the lines of the library."""
     tracer = sys.gettrace()
-    sys.settrace(None)
+    counts_lines = type(tracer).__module__.startswith("coverage")  # who plants faults watches too
+    if counts_lines:
+        sys.settrace(None)
     yield
-    sys.settrace(tracer)
+    if counts_lines:
+        sys.settrace(tracer)

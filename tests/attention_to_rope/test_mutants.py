@@ -239,3 +239,16 @@ def test_a_module_that_ends_the_program_when_imported_is_a_catch(
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.delitem(sys.modules, "attention_to_rope.toy", raising=False)
     assert mutants.run_after_import("toy", ast.parse("raise SystemExit(4)"), [], []) == 1
+
+
+def test_tests_of_the_compiler_are_watched_as_others(request: pytest.FixtureRequest) -> None:
+    def watch(*_: Any) -> None:
+        """As the planter does, for it asks only the tests that it sees enter a function."""
+
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        request.getfixturevalue("untraced")
+        assert sys.gettrace() is watch
+    finally:
+        sys.settrace(before)
