@@ -43,7 +43,7 @@ def shared_browser() -> Browser:
 
 @atexit.register
 def close_shared_browser() -> None:
-    """End the browser, if there is one: who starts another of their own calls this before."""
+    """End the browser, if there is one."""
     if _started.cache_info().currsize:
         playwright, _ = _started()
         _started.cache_clear()
