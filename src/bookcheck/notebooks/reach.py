@@ -22,6 +22,13 @@ def normal_name(requirement: str) -> str:
 
 def needed_packages(library: str = LIBRARY, extra: str = EXTRA, *others: str) -> set[str]:
     """The packages that an installation of the library, and of others, brings along."""
+    try:
+        metadata.distribution(library)
+    except metadata.PackageNotFoundError:
+        raise RuntimeError(
+            f"{library} is not installed here, so nobody knows what its readers have: "
+            "pip install -r requirements.txt"
+        ) from None
     found: set[str] = set()
     waiting = [library, *others]
     while waiting:

@@ -3,6 +3,8 @@
 That it is caught is seen in `test_elsewhere`, in a run of chapters that is made there anyway.
 """
 
+import pytest
+
 from bookcheck.notebooks.reach import needed_packages, refused_modules
 
 
@@ -13,3 +15,8 @@ def test_the_needed_packages_are_those_of_the_wheel():
     refused = refused_modules()
     assert {"sphinx", "yaml", "bookcheck", "ipykernel"} <= refused
     assert "ipykernel" not in refused_modules("ipykernel")
+
+
+def test_a_library_that_is_not_installed_is_named():
+    with pytest.raises(RuntimeError, match="no-such-library is not installed here"):
+        needed_packages("no-such-library")
