@@ -3,7 +3,7 @@
 Starting Python and importing torch, Sphinx or Jupyter's kernel takes seconds of work, and the tests
 start about eighty programs. On Linux each is a fork of a process that has imported them and done
 nothing else, so modules, random numbers and settings are those of a fresh start. Other systems, and
-`make test-elsewhere`, start programs the plain way.
+the record of another machine (`elsewhere --record`), start programs the plain way.
 """
 
 import gc

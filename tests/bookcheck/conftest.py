@@ -23,7 +23,6 @@ warm.PRELOADED += [
     "jupyter_book.cli.main", "jupyter_book.sphinx", "sphinx.cmd.build", "sphinx.builders.html",
     "myst_nb.sphinx_ext", "sphinx_book_theme", "bookcheck.site.extension",
 ]  # fmt: skip
-LONG_FILES = ("test_lab", "test_widgets", "test_browser", "test_phone")
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
@@ -56,9 +55,6 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
-    if wanted:
-        # The long files first, or one worker ends alone with one of them.
-        items.sort(key=lambda item: item.path.stem not in LONG_FILES)
 
 
 @pytest.fixture(scope="session")

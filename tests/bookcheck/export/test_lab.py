@@ -28,6 +28,7 @@ from bookcheck.export.lab import (
 from bookcheck.gates.controls import shared_browser
 from bookcheck.site.reader import book_of, reader_texts
 
+pytestmark = pytest.mark.long
 TOKEN = "book"
 CHAPTER = "01-attention.ipynb"
 RAW = re.compile(r":::|\{[\w:-]+\}`|\{(?:eq|cite:[pt]|value|check|quiz)\}|\$\$|\\tag|\(eq-|\[x\]")

@@ -319,7 +319,7 @@ CLEAN = (
     )
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 def page_of(name, plan):

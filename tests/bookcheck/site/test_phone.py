@@ -10,6 +10,7 @@ from bookcheck.gates.controls import shared_browser
 from bookcheck.paths import BUILD
 from bookcheck.site.theme import without_widths
 
+pytestmark = pytest.mark.long
 SITE = BUILD / "html"
 CHAPTER = SITE / "chapters" / "10-deriving-rope.html"
 PHONE = {"width": 390, "height": 844}

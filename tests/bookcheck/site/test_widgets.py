@@ -41,6 +41,8 @@ from bookkit.models import read_models
 from bookkit.randomness import normal
 from bookkit.tickets import OUTWARD, embed
 
+pytestmark = pytest.mark.long
+
 LARGEST_SCRIPT = 10_000
 WAYS = ("plain", "residual", "pre", "post")
 double = torch.float64
