@@ -17,6 +17,7 @@ PHONE = {"width": 390, "height": 844}
 # Elements whose style is computed while a page of the main line loads, each time it is. Laid out as
 # a whole, chapters compute 10,000 to 20,000; this many block a phone for about a second.
 MOST_ELEMENTS = 6_000
+LARGEST = 6
 
 
 @pytest.fixture
@@ -28,8 +29,11 @@ def page():
 
 @pytest.mark.built
 def test_a_phone_lays_out_only_what_it_shows():
-    counts = run_apart(count_elements(SITE, [OPENING, *main_line(SITE)]))
-    assert len(counts) > 16
+    # One rule and the same scripts for all: on the largest chapters it is seen that they hold. Some
+    # small ones stay below the bound even when laid out as a whole.
+    by_size = sorted(main_line(SITE), key=lambda page: (SITE / page).stat().st_size)
+    counts = run_apart(count_elements(SITE, [OPENING, *by_size[-LARGEST:]]))
+    assert len(counts) == 1 + LARGEST
     assert not {page: count for page, count in counts.items() if count > MOST_ELEMENTS}
 
 
