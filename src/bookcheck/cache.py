@@ -4,19 +4,21 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bookcheck.paths import KEPT
 
+# What Python, pip and npm write beside the sources.
+MADE = re.compile(r"__pycache__|node_modules|.*\.egg-info")
+
 
 def files_below(places: Iterable[Path]) -> list[Path]:
-    """The files at some places, in order, without what Python has compiled."""
-    found = (
-        path for place in places for path in ([place] if place.is_file() else place.rglob("*"))
-    )
-    return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
+    """The files at some places, in order, without what is made from them or installed there."""
+    found = [path for place in places for path in (place, *place.rglob("*")) if path.is_file()]
+    return sorted(path for path in found if not any(map(MADE.fullmatch, path.parts)))
 
 
 def digest_of(files: Iterable[Path], *words: str) -> str:

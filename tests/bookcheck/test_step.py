@@ -49,6 +49,19 @@ def test_a_file_that_moved_or_another_python_runs_it_again(root, monkeypatch):
     assert do(root) == (0, 3)
 
 
+def test_what_is_installed_or_compiled_beside_the_sources_does_not_count(root):
+    do(root)
+    for name in (
+        "__pycache__/one.pyc",
+        "node/node_modules/katex/katex.js",
+        "book.egg-info/PKG-INFO",
+    ):
+        path = root / "rooms" / name
+        path.parent.mkdir(parents=True)
+        path.write_text("made", encoding="utf-8")
+    assert do(root) == (0, 1)
+
+
 def test_it_is_run_again_when_asked(root, monkeypatch):
     do(root)
     monkeypatch.setenv("AGAIN", "yes")
