@@ -17,8 +17,13 @@ MADE = re.compile(r"__pycache__|node_modules|.*\.egg-info")
 
 def files_below(places: Iterable[Path]) -> list[Path]:
     """The files at some places, in order, without what is made from them or installed there."""
-    found = [path for place in places for path in (place, *place.rglob("*")) if path.is_file()]
-    return sorted(path for path in found if not any(map(MADE.fullmatch, path.parts)))
+    return sorted(
+        path
+        for place in places
+        for path in (place, *place.rglob("*"))
+        # Where the book itself stands does not count.
+        if path.is_file() and not any(map(MADE.fullmatch, path.relative_to(place).parts))
+    )
 
 
 def digest_of(files: Iterable[Path], *words: str) -> str:

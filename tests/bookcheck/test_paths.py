@@ -49,3 +49,13 @@ def test_only_what_can_depend_on_a_room_is_done_again(copied, file, checks_again
         checks_again,
         pages_again,
     ]
+
+
+def test_another_python_or_other_packages_check_all_again(tmp_path, monkeypatch):
+    before = records.sources_digest.__wrapped__()
+    with monkeypatch.context() as patch:
+        patch.setattr(records.platform, "python_version", lambda: "3.99.0")
+        assert records.sources_digest.__wrapped__() != before
+    (tmp_path / "requirements.txt").write_text("torch==9\n", encoding="utf-8")
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    assert records.sources_digest.__wrapped__() != before

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from bookcheck import step
+from bookcheck.cache import files_below
 
 COUNTING = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.write_text(p.read_text() + 'x')"
 
@@ -60,6 +61,13 @@ def test_what_is_installed_or_compiled_beside_the_sources_does_not_count(root):
         path.parent.mkdir(parents=True)
         path.write_text("made", encoding="utf-8")
     assert do(root) == (0, 1)
+
+
+def test_a_book_below_a_folder_of_packages_counts_all_the_same(tmp_path):
+    source = tmp_path / "node_modules" / "book.py"
+    source.parent.mkdir()
+    source.touch()
+    assert files_below([source.parent]) == [source]
 
 
 def test_it_is_run_again_when_asked(root, monkeypatch):
