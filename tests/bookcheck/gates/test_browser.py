@@ -409,6 +409,14 @@ def test_every_page_is_reported_with_what_it_loads(visit):
     assert done["every/clean.html"].bytes == len(PAGE.format(CLEAN).encode())
 
 
+def test_a_browser_without_windows_is_taken_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("CHROMIUM", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("chromium", "chromium-headless-shell"):
+        (tmp_path / name).touch(mode=0o755)
+        assert find_chromium() == str(tmp_path / name)
+
+
 def test_a_missing_browser_is_named_in_one_sentence(monkeypatch):
     monkeypatch.setenv("CHROMIUM", "")
     monkeypatch.setattr("bookcheck.gates.browser.CHROMIUM_NAMES", ())
