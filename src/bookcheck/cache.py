@@ -11,8 +11,8 @@ from typing import Any
 
 from bookcheck.paths import KEPT
 
-# What Python, pip and npm write beside the sources.
-MADE = re.compile(r"__pycache__|node_modules|.*\.egg-info")
+# What Python, pip, npm, Jupyter and a lock write beside the sources.
+MADE = re.compile(r"__pycache__|node_modules|\.ipynb_checkpoints|.*\.(egg-info|lock)")
 
 
 def files_below(places: Iterable[Path]) -> list[Path]:

@@ -1,11 +1,13 @@
 """A command that passed is left out while nothing that it reads has changed."""
 
+import subprocess
 import sys
 
 import pytest
 
 from bookcheck import step
 from bookcheck.cache import files_below
+from bookcheck.paths import CHAPTERS, ROOT, SOURCES
 
 COUNTING = "import pathlib, sys; p = pathlib.Path(sys.argv[1]); p.write_text(p.read_text() + 'x')"
 
@@ -56,11 +58,24 @@ def test_what_is_installed_or_compiled_beside_the_sources_does_not_count(root):
         "__pycache__/one.pyc",
         "node/node_modules/katex/katex.js",
         "book.egg-info/PKG-INFO",
+        "node/.installing.lock",
     ):
         path = root / "rooms" / name
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("made", encoding="utf-8")
     assert do(root) == (0, 1)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="only git knows what is made")
+def test_what_git_ignores_does_not_count():
+    places = [SOURCES, ROOT / "tests", CHAPTERS]
+    names = "\0".join(str(path) for path in (*files_below(places), SOURCES / "book.egg-info/a"))
+    asked = ["git", "check-ignore", "--no-index", "--stdin", "-z"]
+    ignored = subprocess.run(
+        asked, cwd=ROOT, input=names, capture_output=True, encoding="utf-8", check=True
+    )
+    # The last one is not there: it shows that git would have named what it ignores.
+    assert ignored.stdout.split("\0")[:-1] == [str(SOURCES / "book.egg-info/a")]
 
 
 def test_a_book_below_a_folder_of_packages_counts_all_the_same(tmp_path):
