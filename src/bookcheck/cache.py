@@ -11,8 +11,10 @@ from typing import Any
 
 from bookcheck.paths import KEPT
 
-# What Python, pip, npm, Jupyter and a lock write beside the sources.
-MADE = re.compile(r"__pycache__|node_modules|\.ipynb_checkpoints|.*\.(egg-info|lock)")
+# What programs write beside the sources; a test asks git whether something is missing here.
+MADE = re.compile(
+    r"__pycache__|node_modules|\.(pytest_cache|hypothesis|ipynb_checkpoints)|.*\.(egg-info|lock)"
+)
 
 
 def files_below(places: Iterable[Path]) -> list[Path]:
