@@ -19,6 +19,7 @@ from bookcheck.notebooks.files import chapter_notebooks, page_name, read, stored
 from bookcheck.notebooks.kernel_values import computed_of, request, with_new_values
 from bookcheck.notebooks.outputs import difference, join_pieces
 from bookcheck.notebooks.rules import tolerance
+from bookcheck.notebooks.sockets import own_sockets
 from bookcheck.notebooks.values import values_of_cell
 from bookcheck.paths import ROOT
 
@@ -38,6 +39,7 @@ def execute(path: Path, *, renew_values: bool = False) -> bool:
         after,
         timeout=600,
         kernel_name="python3",
+        config=own_sockets(),
         extra_arguments=["--log-level=CRITICAL"],
         resources={"metadata": {"path": str(path.parent)}},
     )

@@ -7,14 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import nbval.kernel
 import nbval.plugin
 import pytest
+from jupyter_client.manager import KernelManager
 
 from bookcheck import warm
 from bookcheck.notebooks.forked import use_forked_kernels
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import elsewhere_reason, tolerance
+from bookcheck.notebooks.sockets import own_sockets
 from bookcheck.notebooks.values import Value, values_of_cell
 from bookcheck.paths import ROOT
 
@@ -88,6 +91,7 @@ def collect_cells_and_values(notebook: Any) -> Iterator[pytest.Item]:
 # nbval has no hook for these, and its classes cannot be subclassed from outside.
 nbval.plugin.IPyNbCell.compare_outputs = compare_outputs
 nbval.plugin.IPyNbFile.collect = collect_cells_and_values
+nbval.kernel.KernelManager = lambda **options: KernelManager(config=own_sockets(), **options)
 if warm.possible():
     use_forked_kernels()
 
