@@ -53,9 +53,10 @@ def failures(name, text, bindings, options):
                     yield f"{name}: ${text}$: {entry}"
 
 
+@pytest.mark.parametrize("noise", [None, 1000], ids=["plain", "noise"])
 @pytest.mark.parametrize("name", BOUND)
-def test_the_formulas_of_a_docstring_hold(name, printed):
-    options = getattr(TABLES[name.partition(".")[0]], "OPTIONS", {})
+def test_the_formulas_of_a_docstring_hold(name, noise, printed):
+    options = {**getattr(TABLES[name.partition(".")[0]], "OPTIONS", {}), "noise": noise}
     bound = BOUND[name]
     if isinstance(bound, dict):
         assert set(bound) == set(printed[name])

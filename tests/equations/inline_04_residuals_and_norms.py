@@ -8,7 +8,7 @@ from bookcheck.equations.expressions import RESULT
 from shared_04_residuals_and_norms import D, centring, library_layer_norm
 
 PAGE = "04-residuals-and-norms"
-OPTIONS = {"first_index": 0, "absolute": 1e-12}
+OPTIONS = {"first_index": 0}
 
 
 def bindings(rng):

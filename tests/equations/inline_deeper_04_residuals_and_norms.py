@@ -7,7 +7,7 @@ from attention_to_rope import deepnorm_constants, layer_norm, rms_norm
 from bookcheck.latex import depends
 
 PAGE = "deeper/04-residuals-and-norms"
-OPTIONS = {"first_index": 0, "absolute": 1e-12}
+OPTIONS = {"first_index": 0}
 D = 5
 
 

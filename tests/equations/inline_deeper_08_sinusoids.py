@@ -6,6 +6,7 @@ from scipy.linalg import null_space
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from bookcheck.latex import depends
 from shared_08_sinusoids import D, J
 from shared_rotations import plane_rotation
 
@@ -75,7 +76,11 @@ def matrix_of_a_shift(rng):
     angles = np.arange(D + 3)[:, None] * theta.numpy()
     rows = np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(D + 3, D)
     shift = rotation_matrix(torch.tensor(k), theta, layout="interleaved").mT.numpy()
-    return {"T": np.linalg.solve(rows[:D], rows[k : k + D]), "T_k": shift}
+
+    def solved(rows):
+        return np.linalg.solve(rows[:D], rows[k : k + D])
+
+    return {"T": depends("P", solved), "P": rows, "T_k": shift}
 
 
 CHECKS = {

@@ -7,7 +7,7 @@ import attention_to_rope as book
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 PAGE = "glossary"
-OPTIONS = {"first_index": 0, "absolute": 1e-12}
+OPTIONS = {"first_index": 0}
 D = 6
 
 

@@ -1,5 +1,7 @@
 """Chapter 6: the displayed equations of the page are executed against the library's model."""
 
+import math
+
 import numpy as np
 import torch
 from torch import nn
@@ -177,7 +179,7 @@ def test_temperature(rng):
     assert np.abs(shares - weights).max() < 1e-4
 
     def p(j, temperature):
-        assert temperature == tau
+        assert math.isclose(temperature, tau)
         return softmax(tensor(z / temperature))[j].item()
 
     return {"p": p, "z": z, r"\tau": tau, "j": range(WORDS)}

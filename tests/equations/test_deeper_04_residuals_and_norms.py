@@ -16,7 +16,7 @@ from shared_04_residuals_and_norms import (
 )
 
 
-@equation("eq-norm-jacobian-proof", vectors="row", tolerance=1e-6)
+@equation("eq-norm-jacobian-proof", vectors="row")
 def test_norm_jacobian_proof(rng):
     z = rng.normal(size=D) @ centring() * 2
     sigma = np.sqrt((z**2).mean())
@@ -91,12 +91,12 @@ def measured_steps(rng):
     return {"G": G, "v": v, "l": range(1, len(v))}
 
 
-@equation("eq-pre-step", first_index=0, draws=1, library=pre_norm, tolerance=3e-2)
+@equation("eq-pre-step", first_index=0, draws=1, library=pre_norm, sampling_error=3e-2)
 def test_pre_step(rng):
     return measured_steps(rng)
 
 
-@equation("eq-pre-telescope", first_index=0, draws=1, library=pre_norm, tolerance=3e-2)
+@equation("eq-pre-telescope", first_index=0, draws=1, library=pre_norm, sampling_error=3e-2)
 def test_pre_telescope(rng):
     values = measured_steps(rng)
     return {**values, "L": len(values["v"]) - 1}

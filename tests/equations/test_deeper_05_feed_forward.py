@@ -27,7 +27,7 @@ from shared_05_feed_forward import (
 def test_dead_sphere(rng):
     k, c = rng.normal(size=(D_F, D)), rng.normal(size=D_F)
     cases = []
-    for norm in (LayerNorm(D, eps=1e-12), RMSNorm(D, eps=1e-12)):
+    for norm in (LayerNorm(D, eps=1e-30), RMSNorm(D, eps=1e-30)):
         x = norm.double()(torch.from_numpy(rng.normal(size=D))).detach()
         cases.append({"x": x, "k": k, "c": c, "d": D, "j": range(D_F)})
     # Along its own key a unit reaches the bound.
@@ -35,7 +35,7 @@ def test_dead_sphere(rng):
     return [*cases, {"x": x, "k": k, "c": c, "d": D, "j": 2}]
 
 
-@equation("eq-gelu", library=gelu, tolerance=1e-8)
+@equation("eq-gelu", library=gelu)
 def test_gelu(rng):
     functions = {r"\operatorname{GELU}": in_numpy(gelu), r"\Phi": normal_cdf}
     return [{"x": x, **functions} for x in PLACES]
@@ -46,12 +46,12 @@ def test_erf(rng):
     return [{"x": x, r"\operatorname{erf}": math.erf} for x in PLACES]
 
 
-@equation("eq-phi-erf", absolute=1e-15)
+@equation("eq-phi-erf")
 def test_phi_erf(rng):
     return [{"x": x, r"\Phi": normal_cdf} for x in PLACES]
 
 
-@equation("eq-slopes", tolerance=1e-6)
+@equation("eq-slopes")
 def test_slopes(rng):
     bell = {
         r"\varphi": lambda x: np.exp(-x * x / 2) / math.sqrt(math.tau),
@@ -62,7 +62,9 @@ def test_slopes(rng):
 
 @equation("eq-gelu-tanh", library=gelu_tanh)
 def test_gelu_tanh(rng):
-    return [{"x": x, r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh)} for x in PLACES]
+    # Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
+    places = [x for x in PLACES if x > -4]
+    return [{"x": x, r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh)} for x in places]
 
 
 @equation("eq-gelu-taylor", approx=1e-3)
@@ -107,7 +109,7 @@ def test_homogeneous(rng):
     return {"x": rng.normal(size=D), "r": 2.3, r"\operatorname{ReLU}": in_numpy(relu), **parts}
 
 
-@equation("eq-swish-minimum", tolerance=1e-7)
+@equation("eq-swish-minimum")
 def test_swish_minimum(rng):
     x = -1.0
     for _ in range(60):  # the slope is zero where x = -1 / (1 - σ(x))

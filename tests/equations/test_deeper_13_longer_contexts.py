@@ -118,7 +118,7 @@ def test_rolle(rng):
     return worst
 
 
-@equation("eq-wave-curvature", first_index=0, tolerance=1e-6)
+@equation("eq-wave-curvature", first_index=0)
 def test_wave_curvature(rng):
     a, c = rng.normal(size=(2, PAIRS))
     known = {"x": float(rng.uniform(1, 9)), "i": range(PAIRS)}

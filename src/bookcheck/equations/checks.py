@@ -91,9 +91,8 @@ def equation(
     draws: int = DRAWS,
     first_index: int = 1,
     vectors: str | None = "row",
-    tolerance: float = 1e-9,
-    absolute: float = 0.0,
     approx: float = 0.02,
+    sampling_error: float = 0.0,
     broadcast: bool = False,
     sizes: bool = False,
     loose: Mapping[int, str] | None = None,
@@ -108,9 +107,8 @@ def equation(
     options = {
         "first_index": first_index,
         "vectors": vectors,
-        "tolerance": tolerance,
-        "absolute": absolute,
         "approx": approx,
+        "sampling_error": sampling_error,
         "broadcast": broadcast,
     }
 

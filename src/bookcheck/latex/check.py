@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from lark import Tree
 
-from bookcheck.latex.comparison import Comparison, Relation, covers, result_of, worse
+from bookcheck.latex.comparison import Comparison, Relation, Worth, covers, result_of, worse
 from bookcheck.latex.display import Quantifier, Statement, declared_ranges, instances, read_display
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.evaluator import Evaluator
 from bookcheck.latex.nodes import Chain
 from bookcheck.latex.parser import parse, position_of
 from bookcheck.latex.reader import Reader, symbol_table
+from bookcheck.latex.rounding import Noise
 from bookcheck.latex.values import (
     Dotted,
     Value,
     declared_values,
     is_exact,
-    is_undefined,
 )
 
 SIGNS = re.compile(r"\\(pm|mp)(?![A-Za-z])")
@@ -58,12 +58,10 @@ def evaluate(
 
     def under(convention: str) -> tuple[Any, Evaluator, bool]:
         evaluator = Evaluator(text, table, first_index, convention, broadcast)
-        with np.errstate(all="raise", under="ignore"):
+        with np.errstate(all="ignore"):
             value = evaluator.evaluate(node)
         if isinstance(value, Dotted):
             raise LatexError("the dots show no pattern that could be filled", node.position, text)
-        if is_undefined(value) and not any(is_undefined(known) for known in table.values()):
-            raise LatexError("the result is not a number, as in ∞ − ∞", node.position, text)
         return value, evaluator, True
 
     return result_of(best_reading(under, vectors), exact)
@@ -107,10 +105,10 @@ class Options:
 
     first_index: int = 1
     vectors: str | None = None
-    tolerance: float = 1e-9
-    absolute: float = 0.0
     approx: float = 0.02
+    sampling_error: float = 0.0
     broadcast: bool = False
+    noise: int | None = None
 
 
 def check(
@@ -119,19 +117,22 @@ def check(
     *,
     first_index: int = 1,
     vectors: str | None = None,
-    tolerance: float = 1e-9,
-    absolute: float = 0.0,
     approx: float = 0.02,
+    sampling_error: float = 0.0,
     broadcast: bool = False,
+    noise: int | None = None,
 ) -> list[Relation]:
     """Evaluate every relation of a display; one entry for each, in the order printed.
 
-    ``=`` allows ``tolerance`` times the larger side (of an array: its largest entry) plus
-    ``absolute``; ``\\approx`` allows ``approx`` times the larger side. ``broadcast`` lets a number
-    stand beside a vector and a row beside a matrix. ``\\pm`` and ``\\mp`` must hold with the upper
-    signs and with the lower signs.
+    ``=`` allows what rounding can change (``bookcheck.latex.rounding``), entry by entry; whole
+    numbers are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed
+    number, else ``approx`` times the larger side. ``sampling_error`` is for values that are
+    averages of random draws: the share by which they may differ from their expectation.
+    ``broadcast`` lets a number stand beside a vector and a row beside a matrix. ``\\pm`` and
+    ``\\mp`` must hold with the upper signs and with the lower signs. ``noise`` is the seed of
+    random changes by one unit in the last place; no verdict may depend on them.
     """
-    options = Options(first_index, vectors, tolerance, absolute, approx, broadcast)
+    options = Options(first_index, vectors, approx, sampling_error, broadcast, noise)
     return relations_of(text, symbol_table(declared_values(values)), options)
 
 
@@ -152,13 +153,16 @@ def relations_of(
         return [worse(*pair) for pair in zip(upper, lower, strict=True)]
     statements, quantifiers = read_display(text, table)
     quantifiers = [*declared_ranges(statements, table), *quantifiers]
-    comparison = Comparison(text, options.tolerance, options.absolute, options.approx)
+    comparison = Comparison(text, options.approx, options.sampling_error)
+    noise = None if options.noise is None else Noise(options.noise, units=1)
     # Rows or columns, whichever fit: then a side may have two values.
     known = memory if options.vectors is not None else None
 
     def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
-        evaluator = Evaluator(text, table, options.first_index, convention, options.broadcast)
-        with np.errstate(all="raise", under="ignore"):
+        evaluator = Evaluator(
+            text, table, options.first_index, convention, options.broadcast, noise
+        )
+        with np.errstate(all="ignore"):
             relations = check_all(statements, quantifiers, evaluator, comparison, known)
         return relations, evaluator, not any(r.note for r in relations)
 
@@ -217,16 +221,17 @@ def check_statement(
 
 def side_values(
     node: Chain, case: Mapping[str, int], evaluator: Evaluator, memory: Memory | None
-) -> Callable[[int], Value]:
-    """The value of a chain's side by its number, remembered where there is a memory."""
+) -> Worth:
+    """The values of a chain's sides, plain and under noise, each computed once."""
+    known: dict[tuple[Any, ...], Value] = {} if memory is None else memory.worth
+    constants = tuple(case.items())
 
-    def worth(number: int) -> Value:
+    def worth(number: int, noise: Noise | None) -> Value:
         side = node.sides[number]
-        if memory is None:
-            return evaluator.evaluate(side)
-        key = (side, *case.items())
-        if key not in memory.worth:
-            memory.worth[key] = evaluator.evaluate(side)
-        return memory.worth[key]
+        key = (side, noise and noise.seed, constants)
+        if key not in known:
+            with evaluator.with_noise(noise or evaluator.noise):
+                known[key] = evaluator.evaluate(side)
+        return known[key]
 
     return worth

@@ -1,8 +1,9 @@
-"""Two sides and the relation between them: does it hold within the tolerance?"""
+"""Two sides and the relation between them: does it hold, up to rounding?"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from bookcheck.latex.nodes import (
     Symbol,
     names_in,
 )
+from bookcheck.latex.rounding import SAMPLES, Noise, badly_conditioned, room_between
 from bookcheck.latex.tokens import DECLARED_RELATIONS
 from bookcheck.latex.values import (
     Array,
@@ -26,6 +28,7 @@ from bookcheck.latex.values import (
     Dotted,
     Value,
     as_array,
+    is_exact,
     is_number,
     is_real,
 )
@@ -153,21 +156,79 @@ def smallest_slack(relation: str, a: Array, b: Array, gap: Array, size: Array) -
     return float(np.min(gap[telling] / size[telling])) if np.any(telling) else math.inf
 
 
+def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Finding:
+    """Whether an equality or inequality of real or complex entries holds within the room."""
+    largest = float(np.max(gap))
+    if relation == "=":
+        return Finding(largest, bool(np.all(gap <= room)))
+    if relation == "!=":
+        return Finding(0.0, bool(np.any(gap > room)))
+    size = np.maximum(np.abs(a), np.abs(b))
+    slack = smallest_slack(relation, a, b, gap, size)
+    attained = bool(np.any(gap <= room))
+    if relation in (">", ">="):
+        a, b = b, a
+    excess = float(np.max(np.where(a > b, gap, 0.0)))
+    if relation in ("<", ">"):
+        # Sides that agree within the room are equal, so that neither is the smaller.
+        holds = bool(np.all((a < b) & (gap > room)))
+    else:
+        holds = bool(np.all((a <= b) | (gap <= room)))
+    return Finding(excess, holds, slack=slack, attained=attained)
+
+
+# A number as it is printed, with thousands, decimals and a power of ten.
+PRINTED_NUMBER = re.compile(
+    r"[+-]?(?P<whole>\d+(?:(?:\{,\}|,|\\,)\d{3})*)(?:\.(?P<decimals>\d+))?"
+    r"(?:\\(?:cdot|times)10\^(?:\{(?P<power>[+-]?\d+)\}|(?P<digit>\d)))?"
+)
+
+
+def printed_units(text: str) -> tuple[float, float] | None:
+    """The units of the last printed digit and of the last that is not a zero of a whole number.
+
+    Such zeros may be there only to say how large the number is. None where the text is no number.
+    """
+    match = PRINTED_NUMBER.fullmatch(re.sub(r"\s+|\\[;:!]", "", text))
+    if match is None:
+        return None
+    whole = re.sub(r"\D", "", match["whole"])
+    decimals = len(match["decimals"] or "")
+    zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
+    power = int(match["power"] or match["digit"] or 0)
+    return 10.0 ** (power - decimals), 10.0 ** (power - decimals + zeros)
+
+
+def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> bool:
+    """Whether two sides are near: a printed number to its last digit, others to a share."""
+    gap, size = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
+    if not np.all(np.isfinite(gap)):
+        return bool(np.array_equal(a, b))
+    units = [found for text in texts if (found := printed_units(text)) is not None]
+    if not units:
+        return bool(np.all(gap <= share * size))
+    finest, coarsest = map(max, zip(*units, strict=True))
+    room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
+    return bool(np.all(gap <= room + 1e-12 * size))
+
+
+# The value of a chain's side by its number: plain, or with noise.
+Worth = Callable[[int, Noise | None], Value]
+
+
 class Comparison:
-    """Compares two sides under the tolerances of one check."""
+    """Compares the sides of one text: equal up to rounding, near up to a share."""
 
-    def __init__(self, text: str, tolerance: float, absolute: float, approx: float) -> None:
+    def __init__(self, text: str, approx: float = 0.02, sampling_error: float = 0.0) -> None:
         self.text = text
-        self.tolerance = tolerance
-        self.absolute = absolute
         self.approx = approx
+        self.sampling_error = sampling_error
+        self.noises = [Noise(seed) for seed in range(SAMPLES)]
 
-    def chain(
-        self, node: Chain, evaluator: Evaluator, worth: Callable[[int], Value]
-    ) -> list[Relation]:
-        """One entry for each relation of a chain; ``worth(k)`` is the value of its side k."""
+    def chain(self, node: Chain, evaluator: Evaluator, worth: Worth) -> list[Relation]:
+        """One entry for each relation of a chain."""
         result: list[Relation] = []
-        left = worth(0)
+        left, place = worth(0, None), 0
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
             right = None
@@ -175,8 +236,8 @@ class Comparison:
                 holds = evaluator.is_member(left, side, node) == (relation == "in")
                 found = Finding(0.0 if holds else math.inf, holds)
             else:
-                right = worth(k + 1)
-                found = self.compare(relation, left, right, evaluator, node.places[k])
+                right = worth(k + 1, None)
+                found = self.compare(node, k, place, worth, evaluator)
             if states_a_sign((node.sides[k], side)):
                 found.slack = 0.0
             shown_left, shown_right = result_of(left, False), result_of(right, False)
@@ -195,7 +256,8 @@ class Comparison:
                     attained=found.attained,
                 )
             )
-            left = left if right is None else right
+            if right is not None:
+                left, place = right, k + 1
         return result
 
     def related(
@@ -209,48 +271,77 @@ class Comparison:
         return bool(evaluator.answered(relation, evaluator.values[relation], sides, where))
 
     def compare(
-        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+        self, node: Chain, k: int, place: int, worth: Worth, evaluator: Evaluator
     ) -> Finding:
-        """Whether a relation holds between two values; a note says when the shapes do not fit."""
+        """Whether the chain's relation k holds between side ``place`` and the next one.
+
+        A note says when the shapes do not fit.
+        """
+        relation, position = node.relations[k], node.places[k]
+        left, right = worth(place, None), worth(k + 1, None)
         if relation in ("divides", "ndivides", *DECLARED_RELATIONS):
             holds = self.related(relation, left, right, evaluator, position)
             return Finding(0.0 if holds else math.inf, holds)
+
+        def pair(noise: Noise | None) -> tuple[Array, Array]:
+            sides = worth(place, noise), worth(k + 1, noise)
+            a, b = self.aligned(relation, *sides, evaluator, position)
+            if relation in ("=", "!=", "approx"):
+                return a, b
+            if not (is_real(a) and is_real(b)):
+                raise LatexError("an inequality between complex numbers", position, self.text)
+            return np.real(a), np.real(b)
+
         try:
-            a, b = self.aligned(relation, left, right, evaluator, position)
+            a, b = pair(None)
         except ShapeError as error:
             return Finding(math.inf, False, error.message)
         except OverflowError:
             raise LatexError("a number too large to compare", position, self.text) from None
-        if relation not in ("=", "!=", "approx"):
-            if not (is_real(a) and is_real(b)):
-                raise LatexError("an inequality between complex numbers", position, self.text)
-            a, b = np.real(a), np.real(b)
-        with np.errstate(invalid="ignore"):
-            gap = np.where(a == b, 0.0, np.abs(a - b))
+        gap = np.where(a == b, 0.0, np.abs(a - b))
         if np.any(np.isnan(gap)):
             return Finding(math.inf, False)
-        size = np.maximum(np.abs(a), np.abs(b))
-        finite = np.where(np.isfinite(size), size, 0.0)
-        # The entries of an array are rounded by its largest one.
-        room = self.tolerance * np.max(finite) + self.absolute
-        largest = float(np.max(gap))
-        if relation == "=":
-            return Finding(largest, bool(np.all(gap <= room)))
-        if relation == "!=":
-            return Finding(0.0, bool(np.any(gap > room)))
         if relation == "approx":
-            return Finding(largest, bool(np.all(gap <= self.approx * finite)))
-        slack = smallest_slack(relation, a, b, gap, size)
-        attained = bool(np.any(gap <= room))
-        if relation in (">", ">="):
-            a, b = b, a
-        excess = float(np.max(np.where(a > b, gap, 0.0)))
-        if relation in ("<", ">"):
-            # Sides that agree within the tolerance are equal, so that neither is the smaller.
-            holds = bool(np.all((a < b) & (gap > room)))
+            texts = node.texts[place], node.texts[k + 1]
+            return Finding(float(np.max(gap)), approximately(a, b, texts, self.approx))
+        if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
+            # As floats, two large whole numbers may be the same.
+            gap, room = np.asarray(float(abs(left - right))), np.zeros(())
         else:
-            holds = bool(np.all((a <= b) | (gap <= room)))
-        return Finding(excess, holds, slack=slack, attained=attained)
+            room = self.room((a, b), gap, pair, position)
+        return verdict(relation, a, b, gap, room)
+
+    def room(
+        self,
+        sides: tuple[Array, Array],
+        gap: Array,
+        pair: Callable[[Noise], tuple[Array, Array]],
+        position: int,
+    ) -> Array:
+        """How far the sides may differ by rounding; refused where that says too little."""
+        if self.sampling_error:
+            return np.full(
+                gap.shape, self.sampling_error * max(np.max(np.abs(side)) for side in sides)
+            )
+        noisy: list[tuple[Array, Array]] = []
+        for noise in self.noises:
+            noisy.append(pair(noise))
+            room = room_between(sides, noisy)
+            # So far apart that no further sample could tell it is rounding.
+            if np.any(gap > 1e6 * room):
+                return room
+            if np.all(gap <= room):
+                break  # A further sample could only make the room larger.
+        agree = gap <= room
+        a, b = np.broadcast_arrays(*sides)
+        if badly_conditioned((a[agree], b[agree]), room[agree]):
+            raise LatexError(
+                "badly conditioned: rounding alone may change more than the sixth digit; "
+                "choose values without so much cancellation",
+                position,
+                self.text,
+            )
+        return room
 
     def aligned(
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int

@@ -159,16 +159,8 @@ def is_exact(value: Any) -> bool:
 
 
 def is_real(array: Array) -> bool:
-    """Whether no entry has an imaginary part: z times its conjugate is real."""
-    return not np.iscomplexobj(array) or not np.any(array.imag)
-
-
-def is_undefined(value: Any) -> bool:
-    """Whether a value has an entry that is not a number."""
-    if not (is_number(value) or isinstance(value, (np.ndarray, Crossed))):
-        return False
-    array = as_array(value)
-    return array.dtype.kind in "fc" and bool(np.any(np.isnan(array)))
+    """Whether no entry has an imaginary part beyond rounding: z times its conjugate is real."""
+    return not np.iscomplexobj(array) or bool(np.all(np.abs(array.imag) <= 1e-12 * np.abs(array)))
 
 
 def as_array(value: Any) -> Array:

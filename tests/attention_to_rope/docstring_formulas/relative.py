@@ -71,7 +71,7 @@ def kerple(rng):
 
 def slope_at_zero(rng):
     """The bias at distance 1, for an r₂ so small that its square is lost."""
-    r_1, r_2 = float(rng.uniform(0.3, 2)), 1e-11
+    r_1, r_2 = float(rng.uniform(0.3, 2)), 1e-20
     return {
         "r_1": r_1,
         "r_2": r_2,

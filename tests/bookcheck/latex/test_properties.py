@@ -131,9 +131,10 @@ def test_scalar_expressions(item):
 @settings(max_examples=100, deadline=None)
 @given(scalars(depth=2), st.floats(0.01, 5))
 def test_a_relation_holds_exactly_when_the_values_agree(item, gap):
-    assume(abs(item.value) < 1e6)
+    # A value that Python lost to cancellation is not what the exact fractions of the text give.
+    assume(item.value == 0 or 0.01 < abs(item.value) < 1e6)
     values = {**VALUES, "y": float(item.value), "z": float(item.value) + gap}
-    equal, below = check(f"y = {item.text} < z", values, absolute=1e-12)
+    equal, below = check(f"y = {item.text} < z", values)
     assert equal.holds
     assert below.holds
     (different,) = check(f"z = {item.text}", values)

@@ -21,6 +21,7 @@ from bookcheck.latex.nodes import (
     names_in,
 )
 from bookcheck.latex.reading.factors import canonical_name
+from bookcheck.latex.rounding import EPSILON, NOISE_UNITS, Noise
 from bookcheck.latex.values import (
     Depends,
     Value,
@@ -39,14 +40,18 @@ class Calculus(Core):
     """Integrals and derivatives, by numbers."""
 
     def eval_integral(self, node: Integral) -> Value:
-        """A definite integral of a number, its real and its imaginary part apart."""
+        """A definite integral of a number, of its real and of its imaginary part."""
+        return self.estimated(node, lambda: self.integral(node))
+
+    def integral(self, node: Integral) -> tuple[Value, float]:
+        """A definite integral and its error."""
         low, high = self.evaluate(node.low), self.evaluate(node.high)
         if not all(is_number(end) and not isinstance(end, complex) for end in (low, high)):
             raise self.fail("the bounds of an integral must be real numbers", node)
 
         def integrand(part: Callable[[Any], float]) -> Callable[[float], float]:
             def value_at(t: float) -> float:
-                with self.bound({node.name: t}), np.errstate(under="ignore", over="ignore"):
+                with self.bound({node.name: t}):
                     value = self.evaluate(node.body)
                 if not is_number(value):
                     raise self.fail(f"an integral of {describe(value)}", node)
@@ -60,16 +65,16 @@ class Calculus(Core):
         with warnings.catch_warnings():
             warnings.simplefilter("error", IntegrationWarning)
             try:
-                result = self.quadrature(integrand(np.real), float(low), float(high), node)
-                imaginary = self.quadrature(integrand(np.imag), float(low), float(high), node)
-            except IntegrationWarning as error:
-                raise self.fail(f"the integral does not settle: {error}", node) from None
-        return complex(result, imaginary) if imaginary else result
+                real, error = self.quadrature(integrand(np.real), float(low), float(high), node)
+                imaginary, more = self.quadrature(integrand(np.imag), float(low), float(high), node)
+            except IntegrationWarning as problem:
+                raise self.fail(f"the integral does not settle: {problem}", node) from None
+        return (complex(real, imaginary) if imaginary else real), error + more
 
     def quadrature(
         self, function: Callable[[float], float], low: float, high: float, node: Node
-    ) -> float:
-        """An integral of a real function; refused where its error is not small."""
+    ) -> tuple[float, float]:
+        """An integral of a real function and its error; refused where that is not small."""
         from scipy.integrate import quad
 
         size, _ = quad(lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200)
@@ -77,7 +82,7 @@ class Calculus(Core):
         value, error = quad(function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
         if error > 1e-9 * size:
             raise self.fail(f"the integral is known only to {error:.1e}", node)
-        return float(value)
+        return float(value), float(error + EPSILON * size)
 
     def reached(self, names: set[str]) -> set[str]:
         """The symbols that a set of symbols is computed from, themselves included."""
@@ -104,19 +109,22 @@ class Calculus(Core):
                 f'bind its symbols with depends("{name}", …)',
                 node,
             )
-        value = self.evaluate(Symbol(name, position=node.position))
+        with self.with_noise(None):
+            value = self.evaluate(Symbol(name, position=node.position))
         if place is not None or is_number(value):
-            return self.slope(inner, name, value, place, node)
+            return self.estimated(node, lambda: self.slope(inner, name, value, place, node))
+        return self.estimated(node, lambda: self.gradient(inner, name, value, node))
+
+    def gradient(self, body: Node, name: str, value: Value, node: Node) -> tuple[Value, float]:
+        """The derivatives by all entries of an array, and their error."""
         array = as_array(value)
-        slopes = [
-            as_array(self.slope(inner, name, value, index, node))
-            for index in np.ndindex(array.shape)
-        ]
-        stacked = np.stack(slopes, axis=-1)
+        slopes = [self.slope(body, name, value, index, node) for index in np.ndindex(array.shape)]
+        error = max(error for _, error in slopes)
+        stacked = np.stack([as_array(slope) for slope, _ in slopes], axis=-1)
         if stacked.ndim == 1:
-            return stacked.reshape(array.shape)
+            return stacked.reshape(array.shape), error
         if array.ndim == 1 and stacked.ndim == 2:
-            return stacked
+            return stacked, error
         raise self.fail("the derivative of an array by a matrix; write it entry by entry", node)
 
     def variable(self, node: Node, where: Node) -> tuple[str, tuple[int, ...] | None]:
@@ -135,8 +143,8 @@ class Calculus(Core):
 
     def slope(
         self, body: Node, name: str, value: Value, place: tuple[int, ...] | None, node: Node
-    ) -> Value:
-        """The derivative by differences, finer until two agree."""
+    ) -> tuple[Value, float]:
+        """The derivative by differences, finer until two agree, and its error."""
 
         @functools.cache
         def at(offset: float) -> Value:
@@ -162,6 +170,11 @@ class Calculus(Core):
             ahead, here, behind = (as_array(at(offset)) for offset in (step, 0.0, -step))
             return float(np.max(np.abs(ahead + behind - 2 * here)))
 
+        with self.with_noise(Noise(0)):
+            disturbed = as_array(self.evaluate(body))
+        here = as_array(at(0.0))
+        moved = float(np.max(np.abs(disturbed - here))) / NOISE_UNITS
+        rounding = 50 * (moved + EPSILON * float(np.max(np.abs(here))))
         problem: LatexError | None = None
         for step in STEPS:
             try:
@@ -174,12 +187,12 @@ class Calculus(Core):
                 continue
             size = float(np.max(np.abs(as_array(fine))))
             # Two nearby values differ by their rounding; a step divides that.
-            noise = 1e-14 * float(np.max(np.abs(as_array(at(0.0))))) / step
+            noise = rounding / step
             gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
             if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
                 problem = self.fail("the derivative at a corner of the graph", node)
             elif gap <= 1e-7 * size + noise:
-                return fine
+                return fine, gap + noise
             else:
                 problem = self.fail(
                     f"the derivative does not settle (differences of {gap:.1e})", node

@@ -27,13 +27,19 @@ from bookcheck.latex.values import (
     is_real,
 )
 
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal up to rounding, so that a tie is one on every processor."""
+    return bool(a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)))
+
+
 CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)),
-    "!=": lambda a, b: a != b and abs(a - b) > 1e-12 * max(abs(a), abs(b)),
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "=": same,
+    "!=": lambda a, b: not same(a, b),
+    "<": lambda a, b: a < b and not same(a, b),
+    "<=": lambda a, b: a <= b or same(a, b),
+    ">": lambda a, b: a > b and not same(a, b),
+    ">=": lambda a, b: a >= b or same(a, b),
 }
 
 
@@ -54,12 +60,16 @@ class Conditions(Core):
         if not chosen:
             raise self.fail("no case applies", node)
         results = [self.evaluate(value) for value in chosen]
-        if any(not np.array_equal(as_array(results[0]), as_array(r)) for r in results[1:]):
+        first = as_array(results[0])
+        if any(
+            first.shape != as_array(r).shape or not np.allclose(first, as_array(r), 1e-9, 1e-12)
+            for r in results[1:]
+        ):
             raise self.fail("two cases apply and give different values", node)
         return results[0]
 
     def condition(self, test: Chain) -> bool:
-        """Whether a condition on numbers holds, without any tolerance for inequalities."""
+        """Whether a condition on numbers holds."""
         sides = test.sides
         for k, relation in enumerate(test.relations):
             left = self.evaluate(sides[k])
@@ -110,9 +120,9 @@ class Conditions(Core):
             a, b = self.evaluate(node.low), self.evaluate(node.high)
             if not (self.is_real_number(a) and self.is_real_number(b)):
                 raise self.fail("the ends of an interval must be real numbers", node)
-            above = entries >= a if node.closed[0] else entries > a
-            below = entries <= b if node.closed[1] else entries < b
-            return bool(np.all(above & below))
+            above = CONDITIONS[">=" if node.closed[0] else ">"]
+            below = CONDITIONS["<=" if node.closed[1] else "<"]
+            return all(above(entry, a) and below(entry, b) for entry in entries)
         if isinstance(node, ListedSet):
             members = self.arguments(node.items)
             if not all(is_number(member) for member in members):

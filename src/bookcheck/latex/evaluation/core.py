@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -14,11 +15,15 @@ import numpy as np
 from bookcheck.latex.arithmetic import Arithmetic
 from bookcheck.latex.errors import LatexError, ShapeError
 from bookcheck.latex.nodes import (
+    Call,
     Chain,
+    Constant,
     DottedList,
     Node,
     Nodes,
+    Symbol,
 )
+from bookcheck.latex.rounding import Noise
 from bookcheck.latex.values import (
     Array,
     Crossed,
@@ -47,8 +52,16 @@ class Core(ABC):
         first_index: int,
         convention: str,
         broadcast: bool = False,
+        noise: Noise | None = None,
     ) -> None:
         self.text = text
+        self.noise = noise
+        # Whether a printed or declared value is infinite or undefined, so that a result may be.
+        self.infinite = self.undefined = False
+        # Results of many evaluations with their error, by node and by the values around it.
+        self.estimates: dict[tuple[Node, int], tuple[Value, float]] = {}
+        self.surroundings = itertools.count()
+        self.surrounding = next(self.surroundings)
         self.values: dict[str, Any] = dict(table)
         self.declared: Mapping[str, Any] = table
         self.first_index = first_index
@@ -66,19 +79,39 @@ class Core(ABC):
     @contextlib.contextmanager
     def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
         """Let symbols have other values inside the block."""
-        before = self.values
-        self.values = {**before, **changed}
+        before = self.values, self.surrounding
+        self.values, self.surrounding = {**self.values, **changed}, next(self.surroundings)
         try:
             yield
         finally:
-            self.values = before
+            self.values, self.surrounding = before
+
+    @contextlib.contextmanager
+    def with_noise(self, noise: Noise | None) -> Iterator[None]:
+        """Let every inexact value inside the block have this noise, or none."""
+        before = self.noise
+        self.noise = noise
+        try:
+            yield
+        finally:
+            self.noise = before
+
+    def estimated(self, node: Node, estimate: Callable[[], tuple[Value, float]]) -> Value:
+        """A value that takes many evaluations and knows its error, such as an integral.
+
+        It is computed once, without noise, which is then put on the result.
+        """
+        key = node, self.surrounding
+        if key not in self.estimates:
+            with self.with_noise(None):
+                self.estimates[key] = estimate()
+        value, error = self.estimates[key]
+        return value if self.noise is None else self.noise.shifted(value, error)
 
     def evaluate(self, node: Node) -> Value:
         """The value of a node; what is not finite is an error."""
         try:
             value = self.value_of(node)
-        except FloatingPointError as error:
-            raise self.fail(f"not a finite number: {error}", node) from None
         except OverflowError:
             raise self.fail("a number too large to be evaluated", node) from None
         except ZeroDivisionError as error:
@@ -87,7 +120,33 @@ class Core(ABC):
             raise self.fail("a number too large to be written", node)
         if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
             raise self.fail("an array without entries", node)
-        return value
+        self.require_finite(value, node)
+        return value if self.noise is None else self.noise.disturbed(value)
+
+    def require_finite(self, value: Value, node: Node) -> None:
+        """Refuse an infinite or undefined result, unless a printed or declared value is so too.
+
+        The result decides, not the processor's flags: those differ between processors.
+        """
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return
+            array: Any = value
+        elif isinstance(value, (np.ndarray, Crossed)) and as_array(value).dtype.kind in "fc":
+            array = as_array(value)
+        elif isinstance(value, complex):
+            array = value
+        else:
+            return
+        if np.all(np.isfinite(array)):
+            return
+        undefined = bool(np.any(np.isnan(array)))
+        if isinstance(node, (Symbol, Call, Constant)):
+            self.infinite, self.undefined = True, self.undefined or undefined
+        elif undefined and not self.undefined:
+            raise self.fail("the result is not a number, as in 0/0 or ∞ − ∞", node)
+        elif not self.infinite:
+            raise self.fail("a number too large to be evaluated", node)
 
     def argument(self, value: Value) -> Value:
         """A value as a bound function receives it: plain numbers and arrays."""

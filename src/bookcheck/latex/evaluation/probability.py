@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from bookcheck.latex.evaluation.core import Core
 from bookcheck.latex.nodes import (
     Chain,
@@ -15,9 +17,11 @@ from bookcheck.latex.nodes import (
     Nodes,
     names_in_all,
 )
+from bookcheck.latex.rounding import EPSILON
 from bookcheck.latex.values import (
     Random,
     Value,
+    as_array,
     is_number,
     plain,
 )
@@ -32,6 +36,10 @@ class Probability(Core):
 
     def eval_moment(self, node: Moment) -> Value:
         """An expectation, variance, covariance or probability over all outcomes."""
+        return self.estimated(node, lambda: self.moment(node))
+
+    def moment(self, node: Moment) -> tuple[Value, float]:
+        """A moment and its error."""
         kind, over, arguments = node.kind, node.over, node.arguments
         names = self.reached(names_in_all((*arguments, *node.given)))
         # In one order: the last bit of a sum, which the ledger prints, follows it.
@@ -48,14 +56,14 @@ class Probability(Core):
         if kind == "probability":
             return self.weighted(outcomes, lambda: self.holds_all(arguments), node)
         first = arguments[0]
-        mean = self.weighted(outcomes, lambda: self.evaluate(first), node)
+        mean, error = self.weighted(outcomes, lambda: self.evaluate(first), node)
         if kind == "expectation":
-            return mean
+            return mean, error
         second = arguments[-1]
         other = (
             mean
             if second is first
-            else self.weighted(outcomes, lambda: self.evaluate(second), node)
+            else self.weighted(outcomes, lambda: self.evaluate(second), node)[0]
         )
         if not is_number(mean) or not is_number(other):
             raise self.fail("the variance of an array; write it entry by entry", node)
@@ -105,11 +113,13 @@ class Probability(Core):
         outcomes: list[Outcome],
         function: Callable[[], Any],
         node: Node,
-    ) -> Value:
-        """The mean of a function over outcomes."""
+    ) -> tuple[Value, float]:
+        """The mean of a function over outcomes, and the rounding of its terms."""
         total: Any = None
+        size = 0.0
         for assignment, weight in outcomes:
             with self.bound(assignment):
                 part = self.arithmetic.scale(function(), weight)
+            size += float(np.max(np.abs(as_array(part))))
             total = part if total is None else self.arithmetic.add(total, part, node.position)
-        return total
+        return total, 10 * EPSILON * size

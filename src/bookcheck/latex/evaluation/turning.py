@@ -78,7 +78,9 @@ class Turning(Core):
 
     def eval_index(self, node: Index) -> Value:
         """An entry, a row or a part of an array."""
-        value = self.evaluate(node.base)
+        # The noise of a declared array is put on the entry, not on all entries for each of them.
+        with self.with_noise(None if isinstance(node.base, Symbol) else self.noise):
+            value = self.evaluate(node.base)
         if isinstance(value, Crossed):
             value = value.array
         if not isinstance(value, np.ndarray):
