@@ -8,8 +8,6 @@ CHAPTERS = ROOT / "chapters"
 DEEPER = "deeper"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
-# What of each page a person has read: typed numbers, and formulas in sentences.
-READ = ROOT / "tests" / "read"
 STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"

@@ -5,8 +5,7 @@ r"""Formulas in sentences without a relation whose value is compared.
 
     EXPRESSIONS = {r"4 N^2 d": lambda rng: {"N": 5, "d": 3, RESULT: counted_operations(5, 3)}}
 
-That it stands in the right sentence, and all that is not computed, a person has read:
-``bookcheck.prose.typed``.
+Whether the formula stands in the right sentence is not checked.
 """
 
 from __future__ import annotations

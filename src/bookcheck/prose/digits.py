@@ -8,8 +8,8 @@ expression or of a formula. The first cell sums the page up and may take its con
 it; 0 and 1 stand everywhere. The rest are faults: somebody typed what a program should compute, or
 what `bookkit.published` should hold. A citation excuses nothing.
 
-So a typed number is one that the page computes *with*, there. That it is right where it stands is
-not asked here: ``bookcheck.prose.typed`` ties each to its sentence.
+So a typed number is one that the page computes *with*, there. Whether it is right in its sentence
+is not checked here.
 """
 
 import ast

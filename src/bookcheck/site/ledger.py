@@ -5,8 +5,8 @@ equations of each chapter stand on a page of their own, since formulas are heavy
 source of its check. The role
 ``{equation-count}`` gives ``total``, ``checked``, ``executed``, ``by-hand``, or for the relations
 in sentences ``inline``, ``inline-executed``, ``inline-definitions``; for the prose ``values``,
-which are computed, ``numbers`` and ``formulas``, which a person has read. Everything comes from
-the pages and from the records that the checks write under ``_build/equations``; nothing is typed.
+the numbers in sentences that are computed. Everything comes from the pages and from the records
+that the checks write under ``_build/equations``; nothing is typed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from bookcheck.equations.files import files_of
 from bookcheck.equations.records import InlineCounts, Outcome, Status, relative, status
 from bookcheck.equations.scan import Equation
-from bookcheck.paths import ROOT
-from bookcheck.prose.typed import Counts, counts_of_book
+from bookcheck.notebooks.values import VALUE
+from bookcheck.paths import ROOT, book_pages
+from bookcheck.prose.cells import cells_of
 from bookcheck.site.generated_pages import ExtraPage, add_pages
 from bookcheck.site.library_source import fold
 from bookcheck.site.state import build_of, memory_of
@@ -44,8 +45,6 @@ COUNTS = (
     "inline-executed",
     "inline-definitions",
     "values",
-    "numbers",
-    "formulas",
 )
 ADVICE = "run: python -m bookcheck.equations (make book does it first)"
 
@@ -90,12 +89,16 @@ def current_status(app: Sphinx) -> Status:
     return build.equations
 
 
-def prose_counts(app: Sphinx) -> Counts:
-    """What the sentences of the book that is being built hold; read once for each build."""
+def computed_values(app: Sphinx) -> int:
+    """How many numbers in the book's sentences are computed; read once for each build."""
     build = build_of(app)
-    if build.prose is None:
-        build.prose = counts_of_book(Path(app.srcdir))
-    return build.prose
+    if build.computed_values is None:
+        cells = (
+            cell for page in book_pages(Path(app.srcdir, "chapters")) for cell in cells_of(page)
+        )
+        texts = (cell.source if cell.kind == "markdown" else cell.caption for cell in cells)
+        build.computed_values = sum(len(VALUE.findall(text)) for text in texts)
+    return build.computed_values
 
 
 def ledger_page(env: BuildEnvironment) -> str | None:
@@ -162,7 +165,7 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Print the counts, the marks and the ledger of one page."""
     found = current_status(app)
     for node in list(doctree.findall(equation_count)):
-        node.replace_self(nodes.Text(count(found, prose_counts(app), node["kind"])))
+        node.replace_self(nodes.Text(count(found, computed_values(app), node["kind"])))
     if ledger_page(app.env) is None:
         return
     labelled = [node for node in doctree.findall(nodes.math_block) if node.get("label")]
@@ -172,8 +175,8 @@ def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         node.replace_self(list(ledger_nodes(app, docname, found)))
 
 
-def count(found: Status, prose: Counts, kind: str) -> str:
-    """A count of equations, or of what sentences hold, by its name."""
+def count(found: Status, values: int, kind: str) -> str:
+    """A count of equations, or of computed numbers in sentences, by its name."""
     numbers = {
         "total": len(found.labelled),
         "checked": found.checked,
@@ -182,7 +185,7 @@ def count(found: Status, prose: Counts, kind: str) -> str:
         "inline": found.inline.relations,
         "inline-executed": found.inline.executed,
         "inline-definitions": found.inline.definitions,
-        **prose._asdict(),
+        "values": values,
     }
     return str(numbers[kind])
 
@@ -225,7 +228,7 @@ def ledger_nodes(app: Sphinx, docname: str, found: Status) -> Iterator[nodes.Nod
         ending = f", and {missing} have no current record; {ADVICE}." if missing else "."
         yield nodes.paragraph("", text + ending)
     yield nodes.paragraph("", sentence_on_sentences(found.inline))
-    yield nodes.paragraph("", sentence_on_prose(prose_counts(app)))
+    yield nodes.paragraph("", sentence_on_values(computed_values(app)))
     heading: list[str | nodes.Node] = ["Chapter", "Equations", "Executed", "By hand", "Deviation"]
     yield table([heading, *(overview_row(app, docname, *each) for each in by_chapter(found))])
 
@@ -241,15 +244,9 @@ def sentence_on_sentences(counts: InlineCounts) -> str:
     )
 
 
-def sentence_on_prose(counts: Counts) -> str:
-    """How many numbers and formulas of sentences are computed, and how many a person has read."""
-    return (
-        f"{counts.values} numbers in sentences are computed where they stand, and compared. "
-        f"{counts.numbers} words hold a number that somebody typed (a constant, a count, a "
-        f"chapter, a year), and {counts.formulas} formulas stand in sentences. A "
-        "person has read each of these once with the words around it, and a test sees every "
-        "change; no program says that the typed numbers are right."
-    )
+def sentence_on_values(values: int) -> str:
+    """How many numbers of sentences are computed."""
+    return f"{values} numbers in sentences are computed where they stand, and compared."
 
 
 def by_chapter(found: Status) -> list[tuple[str, list[tuple[Equation, Outcome | None]]]]:
@@ -419,7 +416,7 @@ def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
     found = current_status(app)
     records = {label: repr(outcome) for label, outcome in found.outcomes.items()}
     records["inline"] = repr(found.inline)
-    records["prose"] = repr(prose_counts(app))
+    records["values"] = repr(computed_values(app))
     memory = memory_of(env)
     known = memory.equation_records
     changed = {label for label in {*records, *known} if records.get(label) != known.get(label)}

@@ -11,7 +11,6 @@ from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
     from bookcheck.equations.records import Status
-    from bookcheck.prose.typed import Counts
     from bookcheck.site.generated_pages import ExtraPage
     from bookcheck.site.math import Katex
     from bookcheck.site.symbols import Row
@@ -24,7 +23,7 @@ class Build:
     katex: Katex | None = None
     notation: list[Row] | None = None
     equations: Status | None = None
-    prose: Counts | None = None
+    computed_values: int | None = None
     page_sources: list[Callable[[Sphinx], Iterable[ExtraPage]]] = field(default_factory=list)
     outdated_pages: set[str] = field(default_factory=set)
     contents: dict[Any, str] = field(default_factory=dict)

@@ -21,13 +21,14 @@ BY_HAND = dataclasses.replace(
     EXECUTED, label="eq-weight", text="b = c", executed=False, reason="It is a limit.", library=[]
 )
 CHAPTER = (
-    "# A chapter\n\n3 of 4: $a = c$.\n\n$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n"
+    "# A chapter\n\n3 of {value}`4 = 2 + 2`: $a = c$.\n\n"
+    "$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n"
 )
 LEDGER = "# Ledger\n\n```{equation-ledger}\n```\n"
 INDEX = """# Book
 
 {equation-count}`executed` of {equation-count}`total`, {equation-count}`by-hand` by hand;
-{equation-count}`numbers` typed
+{equation-count}`values` computed
 
 ```{toctree}
 chapters/01-x
@@ -52,7 +53,12 @@ def build(folder, outcomes, index=INDEX, ledger=LEDGER):
     warnings = io.StringIO()
     output = folder / "_build" / "html"
     settings = {
-        "extensions": ["myst_parser", "bookcheck.site.math", "bookcheck.site.ledger"],
+        "extensions": [
+            "myst_parser",
+            "bookcheck.site.math",
+            "bookcheck.site.ledger",
+            "bookcheck.site.values",
+        ],
         "html_math_renderer": "prerendered",
         "myst_enable_extensions": ["dollarmath"],
         "exclude_patterns": ["_build"],
@@ -81,15 +87,14 @@ def test_nothing_warns(site):
 
 
 def test_the_counts_stand_on_the_opening_page(site):
-    assert "1 of 2, 1 by hand;\n3 typed" in site[0]["index.html"]
+    assert "1 of 2, 1 by hand;\n1 computed" in site[0]["index.html"]
 
 
 def test_the_overview_counts_the_equations_of_each_chapter(site):
     page = site[0]["chapters/ledger.html"]
     assert "2 equations. 1 are executed from their own text, 1 are checked by hand" in page
     assert "1 formulas with a relation; there is no record of their checks yet" in page
-    assert "3 words hold a number" in page
-    assert "and 1 formulas stand in sentences" in page
+    assert "1 numbers in sentences are computed" in page
     cells = re.findall(r"<td><p>(.*?)</p></td>", page)
     assert "A chapter" in cells[0]
     assert 'href="../ledger/01-x.html"' in cells[0]
