@@ -7,7 +7,6 @@ there is no canonical link, no sitemap and no picture, since all of them need a 
 """
 
 import os
-import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError
 
-from bookcheck.site import cards
-
 LONGEST_DESCRIPTION = 200
-CHAPTER = re.compile(r"chapters/(\d\d)-")
+# The picture that other programs show beside a link: one for all pages, drawn once.
+CARD = "_static/card.png"
+CARD_SIZE = ("1200", "630")
 
 
 REPOSITORY_VARIABLE = "BOOK_REPOSITORY_URL"
@@ -66,22 +65,11 @@ def opening(doctree: nodes.document) -> str:
     return ""
 
 
-def note_opening(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep the first paragraph of a page, so that no later build needs its whole tree for it."""
-    app.env.metadata[app.env.docname]["opening"] = opening(doctree)
-
-
 def shortened(text: str, length: int = LONGEST_DESCRIPTION) -> str:
     """A text of at most `length` characters that ends with a whole word."""
     if len(text) <= length:
         return text
     return text[: length - 1].rpartition(" ")[0] + "…"
-
-
-def card_of(docname: str) -> str:
-    """The picture of a page: chapters have their own, all others share the book's."""
-    name = docname.rpartition("/")[2] if CHAPTER.match(docname) else "book"
-    return f"_static/cards/{name}.png"
 
 
 def head_tags(title: str, description: str, address: str, card: str, site_name: str) -> str:
@@ -98,8 +86,8 @@ def head_tags(title: str, description: str, address: str, card: str, site_name: 
         tags += [
             ("property", "og:url", address),
             ("property", "og:image", card),
-            ("property", "og:image:width", str(cards.WIDTH)),
-            ("property", "og:image:height", str(cards.HEIGHT)),
+            ("property", "og:image:width", CARD_SIZE[0]),
+            ("property", "og:image:height", CARD_SIZE[1]),
             ("property", "og:image:alt", f"{title}. {description}".strip()),
             ("name", "twitter:card", "summary_large_image"),
         ]
@@ -121,49 +109,10 @@ def add_tags(
         app.env.titles[pagename].astext(),
         shortened(opening(doctree)),
         page_address(config, pagename),
-        config.html_baseurl + card_of(pagename),
+        config.html_baseurl + CARD,
         config.project,
     )
     context["metatags"] = f"{context.get('metatags', '')}\n{tags}\n"
-
-
-def cards_of(app: Sphinx) -> dict[str, cards.Card]:
-    """The picture of each chapter and of the book, by the page that shows it."""
-    found: dict[str, cards.Card] = {}
-    if not app.config.html_baseurl:
-        return found
-    for docname in sorted(app.env.found_docs):
-        chapter = CHAPTER.match(docname)
-        if chapter or docname == app.config.root_doc:
-            found[docname] = cards.Card(
-                number=int(chapter[1]) if chapter else None,
-                title=app.env.titles[docname].astext(),
-                question=app.env.metadata[docname]["opening"],
-                book=app.config.project,
-            )
-    return found
-
-
-def kept_cards(app: Sphinx) -> Path:
-    """Where drawn pictures are kept from build to build."""
-    return Path(app.outdir).parent / "cards"
-
-
-def write_cards(app: Sphinx, error: Exception | None) -> None:
-    """Put all pictures into the site; those that an earlier build drew are copied."""
-    if error is not None or app.builder.name != "html":
-        return
-    site = Path(app.outdir)
-    wanted = {
-        site / card_of(docname if card.number is not None else ""): card
-        for docname, card in cards_of(app).items()
-    }
-    for place, card in wanted.items():
-        cards.write(card, place, kept_in=kept_cards(app))
-    # Of a chapter that is gone, or of a site whose address is no longer known.
-    for place in site.glob("_static/cards/*.png"):
-        if place not in wanted:
-            place.unlink()
 
 
 def sitemap(config: Config, env: BuildEnvironment) -> str:
@@ -193,7 +142,5 @@ def setup(app: Sphinx) -> None:
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)
     app.connect("config-inited", check_address, priority=310)
-    app.connect("doctree-read", note_opening)
     app.connect("html-page-context", add_tags)
-    app.connect("build-finished", write_cards)
     app.connect("build-finished", write_sitemap)
