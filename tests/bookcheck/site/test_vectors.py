@@ -1,46 +1,52 @@
-"""The test vectors stand where chapter 11 links to them, and say what the library computes."""
+"""The test vectors of RoPE that the site offers are what the library computes.
+
+After a change: `write_vectors("_static/rope-vectors")` of `attention_to_rope.rope_families`.
+"""
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
-import torch
 
-import attention_to_rope as book
-from attention_to_rope.rope_families import FAMILIES
+from attention_to_rope.rope_families import FAMILIES, FORMAT, vectors
 from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
-from bookcheck.site.vectors import FOLDER, publish
+from bookcheck.paths import CHAPTERS, ROOT, STATIC
+
+FOLDER = STATIC / "rope-vectors"
+INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
 
 
-def app(outdir, builder="html"):
-    return SimpleNamespace(outdir=str(outdir), builder=SimpleNamespace(name=builder))
+def numbers(value):
+    """All numbers of a JSON value in order, and the value without them."""
+    if isinstance(value, float):
+        return [value], None
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    inside = [numbers(part) for part in parts]
+    flat = [number for found, _ in inside for number in found]
+    rest = [left for _, left in inside]
+    return flat, (list(value), rest) if isinstance(value, dict) else rest or value
 
 
-def test_every_family_has_its_file(tmp_path):
-    publish(app(tmp_path), None)
-    index = json.loads((tmp_path / FOLDER / "index.json").read_text(encoding="utf-8"))
-    assert set(index) == set(FAMILIES)
-    for name, file in index.items():
-        stored = json.loads((tmp_path / FOLDER / file).read_text(encoding="utf-8"))
-        frequencies = book.rotary_settings(stored["config"], layer_type=stored["layer_type"])[0]
-        assert torch.equal(torch.tensor(stored["frequencies"], dtype=torch.float64), frequencies)
-        assert stored["family"] == name
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_stored_as_the_library_computes_it(name):
+    stored, computed = (
+        numbers(json.loads(text))
+        for text in ((FOLDER / INDEX[name]).read_text(encoding="utf-8"), json.dumps(vectors(name)))
+    )
+    assert stored[1] == computed[1]
+    assert stored[0] == pytest.approx(computed[0], rel=1e-12, abs=1e-12)
 
 
-def test_the_links_of_the_chapter_lead_to_them(tmp_path):
-    publish(app(tmp_path), None)
+def test_nothing_else_is_stored():
+    assert set(INDEX) == set(FAMILIES)
+    files = {path.name for path in FOLDER.iterdir()}
+    assert files == {*INDEX.values(), "index.json", "FORMAT.txt"}
+    assert (FOLDER / "FORMAT.txt").read_text(encoding="utf-8").strip() == FORMAT.strip()
+
+
+def test_the_links_of_the_chapter_lead_to_them():
     cells = read(CHAPTERS / "11-implementing-rope.ipynb").cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     links = re.findall(r'href="\.\./(_static/rope-vectors/[^"]+)"', text)
     assert len(links) == 2
-    assert [link for link in links if not (tmp_path / link).is_file()] == []
-
-
-@pytest.mark.parametrize(
-    ("builder", "error"), [("html", ValueError("the build failed")), ("latex", None)]
-)
-def test_nothing_is_written_into_a_failed_or_another_build(tmp_path, builder, error):
-    publish(app(tmp_path, builder), error)
-    assert list(tmp_path.iterdir()) == []
+    assert [link for link in links if not (ROOT / link).is_file()] == []
