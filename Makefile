@@ -5,6 +5,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What building needs; and the rest, with PyTorch, which the tests and the notebooks need.
+BUILDER := $(VENV)/builder
 INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
@@ -27,17 +29,22 @@ help:  ## Print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' \
 	  | awk -F '\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
-# The virtual environment, made anew only when a pin changed.
-$(INSTALLED): requirements.txt pyproject.toml
+# The virtual environment in two stages, each made anew only when a pin changed.
+$(BUILDER): requirements-book.txt
 	@command -v $(PYTHON) >/dev/null 2>&1 || \
 	  { echo "Python is missing: install Python 3.11 or newer, or say which one: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed, found $$($(PYTHON) -V 2>&1); say which one: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing: install it (Debian and Ubuntu: apt install python3-venv)"; exit 1; }
-	@echo "Installing the pinned packages into $(VENV) (once; a few minutes) ..."
+	@echo "Installing what building needs into $(VENV) (once; half a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP) pip==$(PIP_VERSION)
+	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements-book.txt
+	@touch $@
+
+$(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
+	@echo "Installing PyTorch and everything else into $(VENV) (once; a few minutes) ..."
 	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
 	@# pip compiles one module after the other, also what nothing here imports: a minute on one core.
 	@# Some packages hold templates that are no Python: what does not compile is told by who imports it.
@@ -45,9 +52,8 @@ $(INSTALLED): requirements.txt pyproject.toml
 	@touch $@
 
 .PHONY: book
-book: $(INSTALLED)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
-	@$(BIN)/python -m bookcheck.equations
-	$(BIN)/python -m bookcheck.site.build $(ARGUMENTS)
+book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
+	$(BIN)/jupyter-book build . -q $(ARGUMENTS)
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html, or run: make serve"
 
@@ -74,7 +80,7 @@ test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, mat
 	$(BIN)/python -m bookcheck.export.reader_runs $(PAGES)
 
 .PHONY: links
-links: $(INSTALLED)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
+links: $(BUILDER)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
 	$(BIN)/jupyter-book build . --builder linkcheck
 
 .PHONY: pdf
@@ -158,13 +164,15 @@ format: $(INSTALLED)  ## Format code and notebooks
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
+COMPILE := $(BIN)/python -m piptools compile --quiet --strip-extras --no-header \
+  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 .PHONY: lock
-lock: $(INSTALLED)  ## Resolve requirements.in into requirements.txt
-	$(BIN)/python -m piptools compile --quiet --strip-extras --no-header \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	  --output-file requirements.txt requirements.in
+lock: $(INSTALLED)  ## Resolve requirements.in and requirements-book.in, together
+	@sed -i.old '/^-e /d' requirements.txt && rm requirements.txt.old
+	$(COMPILE) --output-file requirements.txt requirements.in
 	@# A local build of torch names itself 2.13.0+cpu; other machines have no such version.
 	@sed -i.old -E 's/^(torch==[0-9.]+)\+cpu$$/\1/' requirements.txt && rm requirements.txt.old
+	$(COMPILE) --constraint requirements.txt --output-file requirements-book.txt requirements-book.in
 	@printf '\n# the library itself, from this folder\n-e .\n' >> requirements.txt
 
 .PHONY: clean

@@ -12,11 +12,6 @@ STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"
 KEPT = BUILD / "kept"
-# The rooms on which the check of an equation can depend.
-CHECK_ROOMS = tuple(
-    SOURCES / name
-    for name in ("attention_to_rope", "bookkit", "bookcheck/latex", "bookcheck/equations")
-)
 # The rooms on which a page can depend.
 PAGE_ROOMS = tuple(
     SOURCES / name

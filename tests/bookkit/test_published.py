@@ -8,7 +8,7 @@ import pytest
 
 from bookcheck.notebooks.values import problems
 from bookcheck.paths import CHAPTERS, book_pages
-from bookcheck.prose.headings import page_text
+from bookcheck.prose.cells import page_text
 from bookkit.models import read_model
 from bookkit.published import read_published, reported
 

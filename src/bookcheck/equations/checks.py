@@ -17,8 +17,8 @@ such dictionaries (edge cases).
 ``library=`` names the function of the book's library that the formula is compared with. It must
 really run during the check. A display that cannot be executed uses ``by_hand`` with a reason.
 
-Each check that passes writes a small record under ``_build/equations``; the ledger page is made
-from these. ``python -m bookcheck.equations`` runs the checks whose chapter, check or code changed.
+Each check that passes writes a small record under ``_build/equations``, from which the site marks
+the equations that were executed.
 """
 
 from __future__ import annotations
@@ -27,22 +27,20 @@ import contextlib
 import functools
 import hashlib
 import inspect
-import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
-from bookcheck.cache import write_whole
 from bookcheck.equations.files import load
-from bookcheck.equations.records import Outcome, fingerprint, read_records, relative
+from bookcheck.equations.records import Record, write_record
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.latex import LatexError, Random, RefutedError, Relation, check, depends
+from bookcheck.latex import Random, RefutedError, Relation, check, depends
 from bookcheck.latex.check import Options
 from bookcheck.latex.formulas import Nearness, Silent, claims_too_much, looseness, nearest
 from bookcheck.latex.reader import symbol_table
@@ -328,12 +326,12 @@ def equality_deviation(entry: Relation) -> float:
     return entry.deviation if entry.relation == "=" else 0.0
 
 
-def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) -> Outcome:
+def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) -> Record:
     """Run a check against the printed text and write its record; none is left if it fails."""
     record = records / f"{item.label}.json"
     try:
         with watching(item.library) as seen:
-            inputs, relations, deviation = run(item, printed_equation.text)
+            run(item, printed_equation.text)
         for function in item.library:
             if not codes(function) & seen:
                 raise AssertionError(
@@ -344,49 +342,9 @@ def execute(item: Check, printed_equation: Equation, records: Path = RECORDS) ->
         # Not before: a build that runs at the same time reads the record of the last check.
         record.unlink(missing_ok=True)
         raise
-    outcome = Outcome(
-        label=item.label,
-        chapter=printed_equation.chapter,
-        text=printed_equation.text,
-        executed=item.reason is None,
-        reason=item.reason,
-        library=[f"{f.__module__}.{f.__qualname__}" for f in item.library],
-        inputs=inputs,
-        relations=relations,
-        deviation=deviation,
-        file=relative(item.file),
-        fingerprint=fingerprint(item.file, printed_equation),
-    )
-    records.mkdir(parents=True, exist_ok=True)
-    # Written whole or not at all: several workers may run at once.
-    write_whole(record, json.dumps(asdict(outcome), indent=1))
-    return outcome
-
-
-def check_again(
-    equations: Sequence[Equation], checks: Path, records: Path, *, everything: bool
-) -> tuple[list[str], int]:
-    """Run the checks that are not on record, or all: the problems, and how many were on record."""
-    known_checks = load_checks(checks)
-    by_label = {item.label: item for item in equations if item.label}
-    recorded = read_records(records)
-    problems = rule_violations(equations, known_checks)
-    fresh = 0
-    for item in known_checks:
-        place = by_label.get(item.label)
-        if place is None:
-            continue
-        known = recorded.get(item.label)
-        if known and known.fingerprint == fingerprint(item.file, place) and not everything:
-            fresh += 1
-            continue
-        try:
-            execute(item, place, records)
-        except (AssertionError, LatexError, TypeError, ValueError) as error:
-            problems.append(f"{place.place}: {error}")
-    for label in set(recorded) - set(by_label):
-        (records / f"{label}.json").unlink(missing_ok=True)
-    return problems, fresh
+    found = Record(item.label, printed_equation.text, item.reason)
+    write_record(found, records)
+    return found
 
 
 __all__ = ["Random", "Silent", "by_hand", "depends", "equation", "load_checks", "rule_violations"]

@@ -1,14 +1,10 @@
-"""Files of checks: how they are loaded, and which files a check is made of."""
+"""How a file of checks is loaded."""
 
 import importlib.util
-import re
 import sys
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-
-IMPORTED = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
 
 
 def load(path: Path) -> ModuleType:
@@ -27,12 +23,3 @@ def load(path: Path) -> ModuleType:
     finally:
         sys.path.remove(str(path.parent))
     return module
-
-
-def files_of(path: Path) -> Iterator[Path]:
-    """A file and, in turn, the files beside it that it imports."""
-    yield path
-    for name in IMPORTED.findall(path.read_text(encoding="utf-8")):
-        beside = path.with_name(f"{name}.py")
-        if beside.is_file():
-            yield from files_of(beside)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +36,6 @@ from typing import Any
 import numpy as np
 
 from bookcheck.equations.files import load
-from bookcheck.equations.records import InlineCounts
 from bookcheck.equations.scan import InlineFormula
 from bookcheck.latex import LatexError, Relation, check, evaluate
 from bookcheck.latex.formulas import Nearness, looseness, nearest
@@ -177,23 +176,3 @@ def disguise_of(formula: InlineFormula, file: InlineFile) -> str | None:
     if problem_of(formula, bare, sharp=False) is None:
         return f"{formula.place}: ${formula.text}$ holds for the page's values: no definition"
     return None
-
-
-def check_inline(
-    relations: Mapping[str, Sequence[InlineFormula]], files: Mapping[str, InlineFile]
-) -> tuple[list[str], InlineCounts]:
-    """Execute the relations of all pages: the problems, and what the ledger counts."""
-    problems = [
-        f"{page}: {len(formulas)} relations in its sentences, and no file of inline formulas"
-        for page, formulas in relations.items()
-        if formulas and page not in files
-    ]
-    executed = definitions = 0
-    for page, file in files.items():
-        formulas = list(relations.get(page, []))
-        problems += page_problems(formulas, file)
-        defined = sum(formula.text in file.definitions for formula in formulas)
-        definitions += defined
-        executed += len(formulas) - defined
-    total = sum(map(len, relations.values()))
-    return problems, InlineCounts(total, executed, definitions)

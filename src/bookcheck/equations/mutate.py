@@ -11,8 +11,7 @@ shows a check that is not sharp.
     python -m bookcheck.equations.mutate --sample 200    some; --seed N for others
     python -m bookcheck.equations.mutate 01-attention    one chapter
 
-Equations are shared out to two processes (``--jobs``). A sample is the same on every machine. What
-happened to the misprints of an equation is kept while formula, check and code are the same.
+Equations are shared out to two processes (``--jobs``). A sample is the same on every machine.
 """
 
 from __future__ import annotations
@@ -30,20 +29,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bookcheck.cache import keep, read_kept
 from bookcheck.equations.checks import Check, inputs_of, load_checks, run
-from bookcheck.equations.records import fingerprint
 from bookcheck.equations.scan import Equation, collect
 from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
 from bookcheck.latex.misprints import Misprint, misprints
-from bookcheck.paths import CHECKS, KEPT
+from bookcheck.paths import CHECKS
 
 EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.99
 SAMPLED_EACH = 4
 JOBS = 2
 FEW = 30
-TRIED = KEPT / "misprints"
 
 
 @dataclass
@@ -122,6 +118,8 @@ def verdicts(
     if sample is not None:
         random.Random(seed).shuffle(labels)
     tasks = [(label, None if sample is None else seed) for label in labels]
+    # A few equations take less time than the start of another process.
+    jobs = jobs if len(tasks) > FEW else 1
     found: list[Verdict] = []
     with contextlib.ExitStack() as stack:
         if jobs > 1:
@@ -137,29 +135,6 @@ def verdicts(
             if sample is not None and len(found) >= sample:
                 return found[:sample]
     return found
-
-
-def all_verdicts(
-    checks: Sequence[Check], printed: Mapping[str, Equation], jobs: int, folder: Path
-) -> list[Verdict]:
-    """Try all mutants; of an equation that was tried as it is now, return what was found then."""
-    states = {c.label: fingerprint(c.file, printed[c.label]) for c in checks if c.label in printed}
-    known = {label: read_kept(label, state, folder) for label, state in states.items()}
-    again = {label: printed[label] for label, found in known.items() if found is None}
-    if len(again) < len(known):
-        print(f"{len(known) - len(again)} equations were tried before, as they are now")
-    fresh: dict[str, list[Verdict]] = {label: [] for label in again}
-    # A few equations take less time than the start of another process.
-    for verdict in verdicts(checks, again, jobs=jobs if len(again) > FEW else 1):
-        fresh[verdict.label].append(verdict)
-    for label, found in fresh.items():
-        known[label] = [(v.mutant.change, v.mutant.text, v.fate.name, v.said) for v in found]
-        keep(label, states[label], known[label], folder)
-    return [
-        Verdict(label, Misprint(change, text), Fate[fate], said)
-        for label, found in known.items()
-        for change, text, fate, said in found
-    ]
 
 
 WORKER: dict[str, tuple[Check, Equation]] = {}
@@ -261,10 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no equations in {options.chapters or 'chapters/'}", file=sys.stderr)
         return 1
     started = time.monotonic()
-    if options.sample is None:
-        found = all_verdicts(load_checks(), printed, options.jobs, TRIED)
-    else:
-        found = verdicts(load_checks(), printed, options.sample, options.seed, options.jobs)
+    found = verdicts(load_checks(), printed, options.sample, options.seed, options.jobs)
     reasons = read_reasons()
     if options.chapters:
         reasons = {label: given for label, given in reasons.items() if label in printed}

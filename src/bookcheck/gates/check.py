@@ -15,7 +15,6 @@ from bookcheck.cache import Notes, digest_of
 from bookcheck.gates import pictures
 from bookcheck.gates.browser import (
     EVERY,
-    ONCE,
     PAIRS,
     Fault,
     PageDone,
@@ -30,10 +29,8 @@ from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT, NODE_ROOM
 
 # Kinds of pages, by the start of their address; the first that fits counts. Of each the one in the
-# middle, by size, is looked at in every mode, the rest in half of all; pages that one template
-# makes, in one.
-GENERATED = ("checks/", "ledger/")
-KINDS = (*GENERATED, "chapters/deeper/", r"chapters/\d\d-", "chapters/", "")
+# middle, by size, is looked at in every mode, the rest in half of all.
+KINDS = ("chapters/deeper/", r"chapters/\d\d-", "chapters/", "")
 # What a page may load beside its own text.
 LOADED = ("_static", "_images")
 # Changes with every word of the book, and only the search page reads it.
@@ -50,10 +47,7 @@ def plans_of(site: Path, pages: Collection[str]) -> dict[str, Plan]:
     middle = {alike[len(alike) // 2] for alike in by_kind.values()}
     plans: dict[str, Plan] = {}
     for page in pages:
-        if page in middle:
-            plans[page] = EVERY
-        else:
-            plans[page] = ONCE if page.startswith(GENERATED) else PAIRS
+        plans[page] = EVERY if page in middle else PAIRS
     return plans
 
 

@@ -29,6 +29,11 @@ def cells_of(path: Path) -> list[Cell]:
     ]
 
 
+def page_text(path: Path) -> str:
+    """The prose of a page: a notebook's Markdown cells, or the whole file."""
+    return "\n\n".join(cell.source for cell in cells_of(path) if cell.kind == "markdown")
+
+
 def alt_texts(code: str) -> Iterator[str]:
     """The typed words of the alt texts in a code cell; "…" stands for what an f-string computes."""
     for node in ast.walk(ast.parse(code)):

@@ -3,7 +3,7 @@
 Sphinx writes only pages whose own source changed. That is not enough in these cases:
 
 - The code, the settings or the style sheets changed: all pages are read again.
-- A chapter or a record is gone: so is its page.
+- A chapter is gone: so is its page.
 - The last build failed or warned: Sphinx would not look again at a page whose source is the same,
   and the second build would pass. All pages are read again until a build has no warning.
 - A title, a number or a name that other pages can point to changed: all pages are written again,
@@ -42,7 +42,7 @@ def sources(book: Path, config: Config) -> Iterator[Path]:
     names = [*SETTINGS, *config.bibtex_bibfiles]
     files = [
         *(book / name for name in names),
-        ROOT / "requirements.txt",
+        ROOT / "requirements-book.txt",
         NODE_ROOM / "package.json",
     ]
     yield from (path for path in files if path.is_file())
@@ -81,7 +81,10 @@ def names(env: BuildEnvironment) -> str:
         env.toctree_includes,
         env.toc_secnumbers,
         env.toc_fignumbers,
-        {page: data.get("myst_slugs") for page, data in env.metadata.items()},
+        {
+            page: (data.get("myst_slugs"), data.get("library"))
+            for page, data in env.metadata.items()
+        },
         proofs,
         {name: (one["docname"], title_of(one["node"])) for name, one in exercises.items()},
         {row.number: (row.symbols, row.chapters) for row in notation_rows(env)},
@@ -116,8 +119,8 @@ def write_all_again(_app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def remove_gone_pages(app: Sphinx, _error: Exception | None) -> None:
-    """Take away the pages whose chapter or record is gone: their links lead nowhere."""
-    known = {*app.env.found_docs, *memory_of(app.env).page_states}
+    """Take away the pages whose chapter is gone: their links lead nowhere."""
+    known = app.env.found_docs
     site = Path(app.outdir)
     # The pages beside the index are Sphinx's own and the theme's.
     for path in site.glob("[!_]*/**/*.html"):

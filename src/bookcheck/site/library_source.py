@@ -1,68 +1,75 @@
 """Where a chapter first uses a function of the library, its source is one click away.
 
 The block folds below the visible cell that uses it, so that what a reader copies can run. What is
-longer than a screen is not repeated on the page: the reference has it.
+longer than a screen is not repeated on the page: the reference leads to it.
 """
 
 import ast
-import importlib
-import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-PACKAGE = "attention_to_rope"
+from bookcheck.site.library import PACKAGE, library
+
 LONGEST = 60  # lines; about a screen
 HIDDEN = {"tag_hide-input", "tag_hide-cell", "tag_remove-input", "tag_remove-cell"}
 
 
-def imported_names(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """The names that a cell imports from the library, each with what it stands for."""
+class Use(NamedTuple):
+    """A name as a cell writes it, and where the library defines it."""
+
+    name: str
+    place: tuple[str, str]
+
+
+def imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What a cell imports from the library: the name it gets, and its dotted name."""
     for node in tree.body:
-        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != PACKAGE:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == PACKAGE and (alias.asname or alias.name == PACKAGE):
+                    yield alias.asname or alias.name, alias.name
+
+
+def uses_of(cells: list[str]) -> list[list[Use]]:
+    """The names of the library that each cell uses, in the order of their first use there."""
+    known: dict[str, str] = {}
+    found: list[list[Use]] = []
+    for source in cells:
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:  # a line of IPython
+            found.append([])
             continue
-        module = importlib.import_module(node.module or PACKAGE)
-        for alias in node.names:
-            yield alias.asname or alias.name, getattr(module, alias.name, None)
-
-
-def used_names(tree: ast.Module) -> list[str]:
-    """The names that a cell reads, in the order of their first use."""
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    found.sort(key=lambda node: (node.lineno, node.col_offset))
-    return list(dict.fromkeys(node.id for node in found))
-
-
-def source_of(thing: Any) -> str | None:
-    """The source of a function or class of the library, None where it is too long to show."""
-    if not (inspect.isfunction(thing) or inspect.isclass(thing)):
-        return None
-    text = inspect.getsource(inspect.unwrap(thing))
-    return text.rstrip() if len(text.splitlines()) <= LONGEST else None
+        known.update(imported_names(tree))
+        read = [n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Attribute)]
+        read.sort(key=lambda node: (node.lineno, node.col_offset))
+        uses: dict[Use, None] = {}
+        for node in read:
+            first, _, rest = ast.unparse(node).partition(".")
+            place = library().find(f"{known[first]}.{rest}".strip(".")) if first in known else None
+            if place:
+                uses[Use(rest or first, place)] = None
+        found.append(list(uses))
+    return found
 
 
 def sources_to_show(cells: list[tuple[str, bool]]) -> list[list[tuple[str, str]]]:
     """For each cell (source, visible): name and source of what is used there for the first time."""
-    known: dict[str, Any] = {}
-    shown: set[str] = set()
+    shown: set[tuple[str, str]] = set()
     result: list[list[tuple[str, str]]] = []
-    for source, visible in cells:
-        here: list[tuple[str, str]] = []
-        try:
-            tree = ast.parse(source)
-        except SyntaxError:  # a line of IPython
-            result.append(here)
-            continue
-        known.update(imported_names(tree))
-        for name in used_names(tree) if visible else []:
-            text = source_of(known.get(name))
-            if text is not None and name not in shown:
-                shown.add(name)
-                here.append((name, text))
-        result.append(here)
+    uses = uses_of([source for source, _ in cells])
+    for (_, visible), here in zip(cells, uses, strict=True):
+        fresh = [use for use in here if visible and use.place not in shown]
+        shown |= {use.place for use in fresh}
+        texts = [(use.name, library().source(*use.place)) for use in fresh]
+        result.append([(name, t) for name, t in texts if len(t.splitlines()) <= LONGEST])
     return result
 
 
@@ -81,6 +88,8 @@ class ShowLibrarySource(SphinxTransform):
             if inputs:
                 source = next(iter(inputs[0].findall(nodes.literal_block))).astext()
                 blocks.append((cell, inputs[0], source, not HIDDEN & set(cell["classes"])))
+        used = {use.place for uses in uses_of([b[2] for b in blocks]) for use in uses}
+        self.env.metadata[self.env.docname]["library"] = sorted(used)
         found = sources_to_show([(source, visible) for _, _, source, visible in blocks])
         for (cell, shown_input, _source, _visible), sources in zip(blocks, found, strict=True):
             for name, text in reversed(sources):

@@ -20,8 +20,8 @@ REFERENCE = re.compile(r'<a class="reference internal" href="([^"#]+)#([^"]+)"')
 # Formulas, theorems and their like, exercises.
 BLOCK = re.compile(r'<div class="(?:math|proof|exercise)\b[^>]*? id="([^"]+)"[^>]*>')
 DIV = re.compile(r"<(/?)div\b")
-# Pages that show the same blocks in another way, and refer to all of them.
-APART = ("ledger/", "checks/")
+# A page that refers to all formulas, and asks for no preview of any.
+APART = ("chapters/ledger.html",)
 
 
 def references(page: str, html: str) -> Iterator[tuple[str, str]]:

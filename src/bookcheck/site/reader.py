@@ -30,7 +30,6 @@ from bookcheck.prose.reading_time import reading_time_of
 from bookcheck.site.citations import Source, citation, sources_of
 from bookcheck.site.quiz import Question, parse_quiz
 from bookcheck.site.targets import Target, kind_of, targets_of, text_of
-from bookkit.exercises import verdict
 
 REPOSITORY_VARIABLE = "BOOK_REPOSITORY_URL"
 SITE_VARIABLE = "BOOK_SITE_URL"
@@ -48,6 +47,9 @@ HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 FORMULA = re.compile(r"\$([^$]+)\$")
 CODE = re.compile(r"^(`{3,})[^`{][^\n]*\n.*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CHECKED = re.compile(r'^check\("(\w+)"\)', re.MULTILINE)
+
+# What `bookkit.exercises.check` prints before the reader has written anything.
+NOT_THERE = "not there yet. Write it in a cell above and run that cell, then this one."
 
 BOXES = {"admonition", "attention", "caution", "hint", "important", "note", "tip", "warning"}
 
@@ -330,7 +332,7 @@ class Page:
             return
         self.code(f"# Write {' and '.join(names)} here. Run this cell, then the next one.")
         calls = "\n".join(f'check("{name}")' for name in names)
-        told = "".join(f"{verdict(name, None)}\n" for name in names)
+        told = "".join(f"{name}: {NOT_THERE}\n" for name in names)
         output = {"name": "stdout", "output_type": "stream", "text": told}
         self.code(f"from bookkit.exercises import check\n\n{calls}", outputs=[output])
 

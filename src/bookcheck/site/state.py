@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
-    from bookcheck.equations.records import Status
-    from bookcheck.site.generated_pages import ExtraPage
+    from bookcheck.equations.records import Record
     from bookcheck.site.math import Katex
     from bookcheck.site.symbols import Row
 
@@ -22,10 +20,7 @@ class Build:
 
     katex: Katex | None = None
     notation: list[Row] | None = None
-    equations: Status | None = None
-    computed_values: int | None = None
-    page_sources: list[Callable[[Sphinx], Iterable[ExtraPage]]] = field(default_factory=list)
-    outdated_pages: set[str] = field(default_factory=set)
+    records: dict[str, dict[str, Record]] | None = None
     contents: dict[Any, str] = field(default_factory=dict)
 
 
@@ -34,8 +29,7 @@ class Memory:
     """What one build tells the next; Sphinx stores it with its own environment."""
 
     names: str = ""
-    page_states: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    equation_records: dict[str, str] = field(default_factory=dict)
+    records: dict[str, list[str]] = field(default_factory=dict)
 
 
 def build_of(app: Sphinx) -> Build:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bookcheck.equations.inline import check_inline, load_inline, page_problems
-from bookcheck.equations.records import InlineCounts
+from bookcheck.equations.inline import load_inline, page_problems
 from bookcheck.equations.scan import (
     InlineFormula,
     formulas_in,
@@ -100,17 +99,3 @@ def test_pages_are_read_once_for_each_text(tmp_path):
     (tmp_path / "deeper" / "01-x.md").write_text("$a = b$, again $a = b$, $c$", encoding="utf-8")
     found = inline_relations(tmp_path)
     assert [one.text for one in found["deeper/01-x"]] == ["a = b"]
-
-
-def test_the_ledger_counts_what_was_executed(tmp_path):
-    (tmp_path / "inline_01_x.py").write_text(FILE, encoding="utf-8")
-    formulas = [InlineFormula(one, "01-x", 3, "with") for one in formulas_in(TEXT)]
-    problems, counts = check_inline({"01-x": formulas, "02-y": []}, load_inline(tmp_path))
-    assert problems == []
-    assert counts == InlineCounts(relations=5, executed=4, definitions=1)
-
-
-def test_a_page_without_a_file_is_named(tmp_path):
-    relations = {"02-y": [InlineFormula("a = b", "02-y", 1)]}
-    problems, _ = check_inline(relations, load_inline(tmp_path))
-    assert problems == ["02-y: 1 relations in its sentences, and no file of inline formulas"]

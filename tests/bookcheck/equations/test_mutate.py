@@ -1,7 +1,5 @@
 """Misprints are planted and caught; survivors are told apart from equivalent ones."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,11 +9,9 @@ from bookcheck.equations.checks import Check, equation, mark_of
 from bookcheck.equations.mutate import (
     Fate,
     Verdict,
-    all_verdicts,
     main,
     report,
     verdicts,
-    verdicts_of,
 )
 from bookcheck.equations.scan import Equation
 from bookcheck.latex.misprints import misprints
@@ -171,8 +167,7 @@ def test_an_unknown_chapter_is_an_error(capsys):
     assert "99-nothing" in capsys.readouterr().err
 
 
-def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(mutate_math, "TRIED", tmp_path / "sharp")
+def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, capsys):
     monkeypatch.setattr(mutate_math, "collect", lambda: [PRINTED])
     monkeypatch.setattr(mutate_math, "read_reasons", dict)
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [made(softmax_check)])
@@ -181,30 +176,8 @@ def test_the_command_passes_a_sharp_book_and_fails_a_blunt_one(monkeypatch, caps
     assert "3 misprints of 1 equations" in capsys.readouterr().out
     blunt = made(lambda rng: {"x": np.zeros(2), "p": np.full(2, 0.5), "i": 1, "n": 2})
     monkeypatch.setattr(mutate_math, "load_checks", lambda: [blunt])
-    monkeypatch.setattr(mutate_math, "TRIED", tmp_path / "blunt")
     assert main(["--jobs", "1"]) == 1
     assert "survived: eq-x" in capsys.readouterr().out
-
-
-def test_misprints_are_tried_again_only_where_formula_check_or_code_changed(monkeypatch, tmp_path):
-    tried = []
-
-    def noted(item, equation, chosen):
-        tried.append(equation.text)
-        return verdicts_of(item, equation, chosen)
-
-    monkeypatch.setattr(mutate_math, "verdicts_of", noted)
-    item = made(softmax_check)
-    first = all_verdicts([item], {"eq-x": PRINTED}, 1, tmp_path)
-    assert first == verdicts([item], {"eq-x": PRINTED})
-    tried.clear()
-    assert all_verdicts([item], {"eq-x": PRINTED}, 1, tmp_path) == first
-    assert tried == []
-    other = replace(PRINTED, text=PRINTED.text + " ")
-    all_verdicts([item], {"eq-x": other}, 1, tmp_path)
-    monkeypatch.setattr(mutate_math, "fingerprint", lambda file, equation: "other code")
-    all_verdicts([item], {"eq-x": other}, 1, tmp_path)
-    assert tried == [other.text] * 2
 
 
 def test_both_shares_are_reported():

@@ -20,7 +20,7 @@ from bookcheck.notebooks.values import (
     values_of_cell,
 )
 from bookcheck.paths import ROOT, book_pages
-from bookcheck.prose.headings import page_text
+from bookcheck.prose.cells import page_text
 
 NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
 PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".md")]

@@ -13,7 +13,7 @@ from bookcheck.prose.back_matter import (
     source_problems,
     term_problems,
 )
-from bookcheck.prose.headings import page_text
+from bookcheck.prose.cells import page_text
 
 # The items of the five notes; S2.3 is a remark outside the subject.
 SOURCE_IDS = [

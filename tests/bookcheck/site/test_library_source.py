@@ -3,9 +3,10 @@
 import inspect
 
 from attention_to_rope import MultiHeadAttention, softmax
-from bookcheck.site.library_source import LONGEST, source_of, sources_to_show
+from bookcheck.site.library_source import LONGEST, sources_to_show, uses_of
 
 IMPORT = "from attention_to_rope import softmax"
+SOFTMAX = ("scaled_dot_product", "softmax")
 
 
 def names(cells):
@@ -28,12 +29,18 @@ def test_other_names_and_lines_of_ipython_are_left_alone():
     assert names([("softmax = abs\nsoftmax(1)", True)]) == [[]]
 
 
-def test_another_name_for_the_import_is_followed():
-    cells = [("from attention_to_rope import softmax as weights\nweights(x)", True)]
-    assert names(cells) == [["weights"]]
+def test_every_way_to_import_is_followed():
+    for cell in (
+        f"{IMPORT} as weights\nweights(x)",
+        "from attention_to_rope.scaled_dot_product import softmax\nsoftmax(x)",
+        "import attention_to_rope as book\nbook.softmax(x)",
+    ):
+        ((use,),) = uses_of([cell])
+        assert use.place == SOFTMAX, cell
+    assert uses_of([IMPORT, "from other import softmax"]) == [[], []]
 
 
 def test_what_is_longer_than_a_screen_is_left_to_the_reference():
     assert len(inspect.getsource(MultiHeadAttention).splitlines()) > LONGEST
-    assert source_of(MultiHeadAttention) is None
-    assert source_of(3) is None
+    cell = "from attention_to_rope import MultiHeadAttention\nMultiHeadAttention(8, 2)"
+    assert names([(cell, True)]) == [[]]

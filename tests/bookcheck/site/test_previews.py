@@ -37,7 +37,7 @@ def test_only_blocks_that_other_pages_refer_to_are_kept():
 
 def test_the_ledger_refers_to_every_formula_and_counts_for_none():
     pages = {"chapters/a.html": PAGES["chapters/a.html"]}
-    pages["ledger/a.html"] = PAGES["chapters/deeper/b.html"].replace("../a", "../chapters/a")
+    pages["chapters/ledger.html"] = PAGES["chapters/deeper/b.html"].replace("../a", "a")
     assert previews(pages) == {}
 
 

@@ -22,6 +22,7 @@ from bookcheck.site.reader import (
     reader_texts,
 )
 from bookcheck.site.targets import Target, targets_of
+from bookkit.exercises import verdict
 
 SITE = "https://example.org/book/"
 TARGETS = {
@@ -176,7 +177,7 @@ def test_an_exercise_has_a_cell_to_write_in_and_a_check(notebook):
     assert asked["source"] == "### Exercise 1.1: Sum\n\nWrite `lead_for(weight, n)`."
     assert write["source"].startswith("# Write lead_for here.")
     assert check["source"].endswith('check("lead_for")')
-    assert check["outputs"][0]["text"].startswith("lead_for: not there yet.")
+    assert check["outputs"][0]["text"] == f"{verdict('lead_for', None)}\n"
     assert solution["source"] == (
         "<details>\n<summary>Solution of exercise 1.1</summary>\n\nSolved.\n\n</details>"
     )

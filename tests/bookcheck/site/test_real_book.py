@@ -1,16 +1,17 @@
 """What the site that `make book` has built must hold; `make test-site` looks at it."""
 
 import re
-import shutil
 from html import escape, unescape
 
 import pytest
+from docutils.nodes import make_id
 
+from bookcheck.equations.scan import collect
 from bookcheck.gates.search import find
-from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name
+from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD, CHAPTERS
-from bookcheck.site import api
 from bookcheck.site.citations import sources_of
+from bookcheck.site.library import library
 from bookcheck.site.reader import addresses, book_of, reader_texts
 from bookcheck.site.targets import targets_of
 
@@ -107,21 +108,16 @@ def test_every_link_of_the_missing_page_leads_somewhere(site):
 
 def test_every_chapter_tells_what_it_is_and_has_a_picture_where_the_address_is_known(site):
     known = 'rel="canonical"' in (site / "index.html").read_text(encoding="utf-8")
-    pictures = {path.stem: path.read_bytes() for path in (site / "_static" / "cards").glob("*.png")}
-    own = [path.stem for path in main_line()]
-    assert sorted(pictures) == ([*own, "book"] if known else [])
-    assert len(set(pictures.values())) == len(pictures)
     for path in NUMBERED:
         page = (site / "chapters" / f"{page_name(path)}.html").read_text(encoding="utf-8")
-        picture = path.stem if path in main_line() else "book"
-        assert (f'/_static/cards/{picture}.png"' in page) == known
+        assert ('/_static/card.png"' in page) == known
         assert re.search(r'<meta name="description" content="[^"]{40,}"', page), path.stem
 
 
 def test_the_search_finds_symbols_words_and_every_name_of_the_library(site):
     symbols = ["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"]
     terms = ["RMSNorm", "head dimension", "YaRN", "warm-up"]
-    entries = api.public_entries()
+    entries = list(library().entries())
     # All at once: to read the index takes longer than to ask it.
     queries = [*symbols, *terms, *(entry.name for entry in entries)]
     found = dict(zip(queries, find(site, queries), strict=True))
@@ -134,58 +130,21 @@ def test_the_search_finds_symbols_words_and_every_name_of_the_library(site):
         assert ("chapters/api", f"#{entry.full_name}") in places
 
 
-def missing_links(site, chapters):
-    """Yield one line for each link of a built site that lacks: name ↔ chapter, name ↔ test."""
-    reference = (site / "chapters" / "api.html").read_text(encoding="utf-8")
-    used = {page_name(path): api.chapter_uses(path) for path in chapters}
-    names = [f"chapters/{chapter}" for chapter in used]
-    names += {api.test_page(t.file) for entry in api.public_entries() for t in api.tests_of(entry)}
-    pages = {name: (site / f"{name}.html").read_text(encoding="utf-8") for name in names}
-    for entry in api.public_entries():
-        body = reference.partition(f'id="{entry.full_name}"')[2]
+def test_every_name_of_the_library_has_its_place_source_and_chapters(site):
+    page = (site / "chapters" / "api.html").read_text(encoding="utf-8")
+    for entry in library().entries():
+        body = page.partition(f'id="{entry.full_name}"')[2]
         body = re.split(r'<dl class="py (?:function|class)', body)[0]
-        ways = {
-            f"chapters/{chapter}": (
-                rf'href="{chapter}\.html#(?!equation-)',
-                "../" * chapter.count("/") + "api.html",
-            )
-            for chapter, uses in used.items()
-            if api.used_in(entry, uses)
-        }
-        for test in api.tests_of(entry):
-            page = api.test_page(test.file)
-            ways[page] = (rf'href="\.\./{page}\.html#L', "../chapters/api.html")
-        for page, (there, back) in ways.items():
-            if not re.search(there, body):
-                yield f"the reference of {entry.name} has no link to {page}"
-            if f'href="{back}#{entry.full_name}"' not in pages[page]:
-                yield f"{page} has no link to {entry.name}"
+        source = f"_modules/attention_to_rope/{entry.module.replace('.', '/')}.html"
+        assert f'href="../{source}#{entry.name}"' in body, entry.full_name
+        assert f'id="{entry.name}"' in (site / source).read_text(encoding="utf-8")
+    rotate = page.partition('id="attention_to_rope.rotate"')[2].partition("<dl class=")[0]
+    assert re.search(r'Used in chapter .*href="11-implementing-rope\.html"', rotate)
 
 
-def test_names_chapters_and_tests_are_linked_both_ways(site):
-    assert list(missing_links(site, NUMBERED)) == []
-
-
-@pytest.mark.parametrize(
-    ("page", "link", "complaint"),
-    [
-        (
-            "chapters/11-implementing-rope",
-            'href="api.html#attention_to_rope.rotate"',
-            "chapters/11-implementing-rope has no link to rotate",
-        ),
-        (
-            "checks/test_rope",
-            'href="../chapters/api.html#attention_to_rope.rotate"',
-            "checks/test_rope has no link to rotate",
-        ),
-    ],
-)
-def test_a_link_that_lacks_is_named(site, tmp_path, page, link, complaint):
-    for folder in ("chapters", "checks"):
-        shutil.copytree(site / folder, tmp_path / folder)
-    path = tmp_path / f"{page}.html"
-    text = path.read_text(encoding="utf-8")
-    assert link in text
-    path.write_text(text.replace(link, ""), encoding="utf-8")
-    assert list(missing_links(tmp_path, NUMBERED)) == [complaint]
+def test_every_equation_is_in_the_ledger(site):
+    page = (site / "chapters" / "ledger.html").read_text(encoding="utf-8")
+    labels = [item.label for item in collect() if item.label]
+    assert len(labels) > 400
+    places = set(re.findall(r'html#([^"]+)"', page))
+    assert [label for label in labels if make_id(f"equation-{label}") not in places] == []
