@@ -6,6 +6,7 @@ shows the sources.
 """
 
 import ast
+import functools
 import re
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,7 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 
 from bookcheck.site.ledger import link
-from bookcheck.site.library import PACKAGE, Entry, library
+from bookcheck.site.library import PACKAGE, Definition, Entry, library
 
 PLACEHOLDER = "```{api}\n```"
 CHAPTER = re.compile(r"(\d\d)-")
@@ -58,18 +59,23 @@ def entry_markdown(entry: Entry) -> list[str]:
     kind = "class" if isinstance(entry.node, ast.ClassDef) else "function"
     lines = [
         f"```{{py:currentmodule}} {entry.full_name.rpartition('.')[0]}\n```",
-        f"`````{{py:{kind}}} {entry.name}{library().signature(entry.node)}",
-        docstring_as_markdown(ast.get_docstring(entry.node) or ""),
-        "",
+        f"`````{{py:{kind}}} {entry.name}",
+        *described(entry.module, entry.node),
     ]
     for method in library().methods(entry.node):
         lines += [
-            f"````{{py:method}} {method.name}{library().signature(method)}",
-            docstring_as_markdown(ast.get_docstring(method) or ""),
+            f"````{{py:method}} {method.name}",
+            *described(entry.module, method),
             "````",
             "",
         ]
     return [*lines, "`````", ""]
+
+
+def described(module: str, node: Definition) -> list[str]:
+    """How to call it, one parameter a line where they are many, and its docstring."""
+    text = docstring_as_markdown(ast.get_docstring(node) or "")
+    return ["```python", library().header(module, node), "```", "", text, ""]
 
 
 def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -104,16 +110,7 @@ def add_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             content += nodes.paragraph("", "", *links, nodes.Text("."), classes=["api-facts"])
 
 
-def leave_types_unlinked(
-    _app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.TextElement
-) -> nodes.TextElement | None:
-    """Types of other packages in a signature are words, not links to a page of this book."""
-    own = node.get("reftarget", "").startswith(PACKAGE)
-    if node.get("refdomain") == "py" and node.get("reftype") == "class" and not own:
-        return text if node.get("refdoc") == reference_page(env) else None
-    return None
-
-
+@functools.cache
 def source_of(_app: Sphinx, module: str) -> tuple[str, dict[str, Any]] | None:
     """The text of a module for `viewcode`, which would import it to find its file."""
     text = library().texts.get(module.removeprefix(f"{PACKAGE}."))
@@ -136,5 +133,4 @@ def setup(app: Sphinx) -> None:
     app.connect("viewcode-follow-imported", defining_module)
     app.connect("source-read", write_reference)
     app.connect("doctree-resolved", add_chapters)
-    app.connect("missing-reference", leave_types_unlinked)
     app.add_css_file("api.css")

@@ -4,8 +4,8 @@ It gives the reference its names, signatures and docstrings, and chapters the so
 """
 
 import ast
-import copy
 import functools
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -93,25 +93,21 @@ class Library:
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         return "\n".join(self.texts[module].splitlines()[first - 1 : node.end_lineno])
 
-    def signature(self, node: Definition) -> str:
-        """How to call it; a class is called as its first method, or with its fields."""
-        if isinstance(node, ast.FunctionDef):
-            arguments = copy.copy(node.args)
-            arguments.args = [a for a in arguments.args if a.arg != "self"]
-            returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            return f"({ast.unparse(arguments)}){returns}"
-        for one in node.body:
-            if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-                return self.signature(one).removesuffix(" -> None")
-        fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-        made = [ast.unparse(one) for one in (*node.bases, *node.decorator_list)]
-        if fields and any("NamedTuple" in one or "dataclass" in one for one in made):
-            return f"({', '.join(map(ast.unparse, fields))})"
-        for base in made[: len(node.bases)]:
-            for module in self.trees:
-                if isinstance(found := self.definitions(module).get(base), ast.ClassDef):
-                    return self.signature(found)
-        return ""
+    def header(self, module: str, node: Definition) -> str:
+        """How to call it, as its file writes it up to the docstring; of a class also the fields."""
+        lines = self.texts[module].splitlines()
+        shown: list[ast.stmt] = [node]
+        if isinstance(node, ast.ClassDef):
+            start = [
+                n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"
+            ]
+            shown += start or [n for n in node.body if isinstance(n, ast.AnnAssign)]
+        text = ""
+        for one in shown:
+            body = one.body if isinstance(one, Definition) else []
+            end = body[0].lineno - 1 if body else one.end_lineno
+            text += "\n".join([*lines[one.lineno - 1 : max(one.lineno, end or 0)], ""])
+        return textwrap.dedent(text).rstrip()
 
     def methods(self, node: Definition) -> Iterator[ast.FunctionDef]:
         """The public methods of a class that say what they do."""

@@ -48,11 +48,8 @@ def uses_of(cells: list[str]) -> list[list[Use]]:
             found.append([])
             continue
         known.update(imported_names(tree))
-        read = [n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Attribute)]
-        read.sort(key=lambda node: (node.lineno, node.col_offset))
         uses: dict[Use, None] = {}
-        for node in read:
-            first, _, rest = ast.unparse(node).partition(".")
+        for _, _, first, rest in sorted(read_names(tree)):
             place = library().find(f"{known[first]}.{rest}".strip(".")) if first in known else None
             if place:
                 uses[Use(rest or first, place)] = None
@@ -60,13 +57,21 @@ def uses_of(cells: list[str]) -> list[list[Use]]:
     return found
 
 
-def sources_to_show(cells: list[tuple[str, bool]]) -> list[list[tuple[str, str]]]:
-    """For each cell (source, visible): name and source of what is used there for the first time."""
+def read_names(tree: ast.Module) -> Iterator[tuple[int, int, str, str]]:
+    """The names of a cell, and what it reads of them: ("softmax", "") or ("book", "softmax")."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.lineno, node.col_offset, node.id, ""
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.lineno, node.col_offset, node.value.id, node.attr
+
+
+def sources_to_show(uses: list[list[Use]], visible: list[bool]) -> list[list[tuple[str, str]]]:
+    """For each cell name and source of what is used there, visibly, for the first time."""
     shown: set[tuple[str, str]] = set()
     result: list[list[tuple[str, str]]] = []
-    uses = uses_of([source for source, _ in cells])
-    for (_, visible), here in zip(cells, uses, strict=True):
-        fresh = [use for use in here if visible and use.place not in shown]
+    for here, seen in zip(uses, visible, strict=True):
+        fresh = [use for use in here if seen and use.place not in shown]
         shown |= {use.place for use in fresh}
         texts = [(use.name, library().source(*use.place)) for use in fresh]
         result.append([(name, t) for name, t in texts if len(t.splitlines()) <= LONGEST])
@@ -88,9 +93,10 @@ class ShowLibrarySource(SphinxTransform):
             if inputs:
                 source = next(iter(inputs[0].findall(nodes.literal_block))).astext()
                 blocks.append((cell, inputs[0], source, not HIDDEN & set(cell["classes"])))
-        used = {use.place for uses in uses_of([b[2] for b in blocks]) for use in uses}
-        self.env.metadata[self.env.docname]["library"] = sorted(used)
-        found = sources_to_show([(source, visible) for _, _, source, visible in blocks])
+        uses = uses_of([source for _, _, source, _ in blocks])
+        places = {use.place for here in uses for use in here}
+        self.env.metadata[self.env.docname]["library"] = sorted(places)
+        found = sources_to_show(uses, [visible for *_, visible in blocks])
         for (cell, shown_input, _source, _visible), sources in zip(blocks, found, strict=True):
             for name, text in reversed(sources):
                 title = f"Source of <code>{name}</code>"

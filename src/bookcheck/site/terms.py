@@ -79,8 +79,8 @@ def link_terms(document: nodes.document, words: Mapping[str, nodes.reference]) -
     """Put each word's link around its first use; return the words that were linked."""
     left = dict(words)
     done: list[str] = []
+    pattern = pattern_of(left)
     for text in running_text(document):
-        pattern = pattern_of(left)
         if pattern is None:
             break
         pieces: list[nodes.Node] = []
@@ -97,6 +97,7 @@ def link_terms(document: nodes.document, words: Mapping[str, nodes.reference]) -
         if pieces:
             parent = text.parent
             parent.replace(text, [*pieces, nodes.Text(whole[place:])])
+            pattern = pattern_of(left)
     return done
 
 
