@@ -1,0 +1,130 @@
+"""Do position codes that pass the tests of chapter 7 work beyond the training length?
+
+Small encoders learn to name the first of two cities in a sentence of 4 to 10 words and are then
+asked about longer ones. `python -m bookkit.experiments.longer_sentences` trains all runs and writes
+the record that the deeper page of chapter 7 plots. It takes a few minutes on a CPU.
+
+All runs of all codes are trained side by side: each weight has a first axis for code and run. Every
+run has its own initial weights, training data and test sentences; the codes share them.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from attention_to_rope import sinusoidal
+from bookkit.experiments.speed.measure import facts
+from bookkit.randomness import generator, normal
+
+RECORD = Path(__file__).parent / "results" / "longer_sentences.jsonl"
+CITIES, FILLER, ASK = 8, 8, 16  # numbers below 8 are cities
+D = 16
+LENGTHS = [5, 7, 10, 14, 20, 30, 40]
+SHORTEST, LONGEST = 4, 10  # in training
+CODES = ("between 0 and 1", "integers", "sinusoidal")
+SEEDS = {"weights": 1, "data": 2, "tests": 9}
+
+
+def codes(N: int) -> Tensor:
+    """The code of each position in a sentence of N words. (codes, N, D)"""
+    direction, m = normal(D, seed=1), torch.arange(N)
+    numbers = torch.stack([m / (N - 1), m.double()])[..., None] * direction
+    return torch.cat([numbers, sinusoidal(m, D, dtype=torch.float64)[None]]).float()
+
+
+def sentences(rng: np.random.Generator, B: int, N: int) -> tuple[Tensor, Tensor]:
+    """Sentences with two cities, (B, N), and the first of the two, (B,)."""
+    words = rng.integers(FILLER, FILLER + 8, size=(B, N))
+    words[:, -1] = ASK
+    places = np.sort(rng.random((B, N - 1)).argsort(1)[:, :2], axis=1)
+    cities = rng.random((B, CITIES)).argsort(1)[:, :2]  # two different ones
+    np.put_along_axis(words, places, cities, axis=1)
+    return torch.from_numpy(words), torch.from_numpy(cities[:, 0].copy())
+
+
+def start(rng: np.random.Generator, runs: int) -> dict[str, Tensor]:
+    """Weights of all codes and runs; every code starts from the same ones."""
+    square = {name: (D, D) for name in ("Q", "K", "V", "O")}
+    shapes = {"E": (17, D), **square, "up": (D, 4 * D), "down": (4 * D, D), "head": (D, CITIES)}
+    draws = {name: rng.normal(size=(runs, *shape)) for name, shape in shapes.items()}
+    scales = {name: shape[0] ** -0.5 for name, shape in shapes.items()} | {"E": 0.25}
+    weights = {name: torch.tensor(x * scales[name]).float() for name, x in draws.items()}
+    return {name: torch.cat([x] * len(CODES)).requires_grad_() for name, x in weights.items()}
+
+
+def logits(w: dict[str, Tensor], words: Tensor) -> Tensor:
+    """One block with one head, read at the last word. (runs, B, N) → (codes · runs, B, CITIES)"""
+    P = codes(words.shape[-1]).repeat_interleave(len(words), 0)[:, None]
+    words = words.repeat(len(CODES), 1, 1)
+    rows = words.flatten(1)[:, :, None].expand(-1, -1, D)
+    X = w["E"].gather(1, rows).reshape(*words.shape, D) + P
+    Y = functional.layer_norm(X, (D,))  # (codes · runs, B, N, D)
+    k, v = ((Y.flatten(1, 2) @ w[name]).reshape(X.shape) for name in "KV")
+    q = (Y[:, :, -1] @ w["Q"])[:, :, None]  # one query for each sentence
+    A = ((q * k).sum(-1) / D**0.5).softmax(-1)  # (codes · runs, B, N)
+    x = X[:, :, -1] + (A[..., None] * v).sum(-2) @ w["O"]
+    x = x + torch.relu(functional.layer_norm(x, (D,)) @ w["up"]) @ w["down"]
+    return functional.layer_norm(x, (D,)) @ w["head"]
+
+
+def train(runs: int, steps: int, B: int = 32) -> dict[str, Tensor]:
+    """The weights of all codes and runs after training."""
+    w, data = start(generator(SEEDS["weights"]), runs), generator(SEEDS["data"])
+    optimizer = torch.optim.Adam(w.values(), fused=True)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 0.02 * min((step + 1) / 20, 1 - step / steps)
+        words, first = sentences(data, runs * B, int(data.integers(SHORTEST, LONGEST + 1)))
+        guess = logits(w, words.reshape(runs, B, -1)).flatten(0, 1)
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(guess, first.repeat(len(CODES)))
+        (len(CODES) * runs * loss).backward()  # each run as if it were alone
+        optimizer.step()
+    return w
+
+
+def rows(runs: int, steps: int, tests: int) -> list[dict[str, Any]]:
+    """Train, and for each code and run give the share of right answers at every length."""
+    w, rng, shares = train(runs, steps), generator(SEEDS["tests"]), []
+    for N in LENGTHS:
+        words, first = sentences(rng, runs * tests, N)
+        with torch.no_grad():
+            said = logits(w, words.reshape(runs, tests, N)).argmax(-1)
+        right = said == first.reshape(runs, tests).repeat(len(CODES), 1)
+        shares.append(right.double().mean(-1))
+    table = torch.stack(shares, dim=1).reshape(len(CODES), runs, len(LENGTHS))
+    settings = {"steps": steps, "tests": tests, "seeds": SEEDS}
+    return [
+        {"code": code, "run": run, "shares": table[c, run].tolist(), **settings}
+        for c, code in enumerate(CODES)
+        for run in range(runs)
+    ]
+
+
+def recorded(path: Path = RECORD) -> list[dict[str, Any]]:
+    """The rows of a record, one for each code and run."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train all runs and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--tests", type=int, default=300, help="test sentences of each length")
+    parser.add_argument("--out", type=Path, default=RECORD)
+    given = parser.parse_args(arguments)
+    about = facts("cpu", "python -m bookkit.experiments.longer_sentences")
+    del about["load_at_start"]
+    found = rows(given.runs, given.steps, given.tests)
+    lines = [json.dumps(row | about, ensure_ascii=False) for row in found]
+    given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

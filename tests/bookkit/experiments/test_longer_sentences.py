@@ -1,0 +1,38 @@
+"""The record that the deeper page of chapter 7 plots can be made again, small, on any machine."""
+
+import torch
+
+from bookkit.experiments import longer_sentences
+from bookkit.experiments.longer_sentences import ASK, CITIES, CODES, LENGTHS, recorded
+from bookkit.randomness import generator
+
+
+def test_sentences_have_two_cities_and_the_first_is_the_answer():
+    words, first = longer_sentences.sentences(generator(0), 50, 9)
+    assert words.shape == (50, 9)
+    assert (words[:, -1] == ASK).all()
+    is_city = words < CITIES
+    assert (is_city.sum(1) == 2).all()
+    assert torch.equal(words[torch.arange(50), is_city.int().argmax(1)], first)
+
+
+def test_a_small_run_writes_one_row_for_each_code_and_run(tmp_path):
+    path = tmp_path / "record.jsonl"
+    longer_sentences.main(["--runs", "2", "--steps", "3", "--tests", "5", "--out", str(path)])
+    rows = recorded(path)
+    assert [(row["code"], row["run"]) for row in rows] == [(c, r) for c in CODES for r in (0, 1)]
+    assert all(len(row["shares"]) == len(LENGTHS) for row in rows)
+    assert all(0 <= share <= 1 for row in rows for share in row["shares"])
+
+
+def test_training_learns_the_task():
+    (row, *_) = longer_sentences.rows(1, 400, 100)
+    assert row["code"] == "between 0 and 1"
+    assert min(row["shares"][:3]) > 0.5  # a guess among eight cities would be right in 1 of 8
+
+
+def test_the_record_names_its_origin():
+    rows = recorded()
+    assert len(rows) == 16 * len(CODES)
+    for row in rows:
+        assert all(row[fact] for fact in ("date", "device", "torch", "seeds", "command"))
