@@ -18,7 +18,7 @@ PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
 EVERY ?=
-SALTS ?= 2
+SEEDS ?= 8
 SOURCES ?=
 # Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -61,9 +61,9 @@ book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(ARGUMENTS)
 
-.PHONY: test-elsewhere
-test-elsewhere: $(INSTALLED)  ## Run all chapters on an imitation of another processor (SALTS=1: once)
-	$(BIN)/python -m bookcheck.notebooks.elsewhere --salts $(SALTS)
+.PHONY: test-noise
+test-noise: $(INSTALLED)  ## Run all chapters with random rounding noise; no output may change (SEEDS=1: once)
+	$(BIN)/python -m bookcheck.notebooks.noise --seeds $(SEEDS) $(NB)
 
 .PHONY: ci
 ci:  ## Everything CI does, step by step

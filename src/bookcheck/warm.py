@@ -2,8 +2,8 @@
 
 Starting Python and importing torch, Sphinx or Jupyter's kernel takes seconds of work, and the tests
 start about eighty programs. On Linux each is a fork of a process that has imported them and done
-nothing else, so modules, random numbers and settings are those of a fresh start. Other systems, and
-the record of another machine (`elsewhere --record`), start programs the plain way.
+nothing else, so modules, random numbers and settings are those of a fresh start. Other systems
+start programs the plain way.
 """
 
 import gc
@@ -27,12 +27,11 @@ PRELOADED = [
     "bookkit.tables", "ipykernel.kernelapp", "ipykernel.ipkernel",
     "matplotlib_inline.backend_inline",
 ]  # fmt: skip
-PLAIN_VARIABLE = "BOOK_PLAIN_START"
 
 
 def possible() -> bool:
     """Whether programs are forked here."""
-    return sys.platform == "linux" and not os.environ.get(PLAIN_VARIABLE)
+    return sys.platform == "linux"
 
 
 def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:

@@ -36,9 +36,9 @@ def test_a_fork_says_what_a_started_program_says_twice(tmp_path, monkeypatch):
 
 
 def test_a_module_runs_by_its_name():
-    done = warm.run("bookcheck.notebooks.elsewhere", "--help")
+    done = warm.run("bookcheck.notebooks.execute", "--help")
     assert done.returncode == 0
-    assert "--salts" in done.stdout
+    assert "--values" in done.stdout
     assert warm.run("bookcheck.no_such_module").returncode != 0
 
 

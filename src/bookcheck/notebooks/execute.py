@@ -24,6 +24,18 @@ from bookcheck.notebooks.values import values_of_cell
 from bookcheck.paths import ROOT
 
 
+def client_of(notebook: Any, folder: Path) -> Any:
+    """A client that runs the cells of a notebook in a kernel of its own, in this folder."""
+    return NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        config=own_sockets(),
+        extra_arguments=["--log-level=CRITICAL"],
+        resources={"metadata": {"path": str(folder)}},
+    )
+
+
 def execute(path: Path, *, renew_values: bool = False) -> bool:
     """Execute one notebook in place; True when its file changed.
 
@@ -35,14 +47,7 @@ def execute(path: Path, *, renew_values: bool = False) -> bool:
     for cell in after.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    client = NotebookClient(
-        after,
-        timeout=600,
-        kernel_name="python3",
-        config=own_sockets(),
-        extra_arguments=["--log-level=CRITICAL"],
-        resources={"metadata": {"path": str(path.parent)}},
-    )
+    client = client_of(after, path.parent)
     with client.setup_kernel():
         for number, cell in enumerate(after.cells):
             client.execute_cell(cell, number)

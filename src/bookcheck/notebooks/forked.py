@@ -34,10 +34,6 @@ def run_kernel(
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     # It ends when the process that forked it ends, and that one with the tests, even killed ones.
     warm.settle(folder, environment | {"JPY_PARENT_PID": str(os.getppid())})
-    if salt := environment.get("ELSEWHERE_SALT"):
-        from bookcheck.notebooks.imitation import imitate
-
-        imitate(int(salt))
     refuse(refused)
     launch_new_instance(argv=arguments)
 

@@ -66,12 +66,6 @@ def tolerance(cell: Any) -> float:
     return float(cell.metadata.get("bookcheck", {}).get("tolerance", RELATIVE))
 
 
-def elsewhere_reason(cell: Any) -> str | None:
-    """Why a cell cannot hold on the imitated processor (`bookcheck.notebooks.elsewhere`)."""
-    reason: str | None = cell.metadata.get("bookcheck", {}).get("elsewhere")
-    return reason
-
-
 def problems(path: Path) -> list[Problem]:
     """Everything wrong with the stored notebook; cells are counted from 0, as nbval does."""
     notebook = read(path)
@@ -127,9 +121,6 @@ def _code(cell: Any) -> Iterator[str]:
         yield f"switches its own check off ({', '.join(sorted(tags)) or 'a comment'})"
     if not 0 < tolerance(cell) <= LARGEST_TOLERANCE:
         yield f"asks for tolerance {tolerance(cell)}; at most {LARGEST_TOLERANCE}"
-    reason = elsewhere_reason(cell)
-    if reason is not None and len(str(reason).split()) < 4:
-        yield f"is left out elsewhere for no reason a reader could check: {reason!r}; say why"
     for match in _ADDRESS.finditer(cell.source):
         yield f"code names another host: {match.group()!r}"
     for match in _MACHINE_PATH.finditer(cell.source):

@@ -1,6 +1,6 @@
 """A chapter reaches what the library's installation brings along, and nothing else.
 
-That it is caught is seen in `test_elsewhere`, in a run of chapters that is made there anyway.
+That it is caught is tested in `test_plugin`, which runs chapters anyway.
 """
 
 import pytest

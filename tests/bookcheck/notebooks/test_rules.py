@@ -52,7 +52,6 @@ def test_a_good_notebook_has_no_problem(found):
         ([code(count=2), code("2", 1)], "cell 0"),
         ([code(count=None)], "never executed"),
         ([code("  ")], "is empty"),
-        ([code(bookcheck={"elsewhere": "unstable"})], "left out elsewhere for no reason"),
         ([new_raw_cell("raw")], "raw cell"),
         ([code(outputs=[printed("careful", "stderr")])], "wrote to stderr: 'careful'"),
         (
