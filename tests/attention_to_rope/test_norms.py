@@ -19,7 +19,8 @@ def test_equal_the_reference(d: int, seed: int, size: float) -> None:
     rms = book.rms_norm(x, gain, eps=1e-3)
     for row in range(3):
         expected = reference.layer_norm(x[row].numpy(), gain.numpy(), bias.numpy(), 1e-3)
-        assert np.abs(layer[row].numpy() - expected).max() <= 1e-11
+        # A rounding error of the mean is divided by √eps where all coordinates are equal.
+        assert np.abs(layer[row].numpy() - expected).max() <= 1e-12 + 1e-14 * size / 1e-3**0.5
         expected = reference.rms_norm(x[row].numpy(), gain.numpy(), 1e-3)
         assert np.abs(rms[row].numpy() - expected).max() <= 1e-12
 
