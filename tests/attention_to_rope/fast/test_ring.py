@@ -5,7 +5,6 @@ import queue
 import runpy
 import socket
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -310,9 +309,7 @@ def test_one_wrong_scale_fails_at_once_on_every_rank(scale: float) -> None:
             )
         return str(error.value)
 
-    began = time.monotonic()
-    messages = ring.simulate_ring(4, work)
-    assert time.monotonic() - began < 10  # a mailbox waits for 60 s
+    messages = ring.simulate_ring(4, work)  # who waited in vain would raise queue.Empty
     if scale > 0:
         assert all("scale" in message for message in messages)
         assert "rank 1 and rank 3" in messages[3]
