@@ -62,7 +62,8 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(ARGUMENTS)
 
 .PHONY: test-noise
-test-noise: $(INSTALLED)  ## Run all chapters with random rounding noise; no output may change (SEEDS=1: once)
+test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)
+	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/bookcheck/equations/test_noise.py
 	$(BIN)/python -m bookcheck.notebooks.noise --seeds $(SEEDS) $(NB)
 
 .PHONY: ci

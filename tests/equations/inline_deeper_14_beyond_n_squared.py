@@ -25,8 +25,6 @@ DEFINITIONS = [
     r"0 \le m - n \le L (w - 1)",
     r"(M^L)_{mn} > 0",
     r"d_k = 64",
-    r"N = 4096",
-    r"N = 8192",
     r"L = 1",
     r"M_{mn} = 1",
     r"M_{ml} = 1",
