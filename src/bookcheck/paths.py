@@ -4,7 +4,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
-# Below the chapters: one page of depth for a chapter, named as the chapter is.
+# Below the chapters: their pages of depth, named by the number of the chapter and a subject.
 DEEPER = "deeper"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
@@ -29,7 +29,12 @@ NODE_ROOM = SOURCES / "bookcheck" / "node"
 
 
 def book_pages(folder: Path = CHAPTERS) -> list[Path]:
-    """All pages below a folder of chapters, in order: each page of depth after its chapter."""
+    """All pages below a folder of chapters, in order: pages of depth after their chapter."""
     found = [path for place in (folder, folder / DEEPER) for path in place.glob("*.[im]*")]
     pages = [path for path in found if path.suffix in (".ipynb", ".md")]
-    return sorted(pages, key=lambda path: (path.name, path.parent != folder))
+
+    def place(path: Path) -> tuple[str, bool, str]:
+        number = path.name.partition("-")[0]
+        return (number if number.isdigit() else path.name), path.parent != folder, path.name
+
+    return sorted(pages, key=place)

@@ -12,7 +12,7 @@ from bookcheck.paths import CHAPTERS, book_pages
 
 def small_book(folder):
     (folder / "deeper").mkdir()
-    for name in ("02-b", "01-a", "deeper/01-a", "errata"):
+    for name in ("02-b", "01-m", "deeper/01-a", "errata"):
         label = name.replace("/", "-")
         cell = new_markdown_cell(f"# {name}\n\n$$\na = b\n$$ (eq-{label})")
         text = stored_form(new_notebook(cells=[cell]))
@@ -24,15 +24,15 @@ def small_book(folder):
 def test_a_page_of_depth_stands_after_its_chapter(tmp_path):
     small_book(tmp_path)
     names = [page_name(path, tmp_path) for path in book_pages(tmp_path)]
-    assert names == ["01-a", "deeper/01-a", "02-b", "errata", "notation"]
+    assert names == ["01-m", "deeper/01-a", "02-b", "errata", "notation"]
     assert [page_name(p, tmp_path) for p in chapter_notebooks(tmp_path)] == names[:-1]
-    assert [page_name(p, tmp_path) for p in main_line(tmp_path)] == ["01-a", "02-b"]
+    assert [page_name(p, tmp_path) for p in main_line(tmp_path)] == ["01-m", "02-b"]
 
 
 def test_its_equations_are_found_and_name_their_page(tmp_path):
     small_book(tmp_path)
     found = {item.label: item for item in collect(tmp_path)}
-    assert list(found) == ["eq-01-a", "eq-deeper-01-a", "eq-02-b", "eq-errata"]
+    assert list(found) == ["eq-01-m", "eq-deeper-01-a", "eq-02-b", "eq-errata"]
     assert found["eq-deeper-01-a"].page == "deeper/01-a"
     assert found["eq-deeper-01-a"].place == "chapters/deeper/01-a.ipynb, cell 1, line 3"
 
