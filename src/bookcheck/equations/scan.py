@@ -31,7 +31,7 @@ class Equation:
 
     @property
     def page(self) -> str:
-        """The name of the page: "01-attention", or "deeper/01-attention"."""
+        """The name of the page: "01-attention", or "deeper/01-edge-cases"."""
         return self.chapter.rpartition(".")[0]
 
     @property

@@ -37,7 +37,7 @@ def run_alone(notebook: Path, refused: set[str]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run all pages, or those named, with a line for each."""
     parser = argparse.ArgumentParser(description="Run the reader's notebooks.")
-    parser.add_argument("page", nargs="*", help="01-attention, deeper/01-attention, …; else all")
+    parser.add_argument("page", nargs="*", help="01-attention, deeper/01-edge-cases, …; else all")
     pages = parser.parse_args(arguments).page
     texts = reader_texts(book_of())
     chosen = [f"{page}.ipynb" for page in pages] or list(texts)

@@ -118,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Execute the named chapters, or all, with a line of progress for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "notebook", nargs="*", help="a page: 01, 01-attention, deeper/01-attention or its path"
+        "notebook", nargs="*", help="a page: 01, 01-attention, deeper/01-edge-cases or its path"
     )
     parser.add_argument(
         "--values", action="store_true", help="print the {value}s, and write them into the text"

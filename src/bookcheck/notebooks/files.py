@@ -26,7 +26,7 @@ def main_line(folder: Path = CHAPTERS) -> list[Path]:
 
 
 def page_name(path: Path, folder: Path = CHAPTERS) -> str:
-    """The name of a page in the book: "01-attention", or "deeper/01-attention"."""
+    """The name of a page in the book: "01-attention", or "deeper/01-edge-cases"."""
     return path.relative_to(folder).with_suffix("").as_posix()
 
 

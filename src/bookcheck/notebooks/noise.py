@@ -139,7 +139,9 @@ async def run_all(paths: list[Path], seeds: int) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Run the named chapters, or all; 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("notebook", nargs="*", help="a page: 01, 01-attention, deeper/01-attention")
+    parser.add_argument(
+        "notebook", nargs="*", help="a page: 01, 01-attention, deeper/01-edge-cases"
+    )
     parser.add_argument("--seeds", type=int, default=8, help="runs of each chapter (default 8)")
     given = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # as in the tests

@@ -27,8 +27,8 @@ SYMBOLS = {
 # Letters without an index, in the chapters where they are one query, one key or one value. In
 # others k counts, and v is a coordinate.
 BARE = {
-    "q": frozenset({0, 1, 2, 9, 10, 11, 12, 13}),
-    "k": frozenset({0, 1, 2, 9, 10, 11, 12, 13}),
+    "q": frozenset({0, 1, 2, 9, 10, 11, 12, 15}),
+    "k": frozenset({0, 1, 2, 9, 10, 11, 12, 15}),
     "v": frozenset({0, 1}),
 }
 

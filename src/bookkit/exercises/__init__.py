@@ -1,8 +1,8 @@
 """Checks of the exercises that ask for code: `check("attend_with_sink")` says what is wrong.
 
 comparing   one case of a check: what arrived, against what was expected, in words
-attention   the checks of chapters 1 to 6
-positions   the checks of chapters 7 to 16
+attention   checks on attention, heads, caches, norms, feed-forward layers and sampling
+positions   checks on positions, RoPE, long contexts and speed
 
 A check tries the reader's function on inputs of its own. It tells the case, what came and what was
 expected there, and never how to do it.

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapters 1 to 6."""
+"""Checks of the exercises on attention, heads, caches, norms, feed-forward layers and sampling."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -117,7 +117,7 @@ def square(function: Callable[..., Any]) -> None:
 
 
 def nucleus(function: Callable[..., Any]) -> None:
-    """Chapter 6: the fewest words whose weights reach p, most likely first."""
+    """Chapter 8: the fewest words whose weights reach p, most likely first."""
     given: list[tuple[float, Sequence[float], list[int]]] = [
         (0.7, [0.125, 0.5, 0.25, 0.125], [1, 2]),
         (0.75, [0.125, 0.5, 0.25, 0.125], [1, 2]),

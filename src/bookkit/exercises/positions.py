@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapters 7 to 16."""
+"""Checks of the exercises on positions, RoPE, long contexts and speed."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from bookkit.randomness import normal
 
 
 def relative(function: Callable[..., Any]) -> None:
-    """Chapter 7: is the dot product of two codes a function of their offset alone?"""
+    """Chapter 6: is the dot product of two codes a function of their offset alone?"""
 
     def clocks(N: int) -> Tensor:
         return sinusoidal(torch.arange(N), 8, dtype=torch.float64)
@@ -46,7 +46,7 @@ def relative(function: Callable[..., Any]) -> None:
 
 
 def sinusoids_2017(function: Callable[..., Any]) -> None:
-    """Chapter 8: all sines, then all cosines, with the last wavelength 2πb."""
+    """Chapter 7: all sines, then all cosines, with the last wavelength 2πb."""
     for positions, d, b in ((range(5), 8, 10000.0), ([0, 3, 70], 6, 100.0)):
         case = f"With positions {list(positions)}, d = {d} and b = {b:g}"
         angles = np.outer(list(positions), b ** -np.linspace(0, 1, d // 2))
@@ -118,7 +118,7 @@ def lead_for(function: Callable[..., Any]) -> None:
 
 
 def step(function: Callable[..., Any]) -> None:
-    """Chapter 13: pairs with less than one turn are divided, all others stay."""
+    """Chapter 15: pairs with less than one turn are divided, all others stay."""
     L_0 = 100
     theta = 2 * math.pi / L_0 * torch.tensor([30.0, 1.01, 1.0, 0.99, 0.1], dtype=torch.float64)
     for s in (4.0, 16.0):
@@ -148,7 +148,7 @@ def join_finished(function: Callable[..., Any]) -> None:
 
 
 def sign_test(function: Callable[..., Any]) -> None:
-    """Chapter 15: the share of all sign flips that are at least as extreme."""
+    """Chapter 16: the share of all sign flips that are at least as extreme."""
     for differences, expected in (
         ([1.0, 2.0, 1.5], 2 / 8),
         ([-1.0, -2.0, -1.5], 2 / 8),
@@ -161,7 +161,7 @@ def sign_test(function: Callable[..., Any]) -> None:
 
 
 def turn_in_place(function: Callable[..., Any]) -> None:
-    """Chapter 16: the rotation overwrites its argument, and makes no second tensor of its size."""
+    """Chapter 18: the rotation overwrites its argument, and makes no second tensor of its size."""
     x = normal(2, 3, 16, 8, seed=6, dtype=torch.float32)
     table = rotary_table(torch.arange(16), rotary_frequencies(8))
     expected, own, case = rotate(x, table, layout="interleaved"), x.clone(), "With 16 positions"

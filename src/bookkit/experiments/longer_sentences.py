@@ -1,8 +1,8 @@
-"""Do position codes that pass the tests of chapter 7 work beyond the training length?
+"""Do position codes that pass the tests of chapter 6 work beyond the training length?
 
 Small encoders learn to name the first of two cities in a sentence of 4 to 10 words and are then
 asked about longer ones. `python -m bookkit.experiments.longer_sentences` trains all runs and writes
-the record that the deeper page of chapter 7 plots. It takes a few minutes on a CPU.
+the record that the deeper page of chapter 6 plots. It takes a few minutes on a CPU.
 
 All runs of all codes are trained side by side: each weight has a first axis for code and run. Every
 run has its own initial weights, training data and test sentences; the codes share them.

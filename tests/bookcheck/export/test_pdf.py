@@ -74,7 +74,7 @@ def test_the_order_is_that_of_the_book():
     assert pages[0] == Page("index.html")
     assert pages[1] == Page("chapters/00-short-road.html", "The short road")
     assert pages[2] == Page("chapters/01-attention.html", "Attention")
-    assert pages[3] == Page("chapters/deeper/01-attention.html")
+    assert pages[3] == Page("chapters/deeper/01-edge-cases.html")
     printed = {page.address for page in pages if re.match(r"chapters/(deeper/)?\d", page.address)}
     numbered = [page_name(path) for path in chapter_notebooks() if path.name[0].isdigit()]
     assert printed == {f"chapters/{name}.html" for name in numbered}

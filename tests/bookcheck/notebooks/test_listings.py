@@ -78,7 +78,7 @@ def test_a_name_that_only_the_page_has_is_found() -> None:
 
 
 def test_a_listing_that_leans_on_its_page_is_found() -> None:
-    source = source_of("07-why-position", "def change(X, stack, causal)")
+    source = source_of("06-why-position", "def change(X, stack, causal)")
     with pytest.raises(NameError, match="torch"):
         exec(source.replace("import torch\n", "", 1), {})
 
@@ -172,7 +172,7 @@ SOME = Partial(torch.tensor([[-3.0]]), torch.tensor([[1.5]]), torch.tensor([[2.0
     ("one", "two"), [(EMPTY, EMPTY), (EMPTY, SOME), (SOME, EMPTY), (SOME, SOME)]
 )
 def test_join_takes_states_of_no_keys(one: Partial, two: Partial) -> None:
-    join = listing("14-beyond-n-squared", "def join(one, two)", torch=torch)["join"]
+    join = listing("14-attention-in-blocks", "def join(one, two)", torch=torch)["join"]
     for mine, theirs in zip(join(one, two), merge(one, two), strict=True):
         assert torch.equal(mine, theirs)
         assert not mine.isnan().any()

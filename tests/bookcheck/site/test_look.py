@@ -69,7 +69,7 @@ def test_the_contents_show_the_section_that_is_read(open_page):
 
 
 def test_a_statement_holds_its_formula(open_page):
-    page = open_page(CHAPTER.with_name("14-beyond-n-squared.html"), DESKTOP)
+    page = open_page(CHAPTER.with_name("14-attention-in-blocks.html"), DESKTOP)
     assert page.locator(".theorem.admonition #equation-eq-online-associative").count() == 1
 
 

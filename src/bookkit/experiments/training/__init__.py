@@ -1,4 +1,4 @@
-"""The experiments of chapters 13 and 15: one model, ten positional schemes, four studies.
+"""The experiments of chapters 15 and 16: one model, ten positional schemes, four studies.
 
 python -m bookkit.experiments.training.studies --size small                # a laptop, minutes
 python -m bookkit.experiments.training.studies --size full --processes 4   # a GPU

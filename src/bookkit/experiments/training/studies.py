@@ -1,4 +1,4 @@
-"""The studies of chapters 13 and 15: `python -m bookkit.experiments.training.studies --help`
+"""The studies of chapters 15 and 16: `python -m bookkit.experiments.training.studies --help`
 
 language: model source code in short windows, read windows four times as long.
 lengths:  learn a task at short lengths, answer it at lengths up to twice as long.

@@ -1,0 +1,22 @@
+"""Chapter 15 and its page of depth: what the formulas of both are bound to."""
+
+from attention_to_rope import ntk_by_parts, rotary_frequencies
+
+D, L, BASE = 16, 300, 900.0
+PAIRS = D // 2
+THETA = rotary_frequencies(D, BASE)
+
+
+def stretch(changed):
+    return (THETA / changed).numpy()
+
+
+def scale(rng):
+    return float(rng.uniform(2.5, 7))
+
+
+ALPHA, BETA = 1.5, 13.0
+
+
+def by_parts(s):
+    return ntk_by_parts(THETA, s, original_length=L, slow=ALPHA, fast=BETA)

@@ -1,0 +1,161 @@
+"""Chapter 7: the equations of the page, executed against the library where it has them."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from bookcheck.equations.checks import equation
+from shared_07_sinusoids import D, J, N, frequencies, g, hand, shifts
+from shared_rotations import plane_rotation, some_base
+
+
+def rows(b, d=D):
+    """m -> P_m, by the library; a shift may ask for positions below 0, which it does not take."""
+
+    def row(m):
+        return sinusoidal(torch.tensor([int(m)]), d, b, dtype=torch.float64)[0].numpy()
+
+    return row
+
+
+def clocks(rng):
+    b = some_base(rng)
+    return {"b": b, "d": D, r"\theta": frequencies(b), "P": rows(b), "m": range(N), "n": range(N)}
+
+
+@equation("eq-pe", first_index=0, library=sinusoidal)
+def test_pe(rng):
+    b = some_base(rng)
+    P = sinusoidal(torch.arange(N), D, b, dtype=torch.float64).numpy()
+    return {"P": P, r"\theta": frequencies(b), "m": range(N), "i": range(D // 2)}
+
+
+@equation("eq-pe-frequency", first_index=0, library=rotary_frequencies)
+def test_pe_frequency(rng):
+    b = some_base(rng)
+    return {r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
+
+
+def wavelengths(rng):
+    b = some_base(rng)
+    turns = 2 * np.pi / frequencies(b)
+    return {r"\lambda": turns, r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
+
+
+@equation("eq-wavelength", first_index=0, library=rotary_frequencies)
+def test_wavelength(rng):
+    values = wavelengths(rng)
+    return {**values, "B": values["b"] ** (2 / D)}
+
+
+@equation("eq-wavelength-range", first_index=0, library=rotary_frequencies)
+def test_wavelength_range(rng):
+    # In a wide vector the longest wave comes near to the bound 2πb, which no wave reaches.
+    values, d, b = wavelengths(rng), 600, some_base(rng)
+    wide = {r"\lambda": 2 * np.pi / frequencies(b, d), "b": b, "d": d, "i": range(d // 2)}
+    return [values, wide]
+
+
+@equation("eq-pe-norm", first_index=0, library=sinusoidal)
+def test_pe_norm(rng):
+    return clocks(rng)
+
+
+@equation("eq-addition")
+def test_addition(rng):
+    return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+
+
+@equation("eq-shift-pair", vectors="row")
+def test_shift_pair(rng):
+    return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3), "s": hand}
+
+
+@equation("eq-shift", first_index=0, library=[sinusoidal, rotation_matrix])
+def test_shift(rng):
+    values = clocks(rng)
+    return {**values, "T": shifts(values["b"]), "R": plane_rotation, "k": range(1, 5)}
+
+
+@equation("eq-shift-group", library=rotation_matrix)
+def test_shift_group(rng):
+    return {"T": shifts(some_base(rng)), "k": range(-2, 4), "l": range(-3, 3)}
+
+
+@equation("eq-g", first_index=0, library=sinusoidal)
+def test_g(rng):
+    values = clocks(rng)
+    return {**values, "g": g(values["b"])}
+
+
+@equation("eq-pe-distance", library=sinusoidal)
+def test_pe_distance(rng):
+    values = clocks(rng)
+    return {**values, "g": g(values["b"])}
+
+
+@equation("eq-g-log", approx=0.02)
+def test_g_log(rng):
+    b, d = 10000.0, 4096
+    k = int(rng.integers(30, 200))
+    return {"k": k, "b": b, "d": d, "g": g(b, d), r"\gamma": np.euler_gamma}
+
+
+@equation("eq-four-terms", first_index=0, vectors="row")
+def test_four_terms(rng):
+    W_Q, W_K = rng.normal(size=(D, 3)), rng.normal(size=(D, 3))
+    x, P = rng.normal(size=(N, D)), rng.normal(size=(N, D))
+    every = {"m": range(N), "n": range(N)}
+    return {"x": x, "P": P, "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T, **every}
+
+
+def relative(rng):
+    a, c = rng.normal(size=D // 2), rng.normal(size=D // 2)
+    C = np.zeros((D, D))
+    for i in range(D // 2):
+        C[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[a[i], c[i]], [-c[i], a[i]]]
+    return {"a": a, "c": c, "C": C, "J": J, "I": np.eye(2), "d": D}
+
+
+def blocks_of(C):
+    """i -> the 2 x 2 block of pair i on the diagonal."""
+    table = [C[j : j + 2, j : j + 2] for j in range(0, len(C), 2)]
+    return lambda i: table[int(i)]
+
+
+@equation("eq-relative-block", first_index=0)
+def test_relative_block(rng):
+    values = relative(rng)
+    return {**values, "E": blocks_of(values["C"]), "i": range(D // 2)}
+
+
+@equation("eq-relative-blocks", first_index=0)
+def test_relative_blocks(rng):
+    C = relative(rng)["C"]
+    return {"C": C, "E": blocks_of(C), "d": D}
+
+
+@equation("eq-relative-score", first_index=0, vectors="row", library=sinusoidal)
+def test_relative_score(rng):
+    return {**clocks(rng), **relative(rng)}
+
+
+def joined(rng):
+    x, p = rng.normal(size=3), rng.normal(size=4)
+    return {"x": x, "p": p, "W_x": rng.normal(size=(3, 5)), "W_p": rng.normal(size=(4, 5))}
+
+
+@equation("eq-position-concat", vectors="row")
+def test_concat(rng):
+    return joined(rng)
+
+
+@equation("eq-sum-tied", vectors="row")
+def test_sum_tied(rng):
+    return {"x": rng.normal(size=3), "p": rng.normal(size=3), "W": rng.normal(size=(3, 5))}
+
+
+@equation("eq-cosine-first", library=rotation_matrix)
+def test_cosine_first(rng):
+    angles = {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+    return {**angles, "R": plane_rotation}

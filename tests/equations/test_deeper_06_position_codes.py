@@ -1,0 +1,58 @@
+"""Deeper, chapter 6: the displayed equations of the page are executed, one against the library."""
+
+import itertools
+
+import numpy as np
+
+from attention_to_rope import attention
+from bookcheck.equations.checks import equation
+from shared import tensor
+
+N, D, D_K = 5, 6, 3
+
+
+def biased_attention(rng):
+    """Self-attention of random tokens as a function of the tokens and the bias on the scores."""
+    W_Q, W_K, W_V = rng.normal(size=(D, D_K)), rng.normal(size=(D, D_K)), rng.normal(size=(D, 2))
+
+    def run(x, bias):
+        queries, keys, values = tensor(x @ W_Q), tensor(x @ W_K), tensor(x @ W_V)
+        return attention(queries, keys, values, bias=tensor(bias)).numpy()
+
+    return run
+
+
+@equation("eq-self-or-other", first_index=0, library=attention)
+def test_self_or_other(rng):
+    """The bias that is left when all permutations are averaged out of a random one.
+
+    Each row may keep its own constant; attention commutes with this bias and with no other.
+    """
+    bias, rows = rng.normal(size=(N, N)), rng.normal(size=N)
+    orders = [list(order) for order in itertools.permutations(range(N))]
+    average = np.mean([bias[np.ix_(order, order)] for order in orders], axis=0)
+    B = average + rows[:, None]
+    run, X, order = biased_attention(rng), rng.normal(size=(N, D)), rng.permutation(N)
+    assert np.allclose(run(X[order], B), run(X, B)[order])
+    spoiled = B.copy()
+    spoiled[0, 1] += 1
+    moved = np.roll(np.arange(N), 1)
+    assert not np.allclose(run(X[moved], spoiled), run(X, spoiled)[moved])
+    c = np.array([B[m, m - 1] for m in range(N)])  # what a row has for one other position
+    return {"B": B, "c": c, "a": B[0, 0] - c[0], "m": range(N), "n": range(N)}
+
+
+@equation("eq-wave-step", first_index=0)
+def test_wave_step(rng):
+    def wave(theta):
+        angles = theta * np.arange(N + 1)
+        P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return {"P": P, r"\theta": theta, "m": range(N)}
+
+    theta = float(rng.uniform(0.1, 6.2))
+    return [wave(theta), wave(-theta)]  # both ways round: the length is never negative
+
+
+@equation("eq-wave-alias")
+def test_alias(rng):
+    return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}

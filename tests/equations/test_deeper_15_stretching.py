@@ -1,0 +1,204 @@
+"""Deeper 15: the equations of the page, executed against the library where it has them."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    longrope_attention_factor,
+    ntk_aware,
+    ntk_by_parts,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+)
+from bookcheck.equations.checks import by_hand, equation
+from shared_15_longer_contexts import (
+    ALPHA,
+    BASE,
+    BETA,
+    PAIRS,
+    THETA,
+    D,
+    L,
+    by_parts,
+    scale,
+    stretch,
+)
+
+
+@equation("eq-last-full-pair")
+def test_last_full_pair(rng):
+    base, length = float(rng.uniform(50, 5000)), int(rng.integers(20, 900))
+    border = math.log(length / (2 * math.pi), base) * D / 2
+    return {"i^*": border, "d_k": D, "L_0": length, "b": base}
+
+
+def head(rng):
+    """A query and a key, and their score at each distance as the library rotates them."""
+    q, k = rng.normal(size=D), rng.normal(size=D)
+    a = np.array([q[2 * i] * k[2 * i] + q[2 * i + 1] * k[2 * i + 1] for i in range(PAIRS)])
+    c = np.array([q[2 * i] * k[2 * i + 1] - q[2 * i + 1] * k[2 * i] for i in range(PAIRS)])
+    theta = rotary_frequencies(D, BASE)
+
+    def turned(x, position):
+        table = rotary_table(torch.tensor([position]), theta, dtype=torch.float64)
+        return rotate(torch.from_numpy(x)[None], table, layout="interleaved")[0].numpy()
+
+    def score(distance):
+        return float(turned(q, 3 + int(distance)) @ turned(k, 3))
+
+    return q, k, a, c, score
+
+
+@equation("eq-head-score", first_index=0, library=rotate)
+def test_head_score(rng):
+    _, _, a, c, score = head(rng)
+    distances = {r"\Delta": int(rng.integers(5, 200)), "d_k": D}
+    return {"h": score, "a": a, "c": c, r"\theta": THETA.numpy(), **distances}
+
+
+@equation("eq-head-coefficients", first_index=0)
+def test_head_coefficients(rng):
+    q, k, *_ = head(rng)
+    pairs_q, pairs_k = (x[0::2] + 1j * x[1::2] for x in (q, k))
+    product = pairs_q.conj() * pairs_k
+    return {"q": q, "k": k, "a": product.real, "c": product.imag, "i": range(PAIRS)}
+
+
+def waves(a, c, theta):
+    return lambda x: float((a * np.cos(x * theta) + c * np.sin(x * theta)).sum())
+
+
+@equation("eq-interpolation-bound", first_index=0)
+def test_interpolation_bound(rng):
+    a, c, theta = rng.normal(size=PAIRS), rng.normal(size=PAIRS), rng.uniform(0.05, 1, size=PAIRS)
+    n, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
+    draws = [(a, c, theta, n, u), (a, c, theta, n, 0.0)]  # at u = 0 both sides are 0
+    # A wave with its top between n and n + 1 reaches the bound up to terms of fourth order.
+    for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
+        slow = np.full(PAIRS, angle)
+        phase = (n + 0.5) * slow
+        for sign in (1, -1):
+            draws.append((sign * 2.5 * np.cos(phase), sign * 2.5 * np.sin(phase), slow, n, u))
+    return [
+        {
+            "h": waves(a, c, theta),
+            "x": n + u,
+            "n": n,
+            "u": u,
+            r"\rho": np.hypot(a, c),
+            r"\theta": theta,
+            "d_k": D,
+        }
+        for a, c, theta, n, u in draws
+    ]
+
+
+@by_hand(
+    "eq-rolle", "The point ξ is only known to exist; here a search finds it.", reviewed="b0d7f167"
+)
+def test_rolle(rng):
+    from scipy.optimize import brentq
+
+    a, c, theta, n = 1.3, -0.7, 0.4, 2
+    h = waves(np.array([a]), np.array([c]), np.array([theta]))
+
+    def second(y):
+        return -(theta**2) * h(y)
+
+    worst = 0.0
+    for u in rng.uniform(0.1, 0.9, size=5):
+        error = h(n + u) - (1 - u) * h(n) - u * h(n + 1)
+        xi = brentq(lambda y, error=error, u=u: error + second(y) * u * (1 - u) / 2, n, n + 1)
+        assert n < xi < n + 1
+        worst = max(worst, abs(error + second(xi) * u * (1 - u) / 2))
+    assert worst < 1e-12
+    return worst
+
+
+@equation("eq-wave-curvature", first_index=0)
+def test_wave_curvature(rng):
+    a, c = rng.normal(size=(2, PAIRS))
+    known = {"x": float(rng.uniform(1, 9)), "i": range(PAIRS)}
+    return {"a": a, "c": c, r"\theta": rng.uniform(0.2, 1, size=PAIRS), **known}
+
+
+@equation("eq-wave-amplitude", first_index=0)
+def test_wave_amplitude(rng):
+    a, c = rng.normal(size=(2, PAIRS))
+    theta, x = rng.uniform(0.2, 1, size=PAIRS), float(rng.uniform(1, 9))
+    general = {"a": a, "c": c, r"\theta": theta, "x": x}
+    # Just beside the top of every wave both sides are nearly equal; at the top they are equal.
+    beside, at = (
+        {"a": 2 * np.cos(p), "c": 2 * np.sin(p), r"\theta": theta, "x": x}
+        for p in (x * theta + 1e-3, x * theta)
+    )
+    return [
+        {**draw, r"\rho": np.hypot(draw["a"], draw["c"]), "i": range(PAIRS)}
+        for draw in (general, beside, at)
+    ]
+
+
+@equation("eq-ntk-base", library=ntk_aware)
+def test_ntk_base(rng):
+    s = scale(rng)
+    # The base that the library's frequencies have: the second pair is base^(-2/d).
+    base = float(ntk_aware(THETA, s)[1]) ** (-D / 2)
+    return {"b'": base, "b": BASE, "s": s, "d_k": D}
+
+
+@equation("eq-by-parts-stretch", first_index=0, library=ntk_by_parts)
+def test_by_parts_stretch(rng):
+    s = scale(rng)
+    turns = L * THETA.numpy() / (2 * math.pi)
+    gamma = np.clip((turns - ALPHA) / (BETA - ALPHA), 0, 1)
+    known = {"s": s, "i": range(PAIRS)}
+    return {r"\lambda": stretch(by_parts(s)), r"\gamma": gamma, **known}
+
+
+@equation("eq-stretch-limits", first_index=0, library=ntk_by_parts)
+def test_stretch_limits(rng):
+    draws = []
+    for s in (scale(rng), 1.0, 1.0 + 1e-6, 1e6):
+        theta = THETA.numpy()
+        changed = by_parts(s)
+        gamma = np.clip((L * theta / (2 * math.pi) - ALPHA) / (BETA - ALPHA), 0, 1)
+        inside = np.flatnonzero(gamma > 0)  # 1/γ needs γ > 0
+        known = {"s": s, "i": range(len(inside))}
+        draws.append({r"\lambda": stretch(changed)[inside], r"\gamma": gamma[inside], **known})
+    return draws
+
+
+@equation("eq-dynamic-at-target")
+def test_dynamic_at_target(rng):
+    return {"s": scale(rng), "L_0": L}
+
+
+@equation("eq-leader-factor")
+def test_leader_factor(rng):
+    s, a, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
+    return {"s": s, "a": a, "M": others, "c": (a + math.log(s)) / a}
+
+
+@equation("eq-longrope-factor", library=longrope_attention_factor)
+def test_longrope_factor(rng):
+    s = scale(rng)
+    return {"s": s, "L_0": L, r"\mu": longrope_attention_factor(s, L)}
+
+
+@equation("eq-two-mscales")
+def test_two_mscales(rng):
+    mu_a, mu_c, d = float(rng.uniform(1.1, 2)), float(rng.uniform(1.1, 2)), 6
+    # What the page wants: a rotated part grows by μ_A², an unrotated one by μ_C².
+    score = 1 / math.sqrt(d)
+    symbols = {r"\mu_A": mu_a, r"\mu_C": mu_c, "d_k": d, r"\sigma": mu_c**2 * score}
+    return {**symbols, r"\mu_{\text{table}}": math.sqrt(mu_a**2 * score / symbols[r"\sigma"])}
+
+
+@equation("eq-short-base", first_index=0, library=rotary_frequencies)
+def test_short_base(rng):
+    s = scale(rng)
+    factors = stretch(rotary_frequencies(D, BASE * s))
+    return {r"\lambda": factors, "s": s, "d_k": D}
