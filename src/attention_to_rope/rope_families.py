@@ -187,7 +187,7 @@ def write_vectors(directory: Path | str) -> list[Path]:
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     index = {name: name.lower().replace(" ", "-") + ".json" for name in FAMILIES}
-    texts = {file: json.dumps(vectors(name), indent=1) for name, file in index.items()}
+    texts = {file: json.dumps(vectors(name)) for name, file in index.items()}
     texts["index.json"] = json.dumps(index, indent=1)
     texts["FORMAT.txt"] = FORMAT
     paths = []
