@@ -13,7 +13,7 @@ from bookcheck.notebooks.files import read, stored_form
 from bookcheck.notebooks.outputs import RELATIVE
 
 LARGEST_FILE = 1_000_000
-LARGEST_TOLERANCE = 0.2
+LARGEST_TOLERANCE = 0.05
 
 _MACHINE_PATH = re.compile(
     r"(?<![\w:/.])(?:/(?:home|root|tmp|work|Users|opt|mnt|private)/|[A-Z]:\\)\S+"
