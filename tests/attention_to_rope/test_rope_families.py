@@ -63,7 +63,7 @@ def test_files_are_told_and_can_be_written_again(tmp_path: Path) -> None:
     assert len(lines) == len(rope_families.FAMILIES) + 2  # one to read each
     assert lines[1] == ' "Llama 2": "llama-2.json",'
     text = (target / "llama-2.json").read_text(encoding="utf-8")
-    assert text.startswith('{\n "family": "Llama 2",\n "config"')
+    assert text.startswith('{"family": "Llama 2", "config"')
 
 
 def stretched(pair: int, dim: int, base: float, scale: float) -> float:
