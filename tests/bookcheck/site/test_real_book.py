@@ -148,3 +148,23 @@ def test_every_equation_is_in_the_ledger(site):
     assert len(labels) > 400
     places = set(re.findall(r'html#([^"]+)"', page))
     assert [label for label in labels if make_id(f"equation-{label}") not in places] == []
+
+
+def test_next_leads_from_chapter_to_chapter(site):
+    page, seen = site / "chapters" / "01-attention.html", []
+    while page.parent.name == "chapters" and page.name[0].isdigit():
+        seen.append(page.stem[:2])
+        (link,) = re.findall(
+            r'<a class="right-next"\s+href="([^"]+)"', page.read_text(encoding="utf-8")
+        )
+        page = (page.parent / link).resolve()
+    assert seen == [f"{number:02}" for number in range(1, 20)]
+
+
+def test_pages_of_depth_have_no_numbers_and_no_heading_has_three(site):
+    for path in (site / "chapters").rglob("[0-9][0-9]-*.html"):
+        page = path.read_text(encoding="utf-8")
+        headings = re.findall(r"<h[1-6]>.*?</h[1-6]>", page)
+        numbers = [re.findall(r'class="section-number">([\d.]+)', one) for one in headings]
+        depth = path.parent.name == "deeper"
+        assert all(not one if depth else "".join(one).count(".") <= 2 for one in numbers), path
