@@ -25,8 +25,8 @@ from bookcheck.export.pdf import (
     reading_order,
 )
 from bookcheck.gates.controls import move_controls
-from bookcheck.notebooks.files import chapter_notebooks, page_name
-from bookcheck.paths import ROOT
+from bookcheck.notebooks.files import page_name
+from bookcheck.paths import ROOT, book_pages
 
 BOOK = Book(title="A small book", author="Its authors", year="2026", language="en")
 PAGES = [
@@ -76,7 +76,7 @@ def test_the_order_is_that_of_the_book():
     assert pages[2] == Page("chapters/01-attention.html", "Attention")
     assert pages[3] == Page("chapters/deeper/01-edge-cases.html")
     printed = {page.address for page in pages if re.match(r"chapters/(deeper/)?\d", page.address)}
-    numbered = [page_name(path) for path in chapter_notebooks() if path.name[0].isdigit()]
+    numbered = [page_name(path) for path in book_pages() if path.name[0].isdigit()]
     assert printed == {f"chapters/{name}.html" for name in numbered}
     assert read_book(ROOT / "_config.yml").title == "From Attention to RoPE"
 
