@@ -92,6 +92,10 @@ SPOILT = {
         ),
     ],
 }
+# Chapters whose exercises ask for no function yet. The list may only shrink.
+NO_CODE = {
+    "03-many-heads",
+}
 ASKED = re.compile(r"\bWrite (?:it: )?`(\w+)\(|, `(\w+)\(x\)`, which")
 
 
@@ -180,7 +184,8 @@ def test_every_chapter_with_exercises_asks_for_code_and_checks_it():
         text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
         asked = {a or b for a, b in ASKED.findall(text)}
         assert checked.get(page_name(path), set()) == asked, path.name
-        assert bool(asked) == ("{exercise-start}" in text), path.name
+        without = "{exercise-start}" not in text or page_name(path) in NO_CODE
+        assert bool(asked) != without, path.name
 
 
 def test_a_function_that_raises_is_told_for_which_input():

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from attention_to_rope import MultiHeadAttention, attention, cache_numbers_per_token
+from attention_to_rope import MultiHeadAttention, attention
 from bookcheck.equations.expressions import RESULT
 from shared_counts import matrix_operations
 
@@ -11,8 +11,9 @@ PAGE = "03-many-heads"
 
 
 def bindings(rng):
-    """A number of key-value heads."""
-    return {"g": int(rng.integers(1, 9))}
+    """All other relations of the page name cases."""
+    del rng
+    return {}
 
 
 CHECKS = {
@@ -24,15 +25,8 @@ DEFINITIONS = [
     r"d_k = d / h",
     r"h d_k = d",
     r"d = 2880",
-    r"g = h",
-    r"g = 1",
-    r"g = 8",
     r"d = 512",
     r"h = 8",
-    r"d_k = 128",
-    r"d_R = 64",
-    r"d_c = 512",
-    r"g = 2",
     r"d_k = 1",
     r"N = 5",
     r"d_k = 2",
@@ -56,11 +50,6 @@ def explained(first):
         return {"a": a, RESULT: float(share)}
 
     return values
-
-
-def kept(rng):
-    held = [torch.zeros(1, 3, 1, 5)] * 2
-    return {"g": 3, "d_k": 5, RESULT: cache_numbers_per_token(*held, length=1)}
 
 
 def weights_of_a_layer(rng):
@@ -90,12 +79,7 @@ def core_of_all_heads(rng):
 EXPRESSIONS = {
     r"a^2 / (a^2 + (1 - a)^2)": explained(True),
     r"(1 - a)^2 / (a^2 + (1 - a)^2)": explained(False),
-    r"2 g d_k": kept,
     r"4 d^2": weights_of_a_layer,
     r"h N^2": entries_of_softmax,
     r"4 N^2 d": core_of_all_heads,
-    r"2 \cdot 80 \cdot 8 \cdot 128 \cdot 2": lambda rng: {RESULT: 320 * 1024},
-    r"512 + 64": lambda rng: {
-        RESULT: cache_numbers_per_token(torch.zeros(1, 1, 512), torch.zeros(1, 1, 64), length=1)
-    },
 }

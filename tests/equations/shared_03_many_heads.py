@@ -1,4 +1,4 @@
-"""Chapter 3 and its page of depth: what the formulas of both are bound to."""
+"""Chapters 3 and 13 and their pages of depth: what their formulas are bound to."""
 
 from unittest import mock
 

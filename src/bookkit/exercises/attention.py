@@ -57,7 +57,7 @@ def _largest(W_Q: Any, W_K: Any, X: Tensor) -> float:
 
 
 def cache_gib(function: Callable[..., Any]) -> None:
-    """Chapter 3: layers that keep all tokens, and layers that keep a window."""
+    """Chapter 13: layers that keep all tokens, and layers that keep a window."""
     GIB = 2**30
     cases: list[tuple[str, dict[str, Any], float]] = [
         ("With no windows", {"layers": 4, "numbers": 256, "N": 1000}, 4 * 1000 * 256 * 2),

@@ -781,8 +781,8 @@ def test_a_wrong_word_in_a_drawing_is_caught(tmp_path, name, right, wrong):
 
 
 def test_the_models_of_the_cache_are_those_of_the_chapter():
-    """The figure above it in chapter 3 says "Llama 3 70B 40.0 of 320 GiB"."""
-    cells = read(ROOT / "chapters" / "03-many-heads.ipynb").cells
+    """The figure above it in chapter 13 says "Llama 3 70B 40.0 of 320 GiB"."""
+    cells = read(ROOT / "chapters" / "13-cache.ipynb").cells
     (said,) = [str(cell.outputs) for cell in cells if "fig-cache" in str(cell.metadata)]
     for name in CACHED:
         kept, alone = (size / 2**30 for size in cache_of_model(name, 131072, 2))
