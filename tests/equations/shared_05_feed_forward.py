@@ -1,4 +1,4 @@
-"""Chapter 5 and its page of depth: what the formulas of both are bound to."""
+"""Chapter 5 and its pages of depth: what the formulas of all of them are bound to."""
 
 import math
 

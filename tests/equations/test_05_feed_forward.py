@@ -7,9 +7,6 @@ import torch
 
 from attention_to_rope import (
     FeedForward,
-    MixtureOfExperts,
-    balance_loss,
-    balanced_bias,
     gelu,
     gelu_tanh,
     parity_width,
@@ -155,68 +152,6 @@ def test_parity(rng):
 @equation("eq-product", first_index=0, library=[relu, silu, gelu])
 def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
-
-
-@equation("eq-experts", first_index=0, vectors="row", library=MixtureOfExperts.forward)
-def test_experts(rng):
-    """A mixture of the library; s and the set from its router."""
-    mixture = MixtureOfExperts(D, D_F, experts=6, k=3, seed=int(rng.integers(1000))).double()
-    x = torch.from_numpy(rng.normal(size=D))
-    with torch.no_grad():
-        scores = torch.softmax(mixture.router(x), -1).numpy()
-        chosen, gates = mixture.route(x)
-    every = np.zeros(6)
-    every[chosen.numpy()] = gates.numpy()
-
-    def expert(i, x):
-        return mixture.experts[int(i)](torch.as_tensor(x)).detach().numpy()
-
-    values = {
-        "x": x,
-        "y": mixture(x).detach(),
-        r"\mathcal{T}": set(chosen.tolist()),
-        "s": scores,
-        "g": every,
-        r"\operatorname{FFN}": expert,
-    }
-    return [{**values, "j": j} for j in chosen.tolist()]
-
-
-@equation("eq-expert-weights")
-def test_expert_weights(rng):
-    experts, k, d, width = (int(rng.integers(2, 9)) for _ in range(4))
-    k = min(k, experts - 1)
-    mixture = MixtureOfExperts(d, width, experts=experts, k=k, seed=0)
-    one = counted(mixture.experts[0])
-    return {
-        "E": experts,
-        "k": k,
-        "d": d,
-        "d_g": width,
-        r"P_{\text{held}}": counted(mixture.experts),
-        r"P_{\text{used}}": k * one,
-    }
-
-
-@equation("eq-balance-loss", first_index=0, library=balance_loss)
-def test_balance_loss(rng):
-    scores = torch.softmax(torch.from_numpy(rng.normal(size=(20, 4))), -1)
-    chosen = scores.topk(2).indices
-    shares = np.bincount(chosen.numpy().ravel(), minlength=4) / 40
-    return {
-        r"\mathcal{L}": balance_loss(scores, chosen).item(),
-        "E": 4,
-        "f": shares,
-        "P": scores.numpy().mean(0),
-    }
-
-
-@equation("eq-balance-bias", first_index=0, library=balanced_bias)
-def test_balance_bias(rng):
-    bias, chosen = rng.normal(size=4), rng.integers(0, 4, size=(21, 1))
-    after = balanced_bias(torch.from_numpy(bias), torch.from_numpy(chosen), step=0.3).numpy()
-    shares = np.bincount(chosen.ravel(), minlength=4) / 21
-    return {"b": bias, "b'": after, r"\gamma": 0.3, "E": 4, "f": shares, "i": range(4)}
 
 
 @equation("eq-square-product", first_index=0)
