@@ -1,18 +1,11 @@
-"""Chapter 14: online softmax, its backward, patterns and fixed states, against the library."""
+"""Chapter 14: online softmax and its backward, against the library."""
 
-import itertools
 import math
 
 import numpy as np
 import torch
 
-from attention_to_rope import (
-    attention,
-    dilated_mask,
-    sink_attention,
-    sink_gate,
-    sliding_window_mask,
-)
+from attention_to_rope import attention
 from attention_to_rope.merge import (
     Partial,
     finish,
@@ -21,9 +14,7 @@ from attention_to_rope.merge import (
     partial_attention,
     partial_gradients,
 )
-from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import depends, equation
-from shared_14_attention_in_blocks import index_scores, window
 
 D_V = 3
 
@@ -140,85 +131,6 @@ def test_online_backward(rng):
     every = {"m": range(N), "n": range(N)}
     values = {"S": S, "f": depends("S", loss), "g": g, "v": v, "o": o.numpy()}
     return {**values, r"\lambda": logs[:, 0].numpy(), "D": share[:, 0].numpy(), **every}
-
-
-@equation("eq-reach-pairs", library=dilated_mask)
-def test_reach_pairs(rng):
-    values = window(rng)
-    N, w = values["N"], values["w"]
-    assert values["M"].sum() == N * w - w * (w - 1) / 2
-    return {"N": N, "w": w}
-
-
-@equation("eq-reach-depth", library=dilated_mask)
-def test_reach_depth(rng):
-    def deepest(N, w):
-        mask = sliding_window_mask(N, window=w).double()
-        powers = itertools.accumulate(itertools.repeat(mask), torch.matmul)
-        return next(depth for depth, power in enumerate(powers, start=1) if power[-1, 0] > 0)
-
-    N, w = int(rng.integers(7, 30)), int(rng.integers(3, 6))
-    exact = 5 * (w - 1) + 1
-    return [{"N": n, "w": w, "L": deepest(n, w)} for n in (N, exact, exact + 1)]
-
-
-@equation("eq-sparse-indexer", first_index=1)
-def test_sparse_indexer(rng):
-    """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
-    J, rows, columns, width = 3, 4, 5, 2
-    w, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
-    k = rng.normal(size=(columns, width))
-    score = index_scores(*map(torch.from_numpy, (q, k, w))).numpy()
-    places = {"m": range(1, rows + 1), "n": range(1, columns + 1)}
-    return {"I": score, "w": w, "q": q, "k": k, "J": J, **places}
-
-
-def states(steps, rng, *rates):
-    """Keys, queries, values, and the states and outputs of the library, one for each token."""
-    N, d = 5, 3
-    q, k, v = (torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3))
-    state, before, after, outputs = None, [], [], []
-    for t in range(N):
-        one = slice(t, t + 1)
-        before.append(np.zeros((d, d)) if state is None else state.numpy())
-        output, state = steps(q[one], k[one], v[one], *(rate[one] for rate in rates), state=state)
-        after.append(state.numpy())
-        outputs.append(output[0].numpy())
-    table = np.stack([before[0], *after])
-    row = {"q": q.numpy()[:, None, :], "k": k.numpy()[:, None, :], "v": v.numpy()[:, None, :]}
-    return table, row, np.stack(outputs)[:, None, :]
-
-
-@equation("eq-linear-state", first_index=0, library=linear_attention_steps)
-def test_linear_state(rng):
-    table, row, o = states(linear_attention_steps, rng)
-    # Index 0 is the state before the first token, and nothing else has an entry there.
-    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
-    o = np.concatenate([np.zeros_like(o[:1]), o])
-    return {"C": table, **padded, "o": o, "t": range(1, len(table))}
-
-
-@equation("eq-delta-rule", first_index=0, library=delta_rule_steps)
-def test_delta_rule(rng):
-    rate = torch.from_numpy(rng.uniform(0.2, 0.9, size=5))
-    table, row, _ = states(delta_rule_steps, rng, rate)
-    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
-    del padded["q"]
-    beta = np.concatenate([[0.0], rate.numpy()])
-    return {"C": table, **padded, r"\beta": beta, "t": range(1, len(table))}
-
-
-@equation("eq-sink-as-gate", first_index=0, library=[sink_attention, sink_gate])
-def test_sink_as_gate(rng):
-    values = keys(rng)
-    s, v = torch.from_numpy(values["s"])[None, :, None], torch.from_numpy(values["v"])[None]
-    one, b = torch.ones(1, 1, 1, dtype=torch.float64), torch.from_numpy(rng.normal(size=1))
-    state = partial_attention(one, s, v, scale=1.0)
-    lam, o = log_total(state), finish(state)
-    gated = sink_gate(lam[..., 0], b)[..., None] * o
-    assert torch.allclose(gated, sink_attention(one, s, v, b, scale=1.0), rtol=0, atol=1e-12)
-    plain = {"s": values["s"], "v": values["v"], "N": 7, "b": b.item()}
-    return {**plain, r"\lambda": lam.item(), "o": o[0, 0].numpy()}
 
 
 @equation("eq-online-logsum", library=[partial_attention, finish])

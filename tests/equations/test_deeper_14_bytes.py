@@ -1,16 +1,10 @@
-"""Deeper, chapter 14: traffic, reach by depth, the ring, executed against the library."""
-
-import functools
+"""Deeper, chapter 14: traffic, executed against the library."""
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import attention, dilated_mask
-from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
 from attention_to_rope.merge import finish, merge, partial_attention
-from bookcheck.equations.checks import Random, equation
+from bookcheck.equations.checks import equation
 from bookkit.experiments.speed.traffic import Traffic
-from shared_14_attention_in_blocks import window
 from shared_counts import Memory
 
 
@@ -34,90 +28,3 @@ def test_online_traffic(rng):
     size = q.element_size()
     names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
     return {"N": N, "b": b, "d_k": d_k, **names}
-
-
-@equation("eq-reach-paths", first_index=0)
-def test_reach_paths(rng):
-    mask = (rng.random((5, 5)) < 0.5).astype(float)
-    return {"M": mask, "N": 5, "L": 3, "m": range(5), "n": range(5)}
-
-
-@equation("eq-reach-window", first_index=0, library=dilated_mask)
-def test_reach_window(rng):
-    values = window(rng)
-    every = range(values["N"])
-    return {"M": values["M"], "w": values["w"], "L": range(2, 4), "m": every, "n": every}
-
-
-@equation("eq-reach-dilated", first_index=0, draws=2, library=dilated_mask)
-def test_reach_dilated(rng):
-    N, w = 30, int(rng.integers(2, 4))
-
-    @functools.cache
-    def layer(number):
-        return dilated_mask(N, window=w, dilation=w ** int(number)).double().numpy()
-
-    return {"M": layer, "w": w, "m": range(N), "n": range(N)}
-
-
-@equation("eq-reach-walk", draws=2)
-def test_reach_walk(rng):
-    w, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
-    return {"D": Random(list(range(w)), shape=(L,)), "L": L, "w": w}
-
-
-def pairs_of(rank, ranks, N, order):
-    """How many pairs a rank computes: a query at m sees m + 1 keys."""
-    return int((ring_positions(N, rank, ranks, order=order) + 1).sum())
-
-
-@equation("eq-ring-contiguous", library=ring_positions)
-def test_ring_contiguous(rng):
-    P, b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
-    r = int(rng.integers(1, P))
-    return {"r": r, "b": b, "C": lambda rank: pairs_of(rank, P, P * b, "contiguous")}
-
-
-@equation("eq-ring-zigzag", library=ring_positions)
-def test_ring_zigzag(rng):
-    P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
-    N, r = 2 * P * a, int(rng.integers(1, P))
-    return {"r": r, "a": a, "P": P, "N": N, "C": lambda rank: pairs_of(rank, P, N, "zigzag")}
-
-
-@equation("eq-ring-speedup")
-def test_ring_speedup(rng):
-    return {"P": int(rng.integers(2, 20))}
-
-
-@equation("eq-ring-traffic", library=simulate_ring)  # its threads run ring_attention
-def test_ring_traffic(rng):
-    P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24
-    greeting = 9
-
-    def work(ring):
-        q, k, v = (torch.ones(N // P, d_k, dtype=torch.float64).requires_grad_() for _ in range(3))
-        output = ring_attention(q, k, v, order="zigzag", ring=ring)
-        forward = ring.sent_numbers - greeting
-        output.sum().backward()
-        return forward, ring.sent_numbers - greeting - forward
-
-    ((forward, backward),) = set(simulate_ring(P, work))
-    names = {r"T_{\text{forward}}": forward, r"T_{\text{backward}}": backward}
-    return {"P": P, "N": N, "d_k": d_k, **names}
-
-
-@equation("eq-ring-overlap")
-def test_ring_overlap(rng):
-    F, beta, y, d_k = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4), 5.0
-    return {"b": y * F / (2 * beta), "F": F, r"\beta": beta, "y": y, "d_k": d_k}
-
-
-@equation("eq-ring-billion", library=attention)
-def test_ring_billion(rng):
-    N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
-    with FlopCounterMode(display=False) as counter:
-        attention(*(torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3)))
-    # A causal mask leaves half of the work, in every layer.
-    work = layers * counter.get_total_flops() / 2
-    return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}

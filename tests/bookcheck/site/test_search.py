@@ -22,7 +22,7 @@ WANTED = {
     "MLA": ("13-cache", "glossary"),
     "causal mask": ("01-attention", "glossary", "api"),
     "weighted average": "01-attention",
-    "attention sink": ("01-attention", "14-attention-in-blocks", "glossary"),
+    "attention sink": ("01-attention", "17-beyond-softmax", "glossary"),
     "prenorm vs postnorm": "04-residuals-and-norms",
     "residual": "04-residuals-and-norms",
     "RMSNorm": ("04-residuals-and-norms", "glossary", "api"),

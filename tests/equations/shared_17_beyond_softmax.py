@@ -1,4 +1,4 @@
-"""Chapter 14 and its page of depth: what the formulas of both are bound to."""
+"""Chapter 17 and its page of depth: what the formulas of both are bound to."""
 
 import torch
 
