@@ -15,8 +15,4 @@ DEFINITIONS = [
     r"d_k < d",
     r"d_k = d",
     r"x W^Q_j = 0",
-    r"u = 0, \dots, B - 1",
-    r"N_k > N_q",
-    r"N_q = N_k",
-    r"B = N",
 ]

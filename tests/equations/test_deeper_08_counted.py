@@ -3,9 +3,11 @@
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import Architecture, Block
+from attention_to_rope import Architecture, Block, MultiHeadAttention
 from bookcheck.equations.checks import equation
 from shared import tensor
+from shared_03_many_heads import D_K, HEADS, N_Q, H, layer_of, matrices, run, split
+from shared_03_many_heads import D as D_HEADS
 
 N, D = 5, 6
 
@@ -74,3 +76,13 @@ def test_flops_encoder(rng):
 def test_flops_decoder(rng):
     values, total = counted(rng, cross=True)
     return {**values, r"F_{\text{dec}}": total}
+
+
+@equation("eq-cross-head", first_index=0, library=MultiHeadAttention)
+def test_cross_head(rng):
+    X, Y = rng.normal(size=(N, D_HEADS)), rng.normal(size=(N_Q, D_HEADS))
+    layer = layer_of(rng, join=False)
+    W_Q, W_K, W_V, _ = (split(W, H) for W in matrices(layer))
+    per_head = run(layer, Y, X).reshape(N_Q, H, D_K).transpose(1, 0, 2)
+    projections = {"W^Q": W_Q, "W^K": W_K, "W^V": W_V}
+    return {"X": X, "Y": Y, "H": per_head, "d_k": D_K, **projections, **HEADS}
