@@ -1,11 +1,11 @@
-"""Chapter 10 and its page of depth: what the formulas of both are bound to."""
+"""Chapter 10 and its pages of depth: what the formulas of all of them are bound to."""
 
 import math
 
 import numpy as np
 import torch
 
-from attention_to_rope import attention
+from attention_to_rope import attention, rotate_complex
 from shared_rotations import plane_rotation, rotation_of_all_pairs, some_angle, some_frequencies
 
 N, D, D_K = 5, 7, 6
@@ -39,6 +39,18 @@ def complex_pair(rng):
     z, w = complex(*x), complex(*y)
     parts = {"r": abs(z), r"\varphi": math.atan2(x[1], x[0])}
     return {"x": x, "y": y, "z": z, "w": w, **parts}
+
+
+def complex_turn(theta):
+    """m, z -> the pair z turned by the library's complex form."""
+
+    def f(m, z):
+        pair = torch.tensor([[complex(z).real, complex(z).imag]], dtype=torch.float64)
+        frequency = torch.tensor([theta], dtype=torch.float64)
+        y = rotate_complex(pair, torch.tensor([int(m)]), frequency, layout="interleaved")
+        return complex(*y[0].tolist())
+
+    return f
 
 
 def values(rng):

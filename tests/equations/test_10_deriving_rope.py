@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import torch
 
 from attention_to_rope import (
     attention,
@@ -14,7 +13,7 @@ from attention_to_rope import (
 )
 from bookcheck.equations.checks import equation
 from shared import library_scores
-from shared_10_deriving_rope import D_K, D, N, complex_pair, plane, relative_maps, values
+from shared_10_deriving_rope import D_K, D, N, complex_pair, complex_turn, plane, values
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -86,18 +85,6 @@ def test_dot_complex(rng):
 @equation("eq-exponential-difference")
 def test_exponential_difference(rng):
     return {"m": range(N), "n": range(N), r"\theta": some_angle(rng)}
-
-
-def complex_turn(theta):
-    """m, z -> the pair z turned by the library's complex form."""
-
-    def f(m, z):
-        pair = torch.tensor([[complex(z).real, complex(z).imag]], dtype=torch.float64)
-        frequency = torch.tensor([theta], dtype=torch.float64)
-        y = rotate_complex(pair, torch.tensor([int(m)]), frequency, layout="interleaved")
-        return complex(*y[0].tolist())
-
-    return f
 
 
 @equation("eq-rope-complex", library=rotate_complex)
@@ -195,29 +182,6 @@ def test_value_back(rng):
     return values(rng)
 
 
-@equation("eq-image-rope", library=rotation_matrix)
-def test_image(rng):
-    _, theta = some_frequencies(rng, 4)
-    turn = rotation_of_all_pairs(theta)
-
-    def whole(u, v):
-        """By frequencies: the first pairs see the row only, the others the column only."""
-        angles = np.concatenate([u * theta.numpy(), v * theta.numpy()])
-        return rotation_matrix(
-            torch.tensor(1), torch.from_numpy(angles), layout="interleaved"
-        ).numpy()
-
-    places = {name: range(start, start + 3) for start, name in enumerate("uvst")}
-    return {r"\mathbf{G}": whole, r"\mathbf{R}": turn, **places}
-
-
-@equation("eq-shear", first_index=0)
-def test_shear(rng):
-    G = np.array([[1.0, 1.0], [0.0, 1.0]])
-    contents = {"q": rng.normal(size=2), "k": rng.normal(size=2)}
-    return {"G": G, "m": range(N), "n": range(N), **contents}
-
-
 @equation("eq-gauge-rope", library=rotation_matrix)
 def test_gauge(rng):
     _, theta = some_frequencies(rng, D_K)
@@ -225,48 +189,3 @@ def test_gauge(rng):
     for i in range(0, D_K, 2):
         B[i : i + 2, i : i + 2] = rng.normal() * IDENTITY + rng.normal() * QUARTER_TURN
     return {"B": B, r"\mathbf{R}": rotation_of_all_pairs(theta)}
-
-
-@equation("eq-added-terms", first_index=0)
-def test_added_terms(rng):
-    places = {"m": range(N), "n": range(N), "p": rng.normal(size=(N, 3))}
-    return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
-
-
-@equation("eq-step-length")
-def test_step_length(rng):
-    """Maps that bend the contents and are relative all the same."""
-    f, _, _ = relative_maps(rng)
-    r = 3
-    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
-    return {"f": f, "m": rng.permutation(6)[:r], **sums}
-
-
-@equation("eq-angle-steps", library=rotate)
-def test_angle_steps(rng):
-    """The library turns; the angle of an arrow is read place by place and counted on."""
-    theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
-    frequency = np.array([theta])
-    turned = [turned_row(contents["q"], m, frequency) for m in range(N + 1)]
-    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
-    angles -= angles[0]
-
-    def g(q, k, offset):
-        z, w = complex(*q), complex(*k)
-        return (z.conjugate() * w * np.exp(1j * offset * theta)).real
-
-    places = {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
-    return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
-
-
-@equation("eq-stretched-content", library=rotate_complex)
-def test_stretched_content(rng):
-    """A content of its own length on both sides; the library turns it, and the score agrees."""
-    theta, pair = some_angle(rng), complex_pair(rng)
-    z, w = pair["z"], pair["w"]
-    m, n = 2, 3
-    turn = complex_turn(theta)
-    first, second = abs(z) ** 2 * turn(m, z), abs(w) ** 2 * turn(n, w)
-    printed = (z.conjugate() * w * np.exp(1j * (n - m) * theta)).real
-    assert np.isclose((first.conjugate() * second).real, abs(z * w) ** 2 * printed)
-    return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}

@@ -1,0 +1,161 @@
+"""Why only rotations: the equations of the page, executed against the library."""
+
+import math
+
+import numpy as np
+
+from attention_to_rope import rotate, rotate_complex, rotation_matrix
+from bookcheck.equations.checks import equation
+from shared_10_deriving_rope import (
+    N,
+    complex_pair,
+    complex_turn,
+    orthogonal,
+    plane,
+    relative_maps,
+)
+from shared_rotations import (
+    IDENTITY,
+    plane_rotation,
+    rotation_of_all_pairs,
+    some_angle,
+    some_frequencies,
+    turned_row,
+)
+
+
+@equation("eq-step-length")
+def test_step_length(rng):
+    """Maps that bend the contents and are relative all the same."""
+    f, _, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-angle-steps", library=rotate)
+def test_angle_steps(rng):
+    """The library turns; the angle of an arrow is read place by place and counted on."""
+    theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
+    frequency = np.array([theta])
+    turned = [turned_row(contents["q"], m, frequency) for m in range(N + 1)]
+    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
+    angles -= angles[0]
+
+    def g(q, k, offset):
+        z, w = complex(*q), complex(*k)
+        return (z.conjugate() * w * np.exp(1j * offset * theta)).real
+
+    places = {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
+    return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
+
+
+@equation("eq-stretched-content", library=rotate_complex)
+def test_stretched_content(rng):
+    """A content of its own length on both sides; the library turns it, and the score agrees."""
+    theta, pair = some_angle(rng), complex_pair(rng)
+    z, w = pair["z"], pair["w"]
+    m, n = 2, 3
+    turn = complex_turn(theta)
+    first, second = abs(z) ** 2 * turn(m, z), abs(w) ** 2 * turn(n, w)
+    printed = (z.conjugate() * w * np.exp(1j * (n - m) * theta)).real
+    assert np.isclose((first.conjugate() * second).real, abs(z * w) ** 2 * printed)
+    return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}
+
+
+@equation("eq-step-keeps")
+def test_step_keeps(rng):
+    f, g, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-step-map", library=rotate)
+def test_step_map(rng):
+    """The library turns contents that a map has bent; U is fitted to one step of some of them."""
+    (_, theta), W = some_frequencies(rng, 4), rng.normal(size=(3, 4))
+
+    def f(m, x):
+        return turned_row(np.tanh(x @ W), m, theta)
+
+    contents = rng.normal(size=(6, 3))
+    here, next_place = (np.stack([f(m, x) for x in contents]) for m in (0, 1))
+    U = np.linalg.lstsq(here, next_place)[0]
+    return {"f": f, "U": U, "x": rng.normal(size=3), "m": range(N)}
+
+
+@equation("eq-reflection")
+def test_reflection(rng):
+    return {r"\theta": some_angle(rng), "I": IDENTITY}
+
+
+def block_form(rng, d=6):
+    theta = np.sort(rng.uniform(0.2, 2.5, size=d // 2))
+    C = orthogonal(rng, d)
+    return theta, C, C.T @ rotation_of_all_pairs(theta)(1) @ C
+
+
+@equation("eq-normal-form", first_index=0, library=rotation_matrix)
+def test_normal_form(rng):
+    """A random orthogonal matrix, taken apart as in the proof: planes of its eigenvectors."""
+    d = 6
+    U = orthogonal(rng, d)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    rows, angles = [], []
+    for value, w in zip(values, vectors.T, strict=True):
+        if value.imag > 1e-9:
+            u, v = w.real, -w.imag
+            rows += [u / np.linalg.norm(u), v / np.linalg.norm(v)]
+            angles.append(float(np.angle(value)))
+    rest = sorted(value.real for value in values if abs(value.imag) <= 1e-9)
+    if rest:  # real eigenvalues in pairs; they need a basis of their own
+        return {
+            **dict(zip((r"\theta", "C", "U"), block_form(rng), strict=True)),
+            "R": plane_rotation,
+            "d": d,
+        }
+    return {"U": U, "C": np.array(rows), r"\theta": np.array(angles), "R": plane_rotation, "d": d}
+
+
+@equation("eq-turned-plane")
+def test_turned_plane(rng):
+    """A random turn of four dimensions, and one of its complex eigenvectors w = u - i v."""
+    U = orthogonal(rng, 4)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    chosen = int(np.argmax(values.imag))
+    w = vectors[:, chosen]
+    return {"u": w.real, "v": -w.imag, "U": U, r"\theta": float(np.angle(values[chosen]))}
+
+
+@equation("eq-isotropic")
+def test_isotropic(rng):
+    """Each half holds for any row and any number; together they force w w^T = 0."""
+    w = rng.normal(size=5) + 1j * rng.normal(size=5)
+    return {"w": w, "U": orthogonal(rng, 5), r"\lambda": complex(*rng.normal(size=2))}
+
+
+@equation("eq-basis-absorbed")
+def test_basis_absorbed(rng):
+    theta, C, _ = block_form(rng)
+    contents = {"q": rng.normal(size=6), "k": rng.normal(size=6), "C": C}
+    return {**contents, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N), "n": range(N)}
+
+
+@equation("eq-two-maps")
+def test_two_maps(rng):
+    G = 0.8 * plane_rotation(0.7) + 0.2 * rng.normal(size=(2, 2))
+    return {**plane(rng), "G": G}
+
+
+@equation("eq-shear", first_index=0)
+def test_shear(rng):
+    G = np.array([[1.0, 1.0], [0.0, 1.0]])
+    contents = {"q": rng.normal(size=2), "k": rng.normal(size=2)}
+    return {"G": G, "m": range(N), "n": range(N), **contents}
+
+
+@equation("eq-added-terms", first_index=0)
+def test_added_terms(rng):
+    places = {"m": range(N), "n": range(N), "p": rng.normal(size=(N, 3))}
+    return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
