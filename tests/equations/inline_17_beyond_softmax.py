@@ -15,7 +15,7 @@ def bindings(rng):
 
 
 # A condition, and the window of an exercise.
-DEFINITIONS = [r"w \le N", r"w = 4096"]
+DEFINITIONS = [r"W \le N", r"W = 4096"]
 
 
 def reached(rng):

@@ -22,13 +22,13 @@ CHECKS = {
 }
 # What an arrow is, and the steps of a proof.
 DEFINITIONS = [
-    r"0 \le m - n \le L (w - 1)",
+    r"0 \le m - n \le L (W - 1)",
     r"(M^L)_{mn} > 0",
     r"L = 1",
     r"M_{mn} = 1",
     r"M_{ml} = 1",
     r"(M^L)_{ln} > 0",
-    r"D \le L (w - 1)",
+    r"r \le L (W - 1)",
     r"l = 0, 1, \dots, L - 1",
     r"n \le g \le m",
 ]

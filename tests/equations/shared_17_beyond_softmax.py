@@ -6,14 +6,14 @@ from attention_to_rope import sliding_window_mask
 
 
 def window(rng):
-    N, w = int(rng.integers(7, 12)), int(rng.integers(2, 5))
-    mask = sliding_window_mask(N, window=w).double().numpy()
-    return {"N": N, "w": w, "M": mask}
+    N, W = int(rng.integers(7, 12)), int(rng.integers(2, 5))
+    mask = sliding_window_mask(N, window=W).double().numpy()
+    return {"N": N, "W": W, "M": mask}
 
 
-def index_scores(q, k, w):
+def index_scores(q, k, a):
     """The indexer's scores (N, N_k) of queries (N, J, d), keys (N_k, d) and weights (N, J).
 
     tests/peers/test_sparse_indexer.py holds it to the keys that DeepSeek-V3.2's own code selects.
     """
-    return torch.einsum("mj,mjn->mn", w, torch.relu(q @ k.mT))
+    return torch.einsum("mj,mjn->mn", a, torch.relu(q @ k.mT))

@@ -15,32 +15,32 @@ from shared_17_beyond_softmax import index_scores, window
 @equation("eq-reach-pairs", library=dilated_mask)
 def test_reach_pairs(rng):
     values = window(rng)
-    N, w = values["N"], values["w"]
-    assert values["M"].sum() == N * w - w * (w - 1) / 2
-    return {"N": N, "w": w}
+    N, W = values["N"], values["W"]
+    assert values["M"].sum() == N * W - W * (W - 1) / 2
+    return {"N": N, "W": W}
 
 
 @equation("eq-reach-depth", library=dilated_mask)
 def test_reach_depth(rng):
-    def deepest(N, w):
-        mask = sliding_window_mask(N, window=w).double()
+    def deepest(N, W):
+        mask = sliding_window_mask(N, window=W).double()
         powers = itertools.accumulate(itertools.repeat(mask), torch.matmul)
         return next(depth for depth, power in enumerate(powers, start=1) if power[-1, 0] > 0)
 
-    N, w = int(rng.integers(7, 30)), int(rng.integers(3, 6))
-    exact = 5 * (w - 1) + 1
-    return [{"N": n, "w": w, "L": deepest(n, w)} for n in (N, exact, exact + 1)]
+    N, W = int(rng.integers(7, 30)), int(rng.integers(3, 6))
+    exact = 5 * (W - 1) + 1
+    return [{"N": n, "W": W, "L": deepest(n, W)} for n in (N, exact, exact + 1)]
 
 
 @equation("eq-sparse-indexer", first_index=1)
 def test_sparse_indexer(rng):
     """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
     J, rows, columns, width = 3, 4, 5, 2
-    w, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
+    a, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
     k = rng.normal(size=(columns, width))
-    score = index_scores(*map(torch.from_numpy, (q, k, w))).numpy()
+    score = index_scores(*map(torch.from_numpy, (q, k, a))).numpy()
     places = {"m": range(1, rows + 1), "n": range(1, columns + 1)}
-    return {"I": score, "w": w, "q": q, "k": k, "J": J, **places}
+    return {"I": score, "a": a, "q": q, "k": k, "J": J, **places}
 
 
 def states(steps, rng, *rates):
@@ -48,8 +48,8 @@ def states(steps, rng, *rates):
     N, d = 5, 3
     q, k, v = (torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3))
     state, before, after, outputs = None, [], [], []
-    for t in range(N):
-        one = slice(t, t + 1)
+    for n in range(N):
+        one = slice(n, n + 1)
         before.append(np.zeros((d, d)) if state is None else state.numpy())
         output, state = steps(q[one], k[one], v[one], *(rate[one] for rate in rates), state=state)
         after.append(state.numpy())
@@ -65,7 +65,7 @@ def test_linear_state(rng):
     # Index 0 is the state before the first token, and nothing else has an entry there.
     padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
     o = np.concatenate([np.zeros_like(o[:1]), o])
-    return {"C": table, **padded, "o": o, "t": range(1, len(table))}
+    return {"C": table, **padded, "o": o, "n": range(1, len(table))}
 
 
 @equation("eq-delta-rule", first_index=0, library=delta_rule_steps)
@@ -75,7 +75,7 @@ def test_delta_rule(rng):
     padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
     del padded["q"]
     beta = np.concatenate([[0.0], rate.numpy()])
-    return {"C": table, **padded, r"\beta": beta, "t": range(1, len(table))}
+    return {"C": table, **padded, r"\beta": beta, "n": range(1, len(table))}
 
 
 @equation("eq-sink-as-gate", first_index=0, library=[sink_attention, sink_gate])

@@ -17,21 +17,21 @@ def test_reach_paths(rng):
 def test_reach_window(rng):
     values = window(rng)
     every = range(values["N"])
-    return {"M": values["M"], "w": values["w"], "L": range(2, 4), "m": every, "n": every}
+    return {"M": values["M"], "W": values["W"], "L": range(2, 4), "m": every, "n": every}
 
 
 @equation("eq-reach-dilated", first_index=0, draws=2, library=dilated_mask)
 def test_reach_dilated(rng):
-    N, w = 30, int(rng.integers(2, 4))
+    N, W = 30, int(rng.integers(2, 4))
 
     @functools.cache
     def layer(number):
-        return dilated_mask(N, window=w, dilation=w ** int(number)).double().numpy()
+        return dilated_mask(N, window=W, dilation=W ** int(number)).double().numpy()
 
-    return {"M": layer, "w": w, "m": range(N), "n": range(N)}
+    return {"M": layer, "W": W, "m": range(N), "n": range(N)}
 
 
 @equation("eq-reach-walk", draws=2)
 def test_reach_walk(rng):
-    w, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
-    return {"D": Random(list(range(w)), shape=(L,)), "L": L, "w": w}
+    W, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
+    return {"r": Random(list(range(W)), shape=(L,)), "L": L, "W": W}
