@@ -25,7 +25,7 @@ from bookcheck.paths import DEEPER, NODE_ROOM
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
-WORDS = 14  # further words of a section that find it; more would make the file heavy
+WORDS = 12  # further words of a section that find it; more would make the file heavy
 WORD = re.compile(r"[^\W\d_][\w-]{3,}")
 # What is no sentence of the section: formulas and code, drawings, notes of the build.
 LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
