@@ -31,8 +31,8 @@ def test_variance(rng):
 @equation("eq-road-order", library=attention)
 def test_order(rng):
     Q, K, V = (rng.normal(size=(N, size)) for size in (D_K, D_K, D_V))
-    P = np.eye(N)[[2, 0, 3, 1]]
-    return {"P": P, "Q": Q, "K": K, "V": V, r"\operatorname{Attention}": library_attention}
+    Pi = np.eye(N)[[2, 0, 3, 1]]
+    return {r"\Pi": Pi, "Q": Q, "K": K, "V": V, r"\operatorname{Attention}": library_attention}
 
 
 @equation("eq-road-sinusoid", first_index=0, library=sinusoidal)
@@ -42,7 +42,7 @@ def test_sinusoid(rng):
     table = sinusoidal(torch.arange(12), d, dtype=torch.float64).numpy()
     return {
         "p": table,
-        "t": range(12),
+        "m": range(12),
         "i": range(d // 2),
         "d": d,
         r"\theta": rotary_frequencies(d).numpy(),
@@ -52,8 +52,8 @@ def test_sinusoid(rng):
 @equation("eq-road-shift")
 def test_shift(rng):
     return {
-        "t": int(rng.integers(2, 9)),
-        "r": int(rng.integers(2, 9)),
+        "m": int(rng.integers(2, 9)),
+        r"\delta": int(rng.integers(2, 9)),
         r"\theta": rng.uniform(0.3, 2),
     }
 
@@ -88,7 +88,7 @@ def test_planes(rng):
             x @ rotation_matrix(torch.tensor(position), frequencies, layout="interleaved").numpy()
         )
 
-    s = np.array([[turned(q, m) @ turned(k, n) for n in range(4)] for m in range(5)])
+    S = np.array([[turned(q, m) @ turned(k, n) for n in range(4)] for m in range(5)])
     pairs = {"q": lambda i: q[2 * i : 2 * i + 2], "k": lambda i: k[2 * i : 2 * i + 2]}
-    symbols = {"d": d, "m": range(5), "n": range(4), r"\theta": frequencies.numpy(), "s": s}
+    symbols = {"d": d, "m": range(5), "n": range(4), r"\theta": frequencies.numpy(), "S": S}
     return {**pairs, **symbols, "R": turn}
