@@ -59,9 +59,9 @@ N_TOKENS, WIDTH = 5, 6
 
 
 def matrix_product(rng):
-    a, b, c = 2, 3, 5
-    product = matrix_operations(lambda: torch.ones(a, b) @ torch.ones(b, c))
-    return {"a": a, "b": b, "c": c, RESULT: product}
+    sizes = 2, 3, 5
+    product = matrix_operations(lambda: torch.ones(sizes[:2]) @ torch.ones(sizes[1:]))
+    return {"N_1": 2, "N_2": 3, "N_3": 5, RESULT: product}
 
 
 def core(rng):
@@ -81,7 +81,7 @@ def feed_forward(rng):
 
 
 EXPRESSIONS = {
-    r"2abc": matrix_product,
+    r"2 N_1 N_2 N_3": matrix_product,
     r"4 N^2 d": core,
     r"8 N d^2": projections,
     r"16 N d^2": feed_forward,

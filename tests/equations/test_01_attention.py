@@ -16,7 +16,7 @@ def tokens(rng):
     """Queries, keys, values and everything computed from them, under the symbols of the page."""
     q, k, v = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), rng.normal(size=(N, D_V))
     S, A, o = library_scores(q, k), library_weights(q, k), library_attention(q, k, v)
-    every = {"m": range(N), "n": range(N), "c": range(D_V), "N": N, "d_k": D_K}
+    every = {"m": range(N), "n": range(N), "j": range(D_V), "N": N, "d_k": D_K}
     return {"q": q, "k": k, "v": v, "V": v, "S": S, "A": A, "o": o, **every}
 
 
@@ -143,7 +143,7 @@ def test_flops_balance(rng):
 
 @equation("eq-constant-key", first_index=0)
 def test_constant_key(rng):
-    return {**tokens(rng), "c": rng.normal(size=D_K)}
+    return {**tokens(rng), "u": rng.normal(size=D_K)}
 
 
 @equation("eq-sink", first_index=0, library=sink_attention)
