@@ -131,9 +131,9 @@ def test_initial_variance(rng):
 
 @equation("eq-soft-cap", first_index=0, library=soft_cap)
 def test_soft_cap(rng):
-    c, x = float(rng.uniform(2, 9)), rng.normal(scale=6, size=N)
-    capped = soft_cap(torch.from_numpy(x), c).numpy()
-    return {"x": x, r"\hat{x}": capped, "c": c, "n": range(N)}
+    C, x = float(rng.uniform(2, 9)), rng.normal(scale=6, size=N)
+    capped = soft_cap(torch.from_numpy(x), C).numpy()
+    return {"x": x, r"\hat{x}": capped, "C": C, "n": range(N)}
 
 
 @equation("eq-qk-norm", first_index=0)
