@@ -38,7 +38,7 @@ DEFINITIONS = [
     r"N = 8",
     r"N = 40",
     r"N = 400",
-    r"n \le t",
+    r"n \le m",
     r"m = 5",
     r"N = 2000",
 ]

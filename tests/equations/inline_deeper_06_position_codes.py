@@ -27,7 +27,7 @@ CHECKS = {
 }
 # Conditions, and what a name stands for.
 DEFINITIONS = [
-    r"h_t = \tanh(h_{t-1} U + x_t W)",
+    r"h_m = \tanh(h_{m-1} U + x_m W)",
     r"D_{mn} = B_{mn} - B_{mm}",
     r"D_{\pi(m)\pi(n)} = D_{mn}",
     r"m \ne n",

@@ -86,12 +86,12 @@ def test_nope_counter(rng):
     scores = torch.full((N, 1), float(rng.normal()), dtype=torch.float64)
     v = np.eye(N)[:, 0]
     o = attention(scores, scores, tensor(v)[:, None], mask=causal_mask(N))[:, 0].numpy()
-    return {"o": o, "v": v, "t": range(N)}
+    return {"o": o, "v": v, "m": range(N)}
 
 
 @equation("eq-nope-gap")
 def test_nope_gap(rng):
-    return {"t": int(rng.integers(2, 1000))}
+    return {"m": int(rng.integers(2, 1000))}
 
 
 @equation("eq-position-input", first_index=0, library=[Learned, Sinusoidal])
