@@ -13,8 +13,9 @@ OPTIONS = {"first_index": 0}
 def bindings(rng):
     """The inner product of two positions, and two angles."""
     theta = rotary_frequencies(16, rng.uniform(5, 60)).numpy()
-    places = {"m": rng.uniform(1, 9), "n": rng.uniform(1, 9), "k": int(rng.integers(1, 90))}
-    return {**places, "g": lambda k: np.cos(k * theta).sum(), r"\theta": rng.uniform(0.2, 3)}
+    places = {"m": rng.uniform(1, 9), "n": rng.uniform(1, 9), r"\delta": int(rng.integers(1, 90))}
+    angle = {r"\theta": rng.uniform(0.2, 3)}
+    return {**places, **angle, "g": lambda delta: np.cos(delta * theta).sum()}
 
 
 def four_dimensions(base):
@@ -26,11 +27,11 @@ def two_back(rng):
     theta = rotary_frequencies(8, rng.uniform(5, 60))
     P = sinusoidal(torch.arange(9), 8, float(theta[1] ** -4), dtype=torch.float64).numpy()
 
-    def shift(k):
-        return rotation_matrix(torch.tensor(int(k)), theta, layout="interleaved").numpy().T
+    def shift(delta):
+        return rotation_matrix(torch.tensor(int(delta)), theta, layout="interleaved").numpy().T
 
-    def g(k):
-        return np.cos(k * theta.numpy()).sum()
+    def g(delta):
+        return np.cos(delta * theta.numpy()).sum()
 
     return {"P": P, "T": shift, "g": g, "m": range(2, 9), "n": range(9)}
 
@@ -41,7 +42,7 @@ CHECKS = {
     r"\theta_0 = 1": four_dimensions(10000.0),
     r"\theta_1 = 1/100": four_dimensions(10000.0),
     r"\theta_1 = 100^{-1/2} = 0.1": four_dimensions(100.0),
-    r"k \ge 1": lambda rng: {"k": 1},
+    r"r \ge 1": lambda rng: {"r": 1},
     r"B = 10": lambda rng: {"B": float(1 / rotary_frequencies(4, 100.0)[1])},
 }
 LOOSE = {r"3 < \pi": "Two constants; the cosine falls up to the second."}
@@ -61,7 +62,9 @@ DEFINITIONS = [
     r"C = W^Q (W^K)^\top",
     r"C = I",
     r"m, n \ge 0",
-    r"k \le 3",
+    r"\delta = n - m",
+    r"r = \lvert n - m \rvert",
+    r"r \le 3",
 ]
 
 

@@ -36,8 +36,8 @@ def cosine_integral(rng):
 
 
 def whole_turns(rng):
-    m, n, r = (int(rng.integers(*ends)) for ends in ((20, 40), (2, 15), (2, 9)))
-    return {"m": m, "n": n, "r": r, r"\theta": 2 * np.pi * r / (m - n)}
+    m, n, nu = (int(rng.integers(*ends)) for ends in ((2, 15), (20, 40), (2, 9)))
+    return {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * np.pi * nu / (n - m)}
 
 
 def half_a_turn(rng):
@@ -71,29 +71,29 @@ def block_of_two_angles(rng):
 
 
 def matrix_of_a_shift(rng):
-    """The one matrix that moves the first d rows by k places, and the library's rotation."""
-    k, theta = int(rng.integers(1, 4)), rotary_frequencies(D, float(rng.uniform(5, 20)))
+    """The one matrix that moves the first d rows by delta places, and the library's rotation."""
+    delta, theta = int(rng.integers(1, 4)), rotary_frequencies(D, float(rng.uniform(5, 20)))
     angles = np.arange(D + 3)[:, None] * theta.numpy()
     rows = np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(D + 3, D)
-    shift = rotation_matrix(torch.tensor(k), theta, layout="interleaved").mT.numpy()
+    shift = rotation_matrix(torch.tensor(delta), theta, layout="interleaved").mT.numpy()
 
     def solved(rows):
-        return np.linalg.solve(rows[:D], rows[k : k + D])
+        return np.linalg.solve(rows[:D], rows[delta : delta + D])
 
-    return {"T": depends("P", solved), "P": rows, "T_k": shift}
+    return {"T": depends("P", solved), "P": rows, r"T_\delta": shift}
 
 
 CHECKS = {
-    r"T = T_k": matrix_of_a_shift,
+    r"T = T_\delta": matrix_of_a_shift,
     r"R(-\theta_i) C_{ij} = C_{ij} R(-\theta_j)": commuting_block,
     r"C_{ij} = 0": block_of_two_angles,
-    r"k b^{-0} = k": lambda rng: {"k": rng.uniform(2, 9)},
-    r"k b^{-1} = k/b": lambda rng: {"k": rng.uniform(2, 9)},
+    r"r b^{-0} = r": lambda rng: {"r": rng.uniform(2, 9)},
+    r"r b^{-1} = r/b": lambda rng: {"r": rng.uniform(2, 9)},
     r"\sin\theta \ne 0": one_angle,
     r"\theta \ne 0": one_angle,
     r"R(-\theta) = (\cos\theta) I - (\sin\theta) J": one_angle,
     r"\frac{\mathrm{d}}{\mathrm{d}x} \operatorname{Ci}(x) = \frac{\cos x}{x}": cosine_integral,
-    r"\pi = \theta (m - n) / (2r)": whole_turns,
+    r"\pi = \theta (n - m) / (2\nu)": whole_turns,
     r"N \le \lambda_{d/2-1}/2 = \pi b^{(d-2)/d}": half_a_turn,
     r"b \ge (N/\pi)^{d/(d-2)}": half_a_turn,
     r"x^d = 10000^{-2i}": root_of_a_power,
@@ -108,11 +108,11 @@ DEFINITIONS = [
     r"d = 4",
     r"d = 64",
     r"d = 128",
-    r"P_m T = P_{m+k}",
+    r"P_m T = P_{m+\delta}",
     r"m = 0, \dots, d - 1",
     r"V_{mj} = (z_j)^m",
     r"u = 2i/d",
-    r"x = k b^{-u}",
+    r"x = r b^{-u}",
     r"\gamma = 0.577\ldots",
     r"\alpha = m\theta_i",
     r"\beta = n\theta_i",
@@ -121,10 +121,12 @@ DEFINITIONS = [
     r"s(\alpha) = (\sin\alpha, \cos\alpha)",
     r"i \ne j",
     r"i = j",
-    r"s = p",
-    r"r = -q",
+    r"E_{11} = E_{00}",
+    r"E_{10} = -E_{01}",
     r"m \ne n",
-    r"r = 0",
-    r"r \ne 0",
+    r"r = \lvert n - m \rvert",
+    r"r \ge 1",
+    r"\nu = 0",
+    r"\nu \ne 0",
     r"\theta = 1",
 ]

@@ -18,16 +18,16 @@ def hand(alpha):
 
 
 def shifts(b, d=D):
-    """k -> T_k: the transpose of the library's rotation, and its inverse for k < 0."""
+    """delta -> T_delta: the transpose of the library's rotation, its inverse for delta < 0."""
 
-    def shift(k):
-        position = torch.tensor([abs(int(k))])
+    def shift(delta):
+        position = torch.tensor([abs(int(delta))])
         matrix = rotation_matrix(position, rotary_frequencies(d, b), layout="interleaved")[0]
-        return (matrix if k < 0 else matrix.T).numpy()
+        return (matrix if delta < 0 else matrix.T).numpy()
 
     return shift
 
 
 def g(b, d=D):
     table = frequencies(b, d)
-    return lambda k: float(np.cos(k * table).sum())
+    return lambda delta: float(np.cos(delta * table).sum())

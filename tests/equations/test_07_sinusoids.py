@@ -63,23 +63,23 @@ def test_pe_norm(rng):
 
 @equation("eq-addition")
 def test_addition(rng):
-    return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+    return {"m": range(2, 5), r"\delta": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
 
 
 @equation("eq-shift-pair", vectors="row")
 def test_shift_pair(rng):
-    return {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3), "s": hand}
+    return {"m": range(2, 5), r"\delta": range(2, 6), r"\theta": rng.uniform(0.2, 3), "s": hand}
 
 
 @equation("eq-shift", first_index=0, library=[sinusoidal, rotation_matrix])
 def test_shift(rng):
     values = clocks(rng)
-    return {**values, "T": shifts(values["b"]), "R": plane_rotation, "k": range(1, 5)}
+    return {**values, "T": shifts(values["b"]), "R": plane_rotation, r"\delta": range(1, 5)}
 
 
 @equation("eq-shift-group", library=rotation_matrix)
 def test_shift_group(rng):
-    return {"T": shifts(some_base(rng)), "k": range(-2, 4), "l": range(-3, 3)}
+    return {"T": shifts(some_base(rng)), r"\delta": range(-2, 4), r"\delta'": range(-3, 3)}
 
 
 @equation("eq-g", first_index=0, library=sinusoidal)
@@ -97,8 +97,8 @@ def test_pe_distance(rng):
 @equation("eq-g-log", approx=0.02)
 def test_g_log(rng):
     b, d = 10000.0, 4096
-    k = int(rng.integers(30, 200))
-    return {"k": k, "b": b, "d": d, "g": g(b, d), r"\gamma": np.euler_gamma}
+    r = int(rng.integers(30, 200))
+    return {"r": r, "b": b, "d": d, "g": g(b, d), r"\gamma": np.euler_gamma}
 
 
 @equation("eq-four-terms", first_index=0, vectors="row")
@@ -157,5 +157,5 @@ def test_sum_tied(rng):
 
 @equation("eq-cosine-first", library=rotation_matrix)
 def test_cosine_first(rng):
-    angles = {"m": range(2, 5), "k": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+    angles = {"m": range(2, 5), r"\delta": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
     return {**angles, "R": plane_rotation}

@@ -21,7 +21,8 @@ def test_digits(rng):
             m //= B
         return m % B
 
-    return {"B": B, "D": count, "c": digit, "m": range(B**count), "j": range(count)}
+    every = {"m": range(B**count), "j": range(count)}
+    return {"B": B, "D": count, r"\operatorname{digit}": digit, **every}
 
 
 def nearest_readings(alpha, theta, first):
@@ -71,7 +72,7 @@ def test_position_complex(rng):
 @equation("eq-g-integral", approx=0.02)
 def test_g_integral(rng):
     b, d = 10000.0, 4096
-    return {"k": int(rng.integers(2, 40)), "b": b, "d": d, "g": g(b, d)}
+    return {"r": int(rng.integers(2, 40)), "b": b, "d": d, "g": g(b, d)}
 
 
 def cosine_integral(x):
@@ -81,7 +82,7 @@ def cosine_integral(x):
 @equation("eq-ci")
 def test_ci(rng):
     return {
-        "k": float(rng.uniform(2, 20)),
+        "r": float(rng.uniform(2, 20)),
         "b": some_base(rng),
         r"\operatorname{Ci}": cosine_integral,
     }
@@ -89,13 +90,13 @@ def test_ci(rng):
 
 @equation("eq-substitution")
 def test_substitution(rng):
-    return {"k": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
+    return {"r": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
 
 
 @equation("eq-log-decay", approx=0.02)
 def test_log_decay(rng):
     return {
-        "k": float(rng.uniform(30, 300)),
+        "r": float(rng.uniform(30, 300)),
         "b": 10000.0,
         r"\gamma": np.euler_gamma,
         r"\operatorname{Ci}": cosine_integral,
@@ -123,16 +124,15 @@ def test_commute(rng):
     return {"T": shifts(some_base(rng)), "C": relative_weights(rng)}
 
 
-@equation("eq-commutator")
+@equation("eq-commutator", first_index=0)
 def test_commutator(rng):
-    p, q, r, s = rng.normal(size=4)
-    return {"p": p, "q": q, "r": r, "s": s, "J": J}
+    return {"E": rng.normal(size=(2, 2)), "J": J}
 
 
 @equation("eq-repeat")
 def test_repeat(rng):
-    m, n, r = int(rng.integers(20, 40)), int(rng.integers(2, 15)), int(rng.integers(2, 9))
-    return {"m": m, "n": n, "r": r, r"\theta": 2 * math.pi * r / (m - n)}
+    m, n, nu = int(rng.integers(2, 15)), int(rng.integers(20, 40)), int(rng.integers(2, 9))
+    return {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * math.pi * nu / (n - m)}
 
 
 @equation("eq-chord")
@@ -145,7 +145,8 @@ def test_710(rng):
     return {}
 
 
-@equation("eq-plus-part", vectors="row")
+@equation("eq-plus-part", first_index=0, vectors="row")
 def test_plus_part(rng):
-    alpha, beta, p, q = rng.normal(size=4)
-    return {r"\alpha": alpha, r"\beta": beta, "s": hand, "p": p, "q": q}
+    alpha, beta, first, second = rng.normal(size=4)
+    E = np.array([[first, second], [second, -first]])
+    return {r"\alpha": alpha, r"\beta": beta, "s": hand, "E": E}
