@@ -29,7 +29,7 @@ CHECKS = {
 DEFINITIONS = [
     r"h_m = \tanh(h_{m-1} U + x_m W)",
     r"D_{mn} = B_{mn} - B_{mm}",
-    r"D_{\pi(m)\pi(n)} = D_{mn}",
+    r"\Pi^\top D \Pi = D",
     r"m \ne n",
     r"P_m = (\cos m\theta, \sin m\theta)",
     r"\theta = \pi",
