@@ -197,7 +197,7 @@ def llama3(
 
 
 def longrope(frequencies: Tensor, factors: Tensor) -> Tensor:
-    r"""LongRoPE: divide each pair by its own factor, $\theta_i' = \theta_i / \lambda_i$."""
+    r"""LongRoPE: divide each pair by its own factor, $\theta_i' = \theta_i / \kappa_i$."""
     check_frequencies(frequencies)
     check_float("factors", factors)
     check_same_kind("frequencies", frequencies, "factors", factors)

@@ -38,7 +38,7 @@ def unchanged(rng):
         ntk_aware(theta, 1.0),
         ntk_by_parts(theta, 1.0, original_length=300),
     ][int(rng.integers(3))]
-    return {r"\lambda": (theta / changed).numpy(), "i": range(8)}
+    return {r"\kappa": (theta / changed).numpy(), "i": range(8)}
 
 
 def second_derivative(rng):
@@ -55,18 +55,18 @@ def second_derivative(rng):
 
 
 def parabola(rng):
-    """A parabola h, and the K of its error against the straight line."""
-    c, n, y = rng.normal(), 3.0, 3.4
-    error = c * y**2 - (n + 1 - y) * c * n**2 - (y - n) * c * (n + 1) ** 2
-    K = error / ((y - n) * (n + 1 - y))
-    return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), "K": K}
+    """A parabola h, and the η of its error against the straight line."""
+    c, r, y = rng.normal(), 3.0, 3.4
+    error = c * y**2 - (r + 1 - y) * c * r**2 - (y - r) * c * (r + 1) ** 2
+    eta = error / ((y - r) * (r + 1 - y))
+    return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), r"\eta": eta}
 
 
 CHECKS = {
-    r"h''(\xi) = -2K": parabola,
+    r"h''(\xi) = -2\eta": parabola,
     r"\lvert h''(\xi) \rvert \le \sum_i \rho_i \theta_i^2": second_derivative,
     r"\mu_{\text{table}}^2 \mu_C^2 = \mu_A^2": two_factors,
-    r"\lambda_i = 1": unchanged,
+    r"\kappa_i = 1": unchanged,
 }
 # Conditions, settings of examples, and what a symbol stands for. The point ξ of the proof is only
 # known to exist; the check of the proof's displayed equation finds it.
@@ -75,27 +75,28 @@ DEFINITIONS = [
     r"d_k = 128",
     r"s = 8",
     r"L_0 \theta_i \ge 2\pi",
-    r"h(\Delta) = -\Delta/64",
-    r"\Delta = 0, \dots, 255",
+    r"r = \lvert n - m \rvert = m - n",
+    r"h(r) = -r/64",
+    r"r = 0, \dots, 255",
     r"\rho_i = \sqrt{a_i^2 + c_i^2}",
-    r"x = n + u",
+    r"x = r + u",
     r"0 \le u \le 1",
     r"u = \frac{1}{2}",
-    r"e(y) = h(y) - (n + 1 - y) h(n) - (y - n) h(n + 1)",
-    r"y = n",
-    r"y = n + 1",
+    r"e(y) = h(y) - (r + 1 - y) h(r) - (y - r) h(r + 1)",
+    r"y = r",
+    r"y = r + 1",
     r"0 < u < 1",
     r"y = x",
     r"b' = b s",
     r"L = s L_0",
     r"s = 4",
     r"s = 1",
-    r"\lambda_i \le \lambda_{i+1}",
+    r"\kappa_i \le \kappa_{i+1}",
     r"\gamma_i = 0",
     r"\gamma_i = 1",
     r"\gamma_i > 0",
-    r"a = 5",
-    r"a = \ln L_0",
+    r"\Delta = 5",
+    r"\Delta = \ln L_0",
     r"\mu_A = 0.1 A \ln s + 1",
     r"\mu_C = 0.1 C \ln s + 1",
     r"A = C",

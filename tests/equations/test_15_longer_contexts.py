@@ -35,22 +35,22 @@ def test_pair_turns(rng):
     theta = rotary_frequencies(D, BASE).numpy()
     known = {"d_k": D, "b": BASE, "L_0": L, "i": range(PAIRS)}
     # The angle over L positions, counted in whole turns of 360 degrees.
-    return {r"\theta": theta, "r": np.degrees(L * theta) / 360, **known}
+    return {r"\theta": theta, r"\nu": np.degrees(L * theta) / 360, **known}
 
 
 @equation("eq-stretch", first_index=0, library=longrope)
 def test_stretch(rng):
     factors = rng.uniform(1.2, 4, size=PAIRS)
     changed = longrope(THETA, torch.from_numpy(factors)).numpy()
-    known = {r"\Delta": int(rng.integers(3, 99)), "i": range(PAIRS)}
-    return {r"\theta": THETA.numpy(), r"\theta'": changed, r"\lambda": factors, **known}
+    known = {"r": int(rng.integers(3, 99)), "i": range(PAIRS)}
+    return {r"\theta": THETA.numpy(), r"\theta'": changed, r"\kappa": factors, **known}
 
 
 @equation("eq-pi", first_index=0, library=position_interpolation)
 def test_pi(rng):
     s = scale(rng)
     factors = stretch(position_interpolation(THETA, s))
-    return {r"\lambda": factors, "s": s, "i": range(PAIRS)}
+    return {r"\kappa": factors, "s": s, "i": range(PAIRS)}
 
 
 @equation("eq-ntk-stretch", first_index=0, library=ntk_aware)
@@ -59,7 +59,7 @@ def test_ntk_stretch(rng):
     changed = ntk_aware(THETA, s)
     base = float(changed[1]) ** (-D / 2)
     known = {"b": BASE, "b'": base, "s": s, "d_k": D, "i": range(PAIRS)}
-    return {r"\lambda": stretch(changed), **known}
+    return {r"\kappa": stretch(changed), **known}
 
 
 def kept(changed, s):
@@ -77,7 +77,7 @@ def test_by_parts(rng):
     known = {r"\alpha": ALPHA, r"\beta": BETA, "s": s, "i": range(PAIRS)}
     turns = (L * THETA / (2 * math.pi)).numpy()
     theta = {r"\theta": THETA.numpy(), r"\theta'": changed.numpy()}
-    return {r"\gamma": gamma, "r": turns, **theta, **known}
+    return {r"\gamma": gamma, r"\nu": turns, **theta, **known}
 
 
 @equation("eq-yarn-ends", library=yarn)
@@ -165,7 +165,7 @@ def test_reach(rng):
         factors = torch.from_numpy(any_factors(rng))
         factors[smallest] = 1.2
         changed = longrope(THETA, factors)
-        known = {"L_0": L, "F": fast_pairs(), "d_k": D, r"\lambda": stretch(changed)}
+        known = {"L_0": L, "F": fast_pairs(), "d_k": D, r"\kappa": stretch(changed)}
         cases.append({r"L_{\text{reach}}": first_new_angle(changed), **known})
     return cases
 
@@ -178,7 +178,7 @@ def test_price(rng):
     even = math.log(float(np.prod(factors[:F])) ** (1 / F))
     geometric = math.log(s) * (F - 1) / (D - 2)  # the mean of the exponents 2i / (d_k - 2)
     return [
-        {"P": even, r"\lambda": factors, "F": F},
-        {"P": geometric, r"\lambda": stretch(ntk_aware(THETA, s)), "F": F},
-        {"P": math.log(s), r"\lambda": stretch(position_interpolation(THETA, s)), "F": F},
+        {"P": even, r"\kappa": factors, "F": F},
+        {"P": geometric, r"\kappa": stretch(ntk_aware(THETA, s)), "F": F},
+        {"P": math.log(s), r"\kappa": stretch(position_interpolation(THETA, s)), "F": F},
     ]

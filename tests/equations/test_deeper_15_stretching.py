@@ -55,7 +55,7 @@ def head(rng):
 @equation("eq-head-score", first_index=0, library=rotate)
 def test_head_score(rng):
     _, _, a, c, score = head(rng)
-    distances = {r"\Delta": int(rng.integers(5, 200)), "d_k": D}
+    distances = {"r": int(rng.integers(5, 200)), "d_k": D}
     return {"h": score, "a": a, "c": c, r"\theta": THETA.numpy(), **distances}
 
 
@@ -74,35 +74,35 @@ def waves(a, c, theta):
 @equation("eq-interpolation-bound", first_index=0)
 def test_interpolation_bound(rng):
     a, c, theta = rng.normal(size=PAIRS), rng.normal(size=PAIRS), rng.uniform(0.05, 1, size=PAIRS)
-    n, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
-    draws = [(a, c, theta, n, u), (a, c, theta, n, 0.0)]  # at u = 0 both sides are 0
-    # A wave with its top between n and n + 1 reaches the bound up to terms of fourth order.
+    r, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
+    draws = [(a, c, theta, r, u), (a, c, theta, r, 0.0)]  # at u = 0 both sides are 0
+    # A wave with its top between r and r + 1 reaches the bound up to terms of fourth order.
     for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
         slow = np.full(PAIRS, angle)
-        phase = (n + 0.5) * slow
+        phase = (r + 0.5) * slow
         for sign in (1, -1):
-            draws.append((sign * 2.5 * np.cos(phase), sign * 2.5 * np.sin(phase), slow, n, u))
+            draws.append((sign * 2.5 * np.cos(phase), sign * 2.5 * np.sin(phase), slow, r, u))
     return [
         {
             "h": waves(a, c, theta),
-            "x": n + u,
-            "n": n,
+            "x": r + u,
+            "r": r,
             "u": u,
             r"\rho": np.hypot(a, c),
             r"\theta": theta,
             "d_k": D,
         }
-        for a, c, theta, n, u in draws
+        for a, c, theta, r, u in draws
     ]
 
 
 @by_hand(
-    "eq-rolle", "The point ξ is only known to exist; here a search finds it.", reviewed="b0d7f167"
+    "eq-rolle", "The point ξ is only known to exist; here a search finds it.", reviewed="5526d61b"
 )
 def test_rolle(rng):
     from scipy.optimize import brentq
 
-    a, c, theta, n = 1.3, -0.7, 0.4, 2
+    a, c, theta, r = 1.3, -0.7, 0.4, 2
     h = waves(np.array([a]), np.array([c]), np.array([theta]))
 
     def second(y):
@@ -110,9 +110,9 @@ def test_rolle(rng):
 
     worst = 0.0
     for u in rng.uniform(0.1, 0.9, size=5):
-        error = h(n + u) - (1 - u) * h(n) - u * h(n + 1)
-        xi = brentq(lambda y, error=error, u=u: error + second(y) * u * (1 - u) / 2, n, n + 1)
-        assert n < xi < n + 1
+        error = h(r + u) - (1 - u) * h(r) - u * h(r + 1)
+        xi = brentq(lambda y, error=error, u=u: error + second(y) * u * (1 - u) / 2, r, r + 1)
+        assert r < xi < r + 1
         worst = max(worst, abs(error + second(xi) * u * (1 - u) / 2))
     assert worst < 1e-12
     return worst
@@ -155,7 +155,7 @@ def test_by_parts_stretch(rng):
     turns = L * THETA.numpy() / (2 * math.pi)
     gamma = np.clip((turns - ALPHA) / (BETA - ALPHA), 0, 1)
     known = {"s": s, "i": range(PAIRS)}
-    return {r"\lambda": stretch(by_parts(s)), r"\gamma": gamma, **known}
+    return {r"\kappa": stretch(by_parts(s)), r"\gamma": gamma, **known}
 
 
 @equation("eq-stretch-limits", first_index=0, library=ntk_by_parts)
@@ -167,7 +167,7 @@ def test_stretch_limits(rng):
         gamma = np.clip((L * theta / (2 * math.pi) - ALPHA) / (BETA - ALPHA), 0, 1)
         inside = np.flatnonzero(gamma > 0)  # 1/γ needs γ > 0
         known = {"s": s, "i": range(len(inside))}
-        draws.append({r"\lambda": stretch(changed)[inside], r"\gamma": gamma[inside], **known})
+        draws.append({r"\kappa": stretch(changed)[inside], r"\gamma": gamma[inside], **known})
     return draws
 
 
@@ -178,8 +178,8 @@ def test_dynamic_at_target(rng):
 
 @equation("eq-leader-factor")
 def test_leader_factor(rng):
-    s, a, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
-    return {"s": s, "a": a, "M": others, "c": (a + math.log(s)) / a}
+    s, lead, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
+    return {"s": s, r"\Delta": lead, "M": others, "f": (lead + math.log(s)) / lead}
 
 
 @equation("eq-longrope-factor", library=longrope_attention_factor)
@@ -201,4 +201,4 @@ def test_two_mscales(rng):
 def test_short_base(rng):
     s = scale(rng)
     factors = stretch(rotary_frequencies(D, BASE * s))
-    return {r"\lambda": factors, "s": s, "d_k": D}
+    return {r"\kappa": factors, "s": s, "d_k": D}
