@@ -22,7 +22,8 @@ CHECKS = {
 }
 # What an arrow is, and the steps of a proof.
 DEFINITIONS = [
-    r"0 \le m - n \le L (W - 1)",
+    r"n \le m",
+    r"r = \lvert n - m \rvert",
     r"(M^L)_{mn} > 0",
     r"L = 1",
     r"M_{mn} = 1",
