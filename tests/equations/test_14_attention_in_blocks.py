@@ -129,7 +129,7 @@ def test_online_backward(rng):
     slope = torch.autograd.functional.jacobian(loss, torch.from_numpy(S)).numpy()
     assert np.allclose(ours, slope, rtol=0, atol=1e-12)
     every = {"m": range(N), "n": range(N)}
-    values = {"S": S, "f": depends("S", loss), "g": g, "v": v, "o": o.numpy()}
+    values = {"S": S, r"\mathcal{L}": depends("S", loss), "g": g, "v": v, "o": o.numpy()}
     return {**values, r"\lambda": logs[:, 0].numpy(), "D": share[:, 0].numpy(), **every}
 
 

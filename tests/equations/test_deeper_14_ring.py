@@ -51,8 +51,9 @@ def test_ring_traffic(rng):
 
 @equation("eq-ring-overlap")
 def test_ring_overlap(rng):
-    F, beta, y, d_k = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4), 5.0
-    return {"b": y * F / (2 * beta), "F": F, r"\beta": beta, "y": y, "d_k": d_k}
+    alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
+    rates = {r"\alpha": alpha, r"\beta": beta}
+    return {"b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
 
 
 @equation("eq-ring-billion", library=attention)
