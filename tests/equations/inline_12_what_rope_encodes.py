@@ -38,7 +38,7 @@ CHECKS = {
 }
 # Names, conditions, examples, and what exercises ask to judge.
 DEFINITIONS = [
-    r"r = m - n",
+    r"r = \lvert n - m \rvert = m - n",
     r"\lambda_i < N",
     r"N > 2\pi",
     r"N\theta_i \le 1/2",
@@ -47,8 +47,8 @@ DEFINITIONS = [
     r"q = k",
     r"u = q \mathbf{R}_r",
     r"a = c",
-    r"q = k \mathbf{R}_{-s}",
-    r"r = s",
+    r"q = k \mathbf{R}_{-r_0}",
+    r"r = r_0",
     r"i = 0",
     r"b = 100",
     r"q = k = (1, 0, 1, 0)",

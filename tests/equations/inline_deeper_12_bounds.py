@@ -10,13 +10,13 @@ P = 4
 
 
 def bindings(rng):
-    """Products h_0 … h_p with h_p = 0, their largest step D, and the sums U_0 … U_p of waves."""
+    """Products h_0 … h_4 with h_4 = 0, their largest step D, and the sums U_0 … U_4 of waves."""
     _, theta = some_frequencies(rng, 2 * P)
     r = int(rng.integers(2, 9))
     U = np.concatenate([[0], np.cumsum(np.exp(1j * r * theta.numpy()))])
     h = np.concatenate([rng.normal(size=P) + 1j * rng.normal(size=P), [0]])
     steps = {"h": h, "D": np.abs(np.diff(h)).max(), "U": U}
-    return {**steps, r"\theta": theta.numpy(), "r": r, "p": P, "i": range(P)}
+    return {**steps, r"\theta": theta.numpy(), "r": r, "d_k": 2 * P, "i": range(P)}
 
 
 def equal_steps(rng):
@@ -26,12 +26,11 @@ def equal_steps(rng):
 
 
 CHECKS = {
-    r"h_i = D (p - i)": equal_steps,
-    r"\lvert h_i \rvert \le D (p - i)": lambda rng: [{}, equal_steps(rng)],
+    r"h_i = D (d_k/2 - i)": equal_steps,
+    r"\lvert h_i \rvert \le D (d_k/2 - i)": lambda rng: [{}, equal_steps(rng)],
 }
 # Names and conditions.
 DEFINITIONS = [
-    r"p = d_k/2",
     r"D = \max_i \lvert h_i - h_{i+1} \rvert",
     r"q \ne k",
     r"q = k",

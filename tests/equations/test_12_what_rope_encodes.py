@@ -113,12 +113,12 @@ def test_random_proof(rng):
 @equation("eq-look-far", first_index=0, library=rotation_matrix)
 def test_look_far(rng):
     values = only(contents(rng), "k", "w", r"\theta", r"\mathbf{R}", "d_k")
-    s = int(rng.integers(2, 9))
+    goal = int(rng.integers(2, 9))
     cases = []
     for length in (1, 5):
         k = length * values["k"]
-        turned = {"k": k, "w": length * values["w"], "q": k @ values[r"\mathbf{R}"](-s)}
-        cases.append({**values, **turned, "s": s, "r": range(s - 3, s + 4)})
+        turned = {"k": k, "w": length * values["w"], "q": k @ values[r"\mathbf{R}"](-goal)}
+        cases.append({**values, **turned, "r_0": goal, "r": range(goal - 3, goal + 4)})
     return cases
 
 
@@ -198,11 +198,11 @@ def test_variance_trace(rng):
 
 
 def one_ahead(rng):
-    """The library's weight of one key that leads n - 1 others, and the lead."""
-    n, lead = int(rng.integers(3, 9)), float(rng.uniform(0.3, 2))
-    scores = torch.zeros(n, dtype=torch.float64)
+    """The library's weight of one key that leads N - 1 others, and the lead."""
+    N, lead = int(rng.integers(3, 9)), float(rng.uniform(0.3, 2))
+    scores = torch.zeros(N, dtype=torch.float64)
     scores[1] = lead
-    return {"A": float(softmax(scores)[1]), "n": n, r"\delta": lead}
+    return {"A": float(softmax(scores)[1]), "N": N, r"\Delta": lead}
 
 
 @equation("eq-dilution", library=softmax)

@@ -9,7 +9,7 @@ from shared_12_what_rope_encodes import D, contents, only, pairs
 
 
 def sums(values, r):
-    """U_0 ... U_p, and the products with h_p = 0."""
+    """All U_j from j = 0 on, and the products with a 0 behind the last."""
     steps = np.exp(1j * r * values[r"\theta"])
     return np.concatenate([[0], np.cumsum(steps)]), np.concatenate([values["h"], [0]])
 
@@ -19,16 +19,19 @@ def test_partial_sums(rng):
     values = contents(rng)
     r = int(rng.integers(2, 9))
     U, _ = sums(values, r)
-    p = D // 2
-    return {"U": U, r"\theta": values[r"\theta"], "r": r, "p": p, "j": range(p + 1)}
+    known = {"r": r, "d_k": D, "j": range(D // 2 + 1)}
+    return {"U": U, r"\theta": values[r"\theta"], **known}
 
 
 @equation("eq-abel", first_index=0)
 def test_abel(rng):
-    values = contents(rng)
-    r = int(rng.integers(2, 9))
-    U, h = sums(values, r)
-    return {"U": U, "h": h, r"\theta": values[r"\theta"], "r": r, "p": D // 2}
+    cases = []
+    for d in (D, 2 * D):
+        values = contents(rng, d)
+        r = int(rng.integers(2, 9))
+        U, h = sums(values, r)
+        cases.append({"U": U, "h": h, r"\theta": values[r"\theta"], "r": r, "d_k": d})
+    return cases
 
 
 @equation("eq-abel-bound", first_index=0, library=rotation_matrix)
@@ -48,7 +51,7 @@ def test_abel_bound(rng):
     bound = []
     for values, r in cases:
         U, h = sums(values, r)
-        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "p": D // 2})
+        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "d_k": D})
     return bound
 
 
@@ -62,25 +65,25 @@ def test_trivial_bound(rng):
     same = only(same, "q", "k", "h", r"\mathbf{R}")
     long_key = {**free, "k": 6 * free["k"], "h": 6 * free["h"]}
     return [
-        {**free, "r": 3, "p": D // 2},
-        {**long_key, "r": 0, "p": D // 2},
-        {**one_pair, "r": 2, "p": 1},
-        {**same, "r": 0, "p": D // 2},
+        {**free, "r": 3, "d_k": D},
+        {**long_key, "r": 0, "d_k": D},
+        {**one_pair, "r": 2, "d_k": 2},
+        {**same, "r": 0, "d_k": D},
     ]
 
 
 @equation("eq-abel-ratio", first_index=0)
 def test_abel_ratio(rng):
-    p, step = 5, float(rng.uniform(0.3, 2))
-    free = np.concatenate([rng.normal(size=p) + 1j * rng.normal(size=p), [0]])
-    even = step * np.arange(p, -1, -1.0)  # falls in equal steps: equality
-    return [{"h": h, "D": np.abs(np.diff(h)).max(), "p": p} for h in (free, even)]
+    pairs, step = 5, float(rng.uniform(0.3, 2))
+    free = np.concatenate([rng.normal(size=pairs) + 1j * rng.normal(size=pairs), [0]])
+    even = step * np.arange(pairs, -1, -1.0)  # falls in equal steps: equality
+    return [{"h": h, "D": np.abs(np.diff(h)).max(), "d_k": 2 * pairs} for h in (free, even)]
 
 
 @equation("eq-odd-part", first_index=0, library=rotation_matrix)
 def test_odd_part(rng):
     values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
-    return {**values, "r": range(1, 6), "p": D // 2}
+    return {**values, "r": range(1, 6), "d_k": D}
 
 
 @equation("eq-rope-distance", first_index=0, library=rotate)

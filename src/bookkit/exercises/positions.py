@@ -110,11 +110,11 @@ def detect(function: Callable[..., Any]) -> None:
 
 
 def lead_for(function: Callable[..., Any]) -> None:
-    """Chapter 12: the lead that gives a key its weight among n keys."""
-    for weight, n in ((0.5, 2), (0.5, 1000), (0.9, 1000), (0.001, 50)):
-        case = f"With the weight {weight} among {n} keys"
-        lead = result_of(case, function, weight, n)
-        expect(case, lead, math.log(n - 1) + math.log(weight / (1 - weight)))
+    """Chapter 12: the lead that gives a key its weight among N keys."""
+    for weight, N in ((0.5, 2), (0.5, 1000), (0.9, 1000), (0.001, 50)):
+        case = f"With the weight {weight} among {N} keys"
+        lead = result_of(case, function, weight, N)
+        expect(case, lead, math.log(N - 1) + math.log(weight / (1 - weight)))
 
 
 def step(function: Callable[..., Any]) -> None:
