@@ -20,7 +20,7 @@ from shared_rotations import rotation_of_all_pairs, some_frequencies
 def test_prefix_output(rng):
     q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
     o = attention(tensor(q), tensor(k), tensor(v), mask=causal_mask(N)).numpy()
-    return {"S": library_scores(q, k), "v": v, "o": o, "t": range(N)}
+    return {"S": library_scores(q, k), "v": v, "o": o, "m": range(N)}
 
 
 @equation("eq-cache-bytes", library=MultiHeadAttention, sizes=True)
@@ -31,7 +31,7 @@ def test_cache_bytes(rng):
         layer, x = layer_of(rng, kv_heads=G), tensor(rng.normal(size=(batch, N, D)))
         _, cache = layer.extend(x, KeyValueCache())
         used += cache.keys.nbytes + cache.values.nbytes
-    return {r"\text{bytes}": used, "L": layers, "g": G, "d_k": D_K, "N": N, "B": batch, "s": 8}
+    return {r"\text{bytes}": used, "L": layers, "g": G, "d_k": D_K, "N": N, "B": batch, "w": 8}
 
 
 def group(j):
@@ -45,7 +45,8 @@ def test_grouped_head(rng):
     W_Q, W_K, W_V, _ = matrices(layer)
     per_head = run(layer, X).reshape(N, H, D_K).transpose(1, 0, 2)
     values = {"Q": X @ split(W_Q, H), "K": X @ split(W_K, G), "V": X @ split(W_V, G)}
-    return {**values, "H": per_head, r"\gamma": group, "g": G, "h": H, "d_k": D_K, **HEADS}
+    values |= {"H": per_head, r"\operatorname{group}": group, "g": G, "h": H, "d_k": D_K}
+    return {**values, **HEADS}
 
 
 @equation("eq-grouped-parameters", library=MultiHeadAttention, sizes=True)

@@ -13,18 +13,18 @@ from shared_03_many_heads import D_K, N_Q, D, H, N, layer_of
 @equation("eq-cache-work", library=MultiHeadAttention)
 def test_cache_work(rng):
     """The operations that PyTorch counts in the library, with and without its cache."""
-    t = int(rng.integers(3, 20))
-    layer, x = layer_of(rng), tensor(rng.normal(size=(1, t, D)))
+    length = int(rng.integers(3, 20))
+    layer, x = layer_of(rng), tensor(rng.normal(size=(1, length, D)))
     _, cache = layer.extend(x[:, :-1], KeyValueCache())
     with FlopCounterMode(display=False) as without:
-        layer(x, mask=causal_mask(t))
+        layer(x, mask=causal_mask(length))
     with FlopCounterMode(display=False) as cached:
         layer.extend(x[:, -1:], cache)
     counts = {
         r"F_{\text{all}}": without.get_total_flops(),
         r"F_{\text{new}}": cached.get_total_flops(),
     }
-    return {"t": t, "d": D, **counts}
+    return {"N": length, "d": D, **counts}
 
 
 @equation("eq-causal-offset", first_index=0, library=causal_mask)
@@ -36,17 +36,17 @@ def test_causal_offset(rng):
 
 @equation("eq-intensity", library=attention)
 def test_intensity(rng):
-    """Both numbers of the quotient are counted for one query beside t cached keys."""
-    t, cases = int(rng.integers(2, 50)), []
+    """Both numbers of the quotient are counted for one query beside N cached keys."""
+    length, cases = int(rng.integers(2, 50)), []
     for g in (1, 2, 4):
         for dtype in (torch.float64, torch.float32):
             layer = layer_of(rng, kv_heads=g).to(dtype)
-            x = tensor(rng.normal(size=(1, t, D))).to(dtype)
+            x = tensor(rng.normal(size=(1, length, D))).to(dtype)
             _, cache = layer.extend(x, KeyValueCache())
-            q, k = torch.ones(H, 1, D_K, dtype=dtype), torch.ones(H, t, D_K, dtype=dtype)
+            q, k = torch.ones(H, 1, D_K, dtype=dtype), torch.ones(H, length, D_K, dtype=dtype)
             with FlopCounterMode(display=False) as counter:
                 attention(q, k, k)
-            values = {"t": t, "h": H, "g": g, "d_k": D_K, "s": x.element_size()}
+            values = {"N": length, "h": H, "g": g, "d_k": D_K, "w": x.element_size()}
             counts = {
                 r"F_{\text{core}}": counter.get_total_flops(),
                 r"T_{\text{cache}}": cache.keys.nbytes + cache.values.nbytes,
