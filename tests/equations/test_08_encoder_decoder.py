@@ -122,7 +122,7 @@ def test_logits(rng):
         with torch.no_grad():
             return norm(tensor(x)).numpy()
 
-    symbols = {"u": u, r"W^{\text{head}}": head, "z": z.numpy(), "p": p.numpy(), "t": range(N)}
+    symbols = {"u": u, r"W^{\text{head}}": head, "z": z.numpy(), "p": p.numpy(), "m": range(N)}
     return {**symbols, r"\operatorname{norm}": norm_of}
 
 
@@ -131,7 +131,7 @@ def target(rng):
     logits, words = tensor(rng.normal(size=(N, WORDS))), torch.from_numpy(rng.integers(0, WORDS, N))
     P = softmax(logits)[range(N), words].numpy()
     loss = nn.functional.cross_entropy(logits, words).item()
-    return {"P": P, r"P_{\text{target}}": np.exp(-N * loss), r"\mathcal{L}": loss, "T": N}
+    return {"P": P, r"P_{\text{target}}": np.exp(-N * loss), r"\mathcal{L}": loss, "N": N}
 
 
 @equation("eq-chain", first_index=0, library=softmax)
@@ -150,16 +150,16 @@ def test_causal_output(rng):
     q, k, v = (tensor(rng.normal(size=(N, width))) for width in (d_k, d_k, d_v))
     o, A = attention(q, k, v, mask=causal_mask(N), return_weights=True)
     S = library_scores(q, k)
-    # Every n ≤ t is an instance of its own: above the diagonal the printed weight is not defined.
+    # Every n ≤ m is an instance of its own: above the diagonal the printed weight is not defined.
     return [
-        {"o": o.numpy(), "A": A.numpy(), "v": v.numpy(), "S": S, "t": t, "n": range(t + 1)}
-        for t in range(N)
+        {"o": o.numpy(), "A": A.numpy(), "v": v.numpy(), "S": S, "m": m, "n": range(m + 1)}
+        for m in range(N)
     ]
 
 
 @equation("eq-decoding-positions")
 def test_decoding_positions(rng):
-    return {"T": int(rng.integers(2, 50))}
+    return {"N": int(rng.integers(2, 50))}
 
 
 @equation("eq-temperature", first_index=0, library=sample_token)
