@@ -50,7 +50,7 @@ SPOILT = {
     ],
     "largest_change": [
         (".abs().max()", ".max()", "(m + n)/2"),
-        ("scores(x, at + c) - scores(x, at)", "scores(x, at)", "of distances"),
+        ("scores(x, at + tau) - scores(x, at)", "scores(x, at)", "of distances"),
     ],
     "rotate_patch": [
         ("[row, column]", "[column, row]", "row 2 and column 0"),

@@ -17,11 +17,11 @@ def bindings(rng):
 
 
 CHECKS = {
-    r"\sum_{\delta=0}^{N} y^\delta \approx 1/(1-y)": lambda rng: {"N": 400},
-    r"\sum_{\delta=0}^{N} \delta y^\delta \approx y / (1-y)^2": lambda rng: {"N": 400},
+    r"\sum_{r=0}^{N} y^r \approx 1/(1-y)": lambda rng: {"N": 400},
+    r"\sum_{r=0}^{N} r y^r \approx y / (1-y)^2": lambda rng: {"N": 400},
     r"n_b = 32": lambda rng: {"n_b": t5_bucket.__kwdefaults__["buckets"]},
     r"y / (1 - y) = 1 / (1/y - 1) = 1/(e^s - 1)": bindings,
-    r"\lvert m - n \rvert = m - n": bindings,
+    r"\lvert n - m \rvert = m - n": bindings,
     r"-s(m - n) = s n - s m": bindings,
     r"y = e^{-s} < 1": lambda rng: {"s": 0.01, "y": float(np.exp(-0.01))},
     r"n \le m": lambda rng: [{}, {"m": 4, "n": 4}],
@@ -29,14 +29,15 @@ CHECKS = {
 # Conditions, names and examples. The two series of the proof have no end: the displayed quotient
 # is summed in test_09_relative_positions.py.
 DEFINITIONS = [
-    r"e = n_b / 2",
+    r"r = \lvert n - m \rvert",
+    r"n_e = n_b / 2",
     r"n_b = 8",
-    r"\delta_{\max} = 128",
-    r"\delta_{\max} = 64",
+    r"r_{\max} = 128",
+    r"r_{\max} = 64",
     r"j = 1, \dots, h",
-    r"t = \ln 2 / s",
+    r"l = \ln 2 / s",
     r"K \ge N - 1",
-    r"N > e + 1",
+    r"N > n_e + 1",
     r"q_m = 0",
     r"c \ne 0",
 ]
@@ -49,10 +50,11 @@ def offsets(rng):
 
 
 def nearest_share(rng):
-    """The share of the nearest t tokens in a long series of weights."""
-    s, t = float(rng.uniform(0.2, 1)), 4
+    """The share of the nearest l tokens in a long series of weights."""
+    s, nearest = float(rng.uniform(0.2, 1)), 4
     weights = np.exp(-s * np.arange(400))
-    return {"s": s, "t": t, "e": np.e, RESULT: float(weights[:t].sum() / weights.sum())}
+    share = float(weights[:nearest].sum() / weights.sum())
+    return {"s": s, "l": nearest, "e": np.e, RESULT: share}
 
 
-EXPRESSIONS = {r"2N - 1": offsets, r"1 - e^{-st}": nearest_share}
+EXPRESSIONS = {r"2N - 1": offsets, r"1 - e^{-sl}": nearest_share}

@@ -26,8 +26,8 @@ def alibi(slope, size, first=0):
 
 
 def relative_scores(rng):
-    """Scores with a directed bias, at positions from 0 and from c, and g as its own formula."""
-    x, M, c = rng.normal(size=(N, D)), rng.normal(size=(D, D)), 11
+    """Scores with a directed bias, at positions from 0 and from tau, and g as its own formula."""
+    x, M, tau = rng.normal(size=(N, D)), rng.normal(size=(D, D)), 11
     numbers = rng.normal(size=32)
 
     def biased(first):
@@ -39,8 +39,8 @@ def relative_scores(rng):
         # So near, every distance has a bucket of its own; later keys have the second half.
         return left @ M @ right + numbers[int(abs(offset)) + (16 if offset > 0 else 0)]
 
-    every = {"m": range(N), "n": range(N), "x": x, "g": g, "c": c}
-    return every | {"S": biased(0), r"\tilde{S}": biased(c)}
+    every = {"m": range(N), "n": range(N), "x": x, "g": g, r"\tau": tau}
+    return every | {"S": biased(0), r"\tilde{S}": biased(tau)}
 
 
 @equation("eq-relative-goal", first_index=0, library=[relative_positions, t5_bucket])
@@ -63,10 +63,10 @@ def bias_of_offsets(rng):
 
 @equation("eq-relative-bias", first_index=0, vectors="row", library=attention)
 def test_relative_bias(rng):
-    B, r = bias_of_offsets(rng)
+    B, b = bias_of_offsets(rng)
     q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
     every = {"m": range(N), "n": range(N), "d_k": D_K}
-    return {"q": q, "k": k, "S": library_scores(q, k, B), "B": B, "r": r, **every}
+    return {"q": q, "k": k, "S": library_scores(q, k, B), "B": B, "b": b, **every}
 
 
 @equation("eq-toeplitz", first_index=0, library=relative_positions)
@@ -77,8 +77,8 @@ def test_toeplitz(rng):
 
 @equation("eq-toeplitz-matrix", library=relative_positions)
 def test_toeplitz_matrix(rng):
-    B, r = bias_of_offsets(rng)
-    return {"B": B[:4, :4], "r": r, "N": 4}
+    B, b = bias_of_offsets(rng)
+    return {"B": B[:4, :4], "b": b, "N": 4}
 
 
 def shaw(rng):
@@ -116,9 +116,9 @@ def test_t5_bucket(rng):
             found = t5_bucket(relative, bidirectional=False, buckets=buckets, max_distance=farthest)
             return int(found)
 
-        scale = {"n_b": buckets, "e": buckets // 2, r"\delta_{\max}": farthest}
+        scale = {"n_b": buckets, "n_e": buckets // 2, r"r_{\max}": farthest}
         for distance in (*range(1, 30), 47, 51, 65, 127, 300):
-            cases.append({r"\delta": distance, r"\operatorname{bucket}": bucket, **scale})
+            cases.append({"r": distance, r"\operatorname{bucket}": bucket, **scale})
     return cases
 
 
@@ -138,7 +138,7 @@ def test_alibi_slopes(rng):
 @by_hand(
     "eq-alibi-window",
     "The sums have no end; 6000 terms leave less than 1e-9 of them.",
-    reviewed="d989c708",
+    reviewed="cac1ad8e",
 )
 def test_alibi_window(rng):
     largest = 0.0
@@ -175,12 +175,12 @@ def test_mirror(rng):
 
 @equation("eq-alibi-half")
 def test_alibi_half(rng):
-    """t is counted: how many tokens it takes until half of the weight is passed."""
+    """l is counted: how many tokens it takes until half of the weight is passed."""
     cases = []
     for slope in (*alibi_slopes(8).tolist(), 0.3, 1.7):
         weight = np.exp(-slope * np.arange(20000))
-        t = int((weight.cumsum() < 0.5 * weight.sum()).sum()) + 1
-        cases.append({"t": t, "s": slope})
+        nearest = int((weight.cumsum() < 0.5 * weight.sum()).sum()) + 1
+        cases.append({"l": nearest, "s": slope})
     return cases
 
 

@@ -68,8 +68,8 @@ def largest_change(function: Callable[..., Any]) -> None:
         return x @ x.T - 0.5 * (at[:, None] + at[None])
 
     for case, scores, expected in (
-        ("For scores of distances, with c = 7", distances, 0.0),
-        ("For scores that fall by (m + n)/2, with c = 7", sums, 7.0),
+        ("For scores of distances, with tau = 7", distances, 0.0),
+        ("For scores that fall by (m + n)/2, with tau = 7", sums, 7.0),
     ):
         expect(case, result_of(case, function, scores, x, 4, 7), expected)
 
