@@ -10,10 +10,8 @@ OPTIONS = {"first_index": 0}
 def bindings(rng):
     """Two numbers, a width that 3 divides, and the library's width of a gated layer."""
     d = 3 * int(rng.integers(2, 50))
-    a, b = rng.normal(size=2)
     return {
-        "a": a,
-        "b": b,
+        "x": rng.normal(size=2),
         "d": d,
         "d_g": parity_width(d),
         r"\operatorname{ReLU}": in_numpy(relu),

@@ -97,7 +97,7 @@ def test_unit_gradient(rng):
     (slope,) = torch.autograd.grad(H.sum(), Z)
     H = H.detach().requires_grad_()
     (upstream,) = torch.autograd.grad((net.down(H) - target).square().sum(), H)
-    every = {"c": range(D), "j": range(D_F), "N": N}
+    every = {"l": range(D), "j": range(D_F), "N": N}
     return {"X": X, "G": net.up.W.grad, "D": slope, "E": upstream, **every}
 
 

@@ -58,7 +58,7 @@ def test_balance_loss(rng):
         r"\mathcal{L}": balance_loss(scores, chosen).item(),
         "E": 4,
         "f": shares,
-        "P": scores.numpy().mean(0),
+        r"\bar{s}": scores.numpy().mean(0),
     }
 
 
