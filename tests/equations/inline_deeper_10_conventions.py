@@ -15,5 +15,5 @@ DEFINITIONS = [
     r"J = R(\pi/2)",
     r"i \ne j",
     r"M = W^Q (W^K)^\top",
-    r"c_0 = (1, 0, 1, 0, \dots)",
+    r"\tilde{P}_0 = (1, 0, 1, 0, \dots)",
 ]

@@ -37,7 +37,7 @@ def plane(rng):
 def complex_pair(rng):
     x, y = rng.normal(size=2), rng.normal(size=2)
     z, w = complex(*x), complex(*y)
-    parts = {"r": abs(z), r"\varphi": math.atan2(x[1], x[0])}
+    parts = {r"\rho": abs(z), r"\varphi": math.atan2(x[1], x[0])}
     return {"x": x, "y": y, "z": z, "w": w, **parts}
 
 
@@ -64,11 +64,11 @@ def values(rng):
         K = torch.from_numpy(np.stack([k[n] @ matrices(n + first) for n in range(N)]))
         return attention(Q, K, torch.eye(N, dtype=torch.float64)).numpy()
 
-    c = 3
+    tau = 3
     A = weights(0)
     o = A @ np.stack([v[n] @ matrices(n) for n in range(N)])
-    moved = weights(c) @ np.stack([v[n] @ matrices(n + c) for n in range(N)])
-    places = {"m": range(N), "N": N, "c": c, r"\mathbf{R}": matrices}
+    moved = weights(tau) @ np.stack([v[n] @ matrices(n + tau) for n in range(N)])
+    places = {"m": range(N), "N": N, r"\tau": tau, r"\mathbf{R}": matrices}
     return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
 
 

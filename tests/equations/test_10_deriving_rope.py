@@ -47,9 +47,10 @@ def test_rotation(rng):
 
 @equation("eq-row-turn", library=rotation_matrix)
 def test_row_turn(rng):
-    r, phi = float(rng.uniform(1.5, 3)), some_angle(rng)
-    x = r * np.array([math.cos(phi), math.sin(phi)])
-    return {"x": x, "r": r, r"\varphi": phi, r"\alpha": 2.1 * some_angle(rng), "R": plane_rotation}
+    rho, phi = float(rng.uniform(1.5, 3)), some_angle(rng)
+    x = rho * np.array([math.cos(phi), math.sin(phi)])
+    angles = {r"\varphi": phi, r"\alpha": 2.1 * some_angle(rng)}
+    return {"x": x, r"\rho": rho, "R": plane_rotation, **angles}
 
 
 @equation("eq-rotation-rules", library=rotation_matrix)
@@ -150,13 +151,12 @@ def test_sum(rng):
 
 @equation("eq-rope-elementwise", first_index=0, library=rotate)
 def test_elementwise(rng):
-    _, theta = some_frequencies(rng, 4)
+    theta = 0.7 * some_frequencies(rng, 4)[1]  # the first is no 1, so that dropping it is noticed
     x = rng.normal(size=4)
     cases = []
     for m in range(1, N):
-        angles = m * theta.numpy()
-        table = {"c": np.cos(angles), "s": np.sin(angles)}
-        cases.append({"x": x, "m": m, r"\mathbf{R}": rotation_of_all_pairs(theta), **table})
+        turn = {r"\mathbf{R}": rotation_of_all_pairs(theta), r"\theta": theta.numpy()}
+        cases.append({"x": x, "m": m, **turn})
         assert np.allclose(x @ rotation_of_all_pairs(theta)(m), turned_row(x, m, theta))
     return cases
 

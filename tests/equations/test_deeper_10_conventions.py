@@ -51,7 +51,7 @@ def test_exponential_sum(rng):
 
 @equation("eq-complex-matrices", library=rotation_matrix)
 def test_complex_matrices(rng):
-    numbers = dict(zip("acuv", rng.normal(size=4).tolist(), strict=True))
+    numbers = dict(zip(("a", "c", "a'", "c'"), rng.normal(size=4).tolist(), strict=True))
     return {
         "I": IDENTITY,
         "J": np.rint(plane_rotation(math.pi / 2)),
@@ -129,7 +129,7 @@ def test_sinusoid_turned(rng):
     b, theta = some_frequencies(rng, D_K)
     P = sinusoidal(torch.arange(N), D_K, b, dtype=torch.float64).numpy()
     cosine_first = P.reshape(N, D_K // 2, 2)[:, :, ::-1].reshape(N, D_K)
-    rows = {"P": lambda m: P[int(m)], "c": lambda m: cosine_first[int(m)]}
+    rows = {"P": lambda m: P[int(m)], r"\tilde{P}": lambda m: cosine_first[int(m)]}
     return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
 
 
@@ -138,7 +138,7 @@ def test_rope_to_g(rng):
     _, theta = some_frequencies(rng, D_K)
     places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
     return {
-        "c_0": np.tile([1.0, 0.0], D_K // 2),
+        r"\tilde{P}_0": np.tile([1.0, 0.0], D_K // 2),
         r"\mathbf{R}": rotation_of_all_pairs(theta),
         **places,
     }

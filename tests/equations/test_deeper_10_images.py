@@ -21,7 +21,7 @@ def test_image(rng):
             torch.tensor(1), torch.from_numpy(angles), layout="interleaved"
         ).numpy()
 
-    places = {name: range(start, start + 3) for start, name in enumerate("uvst")}
+    places = {name: range(start, start + 3) for start, name in enumerate(("u", "v", "u'", "v'"))}
     return {r"\mathbf{G}": whole, r"\mathbf{R}": turn, **places}
 
 
@@ -43,7 +43,7 @@ def axial_score(rng):
 def test_axial(rng):
     """Half of the pairs see the row, half the column."""
     score, _, _ = axial_score(rng)
-    return {"s": score}
+    return {"S": score}
 
 
 @equation("eq-axes", first_index=0, library=axial_table)
@@ -55,12 +55,12 @@ def test_axes(rng):
     table = axial_table(torch.from_numpy(place)[:, None], theta, axes, dtype=torch.float64)
     angles = torch.atan2(table.sin, table.cos)[0].numpy()
     symbols = {"p": place, "a": lambda i: axes[int(i)], "i": range(3)}
-    return {r"\alpha": angles, r"\theta": theta.numpy(), **symbols}
+    return {r"\varphi": angles, r"\theta": theta.numpy(), **symbols}
 
 
 @equation("eq-axial-product", library=axial_table)
 def test_axial_product(rng):
-    """s is the library's score of two contents at an offset, f and h its pairs by axis."""
+    """S is the library's score of two contents at an offset, f and h its pairs by axis."""
     score, products, theta = axial_score(rng)
 
     def row(offset):
@@ -69,4 +69,5 @@ def test_axial_product(rng):
     def column(offset):
         return float((products[1::2] @ np.exp(1j * offset * theta[1::2])).real)
 
-    return {"s": score, "f": row, "h": column, "u": range(-2, 3), "v": range(1, 5)}
+    offsets = {r"\delta_u": range(-2, 3), r"\delta_v": range(1, 5)}
+    return {"S": score, "f": row, "h": column, **offsets}
