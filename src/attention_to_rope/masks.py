@@ -65,7 +65,7 @@ def sliding_window_mask(
     r"""Let every query attend to the w = `window` nearest positions. Shape (N_q, N_k).
 
     $M_{mn} = \mathbf{1}[0 \le m - n < w]$; without `causal` both sides count,
-    $M_{mn} = \mathbf{1}[\lvert m - n \rvert < w]$.
+    $M_{mn} = \mathbf{1}[\lvert n - m \rvert < w]$.
     """
     return dilated_mask(q_len, k_len, window=window, dilation=1, causal=causal, device=device)
 

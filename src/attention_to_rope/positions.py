@@ -274,7 +274,7 @@ def alibi_slopes(heads: int, *, device: torch.device | str | None = None) -> Ten
 
 
 def alibi_bias(slopes: Tensor, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-    r"""A penalty that grows with distance: $-s_h\, \lvert m - n \rvert$.
+    r"""A penalty that grows with distance: $-s_h\, \lvert n - m \rvert$.
 
     (H,), (N_q,), (N_k,) → (…, H, N_q, N_k), float64. For a causal model
     combine it with `causal_mask`; without a mask it is the symmetric form.

@@ -192,7 +192,7 @@ def alibi_slopes(heads: int) -> list[float]:
 
 
 def alibi_bias(slope: float, m: int, n: int) -> float:
-    """−s |m − n|."""
+    """−s |n − m|."""
     return -slope * abs(m - n)
 
 
@@ -375,7 +375,7 @@ def kerple_log_bias(distance: int, r1: float, r2: float) -> float:
 
 
 def fire_argument(m: int, n: int, c: float, threshold: float) -> float:
-    r"""$\ln(c \lvert m - n \rvert + 1) / \ln(c \max(L, m) + 1)$."""
+    r"""$\ln(c \lvert n - m \rvert + 1) / \ln(c \max(L, m) + 1)$."""
     return math.log(c * abs(m - n) + 1) / math.log(c * max(threshold, m) + 1)
 
 

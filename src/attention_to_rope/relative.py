@@ -174,7 +174,7 @@ def fire_bias(
 ) -> Tensor:
     r"""FIRE: a learned function of the distance, measured against how far the query has come.
 
-    $f(\ln(1 + c \lvert m - n \rvert) / \ln(1 + c \max(L, m)))$, threshold L; in a causal model the
+    $f(\ln(1 + c \lvert n - m \rvert) / \ln(1 + c \max(L, m)))$, threshold L; in a causal model the
     argument lies in 0…1 at every length. f: a small network, number by number.
 
     Not relative: beyond L, a query further on sees the same distance as nearer. Integers (N_q,),

@@ -63,7 +63,7 @@ def one_coordinate(rng):
     products = np.outer(SKEWED, HEAVY).ravel().tolist()
     chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
     return {
-        "y": Random(products, chances, shape=(1,)),
+        "Y": Random(products, chances, shape=(1,)),
         "q": Random(SKEWED, SKEWED_CHANCES, shape=(1,)),
         "k": Random(HEAVY, HEAVY_CHANCES, shape=(1,)),
         r"\kappa_q": kappa_q,
@@ -108,9 +108,9 @@ CHECKS = {
     r"N \ge 2": lambda rng: {"N": 2},
     r"\lambda \le 2 r (1 - r)": largest_stretch,
     r"w J w^\top \le \lVert J \rVert_2 (w \cdot w)": largest_stretch,
-    r"\mathbb{E}[y_a] = 0": one_coordinate,
-    r"\mathbb{E}[y_a^2] = 1": one_coordinate,
-    r"\mathbb{E}[y_a^4] = \mathbb{E}[q_a^4] \mathbb{E}[k_a^4] = \kappa_q \kappa_k": one_coordinate,
+    r"\mathbb{E}[Y_a] = 0": one_coordinate,
+    r"\mathbb{E}[Y_a^2] = 1": one_coordinate,
+    r"\mathbb{E}[Y_a^4] = \mathbb{E}[q_a^4] \mathbb{E}[k_a^4] = \kappa_q \kappa_k": one_coordinate,
     r"q \cdot q = d_k": lambda rng: {"q": rng.choice([-1.0, 1.0], size=D_K)},
 }
 # Conditions and examples: they say for which values the sentence speaks.
@@ -131,7 +131,7 @@ DEFINITIONS = [
     r"d_k = 64",
     r"\Delta > 1/s",
     r"s = 0.43",
-    r"y_a = q_a k_a",
+    r"Y_a = q_a k_a",
     r"x_n = q \cdot k_n / s",
     r"s = d_k",
     r"s = \sqrt{d_k}",

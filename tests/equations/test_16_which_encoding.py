@@ -24,4 +24,4 @@ def test_seed_interval(rng):
 def test_holm(rng):
     """Rising p-values, close enough that the rule must hold some of them up, and one cut at 1."""
     p = np.array([0.011, 0.012, 0.45, 0.46, 0.6]) * rng.uniform(0.9, 1.0)
-    return {"p": p, r"\hat{p}": np.array(holm(p.tolist())), "T": len(p), "k": range(1, 6)}
+    return {"p": p, r"\hat{p}": np.array(holm(p.tolist())), "T": len(p), "l": range(1, 6)}

@@ -244,7 +244,7 @@ def test_fourth_moment(rng):
     products = np.outer(SKEWED, HEAVY).ravel().tolist()
     chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
     y = Random(products, chances, shape=(D_K,))
-    return {"y": y, r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY, "d_k": D_K}
+    return {"Y": y, r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY, "d_k": D_K}
 
 
 @equation("eq-kurtosis-algebra")

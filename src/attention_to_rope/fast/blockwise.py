@@ -96,7 +96,7 @@ def blockwise_attention(
     sink as in `attention`; a `BiasByPosition` is made block by block. `causal` and `window` see as
     `causal_mask` and `sliding_window_mask` do: the queries are the last N_q positions of the keys;
     blocks that nobody may see are skipped. With `positions` (N_k,) or (..., N_k) of the keys the
-    window counts by them, |m − n| < w, and skips nothing.
+    window counts by them, |n − m| < w, and skips nothing.
 
     The backward pass computes the scores again instead of keeping them; a second derivative keeps
     them. On a GPU, PyTorch's fused kernel does the same in one launch where its arguments allow.

@@ -1,56 +1,77 @@
-"""Whether the notation page tells the truth: it names the chapters that use a letter, and all."""
+"""Check that the notation page gives each letter one meaning in every chapter that uses it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from bookcheck.equations.scan import collect, formulas_in, markdown_cells
-from bookcheck.paths import CHAPTERS, book_pages
+from bookcheck.paths import CHAPTERS, DEEPER, book_pages
 from bookcheck.site.symbols import chapters_in, symbols_in
 
-ROW = re.compile(r"^\| (?P<symbols>\$.*?\$) \|.*\| (?P<chapters>all|[\d–, ]+) \|$", re.MULTILINE)
+# "all", or a list such as "1, 8–10, 12*": 12* is the depth pages of chapter 12 without the chapter.
+PLACES = r"\d[\d–*, ]*"
+ROW = re.compile(rf"^\| (?P<symbols>\$.*?\$) \|.*\| (?P<places>all|{PLACES}) \|$", re.MULTILINE)
 OTHER_ROW = re.compile(
-    r"^\| \$(?P<symbol>[^$|]+)\$ \| (?P<meanings>[^|]+\([\d–, ]+\)) \|$", re.MULTILINE
+    rf"^\| \$(?P<symbol>[^$|]+)\$ \| (?P<meanings>[^|]+\({PLACES}\)) \|$", re.MULTILINE
 )
-MEANING = re.compile(r"(?P<words>.+?) \((?P<chapters>\d[\d–, ]*)\)(?:; |$)")
+MEANING = re.compile(rf"(?P<words>.+?) \((?P<places>{PLACES})\)(?:; |$)")
+# Beside its own meaning this letter is the argument of any function.
+ARGUMENT = "x"
 NUMBER = re.compile(r"(\d\d)-")
 # θ_i is the letter θ with any index.
 RUNNING_INDEX = re.compile(r"_[imn]$")
 # Words inside a formula, and names in capitals such as the DKV of W^{DKV}, are no letters.
-WORDS = re.compile(r"\\(?:text|operatorname\*?|mathrm|mathbb|begin|end)\{[^{}]*\}|\^\{[A-Z]{2,}\}")
+WORDS = re.compile(
+    r"\\(?:text|operatorname\*?|mathrm|mathbb|begin|end)\{[^{}]*\}|[A-Z]?\^\{[A-Z]{2,}\}"
+)
 LETTER = re.compile(r"\\[A-Za-z]+|[A-Za-z]")
 
 
 class Meaning(NamedTuple):
-    """One meaning of a symbol on the page; `chapters` None: in all that use it."""
+    """A meaning of a symbol: in the words of the second table; `places` None: everywhere."""
 
     symbol: str
-    chapters: frozenset[int] | None
+    words: str
+    places: frozenset[str] | None
 
 
-def formulas_by_chapter(folder: Path = CHAPTERS) -> dict[int, list[str]]:
-    """All formulas of each chapter and of its deeper page, displayed and in sentences."""
-    found: dict[int, list[str]] = {}
+def formulas_by_place(folder: Path = CHAPTERS) -> dict[str, list[str]]:
+    """All formulas of each chapter ("12") and of its depth pages together ("12*")."""
+    found: dict[str, list[str]] = {}
+
+    def texts_of(page: Path) -> list[str]:
+        number = NUMBER.match(page.name)
+        depth = "*" if page.parent.name == DEEPER else ""
+        return found.setdefault(f"{int(number[1])}{depth}", []) if number else []
+
     for path in book_pages(folder):
-        if number := NUMBER.match(path.name):
-            texts = [text for _, source in markdown_cells(path) for text in formulas_in(source)]
-            found.setdefault(int(number[1]), []).extend(texts)
+        for _, source in markdown_cells(path):
+            texts_of(path).extend(formulas_in(source))
     for equation in collect(folder):
-        if number := NUMBER.match(Path(equation.chapter).name):
-            found.setdefault(int(number[1]), []).append(equation.text)
+        texts_of(Path(equation.chapter)).append(equation.text)
     return found
+
+
+def places_in(text: str) -> frozenset[str] | None:
+    """Read "all" (None) or a list such as "1, 8–10, 12*"."""
+    if text == "all":
+        return None
+    listed = text.split(", ")
+    chapters = chapters_in(", ".join(part for part in listed if not part.endswith("*")) or "all")
+    return frozenset({str(n) for n in chapters or ()} | {p for p in listed if p.endswith("*")})
 
 
 def meanings_on(page: str) -> list[Meaning]:
     """What the page says of each symbol: rows of its first table, meanings of its second."""
     first = [
-        Meaning(RUNNING_INDEX.sub("", symbol), chapters_in(row["chapters"]))
+        Meaning(RUNNING_INDEX.sub("", symbol), "", places_in(row["places"]))
         for row in ROW.finditer(page)
         for symbol in symbols_in(row["symbols"].strip("$"))
     ]
     second = [
-        Meaning(row["symbol"], chapters_in(meaning["chapters"]))
+        Meaning(row["symbol"], meaning["words"], places_in(meaning["places"]))
         for row in OTHER_ROW.finditer(page)
         for meaning in MEANING.finditer(row["meanings"])
     ]
@@ -71,16 +92,27 @@ def symbols_used(formulas: Iterable[str], listed: Iterable[str]) -> set[str]:
     return found
 
 
-def notation_problems(page: str, formulas: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Chapters that are named and do not use a symbol, and users that no meaning names."""
+def notation_problems(page: str, formulas: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Find symbols without a meaning, or with two, and meanings that no formula uses."""
     meanings = meanings_on(page)
     listed = {meaning.symbol for meaning in meanings}
-    used = {number: symbols_used(texts, listed) for number, texts in formulas.items()}
+    used = {place: symbols_used(texts, listed) for place, texts in formulas.items()}
     for symbol in sorted(listed):
-        users = {number for number, found in used.items() if symbol in found}
-        own = [meaning.chapters for meaning in meanings if meaning.symbol == symbol]
-        named = {number for chapters in own for number in chapters or users}
+        users = {place for place, found in used.items() if symbol in found}
+        own = [meaning for meaning in meanings if meaning.symbol == symbol]
+        named = Counter(place for meaning in own for place in meaning.places or users)
         if not users:
             yield f"{symbol}: no chapter uses it"
-        yield from (f"{symbol}: chapter {n} does not use it" for n in sorted(named - users))
-        yield from (f"{symbol}: what is it in chapter {n}?" for n in sorted(users - named))
+        for place in sorted(users - set(named)):
+            # A chapter's meaning holds on its depth pages, unless they have their own.
+            if place.removesuffix("*") not in named:
+                yield f"{symbol}: what is it in chapter {place}?"
+        for place in sorted(set(named) - users):
+            if f"{place}*" not in users or f"{place}*" in named:
+                yield f"{symbol}: chapter {place} does not use it"
+        for place, count in sorted(named.items()):
+            if count > 1 and symbol != ARGUMENT:
+                yield f"{symbol}: chapter {place} has two meanings of it"
+        for meaning in own:
+            if ", and " in meaning.words:
+                yield f"{symbol}: write two meanings for {meaning.words!r}"

@@ -3,10 +3,10 @@
 import pytest
 
 from bookcheck.paths import CHAPTERS
-from bookcheck.site.notation import formulas_by_chapter, meanings_on, notation_problems
+from bookcheck.site.notation import formulas_by_place, meanings_on, notation_problems
 
 TABLE = "| $d_k$ | length | `d_k` | {} |\n| $m,\\ \\theta_i$ | {{term}}`a` | | 1, 2 |\n"
-FORMULAS = {0: ["x"], 1: [r"m \theta_j", r"\sqrt{d_k}"], 2: [r"m\theta"]}
+FORMULAS = {"0": ["x"], "1": [r"m \theta_j", r"\sqrt{d_k}"], "2": [r"m\theta"]}
 OTHERS = "| $m$ | {{term}}`mean` of $x$ (sum by count) (3, 4); a *mask* (5) |\n"
 
 
@@ -16,7 +16,7 @@ def problems(page, formulas):
 
 def test_the_page_names_every_chapter_that_uses_a_listed_letter():
     page = (CHAPTERS / "notation.md").read_text(encoding="utf-8")
-    found = problems(page, formulas_by_chapter())
+    found = problems(page, formulas_by_place())
     assert not found, "\n".join(found)
 
 
@@ -32,7 +32,7 @@ def test_a_symbol_that_no_chapter_uses_is_named():
 
 @pytest.mark.parametrize("formula", ["m = 7", "2m", "sm", r"\frac{1}{m}", "x_m"])
 def test_a_second_meaning_in_a_chapter_that_is_not_named_is_found(formula):
-    planted = FORMULAS | {3: [formula]}
+    planted = FORMULAS | {"3": [formula]}
     assert problems(TABLE.format("1"), planted) == ["m: what is it in chapter 3?"]
     page = TABLE.format("1") + "| $m$ | a mean (3) |\n"
     assert problems(page, planted) == []
@@ -41,10 +41,24 @@ def test_a_second_meaning_in_a_chapter_that_is_not_named_is_found(formula):
 
 def test_words_in_formulas_and_longer_symbols_are_no_letters():
     planted = FORMULAS | {
-        3: [r"\operatorname{norm}", r"\text{for some } y", r"\sqrt{d_k} \min W^{DM}"]
+        "3": [r"\operatorname{norm}", r"\text{for some } y", r"\sqrt{d_k} \min W^{DM}"]
     }
     assert problems(TABLE.format("1, 3"), planted) == []
 
 
 def test_the_second_table_has_several_meanings_in_a_row():
-    assert [meaning.chapters for meaning in meanings_on(OTHERS.format())] == [{3, 4}, {5}]
+    assert [meaning.places for meaning in meanings_on(OTHERS.format())] == [{"3", "4"}, {"5"}]
+
+
+def test_two_meanings_in_one_chapter_are_found():
+    page = TABLE.format("1") + "| $m$ | a mean (2) |\n"
+    assert problems(page, FORMULAS) == ["m: chapter 2 has two meanings of it"]
+    page = TABLE.format("1") + "| $m$ | a mean, and a mask (3) |\n"
+    planted = FORMULAS | {"3": ["m"]}
+    assert problems(page, planted) == ["m: write two meanings for 'a mean, and a mask'"]
+
+
+def test_depth_pages_keep_the_meaning_of_their_chapter_or_have_their_own():
+    planted = FORMULAS | {"1*": ["m"], "2*": ["m"], "3": ["m"], "3*": ["m"]}
+    assert problems(TABLE.format("1") + "| $m$ | a mean (3); a mask (3*) |\n", planted) == []
+    assert problems(TABLE.format("1"), FORMULAS | {"4*": ["m"]}) == ["m: what is it in chapter 4*?"]
