@@ -89,7 +89,7 @@ def split(of_factors):
 def longrope(rng):
     theta, factors = book.rotary_frequencies(D, 40.0), rng.uniform(1.2, 4, size=PAIRS)
     changed = book.longrope(theta, tensor(factors)).numpy()
-    return {r"\theta": theta.numpy(), r"\theta'": changed, r"\lambda": factors, "i": INDEX}
+    return {r"\theta": theta.numpy(), r"\theta'": changed, r"\kappa": factors, "i": INDEX}
 
 
 def longrope_factor(rng):

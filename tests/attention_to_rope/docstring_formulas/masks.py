@@ -22,6 +22,6 @@ BINDINGS = {
     "causal_mask": lambda rng: {"M": causal_mask(N).int().numpy(), **PLACES},
     "sliding_window_mask": {
         r"M_{mn} = \mathbf{1}[0 \le m - n < w]": window(causal=True),
-        r"M_{mn} = \mathbf{1}[\lvert m - n \rvert < w]": window(causal=False),
+        r"M_{mn} = \mathbf{1}[\lvert n - m \rvert < w]": window(causal=False),
     },
 }
