@@ -113,8 +113,7 @@ $(PEERS)/installed: tests/peers/requirements.txt | $(INSTALLED)
 
 .PHONY: test-peers
 test-peers: $(PEERS)/installed  ## Compare the library with the libraries people use
-	$(BIN)/python -m bookcheck.step peers src tests/peers -- \
-	  $(PEERS)/bin/python -m pytest -c tests/peers/pytest.ini tests/peers
+	$(PEERS)/bin/python -m pytest -c tests/peers/pytest.ini tests/peers
 
 .PHONY: bench
 bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minutes; wants a quiet machine)
@@ -122,11 +121,6 @@ bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minut
 
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its lines and branches
-	$(BIN)/python -m bookcheck.step coverage src tests/attention_to_rope -- \
-	  $(MAKE) --no-print-directory coverage-now
-
-.PHONY: coverage-now
-coverage-now:
 	@$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest tests/attention_to_rope
 	@$(BIN)/python -m coverage combine --quiet
