@@ -1,22 +1,13 @@
 """The formulas that the book prints, displayed or in sentences: where they stand, how they read."""
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bookcheck.myst import displays_of, inline_of
+from bookcheck.notebooks.files import cells_of
 from bookcheck.paths import CHAPTERS, book_pages
-
-FENCE = re.compile(r"^[ >\t]*(?P<marks>`{3,}|~{3,}|:{3,})\s*(?:\{(?P<name>[^}]*)\})?(?P<rest>.*)$")
-LITERAL = {"", "code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
-OPTION = re.compile(r"\s*:\w+:")
-LABEL = re.compile(r"[ \t]*\(([^()\s]+)\)")
-BARE_DISPLAY = re.compile(
-    r"^[ >\t]*\\begin\{(equation|align|gather|multline|eqnarray|alignat|flalign)\*?\}"
-)
 
 
 @dataclass(frozen=True)
@@ -26,7 +17,7 @@ class Equation:
     label: str | None
     text: str
     chapter: str
-    cell: int | None
+    cell: str
     line: int
 
     @property
@@ -36,130 +27,34 @@ class Equation:
 
     @property
     def place(self) -> str:
-        """Where a reader of the repository finds it."""
-        cell = "" if self.cell is None else f"cell {self.cell}, "
-        return f"chapters/{self.chapter}, {cell}line {self.line}"
+        """Where an author finds it."""
+        cell = f", {self.cell}" if self.cell else ""
+        return f"chapters/{self.chapter}{cell}, line {self.line}"
 
 
-def equations_of_markdown(text: str, chapter: str, cell: int | None = None) -> list[Equation]:
+def equations_of_markdown(text: str, chapter: str, cell: str = "") -> list[Equation]:
     """The displayed equations of one markdown text, in order."""
-    return list(MarkdownScanner(text, chapter, cell).run())
-
-
-def closes(line: str, marks: str) -> bool:
-    """Whether a line is a fence that closes the fence ``marks``."""
-    return len(line) >= len(marks) and line == marks[0] * len(line)
-
-
-class MarkdownScanner:
-    """Finds displays in MyST text; code is not looked into, other directives are."""
-
-    def __init__(self, text: str, chapter: str, cell: int | None) -> None:
-        self.lines = text.split("\n")
-        self.chapter = chapter
-        self.cell = cell
-        self.row = 0
-        self.open_directives: list[str] = []
-
-    def found(self, label: str | None, text: str, row: int) -> Equation:
-        """An equation that starts in this row."""
-        return Equation(label, text.strip(), self.chapter, self.cell, row + 1)
-
-    def run(self) -> Iterator[Equation]:
-        """The displays of the text, in order."""
-        while self.row < len(self.lines):
-            line = self.lines[self.row]
-            fence = FENCE.match(line)
-            if fence:
-                self.row += 1
-                yield from self.fence(fence["marks"], fence["name"], fence["rest"].strip())
-                continue
-            if BARE_DISPLAY.match(line):
-                yield self.found(None, line, self.row)
-                self.row += 1
-                continue
-            visible = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", lambda m: " " * len(m.group()), line)
-            start = visible.find("$$")
-            if start < 0:
-                self.row += 1
-                continue
-            yield self.display(start)
-
-    def fence(self, marks: str, name: str | None, rest: str) -> Iterator[Equation]:
-        """Leave a directive, or skip code, read a ``{math}`` directive, enter any other."""
-        if (
-            name is None
-            and not rest
-            and self.open_directives
-            and closes(marks, self.open_directives[-1])
-        ):
-            self.open_directives.pop()
-            return
-        if name is not None and name.strip() not in {*LITERAL, "math"}:
-            self.open_directives.append(marks)
-            return
-        start = self.row - 1
-        body: list[str] = []
-        while self.row < len(self.lines) and not closes(self.lines[self.row].strip(" >\t"), marks):
-            body.append(self.lines[self.row])
-            self.row += 1
-        self.row += 1
-        if name == "math":
-            options = [line.strip() for line in body if OPTION.match(line)]
-            labels = [option[7:].strip() for option in options if option.startswith(":label:")]
-            text = "\n".join(line for line in body if not OPTION.match(line))
-            yield self.found(labels[0] if labels else None, text, start)
-
-    def display(self, start: int) -> Equation:
-        """Read a display from its first `$$` to its last."""
-        first = self.row
-        rest = self.lines[self.row][start + 2 :]
-        pieces: list[str] = []
-        while "$$" not in rest:
-            pieces.append(rest)
-            self.row += 1
-            if self.row >= len(self.lines):
-                where = self.found(None, "", first).place
-                raise ValueError(f"{where}: a display is opened with $$ and never closed")
-            rest = re.sub(r"^[ >\t]*(?=\S)", "", self.lines[self.row])
-        content, after = rest.split("$$", 1)
-        pieces.append(content)
-        label = LABEL.match(after)
-        remaining = after[label.end() :] if label else after
-        # What follows on the same line may hold another display.
-        self.lines[self.row] = remaining
-        return self.found(label.group(1) if label else None, "\n".join(pieces), first)
+    try:
+        displays = list(displays_of(text))
+    except ValueError as error:
+        place = ", ".join(filter(None, (f"chapters/{chapter}", cell)))
+        raise ValueError(f"{place}, {error}") from None
+    return [Equation(d.label, d.text, chapter, cell, d.line) for d in displays]
 
 
 def collect(folder: Path = CHAPTERS) -> list[Equation]:
     """All displayed equations of the notebooks and pages of a folder of chapters, in order."""
-    found: list[Equation] = []
-    for path in book_pages(folder):
-        chapter = path.relative_to(folder).as_posix()
-        if path.suffix == ".md":
-            found += equations_of_markdown(path.read_text(encoding="utf-8"), chapter)
-            continue
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        for number, cell in enumerate(notebook["cells"], start=1):
-            if cell["cell_type"] == "markdown":
-                source = cell["source"]
-                text = source if isinstance(source, str) else "".join(source)
-                found += equations_of_markdown(text, chapter, number)
-    return found
+    return [
+        equation
+        for path in book_pages(folder)
+        for cell in cells_of(path)
+        if cell.kind == "markdown"
+        for equation in equations_of_markdown(
+            cell.source, path.relative_to(folder).as_posix(), cell.place
+        )
+    ]
 
 
-NOT_SENTENCES = (
-    re.compile(r"^(`{3,}|~{3,})(?!\{)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL),
-    re.compile(r"^(`{3,})\{(?:code[\w-]*|math)\}.*?^\1\s*$", re.MULTILINE | re.DOTALL),
-    re.compile(r"^(?:`{3,}|:{3,}).*$", re.MULTILINE),
-    re.compile(r"\$\$.*?\$\$", re.DOTALL),
-    re.compile(r"\{[\w:-]+\}`[^`]*`"),
-    re.compile(r"(`+)(?!`)[^\n]+?(?<!`)\1(?!`)"),
-    # A choice of a quiz may be false.
-    re.compile(r"^- \[ \] .*$", re.MULTILINE),
-)
-INLINE = re.compile(r"(?<![\\$])\$(?![\s$])([^$]+?)(?<![\s\\])\$(?!\$)")
-SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*$(])|\n\s*\n|\n[-|] ")
 # What stands below a sum or an index is its range.
 BELOW = re.compile(r"_\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 RELATION = re.compile(
@@ -173,28 +68,18 @@ class InlineFormula:
 
     text: str
     page: str
-    cell: int | None
+    cell: str
     before: str = ""
 
     @property
     def place(self) -> str:
-        """Where a reader of the repository finds it."""
-        cell = "" if self.cell is None else f", cell {self.cell}"
-        return f"chapters/{self.page}{cell}"
+        """Where an author finds it."""
+        return ", ".join(filter(None, (f"chapters/{self.page}", self.cell)))
 
 
 def formulas_in(markdown: str) -> Iterator[str]:
     """The formulas of a text's sentences."""
-    return (formula for formula, _ in formulas_with_words(markdown))
-
-
-def formulas_with_words(markdown: str) -> Iterator[tuple[str, str]]:
-    """The formulas of a text's sentences, each with the words of its sentence before it."""
-    for pattern in NOT_SENTENCES:
-        markdown = pattern.sub(" ", markdown)
-    for found in INLINE.finditer(markdown):
-        sentence = SENTENCE_END.split(markdown[: found.start()])[-1]
-        yield " ".join(found[1].split()), " ".join(INLINE.sub(" ", sentence).split())
+    return (formula.text for formula in inline_of(markdown))
 
 
 def is_relation(formula: str) -> bool:
@@ -239,19 +124,15 @@ def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
         page = path.relative_to(folder).with_suffix("").as_posix()
         formulas = found.setdefault(page, {})
         for cell, source in markdown_cells(path):
-            for text, before in formulas_with_words(source):
+            for text, before in inline_of(source):
                 if is_relation(text):
                     formulas.setdefault(text, InlineFormula(text, page, cell, before))
     return {page: list(formulas.values()) for page, formulas in found.items()}
 
 
-def markdown_cells(path: Path) -> Iterator[tuple[int | None, str]]:
-    """The texts of a page, captions too, with the numbers of their cells; a file has no cells."""
-    if path.suffix == ".md":
-        yield None, path.read_text(encoding="utf-8")
-        return
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], start=1):
-        if cell["cell_type"] == "markdown":
-            yield number, "".join(cell["source"])
-        elif caption := cell.get("metadata", {}).get("mystnb", {}).get("figure", {}).get("caption"):
-            yield number, caption
+def markdown_cells(path: Path) -> Iterator[tuple[str, str]]:
+    """The texts of a page, captions too, with the places of their cells."""
+    for cell in cells_of(path):
+        text = cell.source if cell.kind == "markdown" else cell.caption
+        if text:
+            yield cell.place, text

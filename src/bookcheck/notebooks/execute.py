@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbclient.util import run_sync
 
-from bookcheck.notebooks.files import chapter_notebooks, page_name, read, stored_form
+from bookcheck.notebooks.files import cell_places, chapter_notebooks, page_name, read, stored_form
 from bookcheck.notebooks.kernel_values import computed_of, request, with_new_values
 from bookcheck.notebooks.outputs import difference, join_pieces
 from bookcheck.notebooks.rules import tolerance
@@ -49,10 +49,11 @@ def execute(path: Path, *, renew_values: bool = False) -> bool:
             cell.outputs, cell.execution_count = [], None
     client = client_of(after, path.parent)
     with client.setup_kernel():
-        for number, cell in enumerate(after.cells):
+        places = cell_places(cell.cell_type for cell in after.cells)
+        for number, (cell, place) in enumerate(zip(after.cells, places, strict=True)):
             client.execute_cell(cell, number)
             if renew_values and values_of_cell(cell):
-                renew(cell, client, f"{path.name}, cell {number}")
+                renew(cell, client, f"{path.name}, {place}")
     for cell in after.cells:
         if cell.cell_type == "code":
             cell.outputs = join_pieces(cell.outputs)

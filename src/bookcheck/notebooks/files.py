@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 
@@ -30,6 +31,48 @@ def page_name(path: Path, folder: Path = CHAPTERS) -> str:
     return path.relative_to(folder).with_suffix("").as_posix()
 
 
+class Cell(NamedTuple):
+    """A cell of a page, and how messages name it; a page without code is one cell."""
+
+    kind: str
+    source: str
+    place: str
+    caption: str = ""
+
+
+def cell_places(kinds: Iterable[str]) -> list[str]:
+    """Name cells as Jupyter shows them: "cell [3]", and "text below cell [3]"."""
+    places = []
+    count = 0
+    for kind in kinds:
+        count += kind == "code"
+        text = f"text below cell [{count}]" if count else "text above cell [1]"
+        places.append(f"cell [{count}]" if kind == "code" else text)
+    return places
+
+
+def cells_of(path: Path) -> list[Cell]:
+    """The cells of a notebook, or the one text of a Markdown page."""
+    if path.suffix == ".md":
+        return [Cell("markdown", path.read_text(encoding="utf-8"), "")]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    places = cell_places(cell["cell_type"] for cell in cells)
+    return [
+        Cell(
+            cell["cell_type"],
+            "".join(cell["source"]),
+            place,
+            cell.get("metadata", {}).get("mystnb", {}).get("figure", {}).get("caption", ""),
+        )
+        for cell, place in zip(cells, places, strict=True)
+    ]
+
+
+def page_text(path: Path) -> str:
+    """The prose of a page: a notebook's Markdown cells, or the whole file."""
+    return "\n\n".join(cell.source for cell in cells_of(path) if cell.kind == "markdown")
+
+
 def read(path: Path) -> Any:
     """Read a notebook, or say which file is broken."""
     try:
@@ -47,7 +90,7 @@ def stored_form(notebook: Any) -> str:
         source = cell.source.rstrip() if cell.cell_type == "code" else cell.source.strip("\n")
         plain: dict[str, Any] = {
             "cell_type": cell.cell_type,
-            "id": _identifier(source, ids),
+            "id": _identifier(cell, source, ids),
             "metadata": _metadata(cell),
             "source": source.splitlines(keepends=True),
         }
@@ -75,9 +118,9 @@ def _metadata(cell: Any) -> dict[str, Any]:
     return kept
 
 
-def _identifier(source: str, taken: set[str]) -> str:
-    """An id from what the cell says: editors and converters make up new ones at every save."""
-    name = hashlib.sha256(source.encode()).hexdigest()[:12]
+def _identifier(cell: Any, source: str, taken: set[str]) -> str:
+    """The cell's own id; a cell without one, or a copy, gets a new one from its text."""
+    name = cell.get("id") or hashlib.sha256(source.encode()).hexdigest()[:12]
     while name in taken:
         name = hashlib.sha256(name.encode()).hexdigest()[:12]
     taken.add(name)

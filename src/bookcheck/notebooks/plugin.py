@@ -13,6 +13,7 @@ import pytest
 from jupyter_client.manager import KernelManager
 
 from bookcheck import warm
+from bookcheck.notebooks.files import cell_places
 from bookcheck.notebooks.forked import use_forked_kernels
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
@@ -39,9 +40,9 @@ class WrongValueError(Exception):
 class Values(pytest.Item):
     """The values of one cell, evaluated after the code above it."""
 
-    def __init__(self, *, cell_number: int, values: Sequence[Value], **others: Any) -> None:
+    def __init__(self, *, place: str, values: Sequence[Value], **others: Any) -> None:
         super().__init__(**others)
-        self.cell_number = cell_number
+        self.place = place
         self.values = values
 
     def runtest(self) -> None:
@@ -63,7 +64,7 @@ class Values(pytest.Item):
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """Name the cell; the traceback of a comparison tells nothing."""
         if isinstance(excinfo.value, WrongValueError):
-            return f"cell {self.cell_number}:\n{excinfo.value}"
+            return f"{self.place}:\n{excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int, str]:
@@ -77,13 +78,23 @@ collect_cells = nbval.plugin.IPyNbFile.collect
 def collect_cells_and_values(notebook: Any) -> Iterator[pytest.Item]:
     """The code cells in order, and after each the values that its notebook prints there."""
     code_cells = list(collect_cells(notebook))
-    for number, cell in enumerate(notebook.nb.cells):
+    places = cell_places(cell.cell_type for cell in notebook.nb.cells)
+    for place, cell in zip(places, notebook.nb.cells, strict=True):
         if cell.cell_type == "code":
-            yield code_cells.pop(0)
+            item = code_cells.pop(0)
+            # nbval counts code cells from 0, Jupyter from 1.
+            yield nbval.plugin.IPyNbCell.from_parent(
+                notebook,
+                name=place,
+                cell_num=item.cell_num + 1,
+                cell=item.cell,
+                options=item.options,
+            )
         values = values_of_cell(cell)
         if values:
-            name = f"Values of cell {number}"
-            yield Values.from_parent(notebook, name=name, cell_number=number, values=values)
+            yield Values.from_parent(
+                notebook, name=f"values of {place}", place=place, values=values
+            )
 
 
 # nbval has no hook for these, and its classes cannot be subclassed from outside.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bookcheck.notebooks.files import read, stored_form
+from bookcheck.notebooks.files import cell_places, read, stored_form
 from bookcheck.notebooks.outputs import RELATIVE
 
 LARGEST_FILE = 1_000_000
@@ -53,11 +53,11 @@ class Problem(NamedTuple):
     """One thing wrong with a notebook."""
 
     path: Path
-    cell: int | None
+    cell: str
     message: str
 
     def __str__(self) -> str:
-        place = self.path.name if self.cell is None else f"{self.path.name}, cell {self.cell}"
+        place = ", ".join(filter(None, (self.path.name, self.cell)))
         return f"{place}: {self.message}"
 
 
@@ -67,30 +67,28 @@ def tolerance(cell: Any) -> float:
 
 
 def problems(path: Path) -> list[Problem]:
-    """Everything wrong with the stored notebook; cells are counted from 0, as nbval does."""
+    """Everything wrong with the stored notebook."""
     notebook = read(path)
     found: list[Problem] = []
     size = path.stat().st_size
     if size > LARGEST_FILE:
         found.append(
-            Problem(path, None, f"{size:,} bytes, at most {LARGEST_FILE:,}; draw fewer points")
+            Problem(path, "", f"{size:,} bytes, at most {LARGEST_FILE:,}; draw fewer points")
         )
     expected = 0
-    number = -1
-    for index, cell in enumerate(notebook.cells):
+    places = cell_places(cell.cell_type for cell in notebook.cells)
+    for place, cell in zip(places, notebook.cells, strict=True):
         if cell.cell_type == "markdown":
             messages = list(_prose(cell.source))
         elif cell.cell_type == "code":
-            number += 1
             expected += 1
             messages = [*_execution(cell, expected), *_code(cell), *_outputs(cell)]
         else:
             messages = [f"is a {cell.cell_type} cell; use markdown or code"]
-        place = f"(code cell {number}) " if cell.cell_type == "code" else ""
-        found += [Problem(path, index, place + message) for message in messages]
+        found += [Problem(path, place, message) for message in messages]
     if not found and path.read_text(encoding="utf-8") != stored_form(notebook):
         name = f"deeper/{path.stem}" if path.parent.name == "deeper" else path.stem
-        found.append(Problem(path, None, f"is not in stored form; run: make notebooks NB={name}"))
+        found.append(Problem(path, "", f"is not in stored form; run: make notebooks NB={name}"))
     return found
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from bookcheck.myst import blocks_of
 from bookcheck.notebooks.files import read
-from bookcheck.prose.fences import blocks_of
 
 MOST_SENTENCES = 3
 NOT_WORDS = re.compile(r"\$[^$]*\$|`[^`]*`|\]\([^)]*\)|\b(?:e\.g|i\.e|vs|al)\.")

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bookcheck.myst import blocks_of
+from bookcheck.notebooks.files import Cell, cells_of
 from bookcheck.notebooks.values import VALUE, values_in
-from bookcheck.prose.cells import Cell, alt_texts, cells_of
-from bookcheck.prose.fences import blocks_of
 
 # What the page computes with, besides its code and its values: formulas, inline code, answers.
 COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<![`}])`[^`]+`(?!`)|\{check\}`[^`]+`", re.DOTALL)
@@ -134,6 +134,22 @@ def without_lists(table: re.Match[str]) -> str:
     return re.sub(r" \(\d[\d–, ]*\)", "", table.group())
 
 
+def alt_texts(code: str) -> Iterator[str]:
+    """The typed words of the alt texts in a code cell; "…" stands for what an f-string computes."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.keyword) and node.arg == "alt":
+            yield " … ".join(typed_strings(node.value))
+
+
+def typed_strings(node: ast.AST) -> Iterator[str]:
+    """The strings below a node, without what an f-string computes and how it is formatted."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif not isinstance(node, ast.FormattedValue):
+        for child in ast.iter_child_nodes(node):
+            yield from typed_strings(child)
+
+
 def quiz_explanations(text: str) -> Iterator[str]:
     """What a quiz says after an answer; questions give numbers, and answers have their checks."""
     for line in text.split("\n"):
@@ -178,7 +194,7 @@ def digits_of_page(path: Path) -> list[Digits]:
     found: list[Digits] = []
     for index, cell in enumerate(cells):
         known = computed_with(cells[max(index - NEAR, 0) : index + NEAR + 1] if index else cells)
-        place = path.name if path.suffix == ".md" else f"{path.name}, cell {index}"
+        place = ", ".join(filter(None, (path.name, cell.place)))
         markdown = cell.kind == "markdown"
         texts = prose_of(cell.source) if markdown else [cell.caption, *alt_texts(cell.source)]
         found += [one for text in texts for one in typed_numbers(text, place, known)]

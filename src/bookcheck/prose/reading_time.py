@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bookcheck.myst import Block, blocks_of
 from bookcheck.notebooks.files import read
-from bookcheck.prose.fences import Block, blocks_of
 
 LONGEST = 20
 WORDS_A_MINUTE = 200

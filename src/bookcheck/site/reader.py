@@ -22,10 +22,10 @@ from typing import Any, TypedDict
 import nbformat
 import yaml
 
+from bookcheck.myst import Block, blocks_of
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS, DEEPER, ROOT
-from bookcheck.prose.fences import Block, blocks_of
 from bookcheck.prose.reading_time import reading_time_of
 from bookcheck.site.citations import Source, citation, sources_of
 from bookcheck.site.quiz import Question, parse_quiz

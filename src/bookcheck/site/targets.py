@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bookcheck.equations.scan import equations_of_markdown
+from bookcheck.myst import Block, blocks_of
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import CHAPTERS
-from bookcheck.prose.fences import Block, blocks_of
 
 LABEL = re.compile(r"^:label: *(\S+)", re.MULTILINE)
 UNNUMBERED = {"prf:proof"}

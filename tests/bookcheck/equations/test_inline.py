@@ -3,13 +3,8 @@
 import pytest
 
 from bookcheck.equations.inline import load_inline, page_problems
-from bookcheck.equations.scan import (
-    InlineFormula,
-    formulas_in,
-    formulas_with_words,
-    inline_relations,
-    is_relation,
-)
+from bookcheck.equations.scan import InlineFormula, formulas_in, inline_relations, is_relation
+from bookcheck.myst import inline_of
 
 FILE = r"""
 import numpy as np
@@ -27,8 +22,8 @@ TEXT = r"Here $a = 5$, and $a = b + 1$ with $d = 64$; $x_n^2 \ge 0$, $2d = 128$.
 def problems(tmp_path, text=TEXT, file=FILE):
     (tmp_path / "inline_01_x.py").write_text(file, encoding="utf-8")
     formulas = [
-        InlineFormula(one, "01-x", 3, before)
-        for one, before in formulas_with_words(text)
+        InlineFormula(one, "01-x", "text below cell [3]", before)
+        for one, before in inline_of(text)
         if is_relation(one)
     ]
     return page_problems(formulas, load_inline(tmp_path)["01-x"])
@@ -41,7 +36,7 @@ def test_true_sentences_have_no_problem(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
-        ("$a = 5$", "$a = 6$", "chapters/01-x, cell 3: $a = 6$ does not hold"),
+        ("$a = 5$", "$a = 6$", "chapters/01-x, text below cell [3]: $a = 6$ does not hold"),
         ("$a = 5$", "$y = 5$", "$y = 5$ cannot be executed"),
         (r"$x_n^2 \ge 0$", r"$x_n \ge 0$", r"$x_n \ge 0$ does not hold"),
         ("$d = 64$", "no", "no sentence has $d = 64$"),

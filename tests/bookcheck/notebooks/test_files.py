@@ -34,7 +34,9 @@ def test_its_equations_are_found_and_name_their_page(tmp_path):
     found = {item.label: item for item in collect(tmp_path)}
     assert list(found) == ["eq-01-m", "eq-deeper-01-a", "eq-02-b", "eq-errata"]
     assert found["eq-deeper-01-a"].page == "deeper/01-a"
-    assert found["eq-deeper-01-a"].place == "chapters/deeper/01-a.ipynb, cell 1, line 3"
+    assert (
+        found["eq-deeper-01-a"].place == "chapters/deeper/01-a.ipynb, text above cell [1], line 3"
+    )
 
 
 def test_a_page_ischosen_pages_by_number_name_or_path():

@@ -23,7 +23,7 @@ TABLE = """from bookkit.tables import show_table
 show_table([[1, 0.25]], columns=["tokens", "weight"])"""
 CELLS = [FIGURE, TABLE, "print('the score is', 0.125)", "40 + 2", "x = 3", "print('a word')"]
 DRIFTS = [
-    ("a straight line that rises", "a straight line that falls", "Cell 0"),
+    ("a straight line that rises", "a straight line that falls", "Cell 1"),
     ("0.250", "0.260", "0.260"),
     ("0.125\\n", "0.135\\n", "0.135"),
     ('"42"', '"43"', "43"),
@@ -153,8 +153,11 @@ def test_an_unknown_chapter_is_named():
 def test_a_wrong_value_of_the_prose_is_refuted(output, verdicts):
     assert verdicts["right"] == {"PASSED": 8}
     assert verdicts["wrong"] == {"PASSED": 7, "FAILED": 2}
-    assert "cell 0:\n{value}`3 = len(axes.lines) + 1` prints '3', computed 2 (2)" in output
-    assert "cell 7:\n{value}`0.334 = x / 9` prints '0.334', computed 0.3333333333333333" in output
+    assert "cell [1]:\n{value}`3 = len(axes.lines) + 1` prints '3', computed 2 (2)" in output
+    assert (
+        "text below cell [6]:\n{value}`0.334 = x / 9` prints '0.334', computed 0.3333333333333333"
+        in output
+    )
     assert "fails: NameError" in output
     assert """{value}`31 = reported("RULER", "tasks")` prints '31', computed 13""" in output
 

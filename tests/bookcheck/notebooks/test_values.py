@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attention_to_rope
-from bookcheck.notebooks.files import read
+from bookcheck.notebooks.files import page_text, read
 from bookcheck.notebooks.values import (
     Value,
     ValueSyntaxError,
@@ -20,7 +20,6 @@ from bookcheck.notebooks.values import (
     values_of_cell,
 )
 from bookcheck.paths import ROOT, book_pages
-from bookcheck.prose.cells import page_text
 
 NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
 PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".md")]

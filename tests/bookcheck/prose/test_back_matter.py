@@ -5,6 +5,7 @@ import re
 import nbformat
 import pytest
 
+from bookcheck.notebooks.files import page_text
 from bookcheck.paths import CHAPTERS, book_pages
 from bookcheck.prose.back_matter import (
     bibliography_problems,
@@ -13,7 +14,6 @@ from bookcheck.prose.back_matter import (
     source_problems,
     term_problems,
 )
-from bookcheck.prose.cells import page_text
 
 # The items of the five notes; S2.3 is a remark outside the subject.
 SOURCE_IDS = [

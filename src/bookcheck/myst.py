@@ -1,0 +1,120 @@
+"""Read MyST text as the site reads it: its directives, displayed formulas and inline formulas."""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
+
+from bookcheck.paths import ROOT
+
+FENCES = ("fence", "colon_fence")
+DIRECTIVE = re.compile(r"\{(?P<kind>[^}]+)\}(?P<argument>.*)")
+OPTION = re.compile(r"\s*:(?P<name>\w+):(?P<value>.*)")
+# The text of these directives is not MyST.
+LITERAL = {"code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(])|\n\s*\n")
+# A choice of a quiz, which may be false.
+CHOICE = "[ ] "
+
+
+class Block(NamedTuple):
+    """A directive with its lines, or (kind "") the lines between two of them."""
+
+    kind: str
+    argument: str
+    lines: list[str]
+
+
+class Display(NamedTuple):
+    """A displayed formula, and the line of the text in which it starts, counted from 1."""
+
+    label: str | None
+    text: str
+    line: int
+
+
+class Inline(NamedTuple):
+    """A formula inside a sentence, and the words of the sentence before it."""
+
+    text: str
+    before: str
+
+
+@functools.cache
+def parser() -> MarkdownIt:
+    """The parser with the extensions that the book's settings name."""
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    extensions = set(settings["parse"]["myst_enable_extensions"])
+    return create_md_parser(MdParserConfig(enable_extensions=extensions), RendererHTML)
+
+
+@functools.lru_cache(maxsize=2048)
+def tokens_of(text: str) -> Sequence[Token]:
+    """The tokens of a text; those inside directives are the directive's own text."""
+    return parser().parse(text)
+
+
+def directive_of(token: Token) -> re.Match[str] | None:
+    """Name and argument, where a token is a directive."""
+    return DIRECTIVE.match(token.info) if token.type in FENCES else None
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The text in order, cut at its outermost directives."""
+    lines = text.split("\n")
+    row = 0
+    for token in tokens_of(text):
+        found = directive_of(token)
+        if found is None or token.map is None or token.level:
+            continue
+        first, end = token.map
+        if row < first:
+            yield Block("", "", lines[row:first])
+        row = end
+        yield Block(found["kind"], found["argument"].strip(), token.content.splitlines())
+    if row < len(lines):
+        yield Block("", "", lines[row:])
+
+
+def displays_of(text: str, above: int = 0) -> Iterator[Display]:
+    """The displayed formulas of a text, in order, also inside directives."""
+    for token in tokens_of(text):
+        line = above + (token.map[0] if token.map else 0) + 1
+        found = directive_of(token)
+        if token.type in ("math_block", "math_block_label", "amsmath"):
+            yield Display(token.info or None, token.content.strip(), line)
+        elif found and found["kind"] == "math":
+            lines = token.content.split("\n")
+            options = [OPTION.match(part) for part in lines]
+            labels = [o["value"].strip() for o in options if o and o["name"] == "label"]
+            formula = [part for part, option in zip(lines, options, strict=True) if not option]
+            yield Display(labels[0] if labels else None, "\n".join(formula).strip(), line)
+        elif found and found["kind"] not in LITERAL:
+            yield from displays_of(token.content, line)
+        elif any("$$" in part.content for part in token.children or () if part.type == "text"):
+            raise ValueError(f"line {line}: a display is opened with $$ and never closed")
+
+
+def inline_of(text: str) -> Iterator[Inline]:
+    """The formulas in the sentences of a text, also inside directives."""
+    for token in tokens_of(text):
+        found = directive_of(token)
+        if found and found["kind"] not in {*LITERAL, "math"}:
+            yield from inline_of(token.content)
+        if token.type != "inline" or token.content.startswith(CHOICE):
+            continue
+        words = ""
+        for child in token.children or ():
+            if child.type == "math_inline":
+                before = SENTENCE_END.split(words)[-1]
+                yield Inline(" ".join(child.content.split()), " ".join(before.split()))
+                words += " "
+            else:
+                words += child.content if child.type == "text" else " "
