@@ -14,6 +14,7 @@ PIP := --quiet --disable-pip-version-check
 # The pip that comes with Python 3.11 takes twice as long.
 PIP_VERSION := 26.3
 NB ?=
+PAGE ?=
 PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
@@ -60,6 +61,17 @@ book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS
 .PHONY: test
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(ARGUMENTS)
+
+# Tests that concern one page have its name in theirs, or its file's; and a few look at all pages.
+PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/test_chapters.py \
+  tests/bookcheck/site/test_quiz.py tests/bookcheck/site/test_notation.py tests/bookkit/test_exercises.py
+.PHONY: check
+check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
+	@test -f "chapters/$(PAGE).ipynb" || \
+	  { echo "There is no chapters/$(PAGE).ipynb; name a page, for example: make check PAGE=09-relative-positions"; exit 1; }
+	$(BIN)/python -m pytest chapters/$(PAGE).ipynb $(PAGE_TESTS) \
+	  -k "$(PAGE) or $(subst /,_,$(subst -,_,$(PAGE))) or test_rule or test_the_page_names"
+	$(BIN)/python -m bookcheck.equations.mutate $(PAGE)
 
 .PHONY: test-noise
 test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)
