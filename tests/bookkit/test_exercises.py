@@ -67,7 +67,7 @@ SPOILT = {
             "calls of f",
         ),
     ],
-    "lead_for": [("(n - 1)", "n", "among 2 keys"), ("math.log(", "math.exp(", "among 2 keys")],
+    "lead_for": [("(N - 1)", "N", "among 2 keys"), ("math.log(", "math.exp(", "among 2 keys")],
     "step": [
         ("< 1", "> 1", "s = 4"),
         ("theta / s, theta)", "theta / s, theta)[:3]", "shape (5,)"),
