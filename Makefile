@@ -17,7 +17,6 @@ NB ?=
 PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
-EVERY ?=
 SEEDS ?= 8
 SOURCES ?=
 # Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
@@ -71,10 +70,9 @@ ci:  ## Everything CI does, step by step
 	@.ci/run
 
 .PHONY: test-site
-test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures; EVERY=yes: all modes)
+test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest tests/bookcheck --site
-	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew) $(if $(EVERY),--every)
+	$(BIN)/python -m pytest tests/bookcheck --site --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
 
 .PHONY: test-readers
 test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else (PAGES=01-attention: one)

@@ -28,7 +28,7 @@ def digest(book):
     ("file", "pages_again"),
     [
         ("bookcheck/export/zip.py", False),
-        ("bookcheck/gates/browser.py", False),
+        ("bookcheck/browser.py", False),
         ("bookcheck/latex/lexer.py", False),
         ("bookcheck/site/theme.py", True),
         ("bookcheck/prose/cells.py", True),

@@ -21,13 +21,14 @@ from urllib.parse import urlsplit
 
 import pypdf
 import yaml
+from playwright.sync_api import Browser
 from playwright.sync_api import Error as PlaywrightError
 from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
-from bookcheck.gates.browser import ON_PAPER
-from bookcheck.gates.controls import shared_browser
+from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
 
+ON_PAPER = Path(__file__).with_name("on_paper.js")
 LONGEST_WAIT = 300_000  # milliseconds
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
 STYLE_SHEET = re.compile(r'<link\b[^>]*rel="stylesheet"[^>]*>')
@@ -285,14 +286,14 @@ def headings_of(document: str) -> list[str]:
     return headings
 
 
-def print_document(document: Path, pdf: Path) -> tuple[list[str], dict[str, int]]:
+def print_document(browser: Browser, document: Path, pdf: Path) -> tuple[list[str], dict[str, int]]:
     """Print an HTML file with Chromium, with page numbers in its contents, and name its outline.
 
     Returns what does not fit on the paper, and on which page each link's target was when the
     numbers were filled in.
     """
     paper: dict[str, Any] = {"path": pdf, "prefer_css_page_size": True, "print_background": True}
-    page = shared_browser().new_page()
+    page = browser.new_page()
     page.set_default_timeout(LONGEST_WAIT)
     page.emulate_media(media="print", color_scheme="light")
     try:
@@ -404,7 +405,8 @@ def make_pdf(site: Path, pdf: Path) -> tuple[Facts, list[str]]:
     base = Path(os.path.relpath(site, pdf.parent)).as_posix()
     text = assemble(site, pages, book, base=base)
     document.write_text(text, encoding="utf-8")
-    faults, numbers = print_document(document, pdf)
+    with open_browser() as browser:
+        faults, numbers = print_document(browser, document, pdf)
     facts = read_facts(pdf)
     return facts, [*broken_inside(text), *faults, *problems(facts, book, pages, numbers)]
 

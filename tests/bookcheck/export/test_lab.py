@@ -25,10 +25,9 @@ from bookcheck.export.lab import (
     renew,
     trust,
 )
-from bookcheck.gates.controls import shared_browser
 from bookcheck.site.reader import book_of, reader_texts
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
 TOKEN = "book"
 CHAPTER = "01-attention.ipynb"
 RAW = re.compile(r":::|\{[\w:-]+\}`|\{(?:eq|cite:[pt]|value|check|quiz)\}|\$\$|\\tag|\(eq-|\[x\]")
@@ -208,9 +207,9 @@ def faults(seen):
 
 
 @pytest.fixture(scope="module")
-def context():
+def context(browser):
     """One for all: what JupyterLab loads is loaded once."""
-    kept = shared_browser().new_context(viewport={"width": 1280, "height": 800})
+    kept = browser.new_context(viewport={"width": 1280, "height": 800})
     yield kept
     kept.close()
 

@@ -5,7 +5,7 @@ import re
 
 import pypdf
 import pytest
-from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import expect
 
 from bookcheck.export.pdf import (
     Book,
@@ -24,7 +24,6 @@ from bookcheck.export.pdf import (
     read_facts,
     reading_order,
 )
-from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import page_name
 from bookcheck.paths import ROOT, book_pages
 
@@ -194,8 +193,7 @@ def test_a_missing_or_empty_page_is_named(site):
 
 def test_a_missing_browser_is_told_in_one_sentence(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("CHROMIUM", "")
-    monkeypatch.setattr("bookcheck.gates.browser.CHROMIUM_NAMES", ())
-    monkeypatch.setattr("bookcheck.gates.browser.CHROMIUM_ON_MAC", "/nowhere")
+    monkeypatch.setattr("bookcheck.browser.NAMES", ())
     monkeypatch.setattr("bookcheck.export.pdf.assemble", lambda *_, **__: "")
     monkeypatch.setattr("sys.argv", ["printing", str(tmp_path), str(tmp_path / "a.pdf")])
     assert main() == 2
@@ -271,7 +269,7 @@ TOO_WIDE = {
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
+def printed(tmp_path_factory, browser):
     """Print a small book, with real style sheets, or one with something in its first chapter."""
 
     def run(body):
@@ -286,7 +284,7 @@ def printed(tmp_path_factory):
             (folder / "html" / "chapters" / f"{name}.html").write_text(page, encoding="utf8")
         text = assemble(folder / "html", PAGES, BOOK, base="html")
         (folder / "book.html").write_text(text, encoding="utf8")
-        faults, numbers = print_document(folder / "book.html", folder / "book.pdf")
+        faults, numbers = print_document(browser, folder / "book.html", folder / "book.pdf")
         return faults, numbers, folder / "book.pdf"
 
     return run
@@ -338,21 +336,11 @@ def test_what_cannot_fit_is_named(printed, name):
 
 
 @pytest.mark.browser
-def test_a_dark_page_is_printed_light(tmp_path):
-    page = tmp_path / "page.html"
+def test_a_dark_page_is_printed_light(tmp_path, open_page):
+    path = tmp_path / "page.html"
     script = (ROOT / "_static" / "print.js").as_uri()
-    page.write_text(
-        f'<html data-theme="dark"><script src="{script}"></script><p>Text</p></html>',
-        encoding="utf-8",
-    )
-
-    def tell(event, theme):
-        happen = ["evaluate", "html", f"dispatchEvent(new Event('{event}'))"]
-        return {"act": [happen, ["wait_for", f"html[data-theme={theme}] p"]], "read": "p"}
-
-    seen = move_controls(page, [tell("beforeprint", "light"), tell("afterprint", "dark")])
-    assert seen["errors"] == []
-    assert seen["steps"] == [["Text"], ["Text"]]
-    page.write_text('<html data-theme="dark"><p>Text</p></html>', encoding="utf-8")
-    with pytest.raises(PlaywrightError, match="Timeout"):
-        move_controls(page, [tell("beforeprint", "light")], patience=3000)
+    path.write_text(f'<html data-theme="dark"><script src="{script}"></script>', encoding="utf-8")
+    page = open_page(path)
+    for event, theme in (("beforeprint", "light"), ("afterprint", "dark")):
+        page.evaluate("(name) => dispatchEvent(new Event(name))", event)
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)

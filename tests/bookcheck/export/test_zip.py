@@ -1,13 +1,11 @@
-"""The site in one zip file works from disk: pages, search, interactive figures."""
+"""The site in one zip file, opened from disk."""
 
 import zipfile
 
 import pytest
-from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import expect
 
 from bookcheck.export.zip import main, make_archive
-from bookcheck.gates.controls import move_controls
-from bookcheck.gates.links import broken_links
 from bookcheck.paths import BUILD
 
 
@@ -45,73 +43,20 @@ def test_what_cannot_work_is_said(tmp_path, monkeypatch, capsys):
     assert "build it first (make book)" in capsys.readouterr().err
 
 
-# The browser
-
-BOX = "input[name=q]:visible"
-RESULT = '.search-found li:has-text("softmax")'
-SEARCH = [
-    {
-        "act": [
-            ["click", "button.search-button-field"],
-            ["fill", BOX, "softmax"],
-            ["press", BOX, "Enter"],
-            ["wait_for", RESULT],
-        ],
-        "read": RESULT,
-    }
-]
-
-
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("unpacked")
-    make_archive(BUILD / "html", folder / "book.zip")
-    with zipfile.ZipFile(folder / "book.zip") as opened:
-        opened.extractall(folder)
-    return folder / "book"
-
-
-@pytest.mark.browser
-def test_search_finds_a_word_from_disk(unpacked):
-    seen = move_controls(unpacked / "index.html", SEARCH)
-    assert seen["errors"] == []
-    assert seen["steps"][0]
-
-
-@pytest.mark.browser
-def test_search_that_fetches_is_seen(unpacked):
-    """What must not come back: a page from disk may not fetch another."""
-    script = unpacked / "_static" / "search.js"
-    text = script.read_text(encoding="utf-8")
-    script.write_text(f'fetch("index.html");\n{text}', encoding="utf-8")
-    try:
-        assert move_controls(unpacked / "index.html", SEARCH)["errors"]
-    finally:
-        script.write_text(text, encoding="utf-8")
-
-
-@pytest.mark.browser
-def test_an_interactive_figure_moves_from_disk(unpacked):
-    steps = [{"widget": "rotation", "set": {"m": value, "lock": "free"}} for value in (2, 9)]
-    seen = move_controls(unpacked / "index.html", steps)
-    assert seen["errors"] == []
-    before, after = seen["steps"]
-    assert before["numbers"]["score"] != after["numbers"]["score"]
-
-
-@pytest.mark.browser
-def test_an_interactive_figure_without_its_script_is_seen(unpacked):
-    script = unpacked / "_static" / "widgets" / "rotation.js"
-    hidden = script.rename(script.with_suffix(".away"))
-    try:
-        with pytest.raises(PlaywrightError, match="Timeout"):
-            move_controls(unpacked / "index.html", [{"widget": "rotation"}], patience=3000)
-    finally:
-        hidden.rename(script)
-
-
-@pytest.mark.browser
-def test_what_is_left_out_is_missed_by_no_page(unpacked):
-    assert list(broken_links(unpacked)) == []
-    (unpacked / "genindex.html").unlink()
-    assert any("genindex.html" in what for _, what in broken_links(unpacked))
+@pytest.mark.built
+def test_the_unpacked_site_works_from_disk(tmp_path, open_page):
+    make_archive(BUILD / "html", tmp_path / "book.zip")
+    with zipfile.ZipFile(tmp_path / "book.zip") as opened:
+        opened.extractall(tmp_path)
+    page = open_page(tmp_path / "book" / "index.html")
+    figure = page.locator(".interactive[data-widget=rotation]")
+    figure.scroll_into_view_if_needed()
+    score = figure.locator("dd[data-value=score]")
+    before = score.inner_text()
+    figure.locator("input[value=free]").check()
+    figure.locator("input[name=m]").press("ArrowRight")
+    expect(score).not_to_have_text(before)
+    page.locator("button.search-button-field").click()
+    page.locator("input[name=q]:visible").fill("softmax")
+    page.keyboard.press("Enter")
+    expect(page.locator(".search-found li").first).to_contain_text("softmax", ignore_case=True)
