@@ -27,7 +27,7 @@ def digest(book):
 @pytest.mark.parametrize(
     ("file", "pages_again"),
     [
-        ("bookcheck/export/zip.py", False),
+        ("bookcheck/export/downloads.py", False),
         ("bookcheck/browser.py", False),
         ("bookcheck/latex/lexer.py", False),
         ("bookcheck/site/theme.py", True),

@@ -40,7 +40,7 @@ globalThis.book = (() => {
       for (const link of all("link[rel=stylesheet]", content)) {
         sheets.add(new URL(link.getAttribute("href").split("?")[0], address).href);
       }
-      for (const extra of all("script, .headerlink", article)) extra.remove();
+      for (const extra of all("script, .headerlink, .downloads", article)) extra.remove();
       for (const fold of all("details", article)) fold.open = true;
       if (key === "index") {
         add(".print-question", article.querySelector("p > em")?.innerHTML ?? "");
