@@ -120,15 +120,6 @@ def test_the_contents_show_the_section_that_is_read(open_page):
 
 
 @pytest.mark.built
-def test_letters_are_those_of_the_site(open_page):
-    page = open_page(CHAPTER)
-    page.evaluate("document.fonts.ready.then(() => {})")
-    faces = "[...document.fonts].filter((face) => face.status === 'loaded').map((f) => f.family)"
-    names = {name.strip('"') for name in page.evaluate(faces)}
-    assert {"Source Serif 4", "Inter", "Source Code Pro"} <= names
-
-
-@pytest.mark.built
 def test_the_focus_is_seen(open_page):
     page = open_page(SITE / "index.html")
     seen = """() => {
@@ -149,26 +140,6 @@ def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
     for anchor in ("exercises", "what-to-remember"):
         page.goto(f"{CHAPTER.as_uri()}#{anchor}")
         expect(page.locator(f"#{anchor} > :is(h2, h3)").first).to_be_in_viewport()
-
-
-@pytest.mark.built
-def test_words_far_below_are_found(open_page):
-    page = open_page(CHAPTER, PHONE)
-    heading = page.locator(".bd-article h2").last
-    words = heading.evaluate("(heading) => heading.lastElementChild.previousSibling.data.trim()")
-    assert page.evaluate("(words) => window.find(words, false, true)", words)
-    assert page.evaluate("getSelection().toString()") == words
-
-
-@pytest.mark.built
-def test_the_keyboard_stops_at_wide_formulas_only(open_page):
-    page = open_page(CHAPTER, PHONE)
-    right = "(box) => (box.tabIndex === 0) === (box.scrollWidth > box.clientWidth)"
-    boxes = [box for box in page.locator(".math-formula").all() if box.is_visible()]
-    assert len(boxes) > 10
-    for box in boxes[::5]:
-        box.scroll_into_view_if_needed()
-        page.wait_for_function(right, arg=box.element_handle())
 
 
 @pytest.mark.built

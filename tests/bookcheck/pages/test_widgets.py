@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 import attention_to_rope as a2r
 from attention_to_rope.softmax_gradient import (
@@ -381,10 +382,9 @@ def test_play_moves_the_figure_and_its_numbers(figure, name):
     slider = page.locator("input[name=m]")
     before = slider.input_value()
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function("(m) => document.querySelector('[name=m]').value !== m", arg=before)
+    expect(slider).not_to_have_value(before)
     page.get_by_role("button", name="Pause").click()
     state = {"m": int(slider.input_value()), "d": 8, "base": 10000.0}
     if name == "rotation":
-        m, n = positions(page)
-        state = {"m": m, "n": n, "theta": 0.5}
+        state = dict(zip("mn", positions(page), strict=True), theta=0.5)
     assert list(wrong_numbers(page, name, state)) == []
