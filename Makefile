@@ -18,7 +18,6 @@ PAGE ?=
 PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
-EVERY ?=
 SEEDS ?= 8
 SOURCES ?=
 # Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
@@ -83,14 +82,13 @@ ci:  ## Everything CI does, step by step
 	@.ci/run
 
 .PHONY: test-site
-test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures; EVERY=yes: all modes)
+test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest tests/bookcheck --site
-	$(BIN)/python -m bookcheck.gates $(SITE) $(if $(RENEW),--renew) $(if $(EVERY),--every)
+	$(BIN)/python -m pytest tests/bookcheck --site --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
 
 .PHONY: test-readers
 test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else (PAGES=01-attention: one)
-	$(BIN)/python -m bookcheck.export.reader_runs $(PAGES)
+	$(BIN)/python -m bookcheck.export.run_notebooks $(PAGES)
 
 .PHONY: links
 links: $(BUILDER)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
@@ -103,14 +101,12 @@ pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
 
 .PHONY: zip
 zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
-	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.export.zip $(SITE) _build/from-attention-to-rope.zip
+	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/from-attention-to-rope.zip
 
-.PHONY: offer
-offer: $(INSTALLED)  ## Put PDF and zip file into the built site, with links on its opening page
-	@$(BIN)/python -m bookcheck.export.offer $(SITE)  # or the zip file would hold the one before
-	@$(MAKE) --no-print-directory pdf zip
-	@$(BIN)/python -m bookcheck.export.offer $(SITE) _build/pdf/from-attention-to-rope.pdf _build/from-attention-to-rope.zip
+.PHONY: downloads
+downloads: pdf  ## Put PDF and zip file into the built site, with links on its opening page
+	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/from-attention-to-rope.zip \
+	  _build/pdf/from-attention-to-rope.pdf
 
 # Other people's libraries, in an environment of their own, which finds torch in the book's.
 PLACE := import sysconfig; print(sysconfig.get_path("purelib"))

@@ -1,4 +1,4 @@
-"""Small books to build, and the option that turns the browser on."""
+"""Small books to build, a browser, and the option that turns it on."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from filelock import FileLock
 from jupyter_client.kernelspec import KernelSpecManager
 
 from bookcheck import warm
+from bookcheck.browser import open_browser
 from bookcheck.node.packages import ensure_packages
 from bookcheck.notebooks import forked
 from bookcheck.paths import NODE_ROOM, ROOT
@@ -28,6 +29,7 @@ COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 def pytest_addoption(parser):
     parser.addoption("--site", action="store_true", help="open the built site in a browser")
+    parser.addoption("--renew", action="store_true", help="store the reference pictures again")
 
 
 def pytest_configure(config):
@@ -83,6 +85,57 @@ def forked_kernels():
         if warm.possible():
             patch.setattr(KernelSpecManager, "get_kernel_spec", get_kernel_spec)
         yield
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open a file in a window of its own; what goes wrong in it is listed in its `errors`.
+
+    At the end of the test the list must be empty: a test that expects errors clears it.
+    """
+    pages = []
+
+    def open_it(path, width=1280, *, scheme="light", javascript=True, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900 if width > 600 else 844},
+            color_scheme=scheme,
+            java_script_enabled=javascript,
+            **options,
+        )
+        page = context.new_page()
+        pages.append(page)
+        page.errors = []
+
+        def note_request(request):
+            if not request.url.startswith(("file:", "data:", "blob:")):
+                page.errors.append(f"asks another host: {request.url}")
+
+        def note_failure(request):
+            if javascript or request.resource_type != "script":
+                page.errors.append(f"{request.failure}: {request.url}")
+
+        def note_message(message):
+            # A file that cannot be loaded has been noted, with its address.
+            if message.type == "error" and not message.text.startswith("Failed to load resource"):
+                page.errors.append(message.text)
+
+        page.on("pageerror", lambda error: page.errors.append(error.message))
+        page.on("console", note_message)
+        page.on("request", note_request)
+        page.on("requestfailed", note_failure)
+        page.goto(path.resolve().as_uri())
+        return page
+
+    yield open_it
+    for page in pages:
+        page.context.close()
+    assert [error for page in pages for error in page.errors] == []
 
 
 @pytest.fixture(scope="module")

@@ -25,27 +25,17 @@ class NodePackagesError(SphinxError):
     category = "npm packages"
 
 
-def installed_version(root: Path, name: str) -> str | None:
-    """Return the version of an npm package under `root`/node_modules, None if it is absent."""
-    manifest = root / "node_modules" / name / "package.json"
-    if not manifest.is_file():
-        return None
-    return str(json.loads(manifest.read_text(encoding="utf8"))["version"])
-
-
-def locked_versions(root: Path) -> dict[str, str]:
-    """Return the exact versions that package.json asks for."""
-    manifest = json.loads((root / "package.json").read_text(encoding="utf8"))
-    return {**manifest.get("dependencies", {}), **manifest.get("devDependencies", {})}
-
-
 def missing_packages(root: Path) -> list[str]:
-    """Return the packages that are absent or have another version, as "name version"."""
-    return [
-        f"{name} {version}"
-        for name, version in locked_versions(root).items()
-        if installed_version(root, name) != version
-    ]
+    """Return what package.json pins and `root` has not in this version, as "name version"."""
+    manifest = json.loads((root / "package.json").read_text(encoding="utf-8"))
+    pinned = {**manifest.get("dependencies", {}), **manifest.get("devDependencies", {})}
+    files = {name: root / "node_modules" / name / "package.json" for name in pinned}
+    installed = {
+        name: json.loads(file.read_text(encoding="utf-8"))["version"]
+        for name, file in files.items()
+        if file.is_file()
+    }
+    return [f"{name} {pin}" for name, pin in pinned.items() if installed.get(name) != pin]
 
 
 def ensure_packages(root: Path) -> None:
@@ -54,9 +44,18 @@ def ensure_packages(root: Path) -> None:
         return
     # Tests that run side by side must not install at the same time.
     with FileLock(root / ".installing.lock"):
-        missing = missing_packages(root)
-        if missing:
-            _install(root, ", ".join(missing))
+        missing = ", ".join(missing_packages(root))
+        if not missing:
+            return
+        logger.info("npm ci: installing %s", missing)
+        command = [str(NODE), str(NPM), "ci", "--no-progress"]
+        done = subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        first_lines = "\n".join(done.stderr.strip().splitlines()[:5])
+        raise NodePackagesError(
+            f"The npm packages {missing} are missing, and `npm ci` in {root} failed: "
+            f"connect to a package registry and build again.\n{first_lines}"
+        )
 
 
 def answers_of(script: Path, folder: Path, questions: Iterable[Any], *, what: str) -> list[Any]:
@@ -72,20 +71,3 @@ def answers_of(script: Path, folder: Path, questions: Iterable[Any], *, what: st
         raise RuntimeError(f"{what} failed:\n{result.stderr.strip()}")
     answers: list[Any] = json.loads(result.stdout)
     return answers
-
-
-def _install(root: Path, missing: str) -> None:
-    logger.info("npm ci: installing %s", missing)
-    result = subprocess.run(
-        [NODE, NPM, "ci", "--no-progress"],
-        cwd=root,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if result.returncode:
-        first_lines = "\n".join(result.stderr.strip().splitlines()[:5])
-        raise NodePackagesError(
-            f"the formulas need the npm packages {missing}, and `npm ci` failed: "
-            f"connect to a package registry and build again, or run it by hand.\n{first_lines}"
-        )

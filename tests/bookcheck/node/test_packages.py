@@ -26,7 +26,7 @@ def test_packages_that_cannot_be_installed_are_named_in_one_sentence(tmp_path):
     # A manifest without its lock file: npm refuses, on any network.
     (tmp_path / "package.json").write_text('{"dependencies": {"katex": "0.0.1"}}', encoding="utf-8")
     with pytest.raises(
-        NodePackagesError, match=r"(?s)the npm packages katex 0\.0\.1.*package-lock"
+        NodePackagesError, match=r"(?s)The npm packages katex 0\.0\.1.*package-lock"
     ):
         ensure_packages(tmp_path)
 

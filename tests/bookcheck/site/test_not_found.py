@@ -2,8 +2,6 @@
 
 import re
 
-from bookcheck.gates.browser import pages_of
-from bookcheck.gates.links import broken_links
 from bookcheck.site.not_found import from_root
 
 
@@ -25,10 +23,3 @@ def test_links_are_rooted_and_others_left():
         '<a href="/book/x.html"><a href="#y"><a href="https://example.com">'
         '<img src="/book/a/b.png">'
     )
-
-
-def test_the_browser_run_looks_at_pages_that_stay(good_site):
-    pages = pages_of(good_site)
-    assert "chapters/02-two.html" in pages
-    assert "404.html" not in pages
-    assert list(broken_links(good_site)) == []

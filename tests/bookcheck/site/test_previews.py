@@ -2,11 +2,9 @@
 
 import json
 import re
-from contextlib import closing
 
 import pytest
 
-from bookcheck.gates.controls import shared_browser
 from bookcheck.site.previews import blocks_of, previews
 
 FORMULA = '<div class="math notranslate" id="equation-a"><div class="x">a</div><b>(1)</b></div>'
@@ -52,15 +50,10 @@ def test_the_site_keeps_what_its_pages_refer_to(good_site):
 
 
 @pytest.fixture
-def tab(good_site, request):
+def tab(good_site, open_page, request):
     """The page with references, from disk."""
-    with closing(shared_browser().new_page(has_touch=getattr(request, "param", False))) as tab:
-        tab.errors = []
-        tab.on("pageerror", lambda error: tab.errors.append(error.message))
-        tab.on("console", lambda m: tab.errors.append(m.text) if m.type == "error" else None)
-        tab.goto((good_site / "chapters" / "02-two.html").as_uri(), wait_until="load")
-        yield tab
-        assert tab.errors == []
+    touch = getattr(request, "param", False)
+    return open_page(good_site / "chapters" / "02-two.html", has_touch=touch)
 
 
 def reference(tab, anchor):

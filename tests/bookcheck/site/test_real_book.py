@@ -7,7 +7,6 @@ import pytest
 from docutils.nodes import make_id
 
 from bookcheck.equations.scan import collect
-from bookcheck.gates.search import find
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD, CHAPTERS
 from bookcheck.site.citations import sources_of
@@ -112,22 +111,6 @@ def test_every_chapter_tells_what_it_is_and_has_a_picture_where_the_address_is_k
         page = (site / "chapters" / f"{page_name(path)}.html").read_text(encoding="utf-8")
         assert ('/_static/card.png"' in page) == known
         assert re.search(r'<meta name="description" content="[^"]{40,}"', page), path.stem
-
-
-def test_the_search_finds_symbols_words_and_every_name_of_the_library(site):
-    symbols = ["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"]
-    terms = ["RMSNorm", "head dimension", "YaRN", "warm-up"]
-    entries = list(library().entries())
-    # All at once: to read the index takes longer than to ask it.
-    queries = [*symbols, *terms, *(entry.name for entry in entries)]
-    found = dict(zip(queries, find(site, queries), strict=True))
-    for query in symbols:
-        assert found[query][0].page == "chapters/notation", query
-    for query in terms:
-        assert any(one.anchor.startswith("#term-") for one in found[query][:3]), query
-    for entry in entries:
-        places = [(one.page, one.anchor) for one in found[entry.name][:15]]
-        assert ("chapters/api", f"#{entry.full_name}") in places
 
 
 def test_every_name_of_the_library_has_its_place_source_and_chapters(site):

@@ -5,9 +5,8 @@ import re
 
 import pytest
 from docutils import nodes
+from playwright.sync_api import expect
 
-from bookcheck.gates.browser import PAIRS, check_site
-from bookcheck.gates.controls import move_controls
 from bookcheck.notebooks.files import CHAPTERS
 from bookcheck.site.symbols import (
     NotationError,
@@ -168,37 +167,25 @@ TERM = "a[href$='#term-head-dimension']"
 
 
 @pytest.mark.browser
-def test_a_meaning_appears_and_goes(good_site):
-    shown = "#meaning:not([hidden])"
-    wait = ["wait_for", shown]
-    escape = ["press", "body", "Escape"]
-    back = [["press", TERM, "Tab"], ["press", ":focus", "Shift+Tab"]]
-    number = [["hover", ".eqno"], ["press", ".eqno a", "Shift"]]
-    seen = move_controls(
-        good_site / "chapters" / "02-two.html",
-        [
-            {"act": [["hover", ".math-formula .sy0", {"force": True}], wait], "read": shown},
-            {"act": [escape], "read": shown},
-            {"act": [["hover", TERM], wait], "read": shown},
-            {"act": [escape], "read": shown},
-            {"act": [["click", ".math-formula .sy2"], wait], "read": shown},
-            {"act": [["click", "article h1"]], "read": shown},
-            {"act": [*back, wait], "read": f"{TERM}[aria-describedby=meaning], {shown}"},
-            {"act": [*number, wait], "read": f"{shown} > div"},
-        ],
-    )
-    assert seen["errors"] == []
-    symbol, gone, term, gone_again, tapped, away, focused, symbols = seen["steps"]
-    assert "length of a key" in symbol[0]
-    assert gone == gone_again == away == []
-    assert "one query or key vector." in term[0]
-    assert tapped[0].endswith("a slope")
-    assert len(focused) == 2, "the box describes the link that has the focus"
-    assert "one query or key vector." in focused[1]
-    assert len(symbols) == 4, "the number of a formula tells all its symbols"
-
-
-@pytest.mark.browser
-def test_pages_with_meanings_and_quizzes_are_accessible(good_site):
-    pages = ["chapters/02-two.html", "chapters/quiz.html"]
-    assert check_site(good_site, pages=pages, plans=dict.fromkeys(pages, PAIRS)) == []
+def test_a_meaning_appears_and_goes(good_site, open_page):
+    page = open_page(good_site / "chapters" / "02-two.html")
+    box, term = page.locator("#meaning"), page.locator(TERM).first
+    page.locator(".math-formula .sy0").first.hover(force=True)
+    expect(box).to_contain_text("length of a key")
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    term.hover()
+    expect(box).to_contain_text("one query or key vector.")
+    page.keyboard.press("Escape")
+    page.locator(".math-formula .sy2").first.click()
+    expect(box).to_contain_text("a slope")
+    page.locator("article h1").click()
+    expect(box).to_be_hidden()
+    term.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(term).to_have_attribute("aria-describedby", "meaning")
+    expect(box).to_contain_text("one query or key vector.")
+    page.locator(".eqno").first.hover()
+    page.locator(".eqno a").first.press("Shift")
+    # The number of a formula tells all its symbols.
+    expect(page.locator("#meaning > div")).to_have_count(4)

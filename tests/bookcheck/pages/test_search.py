@@ -1,12 +1,10 @@
-"""The book's search: what a section is, and forty questions with the page that comes first."""
-
-from pathlib import Path
+"""The book's search: what a section is, and what readers find in the built site."""
 
 import pytest
 from docutils import nodes
 
-from bookcheck.gates.search import find
-from bookcheck.paths import ROOT
+from bookcheck.paths import BUILD
+from bookcheck.site.library import library
 from bookcheck.site.search import SNIPPET, Section, own_text, record
 
 # What readers type, and the page they want first.
@@ -61,24 +59,55 @@ def wanted_pages(wanted):
     return {f"chapters/{name}" for name in names} | {f"chapters/deeper/{name}" for name in names}
 
 
+SITE = BUILD / "html"
+FIND = """(queries) => {
+  const find = bookSearch.makeSearch(MiniSearch, bookSections);
+  return queries.map((query) => find(query).slice(0, 15).map(({ page, anchor }) => [page, anchor]));
+}"""
+
+
+@pytest.fixture
+def find(open_page):
+    """Ask the search of the built site: the pages and anchors that it gives for each query."""
+    page = open_page(SITE / "search.html")
+    return lambda queries: dict(zip(queries, page.evaluate(FIND, queries), strict=True))
+
+
 @pytest.mark.built
-def test_forty_questions_lead_to_the_right_page():
-    site = ROOT / "_build" / "html"
-    answers = find(site, list(WANTED))
-    wrong = {
-        query: [found.page for found in answer[:3]]
-        for (query, wanted), answer in zip(WANTED.items(), answers, strict=True)
-        if not answer or answer[0].page not in wanted_pages(wanted)
-    }
+def test_forty_questions_lead_to_the_right_page(find):
     assert len(WANTED) >= 40
-    assert not wrong
+    for query, found in find(list(WANTED)).items():
+        assert found, query
+        assert found[0][0] in wanted_pages(WANTED[query]), query
+
+
+@pytest.mark.built
+def test_symbols_words_and_every_name_of_the_library_are_found(find):
+    for query, found in find(["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"]).items():
+        assert found[0][0] == "chapters/notation", query
+    for query, found in find(["RMSNorm", "head dimension", "YaRN", "warm-up"]).items():
+        assert any(anchor.startswith("term-") for _, anchor in found[:3]), query
+    names = {entry.name: entry.full_name for entry in library().entries()}
+    for name, found in find(list(names)).items():
+        assert ["chapters/api", names[name]] in found
+    assert find(["zeppelin"]) == {"zeppelin": []}
+
+
+@pytest.mark.built
+def test_a_reader_types_and_follows_a_result(open_page):
+    page = open_page(SITE / "index.html")
+    page.locator("button.search-button-field").click()
+    field = page.locator("input[name=q]:visible")
+    field.fill("why sqrt d")
+    field.press("Enter")
+    page.locator(".search-found a").first.click()
+    page.wait_for_url("**/chapters/02-why-sqrt-d.html*")
 
 
 @pytest.mark.built
 def test_the_first_result_costs_at_most_300_kilobytes():
-    static = ROOT / "_build" / "html" / "_static"
-    files = [static / name for name in ("minisearch.js", "search-data.js", "search.js")]
-    assert sum(Path(file).stat().st_size for file in files) <= 300_000
+    files = [SITE / "_static" / name for name in ("minisearch.js", "search-data.js", "search.js")]
+    assert sum(file.stat().st_size for file in files) <= 300_000
 
 
 def section(*children):

@@ -1,0 +1,65 @@
+"""The site as a zip file, and links to it and to the PDF on the opening page.
+
+`make zip` packs the site; `make downloads` also copies both files into it. They are made from the
+site, so a built page has no links to them: each comes with its file.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+PLACE = re.compile(r'<div class="downloads">.*?</div>', re.DOTALL)
+WORDS = {".pdf": "the book as a PDF", ".zip": "the whole site, to read from disk, as a zip file"}
+# What hosts and programs read: the answer to a wrong address, Sphinx's own notes.
+NOT_FOR_READERS = {"404.html", ".buildinfo"}
+
+
+def make_zip(site: Path, archive: Path) -> None:
+    """Pack the site into one folder that is named like the file."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for path in sorted(site.rglob("*")):
+            if path.is_file() and path.name not in NOT_FOR_READERS:
+                target.write(path, Path(archive.stem, path.relative_to(site)))
+
+
+def link_files(site: Path, files: list[Path]) -> None:
+    """Copy files into the site, in place of those of before, and link to them."""
+    opening, folder = site / "index.html", site / "downloads"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    links = [
+        f'<a href="downloads/{file.name}" download>{WORDS[file.suffix]}</a> '
+        f"({Path(shutil.copy(file, folder)).stat().st_size / 1e6:.1f} MB)"
+        for file in files
+    ]
+    line = f"<p>Download {' or '.join(links)}.</p>" if links else ""
+    new = f'<div class="downloads">{line}</div>'
+    html, found = PLACE.subn(lambda _: new, opening.read_text(encoding="utf-8"), count=1)
+    if not found:
+        raise ValueError(f'{opening} has no <div class="downloads"></div>: add it to index.md')
+    opening.write_text(html, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Pack the site; with a PDF, put both into it."""
+    parser = argparse.ArgumentParser(description="Pack the built site, and link to the files.")
+    parser.add_argument("site", type=Path)
+    parser.add_argument("zip", type=Path)
+    parser.add_argument("pdf", type=Path, nargs="?")
+    options = parser.parse_args(arguments)
+    if not (options.site / "index.html").is_file():
+        sys.exit(f"There is no site in {options.site}; build it first: make book")
+    # Or the zip file would hold those of before.
+    link_files(options.site, [])
+    make_zip(options.site, options.zip)
+    if options.pdf:
+        link_files(options.site, [options.pdf, options.zip])
+    print(f"{options.zip}: {options.zip.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

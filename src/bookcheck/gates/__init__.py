@@ -1,1 +1,0 @@
-"""What is checked of the built site, page by page, in a browser."""

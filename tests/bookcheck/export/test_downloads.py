@@ -1,0 +1,82 @@
+"""The site as a zip file that works from disk, and links that come with their files."""
+
+import re
+import zipfile
+
+import pytest
+from playwright.sync_api import expect
+
+from bookcheck.export.downloads import link_files, main, make_zip
+from bookcheck.paths import BUILD, ROOT
+
+OPENING = '<p>Before.</p><div class="downloads"></div><p>After.</p>'
+
+
+@pytest.fixture
+def site(tmp_path):
+    folder = tmp_path / "html"
+    folder.mkdir()
+    (folder / "index.html").write_text(OPENING, encoding="utf-8")
+    for name in (".buildinfo", "404.html"):
+        (folder / name).write_text("not for readers", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def pdf(tmp_path):
+    path = tmp_path / "book.pdf"
+    path.write_bytes(b"x" * 1_234_567)
+    return path
+
+
+def linked(site):
+    html = (site / "index.html").read_text(encoding="utf-8")
+    return re.findall(r'href="([^"]*)"', html)
+
+
+def test_the_links_come_with_the_files_and_the_zip_has_none(site, pdf, tmp_path):
+    archive = tmp_path / "out" / "book.zip"
+    for _ in range(2):
+        main([str(site), str(archive), str(pdf)])
+    html = (site / "index.html").read_text(encoding="utf-8")
+    assert html.startswith("<p>Before.</p>")
+    assert html.endswith("<p>After.</p>")
+    assert 'href="downloads/book.pdf" download>the book as a PDF</a> (1.2 MB)' in html
+    assert linked(site) == ["downloads/book.pdf", "downloads/book.zip"]
+    assert all((site / name).is_file() for name in linked(site))
+    with zipfile.ZipFile(archive) as opened:
+        assert opened.namelist() == ["book/index.html"]
+        assert opened.read("book/index.html").decode() == OPENING
+    main([str(site), str(archive)])
+    assert linked(site) == []
+
+
+def test_what_cannot_work_is_said(site, tmp_path):
+    with pytest.raises(SystemExit, match="build it first: make book"):
+        main([str(tmp_path / "nothing"), str(tmp_path / "book.zip")])
+    (site / "index.html").write_text("<p>Nothing.</p>", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"add it to index\.md"):
+        link_files(site, [])
+
+
+def test_the_opening_page_has_the_place():
+    assert '<div class="downloads"></div>' in (ROOT / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.built
+def test_the_unpacked_site_works_from_disk(tmp_path, open_page):
+    make_zip(BUILD / "html", tmp_path / "book.zip")
+    with zipfile.ZipFile(tmp_path / "book.zip") as opened:
+        opened.extractall(tmp_path)
+    page = open_page(tmp_path / "book" / "index.html")
+    figure = page.locator(".interactive[data-widget=rotation]")
+    figure.scroll_into_view_if_needed()
+    score = figure.locator("dd[data-value=score]")
+    before = score.inner_text()
+    figure.locator("input[value=free]").check()
+    figure.locator("input[name=m]").press("ArrowRight")
+    expect(score).not_to_have_text(before)
+    page.locator("button.search-button-field").click()
+    page.locator("input[name=q]:visible").fill("softmax")
+    page.keyboard.press("Enter")
+    expect(page.locator(".search-found li").first).to_contain_text("softmax", ignore_case=True)

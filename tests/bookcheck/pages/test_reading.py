@@ -1,0 +1,154 @@
+"""What a reader does on the built site besides reading: mark, sort, jump, find, use a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from bookcheck.paths import BUILD, STATIC
+
+SITE = BUILD / "html"
+CHAPTER = SITE / "chapters" / "10-deriving-rope.html"
+PHONE = 390
+
+
+# What was read, in a small site with the script
+
+PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charset="utf-8">
+<title>x</title><div id="pst-primary-sidebar">
+<a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
+<div id="page-contents"><a href="#late" aria-current="true">1.2. Late</a></div>
+<article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
+<h2 id="late">Late</h2><div class="prev-next-area">end</div></article>
+<script src="{root}_static/reading.js"></script></html>"""
+SHUT = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('shut'); }});"
+
+
+@pytest.fixture
+def small(tmp_path):
+    (tmp_path / "_static").symlink_to(STATIC)
+    (tmp_path / "chapters").mkdir()
+    chapter, opening = tmp_path / "chapters" / "01-one.html", tmp_path / "index.html"
+    chapter.write_text(PAGE.format(root="../", doors=""), encoding="utf-8")
+    doors = '<div class="doors"></div>'
+    opening.write_text(PAGE.format(root="./", doors=doors), encoding="utf-8")
+    return opening, chapter
+
+
+@pytest.mark.browser
+def test_a_page_is_read_when_its_end_was_seen_and_can_be_forgotten(small, open_page):
+    opening, chapter = small
+    page = open_page(opening)
+    mark, offer = page.locator("#pst-primary-sidebar .read-mark"), page.locator(".go-on")
+    expect(offer).to_have_count(0)
+    page.goto(chapter.as_uri())
+    expect(mark).to_have_count(0)
+    page.locator(".prev-next-area").scroll_into_view_if_needed()
+    expect(mark).to_have_count(1)
+    page.goto(opening.as_uri())
+    expect(mark).to_have_count(1)
+    expect(offer).to_contain_text("Go on at 1. One: 1.2. Late.")
+    offer.locator("a").click()
+    page.wait_for_url("**/chapters/01-one.html#late")
+    page.goto(opening.as_uri())
+    offer.locator("button").click()
+    page.reload()
+    expect(mark).to_have_count(0)
+    expect(offer).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_without_storage_nothing_is_shown_and_nothing_fails(small, open_page):
+    opening, chapter = small
+    page = open_page(opening)
+    page.add_init_script(SHUT)
+    page.goto(chapter.as_uri())
+    page.locator(".prev-next-area").scroll_into_view_if_needed()
+    page.goto(opening.as_uri())
+    expect(page.locator(".read-mark, .go-on")).to_have_count(0)
+
+
+# Tables
+
+ROWS = [["b", "1,024"], ["a", "–"], ["d", "9 of 64"], ["c", "100"]]
+
+
+@pytest.mark.browser
+def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
+    rows = "".join(f"<tr><td>{name}</td><td>{number}</td></tr>" for name, number in ROWS)
+    table = f"<thead><tr><th>name<th>number</thead><tbody>{rows}</tbody>"
+    path = tmp_path / "page.html"
+    script = (STATIC / "sort.js").as_uri()
+    path.write_text(
+        f'<script src="{script}"></script><table class="sortable">{table}</table>', encoding="utf-8"
+    )
+    page = open_page(path)
+    heads = page.locator("th")
+    # Numbers by size, words by the alphabet, what is missing last.
+    for column, order, way in [
+        (0, "abcd", "ascending"), (0, "dcba", "descending"),
+        (1, "dcba", "ascending"), (1, "bcda", "descending"),
+    ]:  # fmt: skip
+        heads.nth(column).locator("button").press("Enter")
+        assert "".join(page.locator("td:first-child").all_inner_texts()) == order
+        assert heads.nth(column).get_attribute("aria-sort") == way
+        assert heads.nth(1 - column).get_attribute("aria-sort") is None
+
+
+# A chapter
+
+
+@pytest.mark.built
+def test_pointing_at_one_query_lights_all_up(open_page):
+    page = open_page(CHAPTER)
+    lit = """(role) => [...document.querySelectorAll(`.is-${role}:not(svg *)`)].filter(
+      (one) => getComputedStyle(one).backgroundColor !== "rgba(0, 0, 0, 0)").length"""
+    assert page.evaluate(lit, "q") == 0
+    page.locator(".katex-html .is-q").first.hover()
+    page.wait_for_selector("html[data-lit=q]", state="attached")
+    assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
+    assert page.evaluate(lit, "k") == 0
+
+
+@pytest.mark.built
+def test_the_contents_show_the_section_that_is_read(open_page):
+    page = open_page(CHAPTER)
+    links = page.locator("#page-contents a")
+    for place in (4, 2):
+        target = links.nth(place).get_attribute("href")
+        page.evaluate("(anchor) => document.querySelector(anchor).scrollIntoView()", target)
+        expect(links.nth(place)).to_have_attribute("aria-current", "true")
+        expect(page.locator("#page-contents a[aria-current]")).to_have_count(1)
+
+
+@pytest.mark.built
+def test_the_focus_is_seen(open_page):
+    page = open_page(SITE / "index.html")
+    seen = """() => {
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(document.activeElement);
+      return (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+    }"""
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+
+
+# A phone lays out only what it shows: what is out of sight must be there all the same.
+
+
+@pytest.mark.built
+def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
+    page = open_page(CHAPTER, PHONE)
+    for anchor in ("exercises", "what-to-remember"):
+        page.goto(f"{CHAPTER.as_uri()}#{anchor}")
+        expect(page.locator(f"#{anchor} > :is(h2, h3)").first).to_be_in_viewport()
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("name", ["10-deriving-rope", "02-why-sqrt-d", "01-attention"])
+def test_a_phone_shows_what_moves_together_with_what_it_moves(open_page, name):
+    page = open_page(CHAPTER.with_name(f"{name}.html"), PHONE)
+    place = page.locator(".interactive").first
+    place.scroll_into_view_if_needed()
+    page.wait_for_selector(".interactive[data-ready]")
+    panels, controls = (place.locator(f".{part}").first for part in ("panels", "controls"))
+    top, last = panels.bounding_box()["y"], controls.bounding_box()
+    assert 0 < last["y"] + last["height"] - top < 844

@@ -1,0 +1,390 @@
+"""Interactive figures: their numbers are the library's; controls, keys and dragging move them."""
+
+import itertools
+import math
+import re
+import shutil
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+import attention_to_rope as a2r
+from attention_to_rope.softmax_gradient import (
+    jacobian_norm_bound,
+    saturation,
+    softmax_jacobian_norm,
+)
+from bookcheck.paths import STATIC
+from bookcheck.site import widgets
+from bookcheck.site.widgets import FOLDER, container_html, run_widgets, widget_names
+from bookkit.models import read_models
+from bookkit.randomness import normal
+from bookkit.tickets import OUTWARD, embed
+
+pytestmark = pytest.mark.long
+double = torch.float64
+
+
+# What each figure must show, by the library
+
+
+def rotation(m, n, theta):
+    def turned(x, position):
+        frequency = torch.tensor([theta], dtype=double)
+        table = a2r.rotary_table(torch.tensor([position]), frequency, dtype=double)
+        return a2r.rotate(torch.tensor([x], dtype=double), table, layout="interleaved")[0]
+
+    q, k, relative = turned([2.0, 1.0], m), turned([1.0, 2.0], n), turned([1.0, 2.0], n - m)
+    return {"q": q, "k": k, "relative": relative, "score": q @ k, "offset": n - m}
+
+
+def clocks(m, d, base):
+    theta = a2r.rotary_frequencies(d, base)
+    row = a2r.sinusoidal(torch.tensor([m]), d, base, dtype=double)[0]
+    return {"theta": theta, "wavelength": 2 * math.pi / theta, "row": row}
+
+
+def mask(m, factor, mask):
+    X = embed(OUTWARD)
+    seen = {
+        "none": torch.ones(4, 4, dtype=torch.bool),
+        "causal": a2r.causal_mask(4),
+        "padding": a2r.padding_mask(torch.tensor([3]), 4)[0].expand(4, 4),
+    }[mask]
+    outputs, A = a2r.attention(factor * X, X, X, mask=seen, return_weights=True)
+    scores = factor * X[m] @ X.T / 2**0.5
+    parts = scores.exp() * seen[m]
+    return {
+        "seen": seen[m], "scores": scores, "parts": parts, "total": parts.sum(),
+        "weights": A[m], "sum": A[m].sum(), "output": outputs[m],
+    }  # fmt: skip
+
+
+def cache_bytes(layers, length, bytes_each, *shapes):
+    """The bytes that `layers` caches of these (heads, size) hold after `length` tokens."""
+    held = [torch.empty(1, heads, length, size, device="meta") for heads, size in shapes]
+    return bytes_each * length * a2r.cache_numbers_per_token(*held * layers, length=length)
+
+
+# The models of the figure, as bookkit.models names them, and their query heads.
+CACHED = {"Llama 2-7B": 32, "Llama 3.3-70B": 64, "DeepSeek-V3": 128}
+MODELS = {model["name"]: model for model in read_models()}
+
+
+def cache_of_model(name, *rest):
+    """What the cache of a published model takes, and what it would if heads shared nothing."""
+    (group,) = MODELS[name]["layers"]
+    if "latent" in group:
+        shapes = [(1, group["latent"]), (1, group["rotary"])]
+        alone = [(CACHED[name], 128 + group["rotary"]), (CACHED[name], 128)]
+    else:
+        shapes = [(group["kv_heads"], group["head_dim"])] * 2
+        alone = [(CACHED[name], group["head_dim"])] * 2
+    return [cache_bytes(group["count"], *rest, *held) for held in (shapes, alone)]
+
+
+def cache(way, h, g, d_c, L, N, s):
+    latent = way == "latent"
+    shapes = [(1, d_c), (1, 64)] if latent else [(g, 128)] * 2
+    total = cache_bytes(L, N, s, *shapes)
+    own = cache_bytes(L, N, s, (h, 192 if latent else 128), (h, 128))
+    models, alone = zip(*(cache_of_model(name, N, s) for name in CACHED), strict=True)
+    return {
+        "numbers": cache_bytes(1, 1, 1, *shapes), "token": total / N, "total": total, "own": own,
+        "ratio": own / total, "models": models, "modelsOwn": alone,
+        "group": torch.zeros(h) if latent else torch.arange(g).repeat_interleave(h // g),
+    }  # fmt: skip
+
+
+def counter(m):
+    waves = a2r.sinusoidal(torch.tensor([m]), 12, 64.0, dtype=double)[0, 0::2]
+    return {"bits": [int(bit) for bit in reversed(f"{m:06b}")], "waves": waves}
+
+
+def softmax(d_k, N, divisor):
+    products = normal(64, seed=2)[:N].round(decimals=3) * d_k**0.5
+    p = a2r.softmax(products / {"one": 1, "root": d_k**0.5, "whole": d_k}[divisor])
+    r = float(saturation(p))
+    return {
+        "weights": p.sort(descending=True).values, "largest": p.max(), "rest": r,
+        "norm": softmax_jacobian_norm(p, "spectral"),
+        "lower": N / (N - 1) * r * (1 - r), "upper": jacobian_norm_bound(p),
+    }  # fmt: skip
+
+
+def layout(d, pair, m):
+    order = a2r.layout_permutation(d, source="interleaved", target="half")
+    # The partner of a dimension is found by turning a unit vector by a quarter.
+    frequencies = torch.zeros(d // 2, dtype=double)
+    frequencies[pair] = math.pi / 2
+    table = a2r.rotary_table(torch.tensor([1]), frequencies, dtype=double)
+    pairs = {}
+    for name in ("interleaved", "half"):
+        turned = a2r.rotate(torch.eye(d, dtype=double)[:, None], table, layout=name)[:, 0]
+        pairs[f"{name}Pair"] = (turned.diagonal() < 0.5).nonzero().flatten()
+    owner, theta = torch.arange(d) // 2, a2r.rotary_frequencies(d)[pair]
+    return {
+        "interleaved": owner, "half": owner[order], "permutation": order, **pairs,
+        "theta": theta, "angle": m * theta,
+    }  # fmt: skip
+
+
+def wavelength(d, base, length):
+    table = 2 * math.pi / a2r.rotary_frequencies(d, base)
+    longest = table.max()
+    return {
+        "wavelength": table, "longest": longest, "incomplete": (table > length).sum(),
+        "turns": length / longest,
+    }  # fmt: skip
+
+
+def activation(f, x, beta):
+    functions = {"relu": a2r.relu, "gelu": a2r.gelu, "tanh": a2r.gelu_tanh}
+    point = torch.tensor(float(x), dtype=double, requires_grad=True)
+    value = functions.get(f, lambda x: a2r.silu(x, beta))(point)
+    (slope,) = torch.autograd.grad(value, point)
+    value, fixed = value.detach(), point.detach()
+    error = a2r.gelu_tanh(fixed) - a2r.gelu(fixed)
+    return {"value": value, "slope": slope, "step": value / fixed, "error": error}
+
+
+def depth(L, way):
+    """The root mean squares of chapter 4 after L layers, and of the gradients before them."""
+    grown = {"plain": 0.5**L, "residual": 1.5**L, "pre": 1 + L / 2, "post": 1.0}[way]
+    last = 1 / grown if way == "pre" else 1.0
+    first = last * math.prod(1 + 1 / (2 + layer) for layer in range(L)) if way == "pre" else grown
+    return {"signal": grown**0.5, "first": first**0.5, "last": last**0.5}
+
+
+# The states at which the numbers are compared, as values of each control.
+STATES = {
+    rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
+    clocks: {"m": (0, 1, 77, 2000), "d": (4, 8, 16), "base": (100, 10000, 500000)},
+    mask: {"m": range(4), "factor": (0.0, 0.25, 3.0), "mask": ("none", "causal", "padding")},
+    cache: {
+        "way": ("heads", "latent"), "h": (8, 64, 128), "g": (1, 2, 8), "d_c": (64, 512),
+        "L": (1, 80), "N": (1024, 1048576), "s": (1, 2),
+    },
+    counter: {"m": range(64)},
+    softmax: {"d_k": (4, 64, 512), "N": (2, 3, 64), "divisor": ("one", "root", "whole")},
+    layout: {"d": (4, 8, 12), "pair": (0, 1), "m": (7,)},
+    wavelength: {"d": (32, 128), "base": (100, 10**4, 10**7), "length": (512, 4096, 2**20)},
+    activation: {
+        "f": ("relu", "gelu", "tanh", "swish"), "x": (-4.0, -0.75, 0.05, 3.0),
+        "beta": (0.0, 1.0, 5.0),
+    },
+    depth: {"L": (1, 2, 40, 100), "way": ("plain", "residual", "pre", "post")},
+}  # fmt: skip
+FIGURES = {figure.__name__: figure for figure in STATES}
+
+
+def as_numbers(value):
+    return torch.as_tensor(value, dtype=double)
+
+
+def differences(name):
+    """Name every number of a figure's script that is not the library's, to 1e-9."""
+    values = STATES[FIGURES[name]]
+    states = [dict(zip(values, s, strict=True)) for s in itertools.product(*values.values())]
+    asked = [{"widget": name, "call": "compute", "arguments": [state]} for state in states]
+    for state, shown in zip(states, run_widgets(asked), strict=True):
+        right = FIGURES[name](**state)
+        assert right.keys() == shown.keys()
+        for key in right:
+            wanted, got = as_numbers(right[key]), as_numbers(shown[key])
+            if wanted.shape != got.shape or not torch.allclose(wanted, got, rtol=1e-9, atol=1e-12):
+                yield f"{name}{state}: {key} must be {wanted.tolist()}, got {got.tolist()}"
+
+
+@pytest.mark.parametrize("name", widget_names())
+def test_the_script_computes_what_the_library_computes(name):
+    assert list(differences(name)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
+        ("cache", "2 * g * D_K", "g * D_K"),
+        ("layout", "j % half", "Math.floor(j / 2)"),
+    ],
+)
+def test_a_wrong_formula_is_seen(tmp_path, monkeypatch, name, right, wrong):
+    shutil.copytree(FOLDER, tmp_path / "widgets")
+    script = tmp_path / "widgets" / f"{name}.js"
+    source = script.read_text(encoding="utf8")
+    assert right in source
+    script.write_text(source.replace(right, wrong, 1), encoding="utf8")
+    monkeypatch.setattr(widgets, "FOLDER", tmp_path / "widgets")
+    assert list(differences(name))
+
+
+# The page
+
+
+def test_scripts_are_linked_only_where_they_are_used(good_site):
+    page = (good_site / "chapters" / "interactive.html").read_text(encoding="utf-8")
+    assert 'src="../_static/widgets/shared.js' in page
+    assert "rotation.js" not in page, "a figure's own script comes when the reader is near"
+    assert 'widgets/shared.js"' not in (good_site / "index.html").read_text(encoding="utf-8")
+    still = page[page.index('data-widget="clocks"') :]
+    assert '<div class="panels"><svg class="book-panel wide"' in still, "no fallback: a picture"
+
+
+def test_a_wrong_place_stops_the_build(faulty_build):
+    said = " ".join(faulty_build.words.split())
+    assert "no interactive figure 'clock'; there are activation, cache, clocks, counter" in said
+    assert "names the fallback fig-line, and the page has no figure of that name" in said
+
+
+# The browser
+
+PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>
+<link rel="stylesheet" href="_static/book.css">
+<link rel="stylesheet" href="_static/widgets/widgets.css">
+<script defer src="_static/widgets/shared.js"></script><main>{}</main></html>"""
+# Values of sliders and choices, and the state they stand for.
+MOVES = {
+    "rotation": ({"lock": "free", "m": 7, "n": 3, "theta": 0.25}, {"m": 7, "n": 3, "theta": 0.25}),
+    "clocks": ({"m": 1234, "d": 4, "base": 100}, {"m": 1234, "d": 4, "base": 100}),
+    "mask": ({"m": 1, "mask": "causal", "factor": 0.5}, {"m": 1, "factor": 0.5, "mask": "causal"}),
+    "cache": (
+        {"model": "DeepSeek-V3", "L": 60, "N": 3, "s": 1},
+        {"way": "latent", "h": 128, "g": 8, "d_c": 512, "L": 60, "N": 8192, "s": 1},
+    ),
+    "counter": ({"m": 45}, {"m": 45}),
+    "softmax": ({"d_k": 8, "N": 33, "divisor": "root"}, {"d_k": 1024, "N": 33, "divisor": "root"}),
+    "layout": ({"d": 12, "pair": 4, "m": 9}, {"d": 12, "pair": 4, "m": 9}),
+    "wavelength": ({"base": 4, "length": 6, "d": 64}, {"base": 500000, "length": 32768, "d": 64}),
+    "activation": ({"f": "swish", "x": 0.7, "beta": 2}, {"x": 0.7, "beta": 2.0, "f": "swish"}),
+    "depth": ({"L": 16, "way": "pre"}, {"L": 16, "way": "pre"}),
+}
+READ = "(list) => Object.fromEntries(list.map((dd) => [dd.dataset.value, dd.textContent]))"
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@pytest.fixture
+def figure(open_page, tmp_path):
+    """Open a page with one figure, and wait until it is drawn."""
+
+    def open_figure(name):
+        (tmp_path / "_static").symlink_to(STATIC)
+        path = tmp_path / "page.html"
+        path.write_text(PAGE.format(container_html(name, "<p>About.</p>")), encoding="utf-8")
+        page = open_page(path)
+        page.wait_for_selector(".interactive[data-ready]")
+        return page
+
+    return open_figure
+
+
+def read_number(text):
+    """A number as it is written for people, and half a unit of its last digit."""
+    plain = text.replace("−", "-").replace(",", "").split(" of ")[0]
+    amount, _, unit = plain.rpartition(" ")
+    if unit in UNITS:
+        size = 1024 ** UNITS.index(unit)
+        return tuple(size * part for part in read_number(amount))
+    mantissa, _, power = plain.partition(" × 10")
+    exponent = int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))) if power else 0
+    decimals = len(mantissa.partition(".")[2])
+    return float(mantissa) * 10.0**exponent, 0.501 * 10.0 ** (exponent - decimals)
+
+
+def wrong_numbers(page, name, state):
+    """The numbers that a figure shows and the library does not give."""
+    right = FIGURES[name](**state)
+    if name == "layout":
+        right |= {"interleaved": right["interleavedPair"], "half": right["halfPair"]}
+    shown = page.eval_on_selector_all("dd", READ)
+    assert shown
+    for key, text in shown.items():
+        wanted = as_numbers(right[key]).flatten().tolist()
+        parts = [text] if len(wanted) == 1 else re.sub(r"[(),]", "", text).split()
+        for value, part in zip(wanted, parts, strict=True):
+            number, half_unit = read_number(part)
+            if abs(number - value) > half_unit:
+                yield f"{key}: {part} is not {value}"
+
+
+def move(page, moves):
+    for control, value in moves.items():
+        slider = page.locator(f'input[type=range][name="{control}"]')
+        if slider.count():
+            slider.fill(str(value))
+        else:
+            page.locator(f'input[type=radio][value="{value}"]').first.check()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", MOVES)
+def test_moved_controls_show_the_numbers_of_the_library(figure, name):
+    page = figure(name)
+    moves, state = MOVES[name]
+    move(page, moves)
+    assert list(wrong_numbers(page, name, state)) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", MOVES)
+def test_each_control_moves_the_figure_by_keyboard(figure, name):
+    page = figure(name)
+    move(page, MOVES[name][0])
+    drawing = "() => [...document.querySelectorAll('.panels, dl')].map((one) => one.innerHTML)"
+    # A model with a latent has no groups.
+    sliders = page.locator("input[type=range]:not([name=g])").all()
+    assert sliders
+    for slider in sliders:
+        before, key = page.evaluate(drawing), slider.input_value()
+        slider.press("ArrowRight")
+        if slider.input_value() == key:
+            slider.press("ArrowLeft")
+        assert page.evaluate(drawing) != before, slider.get_attribute("name")
+
+
+def positions(page):
+    return tuple(int(page.locator(f"input[name={name}]").input_value()) for name in "mn")
+
+
+@pytest.mark.browser
+def test_arrows_are_dragged_and_moved_by_keys(figure):
+    page = figure("rotation")
+    assert positions(page) == (2, 5)
+    box = page.locator("svg:has(.handle)").first.bounding_box()
+    scale = box["width"] / 300
+
+    def point(angle):
+        x, y = rotation(2, 5, 0.5)["q"].tolist()
+        c, s = math.cos(angle), math.sin(angle)
+        across, up = 150 + 50 * (x * c - y * s), 150 - 50 * (x * s + y * c)
+        return box["x"] + scale * across, box["y"] + scale * up
+
+    page.mouse.move(*point(0))
+    page.mouse.down()
+    for step in range(1, 11):
+        page.mouse.move(*point(0.15 * step))
+        m, n = positions(page)
+        assert list(wrong_numbers(page, "rotation", {"m": m, "n": n, "theta": 0.5})) == []
+    page.mouse.up()
+    assert positions(page) == (5, 8), "three steps of half a radian; the key follows"
+    page.locator("input[value=free]").check()
+    page.locator("[data-handle=n]").press("ArrowRight")
+    assert positions(page) == (5, 9)
+    page.keyboard.press("End")  # the focus stays on the arrow that was drawn again
+    assert positions(page) == (5, 20)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["rotation", "clocks"])
+def test_play_moves_the_figure_and_its_numbers(figure, name):
+    page = figure(name)
+    slider = page.locator("input[name=m]")
+    before = slider.input_value()
+    page.get_by_role("button", name="Play").click()
+    expect(slider).not_to_have_value(before)
+    page.get_by_role("button", name="Pause").click()
+    state = {"m": int(slider.input_value()), "d": 8, "base": 10000.0}
+    if name == "rotation":
+        state = dict(zip("mn", positions(page), strict=True), theta=0.5)
+    assert list(wrong_numbers(page, name, state)) == []
