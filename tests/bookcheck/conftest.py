@@ -114,8 +114,6 @@ def write_book():
         settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
         settings["repository"]["url"] = repository
         settings["html"]["baseurl"] = address
-        # A small book lacks a bibliography or a table.
-        settings["sphinx"]["config"]["book_needs_all_repairs"] = False
         settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(ROOT / "src")}
         (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         names = [*notebooks, *pages]

@@ -20,7 +20,6 @@ CHAPTER = re.compile(r"chapters/(\d\d)-[^/]*")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 LIST = re.compile(r"\bchapters? (\d+(?:(?:,| and| to|, and) \d+)*)")
 RANGE = re.compile(r"(\d+) to (\d+)")
-STATE = "chapter-map"
 
 
 class Needs(NamedTuple):
@@ -141,17 +140,7 @@ class ChapterMap(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Leave a place for the map."""
-        self.env.metadata[self.env.docname][STATE] = ""
         return [chapter_map()]
-
-
-def outdated(_app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The page of the map, where what it shows has changed."""
-    state = repr(chapters_of(env))
-    pages = [name for name, data in env.metadata.items() if data.get(STATE, state) != state]
-    for page in pages:
-        env.metadata[page][STATE] = state
-    return pages
 
 
 def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -169,6 +158,5 @@ def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_node(chapter_map)
     app.add_directive("chapter-map", ChapterMap)
-    app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
     app.add_css_file("chapter-map.css")

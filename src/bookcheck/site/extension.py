@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 from bookcheck.site import (
     answer,
@@ -15,7 +16,6 @@ from bookcheck.site import (
     figures,
     folding,
     head,
-    incremental,
     launch_box,
     ledger,
     library_source,
@@ -33,6 +33,11 @@ from bookcheck.site import (
     values,
     widgets,
 )
+
+
+def write_all_pages(_app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Any page may show a title, number, mark or symbol of another, so all are written again."""
+    return sorted(env.found_docs)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -68,7 +73,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ledger,
         api,
         patches,
-        incremental,
     ):
         part.setup(app)
+    app.connect("env-updated", write_all_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,7 +17,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.equations.records import Record, read_records, same_text
-from bookcheck.site.state import build_of, memory_of
+from bookcheck.site.state import build_of
 
 STATIC = Path(__file__).with_name("static")
 EXECUTED = "Executed: make test evaluated this formula, as printed, on numbers"
@@ -167,22 +167,11 @@ def table(rows: list[list[nodes.Node]]) -> nodes.table:
     return nodes.table("", group, classes=["ledger"])
 
 
-def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write the pages again whose records changed since the last build, and the ledger."""
-    records = {page: sorted(map(repr, found.values())) for page, found in records_of(app).items()}
-    memory = memory_of(env)
-    known, memory.records = memory.records, records
-    changed = {page for page in records if records[page] != known.get(page, [])}
-    ledger = ledger_page(env)
-    return sorted(changed | {ledger}) if changed and ledger else []
-
-
 def setup(app: Sphinx) -> None:
     """Register the directive, the marks and the style sheet."""
     app.add_node(equation_ledger)
     app.add_directive("equation-ledger", LedgerDirective)
     app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
     app.connect("doctree-read", note_equations)
-    app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
     app.add_css_file("equation-ledger.css")

@@ -1,4 +1,4 @@
-"""What the parts of the extension share: an object for a running build, one for the next."""
+"""What the parts of the extension share: an object for a running build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
 if TYPE_CHECKING:
     from bookcheck.equations.records import Record
@@ -24,21 +23,7 @@ class Build:
     contents: dict[Any, str] = field(default_factory=dict)
 
 
-@dataclass
-class Memory:
-    """What one build tells the next; Sphinx stores it with its own environment."""
-
-    names: str = ""
-    records: dict[str, list[str]] = field(default_factory=dict)
-
-
 def build_of(app: Sphinx) -> Build:
     """The shared object of a running build."""
     build: Build = vars(app).setdefault("book", Build())
     return build
-
-
-def memory_of(env: BuildEnvironment) -> Memory:
-    """What the last build left; empty when there was none."""
-    memory: Memory = vars(env).setdefault("book_memory", Memory())
-    return memory

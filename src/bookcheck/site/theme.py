@@ -226,34 +226,6 @@ def missed_repairs(page: str, idle: Iterable[Repair]) -> Iterator[str]:
             yield f"the theme no longer writes {one.pattern}: see whether its fault is gone"
 
 
-def marks_of(app: Sphinx) -> Path:
-    """Where processes that write pages note which repairs they made, with these sources."""
-    sources: str = app.config.book_sources
-    return Path(app.doctreedir) / "repairs" / sources[:16]
-
-
-def note_repairs(marks: Path, idle: Iterable[Repair]) -> None:
-    """Leave a mark for each repair that found something on a page."""
-    marks.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(REPAIRS):
-        if one not in idle:
-            (marks / str(number)).touch()
-
-
-def never_made(marks: Path) -> Iterator[str]:
-    """Name the repairs that found nothing on any page of the book."""
-    for number, one in enumerate(REPAIRS):
-        if not (marks / str(number)).is_file():
-            yield f"no page of the book holds {one.pattern}: see whether the repair is needed"
-
-
-def warn_of_idle_repairs(app: Sphinx, error: Exception | None) -> None:
-    """A book that says it has everything must have had something for every repair."""
-    if error is None and app.builder.name == "html" and app.config.book_needs_all_repairs:
-        for words in never_made(marks_of(app)):
-            logger.warning("%s", words, type="theme")
-
-
 def repair_pages(app: Sphinx) -> None:
     """Repair each page as it is written, and name what the policy would stop in it."""
     templates = getattr(app.builder, "templates", None)
@@ -272,7 +244,6 @@ def repair_pages(app: Sphinx) -> None:
             return page
         name = context.get("pagename", template)
         page, idle = repair(aligned_tables(lighter_code(page)))
-        note_repairs(marks_of(app), idle)
         for words in missed_repairs(name, idle):
             logger.warning("%s: %s", name, words, type="theme")
         page = link_sheet(page)
@@ -401,13 +372,11 @@ def setup(app: Sphinx) -> None:
     """Connect all of it."""
     # Jupyter Book always sets this option of an extension that the book does not load.
     app.add_config_value("comments_config", {}, "")
-    app.add_config_value("book_needs_all_repairs", False, "")
     app.add_post_transform(UniqueIds)
     app.connect("config-inited", add_katex_files)
     app.connect("config-inited", set_repository_buttons)
     app.connect("builder-inited", repair_pages)
     app.connect("build-finished", remove_unused_files)
     app.connect("build-finished", quiet_theme)
-    app.connect("build-finished", warn_of_idle_repairs)
     # The theme writes the colours of code when the build is finished.
     app.connect("build-finished", write_sheet, priority=800)

@@ -10,6 +10,7 @@ from sphinx.util.docutils import docutils_namespace
 from bookcheck.equations.records import Record, write_record
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
+from bookcheck.site.extension import write_all_pages
 
 EXECUTED = Record("eq-score", "a = b")
 BY_HAND = Record("eq-weight", "b = c", "It is a limit.")
@@ -47,6 +48,7 @@ def build(folder, records, ledger=LEDGER):
             folder, None, output, folder / "_build" / "doctrees", "html", settings,
             status=None, warning=warnings, freshenv=False,
         )  # fmt: skip
+        app.connect("env-updated", write_all_pages)
         app.build()
     pages = {
         p.relative_to(output).as_posix(): p.read_text(encoding="utf-8")

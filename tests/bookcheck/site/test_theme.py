@@ -3,8 +3,6 @@
 from bookcheck.site.theme import (
     link_sheet,
     missed_repairs,
-    never_made,
-    note_repairs,
     repair,
     rules_of,
     sheet_without_scripts,
@@ -60,18 +58,6 @@ def test_a_theme_that_no_longer_writes_what_is_repaired_is_named():
     assert not any("doc-biblioentry" in words for words in missed), "not every page has one"
     assert not any("Activate the search" in words for words in missed)
     assert any("Activate the search" in words for words in missed_repairs("search", idle))
-
-
-def test_a_repair_that_no_page_of_the_book_needs_is_named(tmp_path):
-    _, idle = repair('<html data-theme="auto"><pre>')
-    note_repairs(tmp_path, idle)
-    _, idle = repair('<p role="doc-biblioentry">')
-    note_repairs(tmp_path, idle)
-    words = "".join(never_made(tmp_path))
-    assert "fontawesome" in words
-    assert "Toggle hidden" in words
-    assert "<pre>" not in words
-    assert "doc-biblioentry" not in words
 
 
 def test_words_for_a_formatter_are_not_shown():
