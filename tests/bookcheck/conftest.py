@@ -288,7 +288,7 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
             markdown(":::{interactive} clock\n:::"),
             markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
-            markdown(":::{answer}\n:needs: chapters 1 and 2\n\nOne. Two. Three. Four.\n:::"),
+            markdown(":::{answer}\n\nOne. Two. Three. Four.\n:::"),
             markdown("It is {value}`0.30`."),
         ]
     }

@@ -15,7 +15,6 @@ from sphinx.util import logging
 
 from bookcheck.site.roles import CLASSES
 from bookcheck.site.source_place import place_of
-from bookcheck.site.tables import HYPHEN
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +66,7 @@ def key_for_phones(text: str) -> str:
         return ""
     entries = {label["words"].strip(): label["colour"] for label in labels}
     shown = "".join(
-        f'<span><i style="background: {colour}"></i>{HYPHEN.sub("−", words)}</span>'
+        f'<span><i style="background: {colour}"></i>{words}</span>'
         for words, colour in entries.items()
     )
     # Those who hear the page have the figure's description.
@@ -75,12 +74,12 @@ def key_for_phones(text: str) -> str:
 
 
 def with_roles(text: str) -> str:
-    """Mark the labels of an SVG that name a query, key, value or score; minus signs are true."""
+    """Mark the labels of an SVG that name a query, key, value or score."""
 
     def mark(found: re.Match[str]) -> str:
         role = CLASSES.get(found[2].strip())
         start = f'<text class="{role}"' if role else "<text"
-        return f"{start}{found[1]}>{HYPHEN.sub('−', found[2])}</text>"
+        return f"{start}{found[1]}>{found[2]}</text>"
 
     return LABEL.sub(mark, text)
 

@@ -21,13 +21,14 @@ from typing import Any, TypedDict
 
 import nbformat
 import yaml
+from pybtex.backends.plaintext import Backend
+from pybtex.database import Entry, parse_file
 
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS, DEEPER, ROOT
 from bookcheck.prose.fences import Block, blocks_of
 from bookcheck.prose.reading_time import reading_time_of
-from bookcheck.site.citations import Source, citation, sources_of
 from bookcheck.site.quiz import Question, parse_quiz
 from bookcheck.site.targets import Target, kind_of, targets_of, text_of
 
@@ -81,16 +82,27 @@ class Book:
     """What the text of a page refers to, and where the book stands, if that is known."""
 
     targets: dict[str, Target]
-    sources: dict[str, Source]
+    sources: dict[str, Entry]
     site: str = ""
     repository: str = ""
 
 
 def book_of(folder: Path = CHAPTERS, *, site: str = "", repository: str = "") -> Book:
     """Gather the labels and sources of a folder of chapters."""
-    bibliography = folder / "references.bib"
-    sources = sources_of(bibliography) if bibliography.is_file() else {}
+    sources = parse_file(str(folder / "references.bib")).entries
     return Book(targets_of(folder), sources, site, repository.rstrip("/"))
+
+
+def authors_of(entry: Entry) -> str:
+    """One last name, two with "and", or the first with "et al."."""
+    people = entry.persons.get("author") or entry.persons["editor"]
+    names = [
+        " ".join(part.render(Backend()) for part in (*one.rich_prelast_names, *one.rich_last_names))
+        for one in people
+    ]
+    if len(names) > 2 or names[-1] == "others":
+        return f"{names[0]} et al."
+    return " and ".join(names)
 
 
 @dataclass
@@ -182,16 +194,23 @@ class Page:
         if name == "term":
             return inside.partition(" <")[0]
         if name in ("cite:p", "cite:t"):
-            try:
-                return citation(inside, self.book.sources, in_text=name == "cite:t")
-            except KeyError as error:
-                raise ReaderError(f"{self.name}: {error.args[0]}") from error
+            parts = [self.citation(key.strip(), name == "cite:t") for key in inside.split(",")]
+            return " and ".join(parts) if name == "cite:t" else f"({'; '.join(parts)})"
         if name in ("eq", "numref", "ref", "prf:ref"):
             target = self.target(inside)
             if target.page == self.name:
                 return target.name
             return self.linked(target.name, f"{target.page}.ipynb")
         raise ReaderError(f"{self.name}: no plain form is known for the role {found.group()}")
+
+    def citation(self, key: str, in_text: bool) -> str:
+        """Who wrote a source and when, with a link to it."""
+        if key not in self.book.sources:
+            raise ReaderError(f"{self.name}: references.bib has no source {key!r}")
+        entry = self.book.sources[key]
+        year, address = entry.fields.get("year", ""), entry.fields.get("url", "")
+        text = authors_of(entry) + (f" ({year})" if in_text else f", {year}")
+        return f"[{text}]({address})" if address else text
 
     def target(self, label: str) -> Target:
         """The thing that has a label, or an error that names the page."""

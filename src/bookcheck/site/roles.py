@@ -1,11 +1,10 @@
 """One grammar of colour: query, key, value and score look the same wherever they stand.
 
-A formula's letter, a name in code, a word in a figure and a heading of a table get a class, `is-q`
-for a query. The style sheet gives each class its colour, and `book.js` lights all of a class up
-together.
+A formula's letter and a word in a figure get a class, `is-q` for a query. The style sheet gives
+each class its colour, and `book.js` lights all of a class up together.
 """
 
-# The names of each role: as words of a figure or table, and as names in code.
+# The names of each role: the words of a figure.
 NAMES = {
     "q": {"q", "Q", "query", "queries"},
     "k": {"k", "K", "key", "keys"},

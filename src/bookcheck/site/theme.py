@@ -22,9 +22,7 @@ from sphinx.util import logging
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
-from bookcheck.site.code_spans import lighter_code
 from bookcheck.site.policy import CHARSET, META, stopped_by_policy
-from bookcheck.site.tables import aligned_tables
 
 logger = logging.getLogger(__name__)
 
@@ -243,7 +241,7 @@ def repair_pages(app: Sphinx) -> None:
         if not template.endswith(".html") or "<html" not in page:
             return page
         name = context.get("pagename", template)
-        page, idle = repair(aligned_tables(lighter_code(page)))
+        page, idle = repair(page)
         for words in missed_repairs(name, idle):
             logger.warning("%s: %s", name, words, type="theme")
         page = link_sheet(page)
