@@ -35,54 +35,7 @@ function openFoldOfTarget() {
   for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     fold.open = true;
   }
-  if (target) bringIntoSight(target);
-}
-
-// What lies around it is laid out only now, and its true room may push it away: so more than once.
-function bringIntoSight(target, frames = 5) {
-  target.scrollIntoView();
-  if (frames) requestAnimationFrame(() => bringIntoSight(target, frames - 1));
-}
-
-// The search page is for searching, and a button that prints prints: the theme writes these two as
-// scripts inside its pages, which the site's policy forbids.
-function serveTheTheme() {
-  const field = document.querySelector(".bd-search-container input");
-  field?.focus();
-  field?.select();
-  for (const button of document.querySelectorAll("[data-print]")) {
-    button.addEventListener("click", () => window.print());
-  }
-}
-
-// The contents beside the page show the section that is read: the last one that began above a third
-// of the window.
-function followReader() {
-  const links = new Map();
-  for (const link of document.querySelectorAll("#page-contents a[href^='#']")) {
-    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-    if (section) links.set(section, link);
-  }
-  let shown;
-  let waiting = false;
-  const show = () => {
-    waiting = false;
-    const begun = [...links.keys()].filter((section) => section.getBoundingClientRect().top < innerHeight / 3);
-    const now = links.get(begun.at(-1));
-    if (now === shown) return;
-    shown?.removeAttribute("aria-current");
-    for (const old of document.querySelectorAll("#page-contents .active")) old.classList.remove("active");
-    shown = now;
-    now?.setAttribute("aria-current", "true");
-    for (let up = now; up?.closest("#page-contents"); up = up.parentElement.closest("li")) up.classList.add("active");
-  };
-  const soon = () => {
-    if (!waiting) requestAnimationFrame(show);
-    waiting = true;
-  };
-  if (!links.size) return;
-  document.addEventListener("scroll", soon, { passive: true });
-  soon();
+  target?.scrollIntoView();
 }
 
 // Pointing at a query, or touching it, lights all queries of the page up; so do keys, values, scores.
@@ -103,10 +56,9 @@ function lightRoles() {
 }
 
 window.addEventListener("load", () => {
-  followReader();
   lightRoles();
   letKeyboardIntoWideBoxes();
-  serveTheTheme();
+  document.querySelector(".bd-search-container input")?.focus();
   if (location.hash) openFoldOfTarget();
 });
 window.addEventListener("hashchange", openFoldOfTarget);

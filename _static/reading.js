@@ -65,7 +65,7 @@
   function remember() {
     const heading = document.querySelector("article h1");
     const words = (element) => element.textContent.replace(/#$/, "").replace(/\s+/g, " ").trim();
-    const section = document.querySelector("#page-contents a[aria-current]");
+    const section = document.querySelector("#pst-page-toc-nav a.active");
     const address = here + (section?.hash ?? "");
     keep({ last: { address, words: section ? `${words(heading)}: ${words(section)}` : words(heading) } });
   }

@@ -284,7 +284,6 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
                 "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
                 "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)"
             ),
-            markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
             markdown(":::{interactive} clock\n:::"),
             markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),

@@ -13,7 +13,6 @@ from pathlib import Path
 from playwright.async_api import Error as PlaywrightError
 
 from bookcheck.gates.check import check_book, grouped
-from bookcheck.site.policy import HEADER
 
 
 def main() -> int:
@@ -24,11 +23,7 @@ def main() -> int:
     parser.add_argument("--screenshots", type=Path, help="store a picture of each page and mode")
     parser.add_argument("--renew", action="store_true", help="store the reference pictures anew")
     parser.add_argument("--every", action="store_true", help="look at each page in every mode")
-    parser.add_argument("--header", action="store_true", help="print the policy as a host's header")
     arguments = parser.parse_args()
-    if arguments.header:
-        print(HEADER)
-        return 0
     if arguments.screenshots:
         arguments.screenshots.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

@@ -24,7 +24,6 @@ from bookcheck.gates.browser import (
     visit_site,
 )
 from bookcheck.gates.links import broken_links
-from bookcheck.gates.policy import policy_faults
 from bookcheck.gates.weight import text_weight, too_heavy, too_many_elements
 from bookcheck.paths import KEPT, NODE_ROOM
 
@@ -110,7 +109,6 @@ def check_book(
     if len(chosen) < len(wanted):
         print(f"{len(wanted) - len(chosen)} pages were found right before, as they are now")
     faults = [Fault(page, "file", "link", detail) for page, detail in broken_links(site)]
-    faults += [Fault(page, "file", "policy", detail) for page, detail in policy_faults(site)]
     folder = site.parent / "pictures"
     folder.mkdir(exist_ok=True)
     shots = pictures.wanted_pictures(folder) if pages is None else []

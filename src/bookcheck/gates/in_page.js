@@ -89,12 +89,10 @@ globalThis.inspect = (() => {
   async function findOtherScheme(scheme) {
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     const { mode, theme, content_root: root } = document.documentElement.dataset;
-    if (mode && mode !== "auto") return [];
-    // Without scripts nothing says which theme a page of the book has; its colour does.
-    const dark = luminance(backgroundOf(document.body)) < 0.2;
-    const shown = mode || root === undefined ? theme : dark ? "dark" : "light";
-    if (shown === undefined || shown === scheme) return [];
-    return [`the machine is set to ${scheme} and the page is ${shown}`];
+    // Without scripts a page of the book is light.
+    if (mode ? mode !== "auto" : root !== undefined) return [];
+    if (theme === undefined || theme === scheme) return [];
+    return [`the machine is set to ${scheme} and the page is ${theme}`];
   }
 
   // Interactive figures load when they come near the window.

@@ -114,7 +114,7 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
     body = with_roles(text[root.end() :])
     drawing = opening.replace("<svg", f"<svg{additions}", 1) + body
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
-    return f'<div class="figure-box">{drawing}</div>{key_for_phones(text)}'
+    return f'<div class="figure-box" tabindex="0">{drawing}</div>{key_for_phones(text)}'
 
 
 class InlineFigures(SphinxPostTransform):

@@ -19,7 +19,6 @@ from sphinx.util.docutils import SphinxDirective
 from bookcheck.equations.records import Record, read_records, same_text
 from bookcheck.site.state import build_of
 
-STATIC = Path(__file__).with_name("static")
 EXECUTED = "Executed: make test evaluated this formula, as printed, on numbers"
 
 
@@ -171,7 +170,6 @@ def setup(app: Sphinx) -> None:
     """Register the directive, the marks and the style sheet."""
     app.add_node(equation_ledger)
     app.add_directive("equation-ledger", LedgerDirective)
-    app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
     app.connect("doctree-read", note_equations)
     app.connect("doctree-resolved", resolve)
     app.add_css_file("equation-ledger.css")

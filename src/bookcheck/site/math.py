@@ -221,7 +221,7 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
     """Write a displayed formula, with its number where it has a label."""
     html = _render(translator, node, display=True)
     translator.body.append(translator.starttag(node, "div", CLASS="math notranslate"))
-    translator.body.append(f'<div class="math-formula">{html}</div>')
+    translator.body.append(f'<div class="math-formula" tabindex="0">{html}</div>')
     if node["number"]:
         number = get_node_equation_number(translator, node)
         # The ledger says how the equation was checked.

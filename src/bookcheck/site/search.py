@@ -7,7 +7,6 @@ and `search.js` knows what readers call things.
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -138,7 +137,6 @@ def add_library(app: Sphinx, config: Config) -> None:
     # Its comments are half of it.
     text = re.sub(r"/\*\*(?!\*).*?\*/\n?|^\s*//[^\n]*\n", "", text, flags=re.DOTALL | re.MULTILINE)
     (folder / "minisearch.js").write_text(text, encoding="utf-8")
-    shutil.copyfile(Path(__file__).parent / "static" / "search.js", folder / "search.js")
     config.html_static_path.append(str(folder))
 
 

@@ -234,10 +234,10 @@ FAULTS = {
     ),
     "asleep": ("widget", '<div class="interactive" data-widget="x"></div>', "not ready"),
     "own-mind": ("scheme", OWN_MIND, "the machine is set to light and the page is dark"),
-    # The parser gives the attribute to the page's own <html>: so a page of the book starts.
+    # The parser gives the attributes to the page's own <html>: so a page of the book starts.
     "stays-light": (
         "scheme",
-        '<html data-content_root="./">',
+        '<html data-content_root="./" data-mode="auto" data-theme="light">',
         "the machine is set to dark and the page is light",
     ),
     "dark-script": (

@@ -54,7 +54,9 @@ def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
     width = 8 * 72 * SMALLEST_LETTER / 8
     assert least_width(text) == pytest.approx(width, abs=1)
     boxed = inline_svg(text, prefix="f-")
-    assert boxed.startswith('<div class="figure-box"><svg class="book-figure" style="--least-width')
+    assert boxed.startswith(
+        '<div class="figure-box" tabindex="0"><svg class="book-figure" style="--least-width'
+    )
 
 
 def test_a_figure_without_letters_needs_no_width():

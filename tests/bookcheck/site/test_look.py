@@ -57,17 +57,6 @@ def test_pointing_at_one_query_lights_all_up(open_page):
     assert all(page.locator(place).count() for place in places)
 
 
-def test_the_contents_show_the_section_that_is_read(open_page):
-    page = open_page(CHAPTER, DESKTOP)
-    shown = "#page-contents a[aria-current]"
-    links = page.locator("#page-contents a")
-    for place in (4, 2):
-        target = links.nth(place).get_attribute("href")
-        page.evaluate("anchor => document.querySelector(anchor).scrollIntoView()", target)
-        page.wait_for_selector(f'{shown}[href="{target}"]')
-        assert page.locator(shown).count() == 1
-
-
 def test_a_statement_holds_its_formula(open_page):
     page = open_page(CHAPTER.with_name("14-attention-in-blocks.html"), DESKTOP)
     assert page.locator(".theorem.admonition #equation-eq-online-associative").count() == 1

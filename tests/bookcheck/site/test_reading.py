@@ -12,7 +12,7 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 <div id="pst-primary-sidebar">
 <a class="reference internal" href="{root}chapters/01-one.html">One</a>
 <a class="reference internal" href="{root}chapters/02-two.html">Two</a></div>
-<div id="page-contents"><a href="#late" aria-current="true">1.2. Late</a></div>
+<div id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></div>
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
 <h2 id="late">Late</h2>
 <div class="prev-next-area">end</div></article>
