@@ -14,7 +14,6 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from bookcheck.site.roles import CLASSES
 from bookcheck.site.source_place import place_of
 
 logger = logging.getLogger(__name__)
@@ -24,8 +23,6 @@ ROOT = re.compile(r"<svg\b[^>]*>")
 WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
 SIZE = re.compile(r"font-size: ([\d.]+)px")
-# Letters that are one word or one letter, perhaps with an index: q, score, k_n.
-LABEL = re.compile(r"<text\b([^>]*)>([^<]*)</text>")
 # Where the screen is narrower than a figure, its letters are this high and the figure scrolls.
 SMALLEST_LETTER = 11  # pixels
 
@@ -42,17 +39,6 @@ def least_width(text: str) -> int | None:
     if width is None or not any(letters):
         return None
     return math.ceil(SMALLEST_LETTER / min(filter(None, letters)) * float(width[1]))
-
-
-def with_roles(text: str) -> str:
-    """Mark the labels of an SVG that name a query, key, value or score."""
-
-    def mark(found: re.Match[str]) -> str:
-        role = CLASSES.get(found[2].strip())
-        start = f'<text class="{role}"' if role else "<text"
-        return f"{start}{found[1]}>{found[2]}</text>"
-
-    return LABEL.sub(mark, text)
 
 
 def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
@@ -81,8 +67,7 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
         additions += f' aria-label="{escape(alt)}"'
     if "role=" not in opening:
         additions += ' role="img"'
-    body = with_roles(text[root.end() :])
-    drawing = opening.replace("<svg", f"<svg{additions}", 1) + body
+    drawing = opening.replace("<svg", f"<svg{additions}", 1) + text[root.end() :]
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 

@@ -94,8 +94,6 @@ class ShowLibrarySource(SphinxTransform):
                 source = next(iter(inputs[0].findall(nodes.literal_block))).astext()
                 blocks.append((cell, inputs[0], source, not HIDDEN & set(cell["classes"])))
         uses = uses_of([source for _, _, source, _ in blocks])
-        places = {use.place for here in uses for use in here}
-        self.env.metadata[self.env.docname]["library"] = sorted(places)
         found = sources_to_show(uses, [visible for *_, visible in blocks])
         for (cell, shown_input, _source, _visible), sources in zip(blocks, found, strict=True):
             for name, text in reversed(sources):

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, TypedDict
+from typing import Any
 
 import nbformat
 import yaml
@@ -69,8 +69,6 @@ INSTALLED = """\
 import bookkit"""
 
 FOLDED = "# The code of"
-# nbconvert's own words for code that its pages leave out.
-LEFT_OUT = {"transient": {"remove_source": True}}
 
 
 class ReaderError(ValueError):
@@ -362,9 +360,6 @@ class Page:
             metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
             metadata["collapsed"] = True
             metadata["cellView"] = "form"
-        elif metadata.get("jupyter", {}).get("source_hidden"):
-            # A solution's code stays, to be seen with its results.
-            metadata |= LEFT_OUT
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         name = self.target(figure["name"]).name if "name" in figure else ""
         source = cell.source
@@ -433,7 +428,7 @@ def reader_notebook(path: Path, book: Book, folder: Path = CHAPTERS) -> dict[str
             page.source_code(cell)
         if number == 0:
             hidden = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-            page.code(install_cell(book.repository), metadata=hidden | LEFT_OUT)
+            page.code(install_cell(book.repository), metadata=hidden)
     page.close_prose_before_code()
     return numbered(page.cells)
 
@@ -471,14 +466,7 @@ def reader_texts(book: Book, folder: Path = CHAPTERS) -> dict[str, str]:
     }
 
 
-class Addresses(TypedDict):
-    """Where the book stands; empty where that is not known."""
-
-    site: str
-    repository: str
-
-
-def addresses(config: Path = ROOT / "_config.yml") -> Addresses:
+def addresses(config: Path = ROOT / "_config.yml") -> dict[str, str]:
     """The addresses of site and repository, as the site's build takes them."""
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     site = os.environ.get(SITE_VARIABLE) or settings.get("html", {}).get("baseurl", "")
@@ -512,7 +500,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where they go")
     options = parser.parse_args(arguments)
     known = addresses()
-    write(options.folder, reader_texts(book_of(**known)) | branch_files(known["repository"]))
+    book = book_of(site=known["site"], repository=known["repository"])
+    write(options.folder, reader_texts(book) | branch_files(known["repository"]))
     return 0
 
 

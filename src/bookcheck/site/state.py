@@ -1,26 +1,27 @@
-"""What the parts of the extension share: an object for a running build."""
+"""What the parts of the extension share while one book is built."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from sphinx.application import Sphinx
 
-if TYPE_CHECKING:
-    from bookcheck.equations.records import Record
-    from bookcheck.site.math import Katex
-    from bookcheck.site.symbols import Row
+Symbols = tuple[tuple[str, str], ...]
+
+
+class Renderer(Protocol):
+    """What turns TeX into HTML."""
+
+    def render(self, tex: str, *, display: bool, symbols: Symbols = ()) -> str:
+        """Return the HTML of a formula; each symbol, TeX and class, gets its class in it."""
+        ...
 
 
 @dataclass
 class Build:
-    """What is known while one book is built; gone when the build ends."""
+    """The renderer of formulas, and the rows of the notation page once they are read."""
 
-    katex: Katex | None = None
-    notation: list[Row] | None = None
-    records: dict[str, dict[str, Record]] | None = None
-    contents: dict[Any, str] = field(default_factory=dict)
+    katex: Renderer | None = None
+    notation: list[Any] | None = None
 
 
 def build_of(app: Sphinx) -> Build:

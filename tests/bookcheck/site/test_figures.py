@@ -75,12 +75,3 @@ def test_a_figure_without_letters_needs_no_width():
 def test_a_drawing_that_would_harm_the_page_is_refused(text, complaint):
     with pytest.raises(FigureError, match=re.escape(complaint)):
         inline_svg(text, prefix="f-")
-
-
-def test_labels_that_name_a_role_carry_its_class():
-    drawing = inline_svg(
-        '<svg aria-label="An arrow"><text x="1">k</text><text>score 2.71</text></svg>',
-        prefix="a-",
-    )
-    assert '<text class="is-k" x="1">k</text>' in drawing
-    assert "<text>score 2.71</text>" in drawing

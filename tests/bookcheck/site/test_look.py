@@ -53,8 +53,6 @@ def test_pointing_at_one_query_lights_all_up(open_page):
     page.wait_for_selector("html[data-lit=q]", state="attached")
     assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
     assert page.evaluate(lit, "k") == 0
-    places = ".katex-html .is-q", "svg .is-q"
-    assert all(page.locator(place).count() for place in places)
 
 
 def test_a_statement_holds_its_formula(open_page):

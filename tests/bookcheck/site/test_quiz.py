@@ -237,31 +237,6 @@ def test_the_nearest_whole_number_is_accepted_where_it_is_asked_for(tmp_path):
 
 
 @pytest.mark.browser
-def test_a_hint_that_mixes_up_sign_and_size_is_caught(tmp_path):
-    spoil = ("accepts(-value)", "accepts(2 * value)")
-    said = verdicts(tmp_path, "−0.25", list(MISSES["−0.25"]), spoil=spoil)
-    assert said != MISSES["−0.25"]
-
-
-@pytest.mark.browser
-def test_wrong_and_untouched_look_different(good_site):
-    page = good_site / "chapters" / "quiz.html"
-    form = ".quiz form:has(input[type=text])"
-    field = f"{form} input"
-    act = [["fill", field, "5"], ["press", field, "Enter"]]
-    wrong = f"{form}[data-result=wrong]"
-    seen = move_controls(
-        page,
-        [
-            {"read": wrong},
-            {"act": act, "read": wrong},
-            {"act": [["fill", field, ""], ["press", field, "Enter"]], "read": wrong},
-        ],
-    )
-    assert [len(found) for found in seen["steps"]] == [0, 1, 0]
-
-
-@pytest.mark.browser
 def test_without_javascript_a_choice_explains_itself(good_site):
     act = [["check", ".quiz input[value='0']"]]
     seen = move_controls(

@@ -5,7 +5,6 @@ import re
 
 import nbformat
 import pytest
-from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pybtex.database import parse_string
 
@@ -203,39 +202,10 @@ def test_the_line_that_folded_code_shows_gives_nothing_away(texts, name):
     assert [source for source in hidden if not source.startswith("# The ")] == []
 
 
-def test_folded_code_says_what_it_draws(notebook):
-    page = read(notebook)
-    page.cells[1].metadata["jupyter"] = {"source_hidden": True}
-    nbformat.write(page, notebook)
-    made = reader_notebook(notebook, book_of(notebook.parent), notebook.parent)
-    assert made["cells"][2]["source"] == "# The code of Fig. 1.1\n1 + 1"
-
-
-def test_plain_html_shows_a_picture_without_the_code_that_draws_it(notebook):
-    page = read(notebook)
-    page.cells[1].metadata["jupyter"] = {"source_hidden": True}
-    nbformat.write(page, notebook)
-    made = reader_notebook(notebook, book_of(notebook.parent), notebook.parent)
-    html, _ = HTMLExporter(template_name="basic").from_notebook_node(nbformat.from_dict(made))
-    plain = re.sub(r"<[^>]*>", "", html)
-    assert "The code of Fig. 1.1" not in plain
-    assert "import bookkit" not in plain
-    assert "The code of the solution" in plain
-    assert "Fig. 1.1. A 2." in plain
-
-
 def test_the_install_cell_does_nothing_where_the_library_is():
     for repository in ("", "https://github.com/example/book"):
         exec(install_cell(repository), {})
     assert "git+https://github.com/example/book" in install_cell("https://github.com/example/book")
-
-
-def test_the_install_cell_installs_where_the_library_is_missing(monkeypatch):
-    called = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("subprocess.check_call", called.append)
-    exec(install_cell("https://github.com/example/book"), {})
-    assert called[0][-1] == "attention-to-rope[pages] @ git+https://github.com/example/book"
 
 
 def test_binder_finds_the_library_on_the_branch():
@@ -257,25 +227,6 @@ def test_nothing_raw_reaches_a_reader(texts, name):
         if cell["cell_type"] == "markdown":
             raw = RAW.search(cell["source"])
             assert raw is None, f"cell {number}: {raw.group()!r}"
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        ":::{quiz}",
-        "{eq}`eq-a`",
-        "$$ (eq-a)",
-        "% constants: 2",
-        "- [x] Yes",
-        "(here)=",
-        "a]{#b}",
-        "[**1.**]",
-        "<a href",
-        "## The $d_k$",
-    ],
-)
-def test_what_is_raw_is_seen(raw):
-    assert RAW.search(raw)
 
 
 @pytest.mark.parametrize("path", chapter_notebooks(), ids=page_name)

@@ -4,7 +4,6 @@ import math
 import re
 import shutil
 from contextlib import closing
-from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 import torch
@@ -33,7 +32,6 @@ from attention_to_rope.softmax_gradient import (
 )
 from bookcheck.gates.browser import Load, State, check_site
 from bookcheck.gates.controls import move_controls, shared_browser
-from bookcheck.notebooks.files import read
 from bookcheck.paths import ROOT
 from bookcheck.site import widgets
 from bookcheck.site.widgets import FOLDER, container_html, run_widgets, widget_names
@@ -506,15 +504,6 @@ def test_moved_controls_show_the_numbers_of_the_library(tmp_path):
 
 
 @pytest.mark.browser
-def test_scripts_come_when_the_reader_is_near(tmp_path):
-    page = write_page(tmp_path / "site", between='<div style="height: 2000px"></div>')
-    steps = move_controls(page, [{"widget": name} for name in widget_names()])["steps"]
-    come = [[name for name in step["loaded"] if name in widget_names()] for step in steps]
-    assert come[0] == widget_names()[:1], "only the figure that is near"
-    assert come[-1] == widget_names()
-
-
-@pytest.mark.browser
 def test_keys_move_sliders_and_the_lock_keeps_the_score(tmp_path):
     page = write_page(tmp_path / "site", names=["rotation"])
     start, right, end, home, played = move_controls(
@@ -599,197 +588,6 @@ def test_arrows_are_dragged_and_the_numbers_stay_the_librarys(tmp_path):
 
 
 @pytest.mark.browser
-def test_while_it_plays_every_number_is_that_of_the_shown_positions(tmp_path):
-    """Play once drew fractions of a position and printed them rounded."""
-    page = write_page(tmp_path / "site", names=["rotation", "clocks"])
-    turned, hands = move_controls(
-        page,
-        [
-            {"widget": "rotation", "set": {"lock": "free"}, "click": "Play"},
-            {"widget": "clocks", "click": "Play"},
-        ],
-    )["steps"]
-    m, n = (int(turned["sliders"][name]) for name in "mn")
-    assert m != 2, "Play moves the query"
-    score = float(rotation(m, n, 0.5)["score"])
-    assert turned["numbers"]["score"].replace("−", "-") == f"{score:.4f}"
-    row = clocks(int(hands["sliders"]["m"]), 8, 10000.0)["row"]
-    shown = [float(value.replace("−", "-")) for value in hands["numbers"]["row"].split()]
-    assert shown == pytest.approx(row.tolist(), abs=0.0051)
-
-
-# Every word of two figures while a slider is dragged
-
-
-def fixed(value):
-    """Two decimals, a true minus sign, no negative zero."""
-    return f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
-
-
-def three_digits(value):
-    """Three digits that count, or the whole number; the middle goes up, as in JavaScript."""
-    decimals = max(0, 2 - math.floor(math.log10(value)))
-    text = f"{Decimal(float(value)).quantize(Decimal(10) ** -decimals, ROUND_HALF_UP):,}"
-    return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def memory(value):
-    step = min(4, math.floor(math.log2(value) / 10))
-    return f"{three_digits(value / 1024**step)} {UNITS[step]}"
-
-
-def words_of_mask(sliders, chosen):
-    """What the figure of chapter 1 must say, from the library."""
-    m, mask = int(chosen[0]), chosen[1]
-    factor = float(sliders["factor"])
-    right = masked_query(m, factor, mask)
-    whole = [f"({a:g}, {b:g})".replace("-", "−") for a, b in embed(OUTWARD).tolist()]
-    weights = [
-        fixed(weight) if seen else "0"
-        for weight, seen in zip(right["weights"], right["seen"], strict=True)
-    ]
-    output = "({}, {})".format(*map(fixed, right["output"]))
-    words = [f"{OUTWARD[m]} asks, q = {whole[m]}", "key", f"score × {fixed(factor)}"]
-    words += ["exp", "weight"]
-    for n, token in enumerate(OUTWARD):
-        part = three_digits(right["parts"][n]) if right["seen"][n] else "0"
-        words += [token, fixed(right["scores"][n]), part, weights[n]]
-    words += ["sum", three_digits(right["total"]), fixed(right["sum"])]
-    for n, token in enumerate(OUTWARD):
-        words += [f"{token} {whole[n]}", f"weight {weights[n]}"]
-    numbers = {"weights": "  ".join(weights), "sum": "1.00", "output": output}
-    return [*words, f"output {output}"], numbers
-
-
-def words_of_cache(sliders, chosen):
-    """What the figure of chapter 3 must say, from the library."""
-    *model, way, s = chosen
-    powers = [2**i for i in range(8)]
-    state = {
-        "h": powers[int(sliders["h"])], "g": powers[int(sliders["g"])],
-        "d_c": 64 * 2 ** int(sliders["d_c"]), "L": int(sliders["L"]),
-        "N": 1024 * 2 ** int(sliders["N"]), "s": int(s), "way": way,
-    }  # fmt: skip
-    right = cache(**state)
-    g, h = state["g"], state["h"]
-    rows = [("your choice", right["total"], right["own"])]
-    rows += zip(CACHED, right["models"], right["modelsOwn"], strict=True)
-    if way == "latent":
-        kind, kept = "latent (MLA)", f"one row of {state['d_c']:,}, one turned key of 64"
-    elif g == h:
-        kind, kept = "multi-head (MHA)", f"{g} keys and {g} values, one each"
-    else:
-        kind, kept = "grouped-query (GQA)", f"{g} keys and {g} values, each for {h // g} heads"
-    if way == "heads" and g == 1:
-        kind = kind if h == 1 else "multi-query (MQA)"
-        kept = "one key and one value for all heads"
-    words = [f"{h} query heads", kind, f"kept: {kept}", "1 MiB", "1 GiB", "1 TiB"]
-    for name, few, many in rows:
-        words += [name, memory(few) if few == many else f"{memory(few)} of {memory(many)}"]
-    numbers = {key: memory(right[key]) for key in ("token", "total", "own")}
-    for key in ("numbers", "ratio"):
-        numbers[key] = three_digits(right[key])
-    # A model is marked when its cache and its heads are those shown.
-    assert all(right["total"] == cache_of_model(name, state["N"], state["s"])[0] for name in model)
-    return words, numbers
-
-
-# A figure: what it must say, its choices one after the other, and the sliders dragged at each.
-DRAGS = {
-    "mask": (
-        words_of_mask,
-        [(["1"], ["factor"]), (["causal"], ["factor"]), (["0"], ["factor"]),
-         (["3", "padding"], ["factor"])],
-    ),
-    "cache": (
-        words_of_cache,
-        [([], ["g", "h"]), (["Llama 2 7B", "1"], ["L", "N"]), (["DeepSeek-V3", "4"], ["h", "d_c"])],
-    ),
-}  # fmt: skip
-READ_WORDS = """(figure) => ({
-  sliders: Object.fromEntries(
-    [...figure.querySelectorAll("input[type=range]")].map((input) => [input.name, input.value]),
-  ),
-  chosen: [...figure.querySelectorAll("input:checked")].map((input) => input.value),
-  words: [...figure.querySelectorAll("svg text")].map((text) => text.textContent),
-  numbers: Object.fromEntries(
-    [...figure.querySelectorAll("dd")].map((dd) => [dd.dataset.value, dd.textContent]),
-  ),
-})"""
-
-
-def drag_sliders(page, name):
-    """Drag sliders of a figure through their range; yield what it says wrongly, where it does."""
-    expected, moves = DRAGS[name]
-    errors, states = [], set()
-    with closing(shared_browser().new_page(viewport={"width": 1000, "height": 1400})) as tab:
-        tab.on("pageerror", lambda error: errors.append(error.message))
-        tab.goto(page.as_uri())
-        figure = tab.locator(f".interactive[data-widget={name}][data-ready]")
-
-        def look():
-            seen = figure.evaluate(READ_WORDS)
-            words, numbers = expected(seen["sliders"], seen["chosen"])
-            states.add(str((seen["sliders"], seen["chosen"])))
-            if (seen["words"], seen["numbers"]) != (words, numbers):
-                yield f"{seen} must be {words}, {numbers}"
-
-        yield from look()
-        for choices, sliders in moves:
-            for choice in choices:
-                figure.locator(f'input[type=radio][value="{choice}"]').check()
-                yield from look()
-            for slider in sliders:
-                box = figure.locator(f"input[name={slider}]").bounding_box()
-                middle = box["y"] + box["height"] / 2
-                tab.mouse.move(box["x"] + 8, middle)
-                tab.mouse.down()
-                for part in range(11):
-                    tab.mouse.move(box["x"] + 8 + part / 10 * (box["width"] - 16), middle)
-                    yield from look()  # while it is held
-                tab.mouse.up()
-                figure.locator(f"input[name={slider}]").press("ArrowLeft")
-                yield from look()
-    yield from errors
-    assert len(states) > 20, "the sliders were moved"
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", DRAGS)
-def test_while_a_slider_is_dragged_every_word_is_the_librarys(tmp_path, name):
-    assert list(drag_sliders(write_page(tmp_path / "site", names=[name]), name)) == []
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("name", "right", "wrong"),
-    [
-        ("mask", "shown(weights[n], seen[n]), side", "shown(parts[n], seen[n]), side"),
-        ("mask", 'seen[n] ? significant(parts[n]) : "0"', "significant(Math.exp(scores[n]))"),
-        ("cache", "memory(total)],", "memory(own)],"),
-        ("cache", "state.g = Math.min(state.g, state.h)", "state.g = state.g"),
-    ],
-)
-def test_a_wrong_word_in_a_drawing_is_caught(tmp_path, name, right, wrong):
-    page = write_page(tmp_path / "site", names=[name])
-    script = page.parent / "_static" / "widgets" / f"{name}.js"
-    source = script.read_text(encoding="utf8")
-    assert source.count(right) == 1
-    script.write_text(source.replace(right, wrong), encoding="utf8")
-    with closing(drag_sliders(page, name)) as faults:
-        assert "must be" in next(faults)
-
-
-def test_the_models_of_the_cache_are_those_of_the_chapter():
-    """The figure above it in chapter 13 says "Llama 3 70B 40.0 of 320 GiB"."""
-    cells = read(ROOT / "chapters" / "13-cache.ipynb").cells
-    (said,) = [str(cell.outputs) for cell in cells if "fig-cache" in str(cell.metadata)]
-    for name in CACHED:
-        kept, alone = (size / 2**30 for size in cache_of_model(name, 131072, 2))
-        assert f"{name} {kept:.1f} of {alone:.0f} GiB" in said
-
-
-@pytest.mark.browser
 def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
     folder, plans = tmp_path / "site", {}
     for scheme in ("light", "dark"):
@@ -804,14 +602,3 @@ def test_figures_are_accessible_in_both_schemes_and_widths(tmp_path):
 def test_without_javascript_nothing_of_it_is_seen(tmp_path):
     page = write_page(tmp_path / "site")
     assert move_controls(page, [], javascript=False)["text"].strip() == "Figures"
-
-
-def test_symbols_of_figures_have_their_index_below():
-    asked = [
-        {"widget": "kit", "call": "inLine", "arguments": ["2 g d_k = √d_c, no_word <b"]},
-        {"widget": "kit", "call": "text", "arguments": [1, 2, "by √d_k & more"]},
-    ]
-    line, drawing = run_widgets(asked)
-    assert line == "2 g <i>d</i><sub>k</sub> = √<i>d</i><sub>c</sub>, no_word &lt;b"
-    assert re.sub("<[^>]*>", "", drawing) == "by √dk\u200b &amp; more"
-    assert '<tspan dy="0.25em"' in drawing
