@@ -24,7 +24,7 @@ from bookcheck.paths import DEEPER, NODE_ROOM
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
-WORDS = 14  # further words of a section that find it; more would make the file heavy
+WORDS = 11  # further words of a section that find it; more would make the file heavy
 WORD = re.compile(r"[^\W\d_][\w-]{3,}")
 # What is no sentence of the section: formulas and code, drawings, notes of the build.
 LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
@@ -131,7 +131,7 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
 def add_library(app: Sphinx, config: Config) -> None:
     """Serve MiniSearch from the site itself."""
     ensure_packages(NODE_ROOM)
-    folder = Path(app.outdir).parent / "search"
+    folder = Path(app.outdir).parent / "minisearch"
     folder.mkdir(parents=True, exist_ok=True)
     text = LIBRARY.read_text(encoding="utf-8")
     # Its comments are half of it.

@@ -29,7 +29,7 @@ def open_page():
 
 @pytest.mark.parametrize(
     "name",
-    ["10-deriving-rope", "02-why-sqrt-d", "05-feed-forward", "01-attention", "03-many-heads"],
+    ["10-deriving-rope", "02-why-sqrt-d", "05-feed-forward", "01-attention", "13-cache"],
 )
 def test_a_phone_shows_what_moves_together_with_what_it_moves(open_page, name):
     page = open_page(CHAPTER.with_name(f"{name}.html"), PHONE)
