@@ -55,11 +55,6 @@ def test_pointing_at_one_query_lights_all_up(open_page):
     assert page.evaluate(lit, "k") == 0
 
 
-def test_a_statement_holds_its_formula(open_page):
-    page = open_page(CHAPTER.with_name("14-attention-in-blocks.html"), DESKTOP)
-    assert page.locator(".theorem.admonition #equation-eq-online-associative").count() == 1
-
-
 def test_letters_are_those_of_the_site(open_page):
     page = open_page(CHAPTER, DESKTOP)
     page.evaluate("document.fonts.ready.then(() => {})")
