@@ -35,54 +35,7 @@ function openFoldOfTarget() {
   for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     fold.open = true;
   }
-  if (target) bringIntoSight(target);
-}
-
-// What lies around it is laid out only now, and its true room may push it away: so more than once.
-function bringIntoSight(target, frames = 5) {
-  target.scrollIntoView();
-  if (frames) requestAnimationFrame(() => bringIntoSight(target, frames - 1));
-}
-
-// The search page is for searching, and a button that prints prints: the theme writes these two as
-// scripts inside its pages, which the site's policy forbids.
-function serveTheTheme() {
-  const field = document.querySelector(".bd-search-container input");
-  field?.focus();
-  field?.select();
-  for (const button of document.querySelectorAll("[data-print]")) {
-    button.addEventListener("click", () => window.print());
-  }
-}
-
-// The contents beside the page show the section that is read: the last one that began above a third
-// of the window.
-function followReader() {
-  const links = new Map();
-  for (const link of document.querySelectorAll("#page-contents a[href^='#']")) {
-    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-    if (section) links.set(section, link);
-  }
-  let shown;
-  let waiting = false;
-  const show = () => {
-    waiting = false;
-    const begun = [...links.keys()].filter((section) => section.getBoundingClientRect().top < innerHeight / 3);
-    const now = links.get(begun.at(-1));
-    if (now === shown) return;
-    shown?.removeAttribute("aria-current");
-    for (const old of document.querySelectorAll("#page-contents .active")) old.classList.remove("active");
-    shown = now;
-    now?.setAttribute("aria-current", "true");
-    for (let up = now; up?.closest("#page-contents"); up = up.parentElement.closest("li")) up.classList.add("active");
-  };
-  const soon = () => {
-    if (!waiting) requestAnimationFrame(show);
-    waiting = true;
-  };
-  if (!links.size) return;
-  document.addEventListener("scroll", soon, { passive: true });
-  soon();
+  target?.scrollIntoView();
 }
 
 // Pointing at a query, or touching it, lights all queries of the page up; so do keys, values, scores.
@@ -103,38 +56,34 @@ function lightRoles() {
 }
 
 window.addEventListener("load", () => {
-  followReader();
   lightRoles();
   letKeyboardIntoWideBoxes();
-  serveTheTheme();
+  document.querySelector(".bd-search-container input")?.focus();
   if (location.hash) openFoldOfTarget();
 });
 window.addEventListener("hashchange", openFoldOfTarget);
 
-// What a symbol, a word or a reference means, beside it: under the mouse, at a tap, or when a link has
-// the focus. One script holds all meanings of the site, one for each page its formulas and theorems
-// that other pages refer to; they are loaded when a reader first asks.
+// What a symbol or a word means, beside it: under the mouse, at a tap, or when a link has the focus. One
+// script holds all meanings of the site; it is loaded when a reader first asks.
 (() => {
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
   const TERM = 'a[href*="#term-"]';
   const MARK = ".eqno a";
-  const REFERENCE = ".bd-article a.reference.internal[href*='#']:not([href*='#term-'])";
-  const BLOCK = ".math, .proof, .exercise";
   const LOW = 120;
-  const loading = {};
+  let loading;
   let box;
   let owner;
   let timer;
 
-  function load(file) {
-    loading[file] ??= new Promise((resolve, reject) => {
+  function load() {
+    loading ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = `${folder}${file}`;
+      script.src = `${folder}meanings.js`;
       script.addEventListener("load", resolve);
       script.addEventListener("error", reject);
       document.head.append(script);
     });
-    return loading[file];
+    return loading;
   }
 
   const keyOf = (element) => [...element.classList].find((name) => /^sy\d+$/.test(name));
@@ -142,47 +91,14 @@ window.addEventListener("hashchange", openFoldOfTarget);
   // The symbol or term under the pointer. Inside a formula, boxes lie over one another: the bar of
   // a fraction covers what stands below it.
   function askedAt({ target, clientX, clientY }) {
-    const term = target.closest(`${TERM}, ${REFERENCE}`);
+    const term = target.closest(TERM);
     if (term || !target.closest(".katex-html")) return term;
     return document.elementsFromPoint(clientX, clientY).find(keyOf);
   }
 
-  // A source: the words that the page gives as the link's title, with their address as a link.
-  function cited(link) {
-    link.dataset.cited ??= link.title;
-    link.removeAttribute("title");
-    const words = document.createElement("div");
-    words.textContent = link.dataset.cited;
-    return words.innerHTML.replace(/https?:\/\/\S*[^\s.]/, '<a href="$&">$&</a>');
-  }
-
-  // A copy of what a reference leads to: a formula, a theorem, an exercise.
-  async function preview(link) {
-    const [page, anchor] = link.href.split("#");
-    const copy = document.createElement("div");
-    if (page === location.href.split("#")[0]) {
-      const target = document.getElementById(decodeURIComponent(anchor));
-      if (target?.matches(BLOCK)) copy.append(target.cloneNode(true));
-    } else {
-      const site = new URL("..", folder).href;
-      const name = page.slice(site.length);
-      await load("previews/index.js");
-      const { files, pages } = globalThis.bookPreviews;
-      if (files[name]) await load(`previews/${files[name]}`);
-      copy.innerHTML = pages[name]?.[decodeURIComponent(anchor)] ?? "";
-    }
-    for (const extra of copy.querySelectorAll(".headerlink, .equation-mark, .solution")) extra.remove();
-    for (const named of copy.querySelectorAll("[id]")) named.removeAttribute("id");
-    for (const box of copy.querySelectorAll("[tabindex]")) box.removeAttribute("tabindex");
-    for (const inner of copy.querySelectorAll("a[href]")) inner.href = new URL(inner.getAttribute("href"), link.href);
-    return copy.innerHTML;
-  }
-
   // The keyboard reaches the links beside a formula: they stand for all its symbols.
   async function entries(element) {
-    if (element.matches(".bibtex-citation a")) return [cited(element)];
-    if (element.matches(REFERENCE)) return [await preview(element)];
-    await load("meanings.js");
+    await load();
     const { symbols, terms } = globalThis.bookMeanings;
     if (element.matches(TERM)) return [terms[decodeURIComponent(element.hash.slice(1))]];
     const inside = element.matches(MARK) ? element.closest(".math").querySelectorAll(".katex-html *") : [element];
@@ -222,10 +138,10 @@ window.addEventListener("hashchange", openFoldOfTarget);
     hide();
     owner = element;
     const texts = (await entries(element)).filter(Boolean);
-    if (owner !== element) return true;
+    if (owner !== element) return;
     if (!texts.length) {
       owner = undefined;
-      return false;
+      return;
     }
     if (!box) {
       box = document.createElement("div");
@@ -234,19 +150,11 @@ window.addEventListener("hashchange", openFoldOfTarget);
       (document.querySelector("main") ?? document.body).append(box);
     }
     box.innerHTML = texts.map((text) => `<div>${text}</div>`).join("");
-    if (touched && element.matches(REFERENCE)) {
-      const go = document.createElement("a");
-      go.className = "go";
-      go.href = element.href;
-      go.textContent = `Go to ${element.textContent}`;
-      box.append(go);
-    }
     box.scrollTop = 0;
     box.hidden = false;
     element.dataset.asked = "";
     if (element.matches("a")) element.setAttribute("aria-describedby", box.id);
     place();
-    return true;
   }
 
   function soon(action, milliseconds) {
@@ -265,23 +173,17 @@ window.addEventListener("hashchange", openFoldOfTarget);
     else if (element) soon(() => show(element), 200);
     else soon(hide, 300);
   });
-  // A finger cannot point: its first tap on a reference shows it, the second goes there.
-  let touched = false;
   let pressedInBox = false;
-  document.addEventListener("pointerdown", ({ pointerType, target }) => {
-    touched = pointerType !== "mouse";
+  document.addEventListener("pointerdown", ({ target }) => {
     pressedInBox = Boolean(box?.contains(target));
   });
   document.addEventListener("click", (event) => {
     const element = askedAt(event);
     if (element && !element.matches("a")) show(element);
-    else if (touched && event.detail && element?.matches(REFERENCE) && element !== owner) {
-      event.preventDefault();
-      show(element).then((shown) => shown || location.assign(element.href));
-    } else if (!box?.contains(event.target)) hide();
+    else if (!box?.contains(event.target)) hide();
   });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches(`${TERM}, ${MARK}, ${REFERENCE}`) && event.target.matches(":focus-visible")) show(event.target);
+    if (event.target.matches(`${TERM}, ${MARK}`) && event.target.matches(":focus-visible")) show(event.target);
   });
   document.addEventListener("focusout", () => pressedInBox || hide());
   document.addEventListener("keydown", (event) => {

@@ -23,11 +23,11 @@
     }
   }
 
-  // A sign behind each link of the contents and of the map that leads to a page that was read.
+  // A sign behind each link of the contents that leads to a page that was read.
   function mark() {
     const { read } = recall();
     for (const old of document.querySelectorAll(".read-mark")) old.remove();
-    for (const link of document.querySelectorAll("#pst-primary-sidebar a.reference, .chapter-map a")) {
+    for (const link of document.querySelectorAll("#pst-primary-sidebar a.reference, .toctree-wrapper a.reference")) {
       if (!read.includes(pageOf(link.href))) continue;
       const sign = document.createElement("span");
       sign.className = "read-mark";
@@ -65,7 +65,7 @@
   function remember() {
     const heading = document.querySelector("article h1");
     const words = (element) => element.textContent.replace(/#$/, "").replace(/\s+/g, " ").trim();
-    const section = document.querySelector("#page-contents a[aria-current]");
+    const section = document.querySelector("#pst-page-toc-nav a.active");
     const address = here + (section?.hash ?? "");
     keep({ last: { address, words: section ? `${words(heading)}: ${words(section)}` : words(heading) } });
   }

@@ -12,18 +12,6 @@ STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"
 KEPT = BUILD / "kept"
-# The rooms on which a page can depend.
-PAGE_ROOMS = tuple(
-    SOURCES / name
-    for name in (
-        "attention_to_rope",
-        "bookkit",
-        "bookcheck/equations",
-        "bookcheck/notebooks",
-        "bookcheck/prose",
-        "bookcheck/site",
-    )
-)
 # package.json and node_modules are here.
 NODE_ROOM = SOURCES / "bookcheck" / "node"
 

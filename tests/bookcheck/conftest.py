@@ -167,8 +167,6 @@ def write_book():
         settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
         settings["repository"]["url"] = repository
         settings["html"]["baseurl"] = address
-        # A small book lacks a bibliography or a table.
-        settings["sphinx"]["config"]["book_needs_all_repairs"] = False
         settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(ROOT / "src")}
         (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         names = [*notebooks, *pages]
@@ -339,11 +337,10 @@ def faulty_build(build, write_book, markdown, code, tmp_path_factory):
                 "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
                 "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)"
             ),
-            markdown("Text.\n\n<script>alert(1)</script>\n\nMore."),
             markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
             markdown(":::{interactive} clock\n:::"),
             markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
-            markdown(":::{answer}\n:needs: chapters 1 and 2\n\nOne. Two. Three. Four.\n:::"),
+            markdown(":::{answer}\n\nOne. Two. Three. Four.\n:::"),
             markdown("It is {value}`0.30`."),
         ]
     }

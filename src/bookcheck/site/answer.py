@@ -22,7 +22,6 @@ from sphinx.util.docutils import SphinxDirective
 from bookcheck.paths import DEEPER
 from bookcheck.prose.answers import answer_problem
 from bookcheck.prose.reading_time import reading_time
-from bookcheck.site.chapter_map import LINK, numbers_in
 
 logger = logging.getLogger(__name__)
 
@@ -54,18 +53,10 @@ class Answer(SphinxDirective):
             minutes = reading_time(path).minutes
             name = "Reading time" if path.parent.name == DEEPER else "Main line"
             unit = "minute" if minutes == 1 else "minutes"
-            # For the map of chapters.
-            self.env.metadata[self.env.docname]["minutes"] = minutes
-            self.env.metadata[self.env.docname]["needs"] = self.options.get("needs", "")
             line += nodes.Text(f"{name}: {minutes} {unit}. ")
         if "needs" in self.options:
-            needs = self.options["needs"]
-            bare = numbers_in(LINK.sub("", needs))
-            if bare:
-                words = "needs: make a link of every chapter, as in [chapter 1](01-attention.ipynb)"
-                logger.warning("%s; got %s", words, needs, location=self.get_location())
             line += nodes.Text("Needs ")
-            line += self.inline(needs)
+            line += self.inline(self.options["needs"])
             line += nodes.Text(".")
         return line
 

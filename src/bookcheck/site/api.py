@@ -1,4 +1,4 @@
-"""The reference of the library: made from its source files, with links to the chapters.
+"""The reference of the library: made from its source files.
 
 A page that holds the directive ``{api}`` alone on two lines becomes the reference. Every name is an
 object of Sphinx's Python domain, so that the search finds it; Sphinx's own extension `viewcode`
@@ -7,21 +7,14 @@ shows the sources.
 
 import ast
 import functools
-import re
-from pathlib import PurePosixPath
 from typing import Any
 
-from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 
-from bookcheck.site.ledger import link
 from bookcheck.site.library import PACKAGE, Definition, Entry, library
 
 PLACEHOLDER = "```{api}\n```"
-CHAPTER = re.compile(r"(\d\d)-")
 
 
 def docstring_as_markdown(text: str) -> str:
@@ -78,36 +71,10 @@ def described(module: str, node: Definition) -> list[str]:
     return ["```python", library().header(module, node), "```", "", text, ""]
 
 
-def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
+def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
     """Put the reference in the place of its directive, before the page is read."""
     if PLACEHOLDER in source[0]:
         source[0] = source[0].replace(PLACEHOLDER, reference_markdown())
-        app.env.metadata[docname]["api"] = True
-
-
-def reference_page(env: BuildEnvironment) -> str | None:
-    """The name of the page that holds the reference, if the book has one."""
-    pages = [name for name, facts in env.metadata.items() if facts.get("api")]
-    return pages[0] if pages else None
-
-
-def add_chapters(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Say below each name of the reference which numbered chapters use it."""
-    if docname != reference_page(app.env):
-        return
-    places = {entry.full_name: (entry.module, entry.name) for entry in library().entries()}
-    for described in doctree.findall(addnodes.desc):
-        (signature, content) = described.children
-        place = places.get(next(iter(signature["ids"]), ""))
-        links: list[nodes.Node] = []
-        for page, facts in sorted(app.env.metadata.items()):
-            number = CHAPTER.match(PurePosixPath(page).name)
-            if number and place in facts.get("library", []):
-                name = f"{int(number[1])}{' (deeper)' if 'deeper/' in page else ''}"
-                links += [nodes.Text(", " if links else "Used in chapter ")]
-                links += [link(name, app.builder.get_relative_uri(docname, page))]
-        if links:
-            content += nodes.paragraph("", "", *links, nodes.Text("."), classes=["api-facts"])
 
 
 @functools.cache
@@ -132,5 +99,4 @@ def setup(app: Sphinx) -> None:
     app.connect("viewcode-find-source", source_of)
     app.connect("viewcode-follow-imported", defining_module)
     app.connect("source-read", write_reference)
-    app.connect("doctree-resolved", add_chapters)
     app.add_css_file("api.css")

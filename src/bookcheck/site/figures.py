@@ -5,6 +5,7 @@ An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
 
 import math
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-from bookcheck.site.roles import CLASSES
 from bookcheck.site.source_place import place_of
-from bookcheck.site.tables import HYPHEN
 
 logger = logging.getLogger(__name__)
 
@@ -24,17 +23,8 @@ ROOT = re.compile(r"<svg\b[^>]*>")
 WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
 SIZE = re.compile(r"font-size: ([\d.]+)px")
-# Letters that are one word or one letter, perhaps with an index: q, score, k_n.
-LABEL = re.compile(r"<text\b([^>]*)>([^<]*)</text>")
 # Where the screen is narrower than a figure, its letters are this high and the figure scrolls.
 SMALLEST_LETTER = 11  # pixels
-# A line's own label, in the line's colour: where it stands, and its words.
-COLOURED = re.compile(
-    r"<text\b[^>]*font-size: (?P<size>[\d.]+)px; text-anchor: (?P<anchor>\w+); "
-    r'fill: (?P<colour>var\(--figure-[^)]*\))[^>]*\bx="(?P<x>[-\d.]+)"[^>]*>(?P<words>[^<]+)</text>'
-)
-FIRST_VIEW = 340  # pixels of a figure that a phone shows before it is scrolled
-LETTER = 0.6  # a letter is about so wide, in its height
 
 
 class FigureError(ValueError):
@@ -49,40 +39,6 @@ def least_width(text: str) -> int | None:
     if width is None or not any(letters):
         return None
     return math.ceil(SMALLEST_LETTER / min(filter(None, letters)) * float(width[1]))
-
-
-def key_for_phones(text: str) -> str:
-    """Return the labels of an SVG as a line below it, if a phone's first view lacks one of them."""
-    width, least = WIDTH.search(text), least_width(text)
-    labels = list(COLOURED.finditer(text))
-    if width is None or least is None or not labels:
-        return ""
-    share = {"start": 1.0, "middle": 0.5, "end": 0.0}
-
-    def right_end(label: re.Match[str]) -> float:
-        room = LETTER * float(label["size"]) * len(label["words"])
-        return float(label["x"]) + share[label["anchor"]] * room
-
-    if max(map(right_end, labels)) * least / float(width[1]) <= FIRST_VIEW:
-        return ""
-    entries = {label["words"].strip(): label["colour"] for label in labels}
-    shown = "".join(
-        f'<span><i style="background: {colour}"></i>{HYPHEN.sub("−", words)}</span>'
-        for words, colour in entries.items()
-    )
-    # Those who hear the page have the figure's description.
-    return f'<p class="figure-key" aria-hidden="true">{shown}</p>'
-
-
-def with_roles(text: str) -> str:
-    """Mark the labels of an SVG that name a query, key, value or score; minus signs are true."""
-
-    def mark(found: re.Match[str]) -> str:
-        role = CLASSES.get(found[2].strip())
-        start = f'<text class="{role}"' if role else "<text"
-        return f"{start}{found[1]}>{HYPHEN.sub('−', found[2])}</text>"
-
-    return LABEL.sub(mark, text)
 
 
 def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
@@ -108,14 +64,12 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
             raise FigureError(
                 "the SVG has no aria-label: draw it with bookkit.figures.show(…, alt=…)"
             )
-        label = alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-        additions += f' aria-label="{label}"'
+        additions += f' aria-label="{escape(alt)}"'
     if "role=" not in opening:
         additions += ' role="img"'
-    body = with_roles(text[root.end() :])
-    drawing = opening.replace("<svg", f"<svg{additions}", 1) + body
+    drawing = opening.replace("<svg", f"<svg{additions}", 1) + text[root.end() :]
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
-    return f'<div class="figure-box">{drawing}</div>{key_for_phones(text)}'
+    return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 
 
 class InlineFigures(SphinxPostTransform):

@@ -13,7 +13,6 @@ const ROWS = new Set(["q", "k", "v"]);
 const COORDINATES = new Set(["a", "c", "0", "1"]);
 // Letters inside these are parts of a word, or change their meaning: \operatorname{softmax}, \hat{p}.
 const CLOSED = new Set(["accent", "font", "op", "operatorname", "raw", "text", "color"]);
-
 const parse = (tex, display = false) => katex.__parse(tex, { displayMode: display, strict: "error", trust: false });
 
 // A tree without places, and without braces around one thing.
@@ -107,7 +106,7 @@ function places(tree, tex, symbols) {
 function wrapped(tex, found) {
   const inserts = [];
   for (const [start, end, name] of found) {
-    inserts.push([start, 1, -end, `\\htmlData{symbol=${name}}{`]);
+    inserts.push([start, 1, -end, `\\htmlClass{${name}}{`]);
     inserts.push([end, 0, -start, "}"]);
   }
   inserts.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
@@ -120,138 +119,19 @@ function wrapped(tex, found) {
   return text + tex.slice(done);
 }
 
-// A wrapper's class goes to what it holds, so that a mark costs a few bytes.
-function unwrap(node) {
-  if (!node.children) return;
-  node.children.forEach(unwrap);
-  node.children = node.children.flatMap((child) => {
-    const name = child.attributes?.["data-symbol"];
-    if (!name) return [child];
-    const [first, ...spaces] = child.children;
-    if (!first.classes || !spaces.every((space) => space.classes?.includes("mspace"))) {
-      child.classes = [name];
-      delete child.attributes["data-symbol"];
-      return [child];
-    }
-    first.classes.push(name);
-    return child.children;
-  });
-}
-
-const has = (node, name) => node.classes?.includes(name);
-const isSpace = (node) => has(node, "mspace");
-// A space as wide as \\quad stands between two formulas in one display.
-const isGap = (node) => isSpace(node) && parseFloat(node.style?.marginRight) >= 1;
-const lastSign = (base) => base.children.findLastIndex((part) => !isSpace(part));
-const KINDS = ["mord", "mop", "mbin", "mrel", "mopen", "mclose", "mpunct", "minner"];
-const span = (like, classes, children) => new like.constructor(classes, children);
-
-// The box that gives a line its room, from what stands in the line: beside a matrix may stand a letter.
-function strutOf(like, parts) {
-  const strut = span(like, ["strut"], []);
-  const [height, depth] = ["height", "depth"].map((key) => Math.max(0, ...parts.map((part) => part[key] ?? 0)));
-  const em = (length) => `${Number(length.toFixed(4))}em`;
-  strut.style.height = em(height + depth);
-  if (depth) strut.style.verticalAlign = em(-depth);
-  return strut;
-}
-
-// The boxes of a formula cut at its gaps: lists of boxes, one for each formula of the display.
-function statements(bases) {
-  const found = [[]];
-  for (const base of bases) {
-    const pieces = [[]];
-    for (const part of base.children.slice(1)) {
-      pieces.at(-1).push(part);
-      if (isGap(part)) pieces.push([]);
-    }
-    pieces.forEach((piece, place) => {
-      if (place) found.push([]);
-      if (piece.length) found.at(-1).push(span(base, ["base"], [strutOf(base, piece), ...piece]));
-    });
-  }
-  return found.filter((list) => list.length);
-}
-
-// The boxes of one formula cut before its relations: a line may begin with "=".
-function sides(bases) {
-  const found = [[]];
-  bases.forEach((base, place) => {
-    found.at(-1).push(base);
-    const sign = lastSign(base);
-    const next = bases[place + 1];
-    if (!next || sign < 1 || !has(base.children[sign], "mrel")) return;
-    next.children.splice(1, 0, ...base.children.splice(sign));
-    found.push([]);
-  });
-  return found;
-}
-
-// Lets a display break where a person would: between its formulas, then before a relation. Style
-// rules decide on which screens it does.
-function breakable(html) {
-  const bases = html.children;
-  if (!bases.every((base) => has(base, "base"))) return;
-  const lists = statements(bases).map(sides);
-  if (lists.length === 1 && lists[0].length === 1) return;
-  html.children = lists.map((list) => {
-    const parts = list.map((boxes) => (list.length > 1 ? span(html, ["side"], boxes) : boxes)).flat();
-    return lists.length > 1 ? span(html, ["statement"], parts) : parts;
-  }).flat();
-}
-
-// Takes out elements that show nothing: an index of one letter has two where one can be.
-function lighten(node) {
-  if (!node.children) return;
-  node.children = node.children.map((child) => {
-    lighten(child);
-    const [only, ...others] = child.children ?? [];
-    const sized = has(child, "sizing") && !others.length && only?.text !== undefined;
-    if (!sized || Object.keys(child.style).length) return child;
-    only.classes = [...new Set([...only.classes, ...child.classes])];
-    return only;
-  });
-  // A space behind a letter, or behind a letter with its index, can be a margin.
-  node.children = node.children.filter((child, place, all) => {
-    const before = all[place - 1];
-    const spaced = before && !has(before, "sizing") && KINDS.some((kind) => has(before, kind));
-    if (!isSpace(child) || !spaced) return true;
-    if (Object.keys(child.style).join() !== "marginRight" || child.children.length) return true;
-    const own = parseFloat(before.style.marginRight || before.italic || 0);
-    before.style.marginRight = `${Math.round(1e4 * (own + parseFloat(child.style.marginRight))) / 1e4}em`;
-    if (before.italic) before.italic = 0;
-    return false;
-  });
-  const empty = (child) =>
-    child.children?.length === 0 && !child.classes.length && !Object.keys(child.style).length;
-  if (has(node, "vlist") && node.children.length === 1 && empty(node.children[0])) node.children = [];
-}
-
-const OPTIONS = { throwOnError: true, strict: "error", trust: false };
-const MARKED = {
+const OPTIONS = {
   throwOnError: true,
   strict: (code) => (code === "htmlExtension" ? "ignore" : "error"),
-  trust: ({ command }) => command === "\\htmlData",
+  trust: ({ command }) => command === "\\htmlClass",
 };
-
-// The span that holds the two copies of a formula.
-function copies(tree) {
-  return tree.classes.includes("katex") ? tree : tree.children[0];
-}
+// The source of the formula in the hidden copy, which nobody sees or hears.
+const SOURCE = /<annotation encoding="application\/x-tex">.*?<\/annotation>/s;
 
 function render({ tex, display, symbols = [] }) {
   try {
-    const tree = katex.__renderToDomTree(tex, { ...OPTIONS, displayMode: display });
     const found = symbols.length ? places(parse(tex, display), tex, symbols) : [];
-    if (found.length) {
-      const marked = katex.__renderToDomTree(wrapped(tex, found), { ...MARKED, displayMode: display });
-      unwrap(marked);
-      copies(tree).children[1] = copies(marked).children[1];
-    }
-    const visible = copies(tree).children[1];
-    if (display) breakable(visible);
-    lighten(visible);
-    return { html: tree.toMarkup() };
+    const html = katex.renderToString(wrapped(tex, found), { ...OPTIONS, displayMode: display });
+    return { html: html.replace(SOURCE, "") };
   } catch (error) {
     return { error: error.message };
   }

@@ -17,19 +17,11 @@ from bookcheck.site.reader import ReaderError, book_of, branch_files, reader_tex
 
 logger = logging.getLogger(__name__)
 
+GITHUB = "https://github.com/"
 BINDER = "https://mybinder.org/v2/gh"
 COLAB = "https://colab.research.google.com/github"
 # The folder of the site, and the branch of the repository, that hold the reader's notebooks.
 NOTEBOOKS = "notebooks"
-
-
-def launch_addresses(repository: str, notebook: str) -> dict[str, str]:
-    """Return where Binder and Colab open a reader's notebook of a GitHub repository."""
-    owner_and_name = repository.removeprefix("https://github.com/").strip("/")
-    return {
-        "Binder": f"{BINDER}/{owner_and_name}/{NOTEBOOKS}?urlpath=lab/tree/{notebook}",
-        "Colab": f"{COLAB}/{owner_and_name}/blob/{NOTEBOOKS}/{notebook}",
-    }
 
 
 def _code(text: str) -> str:
@@ -55,12 +47,14 @@ def running_box(notebook: str, download: str, repository: str) -> str:
     steps.append(
         f"<li>On your machine, with Python 3.11 or newer, make and git:{_code(local)}</li>"
     )
-    if repository.startswith("https://github.com/"):
-        addresses = launch_addresses(repository, notebook)
+    if repository.startswith(GITHUB):
+        project = repository.removeprefix(GITHUB).strip("/")
+        binder = f"{BINDER}/{project}/{NOTEBOOKS}?urlpath=lab/tree/{notebook}"
+        colab = f"{COLAB}/{project}/blob/{NOTEBOOKS}/{notebook}"
         steps += [
-            f'<li><a href="{escape(addresses["Binder"])}">Open it on Binder</a>. '
+            f'<li><a href="{escape(binder)}">Open it on Binder</a>. '
             "Everything is installed; the first start takes some minutes.</li>",
-            f'<li><a href="{escape(addresses["Colab"])}">Open it on Colab</a>. '
+            f'<li><a href="{escape(colab)}">Open it on Colab</a>. '
             "The notebook's first cell of code installs the book's library there.</li>",
         ]
     return (

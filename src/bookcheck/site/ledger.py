@@ -5,8 +5,7 @@ from the records that `make test` writes under ``_build/equations``; a record co
 is the text that the page prints. Without records there is no mark and no count of checks.
 """
 
-from __future__ import annotations
-
+import functools
 import html
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -17,9 +16,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.equations.records import Record, read_records, same_text
-from bookcheck.site.state import build_of, memory_of
 
-STATIC = Path(__file__).with_name("static")
 EXECUTED = "Executed: make test evaluated this formula, as printed, on numbers"
 
 
@@ -44,20 +41,16 @@ def note_equations(app: Sphinx, doctree: nodes.document) -> None:
     facts["values"] = sum("value" in node["classes"] for node in doctree.findall(nodes.inline))
 
 
-def records_of(app: Sphinx) -> dict[str, dict[str, Record]]:
-    """The records of the formulas that each page prints now; read once for each build."""
-    build = build_of(app)
-    if build.records is None:
-        known = read_records(Path(app.srcdir) / "_build" / "equations")
-        build.records = {
-            page: {
-                label: known[label]
-                for label, text in facts.get("equations", {}).items()
-                if label in known and same_text(known[label].text, text)
-            }
-            for page, facts in app.env.metadata.items()
-        }
-    return build.records
+@functools.lru_cache(maxsize=1)
+def records_of(env: BuildEnvironment) -> dict[str, Record]:
+    """The records of the formulas that the pages print now, by label."""
+    known = read_records(Path(env.srcdir) / "_build" / "equations")
+    return {
+        label: known[label]
+        for facts in env.metadata.values()
+        for label, text in facts.get("equations", {}).items()
+        if label in known and same_text(known[label].text, text)
+    }
 
 
 def ledger_page(env: BuildEnvironment) -> str | None:
@@ -66,17 +59,12 @@ def ledger_page(env: BuildEnvironment) -> str | None:
     return pages[0] if pages else None
 
 
-def row_id(label: str) -> str:
-    """The place of an equation in the ledger."""
-    return str(nodes.make_id(f"ledger-{label}"))
-
-
 def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Print the marks and the ledger of one page."""
     ledger = ledger_page(app.env)
     if ledger is None:
         return
-    records = records_of(app).get(docname, {})
+    records = records_of(app.env)
     target = app.builder.get_relative_uri(docname, ledger)
     marked = [n for n in doctree.findall(nodes.math_block) if n.get("label") in records]
     for place, node in enumerate(marked):
@@ -93,52 +81,52 @@ def mark(record: Record, ledger: str, *, reached: bool) -> str:
     name = f' aria-label="{said}"' if record.by_hand is None else ""
     stop = "" if reached else ' tabindex="-1"'
     text = "✓" if record.by_hand is None else "by hand"
-    target = html.escape(f"{ledger}#{row_id(record.label)}")
-    return f'<a class="equation-mark" href="{target}" title="{said}"{name}{stop}>{text}</a>'
+    return f'<a class="equation-mark" href="{ledger}" title="{said}"{name}{stop}>{text}</a>'
 
 
 def ledger_nodes(app: Sphinx, docname: str) -> Iterator[nodes.Node]:
     """The counts of the book, then the equations of each chapter, then the checks by hand."""
-    metadata = app.env.metadata
-    pages = [page for page, facts in metadata.items() if facts.get("equations")]
+    facts = app.env.metadata
+    pages = [page for page in facts if facts[page].get("equations")]
     # Each page of depth after its chapter.
     pages.sort(key=lambda page: (PurePosixPath(page).name, page.count("/")))
-    records = [record for found in records_of(app).values() for record in found.values()]
-    by_hand = {record.label: record.by_hand for record in records if record.by_hand}
-    total = sum(len(metadata[page]["equations"]) for page in pages)
-    text = f"The book displays {total} equations"
+    records = records_of(app.env)
+    by_hand = {label: record.by_hand for label, record in records.items() if record.by_hand}
+    text = f"The book displays {sum(len(facts[page]['equations']) for page in pages)} equations"
     if records:
         text += (
             f". In the last run of the tests {len(records) - len(by_hand)} of them were executed "
             f"from their own text, and {len(by_hand)} were checked by hand"
         )
-    values = sum(facts.get("values", 0) for facts in metadata.values())
+    values = sum(page.get("values", 0) for page in facts.values())
     text += f". {values} numbers in its sentences are computed by the tests and compared."
     yield nodes.paragraph("", text)
-    heading: list[nodes.Node] = [nodes.Text("Chapter"), nodes.Text("Equations")]
-    heading += [nodes.Text("Executed")] if records else []
-    rows = [heading]
+    links = {
+        label: equation_link(app, docname, page, label)
+        for page in pages
+        for label in facts[page]["equations"]
+    }
+    chapters, reasons = nodes.bullet_list(), nodes.bullet_list()
     for page in pages:
-        labels = metadata[page]["equations"]
-        found = records_of(app)[page].values()
-        executed = sum(record.by_hand is None for record in found)
-        chapter = link(app.env.titles[page].astext(), app.builder.get_relative_uri(docname, page))
-        links = nodes.inline()
+        labels = facts[page]["equations"]
+        address = app.builder.get_relative_uri(docname, page)
+        line = nodes.paragraph("", "", link(app.env.titles[page].astext(), address))
+        if records:
+            executed = sum(label in records and label not in by_hand for label in labels)
+            line += nodes.Text(f", {executed} of {len(labels)} executed")
+        line += nodes.Text(":")
         for label in labels:
-            place = nodes.inline("", "", equation_link(app, docname, page, label))
-            place["ids"] = [row_id(label)]
-            links += [place, nodes.Text(" ")]
-        rows.append([chapter, links, *([nodes.Text(str(executed))] if records else [])])
-    yield table(rows)
+            line += [nodes.Text(" "), links[label]]
+        chapters += nodes.list_item("", line)
+        for label in labels:
+            if label in by_hand:
+                reason = nodes.paragraph("", "", links[label].deepcopy())
+                reason += nodes.Text(f" {by_hand[label]}")
+                reasons += nodes.list_item("", reason)
+    yield chapters
     if by_hand:
         yield nodes.paragraph("", "These were checked by hand, for the reason given:")
-        reasons = [(p, x) for p in pages for x in metadata[p]["equations"] if x in by_hand]
-        items = nodes.bullet_list()
-        for page, label in reasons:
-            line = nodes.paragraph("", "", equation_link(app, docname, page, label))
-            line += nodes.Text(f" {by_hand[label]}")
-            items += nodes.list_item("", line)
-        yield items
+        yield reasons
 
 
 def equation_link(app: Sphinx, docname: str, page: str, label: str) -> nodes.reference:
@@ -154,35 +142,10 @@ def link(text: str, target: str) -> nodes.reference:
     return nodes.reference("", text, internal=True, refuri=target)
 
 
-def table(rows: list[list[nodes.Node]]) -> nodes.table:
-    """A table of one line of headings and lines of words or links."""
-    group = nodes.tgroup(cols=len(rows[0]))
-    group += [nodes.colspec(colwidth=1) for _ in rows[0]]
-    lines = [
-        nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
-        for cells in rows
-    ]
-    group += nodes.thead("", lines[0])
-    group += nodes.tbody("", *lines[1:])
-    return nodes.table("", group, classes=["ledger"])
-
-
-def outdated(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write the pages again whose records changed since the last build, and the ledger."""
-    records = {page: sorted(map(repr, found.values())) for page, found in records_of(app).items()}
-    memory = memory_of(env)
-    known, memory.records = memory.records, records
-    changed = {page for page in records if records[page] != known.get(page, [])}
-    ledger = ledger_page(env)
-    return sorted(changed | {ledger}) if changed and ledger else []
-
-
 def setup(app: Sphinx) -> None:
     """Register the directive, the marks and the style sheet."""
     app.add_node(equation_ledger)
     app.add_directive("equation-ledger", LedgerDirective)
-    app.connect("config-inited", lambda _, config: config.html_static_path.append(str(STATIC)))
     app.connect("doctree-read", note_equations)
-    app.connect("env-updated", outdated)
     app.connect("doctree-resolved", resolve)
     app.add_css_file("equation-ledger.css")

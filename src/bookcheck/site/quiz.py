@@ -183,18 +183,15 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 yield f"{place}: its check fails: {error}"
                 continue
             if isinstance(value, bool):
-                if value != answer.right:
-                    yield f"{place}: is marked {answer.right}, and its check gives {value}"
-                continue
-            if answer.number is None:
+                agrees = value
+            elif answer.number is None:
                 yield f"{place}: its check must give True or False, got {value!r}"
                 continue
-            computed = float(value)
-            agrees = math.isclose(
-                computed, answer.number, rel_tol=0, abs_tol=answer.tolerance * (1 + 1e-9)
-            )
+            else:
+                allowed = answer.tolerance * (1 + 1e-9)
+                agrees = math.isclose(float(value), answer.number, rel_tol=0, abs_tol=allowed)
             if agrees != answer.right:
-                yield f"{place}: is marked {answer.right}, computed {computed}"
+                yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 
 class quiz(nodes.General, nodes.Element):  # noqa: N801 - as docutils does

@@ -17,17 +17,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, TypedDict
+from typing import Any
 
 import nbformat
 import yaml
+from pybtex.backends.plaintext import Backend
+from pybtex.database import Entry, parse_file
 
 from bookcheck.myst import Block, blocks_of
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS, DEEPER, ROOT
 from bookcheck.prose.reading_time import reading_time_of
-from bookcheck.site.citations import Source, citation, sources_of
 from bookcheck.site.quiz import Question, parse_quiz
 from bookcheck.site.targets import Target, kind_of, targets_of, text_of
 
@@ -68,8 +69,6 @@ INSTALLED = """\
 import bookkit"""
 
 FOLDED = "# The code of"
-# nbconvert's own words for code that its pages leave out.
-LEFT_OUT = {"transient": {"remove_source": True}}
 
 
 class ReaderError(ValueError):
@@ -81,16 +80,27 @@ class Book:
     """What the text of a page refers to, and where the book stands, if that is known."""
 
     targets: dict[str, Target]
-    sources: dict[str, Source]
+    sources: dict[str, Entry]
     site: str = ""
     repository: str = ""
 
 
 def book_of(folder: Path = CHAPTERS, *, site: str = "", repository: str = "") -> Book:
     """Gather the labels and sources of a folder of chapters."""
-    bibliography = folder / "references.bib"
-    sources = sources_of(bibliography) if bibliography.is_file() else {}
+    sources = parse_file(str(folder / "references.bib")).entries
     return Book(targets_of(folder), sources, site, repository.rstrip("/"))
+
+
+def authors_of(entry: Entry) -> str:
+    """One last name, two with "and", or the first with "et al."."""
+    people = entry.persons.get("author") or entry.persons["editor"]
+    names = [
+        " ".join(part.render(Backend()) for part in (*one.rich_prelast_names, *one.rich_last_names))
+        for one in people
+    ]
+    if len(names) > 2 or names[-1] == "others":
+        return f"{names[0]} et al."
+    return " and ".join(names)
 
 
 @dataclass
@@ -182,16 +192,23 @@ class Page:
         if name == "term":
             return inside.partition(" <")[0]
         if name in ("cite:p", "cite:t"):
-            try:
-                return citation(inside, self.book.sources, in_text=name == "cite:t")
-            except KeyError as error:
-                raise ReaderError(f"{self.name}: {error.args[0]}") from error
+            parts = [self.citation(key.strip(), name == "cite:t") for key in inside.split(",")]
+            return " and ".join(parts) if name == "cite:t" else f"({'; '.join(parts)})"
         if name in ("eq", "numref", "ref", "prf:ref"):
             target = self.target(inside)
             if target.page == self.name:
                 return target.name
             return self.linked(target.name, f"{target.page}.ipynb")
         raise ReaderError(f"{self.name}: no plain form is known for the role {found.group()}")
+
+    def citation(self, key: str, in_text: bool) -> str:
+        """Who wrote a source and when, with a link to it."""
+        if key not in self.book.sources:
+            raise ReaderError(f"{self.name}: references.bib has no source {key!r}")
+        entry = self.book.sources[key]
+        year, address = entry.fields.get("year", ""), entry.fields.get("url", "")
+        text = authors_of(entry) + (f" ({year})" if in_text else f", {year}")
+        return f"[{text}]({address})" if address else text
 
     def target(self, label: str) -> Target:
         """The thing that has a label, or an error that names the page."""
@@ -343,9 +360,6 @@ class Page:
             metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
             metadata["collapsed"] = True
             metadata["cellView"] = "form"
-        elif metadata.get("jupyter", {}).get("source_hidden"):
-            # A solution's code stays, to be seen with its results.
-            metadata |= LEFT_OUT
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         name = self.target(figure["name"]).name if "name" in figure else ""
         source = cell.source
@@ -414,7 +428,7 @@ def reader_notebook(path: Path, book: Book, folder: Path = CHAPTERS) -> dict[str
             page.source_code(cell)
         if number == 0:
             hidden = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-            page.code(install_cell(book.repository), metadata=hidden | LEFT_OUT)
+            page.code(install_cell(book.repository), metadata=hidden)
     page.close_prose_before_code()
     return numbered(page.cells)
 
@@ -452,14 +466,7 @@ def reader_texts(book: Book, folder: Path = CHAPTERS) -> dict[str, str]:
     }
 
 
-class Addresses(TypedDict):
-    """Where the book stands; empty where that is not known."""
-
-    site: str
-    repository: str
-
-
-def addresses(config: Path = ROOT / "_config.yml") -> Addresses:
+def addresses(config: Path = ROOT / "_config.yml") -> dict[str, str]:
     """The addresses of site and repository, as the site's build takes them."""
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     site = os.environ.get(SITE_VARIABLE) or settings.get("html", {}).get("baseurl", "")
@@ -493,7 +500,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where they go")
     options = parser.parse_args(arguments)
     known = addresses()
-    write(options.folder, reader_texts(book_of(**known)) | branch_files(known["repository"]))
+    book = book_of(site=known["site"], repository=known["repository"])
+    write(options.folder, reader_texts(book) | branch_files(known["repository"]))
     return 0
 
 

@@ -1,18 +1,8 @@
 """One grammar of colour: query, key, value and score look the same wherever they stand.
 
-A formula's letter, a name in code, a word in a figure and a heading of a table get a class, `is-q`
-for a query. The style sheet gives each class its colour, and `book.js` lights all of a class up
-together.
+A letter of a formula gets a class, `is-q` for a query; figures and widgets use the same colours.
+The style sheet gives each class its colour, and `book.js` lights all of a class up together.
 """
-
-# The names of each role: as words of a figure or table, and as names in code.
-NAMES = {
-    "q": {"q", "Q", "query", "queries"},
-    "k": {"k", "K", "key", "keys"},
-    "v": {"v", "V", "value", "values"},
-    "s": {"S", "score", "scores"},
-}
-CLASSES = {name: f"is-{role}" for role, names in NAMES.items() for name in names}
 
 # Symbols of the notation that are one of the roles.
 SYMBOLS = {

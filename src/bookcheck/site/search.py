@@ -7,7 +7,6 @@ and `search.js` knows what readers call things.
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from bookcheck.paths import DEEPER, NODE_ROOM
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
-WORDS = 12  # further words of a section that find it; more would make the file heavy
+WORDS = 11  # further words of a section that find it; more would make the file heavy
 WORD = re.compile(r"[^\W\d_][\w-]{3,}")
 # What is no sentence of the section: formulas and code, drawings, notes of the build.
 LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
@@ -132,13 +131,12 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
 def add_library(app: Sphinx, config: Config) -> None:
     """Serve MiniSearch from the site itself."""
     ensure_packages(NODE_ROOM)
-    folder = Path(app.outdir).parent / "search"
+    folder = Path(app.outdir).parent / "minisearch"
     folder.mkdir(parents=True, exist_ok=True)
     text = LIBRARY.read_text(encoding="utf-8")
     # Its comments are half of it.
     text = re.sub(r"/\*\*(?!\*).*?\*/\n?|^\s*//[^\n]*\n", "", text, flags=re.DOTALL | re.MULTILINE)
     (folder / "minisearch.js").write_text(text, encoding="utf-8")
-    shutil.copyfile(Path(__file__).parent / "static" / "search.js", folder / "search.js")
     config.html_static_path.append(str(folder))
 
 

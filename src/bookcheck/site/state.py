@@ -1,44 +1,30 @@
-"""What the parts of the extension share: an object for a running build, one for the next."""
+"""What the parts of the extension share while one book is built."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
-if TYPE_CHECKING:
-    from bookcheck.equations.records import Record
-    from bookcheck.site.math import Katex
-    from bookcheck.site.symbols import Row
+Symbols = tuple[tuple[str, str], ...]
+
+
+class Renderer(Protocol):
+    """What turns TeX into HTML."""
+
+    def render(self, tex: str, *, display: bool, symbols: Symbols = ()) -> str:
+        """Return the HTML of a formula; each symbol, TeX and class, gets its class in it."""
+        ...
 
 
 @dataclass
 class Build:
-    """What is known while one book is built; gone when the build ends."""
+    """The renderer of formulas, and the rows of the notation page once they are read."""
 
-    katex: Katex | None = None
-    notation: list[Row] | None = None
-    records: dict[str, dict[str, Record]] | None = None
-    contents: dict[Any, str] = field(default_factory=dict)
-
-
-@dataclass
-class Memory:
-    """What one build tells the next; Sphinx stores it with its own environment."""
-
-    names: str = ""
-    records: dict[str, list[str]] = field(default_factory=dict)
+    katex: Renderer | None = None
+    notation: list[Any] | None = None
 
 
 def build_of(app: Sphinx) -> Build:
     """The shared object of a running build."""
     build: Build = vars(app).setdefault("book", Build())
     return build
-
-
-def memory_of(env: BuildEnvironment) -> Memory:
-    """What the last build left; empty when there was none."""
-    memory: Memory = vars(env).setdefault("book_memory", Memory())
-    return memory

@@ -82,7 +82,6 @@ def test_a_page_of_depth_belongs_to_its_chapter(site):
     "complaint",
     [
         "the answer has 4 sentences, at most 3",
-        "make a link of every chapter",
         "write {value}`printed = expression`",
     ],
 )

@@ -54,7 +54,9 @@ def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
     width = 8 * 72 * SMALLEST_LETTER / 8
     assert least_width(text) == pytest.approx(width, abs=1)
     boxed = inline_svg(text, prefix="f-")
-    assert boxed.startswith('<div class="figure-box"><svg class="book-figure" style="--least-width')
+    assert boxed.startswith(
+        '<div class="figure-box" tabindex="0"><svg class="book-figure" style="--least-width'
+    )
 
 
 def test_a_figure_without_letters_needs_no_width():
@@ -73,31 +75,3 @@ def test_a_figure_without_letters_needs_no_width():
 def test_a_drawing_that_would_harm_the_page_is_refused(text, complaint):
     with pytest.raises(FigureError, match=re.escape(complaint)):
         inline_svg(text, prefix="f-")
-
-
-def test_labels_that_name_a_role_carry_its_class():
-    drawing = inline_svg(
-        '<svg aria-label="An arrow"><text x="1">k</text><text>score -2.71</text></svg>',
-        prefix="a-",
-    )
-    assert '<text class="is-k" x="1">k</text>' in drawing
-    assert "<text>score −2.71</text>" in drawing
-
-
-def labelled(x, colour="; fill: var(--figure-red, #9f1d2d)"):
-    style = f"font-size: 11px; text-anchor: start{colour}"
-    text = f'<text style="{style}" x="{x}" y="9">mean -1</text>'
-    return f'<svg viewBox="0 0 400 200" aria-label="a line">{text}</svg>'
-
-
-def test_a_label_out_of_a_phones_first_view_stands_below_too():
-    below = inline_svg(labelled(350), prefix="a-").partition("</div>")[2]
-    assert below == (
-        '<p class="figure-key" aria-hidden="true">'
-        '<span><i style="background: var(--figure-red, #9f1d2d)"></i>mean −1</span></p>'
-    )
-
-
-def test_a_label_in_sight_or_without_a_colour_needs_no_second_place():
-    assert inline_svg(labelled(200), prefix="a-").endswith("</div>")
-    assert inline_svg(labelled(350, colour=""), prefix="a-").endswith("</div>")

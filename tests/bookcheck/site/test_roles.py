@@ -31,4 +31,4 @@ def test_a_letter_and_its_coordinates_are_marked(katex):
 
 def test_a_symbol_may_have_a_meaning_and_a_role(katex):
     html = katex.render("q_m", display=False, symbols=(("q_m", "sy3 is-q"),))
-    assert 'class="mord sy3 is-q"' in html
+    assert 'class="enclosing sy3 is-q"' in html

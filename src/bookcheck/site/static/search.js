@@ -4,7 +4,7 @@
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
     [/旋转位置编码|旋转位置|旋转/g, " deriving rotary rope "],
-    [/注意力/g, " attention "],
+    [/注意力/g, " attention weighted average "],
     [/多头/g, " many heads "],
     [/位置编码|位置嵌入/g, " positional encoding position sinusoids "],
     [/相对位置/g, " relative positions "],
