@@ -15,7 +15,7 @@ PHONE = 390
 PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charset="utf-8">
 <title>x</title><div id="pst-primary-sidebar">
 <a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
-<div id="page-contents"><a href="#late" aria-current="true">1.2. Late</a></div>
+<nav id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></nav>
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
 <h2 id="late">Late</h2><div class="prev-next-area">end</div></article>
 <script src="{root}_static/reading.js"></script></html>"""
@@ -106,17 +106,6 @@ def test_pointing_at_one_query_lights_all_up(open_page):
     page.wait_for_selector("html[data-lit=q]", state="attached")
     assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
     assert page.evaluate(lit, "k") == 0
-
-
-@pytest.mark.built
-def test_the_contents_show_the_section_that_is_read(open_page):
-    page = open_page(CHAPTER)
-    links = page.locator("#page-contents a")
-    for place in (4, 2):
-        target = links.nth(place).get_attribute("href")
-        page.evaluate("(anchor) => document.querySelector(anchor).scrollIntoView()", target)
-        expect(links.nth(place)).to_have_attribute("aria-current", "true")
-        expect(page.locator("#page-contents a[aria-current]")).to_have_count(1)
 
 
 @pytest.mark.built

@@ -11,7 +11,7 @@ from bookcheck.site.search import SNIPPET, Section, own_text, record
 WANTED = {
     "why sqrt d": "02-why-sqrt-d",
     "why divide by root d_k": "02-why-sqrt-d",
-    "softmax gradient": "02-why-sqrt-d",
+    "softmax gradient": ("02-why-sqrt-d", "02-softmax-gradient"),
     "QK-norm": ("02-why-sqrt-d", "glossary"),
     "kv cache": ("13-cache", "13-keep-less", "13-cache-in-code"),
     "multi-head attention": ("03-many-heads", "glossary"),
