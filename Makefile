@@ -15,9 +15,9 @@ PIP := --quiet --disable-pip-version-check
 PIP_VERSION := 26.3
 NB ?=
 PAGE ?=
-PAGES ?=
 ARGUMENTS ?=
 RENEW ?=
+FIX ?=
 SEEDS ?= 8
 SOURCES ?=
 # Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
@@ -55,7 +55,7 @@ $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
 	$(BIN)/jupyter-book build . -q $(ARGUMENTS)
 	@echo
-	@echo "The book is built. Open $(SITE)/index.html, or run: make serve"
+	@echo "The book is built. Open $(SITE)/index.html"
 
 .PHONY: test
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
@@ -77,34 +77,21 @@ test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; no
 	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/bookcheck/equations/test_noise.py
 	$(BIN)/python -m bookcheck.notebooks.noise --seeds $(SEEDS) $(NB)
 
-.PHONY: ci
-ci:  ## Everything CI does, step by step
-	@.ci/run
-
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest tests/bookcheck --site --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
+	@# One of the notebooks that readers download, with the packages that a reader has.
+	$(BIN)/python -m bookcheck.export.run_notebooks 01-attention
 
-.PHONY: test-readers
-test-readers: $(INSTALLED)  ## Run every reader's notebook with the library, matplotlib and nothing else (PAGES=01-attention: one)
-	$(BIN)/python -m bookcheck.export.run_notebooks $(PAGES)
-
-.PHONY: links
-links: $(BUILDER)  ## Ask other hosts whether the pages that the book links to still exist (needs internet)
-	$(BIN)/jupyter-book build . --builder linkcheck
-
-.PHONY: pdf
-pdf: $(INSTALLED)  ## Print the built site as one PDF (needs Chromium)
-	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.export.pdf $(SITE) _build/pdf/from-attention-to-rope.pdf
-
-.PHONY: zip
-zip: $(INSTALLED)  ## Pack the built site into a zip file that opens from disk
-	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/from-attention-to-rope.zip
+.PHONY: misprints
+misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the checks must refute them
+	$(BIN)/python -m bookcheck.equations.mutate $(ARGUMENTS)
 
 .PHONY: downloads
-downloads: pdf  ## Put PDF and zip file into the built site, with links on its opening page
+downloads: $(INSTALLED)  ## Print the built site as a PDF, pack it into a zip file, and offer both on its opening page
+	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@$(BIN)/python -m bookcheck.export.pdf $(SITE) _build/pdf/from-attention-to-rope.pdf
 	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/from-attention-to-rope.zip \
 	  _build/pdf/from-attention-to-rope.pdf
 
@@ -134,19 +121,6 @@ coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its 
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 
-.PHONY: mutants
-mutants: $(INSTALLED)  ## Plant faults in the library, one at a time; the tests must see them
-	OMP_NUM_THREADS=1 $(BIN)/python tests/attention_to_rope/mutants.py $(ARGUMENTS)
-
-.PHONY: mutants-math
-mutants-math: $(INSTALLED)  ## Plant faults in the printed formulas; the checks must see them
-	$(BIN)/python -m bookcheck.equations.mutate $(ARGUMENTS)
-
-.PHONY: serve
-serve:  ## Serve the built site on this machine
-	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -u -m http.server --bind 127.0.0.1 --directory $(SITE) 0
-
 .PHONY: lab
 lab: $(INSTALLED)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
 	@$(BIN)/python -m bookcheck.export.lab $(if $(SOURCES),--sources)
@@ -156,16 +130,11 @@ notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one:
 	@$(BIN)/python -m bookcheck.notebooks.execute $(NB)
 
 .PHONY: lint
-lint: $(INSTALLED)  ## Check format, style, types, and which room may import which
-	$(BIN)/python -m ruff check .
-	$(BIN)/python -m ruff format --check .
+lint: $(INSTALLED)  ## Check format, style, types and imports (FIX=yes: correct what can be corrected)
+	$(BIN)/python -m ruff check $(if $(FIX),--fix) .
+	$(BIN)/python -m ruff format $(if $(FIX),,--check) .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --cache-dir _build/imports
-
-.PHONY: format
-format: $(INSTALLED)  ## Format code and notebooks
-	$(BIN)/python -m ruff check --fix .
-	$(BIN)/python -m ruff format .
 
 COMPILE := $(BIN)/python -m piptools compile --quiet --strip-extras --no-header \
   --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
@@ -178,7 +147,3 @@ lock: $(INSTALLED)  ## Resolve requirements.in and requirements-book.in, togethe
 	$(COMPILE) --constraint requirements.txt --output-file requirements-book.txt requirements-book.in
 	@printf '\n# the library itself, from this folder\n-e .\n' >> requirements.txt
 
-.PHONY: clean
-clean:  ## Remove everything that was built or installed
-	rm -rf $(VENV) $(PEERS) src/bookcheck/node/node_modules _build .pytest_cache .hypothesis src/*.egg-info
-	find src tests chapters -name __pycache__ -type d -prune -exec rm -rf {} +

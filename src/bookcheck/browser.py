@@ -1,4 +1,4 @@
-"""Chromium, for the tests that open pages and for `make pdf`."""
+"""Chromium, for the tests that open pages and for `make downloads`."""
 
 import os
 import shutil

@@ -11,7 +11,6 @@ CHECKS = ROOT / "tests" / "equations"
 STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"
-KEPT = BUILD / "kept"
 # package.json and node_modules are here.
 NODE_ROOM = SOURCES / "bookcheck" / "node"
 

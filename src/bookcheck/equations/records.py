@@ -5,10 +5,9 @@ where they are, and marks an equation whose printed text is still the text of it
 """
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from bookcheck.cache import write_whole
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,10 @@ def same_text(first: str, second: str) -> bool:
 
 def write_record(record: Record, folder: Path) -> None:
     """Write a record whole or not at all: several workers may run at once."""
-    write_whole(folder / f"{record.label}.json", json.dumps(asdict(record), indent=1))
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / f"{record.label}.json.{os.getpid()}"
+    written.write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")
+    written.replace(folder / f"{record.label}.json")
 
 
 def read_records(folder: Path) -> dict[str, Record]:

@@ -1,6 +1,6 @@
 """The site as a zip file, and links to it and to the PDF on the opening page.
 
-`make zip` packs the site; `make downloads` also copies both files into it. They are made from the
+`make downloads` packs the site and copies both files into it. They are made from the
 site, so a built page has no links to them: each comes with its file.
 """
 

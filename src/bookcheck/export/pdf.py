@@ -1,4 +1,4 @@
-"""One PDF of the whole book, printed by Chromium from the built site: `make pdf`.
+"""One PDF of the whole book, printed by Chromium from the built site: `make downloads`.
 
 The pages go into one document beside the PDF, in the order of _toc.yml; print_book.js joins them.
 It is printed twice: the first print tells on which page a chapter starts, the second has these

@@ -1,4 +1,4 @@
-// Inside the document that `make pdf` prints: joins the pages, which stand in <template> elements.
+// Inside the document that `make downloads` prints: joins the pages, which stand in <template> elements.
 globalThis.book = (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 

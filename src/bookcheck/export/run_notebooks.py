@@ -1,6 +1,6 @@
 """Run readers' notebooks with nothing but what `attention-to-rope[pages]` installs.
 
-`make test-readers` runs them two at a time, each in a process in which all other packages, and
+`python -m bookcheck.export.run_notebooks` runs them two at a time, each in a process in which all other packages, and
 bookcheck itself, cannot be imported.
 """
 

@@ -17,7 +17,6 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.index_entries import split_index_msg
 
-from bookcheck.cache import write_whole
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import DEEPER, NODE_ROOM
 
@@ -125,7 +124,8 @@ def data_of(env: BuildEnvironment) -> str:
 def write_data(app: Sphinx, error: Exception | None) -> None:
     """Write the data beside the site's other scripts."""
     if error is None and app.builder.format == "html":
-        write_whole(Path(app.outdir) / "_static" / DATA, data_of(app.env))
+        path = Path(app.outdir) / "_static" / DATA
+        path.write_text(data_of(app.env), encoding="utf-8")
 
 
 def add_library(app: Sphinx, config: Config) -> None:
