@@ -843,7 +843,8 @@ def tell(chosen: list[Fault], outcomes: dict[tuple[str, int], str]) -> dict[str,
 def record(file: Path, log: Log, counts: dict[str, dict[str, int]]) -> None:
     """Add a line of data: when and where the log began, and what became of each module's faults."""
     (first,) = (line for line in log.lines() if "library" in line)
-    row = first | {"command": "python tests/attention_to_rope/mutants.py --record FILE", "modules": counts}
+    command = "python tests/attention_to_rope/mutants.py --record FILE"
+    row = first | {"command": command, "modules": counts}
     with open(file, "a", encoding="utf-8") as lines:
         lines.write(json.dumps(row) + "\n")
 

@@ -1,7 +1,7 @@
 """Run readers' notebooks with nothing but what `attention-to-rope[pages]` installs.
 
-`python -m bookcheck.export.run_notebooks` runs them two at a time, each in a process in which all other packages, and
-bookcheck itself, cannot be imported.
+`python -m bookcheck.export.run_notebooks` runs them two at a time, each in a process in which all
+other packages, and bookcheck itself, cannot be imported.
 """
 
 import argparse
