@@ -13,8 +13,8 @@ from pathlib import Path
 
 PLACE = re.compile(r'<div class="downloads">.*?</div>', re.DOTALL)
 WORDS = {".pdf": "the book as a PDF", ".zip": "the whole site, to read from disk, as a zip file"}
-# What hosts and programs read: the answer to a wrong address, Sphinx's own notes.
-NOT_FOR_READERS = {"404.html", ".buildinfo"}
+# Sphinx's own notes, which readers do not need.
+NOTES = ".buildinfo"
 
 
 def make_zip(site: Path, archive: Path) -> None:
@@ -22,7 +22,7 @@ def make_zip(site: Path, archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in sorted(site.rglob("*")):
-            if path.is_file() and path.name not in NOT_FOR_READERS:
+            if path.is_file() and path.name != NOTES:
                 target.write(path, Path(archive.stem, path.relative_to(site)))
 
 
@@ -45,19 +45,18 @@ def link_files(site: Path, files: list[Path]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Pack the site; with a PDF, put both into it."""
+    """Pack the site, and put the zip file and the PDF into it."""
     parser = argparse.ArgumentParser(description="Pack the built site, and link to the files.")
     parser.add_argument("site", type=Path)
     parser.add_argument("zip", type=Path)
-    parser.add_argument("pdf", type=Path, nargs="?")
+    parser.add_argument("pdf", type=Path)
     options = parser.parse_args(arguments)
     if not (options.site / "index.html").is_file():
         sys.exit(f"There is no site in {options.site}; build it first: make book")
     # Or the zip file would hold those of before.
     link_files(options.site, [])
     make_zip(options.site, options.zip)
-    if options.pdf:
-        link_files(options.site, [options.pdf, options.zip])
+    link_files(options.site, [options.pdf, options.zip])
     print(f"{options.zip}: {options.zip.stat().st_size / 1e6:.1f} MB")
 
 

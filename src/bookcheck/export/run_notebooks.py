@@ -25,13 +25,14 @@ sys.path.insert(0, sources)
 from bookcheck.notebooks.reach import refuse
 refuse(set(sys.stdin.read().split()))
 names = {"__name__": "__main__"}
-for number, cell in enumerate(json.load(open(notebook, encoding="utf-8"))["cells"]):
-    if cell["cell_type"] == "code":
-        source, place = "".join(cell["source"]), f"cell {number}"
-        # So that a cell can show the source of its own functions, as in a notebook.
-        linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, place, "exec"), names)
+cells = json.load(open(notebook, encoding="utf-8"))["cells"]
+code = [cell for cell in cells if cell["cell_type"] == "code"]
+for number, cell in enumerate(code, start=1):
+    source, place = "".join(cell["source"]), f"cell [{number}]"
+    # So that a cell can show the source of its own functions, as in a notebook.
+    linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(source, place, "exec"), names)
 """
 
 

@@ -24,7 +24,7 @@ import torch
 from nbformat.v4 import new_code_cell
 
 from bookcheck.notebooks.execute import chosen_pages, client_of
-from bookcheck.notebooks.files import read
+from bookcheck.notebooks.files import cell_places, read
 from bookcheck.notebooks.kernel_values import computed_of, faults, request
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
@@ -100,22 +100,23 @@ def add_noise(seed: int, shell: Any) -> None:
 
 async def differences(path: Path, seed: int) -> list[str]:
     """Run one chapter with noise; one line for each cell that differs from what is stored."""
-    notebook, place, found = read(path), 0, []
+    notebook, found = read(path), []
+    places = cell_places(cell.cell_type for cell in notebook.cells)
     notebook.cells.insert(0, new_code_cell(START.format(seed)))
     client = client_of(notebook, path.parent)
     async with client.async_setup_kernel():
         await client.async_execute_cell(notebook.cells[0], 0)
         client.allow_errors = True  # an error differs from what is stored
-        for number, cell in enumerate(notebook.cells[1:], start=1):
-            place, stored = cell.get("execution_count", place), cell.get("outputs")
+        for number, (place, cell) in enumerate(zip(places, notebook.cells[1:], strict=True), 1):
             if cell.cell_type == "code":
+                stored = cell.outputs
                 await client.async_execute_cell(cell, number)
                 wrong = difference(stored, cell.outputs, tolerance(cell))
-                found += [f"In [{place}]: {wrong}"] * bool(wrong)
+                found += [f"{place}: {wrong}"] * bool(wrong)
             if values := values_of_cell(cell):
                 reply = await client.kc.execute(**request(values), reply=True, timeout=600)
                 wrongs = faults(values, computed_of(reply, values))
-                found += [f"In [{place}] or below it: {wrong}" for wrong in wrongs]
+                found += [f"{place}: {wrong}" for wrong in wrongs]
     return found
 
 

@@ -32,11 +32,11 @@ def test_the_library_matplotlib_and_what_they_need_are_there(run):
 @pytest.mark.parametrize("package", ["lark", "nbformat", "bookcheck"])
 def test_another_package_is_out_of_reach(run, package):
     told = run("x = 1", f"import {package}")
-    assert 'File "cell 2"' in told
+    assert 'File "cell [2]"' in told
     assert f"No module named {package!r}" in told
 
 
 def test_a_cell_that_fails_is_named(run):
     told = run("x = 0", "1 / x")
-    assert 'File "cell 2"' in told
+    assert 'File "cell [2]"' in told
     assert "ZeroDivisionError" in told

@@ -39,7 +39,18 @@ def test_its_equations_are_found_and_name_their_page(tmp_path):
     )
 
 
-def test_a_page_ischosen_pages_by_number_name_or_path():
+def test_an_id_stays_when_the_text_changes_and_no_two_are_the_same():
+    cell = new_markdown_cell("Before.")
+    cell.id = "mine"
+    notebook = new_notebook(cells=[cell])
+    cell.source = "After."
+    assert json.loads(stored_form(notebook))["cells"][0]["id"] == "mine"
+    notebook.cells.append(cell)
+    first, second = (one["id"] for one in json.loads(stored_form(notebook))["cells"])
+    assert (first, second != first) == ("mine", True)
+
+
+def test_a_page_is_chosen_by_number_name_or_path():
     first = CHAPTERS / "01-attention.ipynb"
     for name in ("01", "01-attention", "01-attention.ipynb", str(first)):
         assert chosen_pages([name]) == [first]

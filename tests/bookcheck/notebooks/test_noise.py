@@ -132,11 +132,11 @@ def test_only_what_rests_on_rounding_is_caught(tmp_path, capsys):
     assert main(["--seeds", "2", str(path)]) == 1
     said = capsys.readouterr().out
     for seed in (1, 2):
-        assert f"chapter, seed {seed}: DIFFERS\n  In [3]: output 1: the number" in said
-    assert said.count("In [4]: output 1: a stream is stored, the cell now gives a error") == 2
-    assert said.count("In [4] or below it: {value}`1 = int(") == 2
-    assert "In [1]" not in said
-    assert "In [2]" not in said
+        assert f"chapter, seed {seed}: DIFFERS\n  cell [3]: output 1: the number" in said
+    assert said.count("cell [4]: output 1: a stream is stored, the cell now gives a error") == 2
+    assert said.count("text below cell [4]: {value}`1 = int(") == 2
+    assert "cell [1]" not in said
+    assert "cell [2]" not in said
     assert said.endswith("0 of 2 runs hold\n")
 
 

@@ -21,13 +21,8 @@ from bookcheck.notebooks.pixels import changed_share
 from bookcheck.paths import BUILD, NODE_ROOM
 
 SITE = BUILD / "html"
-# 404.html is written for a host and has addresses from the host's root: test_not_found.py.
 PAGES = sorted(
-    (
-        path
-        for path in SITE.rglob("*.html")
-        if path.name != "404.html" and not path.relative_to(SITE).parts[0].startswith("_")
-    ),
+    (p for p in SITE.rglob("*.html") if not p.relative_to(SITE).parts[0].startswith("_")),
     key=lambda path: (-path.stat().st_size, path),
 )
 # On these pages axe looks at all parts by all rules. On the others it leaves out the insides of
@@ -146,7 +141,6 @@ def faults_of(path, open_page, axe):
     page.set_viewport_size({"width": NARROW, "height": 844})
     add("narrow", page.evaluate(OVERFLOW))
     letters = page.evaluate(LETTERS)
-    # Axe adds style elements, which the site's policy refuses: no error of the page.
     add("errors", page.errors)
     rules = {}
     if path.name not in WHOLE:

@@ -18,7 +18,8 @@ def test_a_bad_formula_stops_the_plain_build(bad_formula):
 
 
 def test_every_bad_formula_is_named_with_file_and_cell(bad_formula):
-    assert "chapters/one.ipynb, cell 2, line 3: KaTeX parse error" in bad_formula.stderr
+    place = "chapters/one.ipynb, text above cell [1], line 3"
+    assert f"{place}: KaTeX parse error" in bad_formula.stderr
     assert "in: \\frac{a}{" in bad_formula.stderr
     assert "in: \\eqref{x}" in bad_formula.stderr
 
@@ -27,8 +28,8 @@ def test_every_bad_formula_is_named_with_file_and_cell(bad_formula):
     "complaint",
     [
         "equation not found: no-such-equation",
-        "cell 2, line 1: the SVG has no aria-label",
-        "cell 3, line 1: the SVG holds a <style>",
+        "cell [1], line 1: the SVG has no aria-label",
+        "cell [2], line 1: the SVG holds a <style>",
         "no-theorem",
         "nobody",
         "no-term",

@@ -1,5 +1,6 @@
 """KaTeX at build time."""
 
+import json
 import re
 
 import pytest
@@ -52,10 +53,16 @@ def test_rows_that_number_themselves_are_refused(katex):
     assert katex.render(r"\begin{align*} a &= b \end{align*}", display=True)
 
 
-def test_places_are_named_as_a_writer_counts():
-    assert (
-        describe_place("/b/chapters/a.ipynb", 120009, "/b") == "chapters/a.ipynb, cell 12, line 8"
-    )
+def test_places_are_named_as_jupyter_shows_cells(tmp_path):
+    path = tmp_path / "a.ipynb"
+    cells = [{"cell_type": kind, "source": []} for kind in ("markdown", "code", "markdown")]
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    named = [describe_place(str(path), 10_000 * cell + 9, tmp_path) for cell in (1, 2, 3)]
+    assert named == [
+        "a.ipynb, text above cell [1], line 8",
+        "a.ipynb, cell [1], line 8",
+        "a.ipynb, text below cell [1], line 8",
+    ]
     assert describe_place("/b/index.md", 7, "/b") == "index.md, line 7"
     assert describe_place("/elsewhere/x.md", None, "/b") == "x.md"
 
