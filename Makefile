@@ -62,7 +62,7 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(ARGUMENTS)
 
 # Tests that concern one page have its name in theirs, or its file's; and a few look at all pages.
-PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/test_chapters.py \
+PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/test_rules.py \
   tests/bookcheck/site/test_quiz.py tests/bookcheck/site/test_notation.py tests/bookkit/test_exercises.py
 .PHONY: check
 check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
@@ -75,14 +75,13 @@ check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (
 .PHONY: test-noise
 test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)
 	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/bookcheck/equations/test_noise.py
-	$(BIN)/python -m bookcheck.notebooks.noise --seeds $(SEEDS) $(NB)
+	for seed in $$(seq $(SEEDS)); do \
+	  $(BIN)/python -m pytest --noise $$seed $(if $(NB),chapters/$(NB).ipynb,chapters) || exit 1; done
 
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest tests/bookcheck --site --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
-	@# One of the notebooks that readers download, with the packages that a reader has.
-	$(BIN)/python -m bookcheck.export.run_notebooks 01-attention
 
 .PHONY: misprints
 misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the checks must refute them

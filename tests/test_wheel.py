@@ -1,5 +1,6 @@
 """A reader who downloads one notebook installs the library alone, and the notebook runs."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from bookcheck.paths import CHAPTERS, ROOT
+from bookcheck.notebooks.rules import AT_HAND
+from bookcheck.paths import ROOT
+from bookcheck.site.reader import book_of, reader_texts
 
 pytestmark = pytest.mark.long
 
@@ -71,6 +74,27 @@ def test_the_wheel_holds_the_library_and_its_page_helpers_alone(wheel):
     assert any("matplotlib" in need and 'extra == "pages"' in need for need in needs)
 
 
+def foreign_imports(source):
+    """What a module imports that its readers need not have."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    here = AT_HAND | {"matplotlib", "cycler"} | sys.stdlib_module_names
+    return [name for name in names if name.partition(".")[0] not in here]
+
+
+def test_the_wheel_imports_only_what_it_asks_for():
+    """Apart from experiments, which need what they measure, and kernels for a GPU."""
+    for package in ("attention_to_rope", "bookkit"):
+        for path in (ROOT / "src" / package).rglob("*.py"):
+            if "experiments" not in path.parts and "triton" not in path.stem:
+                assert foreign_imports(path.read_text(encoding="utf-8")) == [], path
+    assert foreign_imports("import lark.tree\nfrom bookcheck import paths") == [
+        "lark.tree",
+        "bookcheck",
+    ]
+
+
 def test_chapter_1_runs_where_only_the_wheel_is_installed(wheel, tmp_path):
     environment = tmp_path / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", environment)
@@ -85,7 +109,7 @@ def test_chapter_1_runs_where_only_the_wheel_is_installed(wheel, tmp_path):
     # folder named in a .pth file brings its packages, and not the .pth file of the editable book.
     installed = sysconfig.get_path("purelib")
     (site_packages / "installed.pth").write_text(f"{installed}\n", encoding="utf-8")
-    notebook = nbformat.read(CHAPTERS / "01-attention.ipynb", as_version=4)
+    notebook = nbformat.reads(reader_texts(book_of())["01-attention.ipynb"], as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(WHERE))
     nbformat.write(notebook, tmp_path / "chapter.ipynb")
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,20 +12,12 @@ import nbformat
 import pytest
 import yaml
 from filelock import FileLock
-from jupyter_client.kernelspec import KernelSpecManager
 
-from bookcheck import warm
 from bookcheck.browser import open_browser
 from bookcheck.node.packages import ensure_packages
-from bookcheck.notebooks import forked
 from bookcheck.paths import NODE_ROOM, ROOT
 from bookcheck.site.math import Katex
 
-# The small books are built by forks, which begin with what every build imports.
-warm.PRELOADED += [
-    "jupyter_book.cli.main", "jupyter_book.sphinx", "sphinx.cmd.build", "sphinx.builders.html",
-    "myst_nb.sphinx_ext", "sphinx_book_theme", "bookcheck.site.extension",
-]  # fmt: skip
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
@@ -66,25 +60,12 @@ def build():
     def run(folder, *options):
         # The addresses are those of the test, wherever the tests run.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
-        return warm.run(COMMAND, "build", folder, *options, environment=environment)
+        return subprocess.run(
+            [sys.executable, COMMAND, "build", folder, *options],
+            cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False,
+        )  # fmt: skip
 
     return run
-
-
-@pytest.fixture(scope="module")
-def forked_kernels():
-    """Let `bookcheck.notebooks.execute` fork its kernels too, where programs are forked."""
-    plain = KernelSpecManager.get_kernel_spec
-
-    def get_kernel_spec(manager, kernel_name):
-        spec = plain(manager, kernel_name)
-        spec.metadata["kernel_provisioner"] = {"provisioner_name": forked.NAME}
-        return spec
-
-    with pytest.MonkeyPatch.context() as patch:
-        if warm.possible():
-            patch.setattr(KernelSpecManager, "get_kernel_spec", get_kernel_spec)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,18 +17,24 @@ _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def chapter_notebooks(folder: Path = CHAPTERS) -> list[Path]:
-    """All chapters and pages of depth that are notebooks, in the book's order."""
+    """All chapters and deeper pages that are notebooks, in the book's order."""
     return [path for path in book_pages(folder) if path.suffix == ".ipynb"]
 
 
 def main_line(folder: Path = CHAPTERS) -> list[Path]:
-    """The numbered chapters, without their pages of depth."""
+    """The numbered chapters, without their deeper pages."""
     return sorted(folder.glob("[0-9][0-9]-*.ipynb"))
 
 
 def page_name(path: Path, folder: Path = CHAPTERS) -> str:
     """The name of a page in the book: "01-attention", or "deeper/01-edge-cases"."""
     return path.relative_to(folder).with_suffix("").as_posix()
+
+
+def repeat_command(path: Path) -> str:
+    """The command that runs a notebook again and stores its outputs."""
+    name = page_name(path) if path.is_relative_to(CHAPTERS) else path
+    return f"make notebooks NB={name}"
 
 
 class Cell(NamedTuple):
@@ -78,35 +84,30 @@ def read(path: Path) -> Any:
     try:
         return nbformat.read(path, as_version=4)
     except Exception as error:
-        raise ValueError(f"{path} is not a readable notebook: {error}") from error
+        raise ValueError(
+            f"{path} is not a readable notebook: {error}; take the last good version from git"
+        ) from error
 
 
 def stored_form(notebook: Any) -> str:
     """The text of a notebook file: sorted, without traces of the machine or the editor."""
-    cells = []
+    notebook = nbformat.from_dict(notebook)  # a copy
+    notebook.metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
+    notebook.nbformat_minor = 5
     ids: set[str] = set()
     count = 0
     for cell in notebook.cells:
-        source = cell.source.rstrip() if cell.cell_type == "code" else cell.source.strip("\n")
-        plain: dict[str, Any] = {
-            "cell_type": cell.cell_type,
-            "id": _identifier(cell, source, ids),
-            "metadata": _metadata(cell),
-            "source": source.splitlines(keepends=True),
-        }
-        if cell.cell_type == "code":
-            executed = cell.execution_count is not None
-            count += executed
-            plain["execution_count"] = count if executed else None
-            plain["outputs"] = [_output(output, count) for output in cell.outputs]
-        cells.append(plain)
-    document = {
-        "cells": cells,
-        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        code = cell.cell_type == "code"
+        cell.source = cell.source.rstrip() if code else cell.source.strip("\n")
+        cell.id = _identifier(cell, ids)
+        cell.metadata = _metadata(cell)
+        if code and cell.execution_count is not None:
+            count += 1
+            cell.execution_count = count
+            for output in cell.outputs:
+                if "execution_count" in output:
+                    output.execution_count = count
+    return f"{nbformat.writes(notebook)}\n"
 
 
 def _metadata(cell: Any) -> dict[str, Any]:
@@ -118,24 +119,10 @@ def _metadata(cell: Any) -> dict[str, Any]:
     return kept
 
 
-def _identifier(cell: Any, source: str, taken: set[str]) -> str:
+def _identifier(cell: Any, taken: set[str]) -> str:
     """The cell's own id; a cell without one, or a copy, gets a new one from its text."""
-    name = cell.get("id") or hashlib.sha256(source.encode()).hexdigest()[:12]
+    name = cell.get("id") or hashlib.sha256(cell.source.encode()).hexdigest()[:12]
     while name in taken:
         name = hashlib.sha256(name.encode()).hexdigest()[:12]
     taken.add(name)
-    return name
-
-
-def _output(output: Any, count: int) -> dict[str, Any]:
-    plain: dict[str, Any] = json.loads(json.dumps(output))
-    plain.pop("transient", None)
-    if "execution_count" in plain:
-        plain["execution_count"] = count
-    for holder, key in [
-        (plain, "text"),
-        *((plain.get("data", {}), k) for k in plain.get("data", {})),
-    ]:
-        if isinstance(holder.get(key), str) and not key.startswith("image/p"):
-            holder[key] = holder[key].splitlines(keepends=True)
-    return plain
+    return str(name)

@@ -1,150 +1,146 @@
-"""Pytest plugin: nbval with the book's comparison and the values of its prose, and a report of
-seconds per notebook."""
+"""Pytest plugin: nbval with the book's comparison of outputs and the values of its prose."""
 
 import gc
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import nbval.kernel
 import nbval.plugin
 import pytest
-from jupyter_client.manager import KernelManager
 
-from bookcheck import warm
-from bookcheck.notebooks.files import cell_places
-from bookcheck.notebooks.forked import use_forked_kernels
-from bookcheck.notebooks.kernel_values import computed_of, faults, request
+from bookcheck.notebooks.files import cell_places, repeat_command
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
-from bookcheck.notebooks.sockets import own_sockets
-from bookcheck.notebooks.values import Value, values_of_cell
-from bookcheck.paths import ROOT
+from bookcheck.notebooks.values import Value, computed_of, faults, request, values_of_cell
 
-# Two workers with two threads each would fight over two cores.
+# Two workers with two threads each would compete for two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+NOISE = "from bookcheck.notebooks.noise import add_noise; add_noise({}, get_ipython())"
 
 
-def compare_outputs(cell: Any, test: Any, ref: Any, skip_compare: Any = None) -> bool:
-    """Compare a cell's outputs as the book does, in place of nbval's exact comparison."""
-    problem = difference(ref, test, tolerance(cell.cell))
-    cell.comparison_traceback = [problem] if problem else []
-    return problem is None
+class Notebook(nbval.plugin.IPyNbFile):
+    """A notebook: its code cells in order, and after each the values that its prose states."""
+
+    def setup(self) -> None:
+        """Start a kernel, and let it round differently where the option says so."""
+        try:
+            super().setup()
+        except RuntimeError:
+            # The kernel died. Jupyter chooses free ports before the kernel starts, and once in
+            # some hundred starts another program takes one of them in between.
+            super().setup()
+        seed = self.config.getoption("--noise")
+        if seed is not None:
+            self.ask(code=NOISE.format(seed))
+
+    def ask(self, **request: Any) -> Any:
+        """Send the kernel a request beside the cells' own, and return its reply."""
+        timeout = self.config.option.nbval_cell_timeout
+        reply = self.kernel.kc.execute(**request, store_history=False, reply=True, timeout=timeout)
+        if reply["content"]["status"] != "ok":
+            raise RuntimeError(f"the kernel answers {reply['content']}")
+        return reply
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for each code cell, and one for each cell whose prose or caption has values."""
+        code_cells = list(super().collect())
+        places = cell_places(cell.cell_type for cell in self.nb.cells)
+        for place, cell in zip(places, self.nb.cells, strict=True):
+            if cell.cell_type == "code":
+                item = code_cells.pop(0)
+                settings = {"cell": cell, "cell_num": item.cell_num, "options": item.options}
+                yield CodeCell.from_parent(self, name=place, **settings)
+            if values := values_of_cell(cell):
+                yield Values.from_parent(self, name=f"values of {place}", values=values)
+
+
+class CodeCell(nbval.plugin.IPyNbCell):
+    """A code cell, whose outputs are compared as the book does."""
+
+    def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
+        """Compare words exactly and numbers nearly; nbval would compare all exactly."""
+        problem = difference(ref, test, tolerance(self.cell))
+        self.comparison_traceback = [problem] if problem else []
+        return problem is None
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> str:
+        """Name the file and the cell, and say what to do."""
+        error = excinfo.value
+        if not isinstance(error, nbval.plugin.NbCellError):
+            return str(super().repr_failure(excinfo))
+        advice = f"If this output is right, store it: {repeat_command(self.path)}"
+        lines = [f"{self.path.name}, {self.name}: {error}", self.cell.source]
+        lines += [error.inner_traceback or "", advice if self.comparison_traceback else ""]
+        return "\n\n".join(filter(None, lines))
+
+    comparison_traceback: Sequence[str] = ()
+
+    def reportinfo(self) -> tuple[Any, int, str]:
+        """The file and the name of the cell."""
+        return self.path, 0, self.name
 
 
 class WrongValueError(Exception):
-    """Values of a cell's prose that are not what its notebook computes."""
+    """Values in prose that are not what the notebook computes."""
 
 
 class Values(pytest.Item):
-    """The values of one cell, evaluated after the code above it."""
+    """The values in one cell's prose or caption, evaluated after the code above it."""
 
-    def __init__(self, *, place: str, values: Sequence[Value], **others: Any) -> None:
+    def __init__(self, *, values: Sequence[Value], **others: Any) -> None:
         super().__init__(**others)
-        self.place = place
         self.values = values
 
     def runtest(self) -> None:
         """Evaluate the expressions in the notebook's kernel and compare."""
-        found = faults(self.values, self.evaluate())
+        notebook: Any = self.parent
+        found = faults(self.values, computed_of(notebook.ask(**request(self.values))))
         if found:
             raise WrongValueError("\n".join(found))
 
-    def evaluate(self) -> list[Any]:
-        """The values of prose, computed in the notebook's kernel."""
-        notebook: Any = self.parent
-        client = notebook.kernel.kc
-        message = client.execute(**request(self.values))
-        while True:
-            reply = client.get_shell_msg(timeout=self.config.option.nbval_cell_timeout)
-            if reply["parent_header"].get("msg_id") == message:
-                return computed_of(reply, self.values)
-
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """Name the cell; the traceback of a comparison tells nothing."""
+        """Name the cell; the traceback of a comparison says nothing more."""
         if isinstance(excinfo.value, WrongValueError):
-            return f"{self.place}:\n{excinfo.value}"
+            return f"{self.path.name}, {self.name}:\n{excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int, str]:
-        """Where the values stand."""
+        """The file and the name of the cell."""
         return self.path, 0, self.name
 
 
-collect_cells = nbval.plugin.IPyNbFile.collect
-
-
-def collect_cells_and_values(notebook: Any) -> Iterator[pytest.Item]:
-    """The code cells in order, and after each the values that its notebook prints there."""
-    code_cells = list(collect_cells(notebook))
-    places = cell_places(cell.cell_type for cell in notebook.nb.cells)
-    for place, cell in zip(places, notebook.nb.cells, strict=True):
-        if cell.cell_type == "code":
-            item = code_cells.pop(0)
-            # nbval counts code cells from 0, Jupyter from 1.
-            yield nbval.plugin.IPyNbCell.from_parent(
-                notebook,
-                name=place,
-                cell_num=item.cell_num + 1,
-                cell=item.cell,
-                options=item.options,
-            )
-        values = values_of_cell(cell)
-        if values:
-            yield Values.from_parent(
-                notebook, name=f"values of {place}", place=place, values=values
-            )
-
-
-# nbval has no hook for these, and its classes cannot be subclassed from outside.
-nbval.plugin.IPyNbCell.compare_outputs = compare_outputs
-nbval.plugin.IPyNbFile.collect = collect_cells_and_values
-nbval.kernel.KernelManager = lambda **options: KernelManager(config=own_sockets(), **options)
-if warm.possible():
-    use_forked_kernels()
-
-
-def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Load nbval, whose options the settings name."""
     pluginmanager.register(nbval.plugin, "nbval")
+    parser.addoption(
+        "--noise", type=int, metavar="SEED", help="run notebooks with random rounding noise"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark of files that take long."""
-    config.addinivalue_line("markers", "long: many seconds in one piece; begun before the others")
+    config.addinivalue_line("markers", "long: takes many seconds, so it starts before the others")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Any, parent: Any) -> Any:
+    """Collect with the classes above what nbval would collect with its own."""
+    found = yield
+    return [
+        Notebook.from_parent(parent, path=file_path)
+        if isinstance(one, nbval.plugin.IPyNbFile)
+        else one
+        for one in found
+    ]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what runs longest in one piece first, or one worker ends alone with it."""
-    tests = ROOT / "tests"
-    quick_rooms = (tests / "attention_to_rope", tests / "equations")
-
-    def place(item: pytest.Item) -> int:
-        if item.path.suffix == ".ipynb":
-            return 0
-        if item.get_closest_marker("long"):
-            return 1
-        return 3 if any(map(item.path.is_relative_to, quick_rooms)) else 2
-
-    items.sort(key=place)
+    """Start with what takes long, so that no worker is left alone with it at the end."""
+    items.sort(
+        key=lambda item: not (item.path.suffix == ".ipynb" or item.get_closest_marker("long"))
+    )
 
 
 def pytest_collection_finish() -> None:
-    """Torch and six thousand tests are a million objects that live to the end: looking through
-    them for garbage over and over takes a tenth of the run."""
+    """Leave what collecting has loaded out of garbage collection, which takes a tenth of a run."""
     gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the seconds each notebook took, slowest first."""
-    seconds: dict[str, float] = defaultdict(float)
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if isinstance(report, pytest.TestReport) and report.location[0].endswith(".ipynb"):
-                seconds[report.location[0]] += report.duration
-    if seconds:
-        terminalreporter.section("seconds per notebook")
-        for name, duration in sorted(seconds.items(), key=lambda item: -item[1]):
-            terminalreporter.write_line(f"{duration:7.1f}  {name}")

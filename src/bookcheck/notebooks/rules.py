@@ -1,25 +1,28 @@
-"""What a stored chapter must look like, read from the file alone (running it is nbval's part).
+"""What a stored chapter must look like, read from the file alone; nbval runs it.
 
-`problems(path)` lists what is wrong, each with its cell, so that a failing test names the place.
+`problems(path)` lists what is wrong, each with the file, the cell and what to do.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bookcheck.notebooks.files import cell_places, read, stored_form
+from bookcheck.notebooks.files import cell_places, read, repeat_command, stored_form
 from bookcheck.notebooks.outputs import RELATIVE
 
 LARGEST_FILE = 1_000_000
 LARGEST_TOLERANCE = 0.05
+# What a reader has who installed the library with its extra "pages".
+AT_HAND = {"numpy", "torch", "scipy", "IPython", "attention_to_rope", "bookkit"}
 
 _MACHINE_PATH = re.compile(
     r"(?<![\w:/.])(?:/(?:home|root|tmp|work|Users|opt|mnt|private)/|[A-Z]:\\)\S+"
 )
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'<>)\]]+")
-# In prose a link is fine; something the page would load is not.
+# In prose a link is fine; something that the page would load is not.
 _LOADED = re.compile(
     r"!\[[^\]]*\]\(\s*https?://[^)\s]+"
     r"|<(?:img|script|iframe|link|video|audio|source|embed|object)\b[^>]*https?://[^>\s]+"
@@ -32,33 +35,14 @@ _UNCHECKED_TAGS = {
     "raises-exception",
     "nbval-raises-exception",
 }
+# Figures have one style, and random numbers are the same on every machine.
 _OWN_HELPERS = {
-    "matplotlib": "bookkit.figures",
-    "pylab": "bookkit.figures",
-    "seaborn": "bookkit.figures",
-    "plotly": "bookkit.figures",
-    "random": "bookkit.randomness",
-    "secrets": "bookkit.randomness",
+    "bookkit.figures": r"(matplotlib|pylab|seaborn|plotly)\b.*",
+    "bookkit.randomness": r"(random|secrets|numpy\.random|torch\.random)\b.*"
+    r"|torch\.(rand\w*|normal|bernoulli|multinomial|poisson|(manual_)?seed|Generator)",
 }
-_TORCH_RANDOM = re.compile(
-    r"rand\w*|normal|bernoulli|multinomial|poisson|manual_seed|seed|Generator"
-)
-
-
 # Programs that do not know the directive show such a block as code; between colons it stays text.
 _PROSE_AS_CODE = re.compile(r"^`{3,}\{(?!code|math)[\w:-]+\}", re.MULTILINE)
-
-
-class Problem(NamedTuple):
-    """One thing wrong with a notebook."""
-
-    path: Path
-    cell: str
-    message: str
-
-    def __str__(self) -> str:
-        place = ", ".join(filter(None, (self.path.name, self.cell)))
-        return f"{place}: {self.message}"
 
 
 def tolerance(cell: Any) -> float:
@@ -66,120 +50,99 @@ def tolerance(cell: Any) -> float:
     return float(cell.metadata.get("bookcheck", {}).get("tolerance", RELATIVE))
 
 
-def problems(path: Path) -> list[Problem]:
+def problems(path: Path) -> list[str]:
     """Everything wrong with the stored notebook."""
     notebook = read(path)
-    found: list[Problem] = []
+    run = repeat_command(path)
+    found = []
     size = path.stat().st_size
     if size > LARGEST_FILE:
-        found.append(
-            Problem(path, "", f"{size:,} bytes, at most {LARGEST_FILE:,}; draw fewer points")
-        )
-    expected = 0
+        found.append(f"{size:,} bytes, at most {LARGEST_FILE:,}; draw fewer points")
+    count = 0
     places = cell_places(cell.cell_type for cell in notebook.cells)
     for place, cell in zip(places, notebook.cells, strict=True):
         if cell.cell_type == "markdown":
-            messages = list(_prose(cell.source))
+            messages = [*_prose(cell.source)]
         elif cell.cell_type == "code":
-            expected += 1
-            messages = [*_execution(cell, expected), *_code(cell), *_outputs(cell)]
+            count += 1
+            messages = [*_code(cell), *_outputs(cell)]
+            if cell.execution_count != count:
+                messages.append(f"was not executed in order; run: {run}")
         else:
             messages = [f"is a {cell.cell_type} cell; use markdown or code"]
-        found += [Problem(path, place, message) for message in messages]
+        found += [f"{place}: {message}" for message in messages]
     if not found and path.read_text(encoding="utf-8") != stored_form(notebook):
-        name = f"deeper/{path.stem}" if path.parent.name == "deeper" else path.stem
-        found.append(Problem(path, "", f"is not in stored form; run: make notebooks NB={name}"))
-    return found
+        found.append(f"is not in stored form; run: {run}")
+    return [f"{path.name}, {message}" for message in found]
 
 
 def _prose(source: str) -> Iterator[str]:
     for match in _PROSE_AS_CODE.finditer(source):
         yield f"hides prose in a block of code: {match.group()!r}; open and close it with colons"
     for match in _LOADED.finditer(source):
-        yield f"the page would load {match.group()!r} from another host"
-    for match in _MACHINE_PATH.finditer(source):
-        yield f"names a path of one machine: {match.group()!r}"
+        yield f"the page would load {match.group()!r} from another host; store a copy"
+    yield from _machine_paths(source)
 
 
-def _execution(cell: Any, expected: int) -> Iterator[str]:
-    if not cell.source.strip():
-        yield "is empty"
-    elif cell.execution_count is None:
-        yield "was never executed, so its output is not compared; run: make notebooks"
-    elif cell.execution_count != expected:
-        yield (
-            f"was executed as number {cell.execution_count}, in order it is {expected}; "
-            "run: make notebooks"
-        )
+def _machine_paths(text: str) -> Iterator[str]:
+    for match in _MACHINE_PATH.finditer(text):
+        yield f"names a path of one machine: {match.group()!r}; leave it out"
 
 
 def _code(cell: Any) -> Iterator[str]:
     tags = _UNCHECKED_TAGS & set(cell.metadata.get("tags", []))
     if tags or re.search(r"#\s*(?:NBVAL|PYTEST_VALIDATE)_\w+", cell.source):
-        yield f"switches its own check off ({', '.join(sorted(tags)) or 'a comment'})"
+        yield f"switches its own check off ({', '.join(sorted(tags)) or 'a comment'}); remove that"
     if not 0 < tolerance(cell) <= LARGEST_TOLERANCE:
         yield f"asks for tolerance {tolerance(cell)}; at most {LARGEST_TOLERANCE}"
+    if not cell.source.strip():
+        yield "is empty; delete it"
     for match in _ADDRESS.finditer(cell.source):
-        yield f"code names another host: {match.group()!r}"
-    for match in _MACHINE_PATH.finditer(cell.source):
-        yield f"names a path of one machine: {match.group()!r}"
+        yield f"code names another host: {match.group()!r}; store what it needs in the repository"
+    yield from _machine_paths(cell.source)
     try:
         tree = ast.parse(cell.source)
     except SyntaxError as error:
-        yield f"is not plain Python ({error.msg}, line {error.lineno}); magics are not allowed"
+        yield f"is not plain Python ({error.msg}, line {error.lineno}); write it without magics"
         return
-    yield from _foreign_helpers(tree)
+    for name in _names(tree):
+        own = [one for one, others in _OWN_HELPERS.items() if re.fullmatch(others, name)]
+        if own:
+            yield f"uses {name}; use {own[0]}"
+        elif name.partition(".")[0] not in AT_HAND | sys.stdlib_module_names:
+            yield f"imports {name}, which readers need not have; use {', '.join(sorted(AT_HAND))}"
 
 
-def _foreign_helpers(tree: ast.AST) -> Iterator[str]:
+def _names(tree: ast.AST) -> Iterator[str]:
+    """What a cell imports, and what it takes from NumPy and PyTorch, with the module's name."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            if isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            else:
-                modules = [f"{node.module}.{alias.name}" for alias in node.names]
-            for module in modules:
-                own = _OWN_HELPERS.get(module.split(".")[0])
-                if own:
-                    yield f"imports {module}; use {own}"
-                elif module.startswith(("numpy.random", "torch.random")):
-                    yield f"imports {module}; use bookkit.randomness"
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            owner, name = node.value.id, node.attr
-            if (owner in ("np", "numpy") and name == "random") or (
-                owner == "torch" and _TORCH_RANDOM.fullmatch(name)
-            ):
-                yield f"uses {owner}.{name}; use bookkit.randomness"
+            owner = {"np": "numpy", "numpy": "numpy", "torch": "torch"}.get(node.value.id)
+            yield from [f"{owner}.{node.attr}"] if owner else []
 
 
 def _outputs(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         if output.output_type == "error":
-            yield f"stored an error: {output.ename}: {output.evalue}"
-            continue
-        if output.output_type == "stream":
+            yield f"stored an error: {output.ename}: {output.evalue}; correct the code"
+        elif output.output_type == "stream":
             if output.name == "stderr":
-                yield f"wrote to stderr: {output.text[:80]!r}"
-            yield from _payload(output.text)
-            continue
-        for kind, payload in output.data.items():
-            text = payload if isinstance(payload, str) else str(payload)
-            if kind.startswith("image/"):
-                yield from _picture(kind, text, cell)
-            if not kind.startswith("image/p"):
-                yield from _payload(text)
+                yield f"wrote to stderr: {output.text[:80]!r}; correct what it warns of"
+            yield from _foreign_places(output.text)
+        else:
+            for kind, data in output.data.items():
+                label = re.search(r'<svg\b[^>]*\baria-label="([^"]+)"', str(data))
+                words = label.group(1).split() if label else []
+                if kind.startswith("image/") and len(words) < 5:
+                    yield f"{kind} without an alt text that tells what it shows; use show(…, alt=…)"
+                yield from _foreign_places(str(data))
 
 
-def _picture(kind: str, text: str, cell: Any) -> Iterator[str]:
-    label = re.search(r'<svg\b[^>]*\baria-label="([^"]+)"', text)
-    stored = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-    alt = label.group(1) if label else stored
-    if len(alt.split()) < 5:
-        yield f"{kind} without an alt text that tells what it shows; use show(figure, alt=...)"
-
-
-def _payload(text: str) -> Iterator[str]:
+def _foreign_places(text: str) -> Iterator[str]:
     for match in _ADDRESS.finditer(text):
-        yield f"output names another host: {match.group()!r}"
-    for match in _MACHINE_PATH.finditer(text):
-        yield f"output names a path of one machine: {match.group()!r}"
+        yield f"output names another host: {match.group()!r}; leave it out"
+    yield from _machine_paths(text)

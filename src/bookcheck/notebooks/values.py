@@ -5,14 +5,14 @@ above it (in a page without code: with `math`, `np`, `torch` and the library as 
 must be the value, rounded to the printed digits; a text must be the value itself. A number may
 have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.
 
-What others have published is there on every page, without an import among its code:
-`reported("RULER", "tasks")` (`bookkit.published`) and `read_model("phi-4")` (`bookkit.models`);
-and so are the settings of the recorded experiments, `SIZES["full"]["recall"].length`.
+The names in `OFFERED` need no import: numbers that others have published, sizes of models, and the
+settings of the recorded experiments.
 """
 
+import ast
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -27,43 +27,35 @@ SEPARATOR = " = "
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = re.compile(
     r"(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?"
-    r"(?:e(?P<exponent>[-+]?\d+)|(?P<times>\s?[·×]\s?)10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
-    r"(?P<unit>\s?[%×])?"
+    r"(?:e(?P<exponent>[-+]?\d+)|\s?[·×]\s?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?P<unit>\s?[%×])?"
 )
-DIGITS = "0123456789"
-# A tie may fall to either side by the last bits of the value.
+# A tie may be rounded to either side, depending on the last bits of the value.
 HALF = Fraction(1, 2) * (1 + Fraction(1, 10**9))
 
 
 class ValueSyntaxError(ValueError):
-    """A value that lacks its expression, or whose printed part is no number."""
+    """A value without its expression."""
 
 
 class Value(NamedTuple):
-    """What the page shows, and the Python that it must agree with."""
+    """What the page shows, and the Python expression that must give it."""
 
     printed: str
     expression: str
 
+    def __str__(self) -> str:
+        return f"{{value}}`{self.printed} = {self.expression}`"
+
 
 def parse_value(text: str) -> Value:
-    """Read the inside of the role; it may run over the end of a line."""
-    printed, separator, expression = " ".join(text.split()).partition(SEPARATOR)
-    if not separator or not printed.strip() or not expression.strip():
+    """Read the inside of the role; it may continue on the next line."""
+    printed, _, expression = " ".join(text.split()).partition(SEPARATOR)
+    if not printed.strip() or not expression.strip():
         raise ValueSyntaxError(
             f"{text!r}: write {{value}}`printed = expression`, for example "
             "{value}`0.30 = scores.std()`"
         )
     return Value(printed.strip(), expression.strip())
-
-
-def complete(expression: str) -> str:
-    """The expression with those names of OFFERED that it uses bound to what they mean."""
-    used = [name for name in OFFERED if re.search(rf"\b{name}[(\[]", expression)]
-    if not used:
-        return expression
-    bound = [f"{name}=__import__({OFFERED[name]!r}, fromlist=[{name!r}]).{name}" for name in used]
-    return f"(lambda {', '.join(bound)}: {expression})()"
 
 
 def values_in(text: str) -> list[Value]:
@@ -75,109 +67,80 @@ def values_of_cell(cell: Any) -> list[Value]:
     """The values of a notebook's cell: its prose, or the caption of the figure that it draws."""
     if cell.cell_type == "markdown":
         return values_in(cell.source)
-    figure = cell.metadata.get("mystnb", {}).get("figure", {})
-    return values_in(figure.get("caption", ""))
+    return values_in(cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", ""))
+
+
+def complete(expression: str) -> str:
+    """An expression with the names that it offers, whose result is a number or a text of Python."""
+    used = [name for name in OFFERED if re.search(rf"\b{name}[(\[]", expression)]
+    bound = [f"{name}=__import__({OFFERED[name]!r}, fromlist=[{name!r}]).{name}" for name in used]
+    plain = "(lambda v: v if isinstance(v, (bool, int, str)) else float(v))"
+    return f"{plain}((lambda {', '.join(bound)}: {expression})())"
+
+
+def request(values: Sequence[Value]) -> dict[str, Any]:
+    """The arguments of `execute` that let a kernel evaluate the values and nothing else."""
+    expressions = {str(n): complete(value.expression) for n, value in enumerate(values)}
+    return {"code": "", "user_expressions": expressions}
+
+
+def computed_of(reply: Mapping[str, Any]) -> list[Any]:
+    """The values in a kernel's reply; an Exception in the place of one that failed."""
+    found: list[Any] = []
+    for answer in reply["content"]["user_expressions"].values():
+        if answer["status"] != "ok":
+            found.append(RuntimeError(f"{answer['ename']}: {answer['evalue']}"))
+            continue
+        text = answer["data"]["text/plain"]
+        found.append(float(text) if text in ("nan", "inf", "-inf") else ast.literal_eval(text))
+    return found
+
+
+def faults(values: Sequence[Value], computed: Sequence[Any]) -> list[str]:
+    """One line for each value whose printed text is not what was computed."""
+    lines = []
+    for value, result in zip(values, computed, strict=True):
+        failed = isinstance(result, Exception)
+        wrong = f"fails: {result!r}" if failed else disagreement(value.printed, result)
+        if wrong:
+            lines.append(f"{value} {wrong}")
+    return lines
+
+
+def problems(text: str, names: Mapping[str, Any]) -> list[str]:
+    """The faults of the values of a page without code; expressions may use the given names."""
+    values, computed = values_in(text), []
+    for value in values:
+        try:
+            computed.append(eval(complete(value.expression), dict(names)))
+        except Exception as error:
+            computed.append(error)
+    return faults(values, computed)
 
 
 def disagreement(printed: str, computed: Any) -> str | None:
     """What is wrong with the printed text, or None where it is the computed value."""
+    wrong = f"prints {printed!r}, but the expression gives {computed!r}"
     if isinstance(computed, str):
-        return None if printed == computed else f"prints {printed!r}, computed {computed!r}"
+        return None if printed == computed else wrong
     if isinstance(computed, bool) or not isinstance(computed, (int, float)):
-        return f"prints {printed!r}, computed {computed!r}: a value is a number or a text"
+        return f"{wrong}; a value is a number or a text"
     found = NUMBER.fullmatch(printed)
     if found is None:
-        return f"prints {printed!r}, which is no number; computed {computed!r}"
-    if not math.isfinite(computed):
-        return f"prints {printed!r}, computed {computed!r}"
+        return f"{wrong}; write it as a number, for example {computed:.3g}"
     unit = _last_digit(found)
-    if abs(_exact(found) - Fraction(computed)) <= HALF * unit:
+    if math.isfinite(computed) and abs(_exact(found, unit) - Fraction(computed)) <= HALF * unit:
         return None
-    return f"prints {printed!r}, computed {computed!r} ({reprinted(printed, computed)})"
-
-
-def _exponent(found: re.Match[str]) -> int:
-    return int(found["exponent"] or (found["power"] or "0").translate(SUPERSCRIPTS))
+    return f"{wrong}; print it rounded"
 
 
 def _last_digit(found: re.Match[str]) -> Fraction:
     """One unit of the last printed digit."""
+    exponent = int(found["exponent"] or (found["power"] or "0").translate(SUPERSCRIPTS))
     hundredth = Fraction(1, 100) if "%" in (found["unit"] or "") else Fraction(1)
-    places = _exponent(found) - len(found["decimals"] or "")
-    return Fraction(10) ** places * hundredth
+    return Fraction(10) ** (exponent - len(found["decimals"] or "")) * hundredth
 
 
-def _exact(found: re.Match[str]) -> Fraction:
+def _exact(found: re.Match[str], unit: Fraction) -> Fraction:
     digits = int(found["whole"].replace(",", "") + (found["decimals"] or ""))
-    return (-1 if found["sign"] in ("-", "−") and digits else 1) * digits * _last_digit(found)
-
-
-def reprinted(printed: str, computed: Any) -> str:
-    """The computed value in the form of the printed text: as many digits, the same signs."""
-    if isinstance(computed, str):
-        return computed
-    found = NUMBER.fullmatch(printed)
-    if found is None:
-        return f"{computed:.3g}".replace("-", "−")
-    decimals = len(found["decimals"] or "")
-    unit = found["unit"] or ""
-    number = computed * 100 if "%" in unit else computed
-    if found["exponent"] or found["power"]:
-        mantissa, _, exponent = f"{number:.{decimals}e}".partition("e")
-        power = str(int(exponent))
-        if found["exponent"]:
-            text = f"{mantissa}e{power}"
-        else:
-            raised = power.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-            text = f"{mantissa}{found['times']}10{raised}"
-    else:
-        grouped = "," if "," in printed or abs(number) >= 10_000 else ""
-        text = f"{number:{grouped}.{decimals}f}"
-    if text.startswith("-") and found["sign"] != "-":
-        text = f"−{text[1:]}"
-    return text + unit
-
-
-def misprints_of(printed: str) -> list[str]:
-    """The text with another digit at each place, and with neighbouring digits exchanged."""
-    wrong = []
-    for place, sign in enumerate(printed):
-        if sign in DIGITS:
-            other = DIGITS[(DIGITS.index(sign) + 1) % 10]
-            wrong.append(f"{printed[:place]}{other}{printed[place + 1 :]}")
-            following = printed[place + 1 : place + 2]
-            if following in DIGITS and following not in ("", sign):
-                wrong.append(f"{printed[:place]}{following}{sign}{printed[place + 2 :]}")
-    return wrong
-
-
-def unnoticed(printed: str) -> list[str]:
-    """Misprints of a value that would pass for some number that the printed text is right for."""
-    found = NUMBER.fullmatch(printed)
-    if found is None:
-        return [wrong for wrong in misprints_of(printed) if disagreement(wrong, printed) is None]
-    almost_half = Fraction(499, 1000) * _last_digit(found)
-    right = [float(_exact(found) + away) for away in (-almost_half, 0, almost_half)]
-    return [
-        wrong
-        for wrong in misprints_of(printed)
-        if any(disagreement(wrong, computed) is None for computed in right)
-    ]
-
-
-def problems(text: str, names: Mapping[str, Any]) -> Iterator[str]:
-    """Evaluate the values of a page without code; yield what does not agree."""
-    for value in values_in(text):
-        try:
-            computed = plain(eval(complete(value.expression), dict(names)))
-        except Exception as error:
-            yield f"{{value}}`{value.printed} = {value.expression}` fails: {error!r}"
-            continue
-        wrong = disagreement(value.printed, computed)
-        if wrong:
-            yield f"{{value}}`{value.printed} = {value.expression}` {wrong}"
-
-
-def plain(value: Any) -> Any:
-    """A number of NumPy or PyTorch as Python's own."""
-    return value if isinstance(value, (bool, int, str)) else float(value)
+    return (-1 if found["sign"] in ("-", "−") else 1) * digits * unit

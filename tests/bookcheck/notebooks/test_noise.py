@@ -1,15 +1,12 @@
-"""A cell that rests on the last bit is caught; one that holds on every processor is not."""
+"""Rounding noise moves inexact results by one unit in the last place, and exact ones not at all."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.notebooks.execute import execute
-from bookcheck.notebooks.files import stored_form
-from bookcheck.notebooks.noise import NUMPY, TORCH, main, move
+from bookcheck.notebooks.noise import NUMPY, TORCH, move
 
 pytestmark = pytest.mark.long
 
@@ -84,12 +81,6 @@ assert 0 < np.abs(results[0] - results[1]).max() < 1e-14
 y = x.clone().requires_grad_()
 assert torch.autograd.gradcheck(lambda y: (y @ y).softmax(-1), y, nondet_tol=1e-12)
 """
-SETTING = "import torch\nfrom bookkit.randomness import normal\nx = normal(40, 40, seed=0)"
-# An average holds on every processor, a sum of the bits does not.
-ROBUST = "print(round(float((x @ x).mean()), 6))"
-FRAGILE = "print(int((x @ x).view(torch.int64).sum() % 1000003))"
-BROKEN = "assert torch.equal(x @ x, x @ x)\nprint('equal')"
-VALUE = "{value}`1 = int(torch.equal(x @ x, x @ x))`"
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -121,29 +112,3 @@ def test_noise_is_on_the_listed_operations_and_on_nothing_else(tmp_path):
     command = [sys.executable, program, *names, *(f"np.{name}" for name in NUMPY)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_only_what_rests_on_rounding_is_caught(tmp_path, capsys):
-    cells = [new_code_cell(source) for source in (SETTING, ROBUST, FRAGILE, BROKEN)]
-    path = tmp_path / "chapter.ipynb"
-    notebook = new_notebook(cells=[*cells, new_markdown_cell(VALUE)])
-    path.write_text(stored_form(notebook), encoding="utf-8")
-    execute(path)
-    assert main(["--seeds", "2", str(path)]) == 1
-    said = capsys.readouterr().out
-    for seed in (1, 2):
-        assert f"chapter, seed {seed}: DIFFERS\n  cell [3]: output 1: the number" in said
-    assert said.count("cell [4]: output 1: a stream is stored, the cell now gives a error") == 2
-    assert said.count("text below cell [4]: {value}`1 = int(") == 2
-    assert "cell [1]" not in said
-    assert "cell [2]" not in said
-    assert said.endswith("0 of 2 runs hold\n")
-
-
-def test_a_chapter_without_fragile_cells_holds(tmp_path, capsys):
-    path = tmp_path / "chapter.ipynb"
-    cells = [new_code_cell(source) for source in (SETTING, ROBUST)]
-    path.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
-    execute(path)
-    assert main(["--seeds", "1", str(path)]) == 0
-    assert capsys.readouterr().out.endswith("1 of 1 runs hold\n")

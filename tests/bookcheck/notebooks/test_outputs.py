@@ -1,19 +1,9 @@
 """What counts as the same output, and what does not."""
 
-import base64
-import io
-
 import numpy as np
 import pytest
-from PIL import Image
 
-from bookcheck.notebooks.outputs import (
-    difference,
-    drawing_difference,
-    join_pieces,
-    pixel_difference,
-    text_difference,
-)
+from bookcheck.notebooks.outputs import difference, drawing_difference, text_difference
 from bookkit.figures import figure, svg
 
 
@@ -24,12 +14,6 @@ def stream(text, name="stdout"):
 def result(**data):
     renamed = {kind.replace("__", "/"): payload for kind, payload in data.items()}
     return {"output_type": "display_data", "metadata": {}, "data": renamed}
-
-
-def png(pixels):
-    buffer = io.BytesIO()
-    Image.fromarray(np.asarray(pixels, dtype=np.uint8)).save(buffer, format="png")
-    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -59,6 +43,7 @@ def test_the_same_within_the_tolerance(old, new):
         ("[1.0, 2.0]", "[1.0]", "[1.0]"),
         ("nan", "0.0", "0.0"),
         ("two\nlines", "two", "lines"),
+        ("two\n", "two", "two\\n"),
     ],
 )
 def test_a_changed_number_or_word_is_named(old, new, named):
@@ -72,14 +57,14 @@ def test_a_wider_tolerance_still_has_an_end():
 
 def test_outputs_are_counted_and_typed():
     assert difference([stream("a\n"), stream("b\n")], [stream("a\nb\n")]) is None
-    assert "none" in difference([stream("a")], [])
+    assert "no output" in difference([stream("a")], [])
     assert "text/html" in difference([result(text__plain="a")], [result(text__html="a")])
     assert "stderr" in difference([stream("a")], [stream("a", "stderr")])
-    assert "display_data" in difference([stream("a")], [result(text__plain="a")])
+    assert "text/plain" in difference([stream("a")], [result(text__plain="a")])
     error = {"output_type": "error", "ename": "ValueError", "evalue": "odd", "traceback": []}
     assert difference([error], [error]) is None
     assert "even" in difference([error], [{**error, "evalue": "even"}])
-    assert "output 2" in difference(
+    assert "text/plain (1)" in difference(
         [stream("a"), result(text__plain="a")], [stream("a"), result(text__plain="b")]
     )
 
@@ -99,12 +84,12 @@ def curve(height, alt="a curve that rises from left to right"):
 def test_a_figure_whose_curve_moved_is_caught():
     assert curve(4.0) == curve(4.0)
     assert drawing_difference(curve(4.0), curve(4.0001)) is None
-    assert "figure changed" in drawing_difference(curve(4.0), curve(4.2))
+    assert "is stored" in drawing_difference(curve(4.0), curve(4.2))
 
 
 def test_a_figure_whose_words_changed_is_caught():
     changed = curve(4.0, alt="a curve that falls from left to right")
-    assert "falls" in drawing_difference(curve(4.0), changed)
+    assert "a curve that falls" in drawing_difference(curve(4.0), changed)
 
 
 def test_a_figure_with_embedded_pixels_is_decoded():
@@ -115,7 +100,7 @@ def test_a_figure_with_embedded_pixels_is_decoded():
 
     assert "base64" in picture(0.3)
     assert drawing_difference(picture(0.3), picture(0.3)) is None
-    assert "pixels changed" in drawing_difference(picture(0.3), picture(0.6))
+    assert "pixels of a picture" in drawing_difference(picture(0.3), picture(0.6))
 
 
 def test_a_colour_that_changed_is_caught():
@@ -124,22 +109,8 @@ def test_a_colour_that_changed_is_caught():
     assert "12" in text_difference("fill: #1f6fb2 ", "fill: 12 ")
 
 
-def test_pictures_are_compared_by_their_pixels():
-    flat = np.full((40, 50, 3), 200)
-    nearly = flat + 3
-    spot = flat.copy()
-    spot[:6, :6] = 0
-    assert pixel_difference(png(flat), png(nearly)) is None
-    assert "pixels changed" in pixel_difference(png(flat), png(spot))
-    assert "40 x 50" in pixel_difference(png(flat), png(flat.transpose(1, 0, 2)))
-    assert "cannot be decoded" in pixel_difference(png(flat), b"no picture")
-    stored = result(image__png=base64.b64encode(png(flat)).decode())
-    fresh = result(image__png=base64.b64encode(png(spot)).decode())
-    assert "image/png" in difference([stored], [fresh])
-
-
-def test_pieces_of_a_stream_are_joined_and_what_stands_between_keeps_its_place():
+def test_pieces_of_a_stream_are_joined():
     table = result(text__plain="a table")
-    pieces = [stream("one "), stream("line\n"), table, stream("after\n")]
-    assert join_pieces(pieces) == [stream("one line\n"), table, stream("after\n")]
-    assert difference(pieces, [stream("one line\nafter\n"), table]) is None
+    assert (
+        difference([stream("one "), stream("line\n"), table], [stream("one line\n"), table]) is None
+    )
