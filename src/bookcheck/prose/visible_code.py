@@ -1,4 +1,4 @@
-"""Code that a reader sees: short and narrow, and in a chapter one listing that stands alone."""
+"""Code that a reader sees: short and narrow, and in a chapter one listing that runs alone."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from bookcheck.notebooks.files import read
 from bookcheck.prose.reading_time import HIDDEN_TAGS, main_line_cells
 
 LINES, LISTING_LINES, COLUMNS = 12, 30, 76
-OWN_PACKAGES = {"attention_to_rope", "bookkit"}
 
 
 def visible_code(path: Path) -> Iterator[str]:
@@ -19,14 +18,12 @@ def visible_code(path: Path) -> Iterator[str]:
 
 
 def stands_alone(source: str) -> bool:
-    """Whether a cell is a listing: it brings NumPy or PyTorch along, and nothing of the book."""
-    brought = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            brought |= {name.name.split(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            brought.add(str(node.module).split(".")[0])
-    return bool(brought & {"numpy", "torch"}) and not brought & OWN_PACKAGES
+    """Whether a cell is a listing: it imports NumPy or PyTorch, and nothing of the book."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
+    packages = {name.partition(".")[0] for name in names}
+    return bool(packages & {"numpy", "torch"}) and not packages & {"attention_to_rope", "bookkit"}
 
 
 def code_problems(path: Path, *, listing: bool = True) -> list[str]:
@@ -40,10 +37,10 @@ def code_problems(path: Path, *, listing: bool = True) -> list[str]:
         if len(lines) > most:
             problems.append(f"{len(lines)} lines, at most {most}: fold a part of {lines[0]!r} …")
         problems += [
-            f"{len(line)} columns, at most {COLUMNS}: {line.strip()!r}"
+            f"{len(line)} columns, at most {COLUMNS}: break the line {line.strip()!r}"
             for line in lines
             if len(line) > COLUMNS
         ]
     if listing and not listings:
-        problems.append("has no listing that runs with NumPy or PyTorch alone")
-    return problems
+        problems.append("has no listing that runs with NumPy or PyTorch alone; show one")
+    return [f"{path.name}: {problem}" for problem in problems]

@@ -1,11 +1,19 @@
 """Digits in prose: what is structural, what is computed, and what somebody typed."""
 
-import nbformat
+import re
+
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.notebooks.files import stored_form
 from bookcheck.paths import ROOT, book_pages
-from bookcheck.prose.digits import ALWAYS, alt_texts, digits_of_page, prose_of, typed_numbers
+from bookcheck.prose.digits import (
+    ALWAYS,
+    alt_texts,
+    prose_of,
+    typed_numbers,
+    typed_numbers_of_page,
+)
 
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
 PAGES["index"] = ROOT / "index.md"
@@ -13,13 +21,21 @@ PAGES["index"] = ROOT / "index.md"
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_number_of_the_prose_is_computed_or_structural(name):
-    found = digits_of_page(PAGES[name])
-    assert not found, "\n".join(map(str, found))
+    found = typed_numbers_of_page(PAGES[name])
+    assert not found, "\n".join(found)
 
 
 def numbers(text, *constants):
     known = ALWAYS | {*constants}
-    return [one.number for part in prose_of(text) for one in typed_numbers(part, "", known)]
+    return [number for part in prose_of(text) for number, _ in typed_numbers(part, known)]
+
+
+def faults_of(folder, *cells):
+    """The numbers typed into a page with these cells; a text stands for a cell of prose."""
+    cells = [new_markdown_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+    path = folder / "01-x.ipynb"
+    path.write_text(stored_form(new_notebook(cells=cells)), encoding="utf-8")
+    return [re.match(r"(.*): ([\d.]+) in “", one).groups() for one in typed_numbers_of_page(path)]
 
 
 @pytest.mark.parametrize(
@@ -77,47 +93,42 @@ def test_a_constant_of_the_code_passes():
 
 
 def test_alt_texts_may_compute_their_numbers():
-    computed = 'show(a, alt="from " f"{x:.2%} to {y[2]}")'
-    assert [one for text in alt_texts(computed) for one in typed_numbers(text, "")] == []
-    typed = 'show(a, alt="from 2.5 " f"to {y}")'
-    assert [one.number for t in alt_texts(typed) for one in typed_numbers(t, "")] == ["2.5"]
+    (computed,) = alt_texts('show(a, alt="from " f"{x:.2%} to {y[2]}")')
+    assert list(typed_numbers(computed)) == []
+    (typed,) = alt_texts('show(a, alt="from 2.5 " f"to {y}")')
+    assert list(typed_numbers(typed)) == [("2.5", "from 2.5 to")]
 
 
-def test_a_page_is_read_whole(tmp_path):
-    cells = [
-        nbformat.v4.new_markdown_cell("# T\n\n64 of 65 with $d = 64$"),
-        nbformat.v4.new_code_cell(
-            "show(x, alt='to 2.5')", metadata={"mystnb": {"figure": {"caption": "All 9."}}}
-        ),
-    ]
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-    assert [(one.place, one.number) for one in digits_of_page(path)] == [
+def figure(source="show(x)", caption=""):
+    return new_code_cell(source, metadata={"mystnb": {"figure": {"caption": caption}}})
+
+
+def test_the_message_names_the_place_and_what_to_write(tmp_path):
+    cells = "# T\n\n64 of 65 with $d = 64$", figure("show(x, alt='to 2.5')", "All 9.")
+    assert faults_of(tmp_path, *cells) == [
         ("01-x.ipynb, text above cell [1]", "65"),
         ("01-x.ipynb, cell [1]", "9"),
         ("01-x.ipynb, cell [1]", "2.5"),
     ]
+    message = typed_numbers_of_page(tmp_path / "01-x.ipynb")[0]
+    assert message.endswith("“…64 of 65 with…” is typed; compute it with {value}`65 = …`")
 
 
 @pytest.mark.parametrize(
     "planted",
     [
-        nbformat.v4.new_markdown_cell("It falls to 0.37."),
-        nbformat.v4.new_markdown_cell("| a | b |\n|---|---|\n| x | 0.37 |"),
-        nbformat.v4.new_markdown_cell("```{quiz}\nWhy?\n\n- [x] So\n  > It is 0.37.\n```"),
-        nbformat.v4.new_markdown_cell("## To remember\n\n1. It falls to 0.37."),
-        nbformat.v4.new_markdown_cell("```{solution} ex-a\n:class: dropdown\n\nIt is 0.37.\n```"),
-        nbformat.v4.new_code_cell("show(x, alt='It falls to 0.37.')"),
-        nbformat.v4.new_code_cell(
-            "show(x)", metadata={"mystnb": {"figure": {"caption": "It falls to 0.37."}}}
-        ),
+        "It falls to 0.37.",
+        "| a | b |\n|---|---|\n| x | 0.37 |",
+        "```{quiz}\nWhy?\n\n- [x] So\n  > It is 0.37.\n```",
+        "## To remember\n\n1. It falls to 0.37.",
+        "```{solution} ex-a\n:class: dropdown\n\nIt is 0.37.\n```",
+        figure("show(x, alt='It falls to 0.37.')"),
+        figure(caption="It falls to 0.37."),
     ],
     ids=["prose", "table", "quiz", "summary", "solution", "alt text", "caption"],
 )
 def test_a_planted_number_is_caught_in_every_kind_of_text(tmp_path, planted):
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(stored_form(nbformat.v4.new_notebook(cells=[planted])), encoding="utf-8")
-    assert [one.number for one in digits_of_page(path)] == ["0.37"]
+    assert [number for _, number in faults_of(tmp_path, planted)] == ["0.37"]
 
 
 @pytest.mark.parametrize(
@@ -129,28 +140,19 @@ def test_a_citation_excuses_no_number(source):
     assert numbers('It has {value}`85.6 = reported("RULER", "threshold")` {cite:p}`x2024`.') == []
 
 
-def declared(tmp_path, prose, code):
-    """The faults of a page with this prose and this code."""
-    cells = [nbformat.v4.new_markdown_cell(prose), nbformat.v4.new_code_cell(code)]
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-    return [one.number for one in digits_of_page(path)]
-
-
 def test_a_constant_stands_in_code_or_a_formula(tmp_path):
     prose = "64 10,000 7 8 9 4 2\n\nOf $d = 64$, {value}`7 = 3 + 4`, `x[8]` and {check}`2 * 3`."
-    assert declared(tmp_path, prose, "base = 10_000") == ["7", "9"]
+    found = faults_of(tmp_path, prose, new_code_cell("base = 10_000"))
+    assert [number for _, number in found] == ["7", "9"]
 
 
 def test_a_number_in_a_text_or_a_label_declares_nothing(tmp_path):
     prose = '7 8 9\n\n{value}`6.0 = read("Llama 7")` of {eq}`eq-8` {cite:p}`x9`'
-    assert declared(tmp_path, prose, "print('with 7, 8 and 9')") == ["7", "8", "9"]
+    found = faults_of(tmp_path, prose, new_code_cell("print('with 7, 8 and 9')"))
+    assert [number for _, number in found] == ["7", "8", "9"]
 
 
 def test_a_constant_is_declared_nearby(tmp_path):
     """Two cells away counts, three do not; the first cell sums the whole page up."""
     texts = ["It has 77 and 78.", "Of 77.", "Of 77.", "Here is 77.", "$d = 77$"]
-    cells = [nbformat.v4.new_markdown_cell(text) for text in texts]
-    path = tmp_path / "01-x.ipynb"
-    path.write_text(stored_form(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
-    assert [one.number for one in digits_of_page(path)] == ["78", "77"]
+    assert [number for _, number in faults_of(tmp_path, *texts)] == ["78", "77"]

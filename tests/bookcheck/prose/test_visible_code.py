@@ -51,4 +51,4 @@ def test_folded_code_exercises_and_a_long_listing_are_fine(tmp_path):
 def test_planted_faults_are_seen(tmp_path, cells, problem):
     found = problems_of(tmp_path, *cells)
     assert len(found) == 1
-    assert found[0].startswith(problem)
+    assert found[0].startswith(f"01-x.ipynb: {problem}")
