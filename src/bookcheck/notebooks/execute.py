@@ -42,43 +42,31 @@ def execute(path: Path) -> bool:
 
 
 def _keep_equal_outputs(before: Any, after: Any) -> None:
-    stored = {
-        cell.source.rstrip(): cell
-        for cell in before.cells
-        if cell.cell_type == "code" and cell.execution_count is not None
-    }
+    executed = [cell for cell in before.cells if cell.get("execution_count") is not None]
+    stored = {cell.source.rstrip(): cell.outputs for cell in executed}
     for cell in after.cells:
         old = stored.get(cell.source.rstrip())
-        if cell.cell_type != "code" or old is None:
-            continue
-        if difference(old.outputs, cell.outputs, tolerance(cell)) is None:
-            cell.outputs = old.outputs
+        if old is not None and difference(old, cell.outputs, tolerance(cell)) is None:
+            cell.outputs = old
 
 
 def chosen_pages(names: list[str]) -> list[Path]:
-    """The notebooks of the given names, numbers or paths; all of them where none is given."""
+    """The notebooks of the given names or paths; all of them where none is given."""
     known = {page_name(path): path for path in chapter_notebooks()}
-    chosen = [] if names else list(known.values())
-    for name in names:
-        wanted = name.removesuffix(".ipynb")
-        found = [path for page, path in known.items() if wanted in (page, page[:2])]
-        found = found or [Path(name)] * Path(name).is_file()
-        if not found:
-            raise SystemExit(f"there is no chapter {name!r}; the chapters are: {', '.join(known)}")
-        chosen += found
-    return chosen
+    paths = [known.get(name, Path(name)) for name in names] or list(known.values())
+    for path in paths:
+        if not path.is_file():
+            raise SystemExit(f"there is no chapter {path}; the chapters are: {', '.join(known)}")
+    return paths
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Execute the named chapters, or all, with a line of progress for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "page", nargs="*", help="01, 01-attention, deeper/01-edge-cases or a path; else all"
-    )
-    chosen = chosen_pages(parser.parse_args(arguments).page)
+    parser.add_argument("page", nargs="*", help="01-attention, or a path; else all")
     failed = 0
-    for number, path in enumerate(chosen, start=1):
-        print(f"[{number}/{len(chosen)}] {path.name} ...", end=" ", flush=True)
+    for path in chosen_pages(parser.parse_args(arguments).page):
+        print(f"{path.name} ...", end=" ", flush=True)
         started = time.perf_counter()
         try:
             changed = execute(path)
@@ -88,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         seconds = time.perf_counter() - started
         print(f"{seconds:.1f} s, {'outputs stored' if changed else 'unchanged'}", flush=True)
-    return 1 if failed else 0
+    return min(failed, 1)
 
 
 if __name__ == "__main__":

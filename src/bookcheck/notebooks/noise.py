@@ -10,17 +10,17 @@ rows in other blocks. Zeros, whole numbers and infinities stay; they are exact e
 """
 
 import ast
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-# Each operation of PyTorch has a second form, which writes into a given tensor and stays exact.
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
-FUNCTIONS = ("exp", "sin", "cos", "tanh", "sigmoid", "silu", "gelu", "erf", "_softmax")
-TORCH = dict.fromkeys((*PRODUCTS, *FUNCTIONS, "_log_softmax", "mean.dim"), "out")
-TORCH |= {"sum.dim_IntList": "IntList_out", "pow.Scalar": "Scalar_out"}
+TORCH = {
+    "mm", "bmm", "addmm", "baddbmm", "mv", "dot", "sum", "mean", "pow.Scalar", "exp", "sin", "cos",
+    "tanh", "sigmoid", "silu", "gelu", "erf", "_softmax", "_log_softmax",
+    "_scaled_dot_product_flash_attention_for_cpu",
+}  # fmt: skip
 NUMPY = ("exp", "sin", "cos", "tanh", "einsum")
 WHOLE: dict[Any, Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 
@@ -32,6 +32,23 @@ def move(numbers: Any, rng: np.random.Generator) -> None:
         step *= (numbers != np.rint(numbers)) & (numbers == numbers)
         bits = numbers.view(WHOLE[numbers.dtype])  # neighbouring floats have neighbouring bits
         bits += step
+
+
+class Noise(TorchDispatchMode):
+    """While it is on, PyTorch's inexact operations round differently."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__()
+        self.rng = rng
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Compute, and move the numbers of the result."""
+        result = func(*args, **(kwargs or {}))
+        if TORCH & {func.overloadpacket.__name__, str(func).removeprefix("aten.")}:
+            first = result[0] if isinstance(result, tuple) else result
+            if first.dtype in (torch.float32, torch.float64) and first.device.type == "cpu":
+                move(first.numpy(), self.rng)
+        return result
 
 
 class Products(ast.NodeTransformer):
@@ -47,37 +64,19 @@ class Products(ast.NodeTransformer):
 
 def add_noise(seed: int, shell: Any) -> None:
     """Let this process round differently from here to its end; the shell is IPython's."""
-    rng, library = np.random.default_rng(seed), torch.library.Library("aten", "IMPL")
+    rng = np.random.default_rng(seed)
 
     def noisy(function: Any) -> Any:
         def operation(*arguments: Any, **options: Any) -> Any:
-            result = function(*arguments, **options)
-            if not isinstance(result, torch.Tensor):
-                result = np.array(result)
-                move(result, rng)
-                return result[()]
-            if result.dtype in (torch.float32, torch.float64) and result.device.type == "cpu":
-                move(result.detach().numpy(), rng)
-            return result
+            result = np.array(function(*arguments, **options))
+            move(result, rng)
+            return result[()]
 
         return operation
 
-    def exact(name: str, *arguments: Any, **options: Any) -> Any:
-        first = next(a for a in arguments if isinstance(a, torch.Tensor))
-        kind = options.get("dtype") or first.dtype
-        if not kind.is_floating_point and not kind.is_complex and name not in PRODUCTS:
-            kind = torch.int64 if name.startswith("sum") else torch.get_default_dtype()
-        into = getattr(getattr(torch.ops.aten, name.partition(".")[0]), TORCH[name])
-        return into(*arguments, **options, out=first.new_empty(0, dtype=kind))
-
-    for name in TORCH:
-        library.impl(name, noisy(partial(exact, name)), "CPU")
-    library.impl("mv", lambda m, v: torch.mm(m, v[:, None])[:, 0], "CPU")
-    library.impl("dot", lambda v, w: torch.mm(v[None], w[:, None])[0, 0], "CPU")
-    fused = (torch.nn.functional, "scaled_dot_product_attention")
-    for module, name in (*((np, name) for name in NUMPY), fused):
-        setattr(module, name, noisy(getattr(module, name)))
+    Noise(rng).__enter__()
+    for name in NUMPY:
+        setattr(np, name, noisy(getattr(np, name)))
     product = noisy(np.matmul)
-    shell.user_ns["_library"] = library  # without it, PyTorch would drop the replacements
     shell.user_ns["_product"] = lambda a, b: product(a, b) if isinstance(a, np.ndarray) else a @ b
     shell.ast_transformers.append(Products())

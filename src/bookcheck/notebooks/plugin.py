@@ -2,16 +2,17 @@
 
 import gc
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import nbval.plugin
 import pytest
 
-from bookcheck.notebooks.files import cell_places, repeat_command
+from bookcheck.notebooks.files import cell_places, read, repeat_command
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
-from bookcheck.notebooks.values import Value, computed_of, faults, request, values_of_cell
+from bookcheck.notebooks.values import Value, complete, faults, result_of, values_of_cell
 
 # Two workers with two threads each would compete for two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -43,13 +44,14 @@ class Notebook(nbval.plugin.IPyNbFile):
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each code cell, and one for each cell whose prose or caption has values."""
-        code_cells = list(super().collect())
-        places = cell_places(cell.cell_type for cell in self.nb.cells)
-        for place, cell in zip(places, self.nb.cells, strict=True):
+        count = 0
+        cells = read(self.path).cells
+        for place, cell in zip(cell_places(c.cell_type for c in cells), cells, strict=True):
             if cell.cell_type == "code":
-                item = code_cells.pop(0)
-                settings = {"cell": cell, "cell_num": item.cell_num, "options": item.options}
-                yield CodeCell.from_parent(self, name=place, **settings)
+                count += 1
+                # No tag and no comment of a cell switches its check off.
+                settings = {"cell": cell, "options": defaultdict(bool, check=True)}
+                yield CodeCell.from_parent(self, name=place, cell_num=count, **settings)
             if values := values_of_cell(cell):
                 yield Values.from_parent(self, name=f"values of {place}", values=values)
 
@@ -60,28 +62,9 @@ class CodeCell(nbval.plugin.IPyNbCell):
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
         """Compare words exactly and numbers nearly; nbval would compare all exactly."""
         problem = difference(ref, test, tolerance(self.cell))
-        self.comparison_traceback = [problem] if problem else []
+        advice = f"If the new output is right, store it: {repeat_command(self.path)}"
+        self.comparison_traceback = [problem, advice] if problem else []
         return problem is None
-
-    def repr_failure(self, excinfo: Any, style: Any = None) -> str:
-        """Name the file and the cell, and say what to do."""
-        error = excinfo.value
-        if not isinstance(error, nbval.plugin.NbCellError):
-            return str(super().repr_failure(excinfo))
-        advice = f"If this output is right, store it: {repeat_command(self.path)}"
-        lines = [f"{self.path.name}, {self.name}: {error}", self.cell.source]
-        lines += [error.inner_traceback or "", advice if self.comparison_traceback else ""]
-        return "\n\n".join(filter(None, lines))
-
-    comparison_traceback: Sequence[str] = ()
-
-    def reportinfo(self) -> tuple[Any, int, str]:
-        """The file and the name of the cell."""
-        return self.path, 0, self.name
-
-
-class WrongValueError(Exception):
-    """Values in prose that are not what the notebook computes."""
 
 
 class Values(pytest.Item):
@@ -94,15 +77,11 @@ class Values(pytest.Item):
     def runtest(self) -> None:
         """Evaluate the expressions in the notebook's kernel and compare."""
         notebook: Any = self.parent
-        found = faults(self.values, computed_of(notebook.ask(**request(self.values))))
+        asked = {str(n): complete(value.expression) for n, value in enumerate(self.values)}
+        reply = notebook.ask(code="", user_expressions=asked)
+        found = faults(self.values, map(result_of, reply["content"]["user_expressions"].values()))
         if found:
-            raise WrongValueError("\n".join(found))
-
-    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """Name the cell; the traceback of a comparison says nothing more."""
-        if isinstance(excinfo.value, WrongValueError):
-            return f"{self.path.name}, {self.name}:\n{excinfo.value}"
-        return super().repr_failure(excinfo, style)
+            pytest.fail("\n".join([f"{self.path.name}, {self.name}:", *found]), pytrace=False)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         """The file and the name of the cell."""
@@ -115,11 +94,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addoption(
         "--noise", type=int, metavar="SEED", help="run notebooks with random rounding noise"
     )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark of files that take long."""
-    config.addinivalue_line("markers", "long: takes many seconds, so it starts before the others")
 
 
 @pytest.hookimpl(wrapper=True)

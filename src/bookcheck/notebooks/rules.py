@@ -29,11 +29,22 @@ _LOADED = re.compile(
     r"|url\(\s*['\"]?https?://[^)\s]+|@import\s+['\"]?https?://\S+",
     re.IGNORECASE,
 )
-_UNCHECKED_TAGS = {
-    "nbval-skip",
-    "nbval-ignore-output",
-    "raises-exception",
-    "nbval-raises-exception",
+# Programs that do not know the directive show such a block as code; between colons it stays text.
+_PROSE_AS_CODE = re.compile(r"^`{3,}\{(?!code|math)[\w:-]+\}", re.MULTILINE)
+_FORBIDDEN = {
+    "prose": {
+        _PROSE_AS_CODE: "hides prose in a block of code; open and close it with colons",
+        _LOADED: "is loaded from another host; store a copy",
+        _MACHINE_PATH: "is a path of one machine; leave it out",
+    },
+    "code": {
+        _ADDRESS: "is on another host; store what the code needs in the repository",
+        _MACHINE_PATH: "is a path of one machine; leave it out",
+    },
+    "output": {
+        _ADDRESS: "is on another host; do not print it",
+        _MACHINE_PATH: "is a path of one machine; do not print it",
+    },
 }
 # Figures have one style, and random numbers are the same on every machine.
 _OWN_HELPERS = {
@@ -41,8 +52,6 @@ _OWN_HELPERS = {
     "bookkit.randomness": r"(random|secrets|numpy\.random|torch\.random)\b.*"
     r"|torch\.(rand\w*|normal|bernoulli|multinomial|poisson|(manual_)?seed|Generator)",
 }
-# Programs that do not know the directive show such a block as code; between colons it stays text.
-_PROSE_AS_CODE = re.compile(r"^`{3,}\{(?!code|math)[\w:-]+\}", re.MULTILINE)
 
 
 def tolerance(cell: Any) -> float:
@@ -52,22 +61,19 @@ def tolerance(cell: Any) -> float:
 
 def problems(path: Path) -> list[str]:
     """Everything wrong with the stored notebook."""
-    notebook = read(path)
-    run = repeat_command(path)
-    found = []
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        found.append(f"{size:,} bytes, at most {LARGEST_FILE:,}; draw fewer points")
-    count = 0
+    notebook, run = read(path), repeat_command(path)
+    found, count = [], 0
+    if path.stat().st_size > LARGEST_FILE:
+        found.append(f"has more than {LARGEST_FILE:,} bytes; draw fewer points")
     places = cell_places(cell.cell_type for cell in notebook.cells)
     for place, cell in zip(places, notebook.cells, strict=True):
-        if cell.cell_type == "markdown":
-            messages = [*_prose(cell.source)]
-        elif cell.cell_type == "code":
+        if cell.cell_type == "code":
             count += 1
             messages = [*_code(cell), *_outputs(cell)]
             if cell.execution_count != count:
                 messages.append(f"was not executed in order; run: {run}")
+        elif cell.cell_type == "markdown":
+            messages = [*_forbidden("prose", cell.source)]
         else:
             messages = [f"is a {cell.cell_type} cell; use markdown or code"]
         found += [f"{place}: {message}" for message in messages]
@@ -76,36 +82,23 @@ def problems(path: Path) -> list[str]:
     return [f"{path.name}, {message}" for message in found]
 
 
-def _prose(source: str) -> Iterator[str]:
-    for match in _PROSE_AS_CODE.finditer(source):
-        yield f"hides prose in a block of code: {match.group()!r}; open and close it with colons"
-    for match in _LOADED.finditer(source):
-        yield f"the page would load {match.group()!r} from another host; store a copy"
-    yield from _machine_paths(source)
-
-
-def _machine_paths(text: str) -> Iterator[str]:
-    for match in _MACHINE_PATH.finditer(text):
-        yield f"names a path of one machine: {match.group()!r}; leave it out"
+def _forbidden(kind: str, text: str) -> Iterator[str]:
+    for pattern, advice in _FORBIDDEN[kind].items():
+        yield from (f"{match.group()!r} {advice}" for match in pattern.finditer(text))
 
 
 def _code(cell: Any) -> Iterator[str]:
-    tags = _UNCHECKED_TAGS & set(cell.metadata.get("tags", []))
-    if tags or re.search(r"#\s*(?:NBVAL|PYTEST_VALIDATE)_\w+", cell.source):
-        yield f"switches its own check off ({', '.join(sorted(tags)) or 'a comment'}); remove that"
     if not 0 < tolerance(cell) <= LARGEST_TOLERANCE:
         yield f"asks for tolerance {tolerance(cell)}; at most {LARGEST_TOLERANCE}"
     if not cell.source.strip():
         yield "is empty; delete it"
-    for match in _ADDRESS.finditer(cell.source):
-        yield f"code names another host: {match.group()!r}; store what it needs in the repository"
-    yield from _machine_paths(cell.source)
+    yield from _forbidden("code", cell.source)
     try:
-        tree = ast.parse(cell.source)
+        names = list(_names(ast.parse(cell.source)))
     except SyntaxError as error:
         yield f"is not plain Python ({error.msg}, line {error.lineno}); write it without magics"
         return
-    for name in _names(tree):
+    for name in names:
         own = [one for one, others in _OWN_HELPERS.items() if re.fullmatch(others, name)]
         if own:
             yield f"uses {name}; use {own[0]}"
@@ -129,20 +122,10 @@ def _outputs(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         if output.output_type == "error":
             yield f"stored an error: {output.ename}: {output.evalue}; correct the code"
-        elif output.output_type == "stream":
-            if output.name == "stderr":
-                yield f"wrote to stderr: {output.text[:80]!r}; correct what it warns of"
-            yield from _foreign_places(output.text)
-        else:
-            for kind, data in output.data.items():
-                label = re.search(r'<svg\b[^>]*\baria-label="([^"]+)"', str(data))
-                words = label.group(1).split() if label else []
-                if kind.startswith("image/") and len(words) < 5:
-                    yield f"{kind} without an alt text that tells what it shows; use show(…, alt=…)"
-                yield from _foreign_places(str(data))
-
-
-def _foreign_places(text: str) -> Iterator[str]:
-    for match in _ADDRESS.finditer(text):
-        yield f"output names another host: {match.group()!r}; leave it out"
-    yield from _machine_paths(text)
+        if output.get("name") == "stderr":
+            yield f"wrote to stderr: {output.text[:80]!r}; correct what it warns of"
+        for kind, data in {"text": output.get("text", ""), **output.get("data", {})}.items():
+            yield from _forbidden("output", str(data))
+            label = re.search(r'<svg\b[^>]*\baria-label="([^"]+)"', str(data))
+            if kind.startswith("image/") and len(label.group(1).split() if label else ()) < 5:
+                yield f"{kind} without an alt text that tells what it shows; use show(…, alt=…)"

@@ -9,10 +9,9 @@ The names in `OFFERED` need no import: numbers that others have published, sizes
 settings of the recorded experiments.
 """
 
-import ast
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -78,25 +77,14 @@ def complete(expression: str) -> str:
     return f"{plain}((lambda {', '.join(bound)}: {expression})())"
 
 
-def request(values: Sequence[Value]) -> dict[str, Any]:
-    """The arguments of `execute` that let a kernel evaluate the values and nothing else."""
-    expressions = {str(n): complete(value.expression) for n, value in enumerate(values)}
-    return {"code": "", "user_expressions": expressions}
+def result_of(answer: Mapping[str, Any]) -> Any:
+    """What a kernel answers to one expression: a value, or an Exception."""
+    if answer["status"] != "ok":
+        return RuntimeError(f"{answer['ename']}: {answer['evalue']}")
+    return eval(answer["data"]["text/plain"], {"nan": math.nan, "inf": math.inf})
 
 
-def computed_of(reply: Mapping[str, Any]) -> list[Any]:
-    """The values in a kernel's reply; an Exception in the place of one that failed."""
-    found: list[Any] = []
-    for answer in reply["content"]["user_expressions"].values():
-        if answer["status"] != "ok":
-            found.append(RuntimeError(f"{answer['ename']}: {answer['evalue']}"))
-            continue
-        text = answer["data"]["text/plain"]
-        found.append(float(text) if text in ("nan", "inf", "-inf") else ast.literal_eval(text))
-    return found
-
-
-def faults(values: Sequence[Value], computed: Sequence[Any]) -> list[str]:
+def faults(values: Iterable[Value], computed: Iterable[Any]) -> list[str]:
     """One line for each value whose printed text is not what was computed."""
     lines = []
     for value, result in zip(values, computed, strict=True):

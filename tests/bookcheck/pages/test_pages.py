@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from bookcheck.node.packages import ensure_packages
-from bookcheck.notebooks.pixels import changed_share
+from bookcheck.notebooks.outputs import changed_share
 from bookcheck.paths import BUILD, NODE_ROOM
 
 SITE = BUILD / "html"
