@@ -5,7 +5,7 @@ that lead nowhere, terms that stand twice and incomplete references are found by
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from bookcheck.notebooks.files import read
@@ -17,25 +17,19 @@ ERRATUM = re.compile(r"^\[\*\*([^*]+?)\.?\*\*\]\{#erratum-", re.MULTILINE)
 QUESTION = re.compile(r"^### (.+)$", re.MULTILINE)
 
 
-def unexpected(page: str, found: Iterable[str], wanted: Collection[str]) -> list[str]:
-    """Names that a page lacks, and those that it has in excess."""
-    names = list(found)
-    problems = [f"{page}: {name} is missing" for name in wanted if name not in names]
-    return problems + [f"{page}: {name} is not in the test's list" for name in {*names} - {*wanted}]
-
-
-def source_problems(text: str, ids: Collection[str]) -> list[str]:
-    """Items that the page of sources leaves out, invents, does not describe or links to nothing."""
+def source_problems(text: str, ids: Iterable[str]) -> list[str]:
+    """Items that the page of sources leaves out, does not describe or links to nothing."""
     rows = TABLE_ROW.findall(text)
-    problems = unexpected("sources.md", (name for name, _, _ in rows), ids)
+    names = [name for name, _, _ in rows]
+    problems = [f"sources.md: {name} is missing" for name in ids if name not in names]
     for name, what, where in rows:
         if not what.strip() or not LINK.search(where):
             problems.append(f"sources.md: {name} needs a description and a link to a section")
     return problems
 
 
-def erratum_problems(path: Path, names: Collection[str]) -> list[str]:
-    """Errata that are missing, lack a link to a chapter, a cell with their number, or their text.
+def erratum_problems(path: Path) -> list[str]:
+    """Errata that lack a link to a chapter, a cell with their number, or their text.
 
     A number belongs to a note of the sources page; a name links to the text that it corrects.
     """
@@ -54,7 +48,7 @@ def erratum_problems(path: Path, names: Collection[str]) -> list[str]:
             for name in waiting:
                 entries[name][1] = "".join(output.get("text", "") for output in cell.outputs)
             waiting = []
-    problems = unexpected("errata.ipynb", entries, names)
+    problems = [] if entries else ["errata.ipynb: there is no erratum"]
     for name, (text, output) in entries.items():
         if not CHAPTER_LINK.search(text):
             problems.append(f"errata.ipynb: erratum {name} needs a link to a chapter")
@@ -67,11 +61,11 @@ def erratum_problems(path: Path, names: Collection[str]) -> list[str]:
     return problems
 
 
-def question_problems(text: str, questions: Collection[str]) -> list[str]:
-    """Questions that are missing, or whose answer does not lead to a section."""
+def question_problems(text: str) -> list[str]:
+    """Questions whose answer does not lead to a section."""
     _, *parts = QUESTION.split(text)
-    problems = [f"questions.md: {name} is missing" for name in questions if name not in parts]
-    for name, body in zip(parts[::2], parts[1::2], strict=True):
-        if not LINK.search(body.strip().split("\n\n")[0]):
-            problems.append(f"questions.md: the answer to {name!r} needs a link to a section")
-    return problems
+    return [
+        f"questions.md: the answer to {name!r} needs a link to a section"
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+        if not LINK.search(body.strip().split("\n\n")[0])
+    ]

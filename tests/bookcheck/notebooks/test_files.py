@@ -4,39 +4,21 @@ import json
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.equations.scan import collect
 from bookcheck.notebooks.execute import chosen_pages
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, stored_form
 from bookcheck.paths import CHAPTERS, book_pages
 
 
-def small_book(folder):
-    (folder / "deeper").mkdir()
-    for name in ("02-b", "01-m", "deeper/01-a", "errata"):
-        label = name.replace("/", "-")
-        cell = new_markdown_cell(f"# {name}\n\n$$\na = b\n$$ (eq-{label})")
-        text = stored_form(new_notebook(cells=[cell]))
-        (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
-    (folder / "notation.md").write_text("# Notation\n", encoding="utf-8")
-    (folder / "references.bib").touch()
-
-
 def test_a_page_of_depth_stands_after_its_chapter(tmp_path):
-    small_book(tmp_path)
+    (tmp_path / "deeper").mkdir()
+    for name in ("02-b", "01-m", "deeper/01-a", "errata"):
+        (tmp_path / f"{name}.ipynb").touch()
+    (tmp_path / "notation.md").touch()
+    (tmp_path / "references.bib").touch()
     names = [page_name(path, tmp_path) for path in book_pages(tmp_path)]
     assert names == ["01-m", "deeper/01-a", "02-b", "errata", "notation"]
     assert [page_name(p, tmp_path) for p in chapter_notebooks(tmp_path)] == names[:-1]
     assert [page_name(p, tmp_path) for p in main_line(tmp_path)] == ["01-m", "02-b"]
-
-
-def test_its_equations_are_found_and_name_their_page(tmp_path):
-    small_book(tmp_path)
-    found = {item.label: item for item in collect(tmp_path)}
-    assert list(found) == ["eq-01-m", "eq-deeper-01-a", "eq-02-b", "eq-errata"]
-    assert found["eq-deeper-01-a"].page == "deeper/01-a"
-    assert (
-        found["eq-deeper-01-a"].place == "chapters/deeper/01-a.ipynb, text above cell [1], line 3"
-    )
 
 
 def test_an_id_stays_when_the_text_changes_and_no_two_are_the_same():
