@@ -23,7 +23,6 @@ def result(**data):
         ("tensor([1.0000e-03, 2.])", "tensor([1.0000e-03, 2.])"),
         ("deviation 2.2e-16", "deviation 3.1e-16"),
         ("<td>0.5</td>", "<td>0.5000001</td>"),
-        ("unchanged words", "unchanged words"),
     ],
 )
 def test_the_same_within_the_tolerance(old, new):
@@ -36,11 +35,9 @@ def test_the_same_within_the_tolerance(old, new):
         ("the score is 0.333", "the score is 0.334", "0.334"),
         ("the score is 0.5", "the score is -0.5", "-0.5"),
         ("3 tokens", "4 tokens", "4"),
-        ("100000 steps", "100001 steps", "100001"),
         ("3 tokens", "3.5 tokens", "3.5"),
         ("a word", "a wold", "wold"),
         ("[1.0, 2.0]", "[1.0, 2.0, 3.0]", "3.0"),
-        ("[1.0, 2.0]", "[1.0]", "[1.0]"),
         ("nan", "0.0", "0.0"),
         ("two\nlines", "two", "lines"),
         ("two\n", "two", "two\\n"),
@@ -67,12 +64,6 @@ def test_outputs_are_counted_and_typed():
     assert "text/plain (1)" in difference(
         [stream("a"), result(text__plain="a")], [stream("a"), result(text__plain="b")]
     )
-
-
-def test_data_that_is_not_text_is_compared_exactly():
-    key = "application__json"
-    assert difference([result(**{key: {"a": 1}})], [result(**{key: {"a": 1}})]) is None
-    assert "2" in difference([result(**{key: {"a": 1}})], [result(**{key: {"a": 2}})])
 
 
 def curve(height, alt="a curve that rises from left to right"):

@@ -8,7 +8,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from bookcheck.notebooks.files import stored_form
 from bookcheck.paths import ROOT, book_pages
 from bookcheck.prose.digits import (
-    ALWAYS,
     alt_texts,
     prose_of,
     typed_numbers,
@@ -25,9 +24,8 @@ def test_every_number_of_the_prose_is_computed_or_structural(name):
     assert not found, "\n".join(found)
 
 
-def numbers(text, *constants):
-    known = ALWAYS | {*constants}
-    return [number for part in prose_of(text) for number, _ in typed_numbers(part, known)]
+def numbers(text):
+    return [number for part in prose_of(text) for number, _ in typed_numbers(part)]
 
 
 def faults_of(folder, *cells):
@@ -85,11 +83,6 @@ def test_what_is_structural_or_computed_passes(text):
 )
 def test_a_typed_number_is_found(text, found):
     assert numbers(text) == found
-
-
-def test_a_constant_of_the_code_passes():
-    assert numbers("It has 64 dimensions.", 64.0) == []
-    assert numbers("It has 64.5 dimensions.", 64.0) == ["64.5"]
 
 
 def test_alt_texts_may_compute_their_numbers():
