@@ -10,6 +10,7 @@ rows in other blocks. Zeros, whole numbers and infinities stay; they are exact e
 """
 
 import ast
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ def move(numbers: Any, rng: np.random.Generator) -> None:
         bits += step
 
 
+@cache
+def inexact(operation: Any) -> bool:
+    """Whether an operation of PyTorch may give other last bits on another processor."""
+    return bool(TORCH & {operation.overloadpacket.__name__, str(operation).removeprefix("aten.")})
+
+
 class Noise(TorchDispatchMode):
     """While it is on, PyTorch's inexact operations round differently."""
 
@@ -41,10 +48,15 @@ class Noise(TorchDispatchMode):
         super().__init__()
         self.rng = rng
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let torch.compile work while the mode is on."""
+        return True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Compute, and move the numbers of the result."""
         result = func(*args, **(kwargs or {}))
-        if TORCH & {func.overloadpacket.__name__, str(func).removeprefix("aten.")}:
+        if inexact(func):
             first = result[0] if isinstance(result, tuple) else result
             if first.dtype in (torch.float32, torch.float64) and first.device.type == "cpu":
                 move(first.numpy(), self.rng)

@@ -81,11 +81,11 @@ def text_difference(
 
 
 def _close(old: str, new: str, relative: float, absolute: float) -> bool:
-    if old.startswith("#") and new.startswith("#"):
-        channels = [(int(old[i : i + 2], 16), int(new[i : i + 2], 16)) for i in (1, 3, 5)]
-        return all(abs(one - other) <= 2 for one, other in channels)
-    if "#" in old + new:
-        return False
+    if "#" in old + new:  # a colour
+        one, other = (bytes.fromhex(text[1:]) if text[0] == "#" else b"" for text in (old, new))
+        return len(one) == len(other) and all(
+            abs(a - b) <= 2 for a, b in zip(one, other, strict=True)
+        )
     if _WHOLE.fullmatch(old) and _WHOLE.fullmatch(new) and absolute < DRAWING:
         return int(old) == int(new)
     return abs(float(old) - float(new)) <= absolute + relative * abs(float(old))

@@ -22,11 +22,10 @@ OFFERED = {
     "SIZES": "bookkit.experiments.training.studies",
 }
 VALUE = re.compile(r"\{value\}`([^`]+)`")
-SEPARATOR = " = "
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = re.compile(
     r"(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?"
-    r"(?:e(?P<exponent>[-+]?\d+)|\s?[·×]\s?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?P<unit>\s?[%×])?"
+    r"(?:e(?P<exponent>[-+]?\d+)|\s?[·×]\s?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?:\s?[%×])?"
 )
 # A tie may be rounded to either side, depending on the last bits of the value.
 HALF = Fraction(1, 2) * (1 + Fraction(1, 10**9))
@@ -42,13 +41,10 @@ class Value(NamedTuple):
     printed: str
     expression: str
 
-    def __str__(self) -> str:
-        return f"{{value}}`{self.printed} = {self.expression}`"
-
 
 def parse_value(text: str) -> Value:
     """Read the inside of the role; it may continue on the next line."""
-    printed, _, expression = " ".join(text.split()).partition(SEPARATOR)
+    printed, _, expression = " ".join(text.split()).partition(" = ")
     if not printed.strip() or not expression.strip():
         raise ValueSyntaxError(
             f"{text!r}: write {{value}}`printed = expression`, for example "
@@ -86,13 +82,9 @@ def result_of(answer: Mapping[str, Any]) -> Any:
 
 def faults(values: Iterable[Value], computed: Iterable[Any]) -> list[str]:
     """One line for each value whose printed text is not what was computed."""
-    lines = []
-    for value, result in zip(values, computed, strict=True):
-        failed = isinstance(result, Exception)
-        wrong = f"fails: {result!r}" if failed else disagreement(value.printed, result)
-        if wrong:
-            lines.append(f"{value} {wrong}")
-    return lines
+    pairs = zip(values, computed, strict=True)
+    wrong = ((value, disagreement(value.printed, result)) for value, result in pairs)
+    return [f"{{value}}`{one.printed} = {one.expression}` {why}" for one, why in wrong if why]
 
 
 def problems(text: str, names: Mapping[str, Any]) -> list[str]:
@@ -108,6 +100,8 @@ def problems(text: str, names: Mapping[str, Any]) -> list[str]:
 
 def disagreement(printed: str, computed: Any) -> str | None:
     """What is wrong with the printed text, or None where it is the computed value."""
+    if isinstance(computed, Exception):
+        return f"fails: {computed!r}"
     wrong = f"prints {printed!r}, but the expression gives {computed!r}"
     if isinstance(computed, str):
         return None if printed == computed else wrong
@@ -116,19 +110,11 @@ def disagreement(printed: str, computed: Any) -> str | None:
     found = NUMBER.fullmatch(printed)
     if found is None:
         return f"{wrong}; write it as a number, for example {computed:.3g}"
-    unit = _last_digit(found)
-    if math.isfinite(computed) and abs(_exact(found, unit) - Fraction(computed)) <= HALF * unit:
+    exponent = int(found["exponent"] or (found["power"] or "0").translate(SUPERSCRIPTS))
+    unit = Fraction(10) ** (exponent - len(found["decimals"] or ""))  # of the last printed digit
+    unit /= 100 if "%" in found.group() else 1
+    digits = int(found["whole"].replace(",", "") + (found["decimals"] or ""))
+    exact = digits * unit * (-1 if found["sign"] in ("-", "−") else 1)
+    if math.isfinite(computed) and abs(exact - Fraction(computed)) <= HALF * unit:
         return None
     return f"{wrong}; print it rounded"
-
-
-def _last_digit(found: re.Match[str]) -> Fraction:
-    """One unit of the last printed digit."""
-    exponent = int(found["exponent"] or (found["power"] or "0").translate(SUPERSCRIPTS))
-    hundredth = Fraction(1, 100) if "%" in (found["unit"] or "") else Fraction(1)
-    return Fraction(10) ** (exponent - len(found["decimals"] or "")) * hundredth
-
-
-def _exact(found: re.Match[str], unit: Fraction) -> Fraction:
-    digits = int(found["whole"].replace(",", "") + (found["decimals"] or ""))
-    return (-1 if found["sign"] in ("-", "−") else 1) * digits * unit

@@ -135,6 +135,7 @@ def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
     assert counts == {("chapter", "PASSED"): 2, ("chapter", "FAILED"): 4}
     assert "'True' is stored, the cell now gives 'False'" in said
     assert "'True True' is stored, the cell now gives 'False False'" in said
+    assert "If it holds without --noise, it rests on rounding" in said
     assert "AssertionError" in said
     assert "{value}`1 = int(torch.equal(x @ x, x @ x))` prints '1'" in said
 
