@@ -69,7 +69,7 @@ check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (
 	@test -f "chapters/$(PAGE).ipynb" || \
 	  { echo "There is no chapters/$(PAGE).ipynb; name a page, for example: make check PAGE=09-relative-positions"; exit 1; }
 	$(BIN)/python -m pytest chapters/$(PAGE).ipynb $(PAGE_TESTS) \
-	  -k "$(PAGE) or $(subst /,_,$(subst -,_,$(PAGE))) or test_rule or test_the_page_names"
+	  -k "$(notdir $(PAGE)) or $(subst /,_,$(subst -,_,$(PAGE))) or test_rule or test_the_page_names"
 	$(BIN)/python -m bookcheck.equations.mutate $(PAGE)
 
 .PHONY: test-noise

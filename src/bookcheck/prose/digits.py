@@ -18,10 +18,9 @@ from markdown_it.token import Token
 
 from bookcheck.myst import directive_of, tokens_of
 from bookcheck.notebooks.files import Cell, cells_of
-from bookcheck.notebooks.values import VALUE, values_in
+from bookcheck.notebooks.values import values_in
 
-# What the page computes with, besides its code and its values: formulas, inline code, answers.
-COMPUTED = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|(?<![`}])`[^`]+`(?!`)|\{check\}`[^`]+`", re.DOTALL)
+FORMULAS = {"math_block", "math_block_label", "amsmath", "math_inline", "code_inline"}
 ALWAYS = frozenset({0.0, 1.0})
 NEAR = 2  # how many cells away a constant may be declared
 # Directives without prose.
@@ -36,9 +35,11 @@ SEVERAL = r"\d+(?:\.\d+)*(?:(?:–|-| to | and | or |, and |, )\d+(?:\.\d+)*)*"
 STRUCTURAL = re.compile(
     # Parts of a book, and references.
     r"\b(?i:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|pages?|"
-    rf"pp?\.|theorems?|lemmas?|appendix|version|arXiv:|seed|erratum|issue)\s?{SEVERAL}"
+    rf"pp?\.|theorems?|lemmas?|hypothes[ie]s|appendix|version|arXiv:|seed|erratum|issue)\s?{SEVERAL}"
     r"|\b(?:steps?|items?|rules?|notes?) \d(?: (?:to|and|or) \d)?\b(?![.,%×·]?\d|%)"
     r"|https?://\S+"
+    # The numbers of a list, and the star for the pages beside a chapter.
+    r"|^\d+[.)] |\b\d+\*"
     # A year of the book's sources; later numbers are positions and sizes.
     r"|\b(?:19\d|20[0-2])\d\b(?![,.]?\d)"
     # Issues of a project, and numbers in brackets that count what a sentence lists.
@@ -60,7 +61,7 @@ NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 def prose_of(markdown: str) -> Iterator[str]:
     """The paragraphs, titles and table cells of a text in which a digit would be a claim."""
     text = CHAPTER_COLUMN.sub(lambda t: re.sub(r"(?m)[^|\n]*\|$", "|", t.group()), markdown)
-    text = CHAPTER_LISTS.sub(lambda t: re.sub(r" \(\d[\d–, ]*\)", "", t.group()), text)
+    text = CHAPTER_LISTS.sub(lambda t: re.sub(r" \(\d[\d–, *]*\)", "", t.group()), text)
     for token in tokens_of(text):
         directive = directive_of(token)
         if directive is None:
@@ -120,6 +121,18 @@ def typed_numbers(text: str, known: frozenset[float] = ALWAYS) -> Iterator[tuple
             yield found.group().lstrip("-−"), " ".join(around.split())
 
 
+def formulas_of(markdown: str) -> Iterator[str]:
+    """What a text computes with, besides values: formulas, inline code, and checks of answers."""
+    for token in tokens_of(markdown):
+        directive = directive_of(token)
+        if directive:
+            math = directive["kind"] == "math"
+            yield from [token.content] if math else formulas_of(token.content)
+        for one in (token, *(token.children or ())):
+            if one.type in FORMULAS or one.meta.get("name") == "check":
+                yield one.content
+
+
 def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
     """The numbers in the code, the values' expressions and the formulas of cells, with 0 and 1."""
     prose = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
@@ -127,8 +140,7 @@ def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
     code += [value.expression for value in values_in(prose)]
     nodes = (node for source in code for node in ast.walk(ast.parse(source)))
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    formulas = COMPUTED.findall(VALUE.sub("", prose))
-    written = [number for text in formulas for number in NUMBER_IN_CODE.findall(text)]
+    written = [number for text in formulas_of(prose) for number in NUMBER_IN_CODE.findall(text)]
     return ALWAYS.union(
         map(amount, written), (float(one) for one in constants if isinstance(one, (int, float)))
     )

@@ -139,6 +139,10 @@ def test_a_constant_stands_in_code_or_a_formula(tmp_path):
     assert [number for _, number in found] == ["7", "9"]
 
 
+def test_a_number_between_two_roles_is_no_code(tmp_path):
+    assert len(faults_of(tmp_path, "By {eq}`one` it has 7 of them, by {eq}`two` none.")) == 1
+
+
 def test_a_number_in_a_text_or_a_label_declares_nothing(tmp_path):
     prose = '7 8 9\n\n{value}`6.0 = read("Llama 7")` of {eq}`eq-8` {cite:p}`x9`'
     found = faults_of(tmp_path, prose, new_code_cell("print('with 7, 8 and 9')"))
