@@ -117,4 +117,4 @@ def disagreement(printed: str, computed: Any) -> str | None:
     exact = digits * unit * (-1 if found["sign"] in ("-", "−") else 1)
     if math.isfinite(computed) and abs(exact - Fraction(computed)) <= HALF * unit:
         return None
-    return f"{wrong}; print it rounded"
+    return f"{wrong}; print that, rounded"

@@ -118,7 +118,7 @@ def test_every_planted_drift_and_wrong_value_is_caught(chapter, tmp_path):
         "If the new output is right, store it: make notebooks NB=",
         "wrong.ipynb, values of cell [1]:\n{value}`3 = len(axes.lines) + 1` prints '3'",
         "wrong.ipynb, values of text below cell [6]:\n{value}`0.334 = x / 9` prints '0.334', "
-        "but the expression gives 0.3333333333333333; print it rounded",
+        "but the expression gives 0.3333333333333333; print that, rounded",
         '{value}`1 = no_such_name` fails: RuntimeError("NameError',
         """{value}`31 = reported("RULER", "tasks")` prints '31', but the expression gives 13""",
     ):
