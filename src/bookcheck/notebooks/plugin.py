@@ -14,8 +14,6 @@ from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
 from bookcheck.notebooks.values import Value, complete, faults, result_of, values_of_cell
 
-# Two workers with two threads each would compete for two cores.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 NOISE = "from bookcheck.notebooks.noise import add_noise; add_noise({}, get_ipython())"
 
 
@@ -94,6 +92,8 @@ class Values(pytest.Item):
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Load nbval, whose options the settings name."""
     pluginmanager.register(nbval.plugin, "nbval")
+    # Two workers with two threads each would compete for two cores.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     parser.addoption(
         "--noise", type=int, metavar="SEED", help="run notebooks with random rounding noise"
     )
