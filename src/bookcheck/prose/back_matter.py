@@ -1,7 +1,6 @@
 """Checks of the pages behind the chapters: sources, errata and questions.
 
-Each function returns a list of problems, so that a failing test names all of them at once. Links
-that lead nowhere, terms that stand twice and incomplete references are found by the site's build.
+The site's build finds broken links, terms that are defined twice and incomplete references.
 """
 
 import re

@@ -140,10 +140,9 @@ def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
     code += [value.expression for value in values_in(prose)]
     nodes = (node for source in code for node in ast.walk(ast.parse(source)))
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    numbers = [float(one) for one in constants if isinstance(one, (int, float))]
     written = [number for text in formulas_of(prose) for number in NUMBER_IN_CODE.findall(text)]
-    return ALWAYS.union(
-        map(amount, written), (float(one) for one in constants if isinstance(one, (int, float)))
-    )
+    return ALWAYS.union(map(amount, written), numbers)
 
 
 def amount(number: str) -> float:
