@@ -14,10 +14,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 
 from bookcheck import warm
 from bookcheck.browser import open_browser
-from bookcheck.node.packages import ensure_packages
 from bookcheck.notebooks import forked
-from bookcheck.paths import NODE_ROOM, ROOT
-from bookcheck.site.math import Katex
+from bookcheck.paths import ROOT
 
 # The small books are built by forks, which begin with what every build imports.
 warm.PRELOADED += [
@@ -136,14 +134,6 @@ def open_page(browser):
     for page in pages:
         page.context.close()
     assert [error for page in pages for error in page.errors] == []
-
-
-@pytest.fixture(scope="module")
-def katex():
-    ensure_packages(NODE_ROOM)
-    renderer = Katex(NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js")
-    yield renderer
-    renderer.close()
 
 
 def write_notebook(path, cells):

@@ -19,6 +19,7 @@ from sphinx.util.index_entries import split_index_msg
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import DEEPER, NODE_ROOM
+from bookcheck.site.notation import symbols_in
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
@@ -30,7 +31,10 @@ LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.
 # Pages that speak of everything: they come after the page whose subject it is.
 REFERENCE = "chapters/api"
 QUESTIONS = "chapters/questions"
+NOTATION = "chapters/notation"
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
+# What a reader may type for a letter that the keyboard lacks.
+GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "Π"}
 EXERCISES = ("exercises", "check-your-understanding")
 
 
@@ -97,6 +101,21 @@ def entries_of(env: BuildEnvironment) -> Iterator[Section]:
             for word in split_index_msg(kind, value)[:1]:
                 kind_here = "reference" if page == REFERENCE else "entry"
                 yield Section(page, target or "", word, env.titles[page].astext(), kind_here, "")
+    if NOTATION in env.found_docs:
+        table = next(env.get_doctree(NOTATION).findall(nodes.tbody))
+        for formula in (found for row in table for found in row[0].findall(nodes.math)):
+            for name in typed_names(formula.astext()):
+                yield Section(NOTATION, "symbols", name, "Notation", "entry", "")
+
+
+def typed_names(tex: str) -> list[str]:
+    r"""What a reader may type to find symbols: \theta_i gives "theta_i", "theta" and "θ"."""
+    names: list[str] = []
+    for symbol in symbols_in(tex):
+        word = re.sub(r"\\math[a-z]+\{(\w)\}", r"\1", symbol).replace("\\", "")
+        base = re.split(r"[_^]", word)[0]
+        names += [word, base, GREEK[base]] if base in GREEK else [word]
+    return names
 
 
 def record(section: Section) -> list[str]:
