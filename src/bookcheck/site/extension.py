@@ -9,7 +9,6 @@ PARTS = (
     "math",
     "tables",
     "figures",
-    "library_source",
     "theorems",
     "folding",
     "theme",
@@ -22,7 +21,7 @@ PARTS = (
     "contents",
     "values",
     "ledger",
-    "api",
+    "reference",
 )
 
 

@@ -100,6 +100,7 @@ def entries_of(env: BuildEnvironment) -> Iterator[Section]:
         for kind, value, target, _main, _key in entries:
             for word in split_index_msg(kind, value)[:1]:
                 kind_here = "reference" if page == REFERENCE else "entry"
+                word = re.sub(r" \((?:class )?in .*\)", "", word)
                 yield Section(page, target or "", word, env.titles[page].astext(), kind_here, "")
     if NOTATION in env.found_docs:
         table = next(env.get_doctree(NOTATION).findall(nodes.tbody))

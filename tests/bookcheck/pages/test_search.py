@@ -4,7 +4,7 @@ import pytest
 from docutils import nodes
 
 from bookcheck.paths import BUILD
-from bookcheck.site.library import library
+from bookcheck.site.reference import entries, modules
 from bookcheck.site.search import SNIPPET, Section, own_text, record
 
 # What readers type, and the page they want first.
@@ -87,7 +87,7 @@ def test_symbols_words_and_every_name_of_the_library_are_found(find):
         assert found[0][0] == "chapters/notation", query
     for query, found in find(["RMSNorm", "head dimension", "YaRN", "warm-up"]).items():
         assert any(anchor.startswith("term-") for _, anchor in found[:3]), query
-    names = {entry.name: entry.full_name for entry in library().entries()}
+    names = {entry.name: entry.path for module in modules() for entry in entries(module)}
     for name, found in find(list(names)).items():
         assert ["chapters/api", names[name]] in found
     assert find(["zeppelin"]) == {"zeppelin": []}

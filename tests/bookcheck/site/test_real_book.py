@@ -10,8 +10,8 @@ from pybtex.database import parse_file
 from bookcheck.equations.scan import collect
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD, CHAPTERS
-from bookcheck.site.library import library
 from bookcheck.site.reader import addresses, authors_of, book_of, reader_texts
+from bookcheck.site.reference import entries, modules
 from bookcheck.site.targets import targets_of
 
 NUMBERED = [path for path in chapter_notebooks() if path.name[0].isdigit()]
@@ -106,11 +106,11 @@ def test_every_chapter_tells_what_it_is_and_has_a_picture_where_the_address_is_k
 
 def test_every_name_of_the_library_has_its_place_and_source(site):
     page = (site / "chapters" / "api.html").read_text(encoding="utf-8")
-    for entry in library().entries():
-        body = page.partition(f'id="{entry.full_name}"')[2]
+    for entry in (entry for module in modules() for entry in entries(module)):
+        body = page.partition(f'id="{entry.path}"')[2]
         body = re.split(r'<dl class="py (?:function|class)', body)[0]
-        source = f"_modules/attention_to_rope/{entry.module.replace('.', '/')}.html"
-        assert f'href="../{source}#{entry.name}"' in body, entry.full_name
+        source = f"_modules/{entry.parent.path.replace('.', '/')}.html"
+        assert f'href="../{source}#{entry.name}"' in body, entry.path
         assert f'id="{entry.name}"' in (site / source).read_text(encoding="utf-8")
 
 
