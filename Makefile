@@ -81,8 +81,6 @@ test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; no
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
 	$(BIN)/python -m pytest tests/bookcheck --site --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
-	@# One of the notebooks that readers download, with the packages that a reader has.
-	$(BIN)/python -m bookcheck.export.run_notebooks 01-attention
 
 .PHONY: misprints
 misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the checks must refute them
@@ -121,8 +119,12 @@ coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its 
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 
+$(SITE)/notebooks: $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb)
+	@$(MAKE) book
+	@touch $@
+
 .PHONY: lab
-lab: $(INSTALLED)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
+lab: $(INSTALLED) $(if $(SOURCES),,$(SITE)/notebooks)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
 	@$(BIN)/python -m bookcheck.export.lab $(if $(SOURCES),--sources)
 
 .PHONY: notebooks

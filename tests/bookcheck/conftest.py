@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,11 +19,6 @@ from bookcheck.browser import open_browser
 from bookcheck.notebooks import forked
 from bookcheck.paths import ROOT
 
-# The small books are built by forks, which begin with what every build imports.
-warm.PRELOADED += [
-    "jupyter_book.cli.main", "jupyter_book.sphinx", "sphinx.cmd.build", "sphinx.builders.html",
-    "myst_nb.sphinx_ext", "sphinx_book_theme", "bookcheck.site.extension",
-]  # fmt: skip
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
@@ -64,7 +61,10 @@ def build():
     def run(folder, *options):
         # The addresses are those of the test, wherever the tests run.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
-        return warm.run(COMMAND, "build", folder, *options, environment=environment)
+        return subprocess.run(
+            [sys.executable, COMMAND, "build", folder, *options],
+            cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False,
+        )  # fmt: skip
 
     return run
 

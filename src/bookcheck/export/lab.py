@@ -1,8 +1,9 @@
 """JupyterLab for readers, and for those who write: `make lab`, `make lab SOURCES=yes`.
 
-Readers get their notebooks in the folder `lab`; one that they changed is never written over.
-`--sources` opens the chapters themselves, which jupyterlab-myst shows. Settings, signatures and
-layout stay in the checkout, and the user's own settings win over the book's.
+Readers get the notebooks of the built site in the folder `lab`; one that they changed is never
+written over.
+`--sources` opens the chapters themselves, which jupyterlab-myst shows. Settings and
+signatures stay in the checkout, and the user's own settings win over the book's.
 """
 
 import argparse
@@ -10,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -19,8 +19,8 @@ import nbformat
 from nbformat.sign import NotebookNotary
 
 from bookcheck.paths import BUILD, CHAPTERS, ROOT
-from bookcheck.site.reader import book_of, reader_texts
 
+NOTEBOOKS = BUILD / "html" / "notebooks"
 LAB, STATE = ROOT / "lab", BUILD / "lab"
 FIRST_PAGE = "00-short-road.ipynb"
 # What this wrote, so that it knows what a reader has changed since.
@@ -38,12 +38,14 @@ def digest(notebook: str) -> str:
     return hashlib.sha256(notebook.encode()).hexdigest()
 
 
-def renew(folder: Path, texts: dict[str, str]) -> list[str]:
-    """Write the notebooks that no reader has changed, and return the names of the others."""
+def renew(folder: Path, source: Path) -> list[str]:
+    """Copy the notebooks that no reader has changed, and return the names of the others."""
+    folder.mkdir(exist_ok=True)
     record = folder / WRITTEN
     written = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     changed = []
-    for name, text in texts.items():
+    for new in sorted(source.rglob("*.ipynb")):
+        name, text = new.relative_to(source).as_posix(), new.read_text(encoding="utf-8")
         path = folder / name
         known = (written.get(name), digest(text))
         if path.is_file() and digest(path.read_text(encoding="utf-8")) not in known:
@@ -56,15 +58,9 @@ def renew(folder: Path, texts: dict[str, str]) -> list[str]:
     return changed
 
 
-def prepare(folder: Path, state: Path) -> None:
-    """Lay out the window, with the contents of the notebook at its left, and sign the notebooks.
-
-    JupyterLab shows the figures of no notebook that it does not know.
-    """
-    for name in ("workspaces", "signatures"):
-        (state / name).mkdir(parents=True, exist_ok=True)
-    layout = state / "workspaces" / "default-37a8.jupyterlab-workspace"
-    shutil.copy(SETTINGS / "workspace.json", layout)
+def sign(folder: Path, state: Path) -> None:
+    """Sign the notebooks: JupyterLab shows no figures of a notebook that it does not know."""
+    (state / "signatures").mkdir(parents=True, exist_ok=True)
     notary = NotebookNotary(data_dir=str(state / "signatures"))
     for path in folder.rglob("*.ipynb"):
         # JupyterLab says itself what is wrong with a file that is no notebook, when it is opened.
@@ -82,7 +78,6 @@ def command(folder: Path, state: Path, first: str) -> list[str]:
         "--allow-root",  # containers have no other user
         f"--ServerApp.root_dir={folder}",
         f"--NotebookNotary.data_dir={state / 'signatures'}",
-        f"--LabApp.workspaces_dir={state / 'workspaces'}",
         f"--LabApp.default_url=/lab/tree/{first}",
         "--LabApp.custom_css=True",
         f"--ServerApp.tornado_settings={ {'static_custom_path': [str(SETTINGS / 'custom')]} }",
@@ -101,9 +96,11 @@ def main() -> NoReturn:
     parser.add_argument("--sources", action="store_true", help="open the chapters, to write them")
     options, others = parser.parse_known_args()
     folder, settings = (CHAPTERS, [FOR_ALL]) if options.sources else (LAB, [FOR_READERS, FOR_ALL])
-    if not options.sources and (changed := renew(LAB, reader_texts(book_of()))):
+    if not options.sources and not NOTEBOOKS.is_dir():
+        sys.exit(f"{NOTEBOOKS} does not exist; build the site first: make book")
+    if not options.sources and (changed := renew(LAB, NOTEBOOKS)):
         print(f"Kept as you left them: {', '.join(changed)}. Remove one to get it anew.")
-    prepare(folder, STATE)
+    sign(folder, STATE)
     # In place of this process, so that one interrupt ends it.
     words = [*command(folder, STATE, FIRST_PAGE), *others]
     os.execve(words[0], words, environment(*settings))

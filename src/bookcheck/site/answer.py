@@ -26,6 +26,12 @@ from bookcheck.prose.reading_time import reading_time
 logger = logging.getLogger(__name__)
 
 
+def facts(page: str, minutes: int) -> str:
+    """How long a page takes."""
+    name = "Reading time" if f"{DEEPER}/" in page else "Main line"
+    return f"{name}: {minutes} {'minute' if minutes == 1 else 'minutes'}."
+
+
 class Answer(SphinxDirective):
     """The directive `answer`."""
 
@@ -42,18 +48,15 @@ class Answer(SphinxDirective):
         self.set_source_info(box)
         box += nodes.title("", "The answer")
         self.state.nested_parse(self.content, self.content_offset, box)
-        box += self.facts()
+        box += self.line_of_facts()
         return [box]
 
-    def facts(self) -> nodes.paragraph:
+    def line_of_facts(self) -> nodes.paragraph:
         """How long the page takes, and what it needs."""
         line = nodes.paragraph(classes=["answer-facts"])
         path = Path(self.env.doc2path(self.env.docname))
         if path.suffix == ".ipynb":
-            minutes = reading_time(path).minutes
-            name = "Reading time" if path.parent.name == DEEPER else "Main line"
-            unit = "minute" if minutes == 1 else "minutes"
-            line += nodes.Text(f"{name}: {minutes} {unit}. ")
+            line += nodes.Text(facts(self.env.docname, reading_time(path).minutes) + " ")
         if "needs" in self.options:
             line += nodes.Text("Needs ")
             line += self.inline(self.options["needs"])

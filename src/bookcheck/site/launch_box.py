@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
+from pybtex.database import parse_file
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from bookcheck.paths import CHAPTERS
-from bookcheck.site.reader import ReaderError, book_of, branch_files, reader_texts, write
+from bookcheck.site.reader import Book, ReaderError, targets_of, write_notebooks
 
 logger = logging.getLogger(__name__)
 
@@ -83,23 +84,21 @@ def add_box(
     context["body"] = before + end + box + after
 
 
-def write_notebooks(app: Sphinx, error: Exception | None) -> None:
+def offer_notebooks(app: Sphinx, error: Exception | None) -> None:
     """Write the reader's notebooks into the site, or say what they cannot show."""
     if error is not None or app.builder.name != "html":
         return
-    repository = app.config.html_theme_options.get("repository_url", "")
+    folder = Path(app.srcdir) / CHAPTERS.name
+    sources = parse_file(str(folder / "references.bib")).entries
+    repository = app.config.html_theme_options.get("repository_url", "").rstrip("/")
+    book = Book(targets_of(app.env), sources, app.config.html_baseurl, repository)
     try:
-        book = book_of(
-            Path(app.srcdir) / CHAPTERS.name, site=app.config.html_baseurl, repository=repository
-        )
-        texts = reader_texts(book, Path(app.srcdir) / CHAPTERS.name)
+        write_notebooks(Path(app.outdir) / NOTEBOOKS, folder, book)
     except ReaderError as problem:
         logger.warning("the reader's notebooks: %s", problem, type="reader")
-        return
-    write(Path(app.outdir) / NOTEBOOKS, texts | branch_files(repository))
 
 
 def setup(app: Sphinx) -> None:
     """Connect the box, and what it offers."""
     app.connect("html-page-context", add_box)
-    app.connect("build-finished", write_notebooks)
+    app.connect("build-finished", offer_notebooks)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -21,10 +22,10 @@ from bookcheck.export.lab import (
     command,
     digest,
     environment,
-    prepare,
     renew,
+    sign,
 )
-from bookcheck.site.reader import book_of, reader_texts
+from bookcheck.paths import BUILD
 
 CHAPTER = "01-attention.ipynb"
 RAW = re.compile(r":::|\{[\w:-]+\}`|\{(?:eq|cite:[pt]|value|check|quiz)\}|\$\$|\\tag|\(eq-|\[x\]")
@@ -36,31 +37,45 @@ def of_one_cell(source, **others):
     return json.dumps({"cells": [{"cell_type": "code", "source": source} | others]})
 
 
-def test_a_notebook_that_the_reader_changed_is_kept(tmp_path):
-    first, second, third = (of_one_cell(source) for source in "123")
-    assert renew(tmp_path, {"a.ipynb": first, "deeper/b.ipynb": first}) == []
+@pytest.fixture
+def made(tmp_path):
+    """Write what the build makes: notebooks of these sources."""
+
+    def make(**sources):
+        folder = tmp_path / "made"
+        folder.mkdir(exist_ok=True)
+        for name, source in sources.items():
+            (folder / f"{name}.ipynb").write_text(of_one_cell(source), encoding="utf-8")
+        return folder
+
+    return make
+
+
+def test_a_notebook_that_the_reader_changed_is_kept(tmp_path, made):
+    lab = tmp_path / "lab"
+    assert renew(lab, made(a="1", b="1")) == []
     for mine in (of_one_cell("mine"), "<<<<<<< a merge"):
-        (tmp_path / "a.ipynb").write_text(mine, encoding="utf-8")
-        assert renew(tmp_path, {"a.ipynb": second, "deeper/b.ipynb": second}) == ["a.ipynb"]
-        assert (tmp_path / "a.ipynb").read_text(encoding="utf-8") == mine
-        assert (tmp_path / "deeper" / "b.ipynb").read_text(encoding="utf-8") == second
+        (lab / "a.ipynb").write_text(mine, encoding="utf-8")
+        assert renew(lab, made(a="2", b="2")) == ["a.ipynb"]
+        assert (lab / "a.ipynb").read_text(encoding="utf-8") == mine
+        assert (lab / "b.ipynb").read_text(encoding="utf-8") == of_one_cell("2")
     # Where the record is lost, what differs counts as the reader's.
-    (tmp_path / WRITTEN).unlink()
-    names = ["a.ipynb", "deeper/b.ipynb"]
-    assert renew(tmp_path, dict.fromkeys(names, third)) == names
+    (lab / WRITTEN).unlink()
+    assert renew(lab, made(a="3", b="3")) == ["a.ipynb", "b.ipynb"]
 
 
-def test_a_notebook_that_was_only_run_is_renewed(tmp_path):
-    renew(tmp_path, {"a.ipynb": of_one_cell("1\n2")})
+def test_a_notebook_that_was_only_run_is_renewed(tmp_path, made):
+    lab = tmp_path / "lab"
+    renew(lab, made(a="1\n2"))
     run = of_one_cell(["1\n", "2"], execution_count=7, outputs=[{"text": "2"}])
-    (tmp_path / "a.ipynb").write_text(run, encoding="utf-8")
-    assert renew(tmp_path, {"a.ipynb": of_one_cell("3")}) == []
+    (lab / "a.ipynb").write_text(run, encoding="utf-8")
+    assert renew(lab, made(a="3")) == []
 
 
 def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):
     nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "a.ipynb")
     (tmp_path / "b.ipynb").write_text("<<<<<<< a merge", encoding="utf-8")
-    prepare(tmp_path, tmp_path / "state")
+    sign(tmp_path, tmp_path / "state")
     notary = NotebookNotary(data_dir=str(tmp_path / "state" / "signatures"))
     assert notary.check_signature(nbformat.read(tmp_path / "a.ipynb", as_version=4))
     notary.store.close()
@@ -76,8 +91,8 @@ def lab(tmp_path):
     """JupyterLab, started as `make lab` does, with settings of nobody else: folder and address."""
     folder, state = tmp_path / "lab", tmp_path / "state"
     folder.mkdir()
-    renew(folder, {CHAPTER: reader_texts(book_of())[CHAPTER]})
-    prepare(folder, state)
+    shutil.copy(BUILD / "html" / "notebooks" / CHAPTER, folder)
+    sign(folder, state)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -121,14 +136,13 @@ AT_REST = """() => {
 }"""
 
 
-@pytest.mark.browser
+@pytest.mark.built
 def test_a_chapter_in_jupyterlab(lab, browser):
     folder, address = lab
     before = (folder / CHAPTER).read_text(encoding="utf-8")
     page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
     page.set_default_timeout(PATIENCE)
     page.goto(address)
-    page.wait_for_selector(".jp-TableOfContents .jp-tocItem-heading")
     first = page.locator(".jp-Notebook .jp-MarkdownCell.jp-mod-rendered").first
     expect(first.locator("em").first).to_contain_text("?")
     figure = page.locator(".jp-RenderedSVG img").first
