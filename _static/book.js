@@ -38,25 +38,7 @@ function openFoldOfTarget() {
   target?.scrollIntoView();
 }
 
-// Pointing at a query, or touching it, lights all queries of the page up; so do keys, values, scores.
-function lightRoles() {
-  const page = document.documentElement;
-  const ROLES = ".is-q, .is-k, .is-v, .is-s";
-  const light = ({ target, clientX, clientY }) => {
-    // Inside a formula boxes lie over one another.
-    const covered = target.closest?.(".katex-html") ? document.elementsFromPoint(clientX, clientY) : [];
-    const found = target.closest?.(ROLES) ?? covered.find((element) => element.matches(ROLES));
-    const role = found?.getAttribute("class").match(/\bis-([qkvs])\b/)[1];
-    if (page.dataset.lit === role) return;
-    if (role) page.dataset.lit = role;
-    else delete page.dataset.lit;
-  };
-  document.addEventListener("pointerover", (event) => event.pointerType === "mouse" && light(event));
-  document.addEventListener("click", light);
-}
-
 window.addEventListener("load", () => {
-  lightRoles();
   letKeyboardIntoWideBoxes();
   document.querySelector(".bd-search-container input")?.focus();
   if (location.hash) openFoldOfTarget();

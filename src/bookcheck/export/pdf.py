@@ -15,7 +15,6 @@ from typing import Any
 import pypdf
 import yaml
 from playwright.sync_api import Browser
-from pypdf.generic import NameObject, TextStringObject
 
 from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
@@ -67,24 +66,6 @@ def document_of(site: Path, book: Path) -> str:
     )
 
 
-def entries_of(parent: Any) -> Iterator[Any]:
-    """Yield the entries of a PDF's outline in order."""
-    entry = parent.get("/First")
-    while entry is not None:
-        yield entry.get_object()
-        yield from entries_of(entry.get_object())
-        entry = entry.get_object().get("/Next")
-
-
-def name_outline(pdf: Path, headings: list[str]) -> None:
-    """Give the outline the headings' own words: Chromium leaves out their formulas."""
-    writer = pypdf.PdfWriter(pdf, incremental=True)
-    outline = entries_of(writer.root_object["/Outlines"].get_object())
-    for entry, heading in zip(outline, headings, strict=True):
-        entry[NameObject("/Title")] = TextStringObject(heading)
-    writer.write(pdf)
-
-
 def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> list[str]:
     """Write the PDF; return what does not fit on the paper and which links lead nowhere."""
     pdf.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +86,6 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     numbers = {key.lstrip("/"): reader.get_destination_page_number(it) for key, it in starts}
     page.evaluate(FILL_NUMBERS, {key: number + 1 for key, number in numbers.items() if number})
     page.pdf(**paper, tagged=True, outline=True)
-    name_outline(pdf, page.evaluate("book.headings()"))
     page.close()
     return faults
 

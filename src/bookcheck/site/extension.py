@@ -12,7 +12,6 @@ PARTS = (
     "theorems",
     "folding",
     "theme",
-    "head",
     "launch_box",
     "widgets",
     "quiz",

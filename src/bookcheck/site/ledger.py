@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.equations.records import Record, read_records, same_text
 
+LEDGER = "chapters/ledger"
 EXECUTED = "Executed: make test evaluated this formula, as printed, on numbers"
 
 
@@ -29,7 +30,6 @@ class LedgerDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Leave a place for the ledger."""
-        self.env.metadata[self.env.docname]["equation-ledger"] = True
         return [equation_ledger()]
 
 
@@ -53,19 +53,12 @@ def records_of(env: BuildEnvironment) -> dict[str, Record]:
     }
 
 
-def ledger_page(env: BuildEnvironment) -> str | None:
-    """The name of the page that holds the ledger, if the book has one."""
-    pages = [name for name, facts in env.metadata.items() if facts.get("equation-ledger")]
-    return pages[0] if pages else None
-
-
 def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Print the marks and the ledger of one page."""
-    ledger = ledger_page(app.env)
-    if ledger is None:
+    if LEDGER not in app.env.found_docs:
         return
     records = records_of(app.env)
-    target = app.builder.get_relative_uri(docname, ledger)
+    target = app.builder.get_relative_uri(docname, LEDGER)
     marked = [n for n in doctree.findall(nodes.math_block) if n.get("label") in records]
     for place, node in enumerate(marked):
         # The keyboard stops at one of them on a page: from there the ledger leads to all.
@@ -85,12 +78,11 @@ def mark(record: Record, ledger: str, *, reached: bool) -> str:
 
 
 def ledger_nodes(app: Sphinx, docname: str) -> Iterator[nodes.Node]:
-    """The counts of the book, then the equations of each chapter, then the checks by hand."""
-    facts = app.env.metadata
+    """The counts of the book, then the equations of each chapter, with the checks by hand."""
+    facts, records = app.env.metadata, records_of(app.env)
     pages = [page for page in facts if facts[page].get("equations")]
     # Each page of depth after its chapter.
     pages.sort(key=lambda page: (PurePosixPath(page).name, page.count("/")))
-    records = records_of(app.env)
     by_hand = {label: record.by_hand for label, record in records.items() if record.by_hand}
     text = f"The book displays {sum(len(facts[page]['equations']) for page in pages)} equations"
     if records:
@@ -101,40 +93,21 @@ def ledger_nodes(app: Sphinx, docname: str) -> Iterator[nodes.Node]:
     values = sum(page.get("values", 0) for page in facts.values())
     text += f". {values} numbers in its sentences are computed by the tests and compared."
     yield nodes.paragraph("", text)
-    links = {
-        label: equation_link(app, docname, page, label)
-        for page in pages
-        for label in facts[page]["equations"]
-    }
-    chapters, reasons = nodes.bullet_list(), nodes.bullet_list()
+    chapters = nodes.bullet_list()
     for page in pages:
-        labels = facts[page]["equations"]
         address = app.builder.get_relative_uri(docname, page)
-        line = nodes.paragraph("", "", link(app.env.titles[page].astext(), address))
-        if records:
-            executed = sum(label in records and label not in by_hand for label in labels)
-            line += nodes.Text(f", {executed} of {len(labels)} executed")
-        line += nodes.Text(":")
-        for label in labels:
-            line += [nodes.Text(" "), links[label]]
-        chapters += nodes.list_item("", line)
-        for label in labels:
+        line = nodes.paragraph(
+            "", "", link(app.env.titles[page].astext(), address), nodes.Text(":")
+        )
+        for label in facts[page]["equations"]:
+            name = nodes.make_id(f"equation-{label}")
+            numbers = app.env.toc_fignumbers.get(page, {}).get("displaymath", {}).get(name, ())
+            shown = f"({'.'.join(map(str, numbers))})" if numbers else label
+            line += [nodes.Text(" "), link(shown, f"{address}#{name}")]
             if label in by_hand:
-                reason = nodes.paragraph("", "", links[label].deepcopy())
-                reason += nodes.Text(f" {by_hand[label]}")
-                reasons += nodes.list_item("", reason)
+                line += nodes.Text(f" [by hand: {by_hand[label]}]")
+        chapters += nodes.list_item("", line)
     yield chapters
-    if by_hand:
-        yield nodes.paragraph("", "These were checked by hand, for the reason given:")
-        yield reasons
-
-
-def equation_link(app: Sphinx, docname: str, page: str, label: str) -> nodes.reference:
-    """The number of an equation, which leads to it."""
-    identifier = nodes.make_id(f"equation-{label}")
-    numbers = app.env.toc_fignumbers.get(page, {}).get("displaymath", {}).get(identifier, ())
-    shown = f"({'.'.join(map(str, numbers))})" if numbers else label
-    return link(shown, f"{app.builder.get_relative_uri(docname, page)}#{identifier}")
 
 
 def link(text: str, target: str) -> nodes.reference:

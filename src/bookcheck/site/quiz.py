@@ -32,14 +32,12 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.site.theme import link_script
+from bookcheck.myst import blocks_of
+from bookcheck.site.widgets import raw, script
 
 ANSWER = re.compile(r"- \[([ x=])\] (.*)")
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
 NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
-BLOCK = re.compile(r"^(`{3,}|:{3,})\{quiz\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
-
-
 # A question that says so accepts what rounds to its whole number.
 NEAREST = "nearest whole number"
 
@@ -167,7 +165,7 @@ def _inspect(question: Question) -> None:
 
 def quizzes_in(markdown: str) -> list[str]:
     """Return the text of each quiz in a Markdown cell or page."""
-    return [found[2] for found in BLOCK.finditer(markdown)]
+    return ["\n".join(block.lines) for block in blocks_of(markdown) if block.kind == "quiz"]
 
 
 def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
@@ -194,8 +192,9 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 
-class quiz(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
-    """The questions of a page."""
+JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
+END = """<p class="progress-line" hidden><span role="status"></span>
+<button type="button">Forget my answers</button></p></div>"""
 
 
 class Quiz(SphinxDirective):
@@ -204,100 +203,64 @@ class Quiz(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Parse the questions into HTML forms around Markdown."""
+        """Parse the questions into HTML forms around Markdown; the script fills in the verdicts."""
         try:
             questions = parse_quiz("\n".join(self.content))
         except QuizError as problem:
             raise self.error(f"quiz: {problem}") from problem
-        place = quiz(page=self.env.docname)
-        self.set_source_info(place)
+        parts = [raw('<div class="quiz">')]
         for count, question in enumerate(questions, 1):
-            place += (
-                self._number(question)
-                if question.wants_number
-                else self._choices(question, f"question-{count}")
+            number = question.answers[0] if question.wants_number else None
+            data = (
+                f' data-answer="{number.number!r}" data-tolerance="{question.accepted!r}"'
+                f' data-decimals="{number.decimals}"'
+                if number
+                else ""
             )
-        return [place]
+            parts += [
+                raw(f'<form data-question="{question.identifier}"{data}><fieldset><legend>'),
+                self.inline(question.text),
+                raw("</legend>"),
+                *(self.number(number) if number else self.choices(question, count)),
+                raw("</fieldset></form>"),
+            ]
+        return [*parts, raw(END), *script(self, "quiz.js")]
 
-    def _parsed(self, text: str) -> list[nodes.Node]:
+    def inline(self, text: str) -> nodes.inline:
+        """One paragraph of Markdown."""
         holder = nodes.container()
         lines = StringList(text.splitlines(), source=self.env.docname)
         self.state.nested_parse(lines, self.content_offset, holder)
-        return list(holder.children)
-
-    def _inline(self, text: str) -> nodes.inline:
-        parsed = self._parsed(text)
-        if len(parsed) != 1 or not isinstance(parsed[0], nodes.paragraph):
+        if len(holder) != 1 or not isinstance(holder[0], nodes.paragraph):
             raise self.error(f"quiz: write questions and answers as one paragraph: {text!r}")
-        return nodes.inline("", "", *parsed[0].children)
+        return nodes.inline("", "", *holder[0].children)
 
-    def _choices(self, question: Question, name: str) -> list[nodes.Node]:
-        parts = [_raw(_opening(question)), self._inline(question.text), _raw("</legend>")]
+    def choices(self, question: Question, count: int) -> Iterator[nodes.Node]:
+        """The answers to choose from, each with its reason."""
         for value, answer in enumerate(question.answers):
-            right = " data-right" if answer.right else ""
-            parts += [
-                _raw(
-                    f'<div class="choice"{right}><label>'
-                    f'<input type="radio" name="{name}" value="{value}"> '
-                    f"<span>{chr(ord('A') + value)}</span> "
-                ),
-                self._inline(answer.text),
-                _raw(f'</label><div class="why"><strong>{_verdict(answer)}</strong> '),
-                self._inline(answer.feedback),
-                _raw("</div></div>"),
-            ]
-        return [*parts, _raw(f"{_JUDGED}</fieldset></form>")]
+            yield raw(
+                f'<div class="choice"{" data-right" if answer.right else ""}><label>'
+                f'<input type="radio" name="question-{count}" value="{value}"> '
+                f"<span>{chr(ord('A') + value)}</span> "
+            )
+            yield self.inline(answer.text)
+            verdict = "Right." if answer.right else "Not yet."
+            yield raw(f'</label><div class="why"><strong>{verdict}</strong> ')
+            yield self.inline(answer.feedback)
+            yield raw("</div></div>")
+        yield raw(JUDGED)
 
-    def _number(self, question: Question) -> list[nodes.Node]:
-        answer = question.answers[0]
-        data = (
-            f' data-answer="{answer.number!r}" data-tolerance="{question.accepted!r}"'
-            f' data-decimals="{answer.decimals}"'
+    def number(self, answer: Answer) -> Iterator[nodes.Node]:
+        """A field for a number, and the answer in a fold."""
+        yield raw(
+            '<label hidden>Your number <input type="text" inputmode="decimal" autocomplete="off" '
+            f'size="10"></label>{JUDGED}<details><summary>Show the answer</summary>'
+            f"<p><strong>{escape(answer.text)}</strong> "
         )
-        return [
-            _raw(_opening(question, data)),
-            self._inline(question.text),
-            _raw(
-                '</legend><label hidden>Your number <input type="text" inputmode="decimal" '
-                f'autocomplete="off" size="10"></label>{_JUDGED}'
-                "<details><summary>Show the answer</summary>"
-                f"<p><strong>{escape(answer.text)}</strong> "
-            ),
-            self._inline(answer.feedback),
-            _raw("</p></details></fieldset></form>"),
-        ]
-
-
-_JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
-
-
-def _opening(question: Question, data: str = "") -> str:
-    return f'<form data-question="{question.identifier}"{data}><fieldset><legend>'
-
-
-def _verdict(answer: Answer) -> str:
-    return "Right." if answer.right else "Not yet."
-
-
-def _raw(html: str) -> nodes.raw:
-    return nodes.raw("", html, format="html")
-
-
-def visit_quiz(translator: Any, node: quiz) -> None:
-    """Open the box."""
-    translator.body.append(f'<div class="quiz" data-page="{escape(node["page"])}">')
-
-
-def depart_quiz(translator: Any, _node: quiz) -> None:
-    """Close the box, with the progress that the script fills in."""
-    translator.body.append(
-        '<p class="progress-line" hidden><span role="status"></span> '
-        '<button type="button">Forget my answers</button></p></div>'
-    )
+        yield self.inline(answer.feedback)
+        yield raw("</p></details>")
 
 
 def setup(app: Sphinx) -> None:
     """Register the directive."""
-    app.add_node(quiz, html=(visit_quiz, depart_quiz))
     app.add_directive("quiz", Quiz)
-    link_script(app, "widgets/quiz.js", where=quiz)

@@ -93,19 +93,7 @@ def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
         assert heads.nth(1 - column).get_attribute("aria-sort") is None
 
 
-# A chapter
-
-
-@pytest.mark.built
-def test_pointing_at_one_query_lights_all_up(open_page):
-    page = open_page(CHAPTER)
-    lit = """(role) => [...document.querySelectorAll(`.is-${role}:not(svg *)`)].filter(
-      (one) => getComputedStyle(one).backgroundColor !== "rgba(0, 0, 0, 0)").length"""
-    assert page.evaluate(lit, "q") == 0
-    page.locator(".katex-html .is-q").first.hover()
-    page.wait_for_selector("html[data-lit=q]", state="attached")
-    assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
-    assert page.evaluate(lit, "k") == 0
+# The built site
 
 
 @pytest.mark.built
@@ -118,9 +106,6 @@ def test_the_focus_is_seen(open_page):
     for _ in range(12):
         page.keyboard.press("Tab")
         assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-
-
-# A phone lays out only what it shows: what is out of sight must be there all the same.
 
 
 @pytest.mark.built

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from nbformat.v4 import new_markdown_cell
 
 from bookcheck.site.math import KATEX, UnreadableFormulaError, coloured
 from bookcheck.site.source_place import describe_place
@@ -62,6 +63,12 @@ def test_places_are_named_as_jupyter_shows_cells(tmp_path):
     assert describe_place("/elsewhere/x.md", None, "/b") == "x.md"
 
 
-def test_a_comma_stays_with_its_short_formula(good_site):
-    page = (good_site / "chapters" / "interactive.html").read_text(encoding="utf-8")
-    assert re.search(r'<span class="whole"><span class="math .*?</span>\.</span>', page)
+def test_a_bad_formula_stops_the_plain_build_and_every_one_is_named(build, write_book, tmp_path):
+    bad = "Good: $a$.\n\nBad: $\\frac{a}{$ and\n\n$$\n\\eqref{x}\n$$ (bad)"
+    cells = [new_markdown_cell("# Chapter"), new_markdown_cell(bad)]
+    done = build(write_book(tmp_path, {"one": cells}))  # the plain command, without -W
+    assert done.returncode != 0
+    place = "chapters/one.ipynb, text above cell [1], line 3"
+    assert f"{place}: KaTeX parse error" in done.stderr
+    assert "in: \\frac{a}{" in done.stderr
+    assert "in: \\eqref{x}" in done.stderr

@@ -13,9 +13,6 @@ from bookcheck.paths import BUILD, CHAPTERS
 from bookcheck.site.reader import authors_of
 from bookcheck.site.reference import entries, modules
 
-NUMBERED = [path for path in chapter_notebooks() if path.name[0].isdigit()]
-
-
 pytestmark = pytest.mark.built
 
 
@@ -25,13 +22,14 @@ def site():
     return BUILD / "html"
 
 
-def test_every_notebook_can_be_downloaded(site):
+def test_every_notebook_can_be_downloaded_and_every_figure_stands_in_its_page(site):
     for notebook in chapter_notebooks():
         name = page_name(notebook)
         assert (site / "notebooks" / f"{name}.ipynb").is_file()
         up = "../" * f"chapters/{name}".count("/")
         page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
         assert f'href="{up}notebooks/{name}.ipynb"' in page
+        assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page), name
 
 
 def test_the_readers_citations_are_those_of_the_pages(site):
@@ -53,19 +51,6 @@ def test_the_readers_citations_are_those_of_the_pages(site):
     assert plain <= known, sorted(plain - known)
 
 
-def test_every_figure_stands_in_its_page(site):
-    for page in site.glob("chapters/**/*.html"):
-        assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page.read_text(encoding="utf-8")), (
-            page.name
-        )
-
-
-def test_buttons_that_need_an_address_are_there_only_with_one(site):
-    page = (site / "chapters" / "01-attention.html").read_text(encoding="utf-8")
-    buttons = ("mybinder.org", "colab.research", "/edit/", "/issues/", "git clone")
-    assert len({address in page for address in buttons}) == 1
-
-
 def test_what_no_page_needs_is_not_there(site):
     for name in ("_static/scripts/fontawesome.js", "_static/searchtools.js", "searchindex.js"):
         assert not (site / name).exists()
@@ -73,14 +58,6 @@ def test_what_no_page_needs_is_not_there(site):
     assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
     searching = {page.name for page in site.rglob("*.html") if b"search-data" in page.read_bytes()}
     assert searching == {"search.html"}
-
-
-def test_every_chapter_tells_what_it_is_and_has_a_picture_where_the_address_is_known(site):
-    known = 'rel="canonical"' in (site / "index.html").read_text(encoding="utf-8")
-    for path in NUMBERED:
-        page = (site / "chapters" / f"{page_name(path)}.html").read_text(encoding="utf-8")
-        assert ('/_static/card.png"' in page) == known
-        assert re.search(r'<meta name="description" content="[^"]{20,}"', page), path.stem
 
 
 def test_every_name_of_the_library_has_its_place_and_source(site):
