@@ -90,14 +90,9 @@ def open_page(browser):
     """
     pages = []
 
-    def open_it(path, width=1280, *, scheme="light", javascript=True, **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900 if width > 600 else 844},
-            color_scheme=scheme,
-            java_script_enabled=javascript,
-            **options,
-        )
-        page = context.new_page()
+    def open_it(path, width=1280, *, scheme="light", javascript=True):
+        size = {"width": width, "height": 900 if width > 600 else 844}
+        page = browser.new_page(viewport=size, color_scheme=scheme, java_script_enabled=javascript)
         pages.append(page)
         page.errors = []
 
@@ -189,6 +184,14 @@ What is $(2, 1) \\cdot (1, 2)$? Two decimals.
 - [=] 4.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
   > Two plus two.
 """
+
+
+@pytest.fixture(scope="session")
+def quiz_text():
+    """A right quiz: a choice and a number."""
+    return QUIZ
+
+
 TOP = """# Chapter & more
 
 *How many?*

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -30,12 +31,9 @@ SETTINGS = Path(__file__).with_name("jupyter")
 FOR_ALL, FOR_READERS = SETTINGS / "all", SETTINGS / "readers"
 
 
-def digest(notebook: str) -> str:
-    """A mark of what the cells of a notebook say, without outputs; of another file, of its text."""
-    with contextlib.suppress(json.JSONDecodeError):
-        cells = json.loads(notebook)["cells"]
-        notebook = repr([(cell["cell_type"], "".join(cell["source"])) for cell in cells])
-    return hashlib.sha256(notebook.encode()).hexdigest()
+def digest(path: Path) -> str:
+    """A mark of what a file holds."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def renew(folder: Path, source: Path) -> list[str]:
@@ -45,15 +43,14 @@ def renew(folder: Path, source: Path) -> list[str]:
     written = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     changed = []
     for new in sorted(source.rglob("*.ipynb")):
-        name, text = new.relative_to(source).as_posix(), new.read_text(encoding="utf-8")
+        name = new.relative_to(source).as_posix()
         path = folder / name
-        known = (written.get(name), digest(text))
-        if path.is_file() and digest(path.read_text(encoding="utf-8")) not in known:
+        if path.is_file() and digest(path) not in (written.get(name), digest(new)):
             changed.append(name)
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written[name] = digest(text)
+        shutil.copyfile(new, path)
+        written[name] = digest(new)
     record.write_text(json.dumps(written, indent=1), encoding="utf-8")
     return changed
 

@@ -28,16 +28,15 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.myst import blocks_of
+from bookcheck.myst import blocks_of, tokens_of
 from bookcheck.site.widgets import raw, script
 
-ANSWER = re.compile(r"- \[([ x=])\] (.*)")
+ANSWER = re.compile(r"\[([ x=])\] (.*)", re.DOTALL)
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
-NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # A question that says so accepts what rounds to its whole number.
 NEAREST = "nearest whole number"
 
@@ -63,10 +62,8 @@ class Answer:
     @property
     def number(self) -> float | None:
         """The number that the answer is, if it is one."""
-        plain = self.text.strip("$ ")
-        if not NUMBER.fullmatch(plain):
-            return None
-        return float(plain.replace("−", "-").replace(",", ""))
+        plain = self.text.strip("$ ").replace("−", "-").replace(",", "")
+        return float(plain) if NUMBER.fullmatch(plain) else None
 
     @property
     def decimals(self) -> int:
@@ -106,61 +103,44 @@ class Question:
         """A name that changes with the question, so that no old answer is kept for a new one."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:8]
 
+    def fault(self) -> str | None:
+        """What keeps the question from being answered."""
+        right = [answer for answer in self.answers if answer.right]
+        if not all(answer.feedback for answer in self.answers):
+            return "an answer has no line '  > why'"
+        if len(right) != 1:
+            return f"one answer must be right ([x] or [=]), got {len(right)}"
+        if self.wants_number and (len(self.answers) != 1 or right[0].number is None):
+            return "a question for a number has one answer, '- [=] number'"
+        if not self.wants_number and (len(self.answers) < 2 or right[0].kind == "="):
+            return "needs two choices or more"
+        if right[0].number is not None and not right[0].check:
+            return "the right answer is a number: add {check}`Python that computes it`"
+        return None
+
 
 def parse_quiz(text: str) -> list[Question]:
     """Return the questions of a quiz, or say what is wrong with its text."""
     questions: list[Question] = []
-    asked: list[str] = []
-    answer: Answer | None = None
-    for line in text.splitlines():
-        starts = ANSWER.match(line)
-        if starts:
-            if asked:
-                questions.append(Question("\n".join(asked).strip()))
-                asked = []
-            if not questions:
-                raise QuizError(f"an answer stands before any question: {line!r}")
-            answer = Answer(starts[2].strip(), starts[1])
-            questions[-1].answers.append(answer)
-        elif answer and line.startswith("  > "):
-            answer.feedback = f"{answer.feedback} {line[4:].strip()}".strip()
-        elif answer and line.startswith("  ") and line.strip():
-            answer.text += f" {line.strip()}"
-        elif line.strip():
-            answer = None
-            asked.append(line)
-    if asked:
-        raise QuizError(f"a question has no answers: {asked[0]!r}")
+    for token in tokens_of(text):
+        if token.type != "inline":
+            continue
+        start = ANSWER.match(token.content)
+        if token.level == 1:  # a paragraph outside the list of answers
+            questions.append(Question(token.content))
+        elif not questions:
+            raise QuizError(f"an answer stands before any question: {token.content!r}")
+        elif start:
+            check = CHECK.search(start[2])
+            plain = " ".join(CHECK.sub("", start[2]).split())
+            questions[-1].answers.append(Answer(plain, start[1], check=check and check[1]))
+        elif questions[-1].answers:
+            questions[-1].answers[-1].feedback = " ".join(token.content.split())
     for question in questions:
-        _inspect(question)
+        fault = question.fault() if question.answers else "a question has no answers"
+        if fault:
+            raise QuizError(f"{question.text.splitlines()[0]!r}: {fault}")
     return questions
-
-
-def _inspect(question: Question) -> None:
-    """Take the checks out of the answers, and see that the question can be answered."""
-    name = question.text.splitlines()[0]
-    for answer in question.answers:
-        found = CHECK.search(answer.text)
-        if found:
-            answer.check = found[1]
-            answer.text = CHECK.sub("", answer.text).strip()
-        if not answer.feedback:
-            raise QuizError(f"{name!r}: the answer {answer.text!r} has no line '  > why'")
-        if answer.right and answer.number is not None and not answer.check:
-            raise QuizError(
-                f"{name!r}: the right answer {answer.text} is a number: "
-                "add {check}`Python that computes it`"
-            )
-    right = [answer for answer in question.answers if answer.right]
-    if len(right) != 1:
-        raise QuizError(f"{name!r}: one answer must be right ([x] or [=]), got {len(right)}")
-    if question.wants_number:
-        if len(question.answers) != 1:
-            raise QuizError(f"{name!r}: a question for a number has one answer, '- [=] number'")
-        if right[0].number is None:
-            raise QuizError(f"{name!r}: [=] needs a number, got {right[0].text!r}")
-    elif len(question.answers) < 2 or right[0].kind == "=":
-        raise QuizError(f"{name!r}: needs two choices or more")
 
 
 def quizzes_in(markdown: str) -> list[str]:
@@ -227,13 +207,9 @@ class Quiz(SphinxDirective):
         return [*parts, raw(END), *script(self, "quiz.js")]
 
     def inline(self, text: str) -> nodes.inline:
-        """One paragraph of Markdown."""
-        holder = nodes.container()
-        lines = StringList(text.splitlines(), source=self.env.docname)
-        self.state.nested_parse(lines, self.content_offset, holder)
-        if len(holder) != 1 or not isinstance(holder[0], nodes.paragraph):
-            raise self.error(f"quiz: write questions and answers as one paragraph: {text!r}")
-        return nodes.inline("", "", *holder[0].children)
+        """A line of Markdown."""
+        parsed, _ = self.state.inline_text(text, self.lineno)
+        return nodes.inline("", "", *parsed)
 
     def choices(self, question: Question, count: int) -> Iterator[nodes.Node]:
         """The answers to choose from, each with its reason."""

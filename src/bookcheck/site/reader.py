@@ -240,20 +240,16 @@ class Page:
             return found.group()
         if address.startswith("#"):
             return text  # each program makes its own anchors
-        path, _, anchor = address.partition("#")
-        whole = posixpath.normpath(PurePosixPath(self.name).parent / path)
-        return self.linked(text, whole, anchor)
+        path = PurePosixPath(self.name).parent / address.partition("#")[0]
+        return self.linked(text, posixpath.normpath(path))
 
-    def linked(self, text: str, path: str, anchor: str = "") -> str:
-        """A link to another page or file: on the site, or to the notebook beside this one."""
-        page = PurePosixPath(path)
-        if self.book.site:
-            on_site = page.with_suffix(".html") if page.suffix in (".ipynb", ".md") else page
-            address = posixpath.normpath(PurePosixPath(CHAPTERS.name) / on_site)
-            return f"[{text}]({self.book.site}{address}{'#' + anchor if anchor else ''})"
-        if page.suffix == ".ipynb":
+    def linked(self, text: str, path: str) -> str:
+        """A link to the notebook of another page, or to a file of the site where that is known."""
+        if path.endswith(".ipynb"):
             return f"[{text}]({posixpath.relpath(path, PurePosixPath(self.name).parent)})"
-        return text
+        address = posixpath.normpath(f"{CHAPTERS.name}/{path}").removesuffix(".md")
+        suffix = ".html" if path.endswith(".md") else ""
+        return f"[{text}]({self.book.site}{address}{suffix})" if self.book.site else text
 
     # -- blocks
 
@@ -279,8 +275,7 @@ class Page:
             heading = title if kind == "admonition" else kind.capitalize()
             return quoted(f"**{heading}.** {self.nested(text)}")
         if kind == "interactive":
-            where = "On the book's page this figure can be moved"
-            where = self.linked(where, f"{self.name}.ipynb") if self.book.site else where
+            where = self.linked("On the book's page this figure can be moved", f"{self.name}.md")
             return quoted(f"{where}. {self.inline(text)}".strip())
         if kind == "prf:proof":
             body = self.nested(text)

@@ -38,12 +38,11 @@ def library() -> Any:
 
 def modules() -> list[Any]:
     """The modules for readers: in the order of the package's docstring, then by name."""
-    found, waiting = [], [library()]
+    text, found, waiting = library().docstring.value, [], [library()]
     while waiting:
         inner = [one for one in waiting.pop().modules.values() if not one.is_alias]
         waiting += inner
         found += [m for m in inner if not m.is_init_module and m.name not in HIDDEN_MODULES]
-    text = library().docstring.value
 
     def order(module: Any) -> tuple[int, str]:
         place = text.find(f"\n{module.name} ")

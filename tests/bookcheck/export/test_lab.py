@@ -59,14 +59,6 @@ def test_a_notebook_that_the_reader_changed_is_kept(tmp_path, made):
     assert renew(lab, made(a="3", b="3")) == ["a.ipynb", "b.ipynb"]
 
 
-def test_a_notebook_that_was_only_run_is_renewed(tmp_path, made):
-    lab = tmp_path / "lab"
-    renew(lab, made(a="1\n2"))
-    run = of_one_cell(["1\n", "2"], execution_count=7, outputs=[{"text": "2"}])
-    (lab / "a.ipynb").write_text(run, encoding="utf-8")
-    assert renew(lab, made(a="3")) == []
-
-
 def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):
     nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "a.ipynb")
     (tmp_path / "b.ipynb").write_text("<<<<<<< a merge", encoding="utf-8")

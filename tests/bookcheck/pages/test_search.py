@@ -1,11 +1,9 @@
 """The book's search: what a section is, and what readers find in the built site."""
 
 import pytest
-from docutils import nodes
 
 from bookcheck.paths import BUILD
 from bookcheck.site.reference import entries, modules
-from bookcheck.site.search import SNIPPET, Section, own_text, record
 
 # What readers type, and the page they want first.
 WANTED = {
@@ -103,24 +101,3 @@ def test_a_reader_types_and_follows_a_result(open_page):
 def test_the_first_result_costs_at_most_300_kilobytes():
     files = [SITE / "_static" / name for name in ("minisearch.js", "search-data.js", "search.js")]
     assert sum(file.stat().st_size for file in files) <= 300_000
-
-
-def section(*children):
-    return nodes.section("", nodes.title("", "A title"), *children, ids=["a"])
-
-
-def test_the_text_of_a_section_is_its_own():
-    inner = section(nodes.paragraph("", "Of another section."))
-    formula = nodes.paragraph(
-        "", "", nodes.Text("Before "), nodes.math("", "x"), nodes.Text("after.")
-    )
-    code = nodes.literal_block("", "print(1)")
-    assert own_text(section(formula, code, inner)) == "Before after."
-
-
-def test_a_long_text_is_cut_at_a_word_and_still_found_by_its_words():
-    text = "short words " * 30 + "extraordinary end"
-    *_, snippet, words = record(Section("p", "a", "T", "C", "section", text))
-    assert len(snippet) <= SNIPPET + 2
-    assert snippet.endswith("short …") or snippet.endswith("words …")
-    assert "extraordinary" in words

@@ -11,7 +11,6 @@ from pybtex.database import parse_string
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD
 from bookcheck.site.reader import (
-    INSTALL,
     INSTALLED,
     Book,
     Page,
@@ -72,17 +71,12 @@ def test_text(source, plain):
     assert page().inline(source) == plain
 
 
-@pytest.mark.parametrize(
-    ("source", "plain"),
-    [
-        ("[two](02-two.ipynb#part)", f"[two]({SITE}chapters/02-two.html#part)"),
+def test_what_has_no_notebook_leads_to_the_site_where_its_address_is_known():
+    for source, plain in [
         ("[notation](notation.md)", f"[notation]({SITE}chapters/notation.html)"),
-        ("{eq}`eq-far`", f"[(2.3)]({SITE}chapters/02-two.html)"),
         ('<a href="../_static/a.json">vectors</a>', f"[vectors]({SITE}_static/a.json)"),
-    ],
-)
-def test_links_lead_to_the_site_where_its_address_is_known(source, plain):
-    assert page(SITE).inline(source) == plain
+    ]:
+        assert page(SITE).inline(source) == plain
 
 
 @pytest.mark.parametrize(
@@ -182,11 +176,6 @@ def test_an_exercise_has_a_cell_to_write_in_and_its_solution_does_not_run(notebo
         '```python\ndef lead_for(weight, n): ...\n\n\ncheck("lead_for")\n```\n\nSo.\n\n'
         "</details>\n\nThe end."
     )
-
-
-def test_the_install_cell_does_nothing_where_the_library_is():
-    exec(INSTALLED, {})
-    exec(INSTALL.format(repository="https://github.com/example/book"), {})
 
 
 def test_binder_finds_the_library_beside_the_notebooks(notebook, tmp_path):
