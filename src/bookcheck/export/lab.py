@@ -2,8 +2,8 @@
 
 Readers get the notebooks of the built site in the folder `lab`; one that they changed is never
 written over.
-`--sources` opens the chapters themselves, which jupyterlab-myst shows. Settings and
-signatures stay in the checkout, and the user's own settings win over the book's.
+`--sources` opens the chapters themselves, which jupyterlab-myst shows. The user's own
+settings win over the book's.
 """
 
 import argparse
@@ -21,8 +21,7 @@ from nbformat.sign import NotebookNotary
 
 from bookcheck.paths import BUILD, CHAPTERS, ROOT
 
-NOTEBOOKS = BUILD / "html" / "notebooks"
-LAB, STATE = ROOT / "lab", BUILD / "lab"
+NOTEBOOKS, LAB = BUILD / "html" / "notebooks", ROOT / "lab"
 FIRST_PAGE = "00-short-road.ipynb"
 # What this wrote, so that it knows what a reader has changed since.
 WRITTEN = ".written.json"
@@ -55,18 +54,16 @@ def renew(folder: Path, source: Path) -> list[str]:
     return changed
 
 
-def sign(folder: Path, state: Path) -> None:
+def sign(folder: Path) -> None:
     """Sign the notebooks: JupyterLab shows no figures of a notebook that it does not know."""
-    (state / "signatures").mkdir(parents=True, exist_ok=True)
-    notary = NotebookNotary(data_dir=str(state / "signatures"))
+    notary = NotebookNotary()
     for path in folder.rglob("*.ipynb"):
         # JupyterLab says itself what is wrong with a file that is no notebook, when it is opened.
         with contextlib.suppress(nbformat.reader.NotJSONError):
             notary.sign(nbformat.read(path, as_version=4))
-    notary.store.close()
 
 
-def command(folder: Path, state: Path, first: str) -> list[str]:
+def command(folder: Path, first: str) -> list[str]:
     """The command that starts JupyterLab in a folder."""
     return [
         sys.executable,
@@ -74,7 +71,6 @@ def command(folder: Path, state: Path, first: str) -> list[str]:
         "jupyterlab",
         "--allow-root",  # containers have no other user
         f"--ServerApp.root_dir={folder}",
-        f"--NotebookNotary.data_dir={state / 'signatures'}",
         f"--LabApp.default_url=/lab/tree/{first}",
         "--LabApp.custom_css=True",
         f"--ServerApp.tornado_settings={ {'static_custom_path': [str(SETTINGS / 'custom')]} }",
@@ -97,9 +93,9 @@ def main() -> NoReturn:
         sys.exit(f"{NOTEBOOKS} does not exist; build the site first: make book")
     if not options.sources and (changed := renew(LAB, NOTEBOOKS)):
         print(f"Kept as you left them: {', '.join(changed)}. Remove one to get it anew.")
-    sign(folder, STATE)
+    sign(folder)
     # In place of this process, so that one interrupt ends it.
-    words = [*command(folder, STATE, FIRST_PAGE), *others]
+    words = [*command(folder, FIRST_PAGE), *others]
     os.execve(words[0], words, environment(*settings))
 
 

@@ -55,7 +55,7 @@ class UnreadableFormulaError(ValueError):
 
 
 class Katex:
-    """A node process that turns TeX into HTML, started at the first formula."""
+    """A node process that turns TeX into HTML, from the first formula to the end of the build."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
@@ -85,12 +85,6 @@ class Katex:
         if "error" in answer:
             raise UnreadableFormulaError(answer["error"])
         return answer["html"]
-
-    def close(self) -> None:
-        """End the node process."""
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
 
 
 KATEX = Katex()
@@ -188,4 +182,3 @@ def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
     app.add_post_transform(KeepPunctuation)
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
-    app.connect("build-finished", lambda *_: KATEX.close())

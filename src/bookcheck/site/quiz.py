@@ -1,22 +1,8 @@
 """Understanding checks: questions answered in the page, whose numbers the tests compute.
 
-    :::{quiz}
-    Which divisor keeps the weights the same at every $d_k$?
-
-    - [ ] $d_k$
-      > All weights become equal.
-    - [x] $\\sqrt{d_k}$
-      > The scores then have variance 1.
-
-    What is $(2, 1) \\cdot (1, 2)$?
-
-    - [=] 4 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
-      > Two plus two.
-    :::
-
-A question has choices, of which one is right, or asks for a number. `{check}` holds Python that the
-page does not show: its value must be the number of a right answer, or the truth of the choice.
-`problems` computes them all.
+README.md shows how to write one. A question has choices, of which one is right, or asks for a
+number. `{check}` holds Python that the page does not show: its value must be the number of a right
+answer, or the truth of the choice. `problems` computes them all.
 """
 
 import hashlib

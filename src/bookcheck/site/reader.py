@@ -303,11 +303,12 @@ class Page:
             (answer,) = question.answers
             lines.append(folded("Answer", f"**{answer.text}.** {self.inline(answer.feedback)}"))
             return "\n\n".join(lines)
-        pairs = list(zip("ABCDEFGH", question.answers, strict=False))
-        lines.append("\n".join(f"- **{one}.** {self.inline(a.text)}" for one, a in pairs))
-        right = next(one for one, answer in pairs if answer.right)
-        whys = "\n".join(f"- **{one}.** {self.inline(a.feedback)}" for one, a in pairs)
-        lines.append(folded("Answer", f"**{right}** is right.\n\n{whys}"))
+        choices, whys = [], []
+        for letter, answer in zip("ABCDEFGH", question.answers, strict=False):
+            choices.append(f"- **{letter}.** {self.inline(answer.text)}")
+            verdict = "Right." if answer.right else "Not yet."
+            whys.append(f"- **{letter}.** {verdict} {self.inline(answer.feedback)}")
+        lines += ["\n".join(choices), folded("Answer", "\n".join(whys))]
         return "\n\n".join(lines)
 
 

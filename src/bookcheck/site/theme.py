@@ -36,8 +36,6 @@ STYLE_SHEETS = (
 # Browsers that read woff2 never ask for the older formats.
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
 FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
-# Files of the theme that no page loads.
-UNUSED = ("scripts/fontawesome.js*", "**/*.map", "searchtools.js", "language_data.js")
 
 
 def add_fonts(app: Sphinx, config: Config) -> None:
@@ -92,13 +90,6 @@ class UniqueIds(SphinxPostTransform):
                     element["ids"][place] = f"{name}-{seen[name]}"
 
 
-def remove_unused_files(app: Sphinx, error: Exception | None) -> None:
-    """Delete what no page asks for."""
-    for pattern in UNUSED if error is None else ():
-        for path in (Path(app.outdir) / "_static").glob(pattern):
-            path.unlink()
-
-
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     # Jupyter Book always sets this option of an extension that the book does not load.
@@ -107,4 +98,3 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", add_fonts)
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)
-    app.connect("build-finished", remove_unused_files)

@@ -1,15 +1,8 @@
 """Interactive figures: a directive for their places, and their scripts on the pages that have one.
 
-    :::{interactive} rotation
-    :fallback: fig-two-arrows
-
-    Move one slider and watch the score.
-    :::
-
-The named figure stands above and serves readers without JavaScript and in print; the place stays
-empty until the script runs. Without `:fallback:` the page shows the first state as a still picture.
-The scripts lie in _static/widgets: shared.js, and one file a figure that shared.js loads when the
-reader comes near.
+README.md shows how to write one. The scripts are in _static/widgets: shared.js, and one file a
+figure that shared.js loads when the reader comes near; the place stays empty until then. Readers
+without JavaScript, and paper, have the figure named as fallback or a still picture.
 """
 
 import json
@@ -22,14 +15,10 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.node.packages import NODE
 from bookcheck.paths import STATIC
-from bookcheck.site.source_place import place_of
-
-logger = logging.getLogger(__name__)
 
 FOLDER = STATIC / "widgets"
 # Scripts in the folder that are not figures.
@@ -71,12 +60,6 @@ def script(directive: SphinxDirective, name: str) -> list[nodes.raw]:
     return [raw(f'<script defer src="{up}_static/widgets/{name}"></script>')]
 
 
-def still_picture(name: str) -> str:
-    """The first state of a figure, for pages without JavaScript and for paper."""
-    (picture,) = run_widgets([{"widget": name, "call": "picture", "arguments": []}])
-    return f'<div class="panels">{picture}</div>'
-
-
 class Interactive(SphinxDirective):
     """The directive `interactive`."""
 
@@ -92,27 +75,16 @@ class Interactive(SphinxDirective):
                 f"there is no interactive figure {name!r}; there are {', '.join(widget_names())}"
             )
         start = raw(f'<div class="interactive" data-widget="{name}"><div class="about" hidden>')
-        self.set_source_info(start)
-        start["fallback"] = fallback
-        text = nodes.container()
+        text, still = nodes.container(), nodes.paragraph()
         self.state.nested_parse(self.content, self.content_offset, text)
-        picture = "" if fallback else still_picture(name)
-        return [start, *text.children, raw(f"</div>{picture}</div>"), *script(self, "shared.js")]
-
-
-def check_fallbacks(app: Sphinx, document: nodes.document) -> None:
-    """See that the figure named as fallback is on the page; a warning stops a strict build."""
-    elements = list(document.findall(nodes.Element))
-    labels = {name for element in elements for name in (*element["names"], *element["ids"])}
-    for place in document.findall(nodes.raw):
-        if place.get("fallback") and place["fallback"] not in labels:
-            logger.warning(
-                "%s: the interactive figure names the fallback %s, "
-                "and the page has no figure of that name",
-                place_of(place, app.srcdir),
-                place["fallback"],
-                type="interactive",
-            )
+        if fallback:  # Sphinx sees that there is such a figure
+            words = f"<noscript>{{numref}}`{fallback}` shows one state of it.</noscript>"
+            still += self.state.inline_text(words, self.lineno)[0]
+        else:
+            (picture,) = run_widgets([{"widget": name, "call": "picture", "arguments": []}])
+            still = raw(f'<div class="panels">{picture}</div>')
+        end = [raw("</div>"), still, raw("</div>")]
+        return [start, *text.children, *end, *script(self, "shared.js")]
 
 
 def leave_scripts_out(_app: Sphinx, config: Config) -> None:
@@ -125,5 +97,4 @@ def leave_scripts_out(_app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> None:
     """Register the directive."""
     app.add_directive("interactive", Interactive)
-    app.connect("doctree-read", check_fallbacks)
     app.connect("config-inited", leave_scripts_out)

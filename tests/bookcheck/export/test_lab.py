@@ -7,10 +7,7 @@ import subprocess
 import time
 import urllib.request
 
-import nbformat
 import pytest
-from nbformat.sign import NotebookNotary
-from nbformat.v4 import new_code_cell, new_notebook
 
 from bookcheck.export.lab import (
     FOR_ALL,
@@ -59,32 +56,25 @@ def test_a_notebook_that_the_reader_changed_is_kept(tmp_path, made):
     assert renew(lab, made(a="3", b="3")) == ["a.ipynb", "b.ipynb"]
 
 
-def test_notebooks_are_trusted_by_signatures_of_the_checkout(tmp_path):
-    nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "a.ipynb")
-    (tmp_path / "b.ipynb").write_text("<<<<<<< a merge", encoding="utf-8")
-    sign(tmp_path, tmp_path / "state")
-    notary = NotebookNotary(data_dir=str(tmp_path / "state" / "signatures"))
-    assert notary.check_signature(nbformat.read(tmp_path / "a.ipynb", as_version=4))
-    notary.store.close()
-
-
 def test_the_users_own_settings_come_along(monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "theirs")
     assert environment(FOR_ALL)["JUPYTER_CONFIG_PATH"] == os.pathsep.join([str(FOR_ALL), "theirs"])
 
 
 @pytest.mark.built
-def test_jupyterlab_starts_with_the_chapter(tmp_path):
-    folder, state = tmp_path / "lab", tmp_path / "state"
+def test_jupyterlab_starts_with_the_chapter(tmp_path, monkeypatch):
+    folder = tmp_path / "lab"
     renew(folder, BUILD / "html" / "notebooks")
-    sign(folder, state)
+    for name in ("CONFIG", "DATA", "RUNTIME"):
+        monkeypatch.setenv(f"JUPYTER_{name}_DIR", str(tmp_path / name))
+    (folder / "merge.ipynb").write_text("<<<<<<< a merge", encoding="utf-8")
+    sign(folder)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [*command(folder, state, CHAPTER), "--no-browser", "--IdentityProvider.token=book"]
+    words = [*command(folder, CHAPTER), "--no-browser", "--IdentityProvider.token=book"]
     words += [f"--port={port}", "--ServerApp.port_retries=0"]
-    own = {f"JUPYTER_{name}_DIR": str(state / name) for name in ("CONFIG", "DATA", "RUNTIME")}
-    server = subprocess.Popen(words, env=environment(FOR_READERS, FOR_ALL) | own)
+    server = subprocess.Popen(words, env=environment(FOR_READERS, FOR_ALL))
     end = time.monotonic() + PATIENCE
     try:
         while True:

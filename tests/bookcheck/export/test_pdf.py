@@ -79,7 +79,7 @@ def test_a_small_book(printed):
     assert pdf.root_object["/MarkInfo"]["/Marked"], "a screen reader needs the tags"
     assert list(titles(pdf.outline)) == [
         (0, "A small book"), (1, "Contents"), (1, "About this book"),
-        (0, "First part"), (1, "Page a/one"), (2, "Why √d"), (1, "Page a/two"),
+        (0, "First part"), (1, "Page a/one"), (2, "Why √𝑑𝑘"), (1, "Page a/two"),
     ]  # fmt: skip
     title, contents, _, one, two = (page.extract_text() for page in pdf.pages)
     assert "Why?" in title

@@ -19,7 +19,6 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
 <h2 id="late">Late</h2><div class="prev-next-area">end</div></article>
 <script src="{root}_static/reading.js"></script></html>"""
-SHUT = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('shut'); }});"
 
 
 @pytest.fixture
@@ -53,17 +52,6 @@ def test_a_page_is_read_when_its_end_was_seen_and_can_be_forgotten(small, open_p
     page.reload()
     expect(mark).to_have_count(0)
     expect(offer).to_have_count(0)
-
-
-@pytest.mark.browser
-def test_without_storage_nothing_is_shown_and_nothing_fails(small, open_page):
-    opening, chapter = small
-    page = open_page(opening)
-    page.add_init_script(SHUT)
-    page.goto(chapter.as_uri())
-    page.locator(".prev-next-area").scroll_into_view_if_needed()
-    page.goto(opening.as_uri())
-    expect(page.locator(".read-mark, .go-on")).to_have_count(0)
 
 
 # Tables

@@ -301,9 +301,9 @@ def test_each_control_moves_the_figure_by_keyboard(figure, name):
         if slider.input_value() == key:
             slider.press("ArrowLeft")
         assert page.evaluate(DRAWING) != before, slider.get_attribute("name")
-    for choice in page.locator("input[type=radio]:not(:checked):visible").all():
-        choice.check()
-        assert choice.is_checked()
+    for choice in page.locator("input[type=radio]").all():
+        if choice.is_visible():
+            choice.check()
 
 
 def positions(page):

@@ -126,7 +126,7 @@ def test_a_quiz_folds_its_answers_and_hides_its_checks():
     )
     shown, _, _ = text.partition("<details>")
     assert shown == "### Question 1\n\nIs it?\n\n- **A.** Yes\n- **B.** No\n\n"
-    assert "**A** is right.\n\n- **A.** It is.\n- **B.** It is not." in text
+    assert "\n\n- **A.** Right. It is.\n- **B.** Not yet. It is not." in text
     assert "**4.** Count." in text
     assert "check" not in text
 

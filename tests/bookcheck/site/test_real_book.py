@@ -1,16 +1,13 @@
 """What the site that `make book` has built must hold; `make test-site` looks at it."""
 
 import re
-from html import unescape
 
 import pytest
 from docutils.nodes import make_id
-from pybtex.database import parse_file
 
 from bookcheck.equations.scan import collect
 from bookcheck.notebooks.files import chapter_notebooks, page_name
-from bookcheck.paths import BUILD, CHAPTERS
-from bookcheck.site.reader import authors_of
+from bookcheck.paths import BUILD
 from bookcheck.site.reference import entries, modules
 
 pytestmark = pytest.mark.built
@@ -32,29 +29,8 @@ def test_every_notebook_can_be_downloaded_and_every_figure_stands_in_its_page(si
         assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page), name
 
 
-def test_the_readers_citations_are_those_of_the_pages(site):
-    entries = parse_file(str(CHAPTERS / "references.bib")).entries
-    sources = [(authors_of(entry), entry.fields["year"]) for entry in entries.values()]
-    link = re.compile(
-        r'<a class="reference internal" href="[^"]*bibliography\.html#[^>]*>(.*?)</a>'
-    )
-    shown = {
-        unescape(re.sub(r"<[^>]+>", "", name))
-        for page in (site / "chapters").rglob("*.html")
-        for name in link.findall(page.read_text(encoding="utf-8"))
-    } - {"Bibliography"}
-    assert len(shown) > 50
-    known = {text for authors, year in sources for text in (f"{authors}, {year}", year)}
-    plain = {re.sub(r"(?<=\d{4})[a-z]", "", name) for name in shown}
-    # The pages' style does not know a list of authors that ends with "others".
-    plain = {name.replace(" and others", " et al.") for name in plain}
-    assert plain <= known, sorted(plain - known)
-
-
 def test_what_no_page_needs_is_not_there(site):
-    for name in ("_static/scripts/fontawesome.js", "_static/searchtools.js", "searchindex.js"):
-        assert not (site / name).exists()
-    assert not list(site.rglob("*.map"))
+    assert not (site / "searchindex.js").exists()
     assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
     searching = {page.name for page in site.rglob("*.html") if b"search-data" in page.read_bytes()}
     assert searching == {"search.html"}
