@@ -5,8 +5,6 @@ It is printed twice: the first print tells on which page a chapter starts, the s
 numbers in its contents.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -16,7 +14,6 @@ import pypdf
 import yaml
 from playwright.sync_api import Browser
 
-from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
 
 SCRIPT = Path(__file__).with_name("print_book.js")
@@ -88,20 +85,3 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     page.pdf(**paper, tagged=True, outline=True)
     page.close()
     return faults
-
-
-def main() -> None:
-    """Print the site named on the command line; end with 1 if something is wrong."""
-    parser = argparse.ArgumentParser(description="Print the built site as one PDF.")
-    parser.add_argument("site", type=Path)
-    parser.add_argument("pdf", type=Path)
-    arguments = parser.parse_args()
-    with open_browser() as browser:
-        faults = print_book(browser, arguments.site, arguments.pdf)
-    pages, size = len(pypdf.PdfReader(arguments.pdf).pages), arguments.pdf.stat().st_size
-    print(*faults, f"{arguments.pdf}: {pages} pages, {size / 1e6:.1f} MB", sep="\n")
-    sys.exit(bool(faults))
-
-
-if __name__ == "__main__":
-    main()

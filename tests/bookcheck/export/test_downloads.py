@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from bookcheck.export.downloads import link_files, main, make_zip
+from bookcheck.export.downloads import link_files, make_zip, offer
 from bookcheck.paths import BUILD
 
 OPENING = '<p>Before.</p><div class="downloads"></div><p>After.</p>'
@@ -25,7 +25,7 @@ def test_the_links_come_with_the_files_and_the_zip_has_none(site, tmp_path):
     archive, pdf = tmp_path / "out" / "book.zip", tmp_path / "book.pdf"
     pdf.write_bytes(b"x" * 1_234_567)
     for _ in range(2):
-        main([str(site), str(archive), str(pdf)])
+        offer(site, pdf, archive)
     html = (site / "index.html").read_text(encoding="utf-8")
     assert re.fullmatch("<p>Before.</p>.*<p>After.</p>", html, re.DOTALL)
     assert 'href="downloads/book.pdf" download>the book as a PDF</a> (1.2 MB)' in html
@@ -37,9 +37,7 @@ def test_the_links_come_with_the_files_and_the_zip_has_none(site, tmp_path):
         assert opened.read("book/index.html").decode() == OPENING
 
 
-def test_what_cannot_work_is_said(site, tmp_path):
-    with pytest.raises(SystemExit, match="build it first: make book"):
-        main([str(tmp_path / "nothing"), str(tmp_path / "book.zip"), str(tmp_path / "book.pdf")])
+def test_a_page_without_a_place_for_the_links_is_named(site):
     (site / "index.html").write_text("<p>Nothing.</p>", encoding="utf-8")
     with pytest.raises(ValueError, match=r"add it to index\.md"):
         link_files(site, [])

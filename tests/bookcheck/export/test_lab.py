@@ -24,36 +24,24 @@ CHAPTER = "01-attention.ipynb"
 PATIENCE = 300  # seconds
 
 
-def of_one_cell(source, **others):
-    """A notebook with one cell of code, as text."""
-    return json.dumps({"cells": [{"cell_type": "code", "source": source} | others]})
+def test_a_notebook_that_the_reader_changed_is_kept(tmp_path):
+    made, lab = tmp_path / "made", tmp_path / "lab"
+    (made / "deeper").mkdir(parents=True)
+    names = ["a.ipynb", "deeper/b.ipynb"]
 
+    def build(text):
+        for name in names:
+            (made / name).write_text(text, encoding="utf-8")
+        return renew(lab, made)
 
-@pytest.fixture
-def made(tmp_path):
-    """Write what the build makes: notebooks of these sources."""
-
-    def make(**sources):
-        folder = tmp_path / "made"
-        folder.mkdir(exist_ok=True)
-        for name, source in sources.items():
-            (folder / f"{name}.ipynb").write_text(of_one_cell(source), encoding="utf-8")
-        return folder
-
-    return make
-
-
-def test_a_notebook_that_the_reader_changed_is_kept(tmp_path, made):
-    lab = tmp_path / "lab"
-    assert renew(lab, made(a="1", b="1")) == []
-    for mine in (of_one_cell("mine"), "<<<<<<< a merge"):
-        (lab / "a.ipynb").write_text(mine, encoding="utf-8")
-        assert renew(lab, made(a="2", b="2")) == ["a.ipynb"]
-        assert (lab / "a.ipynb").read_text(encoding="utf-8") == mine
-        assert (lab / "b.ipynb").read_text(encoding="utf-8") == of_one_cell("2")
+    assert build("1") == []
+    (lab / "a.ipynb").write_text("mine", encoding="utf-8")
+    assert build("2") == ["a.ipynb"]
+    kept = [(lab / name).read_text(encoding="utf-8") for name in names]
+    assert kept == ["mine", "2"]
     # Where the record is lost, what differs counts as the reader's.
     (lab / WRITTEN).unlink()
-    assert renew(lab, made(a="3", b="3")) == ["a.ipynb", "b.ipynb"]
+    assert build("3") == names
 
 
 def test_the_users_own_settings_come_along(monkeypatch):
