@@ -90,9 +90,7 @@ misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the chec
 .PHONY: downloads
 downloads: $(INSTALLED)  ## Print the built site as a PDF, pack it into a zip file, and offer both on its opening page
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.export.pdf $(SITE) _build/pdf/from-attention-to-rope.pdf
-	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/from-attention-to-rope.zip \
-	  _build/pdf/from-attention-to-rope.pdf
+	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/downloads/from-attention-to-rope
 
 # Other people's libraries, in an environment of their own, which finds torch in the book's.
 PLACE := import sysconfig; print(sysconfig.get_path("purelib"))
@@ -120,8 +118,12 @@ coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its 
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 
+$(SITE)/notebooks: $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb)
+	@$(MAKE) book
+	@touch $@
+
 .PHONY: lab
-lab: $(INSTALLED)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
+lab: $(INSTALLED) $(if $(SOURCES),,$(SITE)/notebooks)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
 	@$(BIN)/python -m bookcheck.export.lab $(if $(SOURCES),--sources)
 
 .PHONY: notebooks

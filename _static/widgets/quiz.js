@@ -93,7 +93,7 @@
 
   for (const quiz of document.querySelectorAll(".quiz")) {
     const forms = [...quiz.querySelectorAll("form")];
-    const key = `quiz ${quiz.dataset.page}`;
+    const key = `quiz ${location.pathname}`;
     const line = quiz.querySelector(".progress-line");
     let answers = recall(key);
 

@@ -1,6 +1,5 @@
 """Small books to build, a browser, and the option that turns it on."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,9 +13,7 @@ import yaml
 from filelock import FileLock
 
 from bookcheck.browser import open_browser
-from bookcheck.node.packages import ensure_packages
-from bookcheck.paths import NODE_ROOM, ROOT
-from bookcheck.site.math import Katex
+from bookcheck.paths import ROOT
 
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
@@ -31,22 +28,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "built: needs the built site; run by `make test-site`")
 
 
-def pytest_ignore_collect(collection_path, config):
-    """With --site, leave out the files that have no such test: most of them are slow to import."""
-    if not config.getoption("--site", default=False) or collection_path.suffix != ".py":
-        return None
-    text = collection_path.read_text(encoding="utf-8")
-    return None if "mark.browser" in text or "mark.built" in text else True
-
-
 def pytest_collection_modifyitems(config, items):
     """What needs a browser or the built site runs with --site, all others without."""
     wanted = bool(config.getoption("--site", default=False))
-    here = [item for item in items if item.path.is_relative_to(ROOT / "tests" / "bookcheck")]
     left_out = [
         item
-        for item in here
-        if any(item.get_closest_marker(name) for name in ("browser", "built")) != wanted
+        for item in items
+        if item.path.is_relative_to(ROOT / "tests" / "bookcheck")
+        and any(item.get_closest_marker(name) for name in ("browser", "built")) != wanted
     ]
     if left_out:
         items[:] = [item for item in items if item not in left_out]
@@ -82,14 +71,9 @@ def open_page(browser):
     """
     pages = []
 
-    def open_it(path, width=1280, *, scheme="light", javascript=True, **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900 if width > 600 else 844},
-            color_scheme=scheme,
-            java_script_enabled=javascript,
-            **options,
-        )
-        page = context.new_page()
+    def open_it(path, width=1280, *, scheme="light", javascript=True):
+        size = {"width": width, "height": 900 if width > 600 else 844}
+        page = browser.new_page(viewport=size, color_scheme=scheme, java_script_enabled=javascript)
         pages.append(page)
         page.errors = []
 
@@ -119,104 +103,54 @@ def open_page(browser):
     assert [error for page in pages for error in page.errors] == []
 
 
-@pytest.fixture(scope="module")
-def katex():
-    ensure_packages(NODE_ROOM)
-    renderer = Katex(NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js")
-    yield renderer
-    renderer.close()
-
-
-def write_notebook(path, cells):
-    """Store cells as a notebook."""
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"
-    notebook.metadata = {
-        "kernelspec": {"name": "python3", "display_name": "Python 3"},
-        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-    }
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-
-
 @pytest.fixture(scope="session")
 def write_book():
-    """Write a book of one notebook, or of some by name, with the real settings into a folder."""
+    """Write a book of notebooks, by name, with the real settings into a folder."""
 
-    def write(folder, notebooks, *, pages=(), repository="", address=""):
-        notebooks = notebooks if isinstance(notebooks, dict) else {"one": notebooks}
+    def write(folder, notebooks, *, contents="", repository="", address=""):
         settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
         settings["repository"]["url"] = repository
         settings["html"]["baseurl"] = address
         settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(ROOT / "src")}
         (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        names = [*notebooks, *pages]
-        files = "".join(f"  - file: chapters/{name}\n" for name in names)
+        files = contents or "".join(f"  - file: chapters/{name}\n" for name in notebooks)
         (folder / "_toc.yml").write_text(
             "format: jb-book\nroot: index\nparts:\n- caption: Part\n  numbered: true\n"
             f"  chapters:\n{files}",
             encoding="utf-8",
         )
         (folder / "index.md").write_text("# A small book\n\nIts text.\n", encoding="utf-8")
-        (folder / "chapters").mkdir()
+        (folder / "chapters" / "deeper").mkdir(parents=True)
         (folder / "chapters" / "references.bib").touch()
         shutil.copytree(ROOT / "_static", folder / "_static")
         for name, cells in notebooks.items():
-            write_notebook(folder / "chapters" / f"{name}.ipynb", cells)
+            for number, cell in enumerate(cells):
+                cell["id"] = f"cell-{number}"
+            notebook = nbformat.v4.new_notebook(cells=cells)
+            notebook.metadata = {"language_info": {"name": "python"}}
+            nbformat.write(notebook, folder / "chapters" / f"{name}.ipynb")
         return folder
 
     return write
 
 
-@pytest.fixture(scope="session")
-def markdown():
-    return nbformat.v4.new_markdown_cell
+def markdown(*sources):
+    return [nbformat.v4.new_markdown_cell(source) for source in sources]
 
 
-@pytest.fixture(scope="session")
-def code():
-    """Write an executed code cell with the given outputs, each a bundle of MIME types."""
-
-    def cell(source, *outputs, number=1, **metadata):
-        stored = [nbformat.v4.new_output("display_data", data) for data in outputs]
-        return nbformat.v4.new_code_cell(
-            source, outputs=stored, execution_count=number, metadata=metadata
-        )
-
-    return cell
+def code(source, *outputs, number=1, **metadata):
+    """An executed code cell with the given outputs, each a bundle of MIME types."""
+    stored = [nbformat.v4.new_output("display_data", data) for data in outputs]
+    return nbformat.v4.new_code_cell(
+        source, outputs=stored, execution_count=number, metadata=metadata
+    )
 
 
-NOTATION = r"""# Notation
-
-| Symbol | Meaning | In code | Chapters |
-|---|---|---|---|
-| $d_k$ | {term}`head dimension`: length of a key | `d_k` | all |
-| $m,\ n$ | positions: $m$ of the query | `m` | 1–3 |
-| $s$ | a slope | `s` | 2 |
-| $s$ | a scale | `s` | 4 |
-| $\theta_i$ | angle of pair $i$ | `theta[i]` | all |
-"""
-GLOSSARY = """# Glossary
-
-:::{glossary}
-head dimension
-  The length $d_k$ of one query or key vector. It is even.
-
-logits
-  The numbers before softmax.
-:::
-"""
-
-
-REPOSITORY = "https://github.com/example/book"
-ADDRESS = "https://example.org/book"
 SVG = (
     '<svg role="img" aria-label="A line that rises from left to right" viewBox="0 0 9 9">'
     '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
 )
 LINE = {"image/svg+xml": SVG, "text/plain": "line"}
-
-
 QUIZ = """\
 Which divisor keeps $p$ the same?
 
@@ -239,6 +173,93 @@ def quiz_text():
     return QUIZ
 
 
+TOP = """# Chapter & more
+
+*How many?*
+
+:::{answer}
+:needs: [chapter 1](01-one.ipynb)
+
+There are two. They are {value}`0.50 = 1 / 2` apart.
+:::
+
+See {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`, and [more](deeper/01-one.ipynb).
+
+$$
+a = b
+$$ (first)
+
+Inline $x_m$.
+"""
+THEOREM = """:::{prf:theorem} Hull
+:label: hull
+
+True:
+:::
+
+$$
+b = c
+$$ (second)
+
+:::{prf:proof}
+:class: dropdown
+Folded.
+:::
+
+:::{prf:proof}
+Open.
+:::
+"""
+GOOD = {
+    "01-one": [
+        *markdown(TOP, THEOREM),
+        code("x", LINE, mystnb={"figure": {"caption": "{value}`7 = 3 + 4`.", "name": "line"}}),
+        code("show(line)", LINE, number=2),
+        *markdown(
+            ":::{exercise-start} Sum\n:label: sum\n:::\nAdd.\n:::{exercise-end}\n:::",
+            ":::{solution-start} sum\n:::\nAdded.",
+        ),
+        code("1 + 1", {"text/plain": "2"}, number=3),
+        *markdown(":::{solution-end}\n:::"),
+    ],
+    "deeper/01-one": markdown(
+        "# Deeper: two\n\nBack to [two](../01-one.ipynb) and {eq}`first`.\n\n"
+        ":::{answer}\nTrue.\n:::\n\n## Part\n\n$$\nc = d\n$$ (third)\n\nBy {eq}`third`."
+    ),
+    "02-two": [
+        *markdown("# Quiz\n\nText.", f":::{{quiz}}\n{QUIZ}:::"),
+        code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
+        *markdown(
+            ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
+            ":::{interactive} clocks\n:::",
+        ),
+    ],
+}  # fmt: skip
+CONTENTS = """\
+  - file: chapters/01-one
+    sections:
+    - file: chapters/deeper/01-one
+  - file: chapters/02-two
+"""
+FAULTY = {
+    "one": [
+        *markdown("# Chapter\n\n{eq}`no-such-equation`"),
+        code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
+        code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
+        *markdown(
+            "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
+            "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)",
+            ":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::",
+            ":::{interactive} clock\n:::",
+            ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
+            ":::{answer}\n\nOne. Two. Three. Four.\n:::",
+            "It is {value}`0.30`.",
+        ),
+    ]
+}
+REPOSITORY, ADDRESS = "https://github.com/example/book", "https://example.org/book"
+
+
 def once_for_all_workers(tmp_path_factory, name, make):
     """Make a folder once, however many workers ask for it at the same time."""
     base = tmp_path_factory.getbasetemp()
@@ -251,52 +272,11 @@ def once_for_all_workers(tmp_path_factory, name, make):
 
 
 @pytest.fixture(scope="session")
-def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
+def good_site(build, write_book, tmp_path_factory):
     """A site with both addresses and everything that a chapter may hold, built once."""
-    notebooks = {
-        "one": [
-            markdown(
-                "# Chapter\n\nSee {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`.\n\n"
-                "$$\na = b\n$$ (first)\n\nInline $x_m$."
-            ),
-            markdown(":::{prf:theorem} Hull\n:label: hull\n\nTrue.\n:::"),
-            markdown(
-                ":::{prf:proof}\n:class: dropdown\nFolded.\n:::\n\n:::{prf:proof}\nOpen.\n:::"
-            ),
-            code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "line"}}),
-            code("show(line)", LINE, number=2),
-            markdown(":::{exercise-start} Sum\n:label: sum\n:::\nAdd.\n:::{exercise-end}\n:::"),
-            markdown(":::{solution-start} sum\n:::\nAdded."),
-            code("1 + 1", {"text/plain": "2"}, number=3),
-            markdown(":::{solution-end}\n:::"),
-        ],
-        "quiz": [markdown("# Quiz\n\nText."), markdown(f":::{{quiz}}\n{quiz_text}:::")],
-        "interactive": [
-            markdown("# Figures\n\nText."),
-            code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
-            markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
-            markdown(":::{interactive} clocks\n:::"),
-        ],
-        "02-two": [
-            markdown(
-                "# Two & three\n\nAll are alike. Why is it *so*?\n\n"
-                "More {term}`head dimension`. The head dimension. Two logits, again logits.\n\n"
-                "$$\ns = \\frac{m \\theta_i}{\\sqrt{d_k}}\n$$ (second)\n\nInline $n \\ne t$.\n\n"
-                "Look at {eq}`first`, {prf:ref}`hull`, {eq}`second`."
-            )
-        ],
-    }
 
     def make(folder):
-        write_book(
-            folder,
-            notebooks,
-            pages=("notation", "glossary"),
-            repository=REPOSITORY,
-            address=ADDRESS,
-        )
-        (folder / "chapters" / "notation.md").write_text(NOTATION, encoding="utf-8")
-        (folder / "chapters" / "glossary.md").write_text(GLOSSARY, encoding="utf-8")
+        write_book(folder, GOOD, contents=CONTENTS, repository=REPOSITORY, address=ADDRESS)
         done = build(folder, "--all", "-n", "-W", "--keep-going")
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
@@ -304,34 +284,17 @@ def good_site(build, write_book, markdown, code, quiz_text, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def faulty_build(build, write_book, markdown, code, tmp_path_factory):
-    """What the build of a book with many faults says, and the book's folder.
+def faulty_build(build, write_book, tmp_path_factory):
+    """What the build of a book with many faults says, in one line, and the site that it writes.
 
     Its addresses are empty. A build with warnings writes its pages all the same.
     """
-    notebooks = {
-        "one": [
-            markdown("# Chapter\n\n{eq}`no-such-equation`"),
-            code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
-            code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
-            markdown(
-                "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
-                "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)"
-            ),
-            markdown(":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::"),
-            markdown(":::{interactive} clock\n:::"),
-            markdown(":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"),
-            markdown(":::{answer}\n\nOne. Two. Three. Four.\n:::"),
-            markdown("It is {value}`0.30`."),
-        ]
-    }
 
     def make(folder):
-        write_book(folder, notebooks)
-        done = build(folder, "--all", "-n", "-W", "--keep-going")
-        said = {"status": done.returncode, "words": done.stdout + done.stderr}
-        (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+        done = build(write_book(folder, FAULTY), "--all", "-n", "-W", "--keep-going")
+        assert done.returncode != 0
+        (folder / "said.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
 
     folder = once_for_all_workers(tmp_path_factory, "faulty-book", make)
-    said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
-    return SimpleNamespace(folder=folder, status=said["status"], words=said["words"])
+    words = (folder / "said.txt").read_text(encoding="utf-8")
+    return SimpleNamespace(site=folder / "_build" / "html", words=" ".join(words.split()))

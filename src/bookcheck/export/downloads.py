@@ -1,15 +1,17 @@
 """The site as a zip file, and links to it and to the PDF on the opening page.
 
-`make downloads` packs the site and copies both files into it. They are made from the
+`make downloads` prints the site, packs it and copies both files into it. They are made from the
 site, so a built page has no links to them: each comes with its file.
 """
 
-import argparse
 import re
 import shutil
 import sys
 import zipfile
 from pathlib import Path
+
+from bookcheck.browser import open_browser
+from bookcheck.export.pdf import print_book
 
 PLACE = re.compile(r'<div class="downloads">.*?</div>', re.DOTALL)
 WORDS = {".pdf": "the book as a PDF", ".zip": "the whole site, to read from disk, as a zip file"}
@@ -44,20 +46,24 @@ def link_files(site: Path, files: list[Path]) -> None:
     opening.write_text(html, encoding="utf-8")
 
 
-def main(arguments: list[str] | None = None) -> None:
+def offer(site: Path, pdf: Path, archive: Path) -> None:
     """Pack the site, and put the zip file and the PDF into it."""
-    parser = argparse.ArgumentParser(description="Pack the built site, and link to the files.")
-    parser.add_argument("site", type=Path)
-    parser.add_argument("zip", type=Path)
-    parser.add_argument("pdf", type=Path)
-    options = parser.parse_args(arguments)
-    if not (options.site / "index.html").is_file():
-        sys.exit(f"There is no site in {options.site}; build it first: make book")
     # Or the zip file would hold those of before.
-    link_files(options.site, [])
-    make_zip(options.site, options.zip)
-    link_files(options.site, [options.pdf, options.zip])
-    print(f"{options.zip}: {options.zip.stat().st_size / 1e6:.1f} MB")
+    link_files(site, [])
+    make_zip(site, archive)
+    link_files(site, [pdf, archive])
+
+
+def main() -> None:
+    """Make the PDF and the zip file of the site named first, called as the path named second."""
+    site, name = map(Path, sys.argv[1:])
+    pdf, archive = name.with_suffix(".pdf"), name.with_suffix(".zip")
+    with open_browser() as browser:
+        faults = print_book(browser, site, pdf)
+    offer(site, pdf, archive)
+    sizes = [f"{file}: {file.stat().st_size / 1e6:.1f} MB" for file in (pdf, archive)]
+    print(*faults, *sizes, sep="\n")
+    sys.exit(bool(faults))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """JupyterLab for readers, and for those who write: `make lab`, `make lab SOURCES=yes`.
 
-Readers get their notebooks in the folder `lab`; one that they changed is never written over.
-`--sources` opens the chapters themselves, which jupyterlab-myst shows. Settings, signatures and
-layout stay in the checkout, and the user's own settings win over the book's.
+Readers get the notebooks of the built site in the folder `lab`; one that they changed is never
+written over.
+`--sources` opens the chapters themselves, which jupyterlab-myst shows. The user's own
+settings win over the book's.
 """
 
 import argparse
@@ -19,9 +20,8 @@ import nbformat
 from nbformat.sign import NotebookNotary
 
 from bookcheck.paths import BUILD, CHAPTERS, ROOT
-from bookcheck.site.reader import book_of, reader_texts
 
-LAB, STATE = ROOT / "lab", BUILD / "lab"
+NOTEBOOKS, LAB = BUILD / "html" / "notebooks", ROOT / "lab"
 FIRST_PAGE = "00-short-road.ipynb"
 # What this wrote, so that it knows what a reader has changed since.
 WRITTEN = ".written.json"
@@ -30,50 +30,40 @@ SETTINGS = Path(__file__).with_name("jupyter")
 FOR_ALL, FOR_READERS = SETTINGS / "all", SETTINGS / "readers"
 
 
-def digest(notebook: str) -> str:
-    """A mark of what the cells of a notebook say, without outputs; of another file, of its text."""
-    with contextlib.suppress(json.JSONDecodeError):
-        cells = json.loads(notebook)["cells"]
-        notebook = repr([(cell["cell_type"], "".join(cell["source"])) for cell in cells])
-    return hashlib.sha256(notebook.encode()).hexdigest()
+def digest(path: Path) -> str:
+    """A mark of what a file holds."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def renew(folder: Path, texts: dict[str, str]) -> list[str]:
-    """Write the notebooks that no reader has changed, and return the names of the others."""
+def renew(folder: Path, source: Path) -> list[str]:
+    """Copy the notebooks that no reader has changed, and return the names of the others."""
+    folder.mkdir(exist_ok=True)
     record = folder / WRITTEN
     written = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     changed = []
-    for name, text in texts.items():
+    for new in sorted(source.rglob("*.ipynb")):
+        name = new.relative_to(source).as_posix()
         path = folder / name
-        known = (written.get(name), digest(text))
-        if path.is_file() and digest(path.read_text(encoding="utf-8")) not in known:
+        if path.is_file() and digest(path) not in (written.get(name), digest(new)):
             changed.append(name)
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written[name] = digest(text)
+        shutil.copyfile(new, path)
+        written[name] = digest(new)
     record.write_text(json.dumps(written, indent=1), encoding="utf-8")
     return changed
 
 
-def prepare(folder: Path, state: Path) -> None:
-    """Lay out the window, with the contents of the notebook at its left, and sign the notebooks.
-
-    JupyterLab shows the figures of no notebook that it does not know.
-    """
-    for name in ("workspaces", "signatures"):
-        (state / name).mkdir(parents=True, exist_ok=True)
-    layout = state / "workspaces" / "default-37a8.jupyterlab-workspace"
-    shutil.copy(SETTINGS / "workspace.json", layout)
-    notary = NotebookNotary(data_dir=str(state / "signatures"))
+def sign(folder: Path) -> None:
+    """Sign the notebooks: JupyterLab shows no figures of a notebook that it does not know."""
+    notary = NotebookNotary()
     for path in folder.rglob("*.ipynb"):
         # JupyterLab says itself what is wrong with a file that is no notebook, when it is opened.
         with contextlib.suppress(nbformat.reader.NotJSONError):
             notary.sign(nbformat.read(path, as_version=4))
-    notary.store.close()
 
 
-def command(folder: Path, state: Path, first: str) -> list[str]:
+def command(folder: Path, first: str) -> list[str]:
     """The command that starts JupyterLab in a folder."""
     return [
         sys.executable,
@@ -81,8 +71,6 @@ def command(folder: Path, state: Path, first: str) -> list[str]:
         "jupyterlab",
         "--allow-root",  # containers have no other user
         f"--ServerApp.root_dir={folder}",
-        f"--NotebookNotary.data_dir={state / 'signatures'}",
-        f"--LabApp.workspaces_dir={state / 'workspaces'}",
         f"--LabApp.default_url=/lab/tree/{first}",
         "--LabApp.custom_css=True",
         f"--ServerApp.tornado_settings={ {'static_custom_path': [str(SETTINGS / 'custom')]} }",
@@ -101,11 +89,13 @@ def main() -> NoReturn:
     parser.add_argument("--sources", action="store_true", help="open the chapters, to write them")
     options, others = parser.parse_known_args()
     folder, settings = (CHAPTERS, [FOR_ALL]) if options.sources else (LAB, [FOR_READERS, FOR_ALL])
-    if not options.sources and (changed := renew(LAB, reader_texts(book_of()))):
+    if not options.sources and not NOTEBOOKS.is_dir():
+        sys.exit(f"{NOTEBOOKS} does not exist; build the site first: make book")
+    if not options.sources and (changed := renew(LAB, NOTEBOOKS)):
         print(f"Kept as you left them: {', '.join(changed)}. Remove one to get it anew.")
-    prepare(folder, STATE)
+    sign(folder)
     # In place of this process, so that one interrupt ends it.
-    words = [*command(folder, STATE, FIRST_PAGE), *others]
+    words = [*command(folder, FIRST_PAGE), *others]
     os.execve(words[0], words, environment(*settings))
 
 

@@ -5,8 +5,6 @@ It is printed twice: the first print tells on which page a chapter starts, the s
 numbers in its contents.
 """
 
-import argparse
-import sys
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -15,9 +13,7 @@ from typing import Any
 import pypdf
 import yaml
 from playwright.sync_api import Browser
-from pypdf.generic import NameObject, TextStringObject
 
-from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
 
 SCRIPT = Path(__file__).with_name("print_book.js")
@@ -67,24 +63,6 @@ def document_of(site: Path, book: Path) -> str:
     )
 
 
-def entries_of(parent: Any) -> Iterator[Any]:
-    """Yield the entries of a PDF's outline in order."""
-    entry = parent.get("/First")
-    while entry is not None:
-        yield entry.get_object()
-        yield from entries_of(entry.get_object())
-        entry = entry.get_object().get("/Next")
-
-
-def name_outline(pdf: Path, headings: list[str]) -> None:
-    """Give the outline the headings' own words: Chromium leaves out their formulas."""
-    writer = pypdf.PdfWriter(pdf, incremental=True)
-    outline = entries_of(writer.root_object["/Outlines"].get_object())
-    for entry, heading in zip(outline, headings, strict=True):
-        entry[NameObject("/Title")] = TextStringObject(heading)
-    writer.write(pdf)
-
-
 def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> list[str]:
     """Write the PDF; return what does not fit on the paper and which links lead nowhere."""
     pdf.parent.mkdir(parents=True, exist_ok=True)
@@ -105,23 +83,5 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     numbers = {key.lstrip("/"): reader.get_destination_page_number(it) for key, it in starts}
     page.evaluate(FILL_NUMBERS, {key: number + 1 for key, number in numbers.items() if number})
     page.pdf(**paper, tagged=True, outline=True)
-    name_outline(pdf, page.evaluate("book.headings()"))
     page.close()
     return faults
-
-
-def main() -> None:
-    """Print the site named on the command line; end with 1 if something is wrong."""
-    parser = argparse.ArgumentParser(description="Print the built site as one PDF.")
-    parser.add_argument("site", type=Path)
-    parser.add_argument("pdf", type=Path)
-    arguments = parser.parse_args()
-    with open_browser() as browser:
-        faults = print_book(browser, arguments.site, arguments.pdf)
-    pages, size = len(pypdf.PdfReader(arguments.pdf).pages), arguments.pdf.stat().st_size
-    print(*faults, f"{arguments.pdf}: {pages} pages, {size / 1e6:.1f} MB", sep="\n")
-    sys.exit(bool(faults))
-
-
-if __name__ == "__main__":
-    main()

@@ -50,7 +50,7 @@ globalThis.book = (() => {
       add(".print-contents ul", `<li><a href="#${key}"><span>${name.innerHTML}</span>
         <span class="print-number" data-page="${key}"></span></a></li>`);
       heads.push(`@page ${key} { @top-left { content: ${JSON.stringify(title)} }
-        @top-right { content: ${JSON.stringify(wordsOf(name))} } }`);
+        @top-right { content: ${JSON.stringify(name.textContent.trim())} } }`);
       move(article, key, address, keys);
       add("main", `<section class="print-chapter" id="${key}" style="page: ${key}">
         ${part ? `<h1 class="print-part">${part}</h1>` : ""}</section>`);
@@ -92,17 +92,5 @@ globalThis.book = (() => {
     ];
   }
 
-  // What a heading says; a formula in plain letters, from the copy that screen readers read.
-  function wordsOf(heading) {
-    const copy = heading.cloneNode(true);
-    for (const drawn of all("[aria-hidden=true]", copy)) drawn.remove();
-    for (const root of all("msqrt", copy)) root.prepend("√");
-    for (const index of all(":is(msub, msubsup) > :nth-child(2)", copy)) index.prepend("_");
-    const powers = "msup > :nth-child(2), msubsup > :nth-child(3)";
-    for (const power of all(powers, copy)) power.prepend("^");
-    return copy.textContent.replace(/\s+/g, " ").trim();
-  }
-
-  const headings = () => all("h1, h2, h3, h4, h5, h6").map(wordsOf);
-  return { faults, fit, headings, join };
+  return { faults, fit, join };
 })();

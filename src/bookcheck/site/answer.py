@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -26,6 +25,12 @@ from bookcheck.prose.reading_time import reading_time
 logger = logging.getLogger(__name__)
 
 
+def facts(page: str, minutes: int) -> str:
+    """How long a page takes."""
+    name = "Reading time" if f"{DEEPER}/" in page else "Main line"
+    return f"{name}: {minutes} {'minute' if minutes == 1 else 'minutes'}."
+
+
 class Answer(SphinxDirective):
     """The directive `answer`."""
 
@@ -34,37 +39,21 @@ class Answer(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The answer as a box, with a line of facts below it."""
-        text = "\n".join(self.content)
-        problem = answer_problem(text)
+        problem = answer_problem("\n".join(self.content))
         if problem:
             logger.warning("answer: %s", problem, location=self.get_location())
-        box = nodes.admonition(classes=["answer"])
+        box = nodes.admonition("", nodes.title("", "The answer"), classes=["answer"])
         self.set_source_info(box)
-        box += nodes.title("", "The answer")
         self.state.nested_parse(self.content, self.content_offset, box)
-        box += self.facts()
-        return [box]
-
-    def facts(self) -> nodes.paragraph:
-        """How long the page takes, and what it needs."""
         line = nodes.paragraph(classes=["answer-facts"])
         path = Path(self.env.doc2path(self.env.docname))
         if path.suffix == ".ipynb":
-            minutes = reading_time(path).minutes
-            name = "Reading time" if path.parent.name == DEEPER else "Main line"
-            unit = "minute" if minutes == 1 else "minutes"
-            line += nodes.Text(f"{name}: {minutes} {unit}. ")
+            line += nodes.Text(facts(self.env.docname, reading_time(path).minutes) + " ")
         if "needs" in self.options:
-            line += nodes.Text("Needs ")
-            line += self.inline(self.options["needs"])
-            line += nodes.Text(".")
-        return line
-
-    def inline(self, text: str) -> list[nodes.Node]:
-        """A line of Markdown as nodes."""
-        holder = nodes.container()
-        self.state.nested_parse(StringList([text], self.env.docname), self.content_offset, holder)
-        return list(holder.children[0].children)
+            needs, _ = self.state.inline_text(self.options["needs"], self.lineno)
+            line += [nodes.Text("Needs "), *needs, nodes.Text(".")]
+        box += line
+        return [box]
 
 
 def setup(app: Sphinx) -> None:

@@ -54,20 +54,14 @@ def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
             "the SVG holds a <style> or <script>, which would act on the whole page; "
             "draw it with bookkit.figures.show"
         )
-    opening = root[0]
-    additions = ' class="book-figure"'
+    label = "" if "aria-label=" in root[0] else alt
+    if label is None:
+        raise FigureError("the SVG has no aria-label: draw it with bookkit.figures.show(…, alt=…)")
     width = least_width(text)
-    if width is not None:
-        additions += f' style="--least-width: {width}px"'
-    if "aria-label=" not in opening:
-        if not alt:
-            raise FigureError(
-                "the SVG has no aria-label: draw it with bookkit.figures.show(…, alt=…)"
-            )
-        additions += f' aria-label="{escape(alt)}"'
-    if "role=" not in opening:
-        additions += ' role="img"'
-    drawing = opening.replace("<svg", f"<svg{additions}", 1) + text[root.end() :]
+    additions = ' class="book-figure"' + (f' style="--least-width: {width}px"' if width else "")
+    additions += f' aria-label="{escape(label)}"' if label else ""
+    additions += "" if "role=" in root[0] else ' role="img"'
+    drawing = root[0].replace("<svg", f"<svg{additions}", 1) + text[root.end() :]
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 
@@ -87,18 +81,13 @@ class InlineFigures(SphinxPostTransform):
             if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
                 continue
             count += 1
+            text, prefix = path.read_text(encoding="utf8"), f"figure-{count}-"
             try:
-                drawing = inline_svg(
-                    path.read_text(encoding="utf8"),
-                    prefix=f"figure-{count}-",
-                    alt=image.get("alt"),
-                )
+                drawing = inline_svg(text, prefix=prefix, alt=image.get("alt"))
+                image.replace_self(nodes.raw("", drawing, format="html"))
             except FigureError as problem:
-                logger.warning(
-                    "%s: %s", place_of(image, self.app.srcdir), problem, type="figure", once=True
-                )
-                continue
-            image.parent.replace(image, nodes.raw("", drawing, format="html"))
+                place = place_of(image, self.app.srcdir)
+                logger.warning("%s: %s", place, problem, type="figure", once=True)
 
 
 def setup(app: Sphinx) -> None:

@@ -1,7 +1,4 @@
-"""Solutions, and every block of class `dropdown`, fold as `<details>`: no JavaScript needed.
-
-A solution folds inside the box of its exercise, which it follows in the source.
-"""
+"""Solutions, and every block of class `dropdown`, fold as `<details>`: no JavaScript needed."""
 
 import re
 from typing import Any
@@ -9,7 +6,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx_exercise.nodes import is_exercise_node, solution_node
+from sphinx_exercise.nodes import solution_node
 
 TITLE = re.compile(r'<p class="admonition-title"([^>]*)>(.*?)</p>', re.DOTALL)
 # A proof has no title of its own: its first paragraph starts with the word.
@@ -21,21 +18,6 @@ class folded(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
     """A wrapper around an admonition that is closed until the reader opens it."""
 
 
-def put_into_exercises(document: nodes.document) -> None:
-    """Move each solution that directly follows its exercise into the exercise's box."""
-    for solution in list(document.findall(solution_node)):
-        parent = solution.parent
-        place = parent.index(solution)
-        if not place:
-            continue
-        before = parent[place - 1]
-        if is_exercise_node(before) and before["label"] == solution["target_label"]:
-            parent.remove(solution)
-            title = next(solution.findall(nodes.title))
-            title.children = [nodes.Text("Solution")]
-            before += solution
-
-
 class FoldBlocks(SphinxPostTransform):
     """Wrap what folds."""
 
@@ -45,14 +27,12 @@ class FoldBlocks(SphinxPostTransform):
 
     def run(self, **_: Any) -> None:
         """Wrap each block in place; its own ids stay on the block."""
-        put_into_exercises(self.document)
         for block in list(self.document.findall(nodes.Admonition)):
             assert isinstance(block, nodes.Element)
             if "dropdown" in block["classes"] or isinstance(block, solution_node):
-                parent = block.parent
-                place = parent.index(block)
-                parent.remove(block)
-                parent.insert(place, folded("", block))
+                wrapper = folded()
+                block.replace_self(wrapper)
+                wrapper += block
 
 
 def fold(html: str) -> str:

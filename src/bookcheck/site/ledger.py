@@ -1,151 +1,102 @@
 """The ledger of equations: a page that lists them, and a mark beside each that was executed.
 
-The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}``. What was executed is read
-from the records that `make test` writes under ``_build/equations``; a record counts while its text
-is the text that the page prints. Without records there is no mark and no count of checks.
+The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}`` alone on two lines. What
+was executed is read from the records that `make test` writes under ``_build/equations``; a record
+counts while its text is the text that the page prints. Without records there is no mark and no
+count of checks.
 """
 
 import functools
 import html
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.equations.records import Record, read_records, same_text
+from bookcheck.equations.scan import Equation, collect, markdown_cells
+from bookcheck.notebooks.values import values_in
+from bookcheck.paths import CHAPTERS, book_pages
 
+LEDGER = f"{CHAPTERS.name}/ledger"
+PLACEHOLDER = "```{equation-ledger}\n```"
 EXECUTED = "Executed: make test evaluated this formula, as printed, on numbers"
 
 
-class equation_ledger(nodes.General, nodes.Element):  # noqa: N801
-    """Stands where the ledger will be printed, once all equations are numbered."""
-
-
-class LedgerDirective(SphinxDirective):
-    """``{equation-ledger}``: the displayed equations of each chapter, and what was checked."""
-
-    def run(self) -> list[nodes.Node]:
-        """Leave a place for the ledger."""
-        self.env.metadata[self.env.docname]["equation-ledger"] = True
-        return [equation_ledger()]
-
-
-def note_equations(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep the labelled formulas of a page, and how many of its numbers are computed."""
-    facts = app.env.metadata[app.env.docname]
-    displays = [node for node in doctree.findall(nodes.math_block) if node.get("label")]
-    facts["equations"] = {node["label"]: node.astext() for node in displays}
-    facts["values"] = sum("value" in node["classes"] for node in doctree.findall(nodes.inline))
-
-
 @functools.lru_cache(maxsize=1)
-def records_of(env: BuildEnvironment) -> dict[str, Record]:
-    """The records of the formulas that the pages print now, by label."""
-    known = read_records(Path(env.srcdir) / "_build" / "equations")
-    return {
-        label: known[label]
-        for facts in env.metadata.values()
-        for label, text in facts.get("equations", {}).items()
-        if label in known and same_text(known[label].text, text)
-    }
+def records_of(app: Sphinx) -> dict[str, Record]:
+    """The records of the last run of the tests."""
+    return read_records(Path(app.srcdir) / "_build" / "equations")
 
 
-def ledger_page(env: BuildEnvironment) -> str | None:
-    """The name of the page that holds the ledger, if the book has one."""
-    pages = [name for name, facts in env.metadata.items() if facts.get("equation-ledger")]
-    return pages[0] if pages else None
+def record_of(app: Sphinx, label: str, text: str) -> Record | None:
+    """The record of a formula, if it is of the text that the page prints."""
+    record = records_of(app).get(label)
+    return record if record and same_text(record.text, text) else None
 
 
-def resolve(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Print the marks and the ledger of one page."""
-    ledger = ledger_page(app.env)
-    if ledger is None:
-        return
-    records = records_of(app.env)
-    target = app.builder.get_relative_uri(docname, ledger)
-    marked = [n for n in doctree.findall(nodes.math_block) if n.get("label") in records]
-    for place, node in enumerate(marked):
-        # The keyboard stops at one of them on a page: from there the ledger leads to all.
-        node["mark"] = mark(records[node["label"]], target, reached=place == 0)
-    for place_holder in list(doctree.findall(equation_ledger)):
-        place_holder.replace_self(list(ledger_nodes(app, docname)))
-
-
-def mark(record: Record, ledger: str, *, reached: bool) -> str:
-    """A small link to the ledger, for the place beside an equation's number."""
-    title = EXECUTED if record.by_hand is None else f"Checked by hand: {record.by_hand}"
-    said = html.escape(title)
-    name = f' aria-label="{said}"' if record.by_hand is None else ""
-    stop = "" if reached else ' tabindex="-1"'
-    text = "✓" if record.by_hand is None else "by hand"
-    return f'<a class="equation-mark" href="{ledger}" title="{said}"{name}{stop}>{text}</a>'
-
-
-def ledger_nodes(app: Sphinx, docname: str) -> Iterator[nodes.Node]:
-    """The counts of the book, then the equations of each chapter, then the checks by hand."""
-    facts = app.env.metadata
-    pages = [page for page in facts if facts[page].get("equations")]
-    # Each page of depth after its chapter.
-    pages.sort(key=lambda page: (PurePosixPath(page).name, page.count("/")))
-    records = records_of(app.env)
-    by_hand = {label: record.by_hand for label, record in records.items() if record.by_hand}
-    text = f"The book displays {sum(len(facts[page]['equations']) for page in pages)} equations"
-    if records:
+def ledger_markdown(app: Sphinx) -> str:
+    """The counts of the book, then the equations of each page, with the checks by hand."""
+    folder = Path(app.srcdir) / CHAPTERS.name
+    pages: dict[str, list[Equation]] = {}
+    for equation in collect(folder):
+        if equation.label:
+            pages.setdefault(equation.page, []).append(equation)
+    executed, by_hand, lines = 0, 0, []
+    for page, equations in pages.items():
+        line = f"- {{doc}}`{page}`:"
+        for equation in equations:
+            record = record_of(app, equation.label or "", equation.text)
+            executed += record is not None and record.by_hand is None
+            line += f" {{eq}}`{equation.label}`"
+            if record and record.by_hand:
+                by_hand += 1
+                line += f" \\[by hand: {record.by_hand}\\]"
+        lines.append(line)
+    text = f"The book displays {sum(map(len, pages.values()))} equations."
+    if executed or by_hand:
         text += (
-            f". In the last run of the tests {len(records) - len(by_hand)} of them were executed "
-            f"from their own text, and {len(by_hand)} were checked by hand"
+            f" In the last run of the tests {executed} of them were executed from their own text, "
+            f"and {by_hand} were checked by hand."
         )
-    values = sum(page.get("values", 0) for page in facts.values())
-    text += f". {values} numbers in its sentences are computed by the tests and compared."
-    yield nodes.paragraph("", text)
-    links = {
-        label: equation_link(app, docname, page, label)
-        for page in pages
-        for label in facts[page]["equations"]
-    }
-    chapters, reasons = nodes.bullet_list(), nodes.bullet_list()
-    for page in pages:
-        labels = facts[page]["equations"]
-        address = app.builder.get_relative_uri(docname, page)
-        line = nodes.paragraph("", "", link(app.env.titles[page].astext(), address))
-        if records:
-            executed = sum(label in records and label not in by_hand for label in labels)
-            line += nodes.Text(f", {executed} of {len(labels)} executed")
-        line += nodes.Text(":")
-        for label in labels:
-            line += [nodes.Text(" "), links[label]]
-        chapters += nodes.list_item("", line)
-        for label in labels:
-            if label in by_hand:
-                reason = nodes.paragraph("", "", links[label].deepcopy())
-                reason += nodes.Text(f" {by_hand[label]}")
-                reasons += nodes.list_item("", reason)
-    yield chapters
-    if by_hand:
-        yield nodes.paragraph("", "These were checked by hand, for the reason given:")
-        yield reasons
+    cells = [text for page in book_pages(folder) for _, text in markdown_cells(page)]
+    values = sum(len(values_in(cell)) for cell in cells)
+    text += f" {values} numbers in its sentences are computed by the tests and compared."
+    return "\n".join([text, "", *lines])
 
 
-def equation_link(app: Sphinx, docname: str, page: str, label: str) -> nodes.reference:
-    """The number of an equation, which leads to it."""
-    identifier = nodes.make_id(f"equation-{label}")
-    numbers = app.env.toc_fignumbers.get(page, {}).get("displaymath", {}).get(identifier, ())
-    shown = f"({'.'.join(map(str, numbers))})" if numbers else label
-    return link(shown, f"{app.builder.get_relative_uri(docname, page)}#{identifier}")
+def write_ledger(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the list in the place of its directive, before the page is read."""
+    if docname == LEDGER:
+        source[0] = source[0].replace(PLACEHOLDER, ledger_markdown(app))
 
 
-def link(text: str, target: str) -> nodes.reference:
-    """A link inside the site."""
-    return nodes.reference("", text, internal=True, refuri=target)
+def add_marks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put a small link to the ledger beside the number of each equation that was executed."""
+    if LEDGER not in app.env.found_docs:
+        return
+    stop = ""
+    for node in doctree.findall(nodes.math_block):
+        record = record_of(app, node.get("label") or "", node.astext())
+        if record is None:
+            continue
+        text, title = "✓", EXECUTED
+        if record.by_hand is not None:
+            text, title = "by hand", f"Checked by hand: {record.by_hand}"
+        address, said = app.builder.get_relative_uri(docname, LEDGER), html.escape(title)
+        name = f' aria-label="{said}"' if text == "✓" else ""
+        node["mark"] = (
+            f'<a class="equation-mark" href="{address}" title="{said}"{name}{stop}>{text}</a>'
+        )
+        # The keyboard stops at one of them on a page: from there the ledger leads to all.
+        stop = ' tabindex="-1"'
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, the marks and the style sheet."""
-    app.add_node(equation_ledger)
-    app.add_directive("equation-ledger", LedgerDirective)
-    app.connect("doctree-read", note_equations)
-    app.connect("doctree-resolved", resolve)
+    """Register the list, which is always written anew, the marks and the style sheet."""
+    always: Any = {LEDGER}
+    app.connect("env-get-outdated", lambda _app, env, *_: always & env.found_docs)
+    app.connect("source-read", write_ledger)
+    app.connect("doctree-resolved", add_marks)
     app.add_css_file("equation-ledger.css")

@@ -1,10 +1,11 @@
 """Formulas become HTML at build time; one that KaTeX cannot read stops the build.
 
-The page then needs no JavaScript and no other host to show a formula.
+The page then needs no JavaScript and no other host to show a formula. Queries, keys, values and
+scores have the colours that they have in figures.
 """
 
+import functools
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -16,11 +17,9 @@ from sphinx.errors import SphinxError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.math import get_node_equation_number
 
-from bookcheck.node.packages import NODE
+from bookcheck.node.packages import NODE, ensure_packages
 from bookcheck.paths import NODE_ROOM
 from bookcheck.site.source_place import place_of
-from bookcheck.site.state import Renderer, Symbols, build_of
-from bookcheck.site.symbols import symbols_on_page
 
 SERVER = Path(__file__).with_name("katex_lines.cjs")
 PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
@@ -28,6 +27,21 @@ PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
 OPENING, CLOSING = re.compile(r"[(\[‘“]+$"), re.compile(r"^[,.;:!?)\]’”]+")
 LONGEST_WHOLE = 25  # characters of TeX
+
+CHAPTER = re.compile(r"chapters/(?:deeper/)?(\d\d)-")
+# A letter of the line as KaTeX writes it, and whether its index is a position.
+LETTER = re.compile(
+    r'(?P<start>"mord mathnormal)(?P<rest>"[^>]*>(?P<letter>[QKVSqkv])</span>'
+    r'(?P<position><span class="msupsub">(?=(?:<[^>]*>)*[mn]<))?)'
+)
+# Chapters in which K is not the keys, and those in which q, k and v without an index are one query,
+# one key and one value. In others k counts, and v is a coordinate.
+OTHER_K = {9}
+ALONE = {
+    "q": {0, 1, 2, 9, 10, 11, 12, 15},
+    "k": {0, 1, 2, 9, 10, 11, 12, 15},
+    "v": {0, 1},
+}
 
 
 class FormulaError(SphinxError):
@@ -41,88 +55,82 @@ class UnreadableFormulaError(ValueError):
 
 
 class Katex:
-    """A node process that turns TeX into HTML, started at the first formula."""
+    """A node process that turns TeX into HTML, from the first formula to the end of the build."""
 
-    def __init__(self, package: Path = PACKAGE) -> None:
-        self.package = package
+    def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None
-        self.owner: int | None = None
-        self.rendered: dict[tuple[str, bool, Symbols], str] = {}
 
-    def render(self, tex: str, *, display: bool, symbols: Symbols = ()) -> str:
-        """Return the HTML of a formula, or raise UnreadableFormulaError.
-
-        Each of the symbols, a pair of TeX and class, gets its class where it stands.
-        """
+    @functools.cache  # noqa: B019 - there is one
+    def render(self, tex: str, *, display: bool) -> str:
+        """Return the HTML of a formula, or raise UnreadableFormulaError."""
         numbered = SELF_NUMBERED.search(tex)
         if numbered:
             name = numbered[1]
             raise UnreadableFormulaError(
                 f"{name} numbers its own rows: write {name}* and label the whole formula"
             )
-        key = (tex, display, symbols)
-        if key not in self.rendered:
-            answer = self._ask({"tex": tex, "display": display, "symbols": symbols})
-            if "error" in answer:
-                raise UnreadableFormulaError(answer["error"])
-            self.rendered[key] = answer["html"]
-        return self.rendered[key]
-
-    def _ask(self, request: dict[str, Any]) -> dict[str, str]:
-        # Each worker of a parallel build has its own node: two that ask one mix the answers.
-        if self.process is None or self.owner != os.getpid():
-            self.owner = os.getpid()
+        if self.process is None:
+            ensure_packages(NODE_ROOM)
             self.process = subprocess.Popen(
-                [NODE, SERVER, self.package],
+                [NODE, SERVER, PACKAGE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 encoding="utf8",
             )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.write(json.dumps({"tex": tex, "display": display}) + "\n")
         self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            raise FormulaError(
-                f"KaTeX's node process ended with status {self.process.wait()} before it answered"
-            )
-        answer: dict[str, str] = json.loads(line)
-        return answer
-
-    def close(self) -> None:
-        """End the node process."""
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
+        answer: dict[str, str] = json.loads(self.process.stdout.readline())
+        if "error" in answer:
+            raise UnreadableFormulaError(answer["error"])
+        return answer["html"]
 
 
-def bad_formulas(document: nodes.document, katex: Renderer, source_root: str | Path) -> list[str]:
-    """Return one line for each formula of a document that KaTeX cannot read."""
-    complaints = []
-    for node in document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):
-        try:
-            katex.render(node.astext(), display=isinstance(node, nodes.math_block))
-        except UnreadableFormulaError as error:
-            formula = " ".join(node.astext().split())
-            complaints.append(f"{place_of(node, source_root)}: {error}\n    in: {formula}")
-    return complaints
+KATEX = Katex()
 
 
-def _render(translator: Any, node: nodes.Element, *, display: bool) -> str:
-    app: Sphinx = translator.builder.app
-    katex = build_of(app).katex
-    assert katex is not None
-    symbols = symbols_on_page(app, translator.builder.current_docname)
+def coloured(html: str, page: str) -> str:
+    """Give the letters of queries, keys, values and scores the class that has their colour."""
+    found = CHAPTER.match(page)
+    if found is None:
+        return html
+    chapter = int(found[1])
+
+    def mark(letter: re.Match[str]) -> str:
+        name = letter["letter"]
+        other = name == "K" and chapter in OTHER_K
+        if other or (name in ALONE and not letter["position"] and chapter not in ALONE[name]):
+            return letter[0]
+        return f"{letter['start']} is-{name.lower()}{letter['rest']}"
+
+    return LETTER.sub(mark, html)
+
+
+def rendered(translator: Any, node: nodes.Element, *, display: bool) -> str:
+    """The HTML of a formula; one that cannot be read stops the build and names all of its page."""
     try:
-        return katex.render(node.astext(), display=display, symbols=symbols)
+        html = KATEX.render(node.astext(), display=display)
     except UnreadableFormulaError:
-        raise FormulaError("\n".join(bad_formulas(node.document, katex, app.srcdir))) from None
+        raise FormulaError("\n".join(bad_formulas(node, translator.builder.srcdir))) from None
+    return coloured(html, translator.builder.current_docname)
+
+
+def bad_formulas(node: nodes.Element, source_root: Path) -> list[str]:
+    """Name the place of every formula of a node's document that KaTeX cannot read."""
+    complaints = []
+    for formula in node.document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):
+        try:
+            KATEX.render(formula.astext(), display=isinstance(formula, nodes.math_block))
+        except UnreadableFormulaError as error:
+            text = " ".join(formula.astext().split())
+            complaints.append(f"{place_of(formula, source_root)}: {error}\n    in: {text}")
+    return complaints
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula inside a sentence."""
-    html = _render(translator, node, display=False)
+    html = rendered(translator, node, display=False)
     translator.body.append(translator.starttag(node, "span", "", CLASS="math notranslate"))
     translator.body.append(f"{html}</span>")
     raise nodes.SkipNode
@@ -130,7 +138,7 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
 
 def visit_display(translator: Any, node: nodes.math_block) -> None:
     """Write a displayed formula, with its number where it has a label."""
-    html = _render(translator, node, display=True)
+    html = rendered(translator, node, display=True)
     translator.body.append(translator.starttag(node, "div", CLASS="math notranslate"))
     translator.body.append(f'<div class="math-formula" tabindex="0">{html}</div>')
     if node["number"]:
@@ -174,5 +182,3 @@ def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
     app.add_post_transform(KeepPunctuation)
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
-    katex = build_of(app).katex = Katex()
-    app.connect("build-finished", lambda *_: katex.close())

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from bookcheck.equations.scan import collect, formulas_in, markdown_cells
 from bookcheck.paths import CHAPTERS, DEEPER, book_pages
-from bookcheck.site.symbols import chapters_in, symbols_in
 
 # "all", or a list such as "1, 8–10, 12*": 12* is the depth pages of chapter 12 without the chapter.
 PLACES = r"\d[\d–*, ]*"
@@ -58,9 +57,16 @@ def places_in(text: str) -> frozenset[str] | None:
     """Read "all" (None) or a list such as "1, 8–10, 12*"."""
     if text == "all":
         return None
-    listed = text.split(", ")
-    chapters = chapters_in(", ".join(part for part in listed if not part.endswith("*")) or "all")
-    return frozenset({str(n) for n in chapters or ()} | {p for p in listed if p.endswith("*")})
+    found: set[str] = set()
+    for part in text.split(", "):
+        first, _, last = part.partition("–")
+        found |= {str(n) for n in range(int(first), int(last) + 1)} if last else {part}
+    return frozenset(found)
+
+
+def symbols_in(tex: str) -> list[str]:
+    r"""Split "m,\ n" into its symbols; of "R(\alpha)" the function's letter is the symbol."""
+    return [re.sub(r"\(.*\)$", "", part).strip() for part in re.split(r",\\ ", tex)]
 
 
 def meanings_on(page: str) -> list[Meaning]:

@@ -1,22 +1,8 @@
 """Understanding checks: questions answered in the page, whose numbers the tests compute.
 
-    :::{quiz}
-    Which divisor keeps the weights the same at every $d_k$?
-
-    - [ ] $d_k$
-      > All weights become equal.
-    - [x] $\\sqrt{d_k}$
-      > The scores then have variance 1.
-
-    What is $(2, 1) \\cdot (1, 2)$?
-
-    - [=] 4 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
-      > Two plus two.
-    :::
-
-A question has choices, of which one is right, or asks for a number. `{check}` holds Python that the
-page does not show: its value must be the number of a right answer, or the truth of the choice.
-`problems` computes them all.
+README.md shows how to write one. A question has choices, of which one is right, or asks for a
+number. `{check}` holds Python that the page does not show: its value must be the number of a right
+answer, or the truth of the choice. `problems` computes them all.
 """
 
 import hashlib
@@ -28,18 +14,15 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from bookcheck.site.theme import link_script
+from bookcheck.myst import blocks_of, tokens_of
+from bookcheck.site.widgets import raw, script
 
-ANSWER = re.compile(r"- \[([ x=])\] (.*)")
+ANSWER = re.compile(r"\[([ x=])\] (.*)", re.DOTALL)
 CHECK = re.compile(r"\s*\{check\}`([^`]+)`")
-NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
-BLOCK = re.compile(r"^(`{3,}|:{3,})\{quiz\}[^\n]*\n(.*?)^\1\s*$", re.DOTALL | re.MULTILINE)
-
-
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # A question that says so accepts what rounds to its whole number.
 NEAREST = "nearest whole number"
 
@@ -65,10 +48,8 @@ class Answer:
     @property
     def number(self) -> float | None:
         """The number that the answer is, if it is one."""
-        plain = self.text.strip("$ ")
-        if not NUMBER.fullmatch(plain):
-            return None
-        return float(plain.replace("−", "-").replace(",", ""))
+        plain = self.text.strip("$ ").replace("−", "-").replace(",", "")
+        return float(plain) if NUMBER.fullmatch(plain) else None
 
     @property
     def decimals(self) -> int:
@@ -108,66 +89,49 @@ class Question:
         """A name that changes with the question, so that no old answer is kept for a new one."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:8]
 
+    def fault(self) -> str | None:
+        """What keeps the question from being answered."""
+        right = [answer for answer in self.answers if answer.right]
+        if not all(answer.feedback for answer in self.answers):
+            return "an answer has no line '  > why'"
+        if len(right) != 1:
+            return f"one answer must be right ([x] or [=]), got {len(right)}"
+        if self.wants_number and (len(self.answers) != 1 or right[0].number is None):
+            return "a question for a number has one answer, '- [=] number'"
+        if not self.wants_number and (len(self.answers) < 2 or right[0].kind == "="):
+            return "needs two choices or more"
+        if right[0].number is not None and not right[0].check:
+            return "the right answer is a number: add {check}`Python that computes it`"
+        return None
+
 
 def parse_quiz(text: str) -> list[Question]:
     """Return the questions of a quiz, or say what is wrong with its text."""
     questions: list[Question] = []
-    asked: list[str] = []
-    answer: Answer | None = None
-    for line in text.splitlines():
-        starts = ANSWER.match(line)
-        if starts:
-            if asked:
-                questions.append(Question("\n".join(asked).strip()))
-                asked = []
-            if not questions:
-                raise QuizError(f"an answer stands before any question: {line!r}")
-            answer = Answer(starts[2].strip(), starts[1])
-            questions[-1].answers.append(answer)
-        elif answer and line.startswith("  > "):
-            answer.feedback = f"{answer.feedback} {line[4:].strip()}".strip()
-        elif answer and line.startswith("  ") and line.strip():
-            answer.text += f" {line.strip()}"
-        elif line.strip():
-            answer = None
-            asked.append(line)
-    if asked:
-        raise QuizError(f"a question has no answers: {asked[0]!r}")
+    for token in tokens_of(text):
+        if token.type != "inline":
+            continue
+        start = ANSWER.match(token.content)
+        if token.level == 1:  # a paragraph outside the list of answers
+            questions.append(Question(token.content))
+        elif not questions:
+            raise QuizError(f"an answer stands before any question: {token.content!r}")
+        elif start:
+            check = CHECK.search(start[2])
+            plain = " ".join(CHECK.sub("", start[2]).split())
+            questions[-1].answers.append(Answer(plain, start[1], check=check and check[1]))
+        elif questions[-1].answers:
+            questions[-1].answers[-1].feedback = " ".join(token.content.split())
     for question in questions:
-        _inspect(question)
+        fault = question.fault() if question.answers else "a question has no answers"
+        if fault:
+            raise QuizError(f"{question.text.splitlines()[0]!r}: {fault}")
     return questions
-
-
-def _inspect(question: Question) -> None:
-    """Take the checks out of the answers, and see that the question can be answered."""
-    name = question.text.splitlines()[0]
-    for answer in question.answers:
-        found = CHECK.search(answer.text)
-        if found:
-            answer.check = found[1]
-            answer.text = CHECK.sub("", answer.text).strip()
-        if not answer.feedback:
-            raise QuizError(f"{name!r}: the answer {answer.text!r} has no line '  > why'")
-        if answer.right and answer.number is not None and not answer.check:
-            raise QuizError(
-                f"{name!r}: the right answer {answer.text} is a number: "
-                "add {check}`Python that computes it`"
-            )
-    right = [answer for answer in question.answers if answer.right]
-    if len(right) != 1:
-        raise QuizError(f"{name!r}: one answer must be right ([x] or [=]), got {len(right)}")
-    if question.wants_number:
-        if len(question.answers) != 1:
-            raise QuizError(f"{name!r}: a question for a number has one answer, '- [=] number'")
-        if right[0].number is None:
-            raise QuizError(f"{name!r}: [=] needs a number, got {right[0].text!r}")
-    elif len(question.answers) < 2 or right[0].kind == "=":
-        raise QuizError(f"{name!r}: needs two choices or more")
 
 
 def quizzes_in(markdown: str) -> list[str]:
     """Return the text of each quiz in a Markdown cell or page."""
-    return [found[2] for found in BLOCK.finditer(markdown)]
+    return ["\n".join(block.lines) for block in blocks_of(markdown) if block.kind == "quiz"]
 
 
 def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
@@ -194,8 +158,9 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 
-class quiz(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
-    """The questions of a page."""
+JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
+END = """<p class="progress-line" hidden><span role="status"></span>
+<button type="button">Forget my answers</button></p></div>"""
 
 
 class Quiz(SphinxDirective):
@@ -204,100 +169,60 @@ class Quiz(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Parse the questions into HTML forms around Markdown."""
+        """Parse the questions into HTML forms around Markdown; the script fills in the verdicts."""
         try:
             questions = parse_quiz("\n".join(self.content))
         except QuizError as problem:
             raise self.error(f"quiz: {problem}") from problem
-        place = quiz(page=self.env.docname)
-        self.set_source_info(place)
+        parts = [raw('<div class="quiz">')]
         for count, question in enumerate(questions, 1):
-            place += (
-                self._number(question)
-                if question.wants_number
-                else self._choices(question, f"question-{count}")
+            number = question.answers[0] if question.wants_number else None
+            data = (
+                f' data-answer="{number.number!r}" data-tolerance="{question.accepted!r}"'
+                f' data-decimals="{number.decimals}"'
+                if number
+                else ""
             )
-        return [place]
-
-    def _parsed(self, text: str) -> list[nodes.Node]:
-        holder = nodes.container()
-        lines = StringList(text.splitlines(), source=self.env.docname)
-        self.state.nested_parse(lines, self.content_offset, holder)
-        return list(holder.children)
-
-    def _inline(self, text: str) -> nodes.inline:
-        parsed = self._parsed(text)
-        if len(parsed) != 1 or not isinstance(parsed[0], nodes.paragraph):
-            raise self.error(f"quiz: write questions and answers as one paragraph: {text!r}")
-        return nodes.inline("", "", *parsed[0].children)
-
-    def _choices(self, question: Question, name: str) -> list[nodes.Node]:
-        parts = [_raw(_opening(question)), self._inline(question.text), _raw("</legend>")]
-        for value, answer in enumerate(question.answers):
-            right = " data-right" if answer.right else ""
             parts += [
-                _raw(
-                    f'<div class="choice"{right}><label>'
-                    f'<input type="radio" name="{name}" value="{value}"> '
-                    f"<span>{chr(ord('A') + value)}</span> "
-                ),
-                self._inline(answer.text),
-                _raw(f'</label><div class="why"><strong>{_verdict(answer)}</strong> '),
-                self._inline(answer.feedback),
-                _raw("</div></div>"),
+                raw(f'<form data-question="{question.identifier}"{data}><fieldset><legend>'),
+                self.inline(question.text),
+                raw("</legend>"),
+                *(self.number(number) if number else self.choices(question, count)),
+                raw("</fieldset></form>"),
             ]
-        return [*parts, _raw(f"{_JUDGED}</fieldset></form>")]
+        return [*parts, raw(END), *script(self, "quiz.js")]
 
-    def _number(self, question: Question) -> list[nodes.Node]:
-        answer = question.answers[0]
-        data = (
-            f' data-answer="{answer.number!r}" data-tolerance="{question.accepted!r}"'
-            f' data-decimals="{answer.decimals}"'
+    def inline(self, text: str) -> nodes.inline:
+        """A line of Markdown."""
+        parsed, _ = self.state.inline_text(text, self.lineno)
+        return nodes.inline("", "", *parsed)
+
+    def choices(self, question: Question, count: int) -> Iterator[nodes.Node]:
+        """The answers to choose from, each with its reason."""
+        for value, answer in enumerate(question.answers):
+            yield raw(
+                f'<div class="choice"{" data-right" if answer.right else ""}><label>'
+                f'<input type="radio" name="question-{count}" value="{value}"> '
+                f"<span>{chr(ord('A') + value)}</span> "
+            )
+            yield self.inline(answer.text)
+            verdict = "Right." if answer.right else "Not yet."
+            yield raw(f'</label><div class="why"><strong>{verdict}</strong> ')
+            yield self.inline(answer.feedback)
+            yield raw("</div></div>")
+        yield raw(JUDGED)
+
+    def number(self, answer: Answer) -> Iterator[nodes.Node]:
+        """A field for a number, and the answer in a fold."""
+        yield raw(
+            '<label hidden>Your number <input type="text" inputmode="decimal" autocomplete="off" '
+            f'size="10"></label>{JUDGED}<details><summary>Show the answer</summary>'
+            f"<p><strong>{escape(answer.text)}</strong> "
         )
-        return [
-            _raw(_opening(question, data)),
-            self._inline(question.text),
-            _raw(
-                '</legend><label hidden>Your number <input type="text" inputmode="decimal" '
-                f'autocomplete="off" size="10"></label>{_JUDGED}'
-                "<details><summary>Show the answer</summary>"
-                f"<p><strong>{escape(answer.text)}</strong> "
-            ),
-            self._inline(answer.feedback),
-            _raw("</p></details></fieldset></form>"),
-        ]
-
-
-_JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
-
-
-def _opening(question: Question, data: str = "") -> str:
-    return f'<form data-question="{question.identifier}"{data}><fieldset><legend>'
-
-
-def _verdict(answer: Answer) -> str:
-    return "Right." if answer.right else "Not yet."
-
-
-def _raw(html: str) -> nodes.raw:
-    return nodes.raw("", html, format="html")
-
-
-def visit_quiz(translator: Any, node: quiz) -> None:
-    """Open the box."""
-    translator.body.append(f'<div class="quiz" data-page="{escape(node["page"])}">')
-
-
-def depart_quiz(translator: Any, _node: quiz) -> None:
-    """Close the box, with the progress that the script fills in."""
-    translator.body.append(
-        '<p class="progress-line" hidden><span role="status"></span> '
-        '<button type="button">Forget my answers</button></p></div>'
-    )
+        yield self.inline(answer.feedback)
+        yield raw("</p></details>")
 
 
 def setup(app: Sphinx) -> None:
     """Register the directive."""
-    app.add_node(quiz, html=(visit_quiz, depart_quiz))
     app.add_directive("quiz", Quiz)
-    link_script(app, "widgets/quiz.js", where=quiz)

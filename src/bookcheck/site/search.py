@@ -8,7 +8,7 @@ and `search.js` knows what readers call things.
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from docutils import nodes
@@ -19,6 +19,7 @@ from sphinx.util.index_entries import split_index_msg
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import DEEPER, NODE_ROOM
+from bookcheck.site.notation import symbols_in
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
@@ -27,10 +28,13 @@ WORDS = 11  # further words of a section that find it; more would make the file 
 WORD = re.compile(r"[^\W\d_][\w-]{3,}")
 # What is no sentence of the section: formulas and code, drawings, notes of the build.
 LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
+REFERENCE, NOTATION = "chapters/api", "chapters/notation"
 # Pages that speak of everything: they come after the page whose subject it is.
-REFERENCE = "chapters/api"
-QUESTIONS = "chapters/questions"
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
+KINDS = dict.fromkeys(BACK_MATTER, "back")
+KINDS |= {REFERENCE: "reference", "chapters/questions": "question"}
+# What a reader may type for a letter that the keyboard lacks.
+GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "Π"}
 EXERCISES = ("exercises", "check-your-understanding")
 
 
@@ -59,35 +63,25 @@ def sections_of(page: str, doctree: nodes.document, chapter: str) -> Iterator[Se
 
 def kind_of(page: str, anchor: str) -> str:
     """What a section is, by which results are weighted; no anchor: the page as a whole."""
-    if page in BACK_MATTER:
-        return "back"
-    if page == REFERENCE:
-        return "reference"
-    if page == QUESTIONS:
-        return "question"
-    if PurePosixPath(page).parent.name == DEEPER:
+    if page in KINDS:
+        return KINDS[page]
+    if f"/{DEEPER}/" in page:
         return "deeper"
-    if anchor in EXERCISES:
-        return "exercises"
-    return "section" if anchor else "page"
+    return "exercises" if anchor in EXERCISES else "section" if anchor else "page"
 
 
 def own_text(section: nodes.section) -> str:
     """The sentences of a section, without its title, formulas, code and inner sections."""
-    parts: list[str] = []
 
-    def walk(node: nodes.Node) -> None:
+    def words(node: nodes.Node) -> str:
         if isinstance(node, nodes.Text):
-            parts.append(str(node))
-        elif not isinstance(node, (nodes.section, nodes.title, *LEFT_OUT)):
-            for child in node.children:
-                walk(child)
-            if isinstance(node, nodes.TextElement) and not isinstance(node, nodes.Inline):
-                parts.append(" ")
+            return str(node)
+        if isinstance(node, (nodes.section, nodes.title, *LEFT_OUT)):
+            return ""
+        end = "" if isinstance(node, nodes.Inline) else " "
+        return "".join(map(words, node.children)) + end
 
-    for child in section.children:
-        walk(child)
-    return " ".join("".join(parts).split())
+    return " ".join("".join(map(words, section.children)).split())
 
 
 def entries_of(env: BuildEnvironment) -> Iterator[Section]:
@@ -96,7 +90,23 @@ def entries_of(env: BuildEnvironment) -> Iterator[Section]:
         for kind, value, target, _main, _key in entries:
             for word in split_index_msg(kind, value)[:1]:
                 kind_here = "reference" if page == REFERENCE else "entry"
+                word = re.sub(r" \((?:class )?in .*\)", "", word)
                 yield Section(page, target or "", word, env.titles[page].astext(), kind_here, "")
+    if NOTATION in env.found_docs:
+        table = next(env.get_doctree(NOTATION).findall(nodes.tbody))
+        for formula in (found for row in table for found in row[0].findall(nodes.math)):
+            for name in typed_names(formula.astext()):
+                yield Section(NOTATION, "symbols", name, "Notation", "entry", "")
+
+
+def typed_names(tex: str) -> list[str]:
+    r"""What a reader may type to find symbols: \theta_i gives "theta_i", "theta" and "θ"."""
+    names: list[str] = []
+    for symbol in symbols_in(tex):
+        word = re.sub(r"\\math[a-z]+\{(\w)\}", r"\1", symbol).replace("\\", "")
+        base = re.split(r"[_^]", word)[0]
+        names += [word, base, GREEK[base]] if base in GREEK else [word]
+    return names
 
 
 def record(section: Section) -> list[str]:
@@ -111,21 +121,17 @@ def record(section: Section) -> list[str]:
     return [*section[:5], snippet, " ".join(words)]
 
 
-def data_of(env: BuildEnvironment) -> str:
-    """The script that holds all sections."""
-    sections: list[Section] = []
-    for page in sorted(env.found_docs):
-        sections += sections_of(page, env.get_doctree(page), env.titles[page].astext())
-    records = [record(section) for section in (*sections, *entries_of(env))]
-    text = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
-    return f"globalThis.bookSections = {text};\n"
-
-
 def write_data(app: Sphinx, error: Exception | None) -> None:
-    """Write the data beside the site's other scripts."""
-    if error is None and app.builder.format == "html":
-        path = Path(app.outdir) / "_static" / DATA
-        path.write_text(data_of(app.env), encoding="utf-8")
+    """Write the script that holds all sections beside the site's other scripts."""
+    if error is not None or app.builder.format != "html":
+        return
+    sections: list[Section] = []
+    for page in sorted(app.env.found_docs):
+        sections += sections_of(page, app.env.get_doctree(page), app.env.titles[page].astext())
+    records = [record(section) for section in (*sections, *entries_of(app.env))]
+    text = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+    path = Path(app.outdir) / "_static" / DATA
+    path.write_text(f"globalThis.bookSections = {text};\n", encoding="utf-8")
 
 
 def add_library(app: Sphinx, config: Config) -> None:

@@ -1,10 +1,11 @@
-"""The theme, set up for this book: templates, fonts, and scripts on the pages that need them.
+"""The theme, set up for this book: templates, fonts, and the book's two addresses.
 
 The folder `templates` overrides parts of the theme. KaTeX's style sheet and the fonts come from
 npm by pinned name and are served from the site itself; a browser loads a font file only where a
 page has one of its letters.
 """
 
+import os
 import re
 import shutil
 from collections import Counter
@@ -20,6 +21,9 @@ from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
 
 HERE = Path(__file__).parent
+# Addresses in place of `repository: url:` and `html: baseurl:` of _config.yml.
+REPOSITORY_VARIABLE = "BOOK_REPOSITORY_URL"
+SITE_VARIABLE = "BOOK_SITE_URL"
 STYLE_SHEETS = (
     "katex/dist/katex.min.css",
     "@fontsource/source-serif-4/400.css",
@@ -32,8 +36,6 @@ STYLE_SHEETS = (
 # Browsers that read woff2 never ask for the older formats.
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
 FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
-# Files of the theme that no page loads.
-UNUSED = ("scripts/fontawesome.js*", "**/*.map", "searchtools.js", "language_data.js")
 
 
 def add_fonts(app: Sphinx, config: Config) -> None:
@@ -54,32 +56,23 @@ def add_fonts(app: Sphinx, config: Config) -> None:
     app.add_css_file("fonts/fonts.css")
 
 
-def set_repository_buttons(_app: Sphinx, config: Config) -> None:
-    """Show the buttons that need the repository's address only where it is known."""
+def take_addresses(_app: Sphinx, config: Config) -> None:
+    """Let the environment's addresses, where they are set, replace those of the settings.
+
+    So a fork publishes with its own addresses and no edit. Buttons that need the repository's
+    address are shown only where it is known.
+    """
     options = config.html_theme_options
-    known = bool(options.get("repository_url"))
+    repository = os.environ.get(REPOSITORY_VARIABLE) or options.pop("repository_url", "")
     for button in ("use_repository_button", "use_edit_page_button", "use_issues_button"):
-        options[button] = known
-    if not known:
-        options.pop("repository_url", None)
+        options[button] = bool(repository)
+    if repository:
+        options["repository_url"] = repository.rstrip("/")
     # The theme's would open the sources; the box under the title opens the reader's notebooks.
     options["launch_buttons"] = {}
-
-
-def link_script(app: Sphinx, script: str, *, where: type[nodes.Node]) -> None:
-    """Link a script into the pages that hold a node of a kind, and into no other."""
-
-    def add(
-        app: Sphinx,
-        _pagename: str,
-        _template: str,
-        _context: dict[str, Any],
-        doctree: nodes.document | None,
-    ) -> None:
-        if doctree is not None and next(doctree.findall(where), None) is not None:
-            app.add_js_file(script, loading_method="defer")
-
-    app.connect("html-page-context", add)
+    site = os.environ.get(SITE_VARIABLE) or config.html_baseurl
+    config.html_baseurl = f"{site.rstrip('/')}/" if site else ""
+    config.html_context["site_address"] = config.html_baseurl
 
 
 class UniqueIds(SphinxPostTransform):
@@ -97,18 +90,11 @@ class UniqueIds(SphinxPostTransform):
                     element["ids"][place] = f"{name}-{seen[name]}"
 
 
-def remove_unused_files(app: Sphinx, error: Exception | None) -> None:
-    """Delete what no page asks for."""
-    for pattern in UNUSED if error is None else ():
-        for path in (Path(app.outdir) / "_static").glob(pattern):
-            path.unlink()
-
-
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     # Jupyter Book always sets this option of an extension that the book does not load.
     app.add_config_value("comments_config", {}, "")
     app.add_post_transform(UniqueIds)
     app.connect("config-inited", add_fonts)
-    app.connect("config-inited", set_repository_buttons)
-    app.connect("build-finished", remove_unused_files)
+    # Before other parts read the addresses.
+    app.connect("config-inited", take_addresses, priority=300)

@@ -13,46 +13,26 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 STATEMENTS = {"theorem", "lemma", "proposition", "corollary", "definition"}
 
 
-def is_statement(node: nodes.Node) -> bool:
-    """Whether a block states something that a formula may complete."""
-    return (
-        isinstance(node, nodes.Element)
-        and "proof" in node.get("classes", ())
-        and bool(STATEMENTS & {*node["classes"]})
-    )
-
-
-def next_formula(parent: nodes.Element, place: int) -> list[nodes.Node]:
-    """The displayed formula at a place, after the target of its label; nothing if there is none."""
-    following = list(parent.children[place : place + 2])
-    if following and isinstance(following[0], nodes.math_block):
-        return following[:1]
-    if len(following) == 2 and isinstance(following[1], nodes.math_block):
-        return following if isinstance(following[0], nodes.target) else []
-    return []
-
-
-def hold_formulas(document: nodes.document) -> None:
-    """Move the formulas that follow a statement directly into its box."""
-    for box in list(document.findall(is_statement)):
-        parent = box.parent
-        content = next(box.findall(nodes.section), box)
-        place = parent.index(box) + 1
-        while formula := next_formula(parent, place):
-            for node in formula:
-                parent.remove(node)
-            content += formula
-
-
 class HoldFormulas(SphinxPostTransform):
-    """Does it on every page."""
+    """Move the formulas that follow a statement directly, with their labels, into its box."""
 
     default_priority = 880
     formats = ("html",)
 
     def run(self, **_: Any) -> None:
-        """Move them."""
-        hold_formulas(self.document)
+        """Look at every statement of a page."""
+        for box in list(self.document.findall(nodes.Element)):
+            classes = {*box["classes"]}
+            if "proof" not in classes or not classes & STATEMENTS:
+                continue
+            content = next(box.findall(nodes.section), box)
+            parent, place = box.parent, box.parent.index(box) + 1
+            while len(parent) > place:
+                label = isinstance(parent[place], nodes.target) and len(parent) > place + 1
+                formula = parent[place + label]
+                if not isinstance(formula, nodes.math_block):
+                    break
+                content += [parent.pop(place) for _ in range(1 + label)]
 
 
 def setup(app: Sphinx) -> None:

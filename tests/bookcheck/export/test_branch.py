@@ -9,7 +9,6 @@ import yaml
 
 from bookcheck.paths import ROOT
 from bookcheck.site.launch_box import NOTEBOOKS
-from bookcheck.site.reader import branch_files
 
 WORKFLOW = ROOT / ".github" / "workflows" / "book.yml"
 
@@ -41,9 +40,8 @@ def test_the_branch_holds_the_notebooks_of_the_last_push_and_nothing_else(tmp_pa
     for push, chapter in (("first", "01-one.ipynb"), ("second", "02-two.ipynb")):
         site = tmp_path / push / "site" / NOTEBOOKS
         site.mkdir(parents=True)
-        files = branch_files("https://github.com/example/book") | {chapter: "{}"}
-        for name, text in files.items():
-            (site / name).write_text(text, encoding="utf-8")
+        for name in (chapter, "requirements.txt"):
+            (site / name).write_text("{}", encoding="utf-8")
         subprocess.run(
             ["bash", "-e", "-c", commands()],
             cwd=tmp_path / push,
@@ -55,4 +53,4 @@ def test_the_branch_holds_the_notebooks_of_the_last_push_and_nothing_else(tmp_pa
         "",
     ]
     kept = git(target, "ls-tree", "--name-only", NOTEBOOKS).split()
-    assert kept == ["02-two.ipynb", "README.md", "requirements.txt"]
+    assert kept == ["02-two.ipynb", "requirements.txt"]

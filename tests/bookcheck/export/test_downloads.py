@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from bookcheck.export.downloads import link_files, main, make_zip
-from bookcheck.paths import BUILD, ROOT
+from bookcheck.export.downloads import link_files, make_zip, offer
+from bookcheck.paths import BUILD
 
 OPENING = '<p>Before.</p><div class="downloads"></div><p>After.</p>'
 
@@ -21,43 +21,26 @@ def site(tmp_path):
     return folder
 
 
-@pytest.fixture
-def pdf(tmp_path):
-    path = tmp_path / "book.pdf"
-    path.write_bytes(b"x" * 1_234_567)
-    return path
-
-
-def linked(site):
-    html = (site / "index.html").read_text(encoding="utf-8")
-    return re.findall(r'href="([^"]*)"', html)
-
-
-def test_the_links_come_with_the_files_and_the_zip_has_none(site, pdf, tmp_path):
-    archive = tmp_path / "out" / "book.zip"
+def test_the_links_come_with_the_files_and_the_zip_has_none(site, tmp_path):
+    archive, pdf = tmp_path / "out" / "book.zip", tmp_path / "book.pdf"
+    pdf.write_bytes(b"x" * 1_234_567)
     for _ in range(2):
-        main([str(site), str(archive), str(pdf)])
+        offer(site, pdf, archive)
     html = (site / "index.html").read_text(encoding="utf-8")
-    assert html.startswith("<p>Before.</p>")
-    assert html.endswith("<p>After.</p>")
+    assert re.fullmatch("<p>Before.</p>.*<p>After.</p>", html, re.DOTALL)
     assert 'href="downloads/book.pdf" download>the book as a PDF</a> (1.2 MB)' in html
-    assert linked(site) == ["downloads/book.pdf", "downloads/book.zip"]
-    assert all((site / name).is_file() for name in linked(site))
+    linked = re.findall(r'href="([^"]*)"', html)
+    assert linked == ["downloads/book.pdf", "downloads/book.zip"]
+    assert all((site / name).is_file() for name in linked)
     with zipfile.ZipFile(archive) as opened:
         assert opened.namelist() == ["book/index.html"]
         assert opened.read("book/index.html").decode() == OPENING
 
 
-def test_what_cannot_work_is_said(site, tmp_path):
-    with pytest.raises(SystemExit, match="build it first: make book"):
-        main([str(tmp_path / "nothing"), str(tmp_path / "book.zip"), str(tmp_path / "book.pdf")])
+def test_a_page_without_a_place_for_the_links_is_named(site):
     (site / "index.html").write_text("<p>Nothing.</p>", encoding="utf-8")
     with pytest.raises(ValueError, match=r"add it to index\.md"):
         link_files(site, [])
-
-
-def test_the_opening_page_has_the_place():
-    assert '<div class="downloads"></div>' in (ROOT / "index.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.built

@@ -7,7 +7,6 @@ import pytest
 
 from bookcheck.node.packages import NodePackagesError, ensure_packages
 from bookcheck.paths import NODE_ROOM
-from bookcheck.site.folding import fold
 
 
 def test_versions_are_exact_and_the_lock_holds_no_addresses():
@@ -29,8 +28,3 @@ def test_packages_that_cannot_be_installed_are_named_in_one_sentence(tmp_path):
         NodePackagesError, match=r"(?s)The npm packages katex 0\.0\.1.*package-lock"
     ):
         ensure_packages(tmp_path)
-
-
-def test_a_block_without_a_title_cannot_fold():
-    with pytest.raises(ValueError, match="needs a title"):
-        fold('<div class="admonition"><p>x</p></div>')

@@ -19,7 +19,6 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
 <h2 id="late">Late</h2><div class="prev-next-area">end</div></article>
 <script src="{root}_static/reading.js"></script></html>"""
-SHUT = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('shut'); }});"
 
 
 @pytest.fixture
@@ -55,17 +54,6 @@ def test_a_page_is_read_when_its_end_was_seen_and_can_be_forgotten(small, open_p
     expect(offer).to_have_count(0)
 
 
-@pytest.mark.browser
-def test_without_storage_nothing_is_shown_and_nothing_fails(small, open_page):
-    opening, chapter = small
-    page = open_page(opening)
-    page.add_init_script(SHUT)
-    page.goto(chapter.as_uri())
-    page.locator(".prev-next-area").scroll_into_view_if_needed()
-    page.goto(opening.as_uri())
-    expect(page.locator(".read-mark, .go-on")).to_have_count(0)
-
-
 # Tables
 
 ROWS = [["b", "1,024"], ["a", "–"], ["d", "9 of 64"], ["c", "100"]]
@@ -93,19 +81,7 @@ def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
         assert heads.nth(1 - column).get_attribute("aria-sort") is None
 
 
-# A chapter
-
-
-@pytest.mark.built
-def test_pointing_at_one_query_lights_all_up(open_page):
-    page = open_page(CHAPTER)
-    lit = """(role) => [...document.querySelectorAll(`.is-${role}:not(svg *)`)].filter(
-      (one) => getComputedStyle(one).backgroundColor !== "rgba(0, 0, 0, 0)").length"""
-    assert page.evaluate(lit, "q") == 0
-    page.locator(".katex-html .is-q").first.hover()
-    page.wait_for_selector("html[data-lit=q]", state="attached")
-    assert page.evaluate(lit, "q") == page.locator(".is-q:not(svg *)").count() > 20
-    assert page.evaluate(lit, "k") == 0
+# The built site
 
 
 @pytest.mark.built
@@ -118,9 +94,6 @@ def test_the_focus_is_seen(open_page):
     for _ in range(12):
         page.keyboard.press("Tab")
         assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
-
-
-# A phone lays out only what it shows: what is out of sight must be there all the same.
 
 
 @pytest.mark.built

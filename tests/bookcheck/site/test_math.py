@@ -4,53 +4,49 @@ import json
 import re
 
 import pytest
-from sphinx.util.parallel import ParallelTasks
+from nbformat.v4 import new_markdown_cell
 
-from bookcheck.site.math import UnreadableFormulaError
+from bookcheck.site.math import KATEX, UnreadableFormulaError, coloured
 from bookcheck.site.source_place import describe_place
 
 
-def test_a_formula_becomes_html_and_mathml(katex):
-    html = katex.render(r"\frac{QK^\top}{\sqrt{d_k}}", display=True)
+def test_a_formula_becomes_html_and_mathml():
+    html = KATEX.render(r"\frac{QK^\top}{\sqrt{d_k}}", display=True)
     assert 'class="katex-display"' in html
     assert "<math" in html
 
 
-def test_the_process_serves_again_after_a_bad_formula(katex):
+def test_the_process_serves_again_after_a_bad_formula():
     with pytest.raises(UnreadableFormulaError, match="KaTeX parse error"):
-        katex.render(r"\frac{a", display=False)
-    assert "katex" in katex.render("a", display=False)
+        KATEX.render(r"\frac{a", display=False)
+    assert "katex" in KATEX.render("a", display=False)
 
 
-def test_each_worker_has_its_own_process(katex):
-    """Two workers that asked one process would read the answers of each other."""
-    katex.render("a", display=False)
-
-    def work(letters):
-        return [katex.render(f"{letter}_{n}", display=False) for letter in letters for n in "12"]
-
-    found = {}
-    workers = ParallelTasks(2)
-    for letters in ("bcdef", "ghijk"):
-        workers.add_task(work, letters, found.__setitem__)
-    workers.join()
-    for letters, answers in found.items():
-        asked = [letter for letter in letters for _ in "12"]
-        assert all(f">{letter}</mi>" in html for letter, html in zip(asked, answers, strict=True))
-    assert sorted(found) == ["bcdef", "ghijk"]
-    assert "katex" in katex.render("z", display=False), "the first process still answers"
+@pytest.mark.parametrize(
+    ("chapter", "tex", "roles"),
+    [
+        ("01", r"q \cdot k / \sqrt{d_k}", "qk"),
+        ("08", r"q + k + q_m k_n^\top + k_j + W^Q", "qk"),
+        ("08", r"S = QK^\top V", "sqkv"),
+        ("09", r"QK^\top", "q"),
+        ("01", r"\operatorname{qk}(x)", ""),
+    ],
+)
+def test_queries_keys_values_and_scores_have_their_colours(chapter, tex, roles):
+    html = coloured(KATEX.render(tex, display=True), f"chapters/deeper/{chapter}-x")
+    assert "".join(re.findall(r"\bis-([qkvs])\b", html)) == roles
 
 
 @pytest.mark.parametrize("tex", [r"\mathbbm{1}", r"\label{a}", r"\nosuchcommand", "a_b_c", "ж"])
-def test_what_katex_would_show_wrongly_is_refused(katex, tex):
+def test_what_katex_would_show_wrongly_is_refused(tex):
     with pytest.raises(UnreadableFormulaError):
-        katex.render(tex, display=True)
+        KATEX.render(tex, display=True)
 
 
-def test_rows_that_number_themselves_are_refused(katex):
+def test_rows_that_number_themselves_are_refused():
     with pytest.raises(UnreadableFormulaError, match=r"write align\*"):
-        katex.render(r"\begin{align} a &= b \end{align}", display=True)
-    assert katex.render(r"\begin{align*} a &= b \end{align*}", display=True)
+        KATEX.render(r"\begin{align} a &= b \end{align}", display=True)
+    assert KATEX.render(r"\begin{align*} a &= b \end{align*}", display=True)
 
 
 def test_places_are_named_as_jupyter_shows_cells(tmp_path):
@@ -67,6 +63,12 @@ def test_places_are_named_as_jupyter_shows_cells(tmp_path):
     assert describe_place("/elsewhere/x.md", None, "/b") == "x.md"
 
 
-def test_a_comma_stays_with_its_short_formula(good_site):
-    page = (good_site / "chapters" / "interactive.html").read_text(encoding="utf-8")
-    assert re.search(r'<span class="whole"><span class="math .*?</span>\.</span>', page)
+def test_a_bad_formula_stops_the_plain_build_and_every_one_is_named(build, write_book, tmp_path):
+    bad = "Good: $a$.\n\nBad: $\\frac{a}{$ and\n\n$$\n\\eqref{x}\n$$ (bad)"
+    cells = [new_markdown_cell("# Chapter"), new_markdown_cell(bad)]
+    done = build(write_book(tmp_path, {"one": cells}))  # the plain command, without -W
+    assert done.returncode != 0
+    place = "chapters/one.ipynb, text above cell [1], line 3"
+    assert f"{place}: KaTeX parse error" in done.stderr
+    assert "in: \\frac{a}{" in done.stderr
+    assert "in: \\eqref{x}" in done.stderr

@@ -4,13 +4,11 @@ After a change: `write_vectors("_static/rope-vectors")` of `attention_to_rope.ro
 """
 
 import json
-import re
 
 import pytest
 
 from attention_to_rope.rope_families import FAMILIES, FORMAT, vectors
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS, ROOT, STATIC
+from bookcheck.paths import STATIC
 
 FOLDER = STATIC / "rope-vectors"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
@@ -42,11 +40,3 @@ def test_nothing_else_is_stored():
     files = {path.name for path in FOLDER.iterdir()}
     assert files == {*INDEX.values(), "index.json", "FORMAT.txt"}
     assert (FOLDER / "FORMAT.txt").read_text(encoding="utf-8").strip() == FORMAT.strip()
-
-
-def test_the_links_of_the_chapter_lead_to_them():
-    cells = read(CHAPTERS / "11-implementing-rope.ipynb").cells
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    links = re.findall(r'href="\.\./(_static/rope-vectors/[^"]+)"', text)
-    assert len(links) == 2
-    assert [link for link in links if not (ROOT / link).is_file()] == []

@@ -3,23 +3,6 @@
 (() => {
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
-    [/旋转位置编码|旋转位置|旋转/g, " deriving rotary rope "],
-    [/注意力/g, " attention weighted average "],
-    [/多头/g, " many heads "],
-    [/位置编码|位置嵌入/g, " positional encoding position sinusoids "],
-    [/相对位置/g, " relative positions "],
-    [/残差/g, " residual "],
-    [/归一化/g, " norm "],
-    [/前馈/g, " feed-forward "],
-    [/激活函数/g, " activation "],
-    [/掩码/g, " mask "],
-    [/缓存/g, " cache "],
-    [/长上下文|外推/g, " longer contexts "],
-    [/梯度/g, " gradient "],
-    [/编码器/g, " encoder "],
-    [/解码器/g, " decoder "],
-    [/正弦/g, " sinusoids "],
-    [/为什么/g, " why "],
     [/√\s*d(_k)?|sqrt\(?d(_k)?\)?|sqrt d(_k)?|root of d|scaling factor/g, " divide root √d "],
     [/\bgqa\b|grouped[- ]query/g, " grouped-query heads cache "],
     [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
@@ -71,7 +54,7 @@
     index.addAll(documents);
     return function find(query) {
       let asked = query.toLowerCase().normalize("NFKC");
-      for (const [called, name] of CALLED) asked = asked.replace(called, (all) => ` ${/\p{Script=Han}/u.test(all) ? "" : all} ${name.replace("$&", all)} `);
+      for (const [called, name] of CALLED) asked = asked.replace(called, (all) => ` ${all} ${name.replace("$&", all)} `);
       const options = {
         boost: { title: 5, chapter: 2.5, snippet: 1.2 },
         prefix: (term) => term.length > 3,

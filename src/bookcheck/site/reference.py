@@ -1,0 +1,181 @@
+"""The reference of the library, and links to it from the cells that use it.
+
+A page that holds the directive ``{api}`` alone on two lines becomes the reference. griffe reads the
+source files and imports nothing, so a build needs no PyTorch. Every name is an object of Sphinx's
+Python domain, so that the search finds it; Sphinx's own extension `viewcode` shows the sources.
+"""
+
+import ast
+import functools
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import griffe
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.transforms import SphinxTransform
+
+from bookcheck.paths import SOURCES
+
+PACKAGE = "attention_to_rope"
+# Not for readers: checks of arguments, and the tests' own slow copies of the formulas.
+HIDDEN_MODULES = {"checks", "reference", "rope_checks"}
+PLACEHOLDER = "```{api}\n```"
+# Markdown would read `>>>` as three quotations.
+EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
+FOLDED_CELL = {"tag_hide-input", "tag_hide-cell", "tag_remove-input", "tag_remove-cell"}
+
+
+@functools.cache
+def library() -> Any:
+    """The package as its source files say it."""
+    return griffe.load(PACKAGE, search_paths=[SOURCES], allow_inspection=False)
+
+
+def modules() -> list[Any]:
+    """The modules for readers: in the order of the package's docstring, then by name."""
+    text, found, waiting = library().docstring.value, [], [library()]
+    while waiting:
+        inner = [one for one in waiting.pop().modules.values() if not one.is_alias]
+        waiting += inner
+        found += [m for m in inner if not m.is_init_module and m.name not in HIDDEN_MODULES]
+
+    def order(module: Any) -> tuple[int, str]:
+        place = text.find(f"\n{module.name} ")
+        return (place if place >= 0 else len(text), module.path)
+
+    return sorted(found, key=order)
+
+
+def entries(module: Any) -> list[Any]:
+    """What the package exports of a module; of one that it does not name, all that is public."""
+    own = [
+        one
+        for name, one in sorted(module.members.items())
+        if not one.is_alias and (one.is_function or one.is_class) and name[0] != "_"
+    ]
+    exported = [one for one in own if one.name in library().exports]
+    return exported or [one for one in own if one.name != "main" and one.docstring]
+
+
+def reference_markdown() -> str:
+    """The page as MyST text: an index of names by module, then every module with its entries."""
+    contents, parts = ["## All names", ""], []
+    for module in modules():
+        here = entries(module)
+        if here:
+            name, about = module.path.removeprefix(f"{PACKAGE}."), module.docstring.lines[0]
+            names = " · ".join(f"{{py:obj}}`{one.name} <{one.path}>`" for one in here)
+            contents += [f"**{name}**: {about}\\\n{names}", ""]
+            parts += [f"## {name}", "", about, "", f"```{{py:currentmodule}} {module.path}\n```"]
+            parts += [line for one in here for line in described(one, "`````")]
+    return "\n".join([*contents, *parts])
+
+
+def described(one: Any, fence: str) -> Iterator[str]:
+    """A name with how to call it, its docstring and its methods."""
+    kind = "class" if one.is_class else "method" if one.parent.is_class else "function"
+    yield f"\n{fence}{{py:{kind}}} {one.name}"
+    yield f"```python\n{header(one)}\n```\n"
+    yield EXAMPLE.sub(r"```pycon\n\g<0>\n```", one.docstring.value)
+    for method in one.functions.values() if one.is_class else ():
+        if method.is_public and not method.is_special and method.docstring:
+            yield from described(method, "````")
+    yield f"{fence}\n"
+
+
+def header(one: Any) -> str:
+    """How to call it, as its file writes it up to the body; of a class also its start or fields."""
+    text = textwrap.dedent(one.source)
+    (node,) = ast.parse(text).body
+    shown: list[Any] = [node]
+    if isinstance(node, ast.ClassDef):
+        starts = [n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+        shown += starts or [n for n in node.body if isinstance(n, ast.AnnAssign)]
+    lines: list[str] = []
+    for part in shown:
+        end = part.body[0].lineno - 1 if hasattr(part, "body") else part.end_lineno
+        lines += text.splitlines()[part.lineno - 1 : max(end, part.lineno)]
+    return "\n".join(lines).rstrip()
+
+
+def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
+    """Put the reference in the place of its directive, before the page is read."""
+    if PLACEHOLDER in source[0]:
+        source[0] = source[0].replace(PLACEHOLDER, reference_markdown())
+
+
+@functools.cache
+def source_of(_app: Sphinx, module: str) -> tuple[str, dict[str, Any]] | None:
+    """The text of a module for `viewcode`, which would import it to find its file."""
+    known = next((one for one in modules() if one.path == module), None)
+    if known is None:
+        return None
+    text = known.filepath.read_text(encoding="utf-8")
+    return text, ModuleAnalyzer.for_string(text, module).find_tags()
+
+
+def names_to_link(cells: list[tuple[str, bool]]) -> list[dict[str, str]]:
+    """For each cell, code and whether it is seen: the names that it is first to use, with paths."""
+    known = {one.path for module in modules() for one in entries(module)}
+    imported: dict[str, str] = {}
+    linked: set[str] = set()
+    result: list[dict[str, str]] = []
+    for code, visible in cells:
+        result.append({})
+        try:
+            tree = list(ast.walk(ast.parse(code)))
+        except SyntaxError:  # a line of IPython
+            continue
+        for node in tree:
+            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}."):
+                for alias in node.names:
+                    target = library()[f"{node.module}.{alias.name}".removeprefix(f"{PACKAGE}.")]
+                    imported[alias.asname or alias.name] = target.canonical_path
+        names = {node.id for node in tree if isinstance(node, ast.Name)}
+        for name in sorted(names & imported.keys()) if visible else ():
+            path = imported[name]
+            if path in known and path not in linked:
+                linked.add(path)
+                result[-1][name] = path
+    return result
+
+
+class LinkLibrary(SphinxTransform):
+    """Put a line of links below the cells that are first to use names of the library."""
+
+    default_priority = 700
+
+    def apply(self, **_: Any) -> None:
+        """Read all cells in order, then add what each introduces."""
+        places, cells = [], []
+        for cell in self.document.findall(nodes.container):
+            for part in cell.children if "cell" in cell["classes"] else ():
+                if isinstance(part, nodes.container) and "cell_input" in part["classes"]:
+                    places.append((cell, part))
+                    code = next(iter(part.findall(nodes.literal_block))).astext()
+                    cells.append((code, not FOLDED_CELL & {*cell["classes"]}))
+        for (cell, part), names in zip(places, names_to_link(cells), strict=True):
+            if not names:
+                continue
+            line = nodes.paragraph("", "From the library: ", classes=["library-names"])
+            for count, (name, path) in enumerate(names.items()):
+                link = addnodes.pending_xref(
+                    "", nodes.literal("", name), refdomain="py", reftype="obj", reftarget=path
+                )
+                line += [nodes.Text(", " if count else ""), link]
+            cell.insert(cell.index(part) + 1, line)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect all of it."""
+    app.setup_extension("sphinx.ext.viewcode")
+    app.config.viewcode_follow_imported_members = False  # it would import them
+    app.connect("viewcode-find-source", source_of)
+    app.connect("source-read", write_reference)
+    app.add_transform(LinkLibrary)
+    app.add_css_file("api.css")
