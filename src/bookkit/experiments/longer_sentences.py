@@ -9,9 +9,7 @@ run has its own initial weights, training data and test sentences; the codes sha
 """
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope import sinusoidal
-from bookkit.experiments.speed.measure import facts
+from bookkit.experiments.record import RESULTS, Row, origin, write
 from bookkit.randomness import generator, normal
 
-RECORD = Path(__file__).parent / "results" / "longer_sentences.jsonl"
+RECORD = RESULTS / "longer_sentences.jsonl"
 CITIES, FILLER, ASK = 8, 8, 16  # numbers below 8 are cities
 D = 16
 LENGTHS = [5, 7, 10, 14, 20, 30, 40]
@@ -88,7 +86,7 @@ def train(runs: int, steps: int, B: int = 32) -> dict[str, Tensor]:
     return w
 
 
-def rows(runs: int, steps: int, tests: int) -> list[dict[str, Any]]:
+def rows(runs: int, steps: int, tests: int) -> list[Row]:
     """Train, and for each code and run give the share of right answers at every length."""
     w, rng, shares = train(runs, steps), generator(SEEDS["tests"]), []
     for N in LENGTHS:
@@ -106,11 +104,6 @@ def rows(runs: int, steps: int, tests: int) -> list[dict[str, Any]]:
     ]
 
 
-def recorded(path: Path = RECORD) -> list[dict[str, Any]]:
-    """The rows of a record, one for each code and run."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Train all runs and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -119,11 +112,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--tests", type=int, default=300, help="test sentences of each length")
     parser.add_argument("--out", type=Path, default=RECORD)
     given = parser.parse_args(arguments)
-    about = facts("cpu", "python -m bookkit.experiments.longer_sentences")
-    del about["load_at_start"]
     found = rows(given.runs, given.steps, given.tests)
-    lines = [json.dumps(row | about, ensure_ascii=False) for row in found]
-    given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write(given.out, found, origin("python -m bookkit.experiments.longer_sentences"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 import torch
 
 from bookkit.experiments import longer_sentences
-from bookkit.experiments.longer_sentences import ASK, CITIES, CODES, LENGTHS, recorded
+from bookkit.experiments.longer_sentences import ASK, CITIES, CODES, LENGTHS, RECORD
+from bookkit.experiments.record import recorded
 from bookkit.randomness import generator
 
 
@@ -32,7 +33,7 @@ def test_training_learns_the_task():
 
 
 def test_the_record_names_its_origin():
-    rows = recorded()
+    rows = recorded(RECORD)
     assert len(rows) == 16 * len(CODES)
     for row in rows:
         assert all(row[fact] for fact in ("date", "device", "torch", "seeds", "command"))

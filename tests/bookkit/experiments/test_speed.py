@@ -1,15 +1,15 @@
 """The benchmarks run, name what they compare, and compare equal things; no timing is judged."""
 
-import dataclasses
-import json
+import sys
 
 import pytest
 import torch
 import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from bookkit.experiments.speed import cpu, decode, gpu, peers, run
-from bookkit.experiments.speed.measure import compare, facts
+from bookkit.experiments.record import recorded
+from bookkit.experiments.speed import cpu, gpu, peers, run
+from bookkit.experiments.speed.measure import compare
 from bookkit.randomness import normal
 
 pytestmark = pytest.mark.long
@@ -42,28 +42,26 @@ def test_compare_wants_its_floor_among_the_candidates():
         compare({"a": lambda: None}, floor="b")
 
 
-def test_quick_run_records_every_group_with_its_facts(tmp_path, capsys, monkeypatch):
+def test_every_part_measures_every_form(monkeypatch):
     # Fresh processes are started by the test of the memory below; here their time is saved.
     monkeypatch.setattr(cpu, "peak_bytes", lambda form, *size: 100 if "naive" in form else 2)
-    out = tmp_path / "deep" / "quick.jsonl"
-    run.main(["--group", "cpu", "--quick", "--rounds", "2", "--out", str(out)])
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    groups = {row["group"] for row in rows}
-    assert groups >= {"rope", "forms", "table", "attention", "import"}
-    memory = {row["candidate"]: row["ratio"] for row in rows if row["group"] == "attention memory"}
-    assert memory in ({}, {"naive attention, memory": 1.0, **dict.fromkeys(SMALL, 0.02)})
-    for row in rows:
-        assert row.keys() >= facts("cpu", "").keys()
-        assert row.keys() >= {"candidate", "ratio", "ratio_quartiles", "floor"}
-        if row["candidate"] == row["floor"]:
-            assert row["ratio"] == 1.0
-    ours = [row for row in rows if row["group"] == "rope" and row["candidate"].startswith("ours")]
-    # layouts × dtypes × passes
-    assert len(ours) == 2 * 2 * 2
-    assert all(row["fastest_peer"] in peers.PEERS for row in ours)
-    printed = capsys.readouterr().out
-    assert f"[1/{len(cpu.PARTS)}] RoPE eager" in printed
-    assert "recorded in" in printed
+    shapes = ((1, 2, 16, 8),)
+    rope = cpu.rope_rows(2, shapes=shapes)
+    here = {
+        name for name, (package, _) in peers.PEERS.items() if peers.installed(package) is not None
+    }
+    kinds = {(row["dtype"], row["pass"]) for row in rope}
+    assert len(kinds) == 4
+    for kind in kinds:
+        names = {row["candidate"] for row in rope if (row["dtype"], row["pass"]) == kind}
+        floor = "clone, twice" if "backward" in kind[1] else "clone"
+        assert names == {floor, "ours, half", "ours, interleaved", *here}
+    forms = {row["candidate"] for row in cpu.form_rows(2, shapes=shapes, compiler="eager")}
+    assert forms > {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
+    attention = cpu.attention_rows(2, heads=2, longest=64, dim=8)
+    assert {tuple(row["shape"]) for row in attention} == {(1, 2, n, 8) for n in (8, 16, 32, 64)}
+    memory = {row["candidate"]: row["ratio"] for row in cpu.memory_rows(1)}
+    assert memory == {"naive attention, memory": 1.0, **dict.fromkeys(SMALL, 0.02)}
 
 
 def test_a_missing_peer_is_left_out_and_named(capsys):
@@ -75,15 +73,10 @@ def test_a_missing_peer_is_left_out_and_named(capsys):
 
 
 def test_recorded_rows_are_found_by_their_values_or_missed_aloud():
-    (row,) = run.recorded("cpu.jsonl", group="table", candidate="ours")
-    assert row["floor"] == "cos and sin of float32 angles"
-    with pytest.raises(ValueError, match=r"no row of cpu\.jsonl has \{'group': 'tables'\}"):
-        run.recorded("cpu.jsonl", group="tables")
-
-
-def test_quick_numbers_cannot_overwrite_recorded_ones():
-    with pytest.raises(SystemExit, match="--quick is for --group cpu and needs --out"):
-        run.main(["--group", "cpu", "--quick"])
+    memory = recorded("speed/cpu.jsonl", group="attention memory")
+    assert [row["floor"] for row in memory] == ["naive attention, memory"] * 3
+    with pytest.raises(ValueError, match=r"no row of speed/cpu\.jsonl has \{'group': 'tables'\}"):
+        recorded("speed/cpu.jsonl", group="tables")
 
 
 def test_gpu_group_needs_a_gpu(monkeypatch):
@@ -92,27 +85,9 @@ def test_gpu_group_needs_a_gpu(monkeypatch):
         run.main(["--group", "gpu"])
 
 
-def test_without_a_compiler_or_proc_rows_are_left_out_with_a_line(monkeypatch, capsys):
-    monkeypatch.setattr(cpu.shutil, "which", lambda name: None)
-    toy = dataclasses.replace(cpu.QUICK, compiler="inductor")
-    assert not [row for row in cpu.form_rows(2, size=toy) if "compiled" in row["candidate"]]
-    assert "no C++ compiler found" in capsys.readouterr().out
-
-    class Nowhere:
-        def __init__(self, path):
-            pass
-
-        def exists(self):
-            return False
-
-    monkeypatch.setattr(cpu, "Path", Nowhere)
-    assert cpu.memory_rows(1) == []
-    assert "its rows are left out" in capsys.readouterr().out
-
-
 def test_memory_is_that_of_the_scores(monkeypatch):
     """Naive attention holds at least one N × N matrix a head; block-wise attention does not."""
-    if not cpu.Path("/proc/self/clear_refs").exists():
+    if sys.platform != "linux":
         pytest.skip("the peak of memory is read from Linux's /proc")
     heads, length, dim = 2, 2048, 8
     scores = heads * length**2 * 4
@@ -152,23 +127,11 @@ def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
     assert counter.frame_count == 1
 
 
-def test_both_ways_to_decode_compute_the_same_and_bytes_are_counted():
-    forms = decode.candidates(decode.TOY)
-    first, second = (form() for form in forms.values())
-    assert (first - second).abs().max() <= 1e-5
-    again = [form() for form in forms.values()]  # a second step from the same cache
-    assert torch.equal(again[1], second)
-    rows = decode.decode_rows(2, step=decode.TOY)
-    assert [row["candidate"] for row in rows] == list(forms)
-    assert rows[0]["bytes_ratio"] == 1.0
-    assert all(row["bytes_written"] > 0 for row in rows)
-
-
 def in_place(q, k, cos, sin):
     """As Liger turns: the arguments are overwritten, or, in another order in memory, copies."""
     own = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k)]
     for x in own:
-        x.copy_(gpu.rotated_half(x, cos, sin))
+        x.copy_(peers.rotated_half(x, cos, sin))
     return tuple(own)
 
 
@@ -186,11 +149,11 @@ class InPlace(torch.autograd.Function):
 
 def sequence_first(x, cos, sin):
     """As flash-attn turns (B, N, H, d); cos and sin (N, d/2)."""
-    return gpu.rotated_half(x, *(torch.cat((part, part), -1)[:, None] for part in (cos, sin)))
+    return peers.rotated_half(x, *(torch.cat((part, part), -1)[:, None] for part in (cos, sin)))
 
 
 def llama(q, k, cos, sin):
-    return tuple(gpu.rotated_half(x, cos[:, None], sin[:, None]) for x in (q, k))
+    return tuple(peers.rotated_half(x, cos[:, None], sin[:, None]) for x in (q, k))
 
 
 STAND_INS = {
@@ -324,18 +287,30 @@ def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypa
         monkeypatch.delitem(peers.sys.modules, name)
 
 
-def test_a_run_that_breaks_off_leaves_its_rows_and_no_result(tmp_path, monkeypatch):
-    row = {"candidate": "one", "ratio": 1.0, "ratio_quartiles": [1.0, 1.0], "floor": "one"}
+def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_leaves_no_result(
+    tmp_path, monkeypatch
+):
+    row = {
+        "candidate": "one",
+        "ratio": 1.0,
+        "ratio_quartiles": [1, 1],
+        "floor": "one",
+        "shape": [2],
+    }
 
     def breaking(rounds):
         """Breaks."""
         yield row
         raise ValueError("other numbers")
 
+    out = tmp_path / "deep" / "rows.jsonl"
     monkeypatch.setattr(cpu, "PARTS", [breaking])
-    out = tmp_path / "rows.jsonl"
     with pytest.raises(ValueError, match="other numbers"):
-        run.main(["--group", "cpu", "--out", str(out)])
+        run.main(["--out", str(out)])
     assert not out.exists()
-    (kept,) = (tmp_path / "rows.jsonl.part").read_text(encoding="utf-8").splitlines()
-    assert json.loads(kept).items() >= row.items()
+    assert recorded(out.with_name("rows.jsonl.part"))[0].items() >= row.items()
+    monkeypatch.setattr(cpu, "PARTS", [lambda rounds: [row]])
+    run.main(["--out", str(out)])
+    (kept,) = recorded(out)
+    assert kept.items() >= row.items()
+    assert kept.keys() >= {"date", "device", "torch", "python", "command"}

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_to_rope import blockwise_attention, rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast.rope_triton import rotate_queries_and_keys
+from attention_to_rope.fast import rope_triton
+from attention_to_rope.fast.rope_triton import Tile, rotate_queries_and_keys
 from attention_to_rope.rope import Layout, RotaryTable
+from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
-from bookkit.experiments.speed.peers import imported, without_its_start
+from bookkit.experiments.speed.peers import as_complex, imported, rotated_half, without_its_start
 
-Row = dict[str, Any]
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -51,18 +52,6 @@ SHAPES = (
     Shape(64, 32, 8, 1, 128),  # one step of decoding
     Shape(32, 64, 8, 1, 128, tuned=False),
 )
-
-
-def rotated_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """The form of most published code: the table is as wide as x and has its dtype."""
-    first, second = x.chunk(2, -1)
-    return x * cos + torch.cat((-second, first), -1) * sin
-
-
-def as_complex(x: Tensor, turn: Tensor) -> Tensor:
-    """The form of Meta's Llama code: pairs as complex numbers in float32."""
-    z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
 
 
 def queries_and_keys(
@@ -210,17 +199,6 @@ def check_numbers(
             )
 
 
-def _runs(name: str, form: Both, q: Tensor, k: Tensor, *, backward: bool) -> Candidate | None:
-    """The form as a candidate, or None, with a line, if it does not run here."""
-    try:
-        candidate = _with_gradient(form, q, k) if backward else partial(form, q, k)
-        candidate()
-    except Exception as error:
-        print(f"  {name} failed, left out: {type(error).__name__}: {str(error)[:300]}", flush=True)
-        return None
-    return candidate
-
-
 def _candidates(
     found: dict[str, Both], q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
 ) -> tuple[dict[str, Candidate], list[str]]:
@@ -228,8 +206,11 @@ def _candidates(
     candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
     wrong = []
     for name, form in found.items():
-        candidate = _runs(name, form, q, k, backward=backward)
-        if candidate is None:
+        try:
+            candidate = _with_gradient(form, q, k) if backward else partial(form, q, k)
+            candidate()
+        except Exception as error:
+            print(f"  {name} failed, left out: {type(error).__name__}: {str(error)[:300]}")
             continue
         try:
             check_numbers(name, form, q, k, table, backward=backward)
@@ -287,27 +268,47 @@ def rope_rows(
         raise ValueError("; ".join(wrong))
 
 
-fused = torch.nn.functional.scaled_dot_product_attention
-
-
-def attention_rows(rounds: int = 15) -> list[Row]:
+def attention_rows(rounds: int = 15) -> Iterator[Row]:
     """Causal attention, 16 heads of 128: the library's against PyTorch's fused kernel."""
-    rows = []
+    fused = torch.nn.functional.scaled_dot_product_attention
     for length in (2048, 8192, 32768):
-        generator = torch.Generator("cuda").manual_seed(0)
-        q, k, v = (
-            torch.randn(
-                1, 16, length, 128, generator=generator, device="cuda", dtype=torch.bfloat16
-            )
-            for _ in range(3)
-        )
+        shape = [1, 16, length, 128]
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        floor = "PyTorch's fused kernel"
         candidates: dict[str, Candidate] = {
-            "PyTorch's fused kernel": partial(fused, q, k, v, is_causal=True),
+            floor: partial(fused, q, k, v, is_causal=True),
             "blockwise_attention": partial(blockwise_attention, q, k, v, causal=True),
         }
-        measured = compare(
-            candidates, floor="PyTorch's fused kernel", device="cuda", rounds=rounds, repeats=5
-        )
-        about = {"group": "attention", "shape": [1, 16, length, 128], "seed": 0}
-        rows += [row | about for row in measured]
-    return rows
+        for row in compare(candidates, floor=floor, device="cuda", rounds=rounds, repeats=5):
+            yield row | {"group": "attention", "shape": shape, "seed": 0}
+
+
+def tile_rows(rounds: int = 7) -> Iterator[Row]:
+    """Tiles of the fused kernel, each against copying q and k, with the positions in a row.
+
+    The tile with the best worst case over the shapes goes into `rope_triton.py` by hand.
+    """
+    chosen = rope_triton.TILES["positions"]
+
+    def with_tile(tile: Tile, q: Tensor, k: Tensor, table: RotaryTable) -> Candidate:
+        def run() -> tuple[Tensor, Tensor]:
+            rope_triton.TILES["positions"] = tile
+            return rotate_queries_and_keys(q, k, table, layout="half")
+
+        return run
+
+    stretches = (2048, 4096, 8192, 2**30)
+    tiles = [Tile(8, heads, stretch, 4) for heads in (1, 2, 4, 8, 32) for stretch in stretches]
+    for shape in SHAPES[:3]:
+        q, k = queries_and_keys(shape)
+        frequencies = rotary_frequencies(shape.dim, device="cuda")
+        table = rotary_table(torch.arange(shape.length, device="cuda"), frequencies)
+        forms = {f"{tuple(tile)} half": with_tile(tile, q, k, table) for tile in tiles}
+        candidates = {"clone": copies(q, k)} | forms
+        for row in compare(candidates, floor="clone", device="cuda", rounds=rounds, repeats=5):
+            yield row | {"group": "tiles", "shape": shape.recorded, "seed": 0}
+    rope_triton.TILES["positions"] = chosen
+
+
+PARTS: list[Callable[[int], Iterator[Row]]] = [rope_rows, attention_rows]

@@ -1,4 +1,4 @@
-"""Other libraries' rotations, each called as its users call it; what is missing is left out."""
+"""The published forms of RoPE, and other libraries' own, each called as its users call it."""
 
 import importlib
 import importlib.util
@@ -16,6 +16,18 @@ from torch import Tensor
 
 Rotation = Callable[[Tensor], Tensor]
 Maker = Callable[[Tensor], tuple[Tensor, Rotation]]
+
+
+def rotated_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The form of most published code: the table is as wide as x and has its dtype."""
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def as_complex(x: Tensor, turn: Tensor) -> Tensor:
+    """The form of Meta's Llama code: pairs as complex numbers in float32."""
+    z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
 
 
 def torchtune_file(relative: str) -> ModuleType:
@@ -50,21 +62,14 @@ def _sequence_first(x: Tensor) -> Tensor:
     return x.transpose(1, 2).contiguous()
 
 
-def llama_table(head_dim: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """cos and sin of transformers' Llama: a module called with x (for its dtype) and positions."""
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    config = LlamaConfig(hidden_size=head_dim, num_attention_heads=1, head_dim=head_dim)
-    module: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = LlamaRotaryEmbedding(config)
-    return module
-
-
 def transformers_llama(x: Tensor) -> tuple[Tensor, Rotation]:
     """half layout, table in the dtype of x"""
-    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-    cos, sin = llama_table(x.shape[-1])(x, torch.arange(x.shape[2])[None])
+    d = x.shape[-1]
+    module = LlamaRotaryEmbedding(LlamaConfig(hidden_size=d, num_attention_heads=1, head_dim=d))
+    cos, sin = module(x, torch.arange(x.shape[2])[None])
     # It turns q and k in one call; a k without heads leaves the time of q alone.
     return x, lambda q: apply_rotary_pos_emb(q, q[:, :0], cos, sin)[0]
 
@@ -91,22 +96,13 @@ def x_transformers(x: Tensor) -> tuple[Tensor, Rotation]:
     return x, lambda q: apply_rotary_pos_emb(q, angles)
 
 
-def meta_llama_table(head_dim: int, length: int) -> Tensor:
-    """The unit complex numbers of Meta's Llama code, angles in float32. (N, d/2)"""
-    frequencies = 1.0 / (10000.0 ** (torch.arange(0, head_dim, 2)[: head_dim // 2] / head_dim))
-    angles = torch.outer(torch.arange(length, dtype=torch.float32), frequencies)
-    return torch.polar(torch.ones_like(angles), angles)
-
-
 def meta_llama(x: Tensor) -> tuple[Tensor, Rotation]:
-    """interleaved, (B, N, H, d), pairs as complex numbers"""
-    turn = meta_llama_table(x.shape[-1], x.shape[2])[None, :, None]
-
-    def rotation(q: Tensor) -> Tensor:
-        z = torch.view_as_complex(q.float().reshape(*q.shape[:-1], -1, 2))
-        return torch.view_as_real(z * turn).flatten(3).type_as(q)
-
-    return _sequence_first(x), rotation
+    """interleaved, (B, N, H, d), pairs as complex numbers, angles in float32"""
+    d = x.shape[-1]
+    frequencies = 1.0 / (10000.0 ** (torch.arange(0, d, 2)[: d // 2] / d))
+    angles = torch.outer(torch.arange(x.shape[2], dtype=torch.float32), frequencies)
+    turn = torch.polar(torch.ones_like(angles), angles)[None, :, None]
+    return _sequence_first(x), lambda q: as_complex(q, turn)
 
 
 # The name in the results: the package to look for (none: the form is written above), its maker.
