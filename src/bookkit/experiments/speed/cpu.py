@@ -1,7 +1,5 @@
-"""The library on a CPU: rotation and attention, against floors and peers."""
+"""The library on a CPU: rotation against copying, attention against PyTorch's fused kernel."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import get_args
@@ -20,7 +18,7 @@ from attention_to_rope import (
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
-from bookkit.experiments.speed.peers import PEERS, Rotation, as_complex, installed, rotated_half
+from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.randomness import normal
 
 FEW = 8  # positions: so few that the call is what is measured
@@ -29,64 +27,9 @@ Shapes = tuple[tuple[int, int, int, int], ...]
 SHAPES: Shapes = ((1, 32, 2048, 128), (4, 8, 512, 64))
 
 
-def _forward_and_backward(rotation: Rotation, x: Tensor, gradient: Tensor) -> Candidate:
-    x = x.detach().requires_grad_()
-    return lambda: torch.autograd.grad(rotation(x), x, gradient)
-
-
-def _copies(x: Tensor, backward: bool) -> tuple[str, Candidate]:
-    """The floor: what moving the same bytes costs, once for each direction."""
-    if backward:
-        return "clone, twice", lambda: (x.clone(), x.clone())
-    return "clone", lambda: x.clone()
-
-
 def _repeats(x: Tensor) -> int:
     """Small tensors are turned several times in one timing, or the clock is what is measured."""
     return max(1, min(8, 2**23 // x.numel()))
-
-
-def _rotations(x: Tensor) -> dict[str, tuple[Tensor, Rotation]]:
-    """Ours in both layouts and every peer that is there: name → (its x, its rotation)."""
-    table = rotary_table(torch.arange(x.shape[2]), rotary_frequencies(x.shape[3]), dtype=x.dtype)
-    found: dict[str, tuple[Tensor, Rotation]] = {
-        f"ours, {layout}": (x, partial(rotate, table=table, layout=layout))
-        for layout in get_args(Layout)
-    }
-    for name, (package, make) in PEERS.items():
-        if installed(package) is not None:
-            found[name] = make(x)
-    return found
-
-
-def rope_rows(rounds: int, *, shapes: Shapes = SHAPES) -> list[Row]:
-    """RoPE eager, forward and backward, against copying and against other libraries."""
-    rows = []
-    for shape in shapes:
-        for dtype in (torch.float32, torch.bfloat16):
-            x = normal(*shape, seed=0, dtype=dtype)
-            rotations = _rotations(x)
-            for backward in (False, True):
-                floor, copy = _copies(x, backward)
-                candidates: dict[str, Candidate] = {floor: copy}
-                for name, (own_x, rotation) in rotations.items():
-                    candidates[name] = (
-                        _forward_and_backward(rotation, own_x, torch.ones_like(own_x))
-                        if backward
-                        else partial(rotation, own_x)
-                    )
-                repeats = _repeats(x)
-                for row in compare(candidates, floor=floor, rounds=rounds, repeats=repeats):
-                    rows.append(
-                        row
-                        | {
-                            "group": "rope",
-                            "shape": list(shape),
-                            "dtype": str(dtype).removeprefix("torch."),
-                            "pass": "forward and backward" if backward else "forward",
-                        }
-                    )
-    return rows
 
 
 def compiled_rotation(layout: Layout, backend: str = "inductor") -> Callable[..., Tensor]:
@@ -164,66 +107,4 @@ def attention_rows(rounds: int, *, heads: int = 8, longest: int = 8192, dim: int
     return rows
 
 
-# Run in a process of its own: what one candidate leaves behind must not count for the next.
-_PEAK = """
-import sys
-from pathlib import Path
-import torch
-from attention_to_rope import attention, blockwise_attention
-from bookkit.randomness import normal
-
-def status(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
-
-forms = {
-    "naive attention": attention,
-    "blockwise_attention": blockwise_attention,
-    "PyTorch's fused kernel": torch.nn.functional.scaled_dot_product_attention,
-}
-form = forms[sys.argv[1]]
-heads, length, dim = map(int, sys.argv[2:])
-q, k, v = (normal(1, heads, length, dim, seed=seed, dtype=torch.float32) for seed in range(3))
-with torch.no_grad():
-    form(q[:, :, :64], k[:, :, :64], v[:, :, :64])  # what a first call loads is not counted
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-    before = status("VmRSS")
-    form(q, k, v)
-    print(status("VmHWM") - before)
-"""
-
-
-def peak_bytes(form: str, heads: int, length: int, dim: int) -> int:
-    """How far resident memory rises above the inputs during one call, in a fresh process."""
-    command = [sys.executable, "-c", _PEAK, form, str(heads), str(length), str(dim)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"measuring the memory of {form} failed:\n{done.stderr}")
-    return int(done.stdout)
-
-
-def memory_rows(rounds: int, *, heads: int = 8, length: int = 8192, dim: int = 64) -> list[Row]:
-    """Block-wise attention: its memory against attention that holds all scores (Linux)."""
-    forms = ("naive attention", "blockwise_attention", "PyTorch's fused kernel")
-    used = {form: peak_bytes(form, heads, length, dim) for form in forms}
-    rows = []
-    for form in forms:
-        ratio = round(used[form] / used["naive attention"], 5)
-        rows.append(
-            {
-                "candidate": f"{form}, memory",
-                "bytes": used[form],
-                "ratio": ratio,
-                "ratio_quartiles": [ratio, ratio],
-                "floor": "naive attention, memory",
-                "group": "attention memory",
-                "shape": [1, heads, length, dim],
-                "dtype": "float32",
-            }
-        )
-    return rows
-
-
-PARTS: list[Callable[[int], list[Row]]] = [rope_rows, form_rows, attention_rows]
-if sys.platform == "linux":
-    PARTS.append(memory_rows)
+PARTS: list[Callable[[int], list[Row]]] = [form_rows, attention_rows]
