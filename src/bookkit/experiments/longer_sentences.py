@@ -8,19 +8,15 @@ All runs of all codes are trained side by side: each weight has a first axis for
 run has its own initial weights, training data and test sentences; the codes share them.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope import sinusoidal
-from bookkit.experiments.record import RESULTS, Row, origin, write
+from bookkit.experiments.record import Row, main
 from bookkit.randomness import generator, normal
 
-RECORD = RESULTS / "longer_sentences.jsonl"
 CITIES, FILLER, ASK = 8, 8, 16  # numbers below 8 are cities
 D = 16
 LENGTHS = [5, 7, 10, 14, 20, 30, 40]
@@ -86,7 +82,7 @@ def train(runs: int, steps: int, B: int = 32) -> dict[str, Tensor]:
     return w
 
 
-def rows(runs: int, steps: int, tests: int) -> list[Row]:
+def rows(runs: int, steps: int, tests: int = 300) -> list[Row]:
     """Train, and for each code and run give the share of right answers at every length."""
     w, rng, shares = train(runs, steps), generator(SEEDS["tests"]), []
     for N in LENGTHS:
@@ -104,17 +100,5 @@ def rows(runs: int, steps: int, tests: int) -> list[Row]:
     ]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Train all runs and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--tests", type=int, default=300, help="test sentences of each length")
-    parser.add_argument("--out", type=Path, default=RECORD)
-    given = parser.parse_args(arguments)
-    found = rows(given.runs, given.steps, given.tests)
-    write(given.out, found, origin("python -m bookkit.experiments.longer_sentences"))
-
-
 if __name__ == "__main__":
-    main()
+    main("longer_sentences", rows, seeds=16, steps=2000)
