@@ -180,41 +180,21 @@ class NoWayBack(InPlace):
 @pytest.mark.parametrize(
     "fault", [other_sign, last_position_left_out, only_queries, no_number, one_position_ahead]
 )
-def test_a_peer_with_other_numbers_has_no_row_and_ends_the_run_with_an_error(
-    fault, monkeypatch, capsys
-):
+def test_a_peer_with_other_numbers_ends_the_run_with_an_error(fault, monkeypatch):
     monkeypatch.setitem(STAND_INS, "apply_rotary_pos_emb", fault)
-    rows = []
     with pytest.raises(
         ValueError, match=r"transformers Llama.*the result of the (queries|keys) is"
     ):
-        rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
-    assert {row["candidate"] for row in rows} >= {"clone", gpu.LIGER, gpu.FLASH}
-    assert not [row for row in rows if row["candidate"] == gpu.LLAMA]
-    assert "left out: transformers Llama" in capsys.readouterr().out
+        list(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
 
 
 @pytest.mark.usefixtures("gpu_forms")
-def test_a_wrong_gradient_is_refused_and_the_rows_of_the_others_stay(monkeypatch):
+def test_a_wrong_gradient_ends_the_run_after_the_rows_without_one(monkeypatch):
     monkeypatch.setitem(STAND_INS, "LigerRopeFunction", NoWayBack)
     rows = []
     with pytest.raises(ValueError, match="Liger, in place: the gradient of the queries is"):
         rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
-    passes = {row["pass"] for row in rows if row["candidate"] == gpu.LIGER}
-    assert passes == {"forward"}
-    assert {row["pass"] for row in rows if row["candidate"] == gpu.FLASH} == {
-        "forward",
-        "forward and backward",
-    }
-
-
-@pytest.mark.usefixtures("gpu_forms")
-def test_a_peer_that_breaks_is_left_out_with_a_line(monkeypatch, capsys):
-    monkeypatch.setitem(STAND_INS, "apply_rotary_emb", lambda *arguments: 1 / 0)
-    rows = list(gpu.rope_rows(2, shapes=TOY[1:], device="cpu"))
-    assert rows
-    assert not [row for row in rows if row["candidate"] == gpu.FLASH]
-    assert "flash-attn Triton failed, left out: ZeroDivisionError" in capsys.readouterr().out
+    assert {row["pass"] for row in rows} <= {"forward"}
 
 
 def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypatch, capsys):
