@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope import sinusoidal
+from bookkit.adam import adam
 from bookkit.experiments.record import Row, main
 from bookkit.randomness import generator, normal
 
@@ -70,15 +71,14 @@ def logits(w: dict[str, Tensor], words: Tensor) -> Tensor:
 def train(runs: int, steps: int, B: int = 32) -> dict[str, Tensor]:
     """The weights of all codes and runs after training."""
     w, data = start(generator(SEEDS["weights"]), runs), generator(SEEDS["data"])
-    optimizer = torch.optim.Adam(w.values(), fused=True)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 0.02 * min((step + 1) / 20, 1 - step / steps)
+
+    def loss(step: int) -> Tensor:
         words, first = sentences(data, runs * B, int(data.integers(SHORTEST, LONGEST + 1)))
         guess = logits(w, words.reshape(runs, B, -1)).flatten(0, 1)
-        optimizer.zero_grad()
-        loss = functional.cross_entropy(guess, first.repeat(len(CODES)))
-        (len(CODES) * runs * loss).backward()  # each run as if it were alone
-        optimizer.step()
+        mean = functional.cross_entropy(guess, first.repeat(len(CODES)))
+        return len(CODES) * runs * mean  # each run as if it were alone
+
+    adam(w.values(), loss, steps, lambda step: 0.02 * min((step + 1) / 20, 1 - step / steps))
     return w
 
 
