@@ -72,15 +72,8 @@ def test_what_is_computed_fits_the_row(name):
         assert (turning[0] == len(theta)) == (slowest_wavelength(model) <= seen)
     size = cache_bytes_per_token(model)
     if size is not None and "latent" not in group:
-        full = (
-            2
-            * 2
-            * sum(
-                g["count"] * g["kv_heads"] * g["head_dim"]
-                for g in model["layers"]
-                if "kv_heads" in g
-            )
-        )
+        keeping = [g for g in model["layers"] if "kv_heads" in g]
+        full = 2 * 2 * sum(g["count"] * g["kv_heads"] * g["head_dim"] for g in keeping)
         windowed = any("window" in g for g in model["layers"])
         assert size < full if windowed else size == full
 
@@ -104,21 +97,3 @@ def test_known_sizes():
     assert cache_bytes_per_token(MODELS["Apertus-8B"]) is None
     assert pairs_that_turn(MODELS["DeepSeek-V3"]) is None
     assert round(slowest_wavelength(MODELS["Llama 2-7B"])) == 54_410
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda m: m["sources"].pop("width"), "without source"),
-        (lambda m: m["sources"].update(width="somewhere"), "owner/repository"),
-        (lambda m: m["layers"][0].update(kv_heads=7), "do not divide"),
-        (lambda m: m["layers"][0].update(window=10**9), "longer than the context"),
-        (lambda m: m.update(context=10**9), "context beyond"),
-        (lambda m: m["layers"][0].update(count=0), "without layers"),
-    ],
-)
-def test_planted_faults_are_found(change, said):
-    model = next(model for model in read_models() if model["name"] == "Ministral 3-8B")
-    assert problems(model) == []
-    change(model)
-    assert any(said in problem for problem in problems(model)), problems(model)

@@ -5,7 +5,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
 from bookcheck.equations.checks import equation
-from bookkit.experiments.speed.gpu import as_complex, rotated_half
+from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
 from shared_counts import Memory, elementwise_operations

@@ -18,7 +18,7 @@ import torch
 import attention_to_rope as book
 from attention_to_rope.fast.attention_triton import triton_attention
 from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
-from bookkit.experiments.speed.measure import facts
+from bookkit.experiments.record import origin
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -130,7 +130,7 @@ def main() -> int:
             print(f"FAIL {name}\n{traceback.format_exc(limit=-3)}", flush=True)
     print(f"{sum(held.values())} of {sum(held.values()) + len(failed)} cases hold on {DEVICE}")
     if record:
-        about = facts(DEVICE, "PYTHONPATH=src python3 tests/peers/check_on_gpu.py")
+        about = origin("PYTHONPATH=src python3 tests/peers/check_on_gpu.py", DEVICE)
         with record.open("a", encoding="utf-8") as file:
             print(json.dumps({"held": held, "failed": failed} | about), file=file)
     return min(len(failed), 100)

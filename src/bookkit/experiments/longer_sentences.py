@@ -8,21 +8,16 @@ All runs of all codes are trained side by side: each weight has a first axis for
 run has its own initial weights, training data and test sentences; the codes share them.
 """
 
-import argparse
-import json
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope import sinusoidal
-from bookkit.experiments.speed.measure import facts
+from bookkit.adam import adam
+from bookkit.experiments.record import Row, main
 from bookkit.randomness import generator, normal
 
-RECORD = Path(__file__).parent / "results" / "longer_sentences.jsonl"
 CITIES, FILLER, ASK = 8, 8, 16  # numbers below 8 are cities
 D = 16
 LENGTHS = [5, 7, 10, 14, 20, 30, 40]
@@ -76,19 +71,18 @@ def logits(w: dict[str, Tensor], words: Tensor) -> Tensor:
 def train(runs: int, steps: int, B: int = 32) -> dict[str, Tensor]:
     """The weights of all codes and runs after training."""
     w, data = start(generator(SEEDS["weights"]), runs), generator(SEEDS["data"])
-    optimizer = torch.optim.Adam(w.values(), fused=True)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 0.02 * min((step + 1) / 20, 1 - step / steps)
+
+    def loss(step: int) -> Tensor:
         words, first = sentences(data, runs * B, int(data.integers(SHORTEST, LONGEST + 1)))
         guess = logits(w, words.reshape(runs, B, -1)).flatten(0, 1)
-        optimizer.zero_grad()
-        loss = functional.cross_entropy(guess, first.repeat(len(CODES)))
-        (len(CODES) * runs * loss).backward()  # each run as if it were alone
-        optimizer.step()
+        mean = functional.cross_entropy(guess, first.repeat(len(CODES)))
+        return len(CODES) * runs * mean  # each run as if it were alone
+
+    adam(w.values(), loss, steps, lambda step: 0.02 * min((step + 1) / 20, 1 - step / steps))
     return w
 
 
-def rows(runs: int, steps: int, tests: int) -> list[dict[str, Any]]:
+def rows(runs: int, steps: int, tests: int = 300) -> list[Row]:
     """Train, and for each code and run give the share of right answers at every length."""
     w, rng, shares = train(runs, steps), generator(SEEDS["tests"]), []
     for N in LENGTHS:
@@ -106,25 +100,5 @@ def rows(runs: int, steps: int, tests: int) -> list[dict[str, Any]]:
     ]
 
 
-def recorded(path: Path = RECORD) -> list[dict[str, Any]]:
-    """The rows of a record, one for each code and run."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Train all runs and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=16)
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--tests", type=int, default=300, help="test sentences of each length")
-    parser.add_argument("--out", type=Path, default=RECORD)
-    given = parser.parse_args(arguments)
-    about = facts("cpu", "python -m bookkit.experiments.longer_sentences")
-    del about["load_at_start"]
-    found = rows(given.runs, given.steps, given.tests)
-    lines = [json.dumps(row | about, ensure_ascii=False) for row in found]
-    given.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    main("longer_sentences", rows, seeds=16, steps=2000)

@@ -1,9 +1,10 @@
-"""The record that the deeper page of chapter 7 plots can be made again, small, on any machine."""
+"""The record that the deeper page of chapter 6 plots can be made again, small, on any machine."""
 
 import torch
 
 from bookkit.experiments import longer_sentences
-from bookkit.experiments.longer_sentences import ASK, CITIES, CODES, LENGTHS, recorded
+from bookkit.experiments.longer_sentences import ASK, CITIES, CODES, LENGTHS
+from bookkit.experiments.record import main, recorded
 from bookkit.randomness import generator
 
 
@@ -18,11 +19,13 @@ def test_sentences_have_two_cities_and_the_first_is_the_answer():
 
 def test_a_small_run_writes_one_row_for_each_code_and_run(tmp_path):
     path = tmp_path / "record.jsonl"
-    longer_sentences.main(["--runs", "2", "--steps", "3", "--tests", "5", "--out", str(path)])
+    arguments = ["--seeds", "2", "--steps", "3", "--out", str(path)]
+    main("longer_sentences", longer_sentences.rows, seeds=16, steps=9, arguments=arguments)
     rows = recorded(path)
     assert [(row["code"], row["run"]) for row in rows] == [(c, r) for c in CODES for r in (0, 1)]
     assert all(len(row["shares"]) == len(LENGTHS) for row in rows)
     assert all(0 <= share <= 1 for row in rows for share in row["shares"])
+    assert rows[0]["command"] == "python -m bookkit.experiments.longer_sentences"
 
 
 def test_training_learns_the_task():
@@ -32,7 +35,7 @@ def test_training_learns_the_task():
 
 
 def test_the_record_names_its_origin():
-    rows = recorded()
+    rows = recorded("longer_sentences.jsonl")
     assert len(rows) == 16 * len(CODES)
     for row in rows:
         assert all(row[fact] for fact in ("date", "device", "torch", "seeds", "command"))

@@ -1,20 +1,16 @@
 """The benchmarks run, name what they compare, and compare equal things; no timing is judged."""
 
-import dataclasses
-import json
-
 import pytest
 import torch
 import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from bookkit.experiments.speed import cpu, decode, gpu, peers, run
-from bookkit.experiments.speed.measure import compare, facts
+from bookkit.experiments.record import recorded
+from bookkit.experiments.speed import cpu, gpu, peers, run
+from bookkit.experiments.speed.measure import compare
 from bookkit.randomness import normal
 
 pytestmark = pytest.mark.long
-
-SMALL = ("blockwise_attention, memory", "PyTorch's fused kernel, memory")
 
 
 def test_compare_gives_ratios_to_the_floor_of_the_same_round(monkeypatch):
@@ -42,100 +38,26 @@ def test_compare_wants_its_floor_among_the_candidates():
         compare({"a": lambda: None}, floor="b")
 
 
-def test_quick_run_records_every_group_with_its_facts(tmp_path, capsys, monkeypatch):
-    # Fresh processes are started by the test of the memory below; here their time is saved.
-    monkeypatch.setattr(cpu, "peak_bytes", lambda form, *size: 100 if "naive" in form else 2)
-    out = tmp_path / "deep" / "quick.jsonl"
-    run.main(["--group", "cpu", "--quick", "--rounds", "2", "--out", str(out)])
-    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    groups = {row["group"] for row in rows}
-    assert groups >= {"rope", "forms", "table", "attention", "import"}
-    memory = {row["candidate"]: row["ratio"] for row in rows if row["group"] == "attention memory"}
-    assert memory in ({}, {"naive attention, memory": 1.0, **dict.fromkeys(SMALL, 0.02)})
-    for row in rows:
-        assert row.keys() >= facts("cpu", "").keys()
-        assert row.keys() >= {"candidate", "ratio", "ratio_quartiles", "floor"}
-        if row["candidate"] == row["floor"]:
-            assert row["ratio"] == 1.0
-    ours = [row for row in rows if row["group"] == "rope" and row["candidate"].startswith("ours")]
-    # layouts × dtypes × passes
-    assert len(ours) == 2 * 2 * 2
-    assert all(row["fastest_peer"] in peers.PEERS for row in ours)
-    printed = capsys.readouterr().out
-    assert f"[1/{len(cpu.PARTS)}] RoPE eager" in printed
-    assert "recorded in" in printed
-
-
-def test_a_missing_peer_is_left_out_and_named(capsys):
-    assert peers.installed(None) == ""
-    assert peers.installed("torch").startswith(torch.__version__.partition("+")[0])
-    assert peers.installed("a-library-nobody-has") is None
-    line = "a-library-nobody-has is not installed: its rows are left out"
-    assert line in capsys.readouterr().out
+def test_every_part_on_a_cpu_measures_every_form():
+    forms = {
+        row["candidate"] for row in cpu.form_rows(2, shapes=((1, 2, 16, 8),), compiler="eager")
+    }
+    assert forms > {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
+    attention = cpu.attention_rows(2, heads=2, longest=64, dim=8)
+    assert {tuple(row["shape"]) for row in attention} == {(1, 2, n, 8) for n in (8, 16, 32, 64)}
 
 
 def test_recorded_rows_are_found_by_their_values_or_missed_aloud():
-    (row,) = run.recorded("cpu.jsonl", group="table", candidate="ours")
-    assert row["floor"] == "cos and sin of float32 angles"
-    with pytest.raises(ValueError, match=r"no row of cpu\.jsonl has \{'group': 'tables'\}"):
-        run.recorded("cpu.jsonl", group="tables")
-
-
-def test_quick_numbers_cannot_overwrite_recorded_ones():
-    with pytest.raises(SystemExit, match="--quick is for --group cpu and needs --out"):
-        run.main(["--group", "cpu", "--quick"])
+    forms = recorded("speed/cpu.jsonl", group="forms", shape=[1, 32, 2048, 128])
+    assert {row["floor"] for row in forms} == {"clone"}
+    with pytest.raises(ValueError, match=r"no row of speed/cpu\.jsonl has \{'group': 'tables'\}"):
+        recorded("speed/cpu.jsonl", group="tables")
 
 
 def test_gpu_group_needs_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit, match="no CUDA device found"):
         run.main(["--group", "gpu"])
-
-
-def test_without_a_compiler_or_proc_rows_are_left_out_with_a_line(monkeypatch, capsys):
-    monkeypatch.setattr(cpu.shutil, "which", lambda name: None)
-    toy = dataclasses.replace(cpu.QUICK, compiler="inductor")
-    assert not [row for row in cpu.form_rows(2, size=toy) if "compiled" in row["candidate"]]
-    assert "no C++ compiler found" in capsys.readouterr().out
-
-    class Nowhere:
-        def __init__(self, path):
-            pass
-
-        def exists(self):
-            return False
-
-    monkeypatch.setattr(cpu, "Path", Nowhere)
-    assert cpu.memory_rows(1) == []
-    assert "its rows are left out" in capsys.readouterr().out
-
-
-def test_memory_is_that_of_the_scores(monkeypatch):
-    """Naive attention holds at least one N × N matrix a head; block-wise attention does not."""
-    if not cpu.Path("/proc/self/clear_refs").exists():
-        pytest.skip("the peak of memory is read from Linux's /proc")
-    heads, length, dim = 2, 2048, 8
-    scores = heads * length**2 * 4
-    assert cpu.peak_bytes("naive attention", heads, length, dim) >= scores
-    assert cpu.peak_bytes("blockwise_attention", heads, length, dim) < scores / 2
-    monkeypatch.setattr(cpu, "_PEAK", "raise ImportError('no module')")
-    with pytest.raises(RuntimeError, match=r"(?s)memory of naive attention failed:.*no module"):
-        cpu.peak_bytes("naive attention", heads, length, dim)
-
-
-@pytest.mark.parametrize("name", peers.PEERS)
-def test_every_peer_turns_by_the_same_angles(name):
-    package, make = peers.PEERS[name]
-    if peers.installed(package) is None:
-        pytest.skip(f"{package} is not installed; make test-peers has it")
-    x = normal(2, 3, 7, 8, seed=0, dtype=torch.float32)
-    own_x, rotation = make(x)
-    turned = rotation(own_x)
-    if own_x.shape != x.shape:
-        turned = turned.transpose(1, 2)
-    table = rotary_table(torch.arange(7), rotary_frequencies(8))
-    layout = "half" if name == "transformers Llama" else "interleaved"
-    assert (turned - rotate(x, table, layout=layout)).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -152,23 +74,11 @@ def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
     assert counter.frame_count == 1
 
 
-def test_both_ways_to_decode_compute_the_same_and_bytes_are_counted():
-    forms = decode.candidates(decode.TOY)
-    first, second = (form() for form in forms.values())
-    assert (first - second).abs().max() <= 1e-5
-    again = [form() for form in forms.values()]  # a second step from the same cache
-    assert torch.equal(again[1], second)
-    rows = decode.decode_rows(2, step=decode.TOY)
-    assert [row["candidate"] for row in rows] == list(forms)
-    assert rows[0]["bytes_ratio"] == 1.0
-    assert all(row["bytes_written"] > 0 for row in rows)
-
-
 def in_place(q, k, cos, sin):
     """As Liger turns: the arguments are overwritten, or, in another order in memory, copies."""
     own = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k)]
     for x in own:
-        x.copy_(gpu.rotated_half(x, cos, sin))
+        x.copy_(peers.rotated_half(x, cos, sin))
     return tuple(own)
 
 
@@ -186,11 +96,11 @@ class InPlace(torch.autograd.Function):
 
 def sequence_first(x, cos, sin):
     """As flash-attn turns (B, N, H, d); cos and sin (N, d/2)."""
-    return gpu.rotated_half(x, *(torch.cat((part, part), -1)[:, None] for part in (cos, sin)))
+    return peers.rotated_half(x, *(torch.cat((part, part), -1)[:, None] for part in (cos, sin)))
 
 
 def llama(q, k, cos, sin):
-    return tuple(gpu.rotated_half(x, cos[:, None], sin[:, None]) for x in (q, k))
+    return tuple(peers.rotated_half(x, cos[:, None], sin[:, None]) for x in (q, k))
 
 
 STAND_INS = {
@@ -270,41 +180,21 @@ class NoWayBack(InPlace):
 @pytest.mark.parametrize(
     "fault", [other_sign, last_position_left_out, only_queries, no_number, one_position_ahead]
 )
-def test_a_peer_with_other_numbers_has_no_row_and_ends_the_run_with_an_error(
-    fault, monkeypatch, capsys
-):
+def test_a_peer_with_other_numbers_ends_the_run_with_an_error(fault, monkeypatch):
     monkeypatch.setitem(STAND_INS, "apply_rotary_pos_emb", fault)
-    rows = []
     with pytest.raises(
         ValueError, match=r"transformers Llama.*the result of the (queries|keys) is"
     ):
-        rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
-    assert {row["candidate"] for row in rows} >= {"clone", gpu.LIGER, gpu.FLASH}
-    assert not [row for row in rows if row["candidate"] == gpu.LLAMA]
-    assert "left out: transformers Llama" in capsys.readouterr().out
+        list(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
 
 
 @pytest.mark.usefixtures("gpu_forms")
-def test_a_wrong_gradient_is_refused_and_the_rows_of_the_others_stay(monkeypatch):
+def test_a_wrong_gradient_ends_the_run_after_the_rows_without_one(monkeypatch):
     monkeypatch.setitem(STAND_INS, "LigerRopeFunction", NoWayBack)
     rows = []
     with pytest.raises(ValueError, match="Liger, in place: the gradient of the queries is"):
         rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
-    passes = {row["pass"] for row in rows if row["candidate"] == gpu.LIGER}
-    assert passes == {"forward"}
-    assert {row["pass"] for row in rows if row["candidate"] == gpu.FLASH} == {
-        "forward",
-        "forward and backward",
-    }
-
-
-@pytest.mark.usefixtures("gpu_forms")
-def test_a_peer_that_breaks_is_left_out_with_a_line(monkeypatch, capsys):
-    monkeypatch.setitem(STAND_INS, "apply_rotary_emb", lambda *arguments: 1 / 0)
-    rows = list(gpu.rope_rows(2, shapes=TOY[1:], device="cpu"))
-    assert rows
-    assert not [row for row in rows if row["candidate"] == gpu.FLASH]
-    assert "flash-attn Triton failed, left out: ZeroDivisionError" in capsys.readouterr().out
+    assert {row["pass"] for row in rows} <= {"forward"}
 
 
 def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypatch, capsys):
@@ -324,18 +214,30 @@ def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypa
         monkeypatch.delitem(peers.sys.modules, name)
 
 
-def test_a_run_that_breaks_off_leaves_its_rows_and_no_result(tmp_path, monkeypatch):
-    row = {"candidate": "one", "ratio": 1.0, "ratio_quartiles": [1.0, 1.0], "floor": "one"}
+def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_leaves_no_result(
+    tmp_path, monkeypatch
+):
+    row = {
+        "candidate": "one",
+        "ratio": 1.0,
+        "ratio_quartiles": [1, 1],
+        "floor": "one",
+        "shape": [2],
+    }
 
     def breaking(rounds):
         """Breaks."""
         yield row
         raise ValueError("other numbers")
 
+    out = tmp_path / "deep" / "rows.jsonl"
     monkeypatch.setattr(cpu, "PARTS", [breaking])
-    out = tmp_path / "rows.jsonl"
     with pytest.raises(ValueError, match="other numbers"):
-        run.main(["--group", "cpu", "--out", str(out)])
+        run.main(["--out", str(out)])
     assert not out.exists()
-    (kept,) = (tmp_path / "rows.jsonl.part").read_text(encoding="utf-8").splitlines()
-    assert json.loads(kept).items() >= row.items()
+    assert recorded(out.with_name("rows.jsonl.part"))[0].items() >= row.items()
+    monkeypatch.setattr(cpu, "PARTS", [lambda rounds: [row]])
+    run.main(["--out", str(out)])
+    (kept,) = recorded(out)
+    assert kept.items() >= row.items()
+    assert kept.keys() >= {"date", "device", "torch", "python", "command"}

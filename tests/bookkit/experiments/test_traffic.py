@@ -1,8 +1,9 @@
 """The counter of bytes, on operations whose traffic is known."""
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from bookkit.experiments.speed.traffic import Traffic, distinct_bytes
+from bookkit.experiments.speed.traffic import Traffic, distinct_bytes, flops
 
 
 def count(operation):
@@ -47,3 +48,15 @@ def test_several_tensors_are_all_counted():
     read, written, _ = count(lambda: torch.cat((x, x)))
     assert (read, written) == (192, 192)
     assert Traffic().total == 0
+
+
+def test_products_are_counted_as_pytorchs_own_counter_does_backward_too():
+    x, W = torch.ones(3, 5, requires_grad=True), torch.ones(2, 5, 7)
+
+    def compute():
+        (torch.relu(x @ W) @ W.mT).sum().backward()
+
+    with FlopCounterMode(display=False) as counter:
+        compute()
+    assert flops(compute) == counter.get_total_flops() > 4 * 2 * 3 * 5 * 7
+    assert flops(lambda: x + x) == 0

@@ -1,5 +1,5 @@
 """Benchmarks as ratios: every row is measured against a floor or a peer in the same run.
 
-make bench                                   # CPU, a few minutes
+make bench                                                  # CPU, a few minutes
 python -m bookkit.experiments.speed.run --group gpu         # on a CUDA machine
 """

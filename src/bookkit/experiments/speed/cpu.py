@@ -1,13 +1,8 @@
-"""The library on a CPU: rotation, table, attention and import, against floors and peers."""
+"""The library on a CPU: rotation against copying, attention against PyTorch's fused kernel."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -21,105 +16,20 @@ from attention_to_rope import (
     rotation_matrix,
 )
 from attention_to_rope.rope import Layout, RotaryTable
-from bookkit.experiments.speed.decode import STEP, TOY, Step, decode_rows
-from bookkit.experiments.speed.gpu import as_complex, rotated_half
+from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
-from bookkit.experiments.speed.peers import (
-    PEERS,
-    Rotation,
-    installed,
-    llama_table,
-    meta_llama_table,
-    torchtune_file,
-)
+from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.randomness import normal
 
-Row = dict[str, Any]
 FEW = 8  # positions: so few that the call is what is measured
 fused_attention = torch.nn.functional.scaled_dot_product_attention
-
-
-@dataclass(frozen=True)
-class Size:
-    """What is measured: the full benchmark, or the same code at a toy's size."""
-
-    shapes: tuple[tuple[int, int, int, int], ...]
-    positions: int
-    attention: tuple[int, int, int]  # heads, the longest N, head dim
-    compiler: str
-    slow_rounds: int  # the most rounds of parts whose candidates take seconds
-    modules: tuple[str, str] = ("torch", "attention_to_rope")
-    step: Step = STEP
-
-
-FULL = Size(((1, 32, 2048, 128), (4, 8, 512, 64)), 131_072, (8, 8192, 64), "inductor", 5)
-QUICK = Size(((1, 2, 16, 8),), 64, (2, 64, 8), "eager", 2, ("string", "json"), TOY)
-
-
-def _forward_and_backward(rotation: Rotation, x: Tensor, gradient: Tensor) -> Candidate:
-    x = x.detach().requires_grad_()
-    return lambda: torch.autograd.grad(rotation(x), x, gradient)
-
-
-def _copies(x: Tensor, backward: bool) -> tuple[str, Candidate]:
-    """The floor: what moving the same bytes costs, once for each direction."""
-    if backward:
-        return "clone, twice", lambda: (x.clone(), x.clone())
-    return "clone", lambda: x.clone()
+Shapes = tuple[tuple[int, int, int, int], ...]
+SHAPES: Shapes = ((1, 32, 2048, 128), (4, 8, 512, 64))
 
 
 def _repeats(x: Tensor) -> int:
     """Small tensors are turned several times in one timing, or the clock is what is measured."""
     return max(1, min(8, 2**23 // x.numel()))
-
-
-def _rotations(x: Tensor) -> dict[str, tuple[Tensor, Rotation]]:
-    """Ours in both layouts and every peer that is there: name → (its x, its rotation)."""
-    table = rotary_table(torch.arange(x.shape[2]), rotary_frequencies(x.shape[3]), dtype=x.dtype)
-    found: dict[str, tuple[Tensor, Rotation]] = {
-        f"ours, {layout}": (x, partial(rotate, table=table, layout=layout))
-        for layout in get_args(Layout)
-    }
-    for name, (package, make) in PEERS.items():
-        if installed(package) is not None:
-            found[name] = make(x)
-    return found
-
-
-def rope_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """RoPE eager, forward and backward, against copying and against other libraries."""
-    rows = []
-    for shape in size.shapes:
-        for dtype in (torch.float32, torch.bfloat16):
-            x = normal(*shape, seed=0, dtype=dtype)
-            rotations = _rotations(x)
-            for backward in (False, True):
-                floor, copy = _copies(x, backward)
-                candidates: dict[str, Candidate] = {floor: copy}
-                for name, (own_x, rotation) in rotations.items():
-                    candidates[name] = (
-                        _forward_and_backward(rotation, own_x, torch.ones_like(own_x))
-                        if backward
-                        else partial(rotation, own_x)
-                    )
-                repeats = _repeats(x)
-                measured = compare(candidates, floor=floor, rounds=rounds, repeats=repeats)
-                fastest = min(
-                    (row for row in measured if row["candidate"] in PEERS),
-                    key=lambda row: row["seconds"],
-                )
-                for row in measured:
-                    if row["candidate"].startswith("ours"):
-                        row["fastest_peer"] = fastest["candidate"]
-                        row["to_fastest_peer"] = round(row["seconds"] / fastest["seconds"], 3)
-                    row |= {
-                        "group": "rope",
-                        "shape": list(shape),
-                        "dtype": str(dtype).removeprefix("torch."),
-                        "pass": "forward and backward" if backward else "forward",
-                    }
-                rows += measured
-    return rows
 
 
 def compiled_rotation(layout: Layout, backend: str = "inductor") -> Callable[..., Tensor]:
@@ -138,14 +48,10 @@ def with_any_length(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tensors
 
 
-def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
+def form_rows(rounds: int, *, shapes: Shapes = SHAPES, compiler: str = "inductor") -> list[Row]:
     """The same rotation in several forms, float32, against copying; compiled for any length."""
-    compilable: tuple[Layout, ...] = get_args(Layout)
-    if size.compiler == "inductor" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
-        print("  no C++ compiler found: the compiled rows are left out", flush=True)
-        compilable = ()
     rows = []
-    for shape in size.shapes:
+    for shape in shapes:
         torch._dynamo.reset()  # or the second shape makes symbols of heads and head dim as well
         x = normal(*shape, seed=0, dtype=torch.float32)
         positions, frequencies = torch.arange(shape[2]), rotary_frequencies(shape[3])
@@ -161,8 +67,8 @@ def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
             "complex, as published": partial(as_complex, x, turn),
             "complex, ours": partial(rotate, x, table, layout="interleaved"),
         }
-        for layout in compilable:
-            rotation = compiled_rotation(layout, size.compiler)
+        for layout in get_args(Layout):
+            rotation = compiled_rotation(layout, compiler)
             arguments = with_any_length(x, *table)
             candidates[f"compiled, ours, {layout}"] = partial(rotation, *arguments)
             few = [part[..., :FEW, :].contiguous() for part in (x, *table)]
@@ -173,40 +79,9 @@ def form_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     return rows
 
 
-def table_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """Building the table, angles in float64, against the float32 tables of other libraries."""
-    dim, length = 128, size.positions
-    positions = torch.arange(length)
-    frequencies = rotary_frequencies(dim)
-    narrow = frequencies.float()
-
-    def plain() -> tuple[Tensor, Tensor]:
-        angles = torch.outer(positions.float(), narrow)
-        return angles.cos(), angles.sin()
-
-    floor = "cos and sin of float32 angles"
-    candidates: dict[str, Candidate] = {
-        floor: plain,
-        "ours": lambda: rotary_table(positions, frequencies),
-        "meta-llama complex form": lambda: meta_llama_table(dim, length),
-    }
-    if installed("transformers") is not None:
-        module, x = llama_table(dim), torch.empty(1)
-        candidates["transformers Llama"] = lambda: module(x, positions[None])
-    if installed("torchtune") is not None:
-        rope = torchtune_file("modules/position_embeddings.py").RotaryPositionalEmbeddings
-        candidates["torchtune"] = lambda: rope(dim, max_seq_len=length)
-    rounds = min(rounds, size.slow_rounds)
-    return [
-        row | {"group": "table", "shape": [length, dim]}
-        for row in compare(candidates, floor=floor, rounds=rounds)
-    ]
-
-
-def attention_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
+def attention_rows(rounds: int, *, heads: int = 8, longest: int = 8192, dim: int = 64) -> list[Row]:
     """Attention that holds all scores, and in blocks: time against PyTorch's fused kernel."""
-    heads, longest, dim = size.attention
-    rounds = min(rounds, size.slow_rounds)
+    rounds = min(rounds, 5)  # the naive form takes seconds
     rows = []
     for length in (longest // 8, longest // 4, longest // 2, longest):
         shape = (1, heads, length, dim)
@@ -232,100 +107,4 @@ def attention_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
     return rows
 
 
-# Run in a process of its own: what one candidate leaves behind must not count for the next.
-_PEAK = """
-import sys
-from pathlib import Path
-import torch
-from attention_to_rope import attention, blockwise_attention
-from bookkit.randomness import normal
-
-def status(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
-
-forms = {
-    "naive attention": attention,
-    "blockwise_attention": blockwise_attention,
-    "PyTorch's fused kernel": torch.nn.functional.scaled_dot_product_attention,
-}
-form = forms[sys.argv[1]]
-heads, length, dim = map(int, sys.argv[2:])
-q, k, v = (normal(1, heads, length, dim, seed=seed, dtype=torch.float32) for seed in range(3))
-with torch.no_grad():
-    form(q[:, :, :64], k[:, :, :64], v[:, :, :64])  # what a first call loads is not counted
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-    before = status("VmRSS")
-    form(q, k, v)
-    print(status("VmHWM") - before)
-"""
-
-
-def peak_bytes(form: str, heads: int, length: int, dim: int) -> int:
-    """How far resident memory rises above the inputs during one call, in a fresh process."""
-    command = [sys.executable, "-c", _PEAK, form, str(heads), str(length), str(dim)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"measuring the memory of {form} failed:\n{done.stderr}")
-    return int(done.stdout)
-
-
-def memory_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """Block-wise attention: its memory against attention that holds all scores."""
-    if not Path("/proc/self/clear_refs").exists():
-        print("  the peak of memory is read from Linux's /proc: its rows are left out", flush=True)
-        return []
-    forms = ("naive attention", "blockwise_attention", "PyTorch's fused kernel")
-    used = {form: peak_bytes(form, *size.attention) for form in forms}
-    floor = max(used["naive attention"], 1)
-    rows = []
-    for form in forms:
-        ratio = round(used[form] / floor, 5)
-        rows.append(
-            {
-                "candidate": f"{form}, memory",
-                "bytes": used[form],
-                "ratio": ratio,
-                "ratio_quartiles": [ratio, ratio],
-                "floor": "naive attention, memory",
-                "group": "attention memory",
-                "shape": [1, *size.attention],
-                "dtype": "float32",
-            }
-        )
-    return rows
-
-
-def import_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """Importing the library against importing torch, each in a fresh process."""
-
-    def importing(module: str) -> Candidate:
-        command = [sys.executable, "-c", f"import {module}"]
-        return lambda: subprocess.run(command, check=True)
-
-    candidates = {f"import {module}": importing(module) for module in size.modules}
-    rounds = min(rounds, size.slow_rounds)
-    measured = compare(candidates, floor=f"import {size.modules[0]}", rounds=rounds)
-    return [row | {"group": "import"} for row in measured]
-
-
-def cache_rows(rounds: int, *, size: Size = FULL) -> list[Row]:
-    """One step of decoding with a cache: time, and bytes written, against a plain loop."""
-    return decode_rows(rounds, step=size.step)
-
-
-_ALL = (rope_rows, form_rows, table_rows, attention_rows, memory_rows, cache_rows, import_rows)
-PARTS: list[Callable[[int], list[Row]]] = list(_ALL)
-
-
-def quick(part: Callable[..., list[Row]]) -> Callable[[int], list[Row]]:
-    """The same part at a toy's size, in one round: to see that it runs."""
-
-    def toy(rounds: int) -> list[Row]:
-        return part(min(rounds, 2), size=QUICK)
-
-    toy.__doc__ = part.__doc__
-    return toy
-
-
-QUICK_PARTS = [quick(part) for part in _ALL]
+PARTS: list[Callable[[int], list[Row]]] = [form_rows, attention_rows]

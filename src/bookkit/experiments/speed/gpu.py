@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_to_rope import blockwise_attention, rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast.rope_triton import rotate_queries_and_keys
+from attention_to_rope.fast import rope_triton
+from attention_to_rope.fast.rope_triton import Tile, rotate_queries_and_keys
 from attention_to_rope.rope import Layout, RotaryTable
+from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
-from bookkit.experiments.speed.peers import imported, without_its_start
+from bookkit.experiments.speed.peers import as_complex, imported, rotated_half, without_its_start
 
-Row = dict[str, Any]
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -53,18 +54,6 @@ SHAPES = (
 )
 
 
-def rotated_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """The form of most published code: the table is as wide as x and has its dtype."""
-    first, second = x.chunk(2, -1)
-    return x * cos + torch.cat((-second, first), -1) * sin
-
-
-def as_complex(x: Tensor, turn: Tensor) -> Tensor:
-    """The form of Meta's Llama code: pairs as complex numbers in float32."""
-    z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
-
-
 def queries_and_keys(
     shape: Shape, order: str = "positions", device: str = "cuda"
 ) -> tuple[Tensor, Tensor]:
@@ -84,13 +73,6 @@ def queries_and_keys(
 def copies(q: Tensor, k: Tensor, times: int = 1) -> Candidate:
     """The floor: what moving the same bytes costs, once for each direction."""
     return lambda: [(q.clone(), k.clone()) for _ in range(times)]
-
-
-def _with_gradient(form: Both, q: Tensor, k: Tensor) -> Candidate:
-    """Forward and backward; the upstream gradients have the order in memory of the results."""
-    q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
-    upstream = [torch.randn_like(x) for x in form(q, k)]
-    return lambda: torch.autograd.grad(form(q, k), (q, k), upstream)
 
 
 def _each(form: Callable[..., Tensor], *table: Tensor) -> Both:
@@ -161,19 +143,6 @@ def _layout(candidate: str) -> Layout:
     return "interleaved" if "interleaved" in candidate or "complex" in candidate else "half"
 
 
-def _errors(form: Both, k: Tensor, shape: Shape, layout: Layout) -> Row:
-    """How far the last positions, which have the largest angles, are from float64."""
-    positions = torch.arange(shape.length, device=k.device)[-1024:]
-    frequencies = rotary_frequencies(shape.dim, device=k.device)
-    table = rotary_table(positions, frequencies, dtype=torch.float64)
-    start = k.clone()
-    truth = rotate(start[:1, :1, -1024:].double(), table, layout=layout)
-    result = form(start.clone(), start)[1][:1, :1, -1024:].double()
-    # One rounding to bfloat16 moves a number by at most 2⁻⁸ of itself.
-    differences = {"error": result - truth, "one_rounding": truth.bfloat16().double() - truth}
-    return {name: float(f"{float(x.abs().max()):.3g}") for name, x in differences.items()}
-
-
 def _pair_lengths(x: Tensor, layout: Layout) -> Tensor:
     """The length of each number's pair: √(a² + b²) in the places of a and b."""
     if layout == "half":
@@ -181,133 +150,119 @@ def _pair_lengths(x: Tensor, layout: Layout) -> Tensor:
     return torch.hypot(x[..., ::2], x[..., 1::2]).repeat_interleave(2, -1)
 
 
-def check_numbers(
+def checked(
     name: str, form: Both, q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
-) -> None:
-    """Refuse a form that computes something else than `rotate`, or its gradient than the way back.
+) -> tuple[Candidate, Row]:
+    """The form, forward or with its gradient, ready to be timed, and how exact its keys are.
 
-    A form that is bfloat16 throughout rounds the table, the products and the sum, each by at most
-    2⁻⁸: |error| ≤ ((1 + 2⁻⁸)³ − 1) √(a² + b²). All of q and k (B, H, N, d) is compared.
+    Refuses a form that computes something else than `rotate`, or a gradient that is not the way
+    back. A form that is bfloat16 throughout rounds the table, the products and the sum, each by at
+    most 2⁻⁸: |error| ≤ ((1 + 2⁻⁸)³ − 1) √(a² + b²). All of q and k (B, H, N, d) is compared.
     """
-    own = [x.detach().clone() for x in (q, k)]  # a form may turn in place
+    own = [x.detach().clone().requires_grad_(backward) for x in (q, k)]  # it may turn in place
+    given, results = [q, k], list(form(*own))
     if backward:
-        turned = form(*(x.requires_grad_() for x in own))
-        given = [torch.randn_like(x) for x in turned]
-        results = torch.autograd.grad(turned, own, [x.clone() for x in given])
+        given = [torch.randn_like(x) for x in results]
+        results = list(torch.autograd.grad(results, own, [x.clone() for x in given]))
         table = RotaryTable(table.cos, -table.sin)
-    else:
-        given, results = [q, k], form(*own)
-    layout = _layout(name)
+    layout, exact = _layout(name), RotaryTable(*(part.double() for part in table))
+    about: Row = {}
     for which, x, result in zip(("queries", "keys"), given, results, strict=True):
-        expected = rotate(x.float(), table, layout=layout)
-        allowed = ((1 + 2**-8) ** 3 - 1) * _pair_lengths(x.float(), layout)
-        excess = float(((result.float() - expected).abs() - allowed).max())
+        truth = rotate(x.double(), exact, layout=layout)
+        error, one_rounding = result.double() - truth, truth.bfloat16().double() - truth
+        allowed = ((1 + 2**-8) ** 3 - 1) * _pair_lengths(x.double(), layout)
+        excess = float((error.abs() - allowed).max())
         if not excess <= 0:  # NaN is refused too
-            passed = "gradient" if backward else "result"
             raise ValueError(
-                f"{name}: the {passed} of the {which} is {excess:.3g} further from `rotate` than "
-                "three roundings to bfloat16 explain; it is no peer until it computes the same"
+                f"{name}: the {'gradient' if backward else 'result'} of the {which} is "
+                f"{excess:.3g} further from `rotate` than three roundings to bfloat16 explain; "
+                "it is no peer until it computes the same"
             )
-
-
-def _runs(name: str, form: Both, q: Tensor, k: Tensor, *, backward: bool) -> Candidate | None:
-    """The form as a candidate, or None, with a line, if it does not run here."""
-    try:
-        candidate = _with_gradient(form, q, k) if backward else partial(form, q, k)
-        candidate()
-    except Exception as error:
-        print(f"  {name} failed, left out: {type(error).__name__}: {str(error)[:300]}", flush=True)
-        return None
-    return candidate
-
-
-def _candidates(
-    found: dict[str, Both], q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
-) -> tuple[dict[str, Candidate], list[str]]:
-    """The floor and all forms that run and compute the same; and what is wrong with the others."""
-    candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
-    wrong = []
-    for name, form in found.items():
-        candidate = _runs(name, form, q, k, backward=backward)
-        if candidate is None:
-            continue
-        try:
-            check_numbers(name, form, q, k, table, backward=backward)
-        except ValueError as error:
-            print(f"  left out: {error}", flush=True)
-            wrong.append(str(error))
-        else:
-            candidates[name] = candidate
-    return candidates, wrong
+        about = {
+            "error": float(f"{float(error.abs().max()):.3g}"),
+            "one_rounding": float(f"{float(one_rounding.abs().max()):.3g}"),
+        }
+    if not backward:
+        return partial(form, q, k), about
+    q, k = own
+    upstream = [torch.randn_like(x) for x in form(q, k)]  # in the order in memory of the results
+    return lambda: torch.autograd.grad(form(q, k), (q, k), upstream), {}
 
 
 def rope_rows(
     rounds: int = 15, *, shapes: tuple[Shape, ...] = SHAPES, device: str = "cuda"
 ) -> Iterator[Row]:
-    """All shapes in both orders in memory, bfloat16 in and out, forward and with gradient.
-
-    Raises ValueError after the last row if a form computed something else than `rotate`.
-    """
-    wrong: list[str] = []
-    for order, shape in product(("positions", "heads"), shapes):
+    """All shapes in both orders in memory, bfloat16 in and out, forward and with gradient."""
+    for order, shape, backward in product(("positions", "heads"), shapes, (False, True)):
+        if backward and shape.length == 1:
+            continue  # nobody trains one position at a time
+        if order == "heads" and shape.length > 16384:
+            continue
         torch._dynamo.reset()
         positions = torch.arange(shape.length, device=device)
         table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
         q, k = queries_and_keys(shape, order, device)
-        small = shape.batch * shape.length <= 8192
-        for backward in (False, True):
-            if backward and shape.length == 1:
-                continue  # nobody trains one position at a time
-            if order == "heads" and shape.length > 16384:
-                continue
-            found = forms(table)
-            candidates, refused = _candidates(found, q, k, table, backward=backward)
-            wrong += refused
-            about = {
-                "group": "rope" if order == "positions" else "rope, strided",
-                "pass": "forward and backward" if backward else "forward",
-                "shape": shape.recorded,
-                "kv_heads": shape.kv_heads,
-                "tuned": shape.tuned,
-                "seed": 0,
-            }
-            repeats = 20 if small else 5
-            for row in compare(
-                candidates, floor="clone", device=device, rounds=rounds, repeats=repeats
-            ):
-                name = row["candidate"]
-                row |= _package(name)
-                if name != "clone" and not backward:
-                    row |= _errors(found[name], k, shape, _layout(name))
-                yield row | about
-            del candidates, found
-        del q, k
+        candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
+        exactness: dict[str, Row] = {"clone": {}}
+        for name, form in forms(table).items():
+            candidates[name], exactness[name] = checked(name, form, q, k, table, backward=backward)
+        about = {
+            "group": "rope" if order == "positions" else "rope, strided",
+            "pass": "forward and backward" if backward else "forward",
+            "shape": shape.recorded,
+            "kv_heads": shape.kv_heads,
+            "tuned": shape.tuned,
+            "seed": 0,
+        }
+        options = {"rounds": rounds, "repeats": 20 if shape.batch * shape.length <= 8192 else 5}
+        for row in compare(candidates, floor="clone", device=device, **options):
+            name = row["candidate"]
+            yield row | _package(name) | exactness[name] | about
+        del candidates, q, k
         torch.cuda.empty_cache()
-    if wrong:
-        raise ValueError("; ".join(wrong))
 
 
-fused = torch.nn.functional.scaled_dot_product_attention
-
-
-def attention_rows(rounds: int = 15) -> list[Row]:
+def attention_rows(rounds: int = 15) -> Iterator[Row]:
     """Causal attention, 16 heads of 128: the library's against PyTorch's fused kernel."""
-    rows = []
+    fused = torch.nn.functional.scaled_dot_product_attention
     for length in (2048, 8192, 32768):
-        generator = torch.Generator("cuda").manual_seed(0)
-        q, k, v = (
-            torch.randn(
-                1, 16, length, 128, generator=generator, device="cuda", dtype=torch.bfloat16
-            )
-            for _ in range(3)
-        )
+        shape = [1, 16, length, 128]
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        floor = "PyTorch's fused kernel"
         candidates: dict[str, Candidate] = {
-            "PyTorch's fused kernel": partial(fused, q, k, v, is_causal=True),
+            floor: partial(fused, q, k, v, is_causal=True),
             "blockwise_attention": partial(blockwise_attention, q, k, v, causal=True),
         }
-        measured = compare(
-            candidates, floor="PyTorch's fused kernel", device="cuda", rounds=rounds, repeats=5
-        )
-        about = {"group": "attention", "shape": [1, 16, length, 128], "seed": 0}
-        rows += [row | about for row in measured]
-    return rows
+        for row in compare(candidates, floor=floor, device="cuda", rounds=rounds, repeats=5):
+            yield row | {"group": "attention", "shape": shape, "seed": 0}
+
+
+def tile_rows(rounds: int = 7) -> Iterator[Row]:
+    """Tiles of the fused kernel, each against copying q and k, with the positions in a row.
+
+    The tile with the best worst case over the shapes goes into `rope_triton.py` by hand.
+    """
+    chosen = rope_triton.TILES["positions"]
+
+    def with_tile(tile: Tile, q: Tensor, k: Tensor, table: RotaryTable) -> Candidate:
+        def run() -> tuple[Tensor, Tensor]:
+            rope_triton.TILES["positions"] = tile
+            return rotate_queries_and_keys(q, k, table, layout="half")
+
+        return run
+
+    stretches = (2048, 4096, 8192, 2**30)
+    tiles = [Tile(8, heads, stretch, 4) for heads in (1, 2, 4, 8, 32) for stretch in stretches]
+    for shape in SHAPES[:3]:
+        q, k = queries_and_keys(shape)
+        frequencies = rotary_frequencies(shape.dim, device="cuda")
+        table = rotary_table(torch.arange(shape.length, device="cuda"), frequencies)
+        forms = {f"{tuple(tile)} half": with_tile(tile, q, k, table) for tile in tiles}
+        candidates = {"clone": copies(q, k)} | forms
+        for row in compare(candidates, floor="clone", device="cuda", rounds=rounds, repeats=5):
+            yield row | {"group": "tiles", "shape": shape.recorded, "seed": 0}
+    rope_triton.TILES["positions"] = chosen
+
+
+PARTS: list[Callable[[int], Iterator[Row]]] = [rope_rows, attention_rows]

@@ -1,11 +1,8 @@
 """Timing several candidates side by side, so that what disturbs one disturbs all."""
 
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import torch
@@ -87,18 +84,3 @@ def compare(
             }
         )
     return rows
-
-
-def facts(device: str, command: str) -> dict[str, Any]:
-    """What a recorded row must say about where it comes from."""
-    name = torch.cuda.get_device_name() if device == "cuda" else f"CPU {platform.machine()}"
-    # Other work on the machine disturbs a CPU's times; a reader must be able to see it.
-    busy = {} if device == "cuda" else {"load_at_start": round(os.getloadavg()[0], 1)}
-    return busy | {
-        "device": name,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "command": command,
-    }

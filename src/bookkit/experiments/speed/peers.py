@@ -1,12 +1,9 @@
-"""Other libraries' rotations, each called as its users call it; what is missing is left out."""
+"""The published forms of RoPE, and ways to other libraries' own."""
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
-from functools import cache
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,8 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Rotation = Callable[[Tensor], Tensor]
-Maker = Callable[[Tensor], tuple[Tensor, Rotation]]
+
+def rotated_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """The form of most published code: the table is as wide as x and has its dtype."""
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def as_complex(x: Tensor, turn: Tensor) -> Tensor:
+    """The form of Meta's Llama code: pairs as complex numbers in float32."""
+    z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
 
 
 def torchtune_file(relative: str) -> ModuleType:
@@ -42,90 +48,4 @@ def imported(module: str, name: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         print(f"  {module}.{name} is missing ({error}): its rows are left out", flush=True)
-        return None
-
-
-def _sequence_first(x: Tensor) -> Tensor:
-    """(B, H, N, d) → (B, N, H, d), laid out anew: the order some libraries keep in memory."""
-    return x.transpose(1, 2).contiguous()
-
-
-def llama_table(head_dim: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """cos and sin of transformers' Llama: a module called with x (for its dtype) and positions."""
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    config = LlamaConfig(hidden_size=head_dim, num_attention_heads=1, head_dim=head_dim)
-    module: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = LlamaRotaryEmbedding(config)
-    return module
-
-
-def transformers_llama(x: Tensor) -> tuple[Tensor, Rotation]:
-    """half layout, table in the dtype of x"""
-    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
-
-    cos, sin = llama_table(x.shape[-1])(x, torch.arange(x.shape[2])[None])
-    # It turns q and k in one call; a k without heads leaves the time of q alone.
-    return x, lambda q: apply_rotary_pos_emb(q, q[:, :0], cos, sin)[0]
-
-
-def torchtune(x: Tensor) -> tuple[Tensor, Rotation]:
-    """interleaved, (B, N, H, d), computed in float32"""
-    module = torchtune_file("modules/position_embeddings.py")
-    rope = module.RotaryPositionalEmbeddings(x.shape[-1], max_seq_len=x.shape[2])
-    return _sequence_first(x), rope
-
-
-def rotary_embedding_torch(x: Tensor) -> tuple[Tensor, Rotation]:
-    """interleaved, keeps its angles between calls"""
-    from rotary_embedding_torch import RotaryEmbedding
-
-    return x, RotaryEmbedding(x.shape[-1]).rotate_queries_or_keys
-
-
-def x_transformers(x: Tensor) -> tuple[Tensor, Rotation]:
-    """interleaved, takes angles and makes cos and sin in each call"""
-    from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
-
-    angles, _ = RotaryEmbedding(x.shape[-1])(torch.arange(x.shape[2]))
-    return x, lambda q: apply_rotary_pos_emb(q, angles)
-
-
-def meta_llama_table(head_dim: int, length: int) -> Tensor:
-    """The unit complex numbers of Meta's Llama code, angles in float32. (N, d/2)"""
-    frequencies = 1.0 / (10000.0 ** (torch.arange(0, head_dim, 2)[: head_dim // 2] / head_dim))
-    angles = torch.outer(torch.arange(length, dtype=torch.float32), frequencies)
-    return torch.polar(torch.ones_like(angles), angles)
-
-
-def meta_llama(x: Tensor) -> tuple[Tensor, Rotation]:
-    """interleaved, (B, N, H, d), pairs as complex numbers"""
-    turn = meta_llama_table(x.shape[-1], x.shape[2])[None, :, None]
-
-    def rotation(q: Tensor) -> Tensor:
-        z = torch.view_as_complex(q.float().reshape(*q.shape[:-1], -1, 2))
-        return torch.view_as_real(z * turn).flatten(3).type_as(q)
-
-    return _sequence_first(x), rotation
-
-
-# The name in the results: the package to look for (none: the form is written above), its maker.
-PEERS: dict[str, tuple[str | None, Maker]] = {
-    "transformers Llama": ("transformers", transformers_llama),
-    "torchtune": ("torchtune", torchtune),
-    "rotary-embedding-torch": ("rotary-embedding-torch", rotary_embedding_torch),
-    "x-transformers": ("x-transformers", x_transformers),
-    "meta-llama complex form": (None, meta_llama),
-}
-
-
-@cache
-def installed(package: str | None) -> str | None:
-    """The version of a package, "" for code that needs none; None, with a line, if missing."""
-    if package is None:
-        return ""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        print(f"  {package} is not installed: its rows are left out", flush=True)
         return None

@@ -1,11 +1,13 @@
-"""Counting the bytes that operations read and write: a cost that needs no clock."""
+"""Counting bytes moved and floating-point operations: costs that need no clock."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
 
 
 def distinct_bytes(tensor: Tensor) -> int:
@@ -56,3 +58,30 @@ class Traffic(TorchDispatchMode):
         )
         self.operations.append(func.overloadpacket.__name__)
         return result
+
+
+class _Operations(TorchDispatchMode):
+    """As PyTorch's `FlopCounterMode`, with its formulas, but without loading the compiler."""
+
+    total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # skipping means importing it, which takes longer than most pages
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func.overloadpacket in flop_registry:
+            formula = flop_registry[func.overloadpacket]
+            self.total += formula(*args, **(kwargs or {}), out_val=result)
+        return result
+
+
+def flops(compute: Callable[[], object]) -> int:
+    """The multiplications and additions in the matrix products of `compute()`."""
+    counted = _Operations()
+    with counted:
+        compute()
+    return counted.total

@@ -2,36 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata, ttest_rel
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
-from bookkit.experiments.training.studies import RESULTS, Row, read_rows
+from bookkit.experiments.record import Row, recorded
 
 Values = npt.NDArray[np.float64]
 
 
-@cache
-def _recorded(size: str) -> list[Row]:
-    return read_rows(RESULTS / f"studies-{size}.jsonl")
-
-
 def rows(size: str, study: str, **chosen: Any) -> list[Row]:
     """The recorded rows of one study, ordered by seed; `chosen` narrows them: scheme="RoPE"."""
-    found = [
-        row
-        for row in _recorded(size)
-        if row["study"] == study and all(row.get(key) == value for key, value in chosen.items())
-    ]
-    if not found:
-        raise ValueError(
-            f"no recorded rows for {size}, {study}, {chosen}; "
-            f"run: python -m bookkit.experiments.training.studies --size {size} --study {study}"
-        )
+    found = recorded(f"training/studies-{size}.jsonl", study=study, **chosen)
     return sorted(found, key=lambda row: row["seed"])
 
 
@@ -82,7 +66,7 @@ def interval(values: Sequence[float]) -> Interval:
     sample = np.asarray(values, dtype=float)
     if len(sample) < 2:
         raise ValueError(f"an interval needs at least two values, got {len(sample)}")
-    half = student.ppf(0.975, len(sample) - 1) * sample.std(ddof=1) / math.sqrt(len(sample))
+    half = stdtrit(len(sample) - 1, 0.975) * sample.std(ddof=1) / math.sqrt(len(sample))
     return Interval(float(sample.mean()), float(half))
 
 
@@ -93,6 +77,14 @@ class Comparison(NamedTuple):
     difference: Interval
     p: float
     corrected: float
+
+
+def _p_value(change: Values) -> float:
+    """Of a mean of 0, by Student's t; without any spread 1 for a mean of 0 and 0 for others."""
+    if np.ptp(change) == 0:
+        return float(not change.any())
+    t = change.mean() / (change.std(ddof=1) / math.sqrt(len(change)))
+    return 2 * float(stdtr(len(change) - 1, -abs(t)))
 
 
 def compare(scores: Mapping[str, Sequence[float]], reference: str) -> list[Comparison]:
@@ -106,13 +98,7 @@ def compare(scores: Mapping[str, Sequence[float]], reference: str) -> list[Compa
         raise ValueError(f"pairs need the same seeds in every scheme, got {sizes}")
     base = np.asarray(scores[reference], dtype=float)
     differences = [np.asarray(scores[name], dtype=float) - base for name in others]
-    p_values = [
-        # No spread at all: the t statistic is 0/0 for equal schemes, infinite for others.
-        float(not change.any())
-        if np.ptp(change) == 0
-        else float(ttest_rel(scores[name], base).pvalue)
-        for name, change in zip(others, differences, strict=True)
-    ]
+    p_values = [_p_value(change) for change in differences]
     return [
         Comparison(name, interval(change.tolist()), p, corrected)
         for name, change, p, corrected in zip(
@@ -126,6 +112,8 @@ def reciprocal_ranks(scores: Values, ties: Literal["average", "min"] = "average"
 
     ties: schemes that are equal share the mean of their ranks, or all get the best ("min").
     """
-    ranks = rankdata(-scores, axis=1, method=ties)
+    better = (scores[:, None] > scores[:, :, None]).sum(2)  # (tasks, schemes, seeds)
+    equal = (scores[:, None] == scores[:, :, None]).sum(2)
+    ranks = better + (1 if ties == "min" else (equal + 1) / 2)
     mean: Values = (1 / ranks).mean((0, 2))
     return mean

@@ -2,13 +2,10 @@
 
 SymPy is pure Python: its wheel holds the same bytes for every platform and every Python. Their
 hash is asserted, so that a number trained on them means the same everywhere.
-
-    python -m bookkit.experiments.training.corpus FILE   # the bytes, for a machine without SymPy
 """
 
 import hashlib
 import importlib.metadata
-import sys
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +39,7 @@ _FOLDERS = (
     "tensor",
     "vector",
 )
-# No line of source code is a run of this byte, so it cannot stand inside a part.
+# Between the two parts, in what is hashed.
 _BETWEEN = b"\x00\x00\x00\x00"
 
 
@@ -55,50 +52,38 @@ class Corpus(NamedTuple):
 
 
 @cache
-def pinned(file: Path | None = None) -> Corpus:
-    """The corpus, from the installed SymPy or from a file that this module wrote elsewhere."""
-    packed = _packed_from_package() if file is None else file.read_bytes()
-    found = hashlib.sha256(packed).hexdigest()
-    if found != SHA256:
-        source = f"SymPy {_installed_version()}" if file is None else str(file)
-        raise ValueError(
-            f"the corpus must have SHA-256 {SHA256[:16]}… (SymPy {VERSION} as its wheel has it), "
-            f"but {source} gives {found[:16]}…; run: pip install --force-reinstall --no-deps "
-            f"{PACKAGE}=={VERSION}, or write the file again: "
-            "python -m bookkit.experiments.training.corpus FILE"
-        )
-    train, held_out = packed.split(_BETWEEN)
-    return Corpus(np.frombuffer(train, np.uint8), np.frombuffer(held_out, np.uint8), found)
+def pinned() -> Corpus:
+    """The corpus, from the installed SymPy.
 
-
-def _installed_version() -> str:
+    A file is held out when the hash of its name says so: about one in ten, the same everywhere.
+    """
     try:
-        return importlib.metadata.version(PACKAGE)
+        package = importlib.metadata.distribution(PACKAGE)
     except importlib.metadata.PackageNotFoundError:
         raise ModuleNotFoundError(
             f"the corpus is {PACKAGE} {VERSION}, and {PACKAGE} is not installed; "
             f"run: pip install {PACKAGE}=={VERSION}"
         ) from None
-
-
-def _packed_from_package() -> bytes:
-    """Training bytes, a separator, held-out bytes.
-
-    A file is held out when the hash of its name says so: about one in ten, the same everywhere.
-    """
-    _installed_version()
-    root = Path(str(importlib.metadata.distribution(PACKAGE).locate_file(PACKAGE)))
-    parts: dict[bool, list[bytes]] = {False: [], True: []}
+    root = Path(str(package.locate_file(PACKAGE)))
     names = {
         path.relative_to(root).as_posix(): path
         for folder in _FOLDERS
         for path in (root / folder).rglob("*.py")
     }
+    parts: dict[bool, list[bytes]] = {False: [], True: []}
     for name in sorted(names):
         if not {"tests", "benchmarks"} & set(name.split("/")):
             held_out = hashlib.sha256(name.encode()).digest()[0] < 26
             parts[held_out].append(names[name].read_bytes())
-    return b"".join(parts[False]) + _BETWEEN + b"".join(parts[True])
+    train, held_out_bytes = b"".join(parts[False]), b"".join(parts[True])
+    found = hashlib.sha256(train + _BETWEEN + held_out_bytes).hexdigest()
+    if found != SHA256:
+        raise ValueError(
+            f"the corpus must have SHA-256 {SHA256[:16]}… (SymPy {VERSION} as its wheel has it), "
+            f"but SymPy {package.version} gives {found[:16]}…; run: pip install --force-reinstall "
+            f"--no-deps {PACKAGE}=={VERSION}"
+        )
+    return Corpus(np.frombuffer(train, np.uint8), np.frombuffer(held_out_bytes, np.uint8), found)
 
 
 def windows(
@@ -110,16 +95,3 @@ def windows(
     starts = rng.integers(0, len(text) - length + 1, size=count)
     pieces: npt.NDArray[np.int64] = text[starts[:, None] + np.arange(length)].astype(np.int64)
     return pieces
-
-
-def main(arguments: list[str]) -> None:
-    """Write the bytes to a file, for a machine that has no SymPy of this version."""
-    if len(arguments) != 1:
-        raise SystemExit("usage: python -m bookkit.experiments.training.corpus FILE")
-    corpus = pinned()
-    Path(arguments[0]).write_bytes(corpus.train.tobytes() + _BETWEEN + corpus.held_out.tobytes())
-    print(f"{len(corpus.train):,} bytes to train on, {len(corpus.held_out):,} held out")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

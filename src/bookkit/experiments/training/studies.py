@@ -6,21 +6,16 @@ recall:   learn which value belongs to which key, in lists that grow during the 
           training; ask at every depth of lists up to four times as long as the longest.
 longer:   as language, with four times the steps, at one rate and seed.
 
-Every scheme, three learning rates, five seeds; models of one seed start from the same weights and
-see the same batches, so that they can be compared in pairs. Each finished fleet writes its rows; a
-run that was stopped, or that used up its `--minutes`, goes on where it was.
+Every scheme, three learning rates, several seeds; models of one seed start from the same weights
+and see the same batches, so that they can be compared in pairs. Each finished model writes its row;
+the same command continues a run that was stopped.
 """
 
 import argparse
-import dataclasses
 import itertools
-import json
-import multiprocessing
-import platform
-import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,8 +23,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from attention_to_rope import (
+    ALiBi,
+    Architecture,
+    Decoder,
+    LayerPattern,
+    Learned,
+    Rotary,
+    Sinusoidal,
+    T5Bias,
     dynamic_ntk,
     llama3,
     ntk_aware,
@@ -39,33 +43,16 @@ from attention_to_rope import (
     yarn,
     yarn_attention_factor,
 )
-from attention_to_rope.transformer import Architecture
+from bookkit.experiments.record import RESULTS, Row, origin, recorded, write
 from bookkit.experiments.training import corpus, recall, tasks
-from bookkit.experiments.training.fleet import (
-    KINDS,
-    SCHEMES,
-    TRAINED_KINDS,
-    Fleet,
-    Member,
-    build,
-    forward,
-    losses,
-    stream,
-)
-from bookkit.experiments.training.schedule import Schedule
 
 COMMAND = "python -m bookkit.experiments.training.studies"
-RESULTS = Path(__file__).parents[1] / "results" / "training"
-TESTS_TAKE = 0.2  # of the time of training, about
-UNTIMED = 10  # the first steps load kernels, and say nothing about how long the others take
-BETAS, EPSILON, DECAY, CLIP = (0.9, 0.98), 1e-8, 0.01, 1.0
-
-Row = dict[str, Any]
 Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]
 Draw = Callable[[np.random.Generator, float], Arrays]  # a batch, at this share of the training
+Losses = npt.NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Study:
     """The models, training and tests of one study."""
 
@@ -76,8 +63,7 @@ class Study:
     extension: int  # tests go to this many times the length
     tests: int  # windows; examples for each length; examples for each length and depth
     rates: tuple[float, ...]
-    warm_up: int
-    schemes: tuple[str, ...] = tuple(SCHEMES)
+    warm_up: int = 100
 
 
 def _model(d: int, heads: int, layers: int) -> Architecture:
@@ -85,26 +71,21 @@ def _model(d: int, heads: int, layers: int) -> Architecture:
 
 
 RATES = (3e-4, 1e-3, 3e-3)
-# The five that Kazemnejad et al. (2023) compare; their absolute encoding is the sinusoid.
-PUBLISHED = ("none", "sinusoidal", "RoPE", "T5", "ALiBi")
-TEXT_STUDIES = ("language", "longer")
 SIZES: dict[str, dict[str, Study]] = {
     "full": {
-        "language": Study(_model(256, 8, 4), 1000, 16, 256, 4, 256, RATES, 100),
-        "lengths": Study(_model(128, 8, 4), 1000, 64, 16, 2, 500, RATES, 100),
-        "recall": Study(_model(128, 8, 4), 3000, 32, 32, 4, 64, (5e-4, 1e-3, 2e-3), 100),
+        "language": Study(_model(256, 8, 4), 1000, 16, 256, 4, 256, RATES),
+        "lengths": Study(_model(128, 8, 4), 1000, 64, 16, 2, 500, RATES),
+        "recall": Study(_model(128, 8, 4), 3000, 32, 32, 4, 64, (5e-4, 1e-3, 2e-3)),
         # The same as `language`, four times as long, at the middle rate, one seed.
-        "longer": Study(_model(256, 8, 4), 4000, 16, 256, 4, 256, RATES[1:2], 100),
+        "longer": Study(_model(256, 8, 4), 4000, 16, 256, 4, 256, RATES[1:2]),
     },
     # A task of `lengths` in some minutes of one core.
-    "laptop": {
-        "lengths": Study(_model(64, 4, 2), 800, 32, 6, 2, 200, RATES[2:], 100, PUBLISHED),
-    },
+    "laptop": {"lengths": Study(_model(64, 4, 2), 800, 32, 6, 2, 200, RATES[2:])},
+    # Too small to learn anything: to see that it runs.
     "small": {
-        "language": Study(_model(32, 2, 2), 40, 4, 32, 4, 8, (5e-3,), 10),
-        "lengths": Study(_model(32, 2, 2), 60, 16, 6, 2, 50, (5e-3,), 10),
-        "recall": Study(_model(32, 2, 2), 40, 8, 4, 4, 8, (5e-3,), 10),
-        "longer": Study(_model(32, 2, 2), 80, 4, 32, 4, 8, (5e-3,), 10),
+        "language": Study(_model(32, 2, 2), 20, 4, 32, 4, 8, (5e-3,), 10),
+        "lengths": Study(_model(32, 2, 2), 20, 16, 6, 2, 50, (5e-3,), 10),
+        "recall": Study(_model(32, 2, 2), 20, 8, 4, 4, 8, (5e-3,), 10),
     },
 }
 BINS = 32  # the loss by position is averaged over this many bins
@@ -112,46 +93,75 @@ DEPTHS = 8
 QUESTIONS = 8
 
 
+# Schemes of which all pairs rotate, and their bases; in the hybrid, in all layers but the last.
+BASES = {"RoPE": 10000.0, "RoPE, raised base": 500_000.0, "hybrid": 10000.0}
+ROTARY = ("RoPE", "RoPE, raised base", "partial RoPE", "p-RoPE", "hybrid")
+SCHEMES = ("none", "sinusoidal", *ROTARY, "learned", "T5", "ALiBi")
+
+
+def frequencies_of(scheme: str, d_k: int) -> Tensor:
+    """The rotary frequencies of a scheme, 0 for pairs that do not rotate. (d_k/2,)"""
+    if scheme == "partial RoPE":  # half of the pairs, with a whole spectrum of their own
+        return functional.pad(rotary_frequencies(d_k // 2), (0, d_k // 4))
+    theta = rotary_frequencies(d_k, BASES.get(scheme, 10000.0))
+    if scheme == "p-RoPE":  # all but the slowest quarter
+        theta[3 * len(theta) // 4 :] = 0
+    return theta
+
+
 class Job(NamedTuple):
-    """One fleet: all rates and seeds of the schemes of one kind, in one study."""
+    """One model of one study; `position_rate`: how many times faster position parameters learn."""
 
     study: str
     task: str | None
-    kind: str
-    seeds: tuple[int, ...]
+    scheme: str
+    rate: float
+    position_rate: float
+    seed: int
 
 
-class OutOfTimeError(Exception):
-    """The time that was given does not suffice for this fleet."""
-
-
-def plan(
-    size: str,
-    studies: list[str],
-    seeds: int,
-    kinds: Sequence[str] = KINDS,
-    of_lengths: Sequence[str] = tuple(tasks.STUDIED),
-) -> list[Job]:
-    """Every fleet of these kinds and tasks, in the order in which they are begun."""
-    every = tuple(range(seeds))
-    jobs = []
-    for study in studies:
-        used = every[:1] if study == "longer" else every
+def plan(size: str, studies: list[str], of_lengths: list[str], seeds: int) -> Iterator[Job]:
+    """Every model; position parameters learn at the common rate, and at ten times it."""
+    for study, scheme in itertools.product(studies, SCHEMES):
+        faster = (1.0, 10.0) if scheme in ("learned", "T5") else (1.0,)
+        used = range(1 if study == "longer" else seeds)
         for task in of_lengths if study == "lengths" else [None]:
-            jobs += [Job(study, task, kind, used) for kind in kinds]
-    return [job for job in jobs if members(job, SIZES[size][job.study])]
+            for rate, own, seed in itertools.product(SIZES[size][study].rates, faster, used):
+                yield Job(study, task, scheme, rate, own, seed)
 
 
-def members(job: Job, study: Study) -> list[Member]:
-    """The models of a fleet; position parameters learn at the common rate, and at ten times it."""
-    own = [name for name in study.schemes if SCHEMES[name].kind == job.kind]
-    faster = (1.0, 10.0) if job.kind in TRAINED_KINDS else (1.0,)
-    return [
-        Member(name, seed, rate, position_rate)
-        for name, rate, position_rate, seed in itertools.product(
-            own, study.rates, faster, job.seeds
-        )
-    ]
+def stream(seed: int, part: str) -> np.random.Generator:
+    """Independent random numbers for each part of an experiment with this seed."""
+    parts = ("model", "position", "batches", "validation", "test")
+    return np.random.Generator(np.random.PCG64([seed, parts.index(part)]))
+
+
+def build(
+    job: Job, study: Study, frequencies: Tensor | None = None, factor: float = 1.0
+) -> Decoder:
+    """The model of a job, untrained; with other rotary frequencies if they are given."""
+    a = study.architecture
+    options: dict[str, Any] = {}
+    position_seed = stream(job.seed, "position")
+    if job.scheme in ROTARY:
+        if frequencies is None:
+            frequencies = frequencies_of(job.scheme, a.d // a.heads)
+        rotary = Rotary(frequencies, layout="half", attention_factor=factor)
+        options["position"] = rotary
+        if job.scheme == "hybrid":
+            rotated = [LayerPattern(position=rotary)] * (a.layers - 1)
+            options = {"layers": [*rotated, LayerPattern()]}
+    elif job.scheme == "sinusoidal":
+        options["position"] = Sinusoidal()
+    elif job.scheme == "learned":
+        options["position"] = Learned(longest_input(job, study), a.d, seed=position_seed)
+    elif job.scheme == "T5":
+        options["position"] = T5Bias(a.heads, bidirectional=False, seed=position_seed)
+    elif job.scheme == "ALiBi":
+        options["position"] = ALiBi(a.heads)
+    vocabulary = 256 if job.task is None else tasks.STUDIED_VOCABULARY
+    vocabulary = recall.VOCABULARY if job.study == "recall" else vocabulary
+    return Decoder(vocabulary, a, seed=stream(job.seed, "model"), **options)
 
 
 def longest_input(job: Job, study: Study) -> int:
@@ -159,8 +169,7 @@ def longest_input(job: Job, study: Study) -> int:
     if job.task is not None:
         return tasks.tokens_needed(job.task, study.length * study.extension)
     if job.study == "recall":
-        test = recall.width(study.length * study.extension, 1)
-        return max(test, recall.width(study.length, QUESTIONS))
+        return recall.width(study.length * study.extension, 1)
     return study.length * study.extension + 1
 
 
@@ -171,142 +180,75 @@ def trained_tokens(job: Job, study: Study) -> int:
     return recall.width(study.length, QUESTIONS) if job.study == "recall" else study.length
 
 
-def batches(job: Job, study: Study, file: Path | None) -> Draw:
+def batches(job: Job, study: Study) -> Draw:
     """What draws tokens (B, N) and the mask of the scored ones (B, N)."""
-    if job.task is not None:
-        task, wide = job.task, tasks.tokens_needed(job.task, study.length)
 
-        def draw(rng: np.random.Generator, done: float) -> Arrays:
+    def draw(rng: np.random.Generator, done: float) -> Arrays:
+        wide = trained_tokens(job, study)
+        if job.task is not None:
             chosen = rng.integers(1, study.length + 1, size=study.batch)
-            return tasks.batch(task, chosen, rng, wide)
-    elif job.study == "recall":
-
-        def draw(rng: np.random.Generator, done: float) -> Arrays:
+            return tasks.batch(job.task, chosen, rng, wide)
+        if job.study == "recall":
             longest = recall.longest_list(study.length, done)
-            wide = recall.width(study.length, QUESTIONS)
             return recall.training_batch(study.batch, longest, QUESTIONS, rng, wide)
-    else:
-        text = corpus.pinned(file).train
-
-        def draw(rng: np.random.Generator, done: float) -> Arrays:
-            tokens = corpus.windows(text, study.batch, study.length + 1, rng)
-            return tokens, np.ones(tokens.shape, dtype=bool)
+        tokens = corpus.windows(corpus.pinned().train, study.batch, wide + 1, rng)
+        return tokens, np.ones(tokens.shape, dtype=bool)
 
     return draw
 
 
-def _shared(fleet: Fleet, arrays: dict[int, Arrays]) -> tuple[Tensor, Tensor]:
-    """Batches by seed, handed to the models of that seed, (M, B, N) each."""
-    seeds = sorted(arrays)
-    order = np.array([seeds.index(member.seed) for member in fleet.members])
-    stacked = [np.stack([arrays[seed][part] for seed in seeds]) for part in (0, 1)]
-    tokens, scored = (_to_device(array, fleet)[_to_device(order, fleet)] for array in stacked)
-    return tokens, scored
+def _read(model: Decoder, tokens: npt.NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+    """Logits of every next token, (B, N − 1, vocabulary), and these tokens."""
+    device = model.embedding.rows.device
+    shown = torch.from_numpy(tokens).to(device)
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+        logits: Tensor = model(shown[:, :-1])
+    return logits.float(), shown[:, 1:]
 
 
-def _to_device(array: npt.NDArray[Any], fleet: Fleet) -> Tensor:
-    """A copy to a GPU that does not wait for what the GPU is doing."""
-    tensor, device = torch.from_numpy(array), fleet.frequencies.device
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+def mean_loss(model: Decoder, tokens: npt.NDArray[np.int64], scored: npt.NDArray[Any]) -> Tensor:
+    """The mean loss over the scored tokens."""
+    logits, wanted = _read(model, tokens)
+    return functional.cross_entropy(logits[scored[:, 1:]], wanted[scored[:, 1:]])
 
 
-def _autocast(fleet: Fleet) -> torch.autocast:
-    device = fleet.frequencies.device.type
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda")
+def train(model: Decoder, draw: Draw, study: Study, job: Job) -> None:
+    """AdamW with a linear warm-up, then half a cosine down to a tenth of the rate."""
+    own = list(model.position.parameters())
+    others = [p for p in model.parameters() if not any(p is one for one in own)]
+    groups: list[dict[str, Any]] = [
+        {"params": others},
+        {"params": own, "lr": job.rate * job.position_rate},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=job.rate, betas=(0.9, 0.98), weight_decay=0.01)
 
+    def share(step: int) -> float:
+        if step < study.warm_up:
+            return (step + 1) / study.warm_up
+        done = (step - study.warm_up) / max(1, study.steps - study.warm_up)
+        return 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * done))
 
-def mean_losses(fleet: Fleet, tokens: Tensor, scored: Tensor) -> Tensor:
-    """The mean loss of each model over its scored tokens, (M,)."""
-    weight = scored[..., 1:].float()
-    with _autocast(fleet):
-        each = losses(fleet, tokens)
-    return (each * weight).sum((1, 2)) / weight.sum((1, 2))
-
-
-def _by_model(values: Tensor, name: str, like: Tensor) -> Tensor:
-    """One number a model (M,), shaped to multiply a stacked weight."""
-    axis = 1 if name.startswith("block.") else 0
-    shape = [1] * like.ndim
-    shape[axis] = -1
-    return values.reshape(shape)
-
-
-def train(fleet: Fleet, draw: Draw, study: Study, deadline: float) -> list[float]:
-    """Train all models in place with AdamW, each at its own rate; the last mean losses."""
-    device = fleet.frequencies.device
-    rngs = {seed: stream(seed, "batches") for seed in {m.seed for m in fleet.members}}
-    rates = torch.tensor([member.rate for member in fleet.members], device=device)
-    faster = torch.tensor([member.position_rate for member in fleet.members], device=device)
-    shape = Schedule(study.steps, 1.0, study.warm_up)
-    means = {name: torch.zeros_like(w) for name, w in fleet.weights.items()}
-    squares = {name: torch.zeros_like(w) for name, w in fleet.weights.items()}
-    started, late, recent = time.perf_counter(), 20, torch.zeros(len(rates), device=device)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    rng = stream(job.seed, "batches")
     for step in range(study.steps):
-        done = step / study.steps
-        tokens, scored = _shared(fleet, {seed: draw(rng, done) for seed, rng in rngs.items()})
-        loss = mean_losses(fleet, tokens, scored)
-        gradients = torch.autograd.grad(loss.sum(), list(fleet.weights.values()))
-        with torch.no_grad():
-            _update(fleet, gradients, means, squares, rates * shape.rate_at(step), faster, step)
-            if step >= study.steps - late:
-                recent += loss / min(late, study.steps)
-        if step == UNTIMED or step % 50 == 40 or time.time() > deadline:
-            float(loss[0].detach())  # wait for the device, or its queue hides the time
-            if step == UNTIMED:
-                started = time.perf_counter()
-                continue
-            per_step = (time.perf_counter() - started) / max(1, step - UNTIMED)
-            needed = per_step * (study.steps - step)
-            if time.time() + needed + TESTS_TAKE * study.steps * per_step > deadline:
-                raise OutOfTimeError(
-                    f"{per_step * 1e3:.1f} ms a step, {needed:.0f} s more for {study.steps} steps"
-                )
-    return [float(value) for value in recent]
+        optimizer.zero_grad()
+        mean_loss(model, *draw(rng, step / study.steps)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
 
 
-def _update(
-    fleet: Fleet,
-    gradients: tuple[Tensor, ...],
-    means: dict[str, Tensor],
-    squares: dict[str, Tensor],
-    rates: Tensor,
-    faster: Tensor,
-    step: int,
-) -> None:
-    """One step of AdamW for every model, its gradient cut to norm 1 first."""
-    total = torch.zeros_like(rates)
-    for name, gradient in zip(fleet.weights, gradients, strict=True):
-        axis = 1 if name.startswith("block.") else 0
-        others = [i for i in range(gradient.ndim) if i != axis]
-        total += gradient.square().sum(others)
-    cut = (CLIP / (total.sqrt() + 1e-6)).clamp(max=1.0)
-    low, high = 1 - BETAS[0] ** (step + 1), 1 - BETAS[1] ** (step + 1)
-    for (name, weight), gradient in zip(fleet.weights.items(), gradients, strict=True):
-        rate = _by_model(rates * faster if name == "position" else rates, name, weight)
-        gradient = gradient * _by_model(cut, name, weight)
-        means[name].lerp_(gradient, 1 - BETAS[0])
-        squares[name].lerp_(gradient.square_(), 1 - BETAS[1])
-        change = means[name] / (squares[name] / high).sqrt_().add_(EPSILON)
-        weight.mul_(1 - rate * DECAY).sub_(change.mul_(rate / low))
-
-
-Methods = dict[str, tuple[Tensor, float]]
-
-
-def extensions(architecture: Architecture, base: float, scale: float, length: int) -> Methods:
+def extensions(theta: Tensor, scale: float, length: int) -> dict[str, tuple[Tensor, float]]:
     """Frequencies and attention factor of each way to stretch RoPE, all without further training.
 
     length: the tokens of a training input. Llama 3 with the limits of turns that Llama 3.1 has.
     """
-    theta = rotary_frequencies(architecture.d // architecture.heads, base)
-    whole = round(length * scale)
-    by_parts = ntk_by_parts(theta, scale, original_length=length)
-    whole_ntk = dynamic_ntk(theta, scale, length=whole, original_length=length)
+    whole_ntk = dynamic_ntk(theta, scale, length=round(length * scale), original_length=length)
     ramp = yarn(theta, scale, original_length=length)
     return {
         "PI": (position_interpolation(theta, scale), 1.0),
         "NTK-aware": (ntk_aware(theta, scale), 1.0),
-        "NTK-by-parts": (by_parts, 1.0),
+        "NTK-by-parts": (ntk_by_parts(theta, scale, original_length=length), 1.0),
         "dynamic NTK, fixed": (whole_ntk, 1.0),
         "Llama 3": (llama3(theta, scale, original_length=length), 1.0),
         "YaRN without its factor": (ramp, 1.0),
@@ -314,348 +256,170 @@ def extensions(architecture: Architecture, base: float, scale: float, length: in
     }
 
 
-def stretched_fleets(fleet: Fleet, scale: float, length: int) -> Iterator[tuple[str, Fleet]]:
-    """The fleet with every method, in all its layers that turn."""
-    base = SCHEMES[fleet.members[0].scheme].base
-    for name, (theta, factor) in extensions(fleet.architecture, base, scale, length).items():
-        yield name, fleet.stretched(theta, factor)
+def stretched(
+    model: Decoder, study: Study, job: Job, frequencies: Tensor, factor: float = 1.0
+) -> Decoder:
+    """The trained model with these frequencies in every layer that rotates."""
+    other = build(job, study, frequencies, factor).to(model.embedding.rows.device)
+    other.load_state_dict(model.state_dict())
+    return other
 
 
-def at_a_time(fleet: Fleet, length: int) -> int:
-    """How many sequences of this length all models together read at once, by memory."""
-    models, gpu = len(fleet.members), fleet.frequencies.device.type == "cuda"
-    few = (2**20 if gpu else 2**15) // (models * length)
-    if fleet.kind in ("T5", "ALiBi"):  # their scores are kept as a whole
-        scores = models * fleet.architecture.heads * length**2
-        few = min(few, (2**29 if gpu else 2**25) // scores)
-    return max(1, few)
+def every_extension(
+    model: Decoder, study: Study, job: Job, measure: Callable[[Decoder], Any]
+) -> Row:
+    """What is measured of the model with every method of stretching it; {} if it has no RoPE."""
+    if job.scheme not in BASES:
+        return {}
+    theta = frequencies_of(job.scheme, study.architecture.d // study.architecture.heads)
+    methods = extensions(theta, float(study.extension), trained_tokens(job, study))
+    found = {
+        name: measure(stretched(model, study, job, *method)) for name, method in methods.items()
+    }
+    return {"extended": found}
 
 
-def loss_table(fleet: Fleet, text: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The loss of every model at every position, averaged over windows (W, N + 1) → (M, N)."""
-    device, models = fleet.frequencies.device, len(fleet.members)
-    total = torch.zeros(models, text.shape[1] - 1, dtype=torch.float64)
-    few = at_a_time(fleet, text.shape[1])
-    with torch.no_grad(), _autocast(fleet):
-        for start in range(0, len(text), few):
-            piece = torch.from_numpy(text[start : start + few]).to(device)
-            each = losses(fleet, piece.expand(models, *piece.shape))
-            total += each.double().sum(1).cpu()
+@torch.no_grad()
+def loss_table(model: Decoder, text: npt.NDArray[np.int64]) -> Losses:
+    """The loss at every position, averaged over windows (W, N + 1) → (N,)."""
+    total, few = torch.zeros(text.shape[1] - 1, dtype=torch.float64), max(1, 2**16 // text.shape[1])
+    for start in range(0, len(text), few):
+        logits, wanted = _read(model, text[start : start + few])
+        each = functional.cross_entropy(logits.mT, wanted, reduction="none")
+        total += each.double().sum(0).cpu()
     return (total / len(text)).numpy()
 
 
-def _rounded(values: npt.NDArray[np.float64]) -> list[float]:
+def _rounded(values: Iterable[float]) -> list[float]:
     return [round(float(value), 4) for value in values]
 
 
-def _bins(table: npt.NDArray[np.float64]) -> list[list[float]]:
-    return [_rounded(row) for row in table.reshape(len(table), BINS, -1).mean(-1)]
+def _bins(table: Losses) -> list[float]:
+    return _rounded(table.reshape(BINS, -1).mean(-1))
 
 
-def flat(fleet: Fleet, text: npt.NDArray[np.int64], length: int) -> list[list[float]]:
-    """The loss by bin of a model that is shown at most its training length.
+def by_bin(
+    model_at: Callable[[int], Decoder], text: npt.NDArray[np.int64], length: int, first: int
+) -> list[float]:
+    """The loss by bin, where past `length` each bin is read by a model and window of its own.
 
-    Past it, each bin is read with the `length` bytes that end with the bin: the same bytes to
-    predict, no new position. What a curve lies above this is the price of the new positions.
+    The bin that ends at `stop` is read by `model_at(stop)`, in a window of at most `first` bytes.
     """
     wide = (text.shape[1] - 1) // BINS
-    inside = loss_table(fleet, text[:, : length + 1]).reshape(len(fleet.members), -1, wide).mean(-1)
+    inside = loss_table(model_at(length), text[:, : length + 1]).reshape(-1, wide).mean(-1)
     later = [
-        loss_table(fleet, text[:, stop - length : stop + 1])[:, -wide:].mean(-1)
+        loss_table(model_at(stop), text[:, max(0, stop - first) : stop + 1])[-wide:].mean()
         for stop in range(length + wide, text.shape[1], wide)
     ]
-    return [_rounded(row) for row in np.column_stack([inside, *later])]
+    return _rounded([*inside, *later])
 
 
-def dynamic(fleet: Fleet, text: npt.NDArray[np.int64], scale: float, length: int) -> Any:
-    """Dynamic NTK as it is used: each bin is read with the frequencies of the length it ends at."""
-    wide = (text.shape[1] - 1) // BINS
-    base = SCHEMES[fleet.members[0].scheme].base
-    theta = rotary_frequencies(fleet.architecture.d // fleet.architecture.heads, base)
-    columns = [
-        loss_table(fleet, text[:, : length + 1]).reshape(len(fleet.members), -1, wide).mean(-1)
-    ]
-    for stop in range(length + wide, text.shape[1], wide):
-        changed = dynamic_ntk(theta, scale, length=stop, original_length=length)
-        columns.append(
-            loss_table(fleet.stretched(changed), text[:, : stop + 1])[:, -wide:].mean(-1)
-        )
-    return [_rounded(row) for row in np.column_stack(columns)]
+def test_language(model: Decoder, study: Study, job: Job) -> Row:
+    """Loss by position; RoPE also with every method of stretching it.
 
-
-def test_language(fleet: Fleet, study: Study, job: Job, file: Path | None) -> list[Row]:
-    """Loss by position for every model; RoPE also with every method of stretching it."""
-    held_out = corpus.pinned(file).held_out
-    longest = study.length * study.extension
+    flat: the loss when the model is shown at most its training length, the bytes that end with the
+    bin. What a curve lies above it is the price of the new positions.
+    """
+    held_out, length = corpus.pinned().held_out, study.length
+    longest, scale = length * study.extension, float(study.extension)
     # The same windows for every model, others to choose the rate by.
     text = corpus.windows(held_out, study.tests, longest + 1, stream(0, "test"))
-    other = corpus.windows(held_out, study.tests, study.length + 1, stream(0, "validation"))
-    validation = _rounded(loss_table(fleet, other).mean(1))
-    curves, level = _bins(loss_table(fleet, text)), flat(fleet, text, study.length)
-    found: list[Row] = [
-        {"corpus": corpus.SHA256[:12], "validation": v, "loss": c, "flat": f}
-        for v, c, f in zip(validation, curves, level, strict=True)
-    ]
-    scale = float(study.extension)
-    for indices in _rotary_groups(fleet):
-        some = fleet.subset(indices)
-        tables = {
-            name: _bins(loss_table(changed, text))
-            for name, changed in stretched_fleets(some, scale, study.length)
-        }
-        tables["dynamic NTK"] = dynamic(some, text, scale, study.length)
-        for place, index in enumerate(indices):
-            found[index]["extended"] = {name: table[place] for name, table in tables.items()}
-    return found
+    other = corpus.windows(held_out, study.tests, length + 1, stream(0, "validation"))
+    row: Row = {
+        "corpus": corpus.SHA256[:12],
+        "validation": round(float(loss_table(model, other).mean()), 4),
+        "loss": _bins(loss_table(model, text)),
+        "flat": by_bin(lambda stop: model, text, length, first=length),
+    }
+    row |= every_extension(model, study, job, lambda other: _bins(loss_table(other, text)))
+    if job.scheme in BASES:
+        theta = frequencies_of(job.scheme, study.architecture.d // study.architecture.heads)
+
+        def at(stop: int) -> Decoder:  # dynamic NTK: the frequencies of the length so far
+            changed = dynamic_ntk(theta, scale, length=stop, original_length=length)
+            return stretched(model, study, job, changed)
+
+        row["extended"]["dynamic NTK"] = by_bin(at, text, length, first=longest)
+    return row
 
 
-def _rotary_groups(fleet: Fleet) -> list[list[int]]:
-    """The models whose RoPE can be stretched as a whole, by scheme."""
-    groups = []
-    for name in ("RoPE", "RoPE, raised base", "hybrid"):
-        indices = [i for i, member in enumerate(fleet.members) if member.scheme == name]
-        if indices:
-            groups.append(indices)
-    return groups
-
-
-def right_answers(fleet: Fleet, arrays: Arrays) -> npt.NDArray[np.bool_]:
-    """Whether each model answers each example rightly to the last token, (M, B).
+@torch.no_grad()
+def right_answers(model: Decoder, arrays: Arrays) -> npt.NDArray[np.bool_]:
+    """Whether each example is answered rightly to the last token, (B,).
 
     If every token of the answer is the best guess after the true ones, greedy decoding writes
     exactly the answer.
     """
-    device, models = fleet.frequencies.device, len(fleet.members)
-    right = []
-    few = at_a_time(fleet, arrays[0].shape[1])
-    with torch.no_grad(), _autocast(fleet):
-        for start in range(0, len(arrays[0]), few):
-            tokens, scored = (torch.from_numpy(a[start : start + few]).to(device) for a in arrays)
-            best = forward(fleet, tokens[:, :-1].expand(models, -1, -1)).argmax(-1)
-            right.append(((best == tokens[:, 1:]) | ~scored[:, 1:]).all(-1).cpu())
-    return torch.cat(right, dim=1).numpy()
+    tokens, scored = arrays
+    logits, wanted = _read(model, tokens)
+    right = (logits.argmax(-1) == wanted).cpu().numpy() | ~scored[:, 1:]
+    return np.asarray(right.all(-1))
 
 
-Tests = dict[str, Arrays]
-
-
-def test_answers(
-    fleet: Fleet, study: Study, job: Job, tests: Tests, depths: int, validation: Arrays
-) -> list[Row]:
-    """The share of right answers in each test, by depth if there are several."""
-
-    def shares(some: Fleet) -> list[dict[str, Any]]:
-        table: list[dict[str, Any]] = [{} for _ in some.members]
-        for name, arrays in tests.items():
-            right = right_answers(some, arrays).reshape(len(some.members), depths, -1).mean(-1)
-            for row, values in zip(table, right, strict=True):
-                row[name] = _rounded(values) if depths > 1 else _rounded(values)[0]
-        return table
-
-    with torch.no_grad():
-        both = (torch.from_numpy(array).to(fleet.frequencies.device) for array in validation)
-        shown = [part.expand(len(fleet.members), -1, -1) for part in both]
-        chosen_by = mean_losses(fleet, shown[0], shown[1])
-    found: list[Row] = [
-        {"validation": round(float(loss), 5), "accuracy": share}
-        for loss, share in zip(chosen_by, shares(fleet), strict=True)
-    ]
-    for indices in _rotary_groups(fleet):
-        some = fleet.subset(indices)
-        length = trained_tokens(job, study)
-        for name, changed in stretched_fleets(some, float(study.extension), length):
-            for index, share in zip(indices, shares(changed), strict=True):
-                found[index].setdefault("extended", {})[name] = share
-    return found
-
-
-def evaluate(fleet: Fleet, study: Study, job: Job, file: Path | None) -> list[Row]:
-    """What is measured of every model, in the order of the fleet."""
-    if job.study in TEXT_STUDIES:
-        return test_language(fleet, study, job, file)
-    rng, other = stream(0, "test"), stream(0, "validation")
-    validation = batches(job, dataclasses.replace(study, batch=study.tests), file)(other, 1.0)
-    longest = study.length * study.extension
+def test_answers(model: Decoder, study: Study, job: Job) -> Row:
+    """The share of right answers in tests of every length, by depth for recall."""
+    rng, longest = stream(0, "test"), study.length * study.extension
     if job.task is not None:
-        shortest = 2 if study.length > 2 else 1
+        depths = 1
         tests = {
-            str(n): tasks.batch(job.task, np.full(study.tests, n), rng)
-            for n in range(shortest, longest + 1, 2)
+            n: tasks.batch(job.task, np.full(study.tests, n), rng) for n in range(2, longest + 1, 2)
         }
-        return test_answers(fleet, study, job, tests, 1, validation)
-    counts = [study.length * s // 2 for s in range(1, 2 * study.extension + 1) if s & (s - 1) == 0]
-    tests = {str(n): recall.test_batch(n, DEPTHS, study.tests, rng) for n in counts}
-    return test_answers(fleet, study, job, tests, DEPTHS, validation)
+    else:
+        depths = DEPTHS
+        halves = [study.length // 2 * 2**power for power in range(study.extension.bit_length() + 1)]
+        tests = {n: recall.test_batch(n, DEPTHS, study.tests, rng) for n in halves}
 
-
-def work(
-    job: Job, size: str, device: str, file: Path | None, deadline: float
-) -> tuple[list[Row], str]:
-    """Train and test one fleet: its rows and a line that tells how it went."""
-    study, started = SIZES[size][job.study], time.perf_counter()
-    name = " ".join(filter(None, (job.study, job.task, job.kind)))
-    if device.startswith("cuda"):
-        torch.set_float32_matmul_precision("high")
-    models = members(job, study)
-    if time.time() > deadline:
-        return [], f"{name}: left out, the time was used up before it began"
-    vocabulary = 256 if job.task is None else tasks.STUDIED_VOCABULARY
-    vocabulary = recall.VOCABULARY if job.study == "recall" else vocabulary
-    fleet = build(study.architecture, vocabulary, models, longest_input(job, study), device)
-    try:
-        last = train(fleet, batches(job, study, file), study, deadline)
-    except OutOfTimeError as error:
-        return [], f"{name}: left out, {len(models)} models would take {error}"
-    trained = time.perf_counter() - started
-    found = evaluate(fleet, study, job, file)
-    seconds = time.perf_counter() - started
-    about = {
-        "size": size,
-        "steps": study.steps,
-        "seconds": round(seconds / len(models), 2),
-        "device": torch.cuda.get_device_name() if device.startswith("cuda") else "CPU",
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "command": _command(job, size),
-    }
-    rows = [
-        {
-            "study": job.study,
-            **({"task": job.task} if job.task else {}),
-            **member._asdict(),
-            "training_loss": round(loss, 4),
-            **measured,
-            **about,
+    def shares(model: Decoder) -> Row:
+        table = {
+            str(n): _rounded(right_answers(model, one).reshape(depths, -1).mean(-1))
+            for n, one in tests.items()
         }
-        for member, loss, measured in zip(models, last, found, strict=True)
-    ]
-    return rows, f"{name}: {len(models)} models, {trained:.0f} s to train, {seconds:.0f} s in all"
+        return table if depths > 1 else {n: values[0] for n, values in table.items()}
+
+    draw = batches(job, replace(study, batch=study.tests))
+    with torch.no_grad():
+        validation = float(mean_loss(model, *draw(stream(0, "validation"), 1.0)))
+    row: Row = {"validation": round(validation, 5), "accuracy": shares(model)}
+    return row | every_extension(model, study, job, shares)
 
 
-def _command(job: Job, size: str) -> str:
-    """The call that trains this job's fleet alone."""
-    task = f' --tasks "{job.task}"' if job.task else ""
-    chosen = f"--study {job.study}{task} --kinds {job.kind} --seeds {len(job.seeds)}"
-    return f"{COMMAND} --size {size} {chosen}"
-
-
-def identity(row: Row) -> tuple[Any, ...]:
-    """What makes two rows the same run."""
-    keys = ("size", "study", "task", "scheme", "rate", "position_rate", "seed")
-    return tuple(row.get(key) for key in keys)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a results file; none if it does not exist."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def to_do(jobs: list[Job], size: str, rows: list[Row]) -> list[Job]:
-    """The jobs with a model that has no row yet."""
-    done = {identity(row) for row in rows}
-    return [
-        job
-        for job in jobs
-        if any(
-            identity({"size": size, "study": job.study, "task": job.task, **member._asdict()})
-            not in done
-            for member in members(job, SIZES[size][job.study])
-        )
-    ]
-
-
-def add_choices(parser: argparse.ArgumentParser) -> None:
-    """What to train, where and how long: for recording, and for doing it again."""
-    parser.add_argument("--size", choices=list(SIZES), default="small")
-    parser.add_argument("--study", choices=list(SIZES["full"]), nargs="*", help="(default: all)")
-    parser.add_argument("--kinds", choices=KINDS, nargs="*", help="of schemes (default: all)")
-    parser.add_argument(
-        "--tasks", choices=list(tasks.STUDIED), nargs="*", help="of lengths (default: all)"
-    )
-    parser.add_argument(
-        "--minutes", type=float, default=1e6, help="begin nothing that takes longer; 0: nothing"
-    )
-    parser.add_argument("--processes", type=int, default=1, help="fleets at a time (default 1)")
-    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    parser.add_argument("--corpus", type=Path, help="the bytes, from a file")
+def work(job: Job, size: str, device: str = "cpu") -> Row:
+    """Train and test one model."""
+    study = SIZES[size][job.study]
+    model = build(job, study).to(device)
+    train(model, batches(job, study), study, job)
+    test = test_language if job.study in ("language", "longer") else test_answers
+    print(*job, flush=True)
+    return {**job._asdict(), **test(model, study, job), "size": size, "steps": study.steps}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Do every fleet that has no rows yet, several at a time, until the time is used up."""
+    """Train and test every model that has no row yet."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=(__doc__ or "").splitlines()[0])
-    add_choices(parser)
+    parser.add_argument("--size", choices=list(SIZES), default="small")
+    parser.add_argument("--study", choices=list(SIZES["full"]), nargs="*", help="(default: all)")
+    parser.add_argument(
+        "--tasks", choices=list(tasks.STUDIED), nargs="*", default=list(tasks.STUDIED)
+    )
+    parser.add_argument("--schemes", choices=SCHEMES, nargs="*", default=SCHEMES)
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 0 (default 5)")
     parser.add_argument("--out", type=Path, help="results file (default: studies-SIZE.jsonl)")
     given = parser.parse_args(arguments)
-    deadline = time.time() + 60 * given.minutes
-    out = given.out or RESULTS / f"studies-{given.size}.jsonl"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    chosen = given.study or list(SIZES[given.size])
-    if set(chosen) - set(SIZES[given.size]):
-        parser.error(f"the size {given.size} has the studies {list(SIZES[given.size])}")
-    of_lengths = given.tasks or list(tasks.STUDIED)
-    jobs = plan(given.size, chosen, given.seeds, given.kinds or KINDS, of_lengths)
-    run(
-        jobs,
-        given.size,
-        out,
-        device=given.device,
-        file=given.corpus,
-        processes=given.processes,
-        deadline=deadline,
-    )
-
-
-def run(
-    jobs: list[Job],
-    size: str,
-    out: Path,
-    *,
-    device: str | None = None,
-    file: Path | None = None,
-    processes: int = 1,
-    deadline: float = float("inf"),
-) -> None:
-    """Train and test every fleet that has no rows in `out` yet, several at a time."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    left = to_do(jobs, size, read_rows(out))
-    print(f"{len(left)} fleets to do, {len(jobs) - len(left)} done before", flush=True)
-    if any(job.study in TEXT_STUDIES for job in left):
-        corpus.pinned(file)  # say at once what is wrong with it
-    calls = [(job, size, device, file, deadline) for job in left]
-    if processes == 1:
-        failures = _write(out, map(_work, calls))
-    else:
-        with multiprocessing.get_context("spawn").Pool(processes) as pool:
-            failures = _write(out, pool.imap_unordered(_work, calls, chunksize=1))
-    if failures:
-        raise SystemExit(f"{failures} fleets failed; run the same command again to try only those")
-
-
-def _work(call: tuple[Job, str, str, Path | None, float]) -> tuple[list[Row], str, bool]:
-    """`work`, and whether it failed: one fleet's fault must not cost the others their time."""
-    try:
-        rows, told = work(*call)
-    except Exception:
-        return [], f"{call[0]} FAILED\n{traceback.format_exc()}", True
-    finally:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()  # other processes share this GPU
-    return rows, told, False
-
-
-def _write(out: Path, finished: Iterator[tuple[list[Row], str, bool]]) -> int:
-    """Write the rows of each fleet at once, so that a stopped run leaves whole fleets."""
-    failures = 0
-    for rows, told, failed in finished:
-        with out.open("a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in rows))
-        print(told, flush=True)
-        failures += failed
-    return failures
+    out = given.out or RESULTS / "training" / f"studies-{given.size}.jsonl"
+    studies = [study for study in given.study or SIZES[given.size] if study in SIZES[given.size]]
+    done = {
+        tuple(row.get(key) for key in Job._fields)
+        for row in (recorded(out) if out.exists() else [])
+    }
+    jobs = [
+        job
+        for job in plan(given.size, studies, given.tasks, given.seeds)
+        if job.scheme in given.schemes and job not in done
+    ]
+    print(f"{len(jobs)} models to train", flush=True)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    about = origin(f"{COMMAND} --size {given.size}", device)
+    write(out, (work(job, given.size, device) for job in jobs), about, append=True)
 
 
 if __name__ == "__main__":
