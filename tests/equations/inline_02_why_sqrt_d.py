@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bookcheck.latex import depends
 from shared_02_why_sqrt_d import jacobian, softmax
+from texcheck import depends
 
 PAGE = "02-why-sqrt-d"
 OPTIONS = {"first_index": 0, "vectors": "row"}

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from attention_to_rope import saturation, softmax
-from bookcheck.latex import Random
 from shared_02_why_sqrt_d import HEAVY, HEAVY_CHANCES, SKEWED, SKEWED_CHANCES, jacobian
+from texcheck import Random
 
 PAGE = "deeper/02-softmax-gradient"
 OPTIONS = {"first_index": 0, "vectors": "row"}

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import deepnorm_constants, layer_norm, rms_norm
-from bookcheck.latex import depends
+from texcheck import depends
 
 PAGE = "deeper/04-norms-and-depth"
 OPTIONS = {"first_index": 0}

@@ -6,9 +6,9 @@ from scipy.linalg import null_space
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
-from bookcheck.latex import depends
 from shared_07_sinusoids import D, J
 from shared_rotations import plane_rotation
+from texcheck import depends
 
 PAGE = "deeper/07-clocks"
 OPTIONS = {"first_index": 0}

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import attention_to_rope as book
-from bookcheck.latex import Random
+from texcheck import Random
 
 PAGE = "errata"
 OPTIONS = {"first_index": 0}

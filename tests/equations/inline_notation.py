@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 import attention_to_rope as book
-from bookcheck.latex import depends
 from shared_rotations import some_frequencies
+from texcheck import depends
 
 PAGE = "notation"
 OPTIONS = {"first_index": 0, "vectors": "row"}

@@ -5,8 +5,8 @@ import pytest
 from bookcheck.equations.checks import inputs_of, load_checks
 from bookcheck.equations.mutate import read_reasons
 from bookcheck.equations.scan import collect
-from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
-from bookcheck.latex.misprints import misprints
+from texcheck.formulas import Fate, Trial, matrix_symbols
+from texcheck.misprints import misprints
 
 pytestmark = pytest.mark.long
 

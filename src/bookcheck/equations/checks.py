@@ -40,12 +40,12 @@ import numpy as np
 from bookcheck.equations.files import load
 from bookcheck.equations.records import Record, write_record
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.latex import Random, RefutedError, Relation, check, depends
-from bookcheck.latex.check import Options
-from bookcheck.latex.formulas import Nearness, Silent, claims_too_much, looseness, nearest
-from bookcheck.latex.reader import symbol_table
-from bookcheck.latex.values import declared_values
 from bookcheck.paths import CHECKS, RECORDS
+from texcheck import Random, RefutedError, Relation, check, depends
+from texcheck.check import Options
+from texcheck.formulas import Nearness, Silent, claims_too_much, looseness, nearest
+from texcheck.reader import symbol_table
+from texcheck.values import declared_values
 
 DRAWS = 4
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bookcheck.equations.inline import InlineFile
-from bookcheck.latex import LatexError, check
+from texcheck import LatexError, check
 
 RESULT = r"\operatorname{result}"
 DRAWS = 3

@@ -37,9 +37,9 @@ import numpy as np
 
 from bookcheck.equations.files import load
 from bookcheck.equations.scan import InlineFormula
-from bookcheck.latex import LatexError, Relation, check, evaluate
-from bookcheck.latex.formulas import Nearness, looseness, nearest
 from bookcheck.paths import CHECKS
+from texcheck import LatexError, Relation, check, evaluate
+from texcheck.formulas import Nearness, looseness, nearest
 
 DRAWS = 3
 # The options of a page that decide how an expression is read.

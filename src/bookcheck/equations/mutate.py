@@ -1,6 +1,6 @@
 r"""Mutation test of the mathematics: would a misprint in a formula be noticed?
 
-Each equation is changed in one place (``bookcheck.latex.misprints``) and its check runs on the
+Each equation is changed in one place (``texcheck.misprints``) and its check runs on the
 changed text, which is then refuted (a relation does not hold), refused (it means nothing), or it
 has survived; an error of the interpreter itself is counted apart and fails the run. Survivors that
 are truly equivalent (or true as well) stand with their reason in a file for each chapter,
@@ -31,9 +31,9 @@ from pathlib import Path
 
 from bookcheck.equations.checks import Check, inputs_of, load_checks, run
 from bookcheck.equations.scan import Equation, collect
-from bookcheck.latex.formulas import Fate, Trial, matrix_symbols
-from bookcheck.latex.misprints import Misprint, misprints
 from bookcheck.paths import CHECKS
+from texcheck.formulas import Fate, Trial, matrix_symbols
+from texcheck.misprints import Misprint, misprints
 
 EQUIVALENT = CHECKS / "equivalent"
 BAR = 0.99

@@ -18,7 +18,7 @@ from bookcheck.equations.checks import (
 )
 from bookcheck.equations.records import Record, read_records, same_text
 from bookcheck.equations.scan import Equation, collect, equations_of_markdown
-from bookcheck.latex import LatexError
+from texcheck import LatexError
 
 PAGE = r"""Inline $x$, code `$$ not this $$`, and a display:
 

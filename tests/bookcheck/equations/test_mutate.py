@@ -14,7 +14,7 @@ from bookcheck.equations.mutate import (
     verdicts,
 )
 from bookcheck.equations.scan import Equation
-from bookcheck.latex.misprints import misprints
+from texcheck.misprints import misprints
 
 
 def changed(text, matrices=()):
@@ -120,7 +120,7 @@ def test_a_fault_of_the_interpreter_is_not_caught(monkeypatch):
     def broken(*arguments, **options):
         raise AttributeError("a fault")
 
-    monkeypatch.setattr("bookcheck.latex.formulas.relations_of", broken)
+    monkeypatch.setattr("texcheck.formulas.relations_of", broken)
     found = verdicts([made(softmax_check)], {"eq-x": PRINTED})
     assert {verdict.fate for verdict in found} == {Fate.INTERNAL}
     text, passed = report(found, {}, complete=True)

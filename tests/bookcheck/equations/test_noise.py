@@ -12,9 +12,9 @@ import pytest
 from bookcheck.equations.checks import inputs_of, load_checks
 from bookcheck.equations.inline import cases_of, load_inline
 from bookcheck.equations.scan import collect, inline_relations
-from bookcheck.latex import LatexError, check
-from bookcheck.latex.formulas import Silent, matrix_symbols
-from bookcheck.latex.misprints import misprints
+from texcheck import LatexError, check
+from texcheck.formulas import Silent, matrix_symbols
+from texcheck.misprints import misprints
 
 SEEDS = range(1000, 1000 + int(os.environ.get("NOISE_SEEDS", "1")))
 CHECKS = {item.label: item for item in load_checks() if item.reason is None}
