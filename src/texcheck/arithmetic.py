@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from texcheck.errors import ShapeError
 from texcheck.values import (
     Array,
     Crossed,
-    Dotted,
     Value,
     as_array,
     describe,
@@ -30,12 +28,9 @@ class Arithmetic:
         self.convention = convention
         self.fail = fail
         self.broadcast = broadcast
-        self.orientation_used = False
-        self.outer_products = 0
 
     def orientation(self, value: Value) -> str:
         """Whether a vector is a row or a column."""
-        self.orientation_used = True
         crossed = {"row": "column", "column": "row"}
         return crossed[self.convention] if isinstance(value, Crossed) else self.convention
 
@@ -59,10 +54,7 @@ class Arithmetic:
         """The transpose of a vector or a matrix."""
         if isinstance(value, Crossed):
             return value.array
-        if isinstance(value, Dotted):
-            return Dotted(value.entries.T, value.column_gap, value.row_gap)
         if isinstance(value, np.ndarray) and value.ndim == 1:
-            self.orientation_used = True
             return Crossed(value)
         if isinstance(value, np.ndarray) and value.ndim == 2:
             return value.T
@@ -78,8 +70,6 @@ class Arithmetic:
     ) -> Value:
         """Combine entry by entry; vectors must have the same direction."""
         left, right = unify(left, right)
-        if isinstance(left, Dotted) or isinstance(right, Dotted):
-            return self.dotted(name, function, left, right, position)
         if is_number(left) and is_number(right):
             return function(left, right)
         if is_number(left) or is_number(right):
@@ -147,50 +137,6 @@ class Arithmetic:
         if a != b:
             raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
 
-    def dotted(
-        self,
-        name: str,
-        function: Callable[[Any, Any], Any],
-        left: Value,
-        right: Value,
-        position: int,
-    ) -> Value:
-        """Combine entry by entry where a side is a matrix with dots."""
-        pattern = left if isinstance(left, Dotted) else right
-        sides = []
-        for side in (left, right):
-            if isinstance(side, Dotted):
-                if (side.row_gap, side.column_gap, side.entries.shape) != (
-                    pattern.row_gap,
-                    pattern.column_gap,
-                    pattern.entries.shape,
-                ):
-                    raise self.fail(f"cannot {name} matrices whose dots stand elsewhere", position)
-                sides.append(side.entries)
-            elif is_number(side):
-                raise self.fail(f"cannot {name} a number and a matrix with dots", position)
-            else:
-                sides.append(self.printed_part(side, pattern, position))
-        return Dotted(function(*sides), pattern.row_gap, pattern.column_gap)
-
-    def printed_part(self, value: Value, pattern: Dotted, position: int) -> Array:
-        """The entries of a complete value at the places a dotted matrix prints."""
-        grid = self.grid(value)
-        if grid.ndim != 2:
-            raise self.fail(f"{describe(value)} does not fit a matrix with dots", position)
-        for axis, gap in ((0, pattern.row_gap), (1, pattern.column_gap)):
-            printed, size = pattern.entries.shape[axis], grid.shape[axis]
-            if (gap is None and printed != size) or printed > size:
-                raise self.fail(
-                    f"{describe(value)} does not fit a matrix with {printed} printed "
-                    f"{'rows' if axis == 0 else 'columns'}",
-                    position,
-                )
-            if gap is not None:
-                kept = [*range(gap), *range(size - printed + gap, size)]
-                grid = np.take(grid, kept, axis=axis)
-        return grid
-
     def add(self, left: Value, right: Value, position: int) -> Value:
         """The sum of two values of one shape."""
         return self.elementwise("add", lambda a, b: a + b, left, right, position)
@@ -203,9 +149,6 @@ class Arithmetic:
         """A number times a value."""
         if isinstance(value, Crossed):
             return Crossed(self.scale(value.array, factor))
-        if isinstance(value, Dotted):
-            factor = float(factor) if isinstance(factor, Fraction) else factor
-            return Dotted(value.entries * factor, value.row_gap, value.column_gap)
         value, factor = unify(value, factor)
         return value * factor
 
@@ -233,11 +176,6 @@ class Arithmetic:
         if is_number(right):
             return self.scale(left, right)
         for side in (left, right):
-            if isinstance(side, Dotted):
-                raise self.fail(
-                    "a product needs every entry of the matrix, and its dots show no pattern",
-                    position,
-                )
             if isinstance(side, np.ndarray) and side.ndim > 2:
                 raise self.fail(f"a product with {describe(side)}; index it first", position)
         left, right = unify(left, right)
@@ -255,7 +193,6 @@ class Arithmetic:
                 )
             product = a @ b
             if self.orientation(vector) != needed:
-                self.outer_products += 1
                 return product
             return self.vector(product.reshape(-1), needed)
         if left.shape[1] != right.shape[0]:
@@ -271,7 +208,6 @@ class Arithmetic:
                 raise self.fail(f"an inner product of lengths {len(a)} and {len(b)}", position)
             return (a @ b).item() if a.dtype != object else sum(a * b)
         if directions == ("column", "row"):
-            self.outer_products += 1
             return np.outer(a, b)
         raise self.fail(
             f"a product of two {directions[0]}s is not defined; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,43 +11,64 @@ from typing import Any
 import numpy as np
 from lark import Tree
 
-from texcheck.comparison import Comparison, Relation, Worth, covers, result_of, worse
-from texcheck.display import Quantifier, Statement, declared_ranges, instances, read_display
-from texcheck.errors import LatexError, ShapeError
-from texcheck.evaluator import Evaluator
-from texcheck.nodes import Chain
-from texcheck.parser import parse, position_of
-from texcheck.reader import Reader, symbol_table
-from texcheck.rounding import Noise
-from texcheck.values import (
-    Dotted,
-    Value,
-    declared_values,
-    is_exact,
+from texcheck.comparison import (
+    Comparison,
+    Relation,
+    Seen,
+    Worth,
+    covers,
+    either,
+    result_of,
+    worse,
 )
+from texcheck.display import Quantifier, Statement, declared_ranges, instances, read_display
+from texcheck.errors import LatexError
+from texcheck.evaluator import Evaluator
+from texcheck.factors import symbol_table
+from texcheck.nodes import Case, Chain, Indicator
+from texcheck.parser import parse, position_of
+from texcheck.reader import Reader
+from texcheck.rounding import Noise
+from texcheck.values import Value, declared_values, is_exact
 
 SIGNS = re.compile(r"\\(pm|mp)(?![A-Za-z])")
+CONVENTIONS = ("row", "column")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a check reads and compares; the fields are those of ``check``."""
+
+    vectors: str
+    first_index: int = 1
+    approx: float = 0.02
+    sampling_error: float = 0.0
+    broadcast: bool = False
+    noise: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.vectors not in CONVENTIONS:
+            raise ValueError(f'vectors must be "row" or "column", got {self.vectors!r}')
 
 
 def evaluate(
     text: str,
     values: Mapping[str, Any],
     *,
+    vectors: str,
     first_index: int = 1,
-    vectors: str | None = None,
     broadcast: bool = False,
 ) -> Any:
     """The value of a LaTeX expression.
 
-    ``values`` maps symbols as printed to numbers, arrays, callables, ``Random`` or ``depends``.
-    ``vectors`` says how 1-D arrays are to be read, ``"row"`` or ``"column"``; by default the
-    one reading under which all shapes fit (and, of two such, the one with inner products).
+    ``values`` maps symbols as printed to numbers, arrays, callables, ``Random`` or ``depends``;
+    ``vectors`` says how 1-D arrays are to be read, as ``"row"`` or as ``"column"``.
     """
+    options = Options(vectors, first_index, broadcast=broadcast)
     if SIGNS.search(text):
         raise LatexError("\\pm is two values; check a relation with it", 0, text)
     table = symbol_table(declared_values(values))
-    tree = parse(text)
-    chains = [child for child in tree.children if isinstance(child, Tree)]
+    chains = [child for child in parse(text).children if isinstance(child, Tree)]
     if len(chains) != 1:
         raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
     node = Reader(text, table).only_expression(chains[0])
@@ -55,41 +76,30 @@ def evaluate(
         isinstance(value, Fraction) or (isinstance(value, np.ndarray) and is_exact(value))
         for value in table.values()
     )
-
-    def under(convention: str) -> tuple[Any, Evaluator, bool]:
-        evaluator = Evaluator(text, table, first_index, convention, broadcast)
-        with np.errstate(all="ignore"):
-            value = evaluator.evaluate(node)
-        if isinstance(value, Dotted):
-            raise LatexError("the dots show no pattern that could be filled", node.position, text)
-        return value, evaluator, True
-
-    return result_of(best_reading(under, vectors), exact)
+    evaluator = evaluator_for(text, table, options)
+    with np.errstate(all="ignore"):
+        value = evaluator.evaluate(node)
+    return result_of(value, exact)
 
 
-def best_reading(under: Any, vectors: str | None) -> Any:
-    """Try rows and columns where it matters; keep the reading whose shapes fit.
+def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any) -> list[Relation]:
+    """Evaluate every relation of a display; one entry for each, in the order printed.
 
-    ``under(convention)`` gives a value, its evaluator, and whether all sides fit together.
+    ``=`` allows what rounding can change (``texcheck.rounding``), entry by entry; whole numbers
+    are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed number,
+    else ``approx`` (0.02) times the larger side. ``sampling_error`` is for values that are
+    averages of random draws: the share by which they may differ from their expectation.
+    ``broadcast`` lets a number stand beside a vector and a row beside a matrix. ``noise`` is the
+    seed of random changes by one unit in the last place; no verdict may depend on them.
     """
-    if vectors not in (None, "row", "column"):
-        raise ValueError(f'vectors must be "row", "column" or None, got {vectors!r}')
-    if vectors is not None:
-        return under(vectors)[0]
-    outcomes: list[tuple[bool, int, Any]] = []
-    problems: list[LatexError] = []
-    for convention in ("row", "column"):
-        try:
-            value, evaluator, fits = under(convention)
-        except LatexError as error:
-            problems.append(error)
-            continue
-        if not evaluator.arithmetic.orientation_used:
-            return value
-        outcomes.append((not fits, evaluator.arithmetic.outer_products, value))
-    if not outcomes:
-        raise next((p for p in problems if not isinstance(p, ShapeError)), problems[0])
-    return min(outcomes, key=lambda outcome: outcome[:2])[2]
+    chosen = Options(vectors, **options)
+    return relations_of(text, symbol_table(declared_values(values)), chosen)
+
+
+def evaluator_for(text: str, table: Mapping[str, Any], options: Options) -> Evaluator:
+    """An evaluator of one text by the options of its check."""
+    noise = None if options.noise is None else Noise(options.noise, units=1)
+    return Evaluator(text, table, options.first_index, options.vectors, options.broadcast, noise)
 
 
 def sign_choices(text: str) -> tuple[str, str]:
@@ -99,41 +109,8 @@ def sign_choices(text: str) -> tuple[str, str]:
     return upper, lower
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a check reads and compares; the fields are those of ``check``."""
-
-    first_index: int = 1
-    vectors: str | None = None
-    approx: float = 0.02
-    sampling_error: float = 0.0
-    broadcast: bool = False
-    noise: int | None = None
-
-
-def check(
-    text: str,
-    values: Mapping[str, Any],
-    *,
-    first_index: int = 1,
-    vectors: str | None = None,
-    approx: float = 0.02,
-    sampling_error: float = 0.0,
-    broadcast: bool = False,
-    noise: int | None = None,
-) -> list[Relation]:
-    """Evaluate every relation of a display; one entry for each, in the order printed.
-
-    ``=`` allows what rounding can change (``texcheck.rounding``), entry by entry; whole
-    numbers are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed
-    number, else ``approx`` times the larger side. ``sampling_error`` is for values that are
-    averages of random draws: the share by which they may differ from their expectation.
-    ``broadcast`` lets a number stand beside a vector and a row beside a matrix. ``\\pm`` and
-    ``\\mp`` must hold with the upper signs and with the lower signs. ``noise`` is the seed of
-    random changes by one unit in the last place; no verdict may depend on them.
-    """
-    options = Options(first_index, vectors, approx, sampling_error, broadcast, noise)
-    return relations_of(text, symbol_table(declared_values(values)), options)
+# Which sides of the conditions of ``cases`` and indicators have been met: True, False, "tie".
+Decisions = dict[tuple[Any, ...], set[bool | str]]
 
 
 @dataclass
@@ -142,32 +119,37 @@ class Memory:
 
     worth: dict[tuple[Any, ...], Value] = field(default_factory=dict)
     holding: dict[tuple[Any, ...], list[Relation]] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=dict)
+
+
+def conditions_of(text: str, table: Mapping[str, Any]) -> Iterator[Chain]:
+    """The conditions in a display's ``cases`` and indicators."""
+    statements, _ = read_display(sign_choices(text)[0], table)
+    for statement in statements:
+        for part in statement.node.walk():
+            if isinstance(part, (Case, Indicator)):
+                yield from part.tests
 
 
 def relations_of(
     text: str, table: Mapping[str, Any], options: Options, memory: Memory | None = None
 ) -> list[Relation]:
-    """The relations of a display; with a memory, only up to the first instance that fails."""
+    """The relations of a display; with a memory, only up to the first instance that fails.
+
+    ``x = \\pm 2`` holds with either sign; where both sides have ± or ∓, the display must hold
+    with the upper signs and with the lower signs.
+    """
     if SIGNS.search(text):
         upper, lower = (relations_of(choice, table, options) for choice in sign_choices(text))
-        return [worse(*pair) for pair in zip(upper, lower, strict=True)]
+        return [either(*pair) for pair in zip(upper, lower, strict=True)]
     statements, quantifiers = read_display(text, table)
     quantifiers = [*declared_ranges(statements, table), *quantifiers]
     comparison = Comparison(text, options.approx, options.sampling_error)
-    noise = None if options.noise is None else Noise(options.noise, units=1)
-    # Rows or columns, whichever fit: then a side may have two values.
-    known = memory if options.vectors is not None else None
-
-    def under(convention: str) -> tuple[list[Relation], Evaluator, bool]:
-        evaluator = Evaluator(
-            text, table, options.first_index, convention, options.broadcast, noise
-        )
-        with np.errstate(all="ignore"):
-            relations = check_all(statements, quantifiers, evaluator, comparison, known)
-        return relations, evaluator, not any(r.note for r in relations)
-
-    result: list[Relation] = best_reading(under, options.vectors)
-    return result
+    evaluator = evaluator_for(text, table, options)
+    if memory is not None:
+        evaluator.decisions = memory.decisions
+    with np.errstate(all="ignore"):
+        return check_all(statements, quantifiers, evaluator, comparison, memory)
 
 
 def check_all(
@@ -182,11 +164,11 @@ def check_all(
     cases = instances(quantifiers, evaluator)
     ranges = tuple(quantifier.key for quantifier in quantifiers)
     for statement in statements:
-        key = (statement.node.sides, statement.node.relations, ranges)
+        key = (*statement.key, ranges)
         if memory is not None and key in memory.holding:
             result += memory.holding[key]
             continue
-        found = check_statement(statement.node, cases, evaluator, comparison, memory)
+        found = check_statement(statement, cases, evaluator, comparison, memory)
         result += found
         if memory is not None:
             if not all(relation.holds for relation in found):
@@ -196,18 +178,18 @@ def check_all(
 
 
 def check_statement(
-    node: Chain,
+    statement: Statement,
     cases: list[dict[str, int]],
     evaluator: Evaluator,
     comparison: Comparison,
     memory: Memory | None,
 ) -> list[Relation]:
     """The worst instance of each relation; with a memory, only up to the first that fails."""
+    node = statement.node
     worst: list[Relation] = []
     for case in cases:
         with evaluator.bound(case):
-            worth = side_values(node, case, evaluator, memory)
-            found = comparison.chain(node, evaluator, worth)
+            found = instance_of(statement, case, evaluator, comparison, memory)
             if not worst and not covers(node, evaluator):
                 found[-1].holds = False
                 found[-1].note = "the printed range is not the one the check declares"
@@ -217,6 +199,35 @@ def check_statement(
     for relation in worst:
         relation.instances = len(cases)
     return worst
+
+
+def instance_of(
+    statement: Statement,
+    case: Mapping[str, int],
+    evaluator: Evaluator,
+    comparison: Comparison,
+    memory: Memory | None,
+) -> list[Relation]:
+    """A statement at one value of its indices; what it concludes counts where its premise holds."""
+    node = statement.node
+
+    def relations(chain: Chain) -> list[Relation]:
+        worth = side_values(chain, case, evaluator, memory)
+        return comparison.chain(chain, evaluator, worth, case)
+
+    if statement.premise is None:
+        return relations(node)
+    given = all(relation.holds for relation in relations(statement.premise))
+    found = relations(node)
+    concluded = all(relation.holds for relation in found)
+    for relation in found:
+        relation.seen.outcomes = frozenset({(given, concluded)})
+        if statement.both:
+            relation.holds = given == concluded
+            relation.note = "" if given == concluded else "one side of \\iff holds, the other not"
+        elif not given:
+            relation.holds, relation.seen = True, Seen(outcomes=relation.seen.outcomes)
+    return found
 
 
 def side_values(

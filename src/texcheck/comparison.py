@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,14 +18,13 @@ from texcheck.nodes import (
     Node,
     Number,
     Symbol,
+    free_names,
     names_in,
 )
 from texcheck.rounding import SAMPLES, Noise, badly_conditioned, room_between
-from texcheck.tokens import DECLARED_RELATIONS
 from texcheck.values import (
     Array,
     Crossed,
-    Dotted,
     Value,
     as_array,
     is_exact,
@@ -33,7 +32,41 @@ from texcheck.values import (
     is_real,
 )
 
+# Relations that say which side is the larger.
+ORDER = ("<", "<=", ">", ">=")
 SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+
+
+@dataclass
+class Seen:
+    """What the instances of a relation have shown, on one input or on several.
+
+    ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
+    same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
+    and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
+    premise and the conclusion of an implication held; ``signs``: which of ± did.
+    """
+
+    slack: float = math.inf
+    near: dict[tuple[str, int], float] = field(default_factory=dict)
+    attained: bool = False
+    differ: bool = False
+    outcomes: frozenset[tuple[bool, bool]] = frozenset()
+    signs: frozenset[str] = frozenset()
+
+    def joined(self, other: Seen) -> Seen:
+        """What two sets of instances have shown together."""
+        near = dict(self.near)
+        for key, slack in other.near.items():
+            near[key] = min(slack, near.get(key, math.inf))
+        return Seen(
+            min(self.slack, other.slack),
+            near,
+            self.attained or other.attained,
+            self.differ or other.differ,
+            self.outcomes | other.outcomes,
+            self.signs | other.signs,
+        )
 
 
 @dataclass
@@ -41,9 +74,8 @@ class Relation:
     """One relation of a display: both sides' values, their deviation, and whether it holds.
 
     Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
-    instance with the largest deviation and ``instances`` counts all of them. ``slack`` belongs to
-    an inequality: how near its sides come to each other, as a share of the larger one; ``attained``
-    says whether they meet somewhere, as the sides of ``\\le`` must and those of ``<`` cannot.
+    instance with the largest deviation and ``instances`` counts all of them; ``seen`` tells what
+    all instances have shown.
     """
 
     relation: str
@@ -56,8 +88,7 @@ class Relation:
     position: int
     instances: int = 1
     note: str = ""
-    slack: float = 0.0
-    attained: bool = False
+    seen: Seen = field(default_factory=lambda: Seen())
 
     @property
     def sign(self) -> str:
@@ -122,8 +153,9 @@ class Finding:
     deviation: float
     holds: bool
     note: str = ""
-    slack: float = 0.0
+    slack: float = math.inf
     attained: bool = False
+    differ: bool = True
 
 
 def severity(relation: Relation) -> tuple[bool, float]:
@@ -132,10 +164,28 @@ def severity(relation: Relation) -> tuple[bool, float]:
 
 
 def worse(one: Relation, other: Relation) -> Relation:
-    """The worse of two instances of a relation, with the nearness of both."""
+    """The worse of two instances of a relation, with what both have shown."""
+    if one is other:
+        return one
+    seen = one.seen.joined(other.seen)
     chosen = max(one, other, key=severity)
-    chosen.slack = min(one.slack, other.slack)
-    chosen.attained = one.attained or other.attained
+    chosen.seen = seen
+    return chosen
+
+
+def either(upper: Relation, lower: Relation) -> Relation:
+    """A relation with ± by its upper and its lower signs.
+
+    Where only one side has a sign, one of the two must hold; else both.
+    """
+    left = upper.left_text != lower.left_text
+    right = upper.right_text != lower.right_text
+    if left == right:
+        return worse(upper, lower)
+    seen = upper.seen.joined(lower.seen)
+    seen.signs = frozenset(sign for sign, one in (("+", upper), ("-", lower)) if one.holds)
+    chosen = min(upper, lower, key=severity)
+    chosen.seen = seen
     return chosen
 
 
@@ -163,6 +213,7 @@ def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Findi
         return Finding(largest, bool(np.all(gap <= room)))
     if relation == "!=":
         return Finding(0.0, bool(np.any(gap > room)))
+    differ = bool(np.any(gap > room))
     size = np.maximum(np.abs(a), np.abs(b))
     slack = smallest_slack(relation, a, b, gap, size)
     attained = bool(np.any(gap <= room))
@@ -174,7 +225,7 @@ def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Findi
         holds = bool(np.all((a < b) & (gap > room)))
     else:
         holds = bool(np.all((a <= b) | (gap <= room)))
-    return Finding(excess, holds, slack=slack, attained=attained)
+    return Finding(excess, holds, slack=slack, attained=attained, differ=differ)
 
 
 # A number as it is printed, with thousands, decimals and a power of ten.
@@ -225,21 +276,27 @@ class Comparison:
         self.sampling_error = sampling_error
         self.noises = [Noise(seed) for seed in range(SAMPLES)]
 
-    def chain(self, node: Chain, evaluator: Evaluator, worth: Worth) -> list[Relation]:
-        """One entry for each relation of a chain."""
+    def chain(
+        self, node: Chain, evaluator: Evaluator, worth: Worth, case: Mapping[str, int]
+    ) -> list[Relation]:
+        """One entry for each relation of a chain, at one value of the indices."""
         result: list[Relation] = []
         left, place = worth(0, None), 0
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
             right = None
-            if relation in ("in", "notin"):
-                holds = evaluator.is_member(left, side, node) == (relation == "in")
+            if relation == "in":
+                holds = evaluator.is_member(left, side, node)
                 found = Finding(0.0 if holds else math.inf, holds)
             else:
                 right = worth(k + 1, None)
                 found = self.compare(node, k, place, worth, evaluator)
             if states_a_sign((node.sides[k], side)):
                 found.slack = 0.0
+            near = (
+                self.nearness(node.sides[k], side, found.slack, case) if relation in ORDER else {}
+            )
+            seen = Seen(found.slack, near, found.attained, found.differ)
             shown_left, shown_right = result_of(left, False), result_of(right, False)
             result.append(
                 Relation(
@@ -252,23 +309,23 @@ class Comparison:
                     found.holds,
                     node.places[k],
                     note=found.note,
-                    slack=found.slack,
-                    attained=found.attained,
+                    seen=seen,
                 )
             )
             if right is not None:
                 left, place = right, k + 1
         return result
 
-    def related(
-        self, relation: str, left: Value, right: Value, evaluator: Evaluator, position: int
-    ) -> bool:
-        """Whether a relation of whole numbers, or one that the check declares, holds."""
-        where = Number(0, position=position)
-        if relation in ("divides", "ndivides"):
-            return evaluator.divides(left, right, where) == (relation == "divides")
-        sides = [evaluator.argument(left), evaluator.argument(right)]
-        return bool(evaluator.answered(relation, evaluator.values[relation], sides, where))
+    def nearness(
+        self, left: Node, right: Node, slack: float, case: Mapping[str, int]
+    ) -> dict[tuple[str, int], float]:
+        """How near both sides are at these values of the indices on which they depend.
+
+        ``0 \\le i < n`` is no bound but a range of i.
+        """
+        names = free_names(left) | free_names(right)
+        names -= {side.name for side in (left, right) if isinstance(side, Symbol)}
+        return {(name, value): slack for name, value in case.items() if name in names}
 
     def compare(
         self, node: Chain, k: int, place: int, worth: Worth, evaluator: Evaluator
@@ -279,9 +336,6 @@ class Comparison:
         """
         relation, position = node.relations[k], node.places[k]
         left, right = worth(place, None), worth(k + 1, None)
-        if relation in ("divides", "ndivides", *DECLARED_RELATIONS):
-            holds = self.related(relation, left, right, evaluator, position)
-            return Finding(0.0 if holds else math.inf, holds)
 
         def pair(noise: Noise | None) -> tuple[Array, Array]:
             sides = worth(place, noise), worth(k + 1, noise)
@@ -303,7 +357,9 @@ class Comparison:
             return Finding(math.inf, False)
         if relation == "approx":
             texts = node.texts[place], node.texts[k + 1]
-            return Finding(float(np.max(gap)), approximately(a, b, texts, self.approx))
+            holds = approximately(a, b, texts, self.approx)
+            differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
+            return Finding(float(np.max(gap)), holds, differ=differ)
         if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
             # As floats, two large whole numbers may be the same.
             gap, room = np.asarray(float(abs(left - right))), np.zeros(())
@@ -316,9 +372,12 @@ class Comparison:
         sides: tuple[Array, Array],
         gap: Array,
         pair: Callable[[Noise], tuple[Array, Array]],
-        position: int,
+        position: int | None,
     ) -> Array:
-        """How far the sides may differ by rounding; refused where that says too little."""
+        """How far the sides may differ by rounding; refused where that says too little.
+
+        Whole numbers that noise does not move were computed from whole numbers: they are exact.
+        """
         if self.sampling_error:
             return np.full(
                 gap.shape, self.sampling_error * max(np.max(np.abs(side)) for side in sides)
@@ -334,7 +393,7 @@ class Comparison:
                 break  # A further sample could only make the room larger.
         agree = gap <= room
         a, b = np.broadcast_arrays(*sides)
-        if badly_conditioned((a[agree], b[agree]), room[agree]):
+        if position is not None and badly_conditioned((a[agree], b[agree]), room[agree]):
             raise LatexError(
                 "badly conditioned: rounding alone may change more than the sixth digit; "
                 "choose values without so much cancellation",
@@ -348,10 +407,6 @@ class Comparison:
     ) -> tuple[Array, Array]:
         """Both sides with one shape."""
         arithmetic = evaluator.arithmetic
-        if isinstance(left, Dotted) or isinstance(right, Dotted):
-            pair = arithmetic.dotted("compare", lambda a, b: a, left, right, position)
-            other = arithmetic.dotted("compare", lambda a, b: b, left, right, position)
-            return numeric(pair.entries), numeric(other.entries)
         if is_number(left) and is_number(right):
             return numeric(as_array(left)), numeric(as_array(right))
         if is_number(left) or is_number(right):

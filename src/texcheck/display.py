@@ -19,16 +19,40 @@ from texcheck.nodes import (
 )
 from texcheck.parser import parse
 from texcheck.reader import Reader
-from texcheck.tokens import QUANTIFYING_WORDS
+from texcheck.tokens import (
+    CONDITION_WORDS,
+    EQUIVALENCES,
+    IMPLICATIONS,
+    QUANTIFYING_WORDS,
+)
 
 MOST_INSTANCES = 20_000
 
 
 @dataclass
 class Statement:
-    """One chain of relations of a display, as the reader gives it."""
+    """One chain of relations of a display, and what it is said to follow from.
+
+    ``both``: premise and conclusion are said to be equivalent.
+    """
 
     node: Chain
+    premise: Chain | None = None
+    both: bool = False
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """All relations that are printed in it."""
+        return (self.node,) if self.premise is None else (self.premise, self.node)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells this statement from another, wherever it is printed."""
+        return (*((chain.sides, chain.relations) for chain in self.chains), self.both)
+
+    def free_names(self) -> set[str]:
+        """The symbols whose values it needs."""
+        return set().union(*(free_names(chain) for chain in self.chains))
 
 
 @dataclass
@@ -62,6 +86,7 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
     reader = Reader(text, table)
     groups: list[list[Tree[Token]]] = []
     introduced: list[bool] = []
+    joined_by: list[str] = []
     separator, quantifying = ",", False
     for child in parse(text).children:
         if isinstance(child, Token):
@@ -76,18 +101,19 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
             else:
                 groups.append([chain])
                 introduced.append(quantifying)
+                joined_by.append(separator)
             separator = ","
     quantifiers: list[Quantifier] = []
-    claims: list[list[Tree[Token]]] = []
-    for group, after_for in zip(groups, introduced, strict=True):
+    claims: list[tuple[str, list[Tree[Token]]]] = []
+    for word, group, after_for in zip(joined_by, groups, introduced, strict=True):
         quantifier = read_quantifier(group, reader) if after_for else None
         if quantifier is None:
-            claims.append(group)
+            claims.append((word, group))
             continue
         reader.bound.extend(quantifier.names)
         quantifiers.append(quantifier)
-    statements = []
-    for group in claims:
+    statements: list[Statement] = []
+    for number, (word, group) in enumerate(claims):
         chain = group[0]
         if len(chain.children) == 1:
             reader.only_expression(chain)  # an unknown symbol in it is the better complaint
@@ -102,10 +128,22 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
             if not reader.lone_symbol(chain.children[0]):
                 raise reader.fail("a list of values for something that is not one symbol", chain)
             node = membership(node, listed_after(group, reader), reader)
-        statements.append(Statement(node))
+        if word in IMPLICATIONS and number > 0:
+            if number > 1 and claims[number - 1][0] == ",":
+                raise reader.fail("what does this follow from? join the premises by a word", chain)
+            premise = statements[-1]
+            if premise.premise is None:
+                statements.pop()
+            statements.append(Statement(node, premise.node, both=word in EQUIVALENCES))
+        elif word in CONDITION_WORDS and number > 0:
+            if statements[-1].premise is not None:
+                raise reader.fail("a second condition on one statement", chain)
+            statements[-1].premise = node
+        else:
+            statements.append(Statement(node))
     if not statements:
         raise LatexError("the display holds no relation that could be checked", 0, text)
-    used = set().union(*(free_names(statement.node) for statement in statements))
+    used = set().union(*(statement.free_names() for statement in statements))
     for place, quantifier in enumerate(quantifiers):
         later = set().union(*(q.names_used() for q in quantifiers[place + 1 :]))
         for name in quantifier.names:
@@ -116,7 +154,7 @@ def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], 
 
 def declared_ranges(statements: list[Statement], table: Mapping[str, Any]) -> list[Quantifier]:
     """Indices declared as a ``range``: the display must hold for every value in it."""
-    used = set().union(*(free_names(statement.node) for statement in statements))
+    used = set().union(*(statement.free_names() for statement in statements))
     return [
         Quantifier((name,), value)
         for name, value in table.items()
@@ -134,7 +172,7 @@ def membership(first: Chain, items: Nodes, reader: Reader) -> Chain:
     """``i = 0, 1, 2`` for a declared i: i is one of these."""
     if first.relations != ("=",):
         raise reader.fail("a list of values after a relation that is not =", first.position)
-    listed = ListedSet(items, None, position=first.position)
+    listed = ListedSet(items, position=first.position)
     texts = (first.texts[0], first.texts[1] + ", …")
     return replace(first, sides=(first.sides[0], listed), relations=("in",), texts=texts)
 
@@ -147,7 +185,7 @@ def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | No
     fresh: list[str] = []
     for place, side in enumerate(sides):
         name = reader.lone_symbol(side)
-        if place and relations[place - 1] in ("in", "notin"):
+        if place and relations[place - 1] == "in":
             continue
         if name and not reader.known(name) and name not in ("e", r"\pi", r"\infty"):
             fresh.append(name)

@@ -26,14 +26,12 @@ from texcheck.tokens import (
     EXPONENT,
     FONTS,
     IMPLICATIONS,
-    INTERVAL_ENDS,
     MATRICES,
     MOST_DIGITS,
     MOST_TOKENS,
     OPENING,
     OPERATORS,
     OTHERWISE_WORDS,
-    PARITY_WORDS,
     PIECE,
     RELATIONS,
     SEPARATING_WORDS,
@@ -156,8 +154,7 @@ class Lexer:
     def close(self, kind: str, name: str, position: int, sized: bool = False) -> None:
         """End the group that this sign closes."""
         group = self.groups[-1] if self.groups else None
-        interval = group is not None and {group.closer, kind} == INTERVAL_ENDS
-        if group is None or (group.closer != kind and not interval):
+        if group is None or group.closer != kind:
             opened = f"; the last open one is {group.kind!r}" if group else ""
             raise self.fail(f"{name!r} closes nothing that is open{opened}", position)
         if group.sized != sized:
@@ -207,8 +204,6 @@ class Lexer:
                 self.optional_argument()
         elif piece in FONTS or piece in ("\\operatorname*", "\\text", "\\mbox"):
             self.named(piece, position)
-        elif piece in ("\\phantom", "\\hphantom", "\\vphantom"):
-            self.raw_argument(piece, position)
         elif piece == "\\begin":
             self.begin(position)
         elif piece == "\\end":
@@ -314,10 +309,6 @@ class Lexer:
                 return
             if words in OTHERWISE_WORDS:
                 self.emit("OTHERWISE", words, position)
-                return
-            if words in PARITY_WORDS:
-                self.emit("REL", "in", position)
-                self.operand("SYMBOL", f"\\text{{{PARITY_WORDS[words]}}}", position)
                 return
             if not re.fullmatch(r"[A-Za-z0-9 _.\-]+", content):
                 raise self.fail(f"\\text{{{content}}} is not a word that can be checked", position)

@@ -1,19 +1,22 @@
 r"""Formulas as a person might mistype them: every way to change one place of a display.
 
 A flipped sign, sin for cos, a lost factor, bar, hat or prime, another index, exchanged names, a
-bound off by one, ``<`` for ``\le``, a transpose more or less, a fraction upside down, a difference
-the wrong way round, the last digit of a decimal, a line of ``aligned`` without its relation, a
-bound a twentieth too large or too small.
+bound off by one, ``<`` for ``\le``, ``\le`` or ``\approx`` for ``=``, another symbol of the same
+kind, a symbol for a number or a number for a symbol, a transpose more or less, a fraction upside
+down, a difference the wrong way round, the last digit of a decimal, a line of ``aligned`` without
+its relation, a bound a twentieth too large or too small.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lark import Token, Tree
 
+from texcheck.factors import Factor, full_name, read_factor
 from texcheck.lexer import Lexer
 from texcheck.parser import parse, tokens_of
 from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS
@@ -52,10 +55,16 @@ class Misprint:
     text: str
 
 
-def misprints(text: str, matrices: Sequence[str] = ()) -> list[Misprint]:
-    """All misprints of a formula; ``matrices`` are the symbols that stand for matrices."""
+def misprints(
+    text: str, matrices: Sequence[str] = (), kinds: Mapping[str, tuple[Any, ...]] | None = None
+) -> list[Misprint]:
+    """All misprints of a formula.
+
+    ``matrices`` are the symbols that stand for matrices, ``kinds`` tells which symbols are of the
+    same kind (numbers, arrays of one shape) and may be taken for each other.
+    """
     found: dict[str, Misprint] = {}
-    for start, end, new, kind in changes(text, set(matrices)):
+    for start, end, new, kind in changes(text, set(matrices), kinds or {}):
         changed = text[:start] + new + text[end:]
         if changed != text and changed not in found:
             old = " ".join(text[start:end].split())
@@ -64,7 +73,9 @@ def misprints(text: str, matrices: Sequence[str] = ()) -> list[Misprint]:
     return list(found.values())
 
 
-def changes(text: str, matrices: set[str]) -> Iterator[Change]:
+def changes(
+    text: str, matrices: set[str], kinds: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Change]:
     """Every single change: from, to, the new text, its kind."""
     lexer = Lexer(text)
     lexer.run()
@@ -74,6 +85,8 @@ def changes(text: str, matrices: set[str]) -> Iterator[Change]:
     for chain in tree.children:
         if isinstance(chain, Tree) and chain.data == "chain":
             yield from moved_bounds(text, chain)
+            yield from weakened(chain)
+    yield from other_symbols(text, tree, kinds)
     indices = index_symbols(tree)
     for factor in tree.find_data("factor"):
         yield from script_changes(text, factor, indices, matrices)
@@ -143,6 +156,57 @@ def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
         if printed in STRICTNESS and sides[0] != "0" and sides[number] != "0":
             for factor in ("1.05", "0.95"):
                 yield start, end, f"{factor} ({text[start:end]})", "bound moved"
+
+
+def weakened(chain: Tree[Token]) -> Iterator[Change]:
+    """An equality printed as an inequality or as a nearness."""
+    for sign in chain.children[1::2]:
+        if isinstance(sign, Token) and sign == "=":
+            start, end = span(sign)
+            for weaker in ("\\le ", "\\ge ", "\\approx "):
+                yield start, end, weaker, "weaken"
+
+
+def other_symbols(
+    text: str, tree: Tree[Token], kinds: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Change]:
+    """Another symbol of the same kind; a printed number for a symbol, a symbol for a number."""
+    places: list[tuple[int, int, str]] = []
+    numbers: list[tuple[int, int, int]] = []
+    for part in tree.find_data("factor"):
+        factor = read_factor(part, text)
+        if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
+            printed = factor.base.value
+            if printed.isdigit() and int(printed) > 1 and len(part.children) == 1:
+                numbers.append((*span(part), int(printed)))
+        elif factor.is_symbol:
+            name, end = named(factor, kinds)
+            if name:
+                places.append((factor.position, end, name))
+    places.sort()
+    spelled = {name: text[start:end].strip() for start, end, name in reversed(places)}
+    scalars = [name for name in spelled if kinds[name] == ("number",)]
+    for start, end, name in places:
+        alike = [other for other in spelled if other != name and kinds[other] == kinds[name]]
+        # The symbol that is printed next to this one, wherever the list of them starts.
+        for other in sorted(alike, key=lambda o: (o < name, o))[:2]:
+            yield start, end, f"{{{spelled[other]}}}", "another symbol"
+        if name in scalars:
+            for _, _, value in numbers[:1]:
+                yield start, end, f"{{{value}}}", "number for symbol"
+    for start, end, _ in numbers:
+        for name in scalars[:1]:
+            yield start, end, f"{{{spelled[name]}}}", "symbol for number"
+
+
+def named(factor: Factor, kinds: Mapping[str, tuple[Any, ...]]) -> tuple[str, int]:
+    """The declared name that a factor is or starts with, and where it ends; else empty."""
+    whole = full_name(factor.name, factor.sub, factor.sup)
+    if whole in kinds and not factor.factorials:
+        ends = [span(part)[1] for part in (factor.base, factor.sub, factor.sup) if part is not None]
+        return whole, max(ends)
+    bare = factor.name in kinds and not factor.primes
+    return (factor.name, span(factor.base)[1]) if bare else ("", 0)
 
 
 def braced(number: str) -> str:

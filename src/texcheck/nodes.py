@@ -6,9 +6,10 @@ compared. A field is a node, a tuple of nodes, a name, a number or a flag.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,12 @@ class Node:
     """One construct of a formula."""
 
     position: int = field(default=0, compare=False, kw_only=True)
+    # The evaluator's method for this construct.
+    evaluated_by: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        words = re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
+        cls.evaluated_by = f"eval_{words}"
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -70,20 +77,6 @@ class SumOf(Node):
 
 
 @dataclass(frozen=True)
-class DottedSum(Node):
-    r"""``x_1 + \cdots + x_n``; ``None`` stands for the dots."""
-
-    entries: tuple[Node | None, ...]
-
-
-@dataclass(frozen=True)
-class DottedProduct(Node):
-    r"""``x_1 x_2 \cdots x_n``; ``None`` stands for the dots."""
-
-    entries: tuple[Node | None, ...]
-
-
-@dataclass(frozen=True)
 class DottedList(Node):
     r"""``x_1, \ldots, x_n``; ``None`` stands for the dots."""
 
@@ -117,26 +110,10 @@ class Power(Node):
 
 
 @dataclass(frozen=True)
-class ElementwisePower(Node):
-    r"""``x^{\odot 2}``."""
-
-    base: Node
-    exponent: Node
-
-
-@dataclass(frozen=True)
 class Factorial(Node):
     """``n!``."""
 
     inner: Node
-
-
-@dataclass(frozen=True)
-class Binomial(Node):
-    r"""``\binom{n}{k}``."""
-
-    upper: Node
-    lower: Node
 
 
 @dataclass(frozen=True)
@@ -166,41 +143,12 @@ class Conjugate(Node):
 
 
 @dataclass(frozen=True)
-class Bar(Node):
-    r"""``\bar{z}``: a conjugate for complex values, a name otherwise."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
-class Star(Node):
-    """``z^*``."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
-class Hermitian(Node):
-    r"""``A^\dagger``."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
 class Index(Node):
     """``x_i``, ``A_{i,j}``; ``powered``: a superscript stands beside the subscript."""
 
     base: Node
     indices: Nodes
     powered: bool
-
-
-@dataclass(frozen=True)
-class Slice(Node):
-    """``x_{a:b}``, ``A_{:, j}``: both ends count; ``None`` is the end of the axis."""
-
-    low: Node | None
-    high: Node | None
 
 
 @dataclass(frozen=True)
@@ -244,14 +192,6 @@ class Norm(Node):
 
     kind: str
     inner: Node
-
-
-@dataclass(frozen=True)
-class Inner(Node):
-    r"""``\langle a, b \rangle``."""
-
-    left: Node
-    right: Node
 
 
 @dataclass(frozen=True)
@@ -354,15 +294,11 @@ class Derivative(Node):
 
 @dataclass(frozen=True)
 class Moment(Node):
-    r"""``\mathbb{E}``, ``\operatorname{Var}``, ``\operatorname{Cov}`` of values, ``\Pr`` of tests.
-
-    ``over`` names the variables below the sign, ``given`` holds what stands after ``\mid``.
-    """
+    r"""``\mathbb{E}`` or ``\operatorname{Var}``; ``over`` names the variables below the sign."""
 
     kind: str
     over: tuple[str, ...]
-    arguments: Nodes
-    given: tuple[Chain, ...] = ()
+    inner: Node
 
 
 # -- relations and sets ----
@@ -394,27 +330,10 @@ class NumberSet(Node):
 
 
 @dataclass(frozen=True)
-class Parity(Node):
-    r"""``\text{is even}``: the remainder by 2."""
-
-    remainder: int
-
-
-@dataclass(frozen=True)
 class ListedSet(Node):
-    r"""``\{-1, 1\}^d``; without an exponent a set of numbers."""
+    r"""``\{-1, 1\}``: a set of numbers."""
 
     items: Nodes
-    exponent: Node | None
-
-
-@dataclass(frozen=True)
-class Interval(Node):
-    """``[a, b)``; ``closed`` says for each end whether it belongs to the interval."""
-
-    low: Node
-    high: Node
-    closed: tuple[bool, bool]
 
 
 @dataclass(frozen=True)

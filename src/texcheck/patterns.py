@@ -115,13 +115,8 @@ def progression(
     return Progression(first, steps, count)
 
 
-def expand(
-    lead: Sequence[Node], trail: Sequence[Node], whole: WholeNumber, size: int | None = None
-) -> list[Node] | None:
-    """All entries of ``lead, …, trail``; ``None`` when they show no pattern.
-
-    ``size`` helps when every entry is the same, so that nothing printed tells how many there are.
-    """
+def expand(lead: Sequence[Node], trail: Sequence[Node], whole: WholeNumber) -> list[Node] | None:
+    """All entries of ``lead, …, trail``; ``None`` when they show no pattern."""
     for period in range(1, min(len(lead), len(trail)) + 1):
         if len(lead) % period or len(trail) % period:
             continue
@@ -132,8 +127,6 @@ def expand(
         if any(rule is None for rule in rules):
             continue
         counts = {rule.count for rule in rules if rule is not None and rule.count is not None}
-        if not counts and size is not None and size % period == 0:
-            counts = {size // period}
         if len(counts) != 1:
             continue
         count = counts.pop()
@@ -182,38 +175,3 @@ def expand_block_diagonal(
                 result[block * period + i][block * period + j] = rule.entry(block)
         return result
     return None
-
-
-def expand_dense(
-    grid: Sequence[Sequence[Node]],
-    row_lead: int | None,
-    column_lead: int | None,
-    whole: WholeNumber,
-) -> list[list[Node]] | None:
-    """Fill every printed row along its dots, then every column along its dots."""
-    rows = [list(row) for row in grid]
-    if column_lead is not None:
-        rows_or_none = fill_lines(rows, column_lead, whole)
-        if rows_or_none is None:
-            return None
-        rows = rows_or_none
-    if row_lead is not None:
-        columns = fill_lines([list(column) for column in zip(*rows, strict=True)], row_lead, whole)
-        if columns is None:
-            return None
-        rows = [list(row) for row in zip(*columns, strict=True)]
-    return rows
-
-
-def fill_lines(lines: list[list[Node]], lead: int, whole: WholeNumber) -> list[list[Node]] | None:
-    """Fill the dots of all lines to one length."""
-    filled = [expand(line[:lead], line[lead:], whole) for line in lines]
-    sizes = {len(line) for line in filled if line is not None}
-    if len(sizes) != 1:
-        return None
-    size = sizes.pop()
-    for k, line in enumerate(lines):
-        if filled[k] is None:
-            filled[k] = expand(line[:lead], line[lead:], whole, size)
-    complete = [line for line in filled if line is not None]
-    return complete if len(complete) == len(lines) else None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from texcheck.values import Array, Crossed, Dotted, Value
+from texcheck.values import Array, Crossed, Value
 
 EPSILON = float(np.finfo(np.float64).eps)
 # The comparison's noise has this many units in the last place: one unit is a grid so coarse that
@@ -36,32 +36,36 @@ class Noise:
         self.arrays = np.random.default_rng(seed)
         self.numbers = random.Random(seed)
 
-    def disturbed(self, value: Value) -> Value:
-        """The value with noise on what is rounded; exact and whole numbers stay as they are."""
-        if isinstance(value, float):
-            return self.number(value)
-        if isinstance(value, complex):
-            return complex(self.number(value.real), self.number(value.imag))
-        if isinstance(value, Crossed):
-            return Crossed(self.array(value.array))
-        if isinstance(value, Dotted):
-            return Dotted(self.array(value.entries), value.row_gap, value.column_gap)
-        return self.array(value) if isinstance(value, np.ndarray) else value
+    def disturbed(self, value: Value, scale: float | None = None) -> Value:
+        """The value with noise on what is rounded; exact and whole numbers stay as they are.
 
-    def number(self, value: float) -> float:
+        ``scale`` is the size to which the noise belongs, where that is not the value's own: entries
+        of a declared array are sums of terms as large as the largest entry.
+        """
+        if isinstance(value, float):
+            return self.number(value, scale)
+        if isinstance(value, complex):
+            return complex(self.number(value.real, scale), self.number(value.imag, scale))
+        if isinstance(value, Crossed):
+            return Crossed(self.array(value.array, scale))
+        return self.array(value, scale) if isinstance(value, np.ndarray) else value
+
+    def number(self, value: float, scale: float | None) -> float:
         """One real number with noise."""
         if value % 1 == 0:
             return value
-        return value * (1 + EPSILON * self.units * self.numbers.uniform(-1, 1))
+        size = value if scale is None else scale
+        return value + size * EPSILON * self.units * self.numbers.uniform(-1, 1)
 
-    def array(self, value: Array) -> Array:
+    def array(self, value: Array, scale: float | None) -> Array:
         """An array with noise on every entry that is not a whole number."""
         if value.dtype.kind == "c":
-            return np.asarray(self.array(value.real) + 1j * self.array(value.imag))
+            return np.asarray(self.array(value.real, scale) + 1j * self.array(value.imag, scale))
         if value.dtype.kind != "f":
             return value
-        factors = 1 + EPSILON * self.units * self.arrays.uniform(-1, 1, value.shape)
-        return np.asarray(np.where(value == np.round(value), value, value * factors))
+        size = value if scale is None else scale
+        noise = size * EPSILON * self.units * self.arrays.uniform(-1, 1, value.shape)
+        return np.asarray(np.where(value == np.round(value), value, value + noise))
 
     def shifted(self, value: Value, error: float) -> Value:
         """The value moved at random within an error that its computation knows."""
@@ -82,7 +86,10 @@ def room_between(pair: tuple[Array, Array], noisy: Sequence[tuple[Array, Array]]
             change = np.abs(disturbed - side)
             moved = np.maximum(moved, np.where(np.isfinite(change), change, 0.0))
     finite = np.where(np.isfinite(size), size, 0.0)
-    return np.asarray(ROOM * (EPSILON * finite + moved / NOISE_UNITS))
+    room = ROOM * (EPSILON * finite + moved / NOISE_UNITS)
+    # Whole numbers that no noise moves were computed from whole numbers: they are exact.
+    whole = (pair[0] == np.round(pair[0])) & (pair[1] == np.round(pair[1])) & (size < 2**53)
+    return np.asarray(np.where(whole & (moved == 0), 0.0, room))
 
 
 def badly_conditioned(pair: tuple[Array, Array], room: Array) -> bool:

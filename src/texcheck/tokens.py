@@ -15,11 +15,6 @@ SIZES = {
     stem + side for stem in ("\\big", "\\Big", "\\bigg", "\\Bigg") for side in ("", "l", "r", "m")
 }
 WIDE_SPACES = {"\\quad", "\\qquad"}
-# Signs that mean something else in every book: they hold what a check declares them to hold.
-DECLARED_RELATIONS = (
-    *("\\sim", "\\propto", "\\cong", "\\perp", "\\parallel", "\\subset", "\\subseteq", "\\supset"),
-    *("\\ll", "\\gg", "\\prec", "\\succ", "\\asymp"),
-)
 RELATIONS = {
     "=": "=",
     "\\equiv": "=",
@@ -40,24 +35,13 @@ RELATIONS = {
     "\\approx": "approx",
     "\\simeq": "approx",
     "\\in": "in",
-    "\\notin": "notin",
-    "\\mid": "divides",
-    "\\nmid": "ndivides",
-    **{sign: sign for sign in DECLARED_RELATIONS},
-    "\\to": "to",
-    "\\rightarrow": "to",
 }
 OPERATORS = {
+    "*": "star",  # part of a name, as in x^*
     "\\cdot": "dot",
     "\\times": "times",
-    "*": "star",
-    "\\ast": "star",
     "\\odot": "hadamard",
-    "\\circ": "circ",
-    "\\star": "\\star",
-    "\\otimes": "outer",
     "\\bmod": "mod",
-    "\\div": "divide",
 }
 DOTS = {"\\ldots", "\\cdots", "\\dots", "\\dotsb", "\\dotsc", "\\vdots", "\\ddots", "\\dotsm"}
 ACCENTS = {"\\bar", "\\overline", "\\hat", "\\widehat", "\\tilde", "\\widetilde", "\\vec", "\\dot"}
@@ -73,8 +57,10 @@ SEPARATING_WORDS = {
 CASE_WORDS = {"if", "for", "when", "whenever"}
 QUANTIFYING_WORDS = {"for", "for all", "for every", "for each", "for any"}
 OTHERWISE_WORDS = {"otherwise", "else"}
-PARITY_WORDS = {"even": "even", "is even": "even", "odd": "odd", "is odd": "odd"}
-IMPLICATIONS = {"\\implies", "\\iff", "\\Rightarrow", "\\Leftrightarrow", "\\Longrightarrow"}
+EQUIVALENCES = {"\\iff", "\\Leftrightarrow"}
+IMPLICATIONS = {"\\implies", "\\Rightarrow", "\\Longrightarrow", *EQUIVALENCES}
+# After a statement, these say under which condition it holds.
+CONDITION_WORDS = {"if", "when", "whenever"}
 
 OPENING = {
     "(": ("LPAR", "RPAR"),
@@ -84,7 +70,6 @@ OPENING = {
     "\\lbrace": ("LSET", "RSET"),
     "\\lfloor": ("LFLOOR", "RFLOOR"),
     "\\lceil": ("LCEIL", "RCEIL"),
-    "\\langle": ("LANGLE", "RANGLE"),
     "\\lvert": ("LBAR", "RBAR"),
     "\\lVert": ("LNORM", "RNORM"),
 }
@@ -96,21 +81,18 @@ CLOSING = {
     "\\rbrace": "RSET",
     "\\rfloor": "RFLOOR",
     "\\rceil": "RCEIL",
-    "\\rangle": "RANGLE",
     "\\rvert": "RBAR",
     "\\rVert": "RNORM",
 }
 BARS = {"|": ("LBAR", "RBAR"), "\\vert": ("LBAR", "RBAR")}
 BARS |= {"\\|": ("LNORM", "RNORM"), "\\Vert": ("LNORM", "RNORM")}
-INTERVAL_ENDS = {"RPAR", "RBRACK"}
-MATRICES = {"matrix", "pmatrix", "bmatrix", "Bmatrix", "vmatrix", "smallmatrix", "array"}
-ALIGNMENTS = {"aligned", "align", "align*", "split", "gathered", "gather", "gather*", "equation"}
-ALIGNMENTS |= {"equation*"}
+MATRICES = {"pmatrix", "bmatrix"}
+ALIGNMENTS = {"aligned", "split", "gathered"}
 ENDS_OPERAND = {
-    *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RANGLE", "RBAR", "RNORM"),
+    *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RBAR", "RNORM"),
     *("RBRACE", "PRIME", "BANG", "ENDMATRIX", "ENDCASES", "DOTS"),
 }
-ARGUMENTS = {"FRAC": 2, "BINOM": 2, "SQRT": 1, "ACCENT": 1, "SUB": 1, "SUP": 1}
+ARGUMENTS = {"FRAC": 2, "SQRT": 1, "ACCENT": 1, "SUB": 1, "SUP": 1}
 SIMPLE = {
     "_": "SUB",
     "^": "SUP",
@@ -119,7 +101,6 @@ SIMPLE = {
     UNICODE_MINUS: "ADDOP",
     "/": "SLASH",
     "!": "BANG",
-    ":": "COLON",
     ";": "SEMI",
     ",": "COMMA",
 }
@@ -128,7 +109,6 @@ COMMANDS = {
     "\\dfrac": "FRAC",
     "\\tfrac": "FRAC",
     "\\cfrac": "FRAC",
-    "\\binom": "BINOM",
     "\\sqrt": "SQRT",
 }
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-# A number (int, float, complex, Fraction), an Array, a Crossed or a Dotted one; what a symbol is
+# A number (int, float, complex, Fraction), an Array or a Crossed one; what a symbol is
 # declared as may also be a function, a range, a set, Random or Depends. is_number and isinstance
 # tell them apart. Any, since a union of these gives 96 errors: no type checker follows the rules of
 # `arithmetic`, which decide what may meet what, and say so in an error with its place.
@@ -68,19 +68,6 @@ class Random:
         self.probabilities = list(weights)
         self.shape = shape
 
-    @classmethod
-    def normal(
-        cls,
-        mean: float = 0.0,
-        std: float = 1.0,
-        points: int = 8,
-        shape: tuple[int, ...] | None = None,
-    ) -> Random:
-        """A normal variable by Gauss-Hermite points: moments up to degree 2·points−1 are exact."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-        weights = weights / weights.sum()
-        return cls(list(mean + std * nodes), list(weights), shape)
-
     def count(self) -> int:
         """How many joint outcomes there are."""
         return int(len(self.outcomes) ** (1 if self.shape is None else math.prod(self.shape)))
@@ -103,22 +90,9 @@ class Crossed:
     array: Array
 
 
-@dataclass(frozen=True)
-class Dotted:
-    """A matrix of which only the printed entries are known; dots stand for the rest.
-
-    ``entries[r][c]`` is the printed entry; ``row_gap`` and ``column_gap`` count the printed rows
-    and columns before the dots (``None``: no dots along that axis).
-    """
-
-    entries: Array
-    row_gap: int | None
-    column_gap: int | None
-
-
 def plain(value: Any) -> Any:
     """Turn a declared number, tensor or nested list into a float64 or complex value."""
-    if isinstance(value, (Random, Depends, range, set, frozenset, Crossed, Dotted)):
+    if isinstance(value, (Random, Depends, range, set, frozenset, Crossed)):
         return value
     if isinstance(value, (bool, np.bool_)):
         return int(value)
@@ -167,8 +141,6 @@ def as_array(value: Any) -> Array:
     """The entries of a value, without its orientation."""
     if isinstance(value, Crossed):
         return value.array
-    if isinstance(value, Dotted):
-        return value.entries
     if isinstance(value, np.ndarray):
         return value
     return np.asarray(float(value) if isinstance(value, Fraction) else value)
@@ -182,8 +154,6 @@ def describe(value: Any) -> str:
         )
     if isinstance(value, Crossed):
         return f"a transposed vector of length {len(value.array)}"
-    if isinstance(value, Dotted):
-        return "a matrix with dots whose pattern is not complete"
     if isinstance(value, np.ndarray):
         if value.ndim == 1:
             return f"a vector of length {len(value)}"

@@ -12,26 +12,20 @@ CONSTANTS = {
     "\\mathrm{i}": "imaginary unit",
 }
 LOOSE_FUNCTIONS = {
-    *("\\sin", "\\cos", "\\tan", "\\cot", "\\sinh", "\\cosh", "\\tanh", "\\exp", "\\log", "\\ln"),
-    *("\\arcsin", "\\arccos", "\\arctan", "\\Re", "\\Im", "\\det", "\\arg"),
+    *("\\sin", "\\cos", "\\tan", "\\tanh", "\\exp", "\\log", "\\ln", "\\arctan", "\\det"),
 }
 NAMED_FUNCTIONS = {
-    *("softmax", "erf", "tr", "trace", "diag", "sign", "sgn", "ReLU", "relu", "rank", "Re", "Im"),
-    *("exp", "log", "ln", "sin", "cos", "tan", "tanh", "atan2", "sigmoid", "det", "round", "arg"),
+    *("softmax", "erf", "tr", "diag", "sign", "ReLU", "rank", "Re", "Im", "round"),
+    *("exp", "log", "ln", "sin", "cos", "tan", "tanh", "arctan", "det"),
 }
 # Those of the above that are printed without brackets as well: \operatorname{tr} A.
-LOOSE_NAMES = {"tr", "trace", "rank", "det", "sign", "sgn", "Re", "Im", "arg", "erf"}
+LOOSE_NAMES = {"tr", "rank", "det", "sign", "Re", "Im", "erf"}
 REDUCTIONS = {"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"}
-REDUCTIONS |= {"\\sup": "max", "\\inf": "min"}
 EXTREMES = {"max", "min"}
-ARGUMENT_EXTREMES = {"argmax", "argmin"}
-MOMENTS = {"E": "expectation", "Var": "variance", "Cov": "covariance", "Pr": "probability"}
-MOMENTS |= {"P": "probability"}
+MOMENTS = {"E": "expectation", "Var": "variance"}
 TRANSPOSES = {"\\top", "\\intercal", "\\mathsf{T}", "\\mathrm{T}", "\\mathtt{T}", "\\text{T}"}
-HERMITIAN = {"\\dagger", "\\mathsf{H}", "\\mathrm{H}"}
-NORMS = {"2": "2", "F": "F", "\\mathrm{F}": "F", "\\text{F}": "F", "1": "1", "\\infty": "inf"}
-NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}", "\\mathbb{Z}", "\\mathbb{N}"}
-PARITIES = {"\\text{even}": 0, "\\text{odd}": 1}
+NORMS = {"2": "2", "F": "F", "\\mathrm{F}": "F", "\\text{F}": "F"}
+NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
 DIFFERENCE = "\\Delta"
 DIFFERENTIALS = {"\\partial", "d", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}", "\\mathbf{I}", "\\mathbb{I}"}

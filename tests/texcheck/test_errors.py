@@ -1,5 +1,6 @@
 """What is not understood is an error that names the construct and its place, never a value."""
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -7,8 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from texcheck import LatexError, Random, check, depends, evaluate
+import texcheck
+from texcheck import LatexError, Random, depends
 from texcheck.lexer import Lexer
+
+check = functools.partial(texcheck.check, vectors="row")
+evaluate = functools.partial(texcheck.evaluate, vectors="row")
 
 X = np.array([0.3, -1.2, 2.0])
 A = np.arange(6.0).reshape(2, 3)
@@ -59,18 +64,15 @@ REFUSED = [
     (r"a^{b} + (-a)^{a/4}", 13, "negative"),
     (r"\|A\|", 0, "which norm"),
     (r"|A|", 0, r"\det"),
-    (r"\bar{a}", 0, r"\overline"),
     (r"x \otimes x", 2, "declare"),
     (r"a \times x", 2, "operator"),
     (r"\begin{cases} 1 & a > 5 \\ 2 & a > 7 \end{cases}", 0, "no case"),
     (r"\begin{cases} 1 & a > 1 \\ 2 & a > 0 \end{cases}", 0, "two cases"),
     (r"\begin{pmatrix} 1 & 2 \\ 3 \end{pmatrix}", 0, "rows"),
-    (r"\begin{pmatrix} 1 & \\ 2 & 3 \end{pmatrix}", 0, "empty entry"),
     (r"\begin{tabular} a \end{tabular}", 0, "not known"),
     (r"\left( a \right.", 9, "delimiter"),
     (r"(a + b", 0, "never closed"),
     (r"a + b)", 5, "closes nothing"),
-    (r"(a + b]", 0, "interval"),
     (r"\frac{a}{b", 8, "never closed"),
     (r"\frac{a}", 8, "too early"),
     (r"a +", 3, "too early"),
@@ -115,20 +117,16 @@ REFUSED = [
     (r"\implies a", 0, "nothing stands before"),
     (r"a \implies", 2, "nothing follows"),
     (r"a \quad \text{for}", 8, "nothing follows"),
-    (r"1 + \vdots + n", 4, "outside a matrix"),
-    (r"1 \vdots n", 2, "outside a matrix"),
     # values that have no such operation
     (r"\log_{-2} a", 6, "base"),
     (r"\log_x a", 5, "base"),
     (r"z \bmod 2", 2, "complex"),
-    (r"\operatorname{atan2}(z, 1)", 0, "real numbers"),
     (r"\begin{cases} 1 & z > 0 \\ 2 & z \le 0 \end{cases}", 18, "complex"),
     (r"\sqrt[0]{a}", 0, "zero"),
     # numbers that would fill the memory
     (r"(10^{3000})^{4000}", 12, "too large"),
     (r"10^{3000} \cdot 10^{3000}", 10, "too large"),
     (r"100000!", 0, "factorial"),
-    (r"\binom{100000}{50000}", 0, "binomial"),
     (r"\frac{\partial}{\partial a} |a - 2|", 5, "corner"),
     ("(" * 400 + "a" + ")" * 400, 40, "too deeply"),
 ]  # fmt: skip

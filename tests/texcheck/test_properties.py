@@ -1,5 +1,6 @@
 """Random expression trees, printed as LaTeX and evaluated, give the value computed directly."""
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from texcheck import LatexError, check, evaluate
+import texcheck
+from texcheck import LatexError
+
+check = functools.partial(texcheck.check, vectors="row")
+evaluate = functools.partial(texcheck.evaluate, vectors="row")
 
 VECTOR = np.array([0.7, -1.3, 2.1, 0.4])
 MATRIX = np.array([[1.0, -0.5, 0.3], [2.0, 0.8, -1.1]])
