@@ -180,7 +180,7 @@ def other_symbols(
             if printed.isdigit() and int(printed) > 1 and len(part.children) == 1:
                 numbers.append((*span(part), int(printed)))
         elif factor.is_symbol:
-            name, end = named(factor, kinds)
+            name, end = named(part, factor, kinds)
             if name:
                 places.append((factor.position, end, name))
     places.sort()
@@ -199,12 +199,13 @@ def other_symbols(
             yield start, end, f"{{{spelled[name]}}}", "symbol for number"
 
 
-def named(factor: Factor, kinds: Mapping[str, tuple[Any, ...]]) -> tuple[str, int]:
+def named(
+    part: Tree[Token], factor: Factor, kinds: Mapping[str, tuple[Any, ...]]
+) -> tuple[str, int]:
     """The declared name that a factor is or starts with, and where it ends; else empty."""
     whole = full_name(factor.name, factor.sub, factor.sup)
     if whole in kinds and not factor.factorials:
-        ends = [span(part)[1] for part in (factor.base, factor.sub, factor.sup) if part is not None]
-        return whole, max(ends)
+        return whole, span(part)[1]
     bare = factor.name in kinds and not factor.primes
     return (factor.name, span(factor.base)[1]) if bare else ("", 0)
 

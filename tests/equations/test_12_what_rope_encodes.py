@@ -178,7 +178,7 @@ def test_choose_base(rng):
     N, d, j = int(rng.integers(50, 900)), 12, int(rng.integers(2, 6))
     smallest = (N / (2 * math.pi)) ** (d / (2 * j))
     values = {"b": smallest, "N": N, "d_k": d, "j": j}
-    return [values, {**values, "b": 1.3 * smallest}]
+    return [values, *({**values, "b": share * smallest} for share in (0.7, 1.01, 1.3))]
 
 
 @equation("eq-variance-trace")

@@ -132,8 +132,8 @@ def test_commutator(rng):
 @equation("eq-repeat")
 def test_repeat(rng):
     m, n, nu = int(rng.integers(2, 15)), int(rng.integers(20, 40)), int(rng.integers(2, 9))
-    values = {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * math.pi * nu / (n - m)}
-    return [values, {**values, r"\theta": rng.uniform(0.1, 3)}]
+    values, theta = {"m": m, "n": n, r"\nu": nu}, 2 * math.pi * nu / (n - m)
+    return [{**values, r"\theta": share * theta} for share in (1, 0.7, 1.01, 1.3)]
 
 
 @equation("eq-chord")
