@@ -8,6 +8,7 @@ most a small multiple of that.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -52,7 +53,7 @@ class Noise:
 
     def number(self, value: float, scale: float | None) -> float:
         """One real number with noise."""
-        if value % 1 == 0:
+        if value % 1 == 0 or not math.isfinite(value):
             return value
         size = value if scale is None else scale
         return value + size * EPSILON * self.units * self.numbers.uniform(-1, 1)
@@ -65,7 +66,8 @@ class Noise:
             return value
         size = value if scale is None else scale
         noise = size * EPSILON * self.units * self.arrays.uniform(-1, 1, value.shape)
-        return np.asarray(np.where(value == np.round(value), value, value + noise))
+        exact = (value == np.round(value)) | ~np.isfinite(value)
+        return np.asarray(np.where(exact, value, value + noise))
 
     def shifted(self, value: Value, error: float) -> Value:
         """The value moved at random within an error that its computation knows."""
