@@ -188,6 +188,6 @@ test_sentences = sentences(
         "step of has …": steps_in_text,
     },
     unchecked={
-        "the diagonal …": "Introduced without a word that says so.",
+        "the diagonal …": "Not executed yet.",
     },
 )(bindings)

@@ -204,8 +204,8 @@ test_sentences = sentences(
         "For … :": lambda rng: [{}, {"m": 4, "n": 4}],
     },
     unchecked={
-        "one direction, …": "Introduced without a word that says so.",
-        "as soon as …": "Introduced without a word that says so.",
-        "a constant …": "Introduced without a word that says so.",
+        "one direction, …": "Not executed yet.",
+        "as soon as …": "Not executed yet.",
+        "a constant …": "Not executed yet.",
     },
 )(bindings)

@@ -428,8 +428,8 @@ test_sentences = sentences(
         "with $, $ and …": one_coordinate,
     },
     unchecked={
-        "equal weights …": "Introduced without a word that says so.",
-        "correlated, up to …": "Introduced without a word that says so.",
-        "to guarantee …": "Introduced without a word that says so.",
+        "equal weights …": "Not executed yet.",
+        "correlated, up to …": "Not executed yet.",
+        "to guarantee …": "Not executed yet.",
     },
 )(bindings)

@@ -245,7 +245,7 @@ test_sentences = sentences(
         "$ gives … .": half_a_turn,
     },
     unchecked={
-        "exactly when …": "Introduced without a word that says so.",
-        "when $ and …": "Introduced without a word that says so.",
+        "exactly when …": "Not executed yet.",
+        "when $ and …": "Not executed yet.",
     },
 )(bindings)

@@ -77,6 +77,6 @@ def bindings(rng):
 test_sentences = sentences(
     "deeper/13-cache-in-code",
     unchecked={
-        "queries and …": "Introduced without a word that says so.",
+        "queries and …": "Not executed yet.",
     },
 )(bindings)

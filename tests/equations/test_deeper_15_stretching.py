@@ -258,8 +258,8 @@ test_sentences = sentences(
         "score grows by …": two_factors,
     },
     unchecked={
-        "tokens: it wants …": "Introduced without a word that says so.",
-        "often meets …": "Introduced without a word that says so.",
-        "last pair has …": "Introduced without a word that says so.",
+        "tokens: it wants …": "Not executed yet.",
+        "often meets …": "Not executed yet.",
+        "last pair has …": "Not executed yet.",
     },
 )(bindings)

@@ -53,8 +53,8 @@ test_sentences = sentences(
         "if $, where …": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
     },
     unchecked={
-        "exactly if …": "Introduced without a word that says so.",
-        "the distance …": "Introduced without a word that says so.",
-        "path needs …": "Introduced without a word that says so.",
+        "exactly if …": "Not executed yet.",
+        "the distance …": "Not executed yet.",
+        "path needs …": "Not executed yet.",
     },
 )(bindings)
