@@ -41,10 +41,11 @@ class Display(NamedTuple):
 
 
 class Inline(NamedTuple):
-    """A formula inside a sentence, and the words of the sentence before it."""
+    """A formula inside a sentence, with the words before and after it; $ is another formula."""
 
     text: str
     before: str
+    after: str
 
 
 @functools.cache
@@ -110,11 +111,14 @@ def inline_of(text: str) -> Iterator[Inline]:
             yield from inline_of(token.content)
         if token.type != "inline" or token.content.startswith(CHOICE):
             continue
-        words = ""
+        formulas, words = [], [""]
         for child in token.children or ():
             if child.type == "math_inline":
-                before = SENTENCE_END.split(words)[-1]
-                yield Inline(" ".join(child.content.split()), " ".join(before.split()))
-                words += " "
+                formulas.append(" ".join(child.content.split()))
+                words.append("")
             else:
-                words += child.content if child.type == "text" else " "
+                words[-1] += child.content if child.type == "text" else " "
+        for place, formula in enumerate(formulas, start=1):
+            before = SENTENCE_END.split("$".join(words[:place]))[-1]
+            after = SENTENCE_END.split("$".join(words[place:]))[0]
+            yield Inline(formula, " ".join(before.split()), " ".join(after.split()))

@@ -14,8 +14,8 @@ from attention_to_rope import reference
 from bookcheck.equations.docstrings import described, docstring_formulas
 from bookcheck.equations.files import load
 from bookcheck.equations.scan import is_relation
-from bookcheck.latex import check
 from bookcheck.paths import SOURCES
+from texcheck import check
 
 SIGNS = re.compile(r" = |[Σ√∏²³ᵀ≤≥⌊⊙∂]")
 FOLDER = Path(__file__).with_name("docstring_formulas")

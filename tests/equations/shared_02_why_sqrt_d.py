@@ -9,9 +9,9 @@ from bookcheck.equations.checks import Random, depends
 
 N, D_K, D_V = 5, 3, 2
 SIGNS = [-1.0, 1.0]
-# Mean 0 and variance 1, kurtosis 2.5: neither normal (3) nor random signs (1).
+# Mean 0 and variance 1, kurtosis 3.25 and 6.25: neither normal (3) nor random signs (1).
 SKEWED, SKEWED_CHANCES = [-2.0, 0.5], [0.2, 0.8]
-HEAVY, HEAVY_CHANCES = [-2.0, 0.0, 2.0], [0.125, 0.75, 0.125]
+HEAVY, HEAVY_CHANCES = [-2.5, 0.0, 2.5], [0.08, 0.84, 0.08]
 
 
 def softmax(x):

@@ -8,7 +8,7 @@ import torch
 from attention_to_rope import MultiHeadAttention, attention, heads
 from shared import tensor
 
-N, N_Q, H, G, D_K = 5, 3, 4, 2, 3
+N, N_Q, H, G, D_K = 7, 4, 6, 3, 5
 D = H * D_K
 SIZES = {"N": N, "h": H, "d": D, "d_k": D_K}
 HEADS = {"j": range(H)}

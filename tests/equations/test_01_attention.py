@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import attention, sink_attention, softmax
 from attention_to_rope.layers import Linear
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared import library_attention, library_scores, library_weights, tensor
 
 N, D, D_K, D_V = 4, 5, 3, 2
@@ -20,22 +20,16 @@ def tokens(rng):
     return {"q": q, "k": k, "v": v, "V": v, "S": S, "A": A, "o": o, **every}
 
 
-@equation("eq-score", first_index=0, library=attention)
-def test_score(rng):
-    return tokens(rng)
+test_score = equation("eq-score", first_index=0)(tokens)
 
 
-@equation("eq-weight", first_index=0, library=attention)
-def test_weight(rng):
-    return tokens(rng)
+test_weight = equation("eq-weight", first_index=0)(tokens)
 
 
-@equation("eq-average", first_index=0, library=attention)
-def test_average(rng):
-    return tokens(rng)
+test_average = equation("eq-average", first_index=0)(tokens)
 
 
-@equation("eq-attention", library=attention)
+@equation("eq-attention")
 def test_attention(rng):
     Q, K, V = rng.normal(size=(N, D_K)), rng.normal(size=(6, D_K)), rng.normal(size=(6, D_V))
     return {"Q": Q, "K": K, "V": V, "d_k": D_K, r"\operatorname{Attention}": library_attention}
@@ -53,14 +47,10 @@ def projections(rng):
     return {"X": X, **made, **weights, "d": D, "d_k": D_K, "d_v": D_V}
 
 
-@equation("eq-projections", library=Linear.forward)
-def test_projections(rng):
-    return projections(rng)
+test_projections = equation("eq-projections")(projections)
 
 
-@equation("eq-projection-shapes")
-def test_projection_shapes(rng):
-    return projections(rng)
+test_projection_shapes = equation("eq-projection-shapes")(projections)
 
 
 @equation("eq-softmax-shift", first_index=0)
@@ -68,18 +58,16 @@ def test_softmax_shift(rng):
     return {"x": rng.normal(size=N), "c": rng.normal(), "n": range(N), "N": N}
 
 
-@equation("eq-stable-softmax", first_index=0, library=softmax)
+@equation("eq-stable-softmax", first_index=0)
 def test_stable_softmax(rng):
     x = rng.normal(size=N)
     return {"x": x, "p": softmax(tensor(x)), "c": x.max(), "n": range(N), "N": N}
 
 
-@equation("eq-weights-sum", first_index=0, library=attention)
-def test_weights_sum(rng):
-    return tokens(rng)
+test_weights_sum = equation("eq-weights-sum", first_index=0)(tokens)
 
 
-@equation("eq-hull", first_index=0, library=attention)
+@equation("eq-hull", first_index=0)
 def test_hull(rng):
     values = tokens(rng)
     # Where all values agree, so does their average.
@@ -93,7 +81,7 @@ def test_hull(rng):
     return cases
 
 
-@equation("eq-hull-proof", first_index=0, library=attention)
+@equation("eq-hull-proof", first_index=0)
 def test_hull_proof(rng):
     values = tokens(rng)
     # Where all values agree, the average is the largest of them.
@@ -101,7 +89,7 @@ def test_hull_proof(rng):
     return [values, {**values, **equal}]
 
 
-@equation("eq-masked-weight", first_index=0, library=attention)
+@equation("eq-masked-weight", first_index=0)
 def test_masked_weight(rng):
     values = tokens(rng)
     M = np.tri(N)
@@ -117,17 +105,13 @@ def permuted(rng):
     return {"Q": Q, "K": K, "V": V, r"\Pi": np.eye(N)[rng.permutation(N)], "d_k": D_K, **functions}
 
 
-@equation("eq-equivariance", library=attention)
-def test_equivariance(rng):
-    return permuted(rng)
+test_equivariance = equation("eq-equivariance")(permuted)
 
 
-@equation("eq-equivariance-proof", library=attention)
-def test_equivariance_proof(rng):
-    return permuted(rng)
+test_equivariance_proof = equation("eq-equivariance-proof")(permuted)
 
 
-@equation("eq-flops-core", library=attention)
+@equation("eq-flops-core")
 def test_flops_core(rng):
     length, width = (int(x) for x in rng.integers(2, 100, size=2))
     with FlopCounterMode(display=False) as counter:
@@ -146,7 +130,7 @@ def test_constant_key(rng):
     return {**tokens(rng), "u": rng.normal(size=D_K)}
 
 
-@equation("eq-sink", first_index=0, library=sink_attention)
+@equation("eq-sink", first_index=0)
 def test_sink(rng):
     """The library's weights, read off with the values e_0, e_1, …"""
     q, k = rng.normal(size=(N, D_K)), rng.normal(size=(5, D_K))
@@ -154,3 +138,39 @@ def test_sink(rng):
     one_head = [torch.from_numpy(x)[None] for x in (q, k, np.eye(5))]
     A = sink_attention(*one_head, torch.tensor([b], dtype=torch.float64)).numpy()[0]
     return {"A": A, "S": library_scores(q, k), "b": b, "m": range(N), "n": range(5), "N": 5}
+
+
+N_TEXT, D_K_TEXT = 4, 3
+
+
+def rows_softmax(S):
+    return softmax(torch.from_numpy(np.ascontiguousarray(S))).numpy()
+
+
+def bindings(rng):
+    """Queries, keys, their scores, the library's softmax, and a permutation."""
+    Q, K = rng.normal(size=(2, N_TEXT, D_K_TEXT))
+    places = {"m": range(N_TEXT), "n": range(N_TEXT)}
+    scores = {"Q": Q, "K": K, "S": Q @ K.T / np.sqrt(D_K_TEXT), "d_k": D_K_TEXT}
+    order = {r"\Pi": np.eye(N_TEXT)[rng.permutation(N_TEXT)], "I": np.eye(N_TEXT)}
+    return {**scores, **order, **places, r"\operatorname{softmax}": rows_softmax}
+
+
+def one_matrix(rng):
+    """Queries and keys from one matrix."""
+    rows = rng.normal(size=(N_TEXT, D_K_TEXT))
+    return {"S": rows @ rows.T / np.sqrt(D_K_TEXT)}
+
+
+test_sentences = sentences(
+    "01-attention",
+    first_index=0,
+    where={
+        "be symmetric, …": one_matrix,
+        "for example …": None,
+        "Doubling gives …": lambda rng: {"r": rng.uniform(0.2, 5)},
+    },
+    unchecked={
+        "look at whom: …": "Not executed yet.",
+    },
+)(bindings)

@@ -3,9 +3,8 @@
 import numpy as np
 import torch
 
-from attention_to_rope import attention, soft_cap, softmax_jacobian
-from attention_to_rope import softmax as library_softmax
-from bookcheck.equations.checks import Random, depends, equation
+from attention_to_rope import attention, soft_cap
+from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared_02_why_sqrt_d import (
     D_K,
     D_V,
@@ -15,21 +14,17 @@ from shared_02_why_sqrt_d import (
     SKEWED_CHANCES,
     N,
     independent,
+    jacobian,
     mixed,
     scores,
     softmax,
     weights,
 )
 
-
-@equation("eq-softmax-of-scores", first_index=0, library=library_softmax)
-def test_softmax_of_scores(rng):
-    return scores(rng)
+test_softmax_of_scores = equation("eq-softmax-of-scores", first_index=0)(scores)
 
 
-@equation("eq-jacobian-own", first_index=0)
-def test_jacobian_own(rng):
-    return scores(rng)
+test_jacobian_own = equation("eq-jacobian-own", first_index=0)(scores)
 
 
 @equation("eq-jacobian-other", first_index=0)
@@ -39,17 +34,15 @@ def test_jacobian_other(rng):
     return [{**values, "n": n, "l": other} for n, other in pairs]
 
 
-@equation("eq-jacobian-entries", first_index=0, library=softmax_jacobian)
+@equation("eq-jacobian-entries", first_index=0)
 def test_jacobian_entries(rng):
     return {**weights(rng), "l": range(N)}
 
 
-@equation("eq-jacobian", first_index=0, vectors="row", library=softmax_jacobian)
-def test_jacobian(rng):
-    return weights(rng)
+test_jacobian = equation("eq-jacobian", first_index=0, vectors="row")(weights)
 
 
-@equation("eq-score-gradient", first_index=0, library=attention)
+@equation("eq-score-gradient", first_index=0)
 def test_score_gradient(rng):
     v, g = rng.normal(size=(N, D_V)), rng.normal(size=D_V)
 
@@ -82,9 +75,7 @@ def test_dot_square(rng):
     return mixed(rng)
 
 
-@equation("eq-dot-variance", first_index=0, draws=1)
-def test_dot_variance(rng):
-    return independent()
+test_dot_variance = equation("eq-dot-variance", first_index=0, draws=1)(lambda rng: independent())
 
 
 @equation("eq-divided-variance", first_index=0)
@@ -116,8 +107,11 @@ def test_aligned_mean(rng):
 @equation("eq-initial-variance", first_index=0, draws=2)
 def test_initial_variance(rng):
     # Both matrices are drawn; the tokens are given, with ‖x‖² = d as after a norm layer.
-    d, d_k, sigma = 2, 2, float(rng.uniform(0.3, 2))
-    X = rng.normal(size=(2, d))
+    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1))]
+
+
+def initial_scores(rng, d, d_k):
+    sigma, X = float(rng.uniform(0.3, 2)), rng.normal(size=(2, d))
     X *= np.sqrt(d) / np.linalg.norm(X, axis=-1, keepdims=True)
     W_Q, W_K = (Random(SKEWED, SKEWED_CHANCES, shape=(d, d_k)) for _ in range(2))
 
@@ -129,7 +123,7 @@ def test_initial_variance(rng):
     return {"W_Q": W_Q, "W_K": W_K, "S": S, r"\sigma": sigma, "d": d, "d_k": d_k, **places}
 
 
-@equation("eq-soft-cap", first_index=0, library=soft_cap)
+@equation("eq-soft-cap", first_index=0)
 def test_soft_cap(rng):
     C, x = float(rng.uniform(2, 9)), rng.normal(scale=6, size=N)
     capped = soft_cap(torch.from_numpy(x), C).numpy()
@@ -149,15 +143,43 @@ def test_qk_norm(rng):
     ]
 
 
-@equation("eq-qk-ceiling", first_index=0, library=library_softmax)
+@equation("eq-qk-ceiling", first_index=0)
 def test_qk_ceiling(rng):
-    gamma, place = float(rng.uniform(0.5, 2)), 2
+    gamma, place = float(rng.uniform(0.5, 2)), 3
     p = softmax(gamma * np.where(np.arange(N) == place, 1, -1))
     others = rng.uniform(-gamma, gamma, size=(200, N))
     assert max(softmax(x).max() for x in others) < p[place], "no other row may exceed it"
     return {"p": p, "n": place, r"\gamma": gamma, "N": N}
 
 
-@equation("eq-log-derivative", first_index=0)
-def test_log_derivative(rng):
-    return scores(rng)
+test_log_derivative = equation("eq-log-derivative", first_index=0)(scores)
+
+
+def uncorrelated(rng):
+    """Two different coordinates of one vector, of mean 0."""
+    q = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
+    return [{"q": q, "a": a, "c": c} for a, c in [(0, 1), (1, 2), (2, 0)]]
+
+
+def trained(rng):
+    key = rng.normal(size=D_K)
+    return {"q": key, "k": key}
+
+
+@sentences(
+    "02-why-sqrt-d",
+    first_index=0,
+    where={
+        "are uncorrelated: …": uncorrelated,
+        "heads of length …": lambda rng: {"d_k": 7, "d": 8},
+        "Jacobian $, with …": lambda rng: {"p": depends("x", softmax)},
+        "equal to its key, …": trained,
+        "at once from …": None,
+    },
+)
+def test_sentences(rng):
+    """Scores, the library's weights and derivatives, and the normaliser."""
+    x = rng.normal(size=N)
+    p = softmax(x)
+    places = {"n": range(N), "l": range(N)}
+    return {"x": x, "p": p, "J": jacobian(p), "Z": np.exp(x).sum(), **places}

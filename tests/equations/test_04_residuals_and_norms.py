@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import layer_norm, post_norm, pre_norm, relu, rms_norm, sandwich_norm
-from bookcheck.equations.checks import depends, equation
+from bookcheck.equations.checks import depends, equation, sentences
 from shared import tensor
 from shared_04_residuals_and_norms import (
     EPSILON,
@@ -28,7 +28,7 @@ def other_norm(x):
     return rms_norm(tensor(x), eps=EPSILON)
 
 
-@equation("eq-pre-block", library=pre_norm)
+@equation("eq-pre-block")
 def test_pre_block(rng):
     X, A, F = rng.normal(size=(4, D)), sublayer(rng), sublayer(rng)
     after_attention = pre_norm(tensor(X), A, norm)
@@ -70,7 +70,7 @@ def test_moments(rng):
     return {"x": x, "d": D, r"\mu": x.mean(), r"\sigma": x.std()}
 
 
-@equation("eq-layer-norm", first_index=0, library=layer_norm)
+@equation("eq-layer-norm", first_index=0)
 def test_layer_norm(rng):
     x, gain, bias = rng.normal(size=(3, D))
     return {
@@ -113,17 +113,13 @@ def on_the_sphere(rng):
     }
 
 
-@equation("eq-sphere", library=layer_norm)
-def test_sphere(rng):
-    return on_the_sphere(rng)
+test_sphere = equation("eq-sphere")(on_the_sphere)
 
 
-@equation("eq-sphere-proof", library=layer_norm)
-def test_sphere_proof(rng):
-    return on_the_sphere(rng)
+test_sphere_proof = equation("eq-sphere-proof")(on_the_sphere)
 
 
-@equation("eq-norm-invariance", library=layer_norm)
+@equation("eq-norm-invariance")
 def test_norm_invariance(rng):
     return {
         "x": rng.normal(size=D),
@@ -134,7 +130,7 @@ def test_norm_invariance(rng):
     }
 
 
-@equation("eq-norm-jacobian", vectors="row", library=layer_norm)
+@equation("eq-norm-jacobian", vectors="row")
 def test_norm_jacobian(rng):
     x = rng.normal(size=D) * 2 + 1
     return {
@@ -146,7 +142,7 @@ def test_norm_jacobian(rng):
     }
 
 
-@equation("eq-rms-norm", first_index=0, library=rms_norm)
+@equation("eq-rms-norm", first_index=0)
 def test_rms_norm(rng):
     x, gain = rng.normal(size=(2, D))
     return {
@@ -159,7 +155,7 @@ def test_rms_norm(rng):
     }
 
 
-@equation("eq-layer-is-rms", library=[layer_norm, rms_norm])
+@equation("eq-layer-is-rms")
 def test_layer_is_rms(rng):
     return {
         "x": rng.normal(size=D),
@@ -169,17 +165,17 @@ def test_layer_is_rms(rng):
     }
 
 
-@equation("eq-post-norm", library=post_norm)
+@equation("eq-post-norm")
 def test_post_norm(rng):
     return placed(rng, "post", lambda x, f: post_norm(x, f, norm))
 
 
-@equation("eq-pre-norm", library=pre_norm)
+@equation("eq-pre-norm")
 def test_pre_norm(rng):
     return placed(rng, "pre", lambda x, f: pre_norm(x, f, norm))
 
 
-@equation("eq-sandwich-norm", library=sandwich_norm)
+@equation("eq-sandwich-norm")
 def test_sandwich_norm(rng):
     values = placed(rng, "sandwich", lambda x, f: sandwich_norm(x, f, norm, other_norm))
     norms = {
@@ -190,13 +186,13 @@ def test_sandwich_norm(rng):
     return {**values, **norms}
 
 
-@equation("eq-output-norm", library=sandwich_norm)
+@equation("eq-output-norm")
 def test_output_norm(rng):
     """The library's sandwich with nothing before the sublayer."""
     return placed(rng, "out", lambda x, f: sandwich_norm(x, f, lambda y: y, norm))
 
 
-@equation("eq-output-identity", library=rms_norm)
+@equation("eq-output-identity")
 def test_output_identity(rng):
     """A ReLU layer without biases hands a positive factor on; RMSNorm removes it."""
     W_1, W_2 = (tensor(rng.normal(size=(D, 2 * D))), tensor(rng.normal(size=(2 * D, D))))
@@ -207,20 +203,20 @@ def test_output_identity(rng):
     }
 
 
-@equation("eq-pre-gradient", first_index=0, draws=1, library=pre_norm, sampling_error=3e-2)
+@equation("eq-pre-gradient", first_index=0, draws=1, sampling_error=3e-2)
 def test_pre_gradient(rng):
     """Autograd through a deep stack; Γ is what the last block gives."""
     G, v = measured_stack(rng, pre_norm)
     return {"G": G, r"\Gamma": G[-1] * v[-1], "v": v, "l": range(len(v))}
 
 
-@equation("eq-post-step", first_index=0, draws=1, library=post_norm, sampling_error=3e-2)
+@equation("eq-post-step", first_index=0, draws=1, sampling_error=3e-2)
 def test_post_step(rng):
     G, _ = measured_stack(rng, post_norm)
     return {"G": G, "l": range(1, len(G))}
 
 
-@equation("eq-cross-step", first_index=0, draws=3, library=rms_norm, sampling_error=3e-2)
+@equation("eq-cross-step", first_index=0, draws=3, sampling_error=3e-2)
 def test_cross_step(rng):
     """Autograd through two norms of sums whose second part is another stream's, in a wide layer."""
     width, c = 40_000, rng.uniform(0.5, 2)
@@ -266,3 +262,46 @@ def test_fold_gain(rng):
         "W": rng.normal(size=(D, 3)),
         r"\operatorname{diag}": np.diag,
     }
+
+
+def bindings(rng):
+    """One token, its moments, its norm by the library, and the projection that centres."""
+    x = rng.normal(size=D) * 2 + 1
+    return {
+        "x": x,
+        "y": library_layer_norm(x),
+        "u": np.ones(D),
+        "d": D,
+        "P": centring(),
+        "j": range(D),
+        r"\mu": x.mean(),
+        r"\sigma": x.std(),
+        r"\operatorname{LayerNorm}": library_layer_norm,
+    }
+
+
+def homogeneous(rng):
+    """A ReLU layer without biases, and a positive factor."""
+    W_1, W_2 = torch.from_numpy(rng.normal(size=(2, D, D)))
+    return {
+        "x": rng.normal(size=D),
+        "a": rng.uniform(0.2, 4),
+        "f": lambda x: (relu(torch.from_numpy(np.asarray(x)) @ W_1) @ W_2).numpy(),
+    }
+
+
+def stream(rng):
+    """The mean square of the stream, one half more in each block."""
+    blocks = 6
+    v = np.concatenate([[1.0], 1 + np.cumsum(np.full(blocks, 0.5))])
+    return {"v": v, "l": range(blocks + 1)}
+
+
+test_sentences = sentences(
+    "04-residuals-and-norms",
+    first_index=0,
+    where={
+        "If $ obeys …": homogeneous,
+        "stream, so …": stream,
+    },
+)(bindings)

@@ -14,7 +14,7 @@ from attention_to_rope import (
     silu,
 )
 from attention_to_rope.activations import GATED, PLAIN
-from bookcheck.equations.checks import Silent, equation
+from bookcheck.equations.checks import Silent, equation, sentences
 from shared_05_feed_forward import (
     D_F,
     PLACES,
@@ -29,7 +29,7 @@ from shared_05_feed_forward import (
 )
 
 
-@equation("eq-ffn", broadcast=True, library=FeedForward.forward)
+@equation("eq-ffn", broadcast=True)
 def test_ffn(rng):
     cases = []
     for activation, f in PLAIN.items():
@@ -39,12 +39,10 @@ def test_ffn(rng):
     return cases
 
 
-@equation("eq-ffn-shapes", library=FeedForward, sizes=True)
-def test_ffn_shapes(rng):
-    return layer(rng, "relu")[1]
+test_ffn_shapes = equation("eq-ffn-shapes")(lambda rng: layer(rng, "relu")[1])
 
 
-@equation("eq-ffn-units", first_index=0, vectors="row", library=FeedForward.forward)
+@equation("eq-ffn-units", first_index=0, vectors="row")
 def test_ffn_units(rng):
     net, parts = layer(rng, "gelu")
     units = {"k": parts["W_1"].T, "c": parts["b_1"], "v": parts["W_2"], "b_2": parts["b_2"]}
@@ -52,7 +50,7 @@ def test_ffn_units(rng):
     return {"x": rng.normal(size=D), "d_f": D_F, **units, **functions}
 
 
-@equation("eq-ffn-equivariant", library=FeedForward.forward)
+@equation("eq-ffn-equivariant")
 def test_ffn_equivariant(rng):
     net, _ = layer(rng, "swiglu")
     order = np.eye(N)[rng.permutation(N)]
@@ -65,7 +63,7 @@ def test_two_linear(rng):
     return {"X": rng.normal(size=(N, D)), **parts}
 
 
-@equation("eq-ffn-parameters", library=FeedForward, sizes=True)
+@equation("eq-ffn-parameters")
 def test_ffn_parameters(rng):
     d = int(rng.integers(2, 20))
     attention = torch.nn.MultiheadAttention(d, 1, bias=False)
@@ -77,7 +75,7 @@ def test_ffn_parameters(rng):
     }
 
 
-@equation("eq-relu", library=relu)
+@equation("eq-relu")
 def test_relu(rng):
     name = r"\operatorname{ReLU}"
     # At 0 the page gives no slope, neither that of the right side nor that of the left.
@@ -85,7 +83,7 @@ def test_relu(rng):
     return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
 
 
-@equation("eq-unit-gradient", first_index=0, library=FeedForward.forward)
+@equation("eq-unit-gradient", first_index=0)
 def test_unit_gradient(rng):
     """G comes from backpropagation through the library; D and E from their definitions."""
     net, _ = layer(rng, "gelu")
@@ -109,12 +107,12 @@ def steps():
     }
 
 
-@equation("eq-soft-step", library=[relu, silu, gelu])
+@equation("eq-soft-step")
 def test_soft_step(rng):
     return [{"x": x, "f": in_numpy(f), "s": s} for f, s in steps().values() for x in PLACES]
 
 
-@equation("eq-swish", library=silu)
+@equation("eq-swish")
 def test_swish(rng):
     def swish(beta, x):
         return silu(torch.tensor(x, dtype=torch.float64), beta).numpy()
@@ -125,13 +123,13 @@ def test_swish(rng):
     ]
 
 
-@equation("eq-gelu-erf", library=gelu)
+@equation("eq-gelu-erf")
 def test_gelu_erf(rng):
     functions = {r"\operatorname{GELU}": in_numpy(gelu), r"\Phi": normal_cdf}
     return [{"x": x, **functions} for x in PLACES]
 
 
-@equation("eq-glu-family", library=FeedForward.forward)
+@equation("eq-glu-family")
 def test_glu_family(rng):
     gates = {"glu": torch.sigmoid, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh}
     assert gates.keys() == GATED.keys()
@@ -143,13 +141,13 @@ def test_glu_family(rng):
     return cases
 
 
-@equation("eq-parity", library=parity_width)
+@equation("eq-parity")
 def test_parity(rng):
     d = 3 * int(rng.integers(2, 50))
     return {"d": d, "d_f": 4 * d, "d_g": parity_width(d)}
 
 
-@equation("eq-product", first_index=0, library=[relu, silu, gelu])
+@equation("eq-product", first_index=0)
 def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
 
@@ -157,3 +155,39 @@ def test_product(rng):
 @equation("eq-square-product", first_index=0)
 def test_square_product(rng):
     return {"x": rng.normal(size=2)}
+
+
+def bindings(rng):
+    """Two numbers, a width that 3 divides, and the library's width of a gated layer."""
+    d = 3 * int(rng.integers(2, 50))
+    return {
+        "x": rng.normal(size=2),
+        "d": d,
+        "d_g": parity_width(d),
+        r"\operatorname{ReLU}": in_numpy(relu),
+    }
+
+
+def steps_in_text(rng):
+    """Each of the three activations that are x times a step."""
+    f = (relu, silu, gelu)[int(rng.integers(3))]
+    return {"x": rng.normal(), "f": in_numpy(f)}
+
+
+def usual_width(rng):
+    """The width that the library's layer takes where none is given."""
+    d = int(rng.integers(2, 9))
+    return {"d": d, "d_f": FeedForward(d, activation="relu", seed=rng).up.W.shape[1]}
+
+
+test_sentences = sentences(
+    "05-feed-forward",
+    first_index=0,
+    where={
+        "usual width is …": usual_width,
+        "step of has …": steps_in_text,
+    },
+    unchecked={
+        "the diagonal …": "Not executed yet.",
+    },
+)(bindings)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared_07_sinusoids import D, J, N, frequencies, g, hand, shifts
 from shared_rotations import plane_rotation, some_base
 
@@ -23,14 +23,14 @@ def clocks(rng):
     return {"b": b, "d": D, r"\theta": frequencies(b), "P": rows(b), "m": range(N), "n": range(N)}
 
 
-@equation("eq-pe", first_index=0, library=sinusoidal)
+@equation("eq-pe", first_index=0)
 def test_pe(rng):
     b = some_base(rng)
     P = sinusoidal(torch.arange(N), D, b, dtype=torch.float64).numpy()
     return {"P": P, r"\theta": frequencies(b), "m": range(N), "i": range(D // 2)}
 
 
-@equation("eq-pe-frequency", first_index=0, library=rotary_frequencies)
+@equation("eq-pe-frequency", first_index=0)
 def test_pe_frequency(rng):
     b = some_base(rng)
     return {r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
@@ -42,13 +42,17 @@ def wavelengths(rng):
     return {r"\lambda": turns, r"\theta": frequencies(b), "b": b, "d": D, "i": range(D // 2)}
 
 
-@equation("eq-wavelength", first_index=0, library=rotary_frequencies)
+@equation("eq-wavelength", first_index=0)
 def test_wavelength(rng):
     values = wavelengths(rng)
     return {**values, "B": values["b"] ** (2 / D)}
 
 
-@equation("eq-wavelength-range", first_index=0, library=rotary_frequencies)
+@equation(
+    "eq-wavelength-range",
+    first_index=0,
+    somewhere={2: "Only the first wave is as short.", 3: "Only the last wave is as long."},
+)
 def test_wavelength_range(rng):
     # In a wide vector the longest wave comes near to the bound 2πb, which no wave reaches.
     values, d, b = wavelengths(rng), 600, some_base(rng)
@@ -56,9 +60,7 @@ def test_wavelength_range(rng):
     return [values, wide]
 
 
-@equation("eq-pe-norm", first_index=0, library=sinusoidal)
-def test_pe_norm(rng):
-    return clocks(rng)
+test_pe_norm = equation("eq-pe-norm", first_index=0)(clocks)
 
 
 @equation("eq-addition")
@@ -71,24 +73,24 @@ def test_shift_pair(rng):
     return {"m": range(2, 5), r"\delta": range(2, 6), r"\theta": rng.uniform(0.2, 3), "s": hand}
 
 
-@equation("eq-shift", first_index=0, library=[sinusoidal, rotation_matrix])
+@equation("eq-shift", first_index=0)
 def test_shift(rng):
     values = clocks(rng)
     return {**values, "T": shifts(values["b"]), "R": plane_rotation, r"\delta": range(1, 5)}
 
 
-@equation("eq-shift-group", library=rotation_matrix)
+@equation("eq-shift-group")
 def test_shift_group(rng):
     return {"T": shifts(some_base(rng)), r"\delta": range(-2, 4), r"\delta'": range(-3, 3)}
 
 
-@equation("eq-g", first_index=0, library=sinusoidal)
+@equation("eq-g", first_index=0)
 def test_g(rng):
     values = clocks(rng)
     return {**values, "g": g(values["b"])}
 
 
-@equation("eq-pe-distance", library=sinusoidal)
+@equation("eq-pe-distance")
 def test_pe_distance(rng):
     values = clocks(rng)
     return {**values, "g": g(values["b"])}
@@ -135,7 +137,7 @@ def test_relative_blocks(rng):
     return {"C": C, "E": blocks_of(C), "d": D}
 
 
-@equation("eq-relative-score", first_index=0, vectors="row", library=sinusoidal)
+@equation("eq-relative-score", first_index=0, vectors="row")
 def test_relative_score(rng):
     return {**clocks(rng), **relative(rng)}
 
@@ -145,9 +147,7 @@ def joined(rng):
     return {"x": x, "p": p, "W_x": rng.normal(size=(3, 5)), "W_p": rng.normal(size=(4, 5))}
 
 
-@equation("eq-position-concat", vectors="row")
-def test_concat(rng):
-    return joined(rng)
+test_concat = equation("eq-position-concat", vectors="row")(joined)
 
 
 @equation("eq-sum-tied", vectors="row")
@@ -155,7 +155,55 @@ def test_sum_tied(rng):
     return {"x": rng.normal(size=3), "p": rng.normal(size=3), "W": rng.normal(size=(3, 5))}
 
 
-@equation("eq-cosine-first", library=rotation_matrix)
+@equation("eq-cosine-first")
 def test_cosine_first(rng):
     angles = {"m": range(2, 5), r"\delta": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
     return {**angles, "R": plane_rotation}
+
+
+def bindings(rng):
+    """The inner product of two positions, and two angles."""
+    theta = rotary_frequencies(16, rng.uniform(5, 60)).numpy()
+    places = {"m": rng.uniform(1, 9), "n": rng.uniform(1, 9), r"\delta": int(rng.integers(1, 90))}
+    angle = {r"\theta": rng.uniform(0.2, 3)}
+    return {**places, **angle, "g": lambda delta: np.cos(delta * theta).sum()}
+
+
+def four_dimensions(base):
+    return lambda rng: {r"\theta": rotary_frequencies(4, base).numpy()}
+
+
+def two_back(rng):
+    """Rows of the library and its rotation back by two places."""
+    theta = rotary_frequencies(8, rng.uniform(5, 60))
+    P = sinusoidal(torch.arange(9), 8, float(theta[1] ** -4), dtype=torch.float64).numpy()
+
+    def shift(delta):
+        return rotation_matrix(torch.tensor(int(delta)), theta, layout="interleaved").numpy().T
+
+    def g(delta):
+        return np.cos(delta * theta.numpy()).sum()
+
+    return {"P": P, "T": shift, "g": g, "m": range(2, 9), "n": range(9)}
+
+
+test_sentences = sentences(
+    "07-sinusoids",
+    first_index=0,
+    where={
+        "The base is …": lambda rng: {"b": sinusoidal.__defaults__[0]},
+        "Then … and": four_dimensions(10000.0),
+        "Then $ and …": four_dimensions(10000.0),
+        "and compare, …": two_back,
+        "$, … ,": four_dimensions(100.0),
+        "$, $, … .": lambda rng: {"B": float(1 / rotary_frequencies(4, 100.0)[1])},
+        "every distance …": lambda rng: [{"r": 1}, {"r": 3}],
+        "are at most …": None,
+    },
+    loose={
+        "are at most …": "Two constants; the cosine falls up to the second.",
+    },
+    unchecked={
+        "the distance …": "Not executed yet.",
+    },
+)(bindings)

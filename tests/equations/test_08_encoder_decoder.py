@@ -15,7 +15,7 @@ from attention_to_rope import (
     sample_token,
     softmax,
 )
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, tensor
 from shared_03_many_heads import handed_over, matrices
 
@@ -42,7 +42,7 @@ def new_block(rng, *, cross):
     return block
 
 
-@equation("eq-encoder-block", library=Block)
+@equation("eq-encoder-block")
 def test_encoder_block(rng):
     block = new_block(rng, cross=False)
     X = rng.normal(size=(N, D))
@@ -59,7 +59,7 @@ def test_encoder_block(rng):
     }
 
 
-@equation("eq-decoder-block", library=Block)
+@equation("eq-decoder-block")
 def test_decoder_block(rng):
     block = new_block(rng, cross=True)
     X, E = rng.normal(size=(N, D)), rng.normal(size=(M, D))
@@ -95,7 +95,7 @@ def cross(rng):
     return {"Y": Y, "E": E, "Q": Q, "K": K, "V": V, **weights, r"\operatorname{Cross}": library}
 
 
-@equation("eq-cross-projections", library=MultiHeadAttention)
+@equation("eq-cross-projections")
 def test_cross_projections(rng):
     """What one head of the library multiplies, with the target asking and the memory answering."""
     layer = MultiHeadAttention(D, 1, bias=False, seed=rng).double()
@@ -105,12 +105,10 @@ def test_cross_projections(rng):
     return {"Y": Y, "E": E, "Q": Q, "K": K, "V": V, "W^Q": W_Q, "W^K": W_K, "W^V": W_V}
 
 
-@equation("eq-cross-attention", library=attention)
-def test_cross_attention(rng):
-    return cross(rng)
+test_cross_attention = equation("eq-cross-attention")(cross)
 
 
-@equation("eq-logits", library=softmax, first_index=0)
+@equation("eq-logits", first_index=0)
 def test_logits(rng):
     norm = nn.LayerNorm(D).double()
     u, head = rng.normal(size=(N, D)), rng.normal(size=(D, WORDS))
@@ -134,17 +132,13 @@ def target(rng):
     return {"P": P, r"P_{\text{target}}": np.exp(-N * loss), r"\mathcal{L}": loss, "N": N}
 
 
-@equation("eq-chain", first_index=0, library=softmax)
-def test_chain(rng):
-    return target(rng)
+test_chain = equation("eq-chain", first_index=0)(target)
 
 
-@equation("eq-loss", first_index=0, library=softmax)
-def test_loss(rng):
-    return target(rng)
+test_loss = equation("eq-loss", first_index=0)(target)
 
 
-@equation("eq-causal-output", first_index=0, library=[attention, causal_mask])
+@equation("eq-causal-output", first_index=0)
 def test_causal_output(rng):
     d_k, d_v = 3, 2
     q, k, v = (tensor(rng.normal(size=(N, width))) for width in (d_k, d_k, d_v))
@@ -162,7 +156,7 @@ def test_decoding_positions(rng):
     return {"N": int(rng.integers(2, 50))}
 
 
-@equation("eq-temperature", first_index=0, library=sample_token)
+@equation("eq-temperature", first_index=0)
 def test_temperature(rng):
     z, tau = rng.normal(size=WORDS), float(rng.uniform(0.3, 3.0))
     # The summed weights of sample_token jump at j where the weight of word j begins.
@@ -183,3 +177,22 @@ def test_temperature(rng):
         return softmax(tensor(z / temperature))[j].item()
 
     return {"p": p, "z": z, r"\tau": tau, "j": range(WORDS)}
+
+
+def bindings(rng):
+    """A width, and the length at which scores cost as much as projections."""
+    d = int(rng.integers(2, 900))
+    return {"d": d, "N": 2 * d}
+
+
+test_sentences = sentences(
+    "08-encoder-decoder",
+    where={
+        "$ at … .": None,
+        "has probability …": None,
+        "target ba has …": None,
+    },
+    loose={
+        "not enough, …": "Numbers of an example; that the third is needed is all it says.",
+    },
+)(bindings)

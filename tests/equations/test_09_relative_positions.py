@@ -8,12 +8,11 @@ import torch
 from attention_to_rope import (
     alibi_bias,
     alibi_slopes,
-    attention,
     causal_mask,
     relative_positions,
     t5_bucket,
 )
-from bookcheck.equations.checks import by_hand, equation
+from bookcheck.equations.checks import by_hand, equation, sentences
 from shared import library_scores, library_weights
 
 N, D, D_K = 5, 6, 3
@@ -43,14 +42,10 @@ def relative_scores(rng):
     return every | {"S": biased(0), r"\tilde{S}": biased(tau)}
 
 
-@equation("eq-relative-goal", first_index=0, library=[relative_positions, t5_bucket])
-def test_relative_goal(rng):
-    return relative_scores(rng)
+test_relative_goal = equation("eq-relative-goal", first_index=0)(relative_scores)
 
 
-@equation("eq-shift-invariance", first_index=0, library=[relative_positions, t5_bucket])
-def test_shift_invariance(rng):
-    return relative_scores(rng)
+test_shift_invariance = equation("eq-shift-invariance", first_index=0)(relative_scores)
 
 
 def bias_of_offsets(rng):
@@ -61,7 +56,7 @@ def bias_of_offsets(rng):
     return numbers[offsets + N], lambda offset: numbers[int(offset) + N]
 
 
-@equation("eq-relative-bias", first_index=0, vectors="row", library=attention)
+@equation("eq-relative-bias", first_index=0, vectors="row")
 def test_relative_bias(rng):
     B, b = bias_of_offsets(rng)
     q, k = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K))
@@ -69,13 +64,13 @@ def test_relative_bias(rng):
     return {"q": q, "k": k, "S": library_scores(q, k, B), "B": B, "b": b, **every}
 
 
-@equation("eq-toeplitz", first_index=0, library=relative_positions)
+@equation("eq-toeplitz", first_index=0)
 def test_toeplitz(rng):
     B, _ = bias_of_offsets(rng)
     return {"B": B, "m": range(N - 1), "n": range(N - 1)}
 
 
-@equation("eq-toeplitz-matrix", library=relative_positions)
+@equation("eq-toeplitz-matrix")
 def test_toeplitz_matrix(rng):
     B, b = bias_of_offsets(rng)
     return {"B": B[:4, :4], "b": b, "N": 4}
@@ -96,17 +91,13 @@ def shaw(rng):
     return {"q": q, "k": k, "S": library_scores(q, k, bias), **every, **functions}
 
 
-@equation("eq-shaw", first_index=0, vectors="row", library=[attention, relative_positions])
-def test_shaw(rng):
-    return shaw(rng)
+test_shaw = equation("eq-shaw", first_index=0, vectors="row")(shaw)
 
 
-@equation("eq-shaw-bias", first_index=0, vectors="row", library=attention)
-def test_shaw_bias(rng):
-    return shaw(rng)
+test_shaw_bias = equation("eq-shaw-bias", first_index=0, vectors="row")(shaw)
 
 
-@equation("eq-t5-bucket", library=t5_bucket)
+@equation("eq-t5-bucket")
 def test_t5_bucket(rng):
     cases = []
     for buckets, farthest in ((32, 128), (12, 50)):
@@ -122,7 +113,7 @@ def test_t5_bucket(rng):
     return cases
 
 
-@equation("eq-alibi", first_index=0, vectors="row", library=[alibi_bias, attention])
+@equation("eq-alibi", first_index=0, vectors="row")
 def test_alibi(rng):
     slope = 0.3
     q, k, B = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_K)), alibi(slope, N)
@@ -130,16 +121,12 @@ def test_alibi(rng):
     return {"q": q, "k": k, "S": library_scores(q, k, B), "s_j": slope, **every}
 
 
-@equation("eq-alibi-slopes", library=alibi_slopes)
+@equation("eq-alibi-slopes")
 def test_alibi_slopes(rng):
     return [{"s": alibi_slopes(heads), "h": heads} for heads in (2, 8, 16)]
 
 
-@by_hand(
-    "eq-alibi-window",
-    "The sums have no end; 6000 terms leave less than 1e-9 of them.",
-    reviewed="cac1ad8e",
-)
+@by_hand("eq-alibi-window", "The sums have no end; 6000 terms leave less than 1e-9 of them.")
 def test_alibi_window(rng):
     largest = 0.0
     distance = np.arange(6000)
@@ -151,7 +138,7 @@ def test_alibi_window(rng):
     return largest
 
 
-@equation("eq-alibi-key", first_index=0, library=[alibi_bias, attention])
+@equation("eq-alibi-key", first_index=0)
 def test_alibi_key(rng):
     """The left side is also the library's causal attention with the full bias."""
     slope = 0.45
@@ -166,7 +153,7 @@ def test_alibi_key(rng):
     return cases
 
 
-@equation("eq-mirror", first_index=0, library=alibi_bias)
+@equation("eq-mirror", first_index=0)
 def test_mirror(rng):
     mirror = np.eye(N)[::-1].copy()
     every = {"m": range(N), "n": range(N), "s": 0.7}
@@ -184,8 +171,41 @@ def test_alibi_half(rng):
     return cases
 
 
-@equation("eq-alibi-appended", first_index=0, vectors="row", library=alibi_bias)
+@equation("eq-alibi-appended", first_index=0, vectors="row")
 def test_alibi_appended(rng):
     slope = float(rng.uniform(0.2, 2.0))
     B = alibi(slope, N)
     return [{"B": B, "s": slope, "m": m, "n": range(m + 1)} for m in range(1, N)]
+
+
+def bindings(rng):
+    """A slope, and a key that stands before its query."""
+    m, n, s = int(rng.integers(6, 12)), int(rng.integers(0, 6)), rng.uniform(0.2, 2)
+    return {"m": m, "n": n, "s": s, "y": float(np.exp(-s)), "e": np.e}
+
+
+def long_text(rng):
+    """So long that what the text leaves out is small, and not so long that nothing is."""
+    s = rng.uniform(0.1, 0.6)
+    return {"s": s, "y": float(np.exp(-s)), "N": round(7 / s)}
+
+
+test_sentences = sentences(
+    "09-relative-positions",
+    first_index=0,
+    where={
+        "is $ and all …": lambda rng: {"n_b": t5_bucket.__kwdefaults__["buckets"]},
+        "Put … .": lambda rng: {"s": 0.01, "y": float(np.exp(-0.01))},
+        "a long text …": long_text,
+        "times $ gives …": long_text,
+        "Divide: … .": bindings,
+        "Before the query …": bindings,
+        "query $, and …": bindings,
+        "For … :": lambda rng: [{}, {"m": 4, "n": 4}],
+    },
+    unchecked={
+        "one direction, …": "Not executed yet.",
+        "as soon as …": "Not executed yet.",
+        "a constant …": "Not executed yet.",
+    },
+)(bindings)

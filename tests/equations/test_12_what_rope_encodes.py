@@ -10,12 +10,11 @@ from attention_to_rope import (
     rotary_frequencies,
     rotary_table,
     rotate,
-    rotation_matrix,
     softmax,
 )
-from bookcheck.equations.checks import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared_12_what_rope_encodes import D, contents, only
-from shared_rotations import rotation_of_all_pairs, some_base
+from shared_rotations import rotation_of_all_pairs, some_base, some_frequencies
 
 
 @equation("eq-wave-parts", first_index=0)
@@ -24,20 +23,20 @@ def test_wave_parts(rng):
     return {**values, "i": range(D // 2)}
 
 
-@equation("eq-waves", first_index=0, library=rotation_matrix)
+@equation("eq-waves", first_index=0)
 def test_waves(rng):
     names = ("q", "k", "h", r"\rho", r"\varphi", r"\theta", r"\mathbf{R}", "d_k")
     return {**only(contents(rng), *names), "r": range(-2, 5)}
 
 
-@equation("eq-rope-wavelengths", first_index=0, library=rotary_frequencies)
+@equation("eq-rope-wavelengths", first_index=0)
 def test_wavelengths(rng):
     values = only(contents(rng), r"\theta", "b", "d_k")
     values[r"\lambda"] = 2 * np.pi / values[r"\theta"]
     return {**values, "i": range(D // 2)}
 
 
-@equation("eq-full-turns", first_index=0, draws=8, library=rotary_frequencies)
+@equation("eq-full-turns", first_index=0, draws=8)
 def test_full_turns(rng):
     b, d = some_base(rng), 2 * int(rng.integers(3, 9))
     waves = 2 * np.pi / rotary_frequencies(d, b).numpy()
@@ -71,7 +70,7 @@ def test_slow_pair(rng):
     return [{r"\theta": theta, "r": r, r"\varphi": angle} for angle in angles] + edges
 
 
-@equation("eq-equal-score", first_index=0, library=rotation_matrix)
+@equation("eq-equal-score", first_index=0, somewhere={2: "Only at distance 0 all cosines are 1."})
 def test_equal_score(rng):
     values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
     long = {**values, "q": 5 * values["q"], "z": 5 * values["z"]}
@@ -89,19 +88,17 @@ def signs(rng, d=4):
     }
 
 
-@equation("eq-equal-mean", first_index=0, library=rotation_matrix)
-def test_equal_mean(rng):
-    return {**signs(rng), "r": 3}
+test_equal_mean = equation("eq-equal-mean", first_index=0)(lambda rng: {**signs(rng), "r": 3})
 
 
-@equation("eq-random-score", library=rotation_matrix)
+@equation("eq-random-score")
 def test_random_score(rng):
     values = signs(rng)
     del values[r"\theta"]
     return {**values, "k": Random([-1, 1], shape=(4,)), "r": 3}
 
 
-@equation("eq-random-proof", first_index=0, library=rotation_matrix)
+@equation("eq-random-proof", first_index=0)
 def test_random_proof(rng):
     values = signs(rng)
     del values[r"\theta"]
@@ -110,7 +107,7 @@ def test_random_proof(rng):
     return {**values, "k": Random([-1, 1], shape=(4,)), "u": turned, "r": 3}
 
 
-@equation("eq-look-far", first_index=0, library=rotation_matrix)
+@equation("eq-look-far", first_index=0, somewhere={2: "Only at the goal all cosines are 1."})
 def test_look_far(rng):
     values = only(contents(rng), "k", "w", r"\theta", r"\mathbf{R}", "d_k")
     goal = int(rng.integers(2, 9))
@@ -138,17 +135,19 @@ def test_mean_score(rng):
     }
 
 
-@equation("eq-norm-kept", library=rotation_matrix)
+@equation("eq-norm-kept")
 def test_norm_kept(rng):
     values = only(contents(rng), "q", "k", r"\mathbf{R}")
-    return [
-        {**values, "m": range(1, 5), "r": range(-2, 4)},
-        {**values, "q": 5 * values["q"], "k": 5 * values["q"], "m": 2, "r": 0},
-        {**values, "k": 6 * values["q"], "m": 2, "r": 0},
+    q, turn = values["q"], values[r"\mathbf{R}"]
+    # A key along the turned query reaches the bound, on either side.
+    reached = [
+        {**values, "k": length * q @ turn(r), "m": 3, "r": range(r, r + 1)}
+        for r, length in zip(range(-2, 4), (6, -2, 0.3, 5, -0.7, 1.6), strict=True)
     ]
+    return [{**values, "m": range(1, 5), "r": range(-2, 4)}, *reached]
 
 
-@equation("eq-partial-rotary", library=rotate)
+@equation("eq-partial-rotary")
 def test_partial_rotary(rng):
     values = contents(rng)
     theta = torch.as_tensor(values[r"\theta"])
@@ -178,7 +177,8 @@ def test_partial_rotary(rng):
 def test_choose_base(rng):
     N, d, j = int(rng.integers(50, 900)), 12, int(rng.integers(2, 6))
     smallest = (N / (2 * math.pi)) ** (d / (2 * j))
-    return {"b": smallest, "N": N, "d_k": d, "j": j}
+    values = {"b": smallest, "N": N, "d_k": d, "j": j}
+    return [values, *({**values, "b": share * smallest} for share in (0.7, 1.01, 1.3))]
 
 
 @equation("eq-variance-trace")
@@ -205,26 +205,59 @@ def one_ahead(rng):
     return {"A": float(softmax(scores)[1]), "N": N, r"\Delta": lead}
 
 
-@equation("eq-dilution", library=softmax)
-def test_dilution(rng):
-    return one_ahead(rng)
+test_dilution = equation("eq-dilution")(one_ahead)
 
 
-@equation("eq-lead", library=softmax)
-def test_lead(rng):
-    return one_ahead(rng)
+test_lead = equation("eq-lead")(one_ahead)
 
 
-@equation("eq-p-rope", first_index=0, library=proportional_frequencies)
+@equation("eq-p-rope", first_index=0)
 def test_p_rope(rng):
     b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
     theta = proportional_frequencies(d, b, share=p).numpy()
     return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
 
 
-@equation("eq-partial-spectrum", first_index=0, library=rotary_frequencies)
+@equation("eq-partial-spectrum", first_index=0)
 def test_partial_spectrum(rng):
     b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
     turning = int(p * d)
     theta = rotary_frequencies(turning, b).numpy()
     return {r"\vartheta": theta, "b": b, "d_k": d, "p": p, "i": range(turning // 2)}
+
+
+D_K = 4
+
+
+def bindings(rng):
+    """A random base and the library's frequencies for it."""
+    b, theta = some_frequencies(rng, D_K)
+    return {r"\theta": theta.numpy(), "b": b, "d_k": D_K}
+
+
+def turned_signs(rng):
+    """Entries with mean 0 and variance 1, all outcomes of which can be counted, turned."""
+    turn = rotation_of_all_pairs(some_frequencies(rng, D_K)[1])
+    q = Random([-1, 1], shape=(D_K,))
+    turned = depends("q", lambda q: q @ turn(3))
+    return {"q": q, "u": turned, r"\mathbf{R}": turn, "r": 3, "I": np.eye(D_K)}
+
+
+def by_hand(rng):
+    del rng
+    return {r"\theta": rotary_frequencies(4, 100.0).numpy()}
+
+
+test_sentences = sentences(
+    "12-what-rope-encodes",
+    first_index=0,
+    where={
+        "mean 0, and …": turned_signs,
+        "Let … ,": None,
+        "… , wavelengths": by_hand,
+    },
+    unchecked={
+        "the query, …": "Not executed yet.",
+        "maximum needs …": "Not executed yet.",
+    },
+)(bindings)

@@ -10,20 +10,20 @@ from attention_to_rope import (
     attention,
     causal_mask,
 )
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, tensor
 from shared_03_many_heads import D_K, HEADS, N_Q, D, G, H, N, layer_of, matrices, run, split
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 
-@equation("eq-prefix-output", first_index=0, library=attention)
+@equation("eq-prefix-output", first_index=0)
 def test_prefix_output(rng):
     q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
     o = attention(tensor(q), tensor(k), tensor(v), mask=causal_mask(N)).numpy()
     return {"S": library_scores(q, k), "v": v, "o": o, "m": range(N)}
 
 
-@equation("eq-cache-bytes", library=MultiHeadAttention, sizes=True)
+@equation("eq-cache-bytes")
 def test_cache_bytes(rng):
     batch, layers = 6, 4
     used = 0
@@ -38,7 +38,7 @@ def group(j):
     return j // (H // G)
 
 
-@equation("eq-grouped-head", first_index=0, library=MultiHeadAttention)
+@equation("eq-grouped-head", first_index=0)
 def test_grouped_head(rng):
     X = rng.normal(size=(N, D))
     layer = layer_of(rng, kv_heads=G, join=False)
@@ -49,7 +49,7 @@ def test_grouped_head(rng):
     return {**values, **HEADS}
 
 
-@equation("eq-grouped-parameters", library=MultiHeadAttention, sizes=True)
+@equation("eq-grouped-parameters")
 def test_grouped_parameters(rng):
     parameters = sum(p.numel() for p in layer_of(rng, kv_heads=G).parameters())
     return {"P": parameters, "d": D, "g": G, "d_k": D_K}
@@ -62,19 +62,17 @@ def latent(rng):
     c, q = x @ W_D, rng.normal(size=(N_Q, D_K))
     common = {"x": x, "c": c, "q": q, "W^{DKV}": W_D, "W^{UK}": W_UK, "W^{UV}": W_UV, "N": N}
     cases = []
-    for j in range(H):
+    for j in (1, H - 1):
         k, v = c @ W_UK[j], c @ W_UV[j]
         _, A = attention(tensor(q), tensor(k), tensor(v), return_weights=True)
         cases.append({**common, "j": j, "k": k, "v": v, "A": A.numpy(), "n": range(N)})
     return cases
 
 
-@equation("eq-latent", first_index=0)
-def test_latent(rng):
-    return latent(rng)
+test_latent = equation("eq-latent", first_index=0)(latent)
 
 
-@equation("eq-absorbed", first_index=0, library=[attention, attend_to_latents])
+@equation("eq-absorbed", first_index=0, draws=2)
 def test_absorbed(rng):
     # The library's two forms agree; the page says why, for each pair and each head.
     cases = latent(rng)
@@ -93,7 +91,7 @@ def test_absorbed(rng):
     return [{**case, "m": range(N_Q)} for case in cases]
 
 
-@equation("eq-mla", first_index=0, library=[attend_to_latents])
+@equation("eq-mla", first_index=0, draws=2)
 def test_latent_with_rotary_part(rng):
     """Content and turned part side by side; the library's latent attention has the same weights."""
     _, theta = some_frequencies(rng, 4)
@@ -114,7 +112,7 @@ def test_latent_with_rotary_part(rng):
     matrices = {"W^{UQ}": W_UQ, "W^{QR}": W_QR, "W^{UK}": W_UK, "W^{DQ}": W_DQ / 4, "W^{KR}": W_KR}
     sizes = {"d_k": D_K, "d_R": 4, "m": range(N), "n": range(N), r"\mathbf{R}": turn}
     cases = []
-    for j in range(H):
+    for j in (1, H - 1):
         q, k = np.hstack([content[j], rotary[j]]), np.hstack([c @ W_UK[j], key])
         scores = library_scores(q, k)
         weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
@@ -123,3 +121,13 @@ def test_latent_with_rotary_part(rng):
         join = {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}
         cases.append({**rows, **matrices, **sizes, **join})
     return cases
+
+
+def bindings(rng):
+    """A number of key-value heads, and the length of the library's heads."""
+    return {"g": int(rng.integers(1, 9)), "d_k": MultiHeadAttention(512, 8, seed=rng).d_k}
+
+
+test_sentences = sentences(
+    "13-cache",
+)(bindings)

@@ -9,13 +9,12 @@ from attention_to_rope import (
     dynamic_ntk,
     longrope,
     ntk_aware,
-    ntk_by_parts,
     position_interpolation,
     rotary_frequencies,
     yarn,
     yarn_attention_factor,
 )
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared_15_longer_contexts import (
     ALPHA,
     BASE,
@@ -30,7 +29,7 @@ from shared_15_longer_contexts import (
 )
 
 
-@equation("eq-pair-turns", first_index=0, library=rotary_frequencies)
+@equation("eq-pair-turns", first_index=0)
 def test_pair_turns(rng):
     theta = rotary_frequencies(D, BASE).numpy()
     known = {"d_k": D, "b": BASE, "L_0": L, "i": range(PAIRS)}
@@ -38,7 +37,7 @@ def test_pair_turns(rng):
     return {r"\theta": theta, r"\nu": np.degrees(L * theta) / 360, **known}
 
 
-@equation("eq-stretch", first_index=0, library=longrope)
+@equation("eq-stretch", first_index=0)
 def test_stretch(rng):
     factors = rng.uniform(1.2, 4, size=PAIRS)
     changed = longrope(THETA, torch.from_numpy(factors)).numpy()
@@ -46,14 +45,14 @@ def test_stretch(rng):
     return {r"\theta": THETA.numpy(), r"\theta'": changed, r"\kappa": factors, **known}
 
 
-@equation("eq-pi", first_index=0, library=position_interpolation)
+@equation("eq-pi", first_index=0)
 def test_pi(rng):
     s = scale(rng)
     factors = stretch(position_interpolation(THETA, s))
     return {r"\kappa": factors, "s": s, "i": range(PAIRS)}
 
 
-@equation("eq-ntk-stretch", first_index=0, library=ntk_aware)
+@equation("eq-ntk-stretch", first_index=0)
 def test_ntk_stretch(rng):
     s = scale(rng)
     changed = ntk_aware(THETA, s)
@@ -68,7 +67,7 @@ def kept(changed, s):
     return (changed.numpy() - theta / s) / (theta - theta / s)
 
 
-@equation("eq-by-parts", first_index=0, library=ntk_by_parts)
+@equation("eq-by-parts", first_index=0)
 def test_by_parts(rng):
     s = scale(rng)
     changed = by_parts(s)
@@ -80,7 +79,7 @@ def test_by_parts(rng):
     return {r"\gamma": gamma, r"\nu": turns, **theta, **known}
 
 
-@equation("eq-yarn-ends", library=yarn)
+@equation("eq-yarn-ends")
 def test_yarn_ends(rng):
     # Where the library's ramp really begins and ends: the last kept, the first interpolated pair.
     d, length, base = 64, int(rng.integers(700, 5000)), float(rng.uniform(2000, 20000))
@@ -92,7 +91,7 @@ def test_yarn_ends(rng):
     return {r"i_\beta": start, r"i_\alpha": stop, **known}
 
 
-@equation("eq-yarn-ramp", first_index=0, library=yarn)
+@equation("eq-yarn-ramp", first_index=0)
 def test_yarn_ramp(rng):
     d, length, base = 64, 2000, 9000.0
     theta, s = rotary_frequencies(d, base), scale(rng)
@@ -103,7 +102,7 @@ def test_yarn_ramp(rng):
     return {r"\gamma": gamma, "i": range(d // 2), **known}
 
 
-@equation("eq-dynamic-scale", library=dynamic_ntk)
+@equation("eq-dynamic-scale")
 def test_dynamic_scale(rng):
     draws = []
     for length in (L // 2, L, L + 1, 2 * L + 17):
@@ -121,7 +120,7 @@ def test_yarn_temperature(rng):
     return {"Q": Q, "K": K, "t": t, r"\mu": t**-0.5, "d_k": 3}
 
 
-@equation("eq-yarn-factor", library=yarn_attention_factor)
+@equation("eq-yarn-factor")
 def test_yarn_factor(rng):
     s = scale(rng)
     return {"s": s, r"\mu": yarn_attention_factor(s)}
@@ -170,7 +169,7 @@ def test_reach(rng):
     return cases
 
 
-@equation("eq-price", first_index=0, library=[ntk_aware, position_interpolation])
+@equation("eq-price", first_index=0)
 def test_price(rng):
     """One number for all fast pairs that stretches their product as much; and two known cases."""
     F, s = fast_pairs(), scale(rng)
@@ -182,3 +181,48 @@ def test_price(rng):
         {"P": geometric, r"\kappa": stretch(ntk_aware(THETA, s)), "F": F},
         {"P": math.log(s), r"\kappa": stretch(position_interpolation(THETA, s)), "F": F},
     ]
+
+
+def bindings(rng):
+    """The first two frequencies of a head with four dimensions, and YaRN's factor."""
+    s = float(rng.uniform(2, 9))
+    return {r"\theta": rotary_frequencies(4).numpy(), "s": s, r"\mu": yarn_attention_factor(s)}
+
+
+def scale_of_the_last_pair(rng):
+    """The scale that the library's dynamic NTK has at four times the trained length."""
+    theta = rotary_frequencies(int(rng.choice([16, 32])))
+    changed = dynamic_ntk(theta, 4.0, length=1024, original_length=256)
+    return {"s_L": float(theta[-1] / changed[-1])}
+
+
+def farther(rng):
+    """The scale for which the library stretches pair 7 of 16 by four."""
+    del rng
+    theta = rotary_frequencies(32)
+    low, high = 4.0, 100.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        enough = float(theta[7] / ntk_aware(theta, middle)[7]) > 4
+        low, high = (low, middle) if enough else (middle, high)
+    return {"s": high}
+
+
+def first_slow_pair(rng):
+    """The first pair that makes less than a turn in a window of 256."""
+    del rng
+    turns = 256 * rotary_frequencies(32) / (2 * math.pi)
+    return {"i": int((turns < 1).nonzero()[0])}
+
+
+test_sentences = sentences(
+    "15-longer-contexts",
+    first_index=0,
+    where={
+        'NTK, fixed", …': scale_of_the_last_pair,
+        "divided by 8, so …": lambda rng: {r"\theta": float(rng.uniform(0.1, 1))},
+        "slow pair is …": first_slow_pair,
+        "must be 4: …": farther,
+        "be 4: $, so …": farther,
+    },
+)(bindings)

@@ -4,7 +4,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
@@ -24,7 +24,8 @@ class Case:
         B, h, N, pairs = (int(size) for size in rng.integers([2, 3, 5, 2], [5, 9, 12, 7]))
         self.x = normal(B, h, N, 2 * pairs, seed=0, dtype=dtype)
         self.positions, self.theta = torch.arange(N), rotary_frequencies(2 * pairs)
-        self.table = rotary_table(self.positions, self.theta)
+        wide = torch.promote_types(dtype, torch.float32)
+        self.table = rotary_table(self.positions, self.theta, dtype=wide)
         self.sizes = {"B": B, "h": h, "N": N, "d_k": 2 * pairs, "w": self.x.element_size()}
         self.copy = moved(self.x.clone)
 
@@ -56,7 +57,7 @@ def test_copy(rng):
     return [case.sizes | {r"T_{\text{copy}}": case.copy} for case in (Case(rng, d) for d in DTYPES)]
 
 
-@equation("eq-rope-intensity", library=rotate)
+@equation("eq-rope-intensity")
 def test_intensity(rng):
     return [
         case.sizes | {r"T_{\text{copy}}": case.copy, r"F_{\text{pairs}}": operations_of_pairs(case)}
@@ -75,7 +76,7 @@ def dense_operations(case):
     return counter.get_total_flops()
 
 
-@equation("eq-dense-traffic", library=rotation_matrix)
+@equation("eq-dense-traffic")
 def test_dense(rng):
     case = Case(rng)
     return case.sizes | {
@@ -84,7 +85,7 @@ def test_dense(rng):
     }
 
 
-@equation("eq-dense-flops", library=[rotation_matrix, rotate])
+@equation("eq-dense-flops")
 def test_dense_operations(rng):
     case = Case(rng)
     return case.sizes | {
@@ -104,9 +105,9 @@ def test_published(rng):
     return results
 
 
-@equation("eq-library-traffic", library=rotate)
+@equation("eq-library-traffic")
 def test_library(rng):
-    case = Case(rng)
+    case = Case(rng, torch.float64)
     total = moved(lambda: rotate(case.x, case.table, layout="half"))
     return case.sizes | {r"T_{\text{half}}": total}
 
@@ -128,8 +129,11 @@ def test_per_head(rng):
 
 @equation("eq-grouped-traffic")
 def test_grouped(rng):
-    case = Case(rng, torch.bfloat16)
-    return [case.sizes | {"g": g, "T": lambda g, case=case: case.loads(int(g))} for g in (2, 3, 20)]
+    return [
+        case.sizes | {"g": g, "T": lambda g, case=case: case.loads(int(g))}
+        for case in (Case(rng, dtype) for dtype in DTYPES)
+        for g in (2, 3, 20)
+    ]
 
 
 @equation("eq-fused-ratio")
@@ -148,3 +152,12 @@ def test_read_once(rng):
         "T_1": case.loads(1),
         r"T_{\text{copy}}": case.copy,
     }
+
+
+def bindings(rng):
+    """Its sentences state sizes of examples only."""
+    del rng
+    return {}
+
+
+test_sentences = sentences("18-speed-of-memory")(bindings)

@@ -6,7 +6,7 @@ from attention_to_rope.recurrent_attention import linear_attention_steps
 from bookcheck.equations.checks import equation
 
 
-@equation("eq-unnormalised", first_index=0, library=linear_attention_steps)
+@equation("eq-unnormalised", first_index=0)
 def test_unnormalised(rng):
     """The library's linear attention keeps a state; after all tokens each query reads it."""
     N, d_k, d_v = 4, 3, 2

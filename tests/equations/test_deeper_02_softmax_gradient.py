@@ -7,11 +7,10 @@ from attention_to_rope import (
     gap_bound,
     log_length_factor,
     saturation,
-    softmax_jacobian,
     softmax_jacobian_norm,
 )
 from attention_to_rope import softmax as library_softmax
-from bookcheck.equations.checks import Random, depends, equation
+from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared_02_why_sqrt_d import (
     D_K,
     HEAVY,
@@ -41,12 +40,10 @@ def weights(rng, spread=1.0, length=N):
     return {**values, "r": rest(values["p"])}
 
 
-@equation("eq-jacobian-rows", first_index=0, library=softmax_jacobian)
-def test_jacobian_rows(rng):
-    return weights(rng)
+test_jacobian_rows = equation("eq-jacobian-rows", first_index=0)(weights)
 
 
-@equation("eq-jacobian-variance", first_index=0, vectors="row", library=softmax_jacobian)
+@equation("eq-jacobian-variance", first_index=0, vectors="row")
 def test_jacobian_variance(rng):
     values = weights(rng)
     # A constant vector has variance 0: the inequality is an equality there.
@@ -61,18 +58,16 @@ def test_variance_expanded(rng):
     return {**values, "u": u, r"\bar{u}": values["p"] @ u}
 
 
-@equation("eq-spectral-norm", first_index=0, library=softmax_jacobian)
+@equation("eq-spectral-norm", first_index=0)
 def test_spectral_norm(rng):
     values = weights(rng)
     return {**values, r"\lambda": np.linalg.eigvalsh(values["J"])}
 
 
-@equation("eq-rest", first_index=0, library=saturation)
-def test_rest(rng):
-    return weights(rng)
+test_rest = equation("eq-rest", first_index=0)(weights)
 
 
-@equation("eq-jacobian-bounds", first_index=0, library=softmax_jacobian)
+@equation("eq-jacobian-bounds", first_index=0)
 def test_jacobian_bounds(rng):
     # Equal weights and two keys: one side is an equality there, up to rounding.
     equal = np.full(7, 1 / 7) + 1e-7 * (np.arange(7) - 3)
@@ -80,14 +75,14 @@ def test_jacobian_bounds(rng):
     return [weights(rng), weights(rng, spread=4.0), weights(rng, length=2), edge]
 
 
-@equation("eq-largest-diagonal", first_index=0, library=saturation)
+@equation("eq-largest-diagonal", first_index=0)
 def test_largest_diagonal(rng):
     flat = weights(rng, spread=0.3)
     assert flat["r"] > 0.5, "one case must have no weight above one half"
     return [flat, weights(rng, spread=4.0), weights(rng, length=2)]
 
 
-@equation("eq-gershgorin", first_index=0, library=softmax_jacobian)
+@equation("eq-gershgorin", first_index=0)
 def test_gershgorin(rng):
     # The argument holds for every eigenvector with λ > 0; only some make its inequalities strict.
     cases = []
@@ -99,7 +94,7 @@ def test_gershgorin(rng):
     return cases
 
 
-@equation("eq-lower-quadratic", first_index=0, vectors="row", library=softmax_jacobian)
+@equation("eq-lower-quadratic", first_index=0, vectors="row")
 def test_lower_quadratic(rng):
     values = weights(rng)
     place = int(values["p"].argmax())
@@ -126,17 +121,15 @@ def leading_scores(rng, length=N, tied=False):
     return {**values, "r": rest(p), r"r_{\max}": bound}
 
 
-@equation("eq-gap", first_index=0)
-def test_gap(rng):
-    return leading_scores(rng)
+test_gap = equation("eq-gap", first_index=0)(leading_scores)
 
 
-@equation("eq-rest-ratio", first_index=0, library=saturation)
+@equation("eq-rest-ratio", first_index=0)
 def test_rest_ratio(rng):
     return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
 
 
-@equation("eq-gap-bound", first_index=0, library=[saturation, gap_bound])
+@equation("eq-gap-bound", first_index=0)
 def test_gap_bound(rng):
     # Two keys reach the bound, and so do ties.
     return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
@@ -154,14 +147,10 @@ def test_query_length(rng):
     return {"q": values["q"], "d_k": values["d_k"]}
 
 
-@equation("eq-general-mean", first_index=0)
-def test_general_mean(rng):
-    return mixed(rng)
+test_general_mean = equation("eq-general-mean", first_index=0)(mixed)
 
 
-@equation("eq-general-variance", first_index=0, vectors="row")
-def test_general_variance(rng):
-    return mixed(rng)
+test_general_variance = equation("eq-general-variance", first_index=0, vectors="row")(mixed)
 
 
 @equation("eq-dot-expanded", first_index=0)
@@ -181,14 +170,10 @@ def test_cross_terms(rng):
     return values
 
 
-@equation("eq-mean-terms", first_index=0, vectors="row")
-def test_mean_terms(rng):
-    return mixed(rng)
+test_mean_terms = equation("eq-mean-terms", first_index=0, vectors="row")(mixed)
 
 
-@equation("eq-trace-term", first_index=0)
-def test_trace_term(rng):
-    return mixed(rng)
+test_trace_term = equation("eq-trace-term", first_index=0)(mixed)
 
 
 @equation("eq-equicorrelated")
@@ -209,9 +194,7 @@ def aligned(rng, d_k=2):
     return {"q": q, "z": z, "k": k, r"\rho": rho, r"\kappa": kappa, "d_k": d_k}
 
 
-@equation("eq-aligned", first_index=0)
-def test_aligned(rng):
-    return aligned(rng)
+test_aligned = equation("eq-aligned", first_index=0)(lambda rng: aligned(rng, d_k=3))
 
 
 @equation("eq-aligned-coordinate", first_index=0)
@@ -233,9 +216,16 @@ KAPPA_HEAVY = float(np.dot(HEAVY_CHANCES, np.power(HEAVY, 4)))
 
 @equation("eq-excess-kurtosis", first_index=0, draws=1)
 def test_excess_kurtosis(rng):
-    q = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
-    k = Random(HEAVY, HEAVY_CHANCES, shape=(D_K,))
-    return {"q": q, "k": k, r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY, "d_k": D_K}
+    moments = {r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY}
+    return [
+        {
+            "q": Random(SKEWED, SKEWED_CHANCES, shape=(d_k,)),
+            "k": Random(HEAVY, HEAVY_CHANCES, shape=(d_k,)),
+            **moments,
+            "d_k": d_k,
+        }
+        for d_k in (2, 3)
+    ]
 
 
 @equation("eq-fourth-moment", first_index=0, draws=1)
@@ -243,8 +233,8 @@ def test_fourth_moment(rng):
     # y = q k of one coordinate: every product of a value of q and a value of k.
     products = np.outer(SKEWED, HEAVY).ravel().tolist()
     chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
-    y = Random(products, chances, shape=(D_K,))
-    return {"Y": y, r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY, "d_k": D_K}
+    moments = {r"\kappa_q": KAPPA_SKEWED, r"\kappa_k": KAPPA_HEAVY}
+    return [{"Y": Random(products, chances, shape=(d,)), **moments, "d_k": d} for d in (2, 3)]
 
 
 @equation("eq-kurtosis-algebra")
@@ -253,7 +243,7 @@ def test_kurtosis_algebra(rng):
     return {r"\kappa_q": kappa_q, r"\kappa_k": kappa_k, "d_k": int(rng.integers(3, 90))}
 
 
-@equation("eq-frobenius", first_index=0, library=softmax_jacobian)
+@equation("eq-frobenius", first_index=0)
 def test_frobenius(rng):
     values = weights(rng)
     assert np.isclose(norm(values["p"], "frobenius"), np.linalg.norm(values["J"]))
@@ -314,14 +304,132 @@ def test_cross_entropy_gradient(rng):
     }
 
 
-@equation("eq-needed-gap", library=gap_bound)
+@equation("eq-needed-gap")
 def test_needed_gap(rng):
     size, gap = int(rng.integers(3, 50)), float(rng.uniform(1, 6))
     return {r"\Delta": gap, "N": size, r"\varepsilon": gap_bound(gap, size)}
 
 
-@equation("eq-log-length", first_index=0, library=log_length_factor)
+@equation("eq-log-length", first_index=0)
 def test_log_length(rng):
     s, x = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
     factor = float(log_length_factor(torch.tensor(N), s))
     return {"x": x, "p": softmax(factor * x), "s": s, "N": N, "n": range(N)}
+
+
+def of_weights(p):
+    J = jacobian(p)
+    rest = float(saturation(torch.from_numpy(p)))
+    identity, ones = np.eye(len(p)), np.ones(len(p))
+    return {"p": p, "J": J, "r": rest, "N": len(p), "I": identity, r"\mathbf{1}": ones}
+
+
+def bindings(rng):
+    """Weights with their derivatives, the top eigenvector, and independent random vectors."""
+    values = of_weights(softmax(rng.normal(size=N)))
+    eigenvalues, vectors = np.linalg.eigh(values["J"])
+    q = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
+    k = Random(SKEWED, SKEWED_CHANCES, shape=(D_K,))
+    return {
+        **values,
+        r"\lambda": float(eigenvalues[-1]),
+        "u": vectors[:, -1],
+        "w": rng.normal(size=N),
+        "f": lambda t: t * (1 - t),
+        "t": float(rng.uniform(0.1, 0.9)),
+        r"\delta": np.eye(N),
+        "n": range(N),
+        "l": range(N),
+        "q": q,
+        "k": k,
+        "d_k": D_K,
+        r"\pi": float(rng.uniform(0.1, 0.6)),
+    }
+
+
+def largest_stretch(rng):
+    """Two keys, and the vector that their derivatives stretch most: bounds are met."""
+    first = float(rng.uniform(0.1, 0.9))
+    values = of_weights(np.array([first, 1 - first]))
+    eigenvalues, vectors = np.linalg.eigh(values["J"])
+    return [{}, {**values, r"\lambda": float(eigenvalues[-1]), "w": vectors[:, -1]}]
+
+
+def one_other(rng):
+    """All weight on the first key and on another one, each in turn."""
+    rest = float(rng.uniform(0.1, 0.4))
+    return [of_weights((1 - rest) * np.eye(N)[0] + rest * np.eye(N)[n]) for n in range(1, N)]
+
+
+def equal_weights(rng):
+    return of_weights(np.full(N, 1 / N))
+
+
+def one_coordinate(rng):
+    """Two independent coordinates of different kurtosis, and their product."""
+    kappa_q, kappa_k = (
+        float(np.dot(chances, np.power(values, 4)))
+        for values, chances in ((SKEWED, SKEWED_CHANCES), (HEAVY, HEAVY_CHANCES))
+    )
+    products = np.outer(SKEWED, HEAVY).ravel().tolist()
+    chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
+    return {
+        "Y": Random(products, chances, shape=(1,)),
+        "q": Random(SKEWED, SKEWED_CHANCES, shape=(1,)),
+        "k": Random(HEAVY, HEAVY_CHANCES, shape=(1,)),
+        r"\kappa_q": kappa_q,
+        r"\kappa_k": kappa_k,
+        "a": range(1),
+    }
+
+
+def one_outcome(rng):
+    """A query and an independent part; the key is made of both."""
+    rho, (q, z) = rng.uniform(0.2, 0.8), rng.normal(size=(2, 1))
+    return {"a": range(1), r"\rho": rho, "q": q, "z": z, "k": rho * q + np.sqrt(1 - rho**2) * z}
+
+
+def aligned_key(rng):
+    """A query's coordinate, its fourth moment, and the independent part of the key."""
+    kappa = float(np.dot(SKEWED_CHANCES, np.power(SKEWED, 4)))
+    part = Random(HEAVY, HEAVY_CHANCES, shape=(1,))
+    return {"a": range(1), "z": part, r"\kappa": kappa}
+
+
+def variance_of_a_term(rng):
+    """The product of one coordinate of a query with that of its key, by all outcomes."""
+    rho = rng.uniform(0.2, 0.8)
+    pairs = [(q, z) for q in SKEWED for z in HEAVY]
+    products = [q * (rho * q + np.sqrt(1 - rho**2) * z) for q, z in pairs]
+    chances = np.outer(SKEWED_CHANCES, HEAVY_CHANCES).ravel().tolist()
+    kappa = float(np.dot(SKEWED_CHANCES, np.power(SKEWED, 4)))
+    product = Random(products, chances, shape=(1,))
+    return {"a": range(1), "q": product, "k": np.ones(1), r"\rho": rho, r"\kappa": kappa}
+
+
+test_sentences = sentences(
+    "deeper/02-softmax-gradient",
+    first_index=0,
+    where={
+        "weights $ of …": lambda rng: [{"N": 2}, {"N": 3}],
+        "this one, and …": one_other,
+        "$ and use : …": largest_stretch,
+        "by the norm: …": largest_stretch,
+        "weights $, …": equal_weights,
+        "So … ,": equal_weights,
+        "weights have …": equal_weights,
+        "product is …": one_outcome,
+        "Here … ,": aligned_key,
+        "Here $, … ,": aligned_key,
+        "of the mean: …": variance_of_a_term,
+        "0, because …": lambda rng: {"q": rng.choice([-1.0, 1.0], size=D_K)},
+        "independent, with …": one_coordinate,
+        "independent, with $, …": one_coordinate,
+        "with $, $ and …": one_coordinate,
+    },
+    unchecked={
+        "equal weights …": "Not executed yet.",
+        "correlated, up to …": "Not executed yet.",
+        "to guarantee …": "Not executed yet.",
+    },
+)(bindings)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from attention_to_rope import attention
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from shared import tensor
 
 N, D, D_K = 5, 6, 3
@@ -22,7 +22,7 @@ def biased_attention(rng):
     return run
 
 
-@equation("eq-self-or-other", first_index=0, library=attention)
+@equation("eq-self-or-other", first_index=0)
 def test_self_or_other(rng):
     """The bias that is left when all permutations are averaged out of a random one.
 
@@ -56,3 +56,35 @@ def test_wave_step(rng):
 @equation("eq-wave-alias")
 def test_alias(rng):
     return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}
+
+
+N_TEXT = 4
+
+
+def self_or_other(rng):
+    """A bias of the form that the proof arrives at, off its diagonal."""
+    a, c = 2 + rng.uniform(), rng.normal(size=N_TEXT)
+    B = c[:, None] + a * np.eye(N_TEXT)
+    m = int(rng.integers(N_TEXT))
+    return {"B": B, "a": a, "c": c, "m": m, "n": (m + 1) % N_TEXT}
+
+
+def bindings(rng):
+    """The two claims have values of their own."""
+    del rng
+    return {}
+
+
+test_sentences = sentences(
+    "deeper/06-position-codes",
+    first_index=0,
+    where={
+        "number, $, and …": self_or_other,
+        "With … this": self_or_other,
+    },
+    unchecked={
+        "word by word, …": "Not executed yet.",
+        "row constants: …": "Not executed yet.",
+        "only up to …": "Not executed yet.",
+    },
+)(bindings)

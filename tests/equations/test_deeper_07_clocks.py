@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import torch
+from scipy.linalg import null_space
 from scipy.special import sici
 
-from attention_to_rope import rotation_matrix, sinusoidal
-from bookcheck.equations.checks import equation
+from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
+from bookcheck.equations.checks import equation, sentences
 from shared_07_sinusoids import D, J, frequencies, g, hand, shifts
-from shared_rotations import some_base
+from shared_rotations import plane_rotation, some_base
+from texcheck import depends
 
 
 @equation("eq-digits")
@@ -35,7 +37,7 @@ def nearest_readings(alpha, theta, first):
     return np.array(estimates[::-1])
 
 
-@equation("eq-read-clocks", first_index=0, library=sinusoidal)
+@equation("eq-read-clocks", first_index=0)
 def test_read_clocks(rng):
     b = some_base(rng)
     theta = frequencies(b)
@@ -52,9 +54,7 @@ def test_read_clocks(rng):
     ]
 
 
-@equation("eq-euler")
-def test_euler(rng):
-    return {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)}
+test_euler = equation("eq-euler")(lambda rng: {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)})
 
 
 @equation("eq-vandermonde", first_index=0)
@@ -119,7 +119,7 @@ def relative_weights(rng):
     return C
 
 
-@equation("eq-commute", library=rotation_matrix)
+@equation("eq-commute")
 def test_commute(rng):
     return {"T": shifts(some_base(rng)), "C": relative_weights(rng)}
 
@@ -132,7 +132,8 @@ def test_commutator(rng):
 @equation("eq-repeat")
 def test_repeat(rng):
     m, n, nu = int(rng.integers(2, 15)), int(rng.integers(20, 40)), int(rng.integers(2, 9))
-    return {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * math.pi * nu / (n - m)}
+    values, theta = {"m": m, "n": n, r"\nu": nu}, 2 * math.pi * nu / (n - m)
+    return [{**values, r"\theta": share * theta} for share in (1, 0.7, 1.01, 1.3)]
 
 
 @equation("eq-chord")
@@ -140,9 +141,7 @@ def test_chord(rng):
     return {"m": range(2, 7), "n": range(3, 6), r"\theta": rng.uniform(0.2, 3)}
 
 
-@equation("eq-710", approx=1e-3)
-def test_710(rng):
-    return {}
+test_710 = equation("eq-710", approx=1e-3)(lambda rng: {})
 
 
 @equation("eq-plus-part", first_index=0, vectors="row")
@@ -150,3 +149,103 @@ def test_plus_part(rng):
     alpha, beta, first, second = rng.normal(size=4)
     E = np.array([[first, second], [second, -first]])
     return {r"\alpha": alpha, r"\beta": beta, "s": hand, "E": E}
+
+
+def bindings(rng):
+    """Rows, their shifts, and weights made of blocks aI + cJ."""
+    base = float(rng.uniform(5, 60))
+    theta = rotary_frequencies(D, base)
+    P = sinusoidal(torch.arange(9), D, base, dtype=torch.float64).numpy()
+    T = rotation_matrix(torch.arange(4), theta, layout="interleaved").mT.numpy()
+    a, c = rng.normal(size=(2, D // 2))
+    blocks = [a[i] * np.eye(2) + c[i] * J for i in range(D // 2)]
+    C = np.asarray(torch.block_diag(*map(torch.from_numpy, blocks)))
+    places = {"m": range(4), "n": range(4), "b": base, "d": D}
+    return {**places, "P": P, "T": T, "C": C, r"\theta": theta.numpy()}
+
+
+def one_angle(rng):
+    return {r"\theta": rng.uniform(0.2, 3), "R": plane_rotation, "I": np.eye(2), "J": J}
+
+
+def cosine_integral_in_text(rng):
+    return {r"\operatorname{Ci}": lambda x: float(sici(x)[1]), "x": rng.uniform(0.5, 9)}
+
+
+def whole_turns(rng):
+    m, n, nu = (int(rng.integers(*ends)) for ends in ((2, 15), (20, 40), (2, 9)))
+    return {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * np.pi * nu / (n - m)}
+
+
+def half_a_turn(rng):
+    """The longest text that the slowest hand can read, and any base that is large enough."""
+    b, d = float(rng.uniform(50, 900)), D
+    wavelengths = 2 * np.pi / rotary_frequencies(d, b).numpy()
+    longest = wavelengths[-1] / 2
+    values = {"b": b, "d": d, r"\lambda": wavelengths}
+    return [{**values, "N": int(longest)}, {**values, "N": float(longest)}]
+
+
+def root_of_a_power(rng):
+    theta = rotary_frequencies(D).tolist()
+    return [{"x": theta[i], "i": i, "d": D} for i in range(1, D // 2)]
+
+
+def commuting_block(rng):
+    """A block of weights whose two angles are equal."""
+    angle, (a, c) = rng.uniform(0.2, 3), rng.normal(size=2)
+    block = a * np.eye(2) + c * np.array(J)
+    return {r"\theta_i": angle, r"\theta_j": angle, "C_{ij}": block, "R": plane_rotation}
+
+
+def block_of_two_angles(rng):
+    """What is left of a random block after all that does not solve the equation is taken away."""
+    first, second = plane_rotation(-0.7), plane_rotation(-1.9)
+    equation = np.kron(first, np.eye(2)) - np.kron(np.eye(2), second.T)
+    solutions = null_space(equation)
+    block = solutions @ solutions.T @ rng.normal(size=4)
+    return {"C_{ij}": block.reshape(2, 2)}
+
+
+def matrix_of_a_shift(rng):
+    """The one matrix that moves the first d rows by delta places, and the library's rotation."""
+    delta, theta = int(rng.integers(1, 4)), rotary_frequencies(D, float(rng.uniform(5, 20)))
+    angles = np.arange(D + 3)[:, None] * theta.numpy()
+    rows = np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(D + 3, D)
+    shift = rotation_matrix(torch.tensor(delta), theta, layout="interleaved").mT.numpy()
+
+    def solved(rows):
+        return np.linalg.solve(rows[:D], rows[delta : delta + D])
+
+    return {"T": depends("P", solved), "P": rows, r"T_\delta": shift}
+
+
+test_sentences = sentences(
+    "deeper/07-clocks",
+    first_index=0,
+    where={
+        "From … on": None,
+        "positions $, then …": matrix_of_a_shift,
+        "integral, with …": cosine_integral_in_text,
+        "It runs from …": lambda rng: {"r": rng.uniform(2, 9)},
+        "runs from $ to …": lambda rng: {"r": rng.uniform(2, 9)},
+        "Then … .": commuting_block,
+        "and then only …": block_of_two_angles,
+        "For $ write …": one_angle,
+        "write $ with …": one_angle,
+        "If … is": one_angle,
+        "If $, then …": whole_turns,
+        "The numbers …": lambda rng: {
+            r"\theta": rotary_frequencies(D).numpy(),
+            "i": range(D // 2),
+            "d": D,
+        },
+        "are roots of …": root_of_a_power,
+        "… gives": half_a_turn,
+        "$ gives … .": half_a_turn,
+    },
+    unchecked={
+        "exactly when …": "Not executed yet.",
+        "when $ and …": "Not executed yet.",
+    },
+)(bindings)

@@ -3,8 +3,8 @@
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import Architecture, Block, MultiHeadAttention
-from bookcheck.equations.checks import equation
+from attention_to_rope import Architecture, Block
+from bookcheck.equations.checks import equation, sentences
 from shared import tensor
 from shared_03_many_heads import D_K, HEADS, N_Q, H, layer_of, matrices, run, split
 from shared_03_many_heads import D as D_HEADS
@@ -44,14 +44,10 @@ def sizes(rng):
     }
 
 
-@equation("eq-parameters-parts", library=Block, sizes=True)
-def test_parameters_parts(rng):
-    return sizes(rng)
+test_parameters_parts = equation("eq-parameters-parts")(sizes)
 
 
-@equation("eq-parameters-stacks", library=Block, sizes=True)
-def test_parameters_stacks(rng):
-    return sizes(rng)
+test_parameters_stacks = equation("eq-parameters-stacks")(sizes)
 
 
 def counted(rng, *, cross):
@@ -66,19 +62,19 @@ def counted(rng, *, cross):
     return {"d": d, "d_f": d_f, "N": target_length, "N_k": source_length}, counter.get_total_flops()
 
 
-@equation("eq-flops-encoder", library=Block)
+@equation("eq-flops-encoder")
 def test_flops_encoder(rng):
     values, total = counted(rng, cross=False)
     return {**values, r"F_{\text{enc}}": total}
 
 
-@equation("eq-flops-decoder", library=Block)
+@equation("eq-flops-decoder")
 def test_flops_decoder(rng):
     values, total = counted(rng, cross=True)
     return {**values, r"F_{\text{dec}}": total}
 
 
-@equation("eq-cross-head", first_index=0, library=MultiHeadAttention)
+@equation("eq-cross-head", first_index=0)
 def test_cross_head(rng):
     X, Y = rng.normal(size=(N, D_HEADS)), rng.normal(size=(N_Q, D_HEADS))
     layer = layer_of(rng, join=False)
@@ -86,3 +82,18 @@ def test_cross_head(rng):
     per_head = run(layer, Y, X).reshape(N_Q, H, D_K).transpose(1, 0, 2)
     projections = {"W^Q": W_Q, "W^K": W_K, "W^V": W_V}
     return {"X": X, "Y": Y, "H": per_head, "d_k": D_K, **projections, **HEADS}
+
+
+def bindings(rng):
+    """The parameters of the exercise's block, counted in the library's."""
+    del rng
+    block = Block(Architecture(d=4, heads=1, layers=1, hidden=16), seed=0, cross=True)
+    parts = {
+        r"P_{\text{att}}": block.attention,
+        r"P_{\text{ff}}": block.feed_forward,
+        r"P_{\text{norm}}": block.attention_residual.norm,
+    }
+    return {name: sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
+
+
+test_sentences = sentences("deeper/08-counted")(bindings)

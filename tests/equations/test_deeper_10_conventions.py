@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import rotation_matrix, sinusoidal
-from bookcheck.equations.checks import equation
+from attention_to_rope import sinusoidal
+from bookcheck.equations.checks import equation, sentences
 from shared_10_deriving_rope import D_K, N, complex_pair, hat
 from shared_rotations import (
     IDENTITY,
@@ -24,32 +24,28 @@ def test_scaling(rng):
     return {"x": rng.normal(size=2), r"\lambda": rng.normal(size=2)}
 
 
-@equation("eq-columns", library=rotation_matrix)
+@equation("eq-columns")
 def test_columns(rng):
     return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
 
 
-@equation("eq-wrong-side", library=rotation_matrix)
+@equation("eq-wrong-side")
 def test_wrong_side(rng):
     return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
 
 
-@equation("eq-flip", library=rotation_matrix)
+@equation("eq-flip")
 def test_flip(rng):
     return {"F": np.diag([1.0, -1.0]), "R": plane_rotation, r"\alpha": some_angle(rng)}
 
 
-@equation("eq-complex-pair", first_index=0)
-def test_complex_pair(rng):
-    return complex_pair(rng)
+test_complex_pair = equation("eq-complex-pair", first_index=0)(complex_pair)
 
 
-@equation("eq-exponential-sum")
-def test_exponential_sum(rng):
-    return {"m": range(4), "n": range(4)}
+test_exponential_sum = equation("eq-exponential-sum")(lambda rng: {"m": range(4), "n": range(4)})
 
 
-@equation("eq-complex-matrices", library=rotation_matrix)
+@equation("eq-complex-matrices")
 def test_complex_matrices(rng):
     numbers = dict(zip(("a", "c", "a'", "c'"), rng.normal(size=4).tolist(), strict=True))
     return {
@@ -61,7 +57,7 @@ def test_complex_matrices(rng):
     }
 
 
-@equation("eq-rope-alias", library=rotation_matrix)
+@equation("eq-rope-alias")
 def test_alias(rng):
     return {"R": plane_rotation, r"\theta": some_angle(rng), "m": range(N)}
 
@@ -83,12 +79,10 @@ def factors(rng):
     return {r"\hat{R}": hat(), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
 
 
-@equation("eq-factors", first_index=0, library=rotation_matrix)
-def test_factors(rng):
-    return factors(rng)
+test_factors = equation("eq-factors", first_index=0)(factors)
 
 
-@equation("eq-factor-rules", library=rotation_matrix)
+@equation("eq-factor-rules")
 def test_factor_rules(rng):
     angles = {r"\alpha": some_angle(rng), r"\beta": 2.3 * some_angle(rng)}
     return [
@@ -96,22 +90,16 @@ def test_factor_rules(rng):
     ]
 
 
-@equation("eq-rope-high", first_index=0, library=rotation_matrix)
-def test_high_dimension(rng):
-    return factors(rng)
+test_high_dimension = equation("eq-rope-high", first_index=0)(factors)
 
 
-@equation("eq-split", first_index=0)
-def test_split(rng):
-    return split_matrix(rng)
+test_split = equation("eq-split", first_index=0)(split_matrix)
 
 
-@equation("eq-split-symmetric", first_index=0)
-def test_split_symmetric(rng):
-    return split_matrix(rng)
+test_split_symmetric = equation("eq-split-symmetric", first_index=0)(split_matrix)
 
 
-@equation("eq-before-blocks", first_index=0, library=rotation_matrix)
+@equation("eq-before-blocks", first_index=0)
 def test_before_blocks(rng):
     M, D_part, H = np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2))
     for i in range(3):
@@ -124,7 +112,7 @@ def test_before_blocks(rng):
     return {"M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
 
 
-@equation("eq-sinusoid-turned", library=[sinusoidal, rotation_matrix])
+@equation("eq-sinusoid-turned")
 def test_sinusoid_turned(rng):
     b, theta = some_frequencies(rng, D_K)
     P = sinusoidal(torch.arange(N), D_K, b, dtype=torch.float64).numpy()
@@ -133,7 +121,7 @@ def test_sinusoid_turned(rng):
     return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
 
 
-@equation("eq-rope-to-g", first_index=0, library=rotation_matrix)
+@equation("eq-rope-to-g", first_index=0)
 def test_rope_to_g(rng):
     _, theta = some_frequencies(rng, D_K)
     places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
@@ -142,3 +130,12 @@ def test_rope_to_g(rng):
         r"\mathbf{R}": rotation_of_all_pairs(theta),
         **places,
     }
+
+
+def bindings(rng):
+    """Nothing: the sentences name and assume, and claim no relation."""
+    del rng
+    return {}
+
+
+test_sentences = sentences("deeper/10-conventions", first_index=0)(bindings)

@@ -9,7 +9,7 @@ from shared_10_deriving_rope import D_K
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 
-@equation("eq-image-rope", library=rotation_matrix)
+@equation("eq-image-rope")
 def test_image(rng):
     _, theta = some_frequencies(rng, 4)
     turn = rotation_of_all_pairs(theta)
@@ -39,14 +39,14 @@ def axial_score(rng):
     return score, products, theta.numpy()
 
 
-@equation("eq-axial", library=axial_table)
+@equation("eq-axial")
 def test_axial(rng):
     """Half of the pairs see the row, half the column."""
     score, _, _ = axial_score(rng)
     return {"S": score}
 
 
-@equation("eq-axes", first_index=0, library=axial_table)
+@equation("eq-axes", first_index=0)
 def test_axes(rng):
     """Angles read back from the library's table; they stay below half a turn."""
     _, theta = some_frequencies(rng, D_K)
@@ -58,7 +58,7 @@ def test_axes(rng):
     return {r"\varphi": angles, r"\theta": theta.numpy(), **symbols}
 
 
-@equation("eq-axial-product", library=axial_table)
+@equation("eq-axial-product")
 def test_axial_product(rng):
     """S is the library's score of two contents at an offset, f and h its pairs by axis."""
     score, products, theta = axial_score(rng)

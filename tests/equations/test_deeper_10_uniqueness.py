@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import torch
 
-from attention_to_rope import rotate, rotate_complex, rotation_matrix
-from bookcheck.equations.checks import equation
+from attention_to_rope import rotate_complex
+from bookcheck.equations.checks import equation, sentences
 from shared_10_deriving_rope import (
     N,
     complex_pair,
@@ -33,7 +34,7 @@ def test_step_length(rng):
     return {"f": f, "m": rng.permutation(6)[:r], **sums}
 
 
-@equation("eq-angle-steps", library=rotate)
+@equation("eq-angle-steps")
 def test_angle_steps(rng):
     """The library turns; the angle of an arrow is read place by place and counted on."""
     theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
@@ -50,7 +51,7 @@ def test_angle_steps(rng):
     return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
 
 
-@equation("eq-stretched-content", library=rotate_complex)
+@equation("eq-stretched-content")
 def test_stretched_content(rng):
     """A content of its own length on both sides; the library turns it, and the score agrees."""
     theta, pair = some_angle(rng), complex_pair(rng)
@@ -71,7 +72,7 @@ def test_step_keeps(rng):
     return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
 
 
-@equation("eq-step-map", library=rotate)
+@equation("eq-step-map")
 def test_step_map(rng):
     """The library turns contents that a map has bent; U is fitted to one step of some of them."""
     (_, theta), W = some_frequencies(rng, 4), rng.normal(size=(3, 4))
@@ -85,9 +86,7 @@ def test_step_map(rng):
     return {"f": f, "U": U, "x": rng.normal(size=3), "m": range(N)}
 
 
-@equation("eq-reflection")
-def test_reflection(rng):
-    return {r"\theta": some_angle(rng), "I": IDENTITY}
+test_reflection = equation("eq-reflection")(lambda rng: {r"\theta": some_angle(rng), "I": IDENTITY})
 
 
 def block_form(rng, d=6):
@@ -96,7 +95,7 @@ def block_form(rng, d=6):
     return theta, C, C.T @ rotation_of_all_pairs(theta)(1) @ C
 
 
-@equation("eq-normal-form", first_index=0, library=rotation_matrix)
+@equation("eq-normal-form", first_index=0)
 def test_normal_form(rng):
     """A random orthogonal matrix, taken apart as in the proof: planes of its eigenvectors."""
     d = 6
@@ -159,3 +158,102 @@ def test_shear(rng):
 def test_added_terms(rng):
     places = {"m": range(N), "n": range(N), "p": rng.normal(size=(N, 3))}
     return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
+
+
+D = 6
+
+
+def bindings(rng):
+    """A rotation U of three planes in a random basis C, and one of its complex rows w."""
+    _, theta = some_frequencies(rng, D)
+    turn = rotation_of_all_pairs(theta)
+    C, _ = np.linalg.qr(rng.normal(size=(D, D)))
+    U = C.T @ turn(1) @ C
+    u, v = C[2], C[3]  # the rows of one plane: turned by its own frequency
+    eigen = {"w": u - 1j * v, "u": u, "v": v, r"\lambda": np.exp(1j * float(theta[1]))}
+    places = {"m": range(4), "n": range(1, 6), "I": np.eye(D), r"\mathbf{R}": turn}
+    return {"U": U, "C": C, **eigen, **places}
+
+
+def isotropic(rng):
+    """A plane of rows that are perpendicular and equally long, in numbers without rounding."""
+    return {"w": float(rng.integers(2, 9)) * np.array([1, -1j])}
+
+
+def contents_changed_once(rng):
+    """Any map of the contents, then the turns of the library."""
+    _, theta = some_frequencies(rng, D)
+    turn, W = rotation_of_all_pairs(theta), rng.normal(size=(D, D))
+    return {"f": lambda m, x: np.tanh(x @ W) @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+def the_same_vector(rng):
+    """The only added positions that are relative: none that tells a place."""
+    return {"p": np.tile(rng.normal(size=D), (4, 1)), "U": np.eye(D), "x": rng.normal(size=D)}
+
+
+def stretched(rng):
+    """The library's complex turn of a content stretched by its squared length."""
+    theta = some_angle(rng)
+    frequency = torch.tensor([theta], dtype=torch.float64)
+
+    def f(m, z):
+        pair = abs(z) ** 2 * torch.tensor([[z.real, z.imag]], dtype=torch.float64)
+        turned = rotate_complex(pair, torch.tensor([int(m)]), frequency, layout="interleaved")
+        return complex(*turned[0].tolist())
+
+    return {"f": f, "z": complex(*rng.normal(size=2)), r"\theta": theta}
+
+
+def reflection(rng):
+    """A reflection of the plane, the second case of the theorem."""
+    alpha = some_angle(rng)
+    mirror = plane_rotation(alpha) @ np.diag([1.0, -1.0])
+    return {"U": mirror, "I": np.eye(2)}
+
+
+def half_turns(rng):
+    """Two half turns about perpendicular axes: the rotations of space that commute."""
+    del rng
+    return {"A": np.diag([1.0, -1.0, -1.0]), "B": np.diag([-1.0, -1.0, 1.0])}
+
+
+def shear(rng):
+    del rng
+    return {"G": np.array([[1.0, 1.0], [0.0, 1.0]]), "j": range(-3, 4)}
+
+
+def powers_of_one_map(rng):
+    """RoPE: the library's turn by m places, and its turn by one."""
+    _, theta = some_frequencies(rng, D)
+    turn = rotation_of_all_pairs(theta)
+    return {"f": lambda m, x: x @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+test_sentences = sentences(
+    "deeper/10-uniqueness",
+    first_index=0,
+    where={
+        "then … :": powers_of_one_map,
+        "reflection and …": reflection,
+        "Then … ,": powers_of_one_map,
+        "step by step …": contents_changed_once,
+        "content first, …": stretched,
+        "Write $ and …": None,
+        "So … with": isotropic,
+        "So $ with … ,": None,
+        "with $, and …": isotropic,
+        "$, we have …": None,
+        "would give …": the_same_vector,
+        "and subtract: …": the_same_vector,
+        "So … and": the_same_vector,
+        "So $ and … :": the_same_vector,
+        "By induction …": shear,
+        "whatever $ is; so …": lambda rng: {"p": np.tile(rng.normal(size=3), (7, 1))},
+        "with $, so …": half_turns,
+        "$, that is …": half_turns,
+    },
+    unchecked={
+        "identity is …": "Not executed yet.",
+    },
+)(bindings)

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from attention_to_rope import rotary_table, rotate, rotate_complex, rotation_matrix
-from bookcheck.equations.checks import equation
-from shared_11_implementing_rope import THETA, R, common, query_and_key
+from attention_to_rope import rotary_table, rotate_complex, rotation_matrix
+from bookcheck.equations.checks import equation, sentences
+from shared_11_implementing_rope import D_K, THETA, R, common, query_and_key
 
 
 def plane(angle):
@@ -18,18 +18,16 @@ def with_blocks(rng):
     return common(rng) | {r"\mathbf{R}": R, "R": plane}
 
 
-@equation("eq-form-dense", first_index=0, library=rotation_matrix)
+@equation("eq-form-dense", first_index=0)
 def test_dense(rng):
     symbols = with_blocks(rng)
     return {name: symbols[name] for name in ("m", "d_k", r"\theta", "R", r"\mathbf{R}")}
 
 
-@equation("eq-form-block", first_index=0, library=[rotate, rotation_matrix])
-def test_block(rng):
-    return with_blocks(rng)
+test_block = equation("eq-form-block", first_index=0)(with_blocks)
 
 
-@equation("eq-quarter-turn", first_index=0, library=rotary_table)
+@equation("eq-quarter-turn", first_index=0)
 def test_quarter_turn(rng):
     symbols = common(rng)
     table = rotary_table(torch.tensor([symbols["m"]]), THETA, dtype=torch.float64)
@@ -43,7 +41,7 @@ def quarter_turned(x):
     return np.stack([z.real, z.imag], axis=1).ravel()
 
 
-@equation("eq-form-elementwise", first_index=0, library=rotate)
+@equation("eq-form-elementwise", first_index=0)
 def test_elementwise(rng):
     symbols = common(rng)
     angles = np.repeat(symbols["m"] * THETA.numpy(), 2)
@@ -54,7 +52,7 @@ def test_elementwise(rng):
     }
 
 
-@equation("eq-form-complex", first_index=0, library=rotate_complex)
+@equation("eq-form-complex", first_index=0)
 def test_complex(rng):
     symbols = common(rng)
     x, m = torch.as_tensor(symbols["x"])[None], torch.tensor([symbols["m"]])
@@ -63,7 +61,7 @@ def test_complex(rng):
     return symbols | {"y": y, "z": z, "w": y[0::2] + 1j * y[1::2]}
 
 
-@equation("eq-two-directions", library=rotation_matrix)
+@equation("eq-two-directions")
 def test_two_directions(rng):
     return query_and_key(rng) | {r"\mathbf{R}": R}
 
@@ -119,6 +117,12 @@ def test_angle_error(rng):
     return [*bound, float32_angles(rng)]
 
 
-@equation("eq-angle-error-proof", first_index=0)
-def test_angle_error_proof(rng):
-    return relative_errors(rng)
+test_angle_error_proof = equation("eq-angle-error-proof", first_index=0)(relative_errors)
+
+
+def bindings(rng):
+    """The rotation as a matrix, and a gradient."""
+    return {r"\mathbf{R}": R, "m": range(2, 6), "g": rng.normal(size=D_K)}
+
+
+test_sentences = sentences("deeper/11-precision", first_index=0)(bindings)

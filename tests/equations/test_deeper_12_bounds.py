@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 
-from attention_to_rope import rotary_table, rotate, rotation_matrix
-from bookcheck.equations.checks import equation
+from attention_to_rope import rotary_table, rotate
+from bookcheck.equations.checks import equation, sentences
 from shared_12_what_rope_encodes import D, contents, only, pairs
+from shared_rotations import some_frequencies
 
 
 def sums(values, r):
@@ -34,7 +35,7 @@ def test_abel(rng):
     return cases
 
 
-@equation("eq-abel-bound", first_index=0, library=rotation_matrix)
+@equation("eq-abel-bound", first_index=0)
 def test_abel_bound(rng):
     """Besides free products: some for which one of the three sides is close to the next."""
     free = contents(rng)
@@ -55,7 +56,7 @@ def test_abel_bound(rng):
     return bound
 
 
-@equation("eq-trivial-bound", first_index=0, library=rotation_matrix)
+@equation("eq-trivial-bound", first_index=0)
 def test_trivial_bound(rng):
     free = only(contents(rng), "q", "k", "h", r"\mathbf{R}")
     one_pair = only(contents(rng, 2), "q", "k", "h", r"\mathbf{R}")
@@ -80,13 +81,13 @@ def test_abel_ratio(rng):
     return [{"h": h, "D": np.abs(np.diff(h)).max(), "d_k": 2 * pairs} for h in (free, even)]
 
 
-@equation("eq-odd-part", first_index=0, library=rotation_matrix)
+@equation("eq-odd-part", first_index=0)
 def test_odd_part(rng):
     values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
     return {**values, "r": range(1, 6), "d_k": D}
 
 
-@equation("eq-rope-distance", first_index=0, library=rotate)
+@equation("eq-rope-distance", first_index=0)
 def test_rope_distance(rng):
     values = contents(rng)
     theta = torch.as_tensor(values[r"\theta"])
@@ -105,3 +106,34 @@ def test_rope_distance(rng):
         "n": range(2, 6),
         "d_k": D,
     }
+
+
+P = 4
+
+
+def bindings(rng):
+    """Products h_0 … h_4 with h_4 = 0, their largest step D, and the sums U_0 … U_4 of waves."""
+    _, theta = some_frequencies(rng, 2 * P)
+    r = int(rng.integers(2, 9))
+    U = np.concatenate([[0], np.cumsum(np.exp(1j * r * theta.numpy()))])
+    h = np.concatenate([rng.normal(size=P) + 1j * rng.normal(size=P), [0]])
+    steps = {"h": h, "D": np.abs(np.diff(h)).max(), "U": U}
+    return {**steps, r"\theta": theta.numpy(), "r": r, "d_k": 2 * P, "i": range(P)}
+
+
+def equal_steps(rng):
+    """Products that fall to 0 in equal steps: the case of equality."""
+    step = float(rng.uniform(0.3, 2))
+    return {"h": step * np.arange(P, -1, -1.0), "D": step}
+
+
+test_sentences = sentences(
+    "deeper/12-bounds",
+    first_index=0,
+    where={
+        "Let … ,": None,
+        "old first one …": None,
+        "from $ on, …": lambda rng: [{}, equal_steps(rng)],
+        "steps to 0, …": equal_steps,
+    },
+)(bindings)

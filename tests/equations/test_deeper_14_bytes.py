@@ -3,7 +3,7 @@
 import torch
 
 from attention_to_rope.merge import finish, merge, partial_attention
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 from bookkit.experiments.speed.traffic import Traffic
 from shared_counts import Memory
 
@@ -28,3 +28,12 @@ def test_online_traffic(rng):
     size = q.element_size()
     names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
     return {"N": N, "b": b, "d_k": d_k, **names}
+
+
+def bindings(rng):
+    """Its sentences state sizes of examples only."""
+    del rng
+    return {}
+
+
+test_sentences = sentences("deeper/14-bytes")(bindings)

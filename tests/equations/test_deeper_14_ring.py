@@ -5,7 +5,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import attention
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
-from bookcheck.equations.checks import equation
+from bookcheck.equations.checks import equation, sentences
 
 
 def pairs_of(rank, ranks, N, order):
@@ -13,26 +13,24 @@ def pairs_of(rank, ranks, N, order):
     return int((ring_positions(N, rank, ranks, order=order) + 1).sum())
 
 
-@equation("eq-ring-contiguous", library=ring_positions)
+@equation("eq-ring-contiguous")
 def test_ring_contiguous(rng):
     P, b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
     r = int(rng.integers(1, P))
     return {"r": r, "b": b, "C": lambda rank: pairs_of(rank, P, P * b, "contiguous")}
 
 
-@equation("eq-ring-zigzag", library=ring_positions)
+@equation("eq-ring-zigzag")
 def test_ring_zigzag(rng):
     P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
     N, r = 2 * P * a, int(rng.integers(1, P))
     return {"r": r, "a": a, "P": P, "N": N, "C": lambda rank: pairs_of(rank, P, N, "zigzag")}
 
 
-@equation("eq-ring-speedup")
-def test_ring_speedup(rng):
-    return {"P": int(rng.integers(2, 20))}
+test_ring_speedup = equation("eq-ring-speedup")(lambda rng: {"P": int(rng.integers(2, 20))})
 
 
-@equation("eq-ring-traffic", library=simulate_ring)  # its threads run ring_attention
+@equation("eq-ring-traffic")  # its threads run ring_attention
 def test_ring_traffic(rng):
     P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24
     greeting = 9
@@ -56,7 +54,7 @@ def test_ring_overlap(rng):
     return {"b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
 
 
-@equation("eq-ring-billion", library=attention)
+@equation("eq-ring-billion")
 def test_ring_billion(rng):
     N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
     with FlopCounterMode(display=False) as counter:
@@ -64,3 +62,18 @@ def test_ring_billion(rng):
     # A causal mask leaves half of the work, in every layer.
     work = layers * counter.get_total_flops() / 2
     return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}
+
+
+def bindings(rng):
+    """Its sentences state how a sequence is cut and the sizes of an example only."""
+    del rng
+    return {}
+
+
+test_sentences = sentences(
+    "deeper/14-ring",
+    unchecked={
+        "$ holds the …": "Not executed yet.",
+        "$ chunks of …": "Not executed yet.",
+    },
+)(bindings)

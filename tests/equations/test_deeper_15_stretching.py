@@ -9,11 +9,13 @@ from attention_to_rope import (
     longrope_attention_factor,
     ntk_aware,
     ntk_by_parts,
+    position_interpolation,
     rotary_frequencies,
     rotary_table,
     rotate,
+    yarn_attention_factor,
 )
-from bookcheck.equations.checks import by_hand, equation
+from bookcheck.equations.checks import by_hand, equation, sentences
 from shared_15_longer_contexts import (
     ALPHA,
     BASE,
@@ -52,7 +54,7 @@ def head(rng):
     return q, k, a, c, score
 
 
-@equation("eq-head-score", first_index=0, library=rotate)
+@equation("eq-head-score", first_index=0)
 def test_head_score(rng):
     _, _, a, c, score = head(rng)
     distances = {"r": int(rng.integers(5, 200)), "d_k": D}
@@ -96,9 +98,7 @@ def test_interpolation_bound(rng):
     ]
 
 
-@by_hand(
-    "eq-rolle", "The point ξ is only known to exist; here a search finds it.", reviewed="5526d61b"
-)
+@by_hand("eq-rolle", "The point ξ is only known to exist; here a search finds it.")
 def test_rolle(rng):
     from scipy.optimize import brentq
 
@@ -141,7 +141,7 @@ def test_wave_amplitude(rng):
     ]
 
 
-@equation("eq-ntk-base", library=ntk_aware)
+@equation("eq-ntk-base")
 def test_ntk_base(rng):
     s = scale(rng)
     # The base that the library's frequencies have: the second pair is base^(-2/d).
@@ -149,7 +149,7 @@ def test_ntk_base(rng):
     return {"b'": base, "b": BASE, "s": s, "d_k": D}
 
 
-@equation("eq-by-parts-stretch", first_index=0, library=ntk_by_parts)
+@equation("eq-by-parts-stretch", first_index=0)
 def test_by_parts_stretch(rng):
     s = scale(rng)
     turns = L * THETA.numpy() / (2 * math.pi)
@@ -158,7 +158,7 @@ def test_by_parts_stretch(rng):
     return {r"\kappa": stretch(by_parts(s)), r"\gamma": gamma, **known}
 
 
-@equation("eq-stretch-limits", first_index=0, library=ntk_by_parts)
+@equation("eq-stretch-limits", first_index=0)
 def test_stretch_limits(rng):
     draws = []
     for s in (scale(rng), 1.0, 1.0 + 1e-6, 1e6):
@@ -171,9 +171,7 @@ def test_stretch_limits(rng):
     return draws
 
 
-@equation("eq-dynamic-at-target")
-def test_dynamic_at_target(rng):
-    return {"s": scale(rng), "L_0": L}
+test_dynamic_at_target = equation("eq-dynamic-at-target")(lambda rng: {"s": scale(rng), "L_0": L})
 
 
 @equation("eq-leader-factor")
@@ -182,7 +180,7 @@ def test_leader_factor(rng):
     return {"s": s, r"\Delta": lead, "M": others, "f": (lead + math.log(s)) / lead}
 
 
-@equation("eq-longrope-factor", library=longrope_attention_factor)
+@equation("eq-longrope-factor")
 def test_longrope_factor(rng):
     s = scale(rng)
     return {"s": s, "L_0": L, r"\mu": longrope_attention_factor(s, L)}
@@ -197,8 +195,71 @@ def test_two_mscales(rng):
     return {**symbols, r"\mu_{\text{table}}": math.sqrt(mu_a**2 * score / symbols[r"\sigma"])}
 
 
-@equation("eq-short-base", first_index=0, library=rotary_frequencies)
+@equation("eq-short-base", first_index=0)
 def test_short_base(rng):
     s = scale(rng)
     factors = stretch(rotary_frequencies(D, BASE * s))
     return {r"\kappa": factors, "s": s, "d_k": D}
+
+
+def bindings(rng):
+    """YaRN's factor, and the frequencies of some base."""
+    s, b = float(rng.uniform(2, 9)), float(rng.uniform(50, 5000))
+    theta = rotary_frequencies(16, b).numpy()
+    return {"s": s, r"\mu": yarn_attention_factor(s), r"\theta": theta, "b": b}
+
+
+def two_factors(rng):
+    """What the page wants: rotated parts grow by μ_A², others by μ_C²."""
+    mu_a, mu_c = rng.uniform(1.1, 2, size=2)
+    on_table = math.sqrt(mu_a**2 / mu_c**2)
+    return {r"\mu_A": mu_a, r"\mu_C": mu_c, r"\mu_{\text{table}}": on_table}
+
+
+def unchanged(rng):
+    """One of the methods, with the scale 1."""
+    theta = rotary_frequencies(16, float(rng.uniform(50, 5000)))
+    changed = [
+        position_interpolation(theta, 1.0),
+        ntk_aware(theta, 1.0),
+        ntk_by_parts(theta, 1.0, original_length=300),
+    ][int(rng.integers(3))]
+    return {r"\kappa": (theta / changed).numpy(), "i": range(8)}
+
+
+def second_derivative(rng):
+    """Of a sum of waves, anywhere, and where all of them are at their crest: the bound is met."""
+    theta = rotary_frequencies(8, 20.0).numpy()
+    rho, phases = rng.uniform(0.5, 2, size=4), rng.uniform(0, 6, size=4)
+
+    def bent(phases):
+        return lambda x: -float(rho @ (theta**2 * np.cos(theta * x + phases)))
+
+    waves = {r"\rho": rho, r"\theta": theta}
+    crest = {"h''": bent(np.zeros(4)), r"\xi": 0.0, **waves}
+    return [{"h''": bent(phases), r"\xi": rng.uniform(0, 9), **waves}, crest]
+
+
+def parabola(rng):
+    """A parabola h, and the η of its error against the straight line."""
+    c, r, y = rng.normal(), 3.0, 3.4
+    error = c * y**2 - (r + 1 - y) * c * r**2 - (y - r) * c * (r + 1) ** 2
+    eta = error / ((y - r) * (r + 1 - y))
+    return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), r"\eta": eta}
+
+
+test_sentences = sentences(
+    "deeper/15-stretching",
+    first_index=0,
+    where={
+        "derivative, so …": parabola,
+        "So … ,": second_derivative,
+        ": all give …": unchanged,
+        "score grows by …": two_factors,
+    },
+    unchecked={
+        "tokens: it wants …": "Not executed yet.",
+        "often meets …": "Not executed yet.",
+        "last pair has …": "Not executed yet.",
+    },
+)(bindings)

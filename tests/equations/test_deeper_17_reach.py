@@ -2,8 +2,10 @@
 
 import functools
 
-from attention_to_rope import dilated_mask
-from bookcheck.equations.checks import Random, equation
+import torch
+
+from attention_to_rope import dilated_mask, global_mask, sliding_window_mask
+from bookcheck.equations.checks import Random, equation, sentences
 from shared_17_beyond_softmax import window
 
 
@@ -13,14 +15,14 @@ def test_reach_paths(rng):
     return {"M": mask, "N": 5, "L": 3, "m": range(5), "n": range(5)}
 
 
-@equation("eq-reach-window", first_index=0, library=dilated_mask)
+@equation("eq-reach-window", first_index=0)
 def test_reach_window(rng):
     values = window(rng)
     every = range(values["N"])
     return {"M": values["M"], "W": values["W"], "L": range(2, 4), "m": every, "n": every}
 
 
-@equation("eq-reach-dilated", first_index=0, draws=2, library=dilated_mask)
+@equation("eq-reach-dilated", first_index=0, draws=2)
 def test_reach_dilated(rng):
     N, W = 30, int(rng.integers(2, 4))
 
@@ -35,3 +37,24 @@ def test_reach_dilated(rng):
 def test_reach_walk(rng):
     W, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
     return {"r": Random(list(range(W)), shape=(L,)), "L": L, "W": W}
+
+
+def bindings(rng):
+    """The mask of one global token among six."""
+    g = int(rng.integers(6))
+    mask = global_mask(6, torch.tensor([g])).double().numpy()
+    return {"M": mask, "g": g, "m": range(6), "n": range(6)}
+
+
+test_sentences = sentences(
+    "deeper/17-reach",
+    first_index=0,
+    where={
+        "if $, where …": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
+    },
+    unchecked={
+        "exactly if …": "Not executed yet.",
+        "the distance …": "Not executed yet.",
+        "path needs …": "Not executed yet.",
+    },
+)(bindings)

@@ -1,7 +1,8 @@
-"""Every displayed equation has a label and a check that executes its printed text.
+"""The formulas of the pages, displayed and in sentences: found, bound to values, executed.
 
-scan      the equations that the chapters print
-records   what the last checks found, and whether it still holds
-checks    how a check is written (`equation`, `by_hand`) and run
-mutate    planted misprints, which the checks must see
+scan       the formulas that the chapters print
+checks     how a check is written (`equation`, `by_hand`, `sentences`) and run
+sentences  which relations a sentence states, and where their values come from
+records    which displays the last checks executed
+mutate     planted misprints, which the checks must see
 """

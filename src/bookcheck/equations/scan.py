@@ -1,5 +1,6 @@
 """The formulas that the book prints, displayed or in sentences: where they stand, how they read."""
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,6 +71,12 @@ class InlineFormula:
     page: str
     cell: str
     before: str = ""
+    after: str = ""
+
+    @property
+    def context(self) -> str:
+        """Its sentence: … stands for the formula itself, $ for every other one."""
+        return f"{self.before} … {self.after}".strip()
 
     @property
     def place(self) -> str:
@@ -89,34 +96,9 @@ def is_relation(formula: str) -> bool:
 
 # A symbol with its index: it is named, nothing is said of it.
 NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
-# What makes a formula more than the name of a thing: an operation, or a number.
-COMPUTES = re.compile(
-    r"[-+/^!]|\d|\\(?:frac|sqrt|cdot|times|exp|ln|log|sum|max|min|sin|cos|arctan|l[vV]ert|lfloor|lceil)"
-    r"(?![A-Za-z])"
-)
 
 
-def inline_expressions(folder: Path = CHAPTERS) -> dict[str, list[str]]:
-    """The distinct formulas of each page's sentences that compute something and state no relation.
-
-    ``$4 N^2 d$`` operations: what it counts stands in the words.
-    """
-    found: dict[str, list[str]] = {}
-    for path in book_pages(folder):
-        page = path.relative_to(folder).with_suffix("").as_posix()
-        texts = (text for _, source in markdown_cells(path) for text in formulas_in(source))
-        computing = [text for text in texts if computes(text)]
-        if computing:
-            found[page] = list(dict.fromkeys(computing))
-    return found
-
-
-def computes(formula: str) -> bool:
-    """Whether a formula without a relation is more than a name."""
-    named = is_relation(formula) or NAME.fullmatch(formula)
-    return not named and COMPUTES.search(formula) is not None
-
-
+@functools.cache
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
     """The distinct inline relations of each page, in order."""
     found: dict[str, dict[str, InlineFormula]] = {}
@@ -124,9 +106,10 @@ def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
         page = path.relative_to(folder).with_suffix("").as_posix()
         formulas = found.setdefault(page, {})
         for cell, source in markdown_cells(path):
-            for text, before in inline_of(source):
-                if is_relation(text):
-                    formulas.setdefault(text, InlineFormula(text, page, cell, before))
+            for one in inline_of(source):
+                if is_relation(one.text):
+                    formula = InlineFormula(one.text, page, cell, one.before, one.after)
+                    formulas.setdefault(one.text, formula)
     return {page: list(formulas.values()) for page, formulas in found.items()}
 
 

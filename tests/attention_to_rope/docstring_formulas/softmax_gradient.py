@@ -4,7 +4,7 @@ import numpy as np
 from formulas import RESULT, tensor
 
 import attention_to_rope as book
-from bookcheck.latex import depends
+from texcheck import depends
 
 N = 4
 

@@ -9,52 +9,44 @@ import random
 
 import pytest
 
-from bookcheck.equations.checks import inputs_of, load_checks
-from bookcheck.equations.inline import cases_of, load_inline
-from bookcheck.equations.scan import collect, inline_relations
-from bookcheck.latex import LatexError, check
-from bookcheck.latex.formulas import Silent, matrix_symbols
-from bookcheck.latex.misprints import misprints
+from bookcheck.equations.checks import ByHand, load_all, printed
+from bookcheck.equations.scan import inline_relations
+from bookcheck.equations.sentences import Page
+from texcheck import LatexError, Silent, check
+from texcheck.misprints import misprints
+from texcheck.trial import kinds_of, transposable
 
 SEEDS = range(1000, 1000 + int(os.environ.get("NOISE_SEEDS", "1")))
-CHECKS = {item.label: item for item in load_checks() if item.reason is None}
-PAGES = load_inline()
+ITEMS = load_all()
+CHECKS = {i.name: i for i in ITEMS if not isinstance(i, (Page, ByHand))}
+PAGES = {i.name: i for i in ITEMS if isinstance(i, Page)}
 
 
-@pytest.fixture(scope="module")
-def printed():
-    return {equation.label: equation.text for equation in collect() if equation.label}
-
-
-def verdict(text, inputs, options):
+def verdict(text, values, options):
     """What a check says to a text: "holds", "refuted", or "refused"."""
     try:
-        found = [one.holds for values in inputs for one in check(text, values, **options)]
+        found = [relation.holds for relation in check(text, values, **options)]
     except LatexError:
         return "refused"
     return "holds" if all(found) else "refuted"
 
 
 @pytest.mark.parametrize("label", CHECKS)
-def test_displays(label, printed):
-    item, text = CHECKS[label], printed[label]
-    inputs = [next(values for values in inputs_of(item) if not isinstance(values, Silent))]
-    tried = misprints(text, matrix_symbols(inputs[0]))
+def test_displays(label):
+    item, text = CHECKS[label], printed()[label].text
+    values = next(one for one in item.inputs() if not isinstance(one, Silent))
+    tried = misprints(text, transposable([values]), kinds_of([values]))
     misprint = random.Random(label).choice(tried).text if tried else text
-    said = verdict(misprint, inputs, item.options)
+    said = verdict(misprint, values, item.options)
     for seed in SEEDS:
         noisy = {**item.options, "noise": seed}
-        assert verdict(text, inputs, noisy) == "holds"
-        assert verdict(misprint, inputs, noisy) == said, misprint
+        assert verdict(text, values, noisy) == "holds"
+        assert verdict(misprint, values, noisy) == said, misprint
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_sentences(page):
-    file = PAGES[page]
-    options = getattr(file.module, "OPTIONS", {})
-    for formula in inline_relations()[page]:
-        if formula.text not in file.definitions:
-            inputs = [next(cases_of(formula, file))]
-            for seed in SEEDS:
-                noisy = {**options, "noise": seed}
-                assert verdict(formula.text, inputs, noisy) == "holds", formula.text
+    for formula, item in PAGES[page].checks(inline_relations()[page]):
+        for seed in SEEDS:
+            noisy = {**item.options, "noise": seed}
+            assert verdict(formula.text, item.inputs()[0], noisy) == "holds", formula.text

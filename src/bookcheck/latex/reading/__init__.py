@@ -1,1 +1,0 @@
-"""From the parsed structure to nodes, by the declared symbols alone."""

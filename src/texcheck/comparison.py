@@ -1,0 +1,434 @@
+"""Two sides and the relation between them: does it hold, up to rounding?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from texcheck.errors import LatexError, ShapeError
+from texcheck.evaluator import Evaluator
+from texcheck.nodes import (
+    Chain,
+    Node,
+    Number,
+    Symbol,
+    free_names,
+    names_in,
+)
+from texcheck.rounding import SAMPLES, Noise, badly_conditioned, room_between
+from texcheck.values import (
+    Array,
+    Crossed,
+    Value,
+    as_array,
+    is_exact,
+    is_number,
+    is_real,
+)
+
+# Relations that say which side is the larger.
+ORDER = ("<", "<=", ">", ">=")
+SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+
+
+@dataclass
+class Seen:
+    """What the instances of a relation have shown, on one input or on several.
+
+    ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
+    same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
+    and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
+    premise and the conclusion of an implication held; ``signs``: which of ± did.
+    """
+
+    slack: float = math.inf
+    near: dict[tuple[str, int], float] = field(default_factory=dict)
+    attained: bool = False
+    differ: bool = False
+    outcomes: frozenset[tuple[bool, bool]] = frozenset()
+    signs: frozenset[str] = frozenset()
+
+    def joined(self, other: Seen) -> Seen:
+        """What two sets of instances have shown together."""
+        near = dict(self.near)
+        for key, slack in other.near.items():
+            near[key] = min(slack, near.get(key, math.inf))
+        return Seen(
+            min(self.slack, other.slack),
+            near,
+            self.attained or other.attained,
+            self.differ or other.differ,
+            self.outcomes | other.outcomes,
+            self.signs | other.signs,
+        )
+
+
+@dataclass
+class Relation:
+    """One relation of a display: both sides' values, their deviation, and whether it holds.
+
+    Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
+    instance with the largest deviation and ``instances`` counts all of them; ``seen`` tells what
+    all instances have shown.
+    """
+
+    relation: str
+    left_text: str
+    right_text: str
+    left: Any
+    right: Any
+    deviation: float
+    holds: bool
+    position: int
+    instances: int = 1
+    note: str = ""
+    seen: Seen = field(default_factory=lambda: Seen())
+
+    @property
+    def sign(self) -> str:
+        """The relation as it is printed."""
+        return SHOWN.get(self.relation, self.relation)
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "fails"
+        detail = f"; {self.note}" if self.note else ""
+        return (
+            f"{self.left_text} {self.sign} {self.right_text} {verdict}: "
+            f"{shown(self.left)} against {shown(self.right)}, "
+            f"deviation {self.deviation:.3g}{detail}"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value as an error prints it."""
+    return (
+        np.array2string(as_array(value), precision=6, threshold=12)
+        if value is not None
+        else "a set"
+    )
+
+
+def result_of(value: Any, exact: bool) -> Any:
+    """A value as the caller receives it: a number or an array."""
+    if isinstance(value, Crossed):
+        return value.array
+    if isinstance(value, Fraction) and not exact:
+        return float(value)
+    return value
+
+
+def covers(node: Chain, evaluator: Evaluator) -> bool:
+    """Whether a printed range of an index is exactly the range that the check declares for it.
+
+    Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
+    """
+    sides, relations = node.sides, node.relations
+    place = 0 if relations == ("in",) else 1
+    if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
+        return True
+    index = sides[place]
+    declared = evaluator.declared.get(index.name) if isinstance(index, Symbol) else None
+    if not (isinstance(index, Symbol) and isinstance(declared, range)):
+        return True
+    if place == 0:
+        members = evaluator.members(sides[1])
+        return members is None or sorted(members) == sorted(declared)
+    others = names_in(sides[0]) | names_in(sides[2])
+    if any(isinstance(evaluator.declared.get(name), range) for name in others):
+        return True
+    found = evaluator.assignments((index.name,), (None,), (node,), None, node)
+    return [assignment[index.name] for assignment in found] == sorted(declared)
+
+
+@dataclass
+class Finding:
+    """What a comparison of two sides found; the fields are those of ``Relation``."""
+
+    deviation: float
+    holds: bool
+    note: str = ""
+    slack: float = math.inf
+    attained: bool = False
+    differ: bool = True
+
+
+def severity(relation: Relation) -> tuple[bool, float]:
+    """The order in which relations are worse."""
+    return (not relation.holds, relation.deviation)
+
+
+def worse(one: Relation, other: Relation) -> Relation:
+    """The worse of two instances of a relation, with what both have shown."""
+    if one is other:
+        return one
+    seen = one.seen.joined(other.seen)
+    chosen = max(one, other, key=severity)
+    chosen.seen = seen
+    return chosen
+
+
+def either(upper: Relation, lower: Relation) -> Relation:
+    """A relation with ± by its upper and its lower signs.
+
+    Where only one side has a sign, one of the two must hold; else both.
+    """
+    left = upper.left_text != lower.left_text
+    right = upper.right_text != lower.right_text
+    if left == right:
+        return worse(upper, lower)
+    seen = upper.seen.joined(lower.seen)
+    seen.signs = frozenset(sign for sign, one in (("+", upper), ("-", lower)) if one.holds)
+    chosen = min(upper, lower, key=severity)
+    chosen.seen = seen
+    return chosen
+
+
+def states_a_sign(sides: tuple[Node, Node]) -> bool:
+    """``x > 0`` is no bound that could be nearer."""
+    return any(isinstance(side, Number) and side.value == 0 for side in sides)
+
+
+def smallest_slack(relation: str, a: Array, b: Array, gap: Array, size: Array) -> float:
+    """How near two sides come, as a share of the larger; 0 = 0 says nothing of a bound.
+
+    Whole numbers with ``<`` between them cannot be nearer than 1.
+    """
+    if relation in ("<", ">"):
+        whole = (a == np.round(a)) & (b == np.round(b))
+        gap = np.where(whole & (gap == 1), 0.0, gap)
+    telling = np.isfinite(gap) & (size > 0)
+    return float(np.min(gap[telling] / size[telling])) if np.any(telling) else math.inf
+
+
+def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Finding:
+    """Whether an equality or inequality of real or complex entries holds within the room."""
+    largest = float(np.max(gap))
+    if relation == "=":
+        return Finding(largest, bool(np.all(gap <= room)))
+    if relation == "!=":
+        return Finding(0.0, bool(np.any(gap > room)))
+    differ = bool(np.any(gap > room))
+    size = np.maximum(np.abs(a), np.abs(b))
+    slack = smallest_slack(relation, a, b, gap, size)
+    attained = bool(np.any(gap <= room))
+    if relation in (">", ">="):
+        a, b = b, a
+    excess = float(np.max(np.where(a > b, gap, 0.0)))
+    if relation in ("<", ">"):
+        # Sides that agree within the room are equal, so that neither is the smaller.
+        holds = bool(np.all((a < b) & (gap > room)))
+    else:
+        holds = bool(np.all((a <= b) | (gap <= room)))
+    return Finding(excess, holds, slack=slack, attained=attained, differ=differ)
+
+
+# A number as it is printed, with thousands, decimals and a power of ten.
+PRINTED_NUMBER = re.compile(
+    r"[+-]?(?P<whole>\d+(?:(?:\{,\}|,|\\,)\d{3})*)(?:\.(?P<decimals>\d+))?"
+    r"(?:\\(?:cdot|times)10\^(?:\{(?P<power>[+-]?\d+)\}|(?P<digit>\d)))?"
+)
+
+
+def printed_units(text: str) -> tuple[float, float] | None:
+    """The units of the last printed digit and of the last that is not a zero of a whole number.
+
+    Such zeros may be there only to say how large the number is. None where the text is no number.
+    """
+    match = PRINTED_NUMBER.fullmatch(re.sub(r"\s+|\\[;:!]", "", text))
+    if match is None:
+        return None
+    whole = re.sub(r"\D", "", match["whole"])
+    decimals = len(match["decimals"] or "")
+    zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
+    power = int(match["power"] or match["digit"] or 0)
+    return 10.0 ** (power - decimals), 10.0 ** (power - decimals + zeros)
+
+
+def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> bool:
+    """Whether two sides are near: a printed number to its last digit, others to a share."""
+    gap, size = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
+    if not np.all(np.isfinite(gap)):
+        return bool(np.array_equal(a, b))
+    units = [found for text in texts if (found := printed_units(text)) is not None]
+    if not units:
+        return bool(np.all(gap <= share * size))
+    finest, coarsest = map(max, zip(*units, strict=True))
+    room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
+    return bool(np.all(gap <= room + 1e-12 * size))
+
+
+# The value of a chain's side by its number: plain, or with noise.
+Worth = Callable[[int, Noise | None], Value]
+
+
+class Comparison:
+    """Compares the sides of one text: equal up to rounding, near up to a share."""
+
+    def __init__(self, text: str, approx: float = 0.02, sampling_error: float = 0.0) -> None:
+        self.text = text
+        self.approx = approx
+        self.sampling_error = sampling_error
+        self.noises = [Noise(seed) for seed in range(SAMPLES)]
+
+    def chain(
+        self, node: Chain, evaluator: Evaluator, worth: Worth, case: Mapping[str, int]
+    ) -> list[Relation]:
+        """One entry for each relation of a chain, at one value of the indices."""
+        result: list[Relation] = []
+        left, place = worth(0, None), 0
+        for k, relation in enumerate(node.relations):
+            side = node.sides[k + 1]
+            right = None
+            if relation == "in":
+                holds = evaluator.is_member(left, side, node)
+                found = Finding(0.0 if holds else math.inf, holds)
+            else:
+                right = worth(k + 1, None)
+                found = self.compare(node, k, place, worth, evaluator)
+            if states_a_sign((node.sides[k], side)):
+                found.slack = 0.0
+            near = (
+                self.nearness(node.sides[k], side, found.slack, case) if relation in ORDER else {}
+            )
+            seen = Seen(found.slack, near, found.attained, found.differ)
+            shown_left, shown_right = result_of(left, False), result_of(right, False)
+            result.append(
+                Relation(
+                    relation,
+                    node.texts[k],
+                    node.texts[k + 1],
+                    shown_left,
+                    shown_right,
+                    found.deviation,
+                    found.holds,
+                    node.places[k],
+                    note=found.note,
+                    seen=seen,
+                )
+            )
+            if right is not None:
+                left, place = right, k + 1
+        return result
+
+    def nearness(
+        self, left: Node, right: Node, slack: float, case: Mapping[str, int]
+    ) -> dict[tuple[str, int], float]:
+        """How near both sides are at these values of the indices on which they depend.
+
+        ``0 \\le i < n`` is no bound but a range of i.
+        """
+        names = free_names(left) | free_names(right)
+        names -= {side.name for side in (left, right) if isinstance(side, Symbol)}
+        return {(name, value): slack for name, value in case.items() if name in names}
+
+    def compare(
+        self, node: Chain, k: int, place: int, worth: Worth, evaluator: Evaluator
+    ) -> Finding:
+        """Whether the chain's relation k holds between side ``place`` and the next one.
+
+        A note says when the shapes do not fit.
+        """
+        relation, position = node.relations[k], node.places[k]
+        left, right = worth(place, None), worth(k + 1, None)
+
+        def pair(noise: Noise | None) -> tuple[Array, Array]:
+            sides = worth(place, noise), worth(k + 1, noise)
+            a, b = self.aligned(relation, *sides, evaluator, position)
+            if relation in ("=", "!=", "approx"):
+                return a, b
+            if not (is_real(a) and is_real(b)):
+                raise LatexError("an inequality between complex numbers", position, self.text)
+            return np.real(a), np.real(b)
+
+        try:
+            a, b = pair(None)
+        except ShapeError as error:
+            return Finding(math.inf, False, error.message)
+        except OverflowError:
+            raise LatexError("a number too large to compare", position, self.text) from None
+        gap = np.where(a == b, 0.0, np.abs(a - b))
+        if np.any(np.isnan(gap)):
+            return Finding(math.inf, False)
+        if relation == "approx":
+            texts = node.texts[place], node.texts[k + 1]
+            holds = approximately(a, b, texts, self.approx)
+            differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
+            return Finding(float(np.max(gap)), holds, differ=differ)
+        if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
+            # As floats, two large whole numbers may be the same.
+            gap, room = np.asarray(float(abs(left - right))), np.zeros(())
+        else:
+            room = self.room((a, b), gap, pair, position)
+        return verdict(relation, a, b, gap, room)
+
+    def room(
+        self,
+        sides: tuple[Array, Array],
+        gap: Array,
+        pair: Callable[[Noise], tuple[Array, Array]],
+        position: int | None,
+    ) -> Array:
+        """How far the sides may differ by rounding; refused where that says too little.
+
+        Whole numbers that noise does not move were computed from whole numbers: they are exact.
+        """
+        if self.sampling_error:
+            return np.full(
+                gap.shape, self.sampling_error * max(np.max(np.abs(side)) for side in sides)
+            )
+        noisy: list[tuple[Array, Array]] = []
+        for noise in self.noises:
+            noisy.append(pair(noise))
+            room = room_between(sides, noisy)
+            # So far apart that no further sample could tell it is rounding.
+            if np.any(gap > 1e6 * room):
+                return room
+            if np.all(gap <= room):
+                break  # A further sample could only make the room larger.
+        agree = gap <= room
+        a, b = np.broadcast_arrays(*sides)
+        if position is not None and badly_conditioned((a[agree], b[agree]), room[agree]):
+            raise LatexError(
+                "badly conditioned: rounding alone may change more than the sixth digit; "
+                "choose values without so much cancellation",
+                position,
+                self.text,
+            )
+        return room
+
+    def aligned(
+        self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
+    ) -> tuple[Array, Array]:
+        """Both sides with one shape."""
+        arithmetic = evaluator.arithmetic
+        if is_number(left) and is_number(right):
+            return numeric(as_array(left)), numeric(as_array(right))
+        if is_number(left) or is_number(right):
+            number = left if is_number(left) else right
+            # x = 0 and x ≠ 0 speak of the array of zeros; anything else is a broadcast.
+            if relation in ("=", "approx", "!=") and number != 0:
+                raise ShapeError("a number against an array", position, self.text)
+            if relation not in ("=", "!="):
+                arithmetic.require_broadcast("compare a number with an array", position)
+            return numeric(as_array(left)), numeric(as_array(right))
+        a, b = as_array(left), as_array(right)
+        same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
+        if a.shape != b.shape or (a.ndim == 1 and not same_kind):
+            a, b = arithmetic.grid(left), arithmetic.grid(right)
+        if a.shape != b.shape:
+            raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
+        return numeric(a), numeric(b)
+
+
+def numeric(array: Array) -> Array:
+    """An array of numbers without Python objects."""
+    if array.dtype != object:
+        return array
+    has_complex = any(isinstance(entry, complex) for entry in array.flat)
+    return array.astype(np.complex128 if has_complex else np.float64)

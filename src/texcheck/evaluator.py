@@ -1,0 +1,1283 @@
+"""Walk the expression tree with concrete values."""
+
+import contextlib
+import functools
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from texcheck import patterns
+from texcheck.arithmetic import Arithmetic
+from texcheck.errors import LatexError, ShapeError
+from texcheck.factors import canonical_name
+from texcheck.nodes import (
+    Absolute,
+    Bounds,
+    Call,
+    Cases,
+    Ceiling,
+    Chain,
+    Conjugate,
+    Constant,
+    DeclaredSet,
+    Derivative,
+    Dots,
+    DottedList,
+    Empty,
+    Factorial,
+    Floor,
+    Index,
+    Indicator,
+    Integral,
+    KnownCall,
+    Kronecker,
+    ListedSet,
+    Matrix,
+    Moment,
+    Node,
+    Nodes,
+    Norm,
+    Number,
+    NumberSet,
+    Power,
+    Product,
+    Quotient,
+    Reduction,
+    Root,
+    RunTogether,
+    SumOf,
+    Symbol,
+    Transpose,
+    TupleOf,
+    names_in,
+    names_in_all,
+)
+from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
+from texcheck.values import (
+    Array,
+    Crossed,
+    Depends,
+    Random,
+    Value,
+    as_array,
+    describe,
+    is_number,
+    is_real,
+    plain,
+    unify,
+)
+from texcheck.vocabulary import EXTREMES
+
+# Whole numbers stay exact up to this many bits (4,214 digits: Python writes no longer ones);
+# beyond, a float says whether they are finite.
+MOST_BITS = 14_000
+
+# What a declared function may say to arguments that it does not take.
+REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
+
+CONSTANTS: dict[str, Value] = {
+    "pi": math.pi,
+    "e": math.e,
+    "infinity": math.inf,
+    "imaginary unit": 1j,
+}
+
+LARGEST_FACTORIAL = 1_500
+
+
+def softmax(values: Array) -> Array:
+    """Softmax over the last axis."""
+    shifted = np.exp(values - values.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
+
+
+ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "arctan": np.arctan,
+    "erf": special.erf,
+    "sign": np.sign,
+    "ReLU": lambda x: np.maximum(x, 0),
+    "Re": np.real,
+    "Im": np.imag,
+    "round": np.round,
+}
+
+EXPONENTIALS: dict[str, Callable[[Any], Any]] = {"exp": np.exp, "log": np.log, "ln": np.log}
+
+MOST_TERMS = 200_000
+
+SETS = (NumberSet, ListedSet, DeclaredSet)
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal up to rounding, so that a tie is one on every processor."""
+    return bool(a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)))
+
+
+CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": same,
+    "!=": lambda a, b: not same(a, b),
+    "<": lambda a, b: a < b and not same(a, b),
+    "<=": lambda a, b: a <= b or same(a, b),
+    ">": lambda a, b: a > b and not same(a, b),
+    ">=": lambda a, b: a >= b or same(a, b),
+}
+
+# The central difference of order eight: exact enough to compare at 1e-9 without complex steps,
+# which conjugates, absolute values and comparisons would silently break.
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
+
+STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+
+MOST_OUTCOMES = 200_000
+
+# What the random variables take together, and how probable that is.
+Outcome = tuple[dict[str, Value], float]
+
+
+class Evaluator:
+    """Evaluates the nodes of one formula under one convention for 1-D arrays."""
+
+    # -- What all parts of the evaluator share ----
+
+    def __init__(
+        self,
+        text: str,
+        table: Mapping[str, Any],
+        first_index: int,
+        convention: str,
+        broadcast: bool = False,
+        noise: Noise | None = None,
+    ) -> None:
+        self.text = text
+        self.noise = noise
+        # Whether a printed or declared value is infinite or undefined, so that a result may be.
+        self.infinite = self.undefined = False
+        # Results of many evaluations with their error, by node and by the values around it.
+        self.estimates: dict[tuple[Node, int], tuple[Value, float]] = {}
+        self.surroundings = itertools.count()
+        self.surrounding = next(self.surroundings)
+        self.values: dict[str, Any] = dict(table)
+        self.declared: Mapping[str, Any] = table
+        # Which sides of each condition of cases and indicators were met: True, False, "tie".
+        self.decisions: dict[tuple[Any, ...], set[bool | str]] = {}
+        self.first_index = first_index
+        self.arithmetic = Arithmetic(convention, self.shape_error, broadcast)
+
+    def value_of(self, node: Node) -> Value:
+        """The value of a node by the method for its kind."""
+        method: Callable[[Any], Value] | None = getattr(self, node.evaluated_by, None)
+        if method is None:  # a slice, a set or a pair of indices where a value is needed
+            raise self.fail("this has no value of its own", node)
+        return method(node)
+
+    def fail(self, message: str, where: Node | int) -> LatexError:
+        """The error of this formula at a node."""
+        position = where if isinstance(where, int) else where.position
+        return LatexError(message, position, self.text)
+
+    def shape_error(self, message: str, position: int) -> ShapeError:
+        """The error of shapes that do not fit."""
+        return ShapeError(message, position, self.text)
+
+    @contextlib.contextmanager
+    def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
+        """Let symbols have other values inside the block."""
+        before = self.values, self.surrounding
+        self.values, self.surrounding = {**self.values, **changed}, next(self.surroundings)
+        try:
+            yield
+        finally:
+            self.values, self.surrounding = before
+
+    @contextlib.contextmanager
+    def with_noise(self, noise: Noise | None) -> Iterator[None]:
+        """Let every inexact value inside the block have this noise, or none."""
+        before = self.noise
+        self.noise = noise
+        try:
+            yield
+        finally:
+            self.noise = before
+
+    def estimated(self, node: Node, estimate: Callable[[], tuple[Value, float]]) -> Value:
+        """A value that takes many evaluations and knows its error, such as an integral.
+
+        It is computed once, without noise, which is then put on the result.
+        """
+        key = node, self.surrounding
+        if key not in self.estimates:
+            with self.with_noise(None):
+                self.estimates[key] = estimate()
+        value, error = self.estimates[key]
+        return value if self.noise is None else self.noise.shifted(value, error)
+
+    def evaluate(self, node: Node) -> Value:
+        """The value of a node; what is not finite is an error."""
+        try:
+            value = self.value_of(node)
+        except OverflowError:
+            raise self.fail("a number too large to be evaluated", node) from None
+        except ZeroDivisionError as error:
+            raise self.fail(str(error), node) from None
+        if isinstance(value, (int, Fraction)) and self.bits(value) > MOST_BITS:
+            raise self.fail("a number too large to be written", node)
+        if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
+            raise self.fail("an array without entries", node)
+        self.require_finite(value, node)
+        return value if self.noise is None else self.noise.disturbed(value, self.scale(node, value))
+
+    def scale(self, node: Node, value: Value) -> float | None:
+        """The largest entry of an array that comes from outside; None for what is computed here."""
+        if isinstance(node, Index) and isinstance(node.base, Symbol):
+            value = self.values[node.base.name]
+        elif not isinstance(node, (Symbol, Call)):
+            return None
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+            return None
+        largest = float(np.max(np.abs(value)))
+        return largest if math.isfinite(largest) else None
+
+    def require_finite(self, value: Value, node: Node) -> None:
+        """Refuse an infinite or undefined result, unless a printed or declared value is so too.
+
+        The result decides, not the processor's flags: those differ between processors.
+        """
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return
+            array: Any = value
+        elif isinstance(value, (np.ndarray, Crossed)) and as_array(value).dtype.kind in "fc":
+            array = as_array(value)
+        elif isinstance(value, complex):
+            array = value
+        else:
+            return
+        if np.all(np.isfinite(array)):
+            return
+        undefined = bool(np.any(np.isnan(array)))
+        if isinstance(node, (Symbol, Call, Constant)):
+            self.infinite, self.undefined = True, self.undefined or undefined
+        elif undefined and not self.undefined:
+            raise self.fail("the result is not a number, as in 0/0 or ∞ − ∞", node)
+        elif not self.infinite:
+            raise self.fail("a number too large to be evaluated", node)
+
+    def argument(self, value: Value) -> Value:
+        """A value as a bound function receives it: plain numbers and arrays."""
+        if isinstance(value, Fraction):
+            return int(value) if value.denominator == 1 else float(value)
+        if isinstance(value, Crossed):
+            return as_array(value)
+        return value
+
+    def answered(
+        self, name: str, function: Callable[..., Any], arguments: list[Value], node: Node
+    ) -> Value:
+        """What a declared function says to these arguments."""
+        try:
+            return plain(function(*arguments))
+        except (LatexError, RecursionError):
+            raise
+        except REFUSALS as error:
+            raise self.fail(f"{name} refused its arguments: {error}", node) from error
+
+    def arguments(self, nodes: Nodes) -> list[Value]:
+        """The values of a list in which dots may stand."""
+        result: list[Value] = []
+        for node in nodes:
+            if isinstance(node, DottedList):
+                entries = self.expanded_list(node.entries, node)
+                result += [self.evaluate(entry) for entry in entries]
+            else:
+                result.append(self.evaluate(node))
+        return result
+
+    def whole(self, value: Value, node: Node) -> int:
+        """A value as a whole number, or an error."""
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
+            nearest = round(float(value))
+            if abs(float(value) - nearest) <= 1e-12 * max(1, abs(nearest)):
+                return nearest
+        raise self.fail(f"a whole number is needed here, got {describe(value)}", node)
+
+    def mapped(self, value: Value, function: Callable[[Any], Any]) -> Value:
+        """Apply a function to every entry and keep the direction of a vector."""
+        if isinstance(value, Crossed):
+            return Crossed(function(value.array))
+        if isinstance(value, np.ndarray):
+            if value.dtype == object:
+                value = value.astype(np.float64)
+            return np.asarray(function(value))
+        number = float(value) if isinstance(value, (int, Fraction)) else value
+        return np.asarray(function(number)).item()
+
+    def is_real_number(self, value: Value) -> bool:
+        """Whether a value is one real number."""
+        return is_number(value) and not isinstance(value, complex)
+
+    def bits(self, value: int | Fraction) -> int:
+        """The length of an exact number."""
+        return max(abs(value.numerator), value.denominator).bit_length()
+
+    def total(self, terms: list[Value], node: Node) -> Value:
+        """The sum of some values."""
+        result = terms[0]
+        for value in terms[1:]:
+            result = self.arithmetic.add(result, value, node.position)
+        return result
+
+    # -- Numbers, symbols, sums, products, powers and roots ----
+
+    def eval_number(self, node: Number) -> Value:
+        """A number as it is printed."""
+        return node.value
+
+    def eval_constant(self, node: Constant) -> Value:
+        """π, e or the imaginary unit."""
+        return CONSTANTS[node.name]
+
+    def eval_symbol(self, node: Symbol) -> Value:
+        """What a symbol is bound to."""
+        name = node.name
+        value = self.values[name]
+        if isinstance(value, Depends):
+            arguments = [self.argument(self.dependency(key, node)) for key in value.names]
+            return self.answered(name, value.function, arguments, node)
+        if isinstance(value, Random):
+            raise self.fail(f"the random variable {name} stands outside an expectation", node)
+        if isinstance(value, (range, set, frozenset)):
+            raise self.fail(f"{name} is a set and has no value", node)
+        return value
+
+    def dependency(self, key: str, node: Symbol) -> Value:
+        """The value of a symbol on which another depends."""
+        name = canonical_name(key)
+        if name not in self.values:
+            raise self.fail(f"{node.name} depends on {key}, which is not declared", node)
+        return self.evaluate(Symbol(name, position=node.position))
+
+    def eval_sum_of(self, node: SumOf) -> Value:
+        """Terms with their signs."""
+        result: Any = None
+        for sign, term in node.terms:
+            value = self.evaluate(term)
+            if result is None:
+                result = value if sign == "+" else self.arithmetic.scale(value, -1)
+            elif sign == "+":
+                result = self.arithmetic.add(result, value, term.position)
+            else:
+                result = self.arithmetic.subtract(result, value, term.position)
+        return result
+
+    def eval_product(self, node: Product) -> Value:
+        """A product by its printed operator."""
+        operator, left, right = node.operator, self.evaluate(node.left), self.evaluate(node.right)
+        arithmetic, position = self.arithmetic, node.position
+        if operator == "juxtaposed":
+            return arithmetic.multiply(left, right, position)
+        if operator == "dot":
+            return arithmetic.dot(left, right, position)
+        if operator == "hadamard":
+            return arithmetic.hadamard(left, right, position)
+        if operator == "/":
+            return self.divide(left, right, position)
+        if operator == "times" and is_number(left) and is_number(right):
+            return arithmetic.multiply(left, right, position)
+        if operator == "mod" and is_number(left) and is_number(right):
+            if isinstance(left, complex) or isinstance(right, complex):
+                raise self.fail("a remainder of complex numbers", node)
+            left, right = unify(left, right)
+            return left % right
+        raise self.fail(
+            f"the operator {operator!r} between {describe(left)} and {describe(right)}", node
+        )
+
+    def divide(self, left: Value, right: Value, position: int) -> Value:
+        """A quotient, exact where both numbers are."""
+        if not is_number(right):
+            raise self.shape_error(f"division by {describe(right)}", position)
+        if right == 0:
+            raise self.fail("division by zero", position)
+        if isinstance(left, (int, Fraction)) and isinstance(right, (int, Fraction)):
+            quotient = Fraction(left) / Fraction(right)
+            return int(quotient) if quotient.denominator == 1 else quotient
+        inverse = Fraction(1, right) if isinstance(right, int) else 1 / right
+        if isinstance(left, np.ndarray) and left.dtype != object:
+            return left / (float(right) if isinstance(right, Fraction) else right)
+        if is_number(left) and not isinstance(left, (int, Fraction)):
+            return left / (float(right) if isinstance(right, Fraction) else right)
+        if isinstance(left, int) and not isinstance(right, (int, Fraction)):
+            return left / right
+        if isinstance(left, Fraction):
+            return float(left) / right
+        return self.arithmetic.scale(left, inverse)
+
+    def eval_quotient(self, node: Quotient) -> Value:
+        """A fraction."""
+        top, bottom = self.evaluate(node.top), self.evaluate(node.bottom)
+        return self.divide(top, bottom, node.position)
+
+    def eval_power(self, node: Power) -> Value:
+        """A power of a number or of a square matrix."""
+        if isinstance(node.base, Constant) and node.base.name == "e":
+            return self.exponential("exp", self.evaluate(node.exponent), node)
+        base, exponent = self.evaluate(node.base), self.evaluate(node.exponent)
+        if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
+            power = self.whole(exponent, node.exponent)
+            if base.shape[0] != base.shape[1]:
+                raise self.shape_error(f"a power of {describe(base)}", node.position)
+            if power < 0:
+                return np.linalg.matrix_power(self.inverse(base, node), -power)
+            return np.linalg.matrix_power(base, power)
+        if is_number(base) and is_number(exponent):
+            if node.indexed and self.indexes_square(node.base):
+                raise self.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
+            return self.number_power(base, exponent, node)
+        if is_number(base) and self.arithmetic.is_vector(exponent):
+            self.arithmetic.require_broadcast(
+                f"raise {describe(base)} to {describe(exponent)}", node.position
+            )
+            if isinstance(base, complex) or base <= 0:
+                raise self.fail("a vector as exponent needs a positive base", node)
+            powers = np.power(float(base), as_array(exponent))
+            return Crossed(powers) if isinstance(exponent, Crossed) else powers
+        raise self.shape_error(
+            f"{describe(base)} to the power of {describe(exponent)}; "
+            r"an entrywise power is written ^{\odot 2}",
+            node.position,
+        )
+
+    def indexes_square(self, node: Node) -> bool:
+        """Whether a node is an entry of a square matrix, of which powers exist as well."""
+        if not (isinstance(node, Index) and self.indexes_matrix(node)):
+            return False
+        rows, columns = as_array(self.evaluate(node.base)).shape
+        return bool(rows == columns)
+
+    def indexes_matrix(self, node: Node) -> bool:
+        """Whether a node is an entry or a row of a matrix."""
+        if not isinstance(node, Index):
+            return False
+        base = self.evaluate(node.base)
+        return isinstance(base, np.ndarray) and base.ndim == 2
+
+    def inverse(self, matrix: Array, node: Node) -> Array:
+        """The inverse of a matrix, or an error."""
+        try:
+            result = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise self.fail("the matrix has no inverse", node) from None
+        return np.asarray(result)
+
+    def number_power(self, base: Any, exponent: Any, node: Node) -> Value:
+        """A power of a number, exact where it can be."""
+        if base == 0 and not isinstance(exponent, complex) and exponent < 0:
+            raise self.fail("a negative power of zero", node)
+        exact = isinstance(base, (int, Fraction))
+        if exact and isinstance(exponent, int) and self.bits(base) * abs(exponent) <= MOST_BITS:
+            value = Fraction(base) ** exponent
+            return int(value) if value.denominator == 1 else value
+        if isinstance(exponent, Fraction):
+            exponent = float(exponent)
+        if isinstance(base, Fraction):
+            base = float(base)
+        if not isinstance(base, complex) and not isinstance(exponent, complex):
+            if base < 0 and exponent != int(exponent):
+                raise self.fail(f"a broken power of the negative number {base:.6g}", node)
+            return float(base) ** exponent
+        return base**exponent
+
+    def eval_factorial(self, node: Factorial) -> Value:
+        """A factorial, of a small whole number."""
+        value = self.whole(self.evaluate(node.inner), node)
+        if not 0 <= value <= LARGEST_FACTORIAL:
+            raise self.fail(f"the factorial of {value}", node)
+        return math.factorial(value)
+
+    def eval_root(self, node: Root) -> Value:
+        """A root, exact where it can be."""
+        value = self.evaluate(node.inner)
+        degree = 2 if node.degree is None else self.evaluate(node.degree)
+
+        def root(x: Any) -> Value:
+            if not np.iscomplexobj(x) and np.any(np.asarray(x) < 0):
+                raise self.fail("the root of a negative number", node)
+            return np.sqrt(x) if degree == 2 else np.power(x, 1 / float(degree))
+
+        if isinstance(value, (int, Fraction)) and value >= 0 and degree == 2:
+            top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
+            if top * top == value.numerator and bottom * bottom == value.denominator:
+                return top if bottom == 1 else Fraction(top, bottom)
+        return self.mapped(value, root)
+
+    # -- Transposes, conjugates and indices ----
+
+    def eval_transpose(self, node: Transpose) -> Value:
+        """A transpose; of one entry it is refused."""
+        if node.indexed and self.indexes_matrix(node.inner):
+            value = self.evaluate(node.inner)
+            if is_number(value):
+                raise self.fail("write (A^\\top)_{ij}", node)
+            return self.arithmetic.transpose(value, node.position)
+        return self.arithmetic.transpose(self.evaluate(node.inner), node.position)
+
+    def eval_conjugate(self, node: Conjugate) -> Value:
+        """The conjugate under a long bar."""
+        return self.conjugated(self.evaluate(node.inner), node)
+
+    def conjugated(self, value: Value, node: Node) -> Value:
+        """A conjugate; of a real value it is refused."""
+        if not np.iscomplexobj(as_array(value)):
+            raise self.fail("the conjugate of a real value does nothing", node)
+        return self.mapped(value, np.conj)
+
+    def eval_index(self, node: Index) -> Value:
+        """An entry, a row or a part of an array."""
+        # The noise of a declared array is put on the entry, not on all entries for each of them.
+        with self.with_noise(None if isinstance(node.base, Symbol) else self.noise):
+            value = self.evaluate(node.base)
+        if isinstance(value, Crossed):
+            value = value.array
+        if not isinstance(value, np.ndarray):
+            raise self.fail(f"an index on {describe(value)}", node)
+        indices = self.split_indices(value, node.indices, node)
+        if len(indices) > value.ndim:
+            raise self.fail(f"{len(indices)} indices on {describe(value)}", node)
+        keys = tuple(
+            self.place(index, value.shape[axis], node) for axis, index in enumerate(indices)
+        )
+        result = value[keys]
+        return result.item() if isinstance(result, np.generic) else result
+
+    def split_indices(
+        self,
+        value: Array,
+        indices: Nodes,
+        node: Node,
+    ) -> Nodes:
+        """The indices of an array."""
+        if len(indices) != 1 or not isinstance(indices[0], RunTogether):
+            return indices
+        items, product = indices[0].items, indices[0].whole
+        if value.ndim == 1:
+            if product is None:
+                raise self.fail("this index is not a product", node)
+            return (product,)
+        symbols = all(isinstance(item, (Symbol, Index)) for item in items)
+        digits = all(isinstance(item, Number) for item in items) and max(value.shape) <= 9
+        if len(items) == value.ndim and (symbols or digits or product is None):
+            return tuple(items)
+        raise self.fail(
+            f"these indices on {describe(value)} are ambiguous; write commas between them", node
+        )
+
+    def place(self, index: Node, size: int, node: Node) -> int:
+        """Where an index leads, counted from the formula's first index."""
+        number = self.whole(self.evaluate(index), index)
+        place = number - self.first_index
+        if not 0 <= place < size:
+            raise self.fail(
+                f"index {number} is outside {self.first_index}…{self.first_index + size - 1}", node
+            )
+        return place
+
+    # -- Declared and known functions, norms, rounding ----
+
+    def eval_call(self, node: Call) -> Value:
+        """A declared function at its arguments."""
+        arguments = [self.argument(value) for value in self.arguments(node.arguments)]
+        return self.answered(node.name, self.values[node.name], arguments, node)
+
+    def eval_known_call(self, node: KnownCall) -> Value:
+        """A function that every book knows, such as the sine."""
+        name, arguments = node.name, self.arguments(node.arguments)
+        if name in EXTREMES:
+            return self.extreme(name, arguments, node)
+        if len(arguments) != 1:
+            raise self.fail(f"{name} takes one argument, got {len(arguments)}", node)
+        value = arguments[0]
+        if name in EXPONENTIALS:
+            result = self.exponential(name, value, node)
+            if node.base is None:
+                return result
+            return self.divide(result, self.logarithm_of_base(node.base), node.position)
+        if name in ELEMENTWISE:
+            if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
+                raise self.fail(f"{name} of a complex number", node)
+            if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
+                raise self.fail(f"{name} of a real value does nothing", node)
+            return self.mapped(value, ELEMENTWISE[name])
+        return self.linear_function(name, value, node)
+
+    def logarithm_of_base(self, node: Node) -> float:
+        """The divisor of a logarithm with a printed base."""
+        base = self.evaluate(node)
+        if not is_number(base) or isinstance(base, complex) or base <= 0:
+            raise self.fail(f"a logarithm with {describe(base)} as its base", node)
+        return math.log(base)
+
+    def exponential(self, name: str, value: Value, node: Node) -> Value:
+        """Exponential or logarithm, entry by entry of a vector."""
+        if isinstance(value, np.ndarray) and value.ndim > 1:
+            raise self.fail(
+                f"{name} of a matrix: of every entry or of the matrix? declare \\{name}", node
+            )
+        if name != "exp" and not np.iscomplexobj(as_array(value)):
+            entries = as_array(value)
+            if np.any(entries.astype(float) <= 0):
+                raise self.fail("the logarithm of a number that is not positive", node)
+        return self.mapped(value, EXPONENTIALS[name])
+
+    def extreme(self, name: str, arguments: list[Value], node: Node) -> Value:
+        """The largest or smallest of some values, or of the entries of one."""
+        if any(np.iscomplexobj(as_array(value)) for value in arguments):
+            raise self.fail(f"the {name} of complex numbers", node)
+        if len(arguments) == 1:
+            if is_number(arguments[0]):
+                raise self.fail(f"the {name} of one number does nothing", node)
+            return getattr(as_array(arguments[0]), name)().item()
+        if all(is_number(value) for value in arguments):
+            return (max if name == "max" else min)(arguments)
+        chosen = np.maximum if name == "max" else np.minimum
+        result = arguments[0]
+        for value in arguments[1:]:
+            if is_number(result) or is_number(value):
+                array, number = (value, result) if is_number(result) else (result, value)
+                self.arithmetic.require_broadcast(f"take the {name} of these", node.position)
+                result = self.mapped(array, functools.partial(chosen, float(number)))
+            else:
+                result = self.arithmetic.elementwise(
+                    "compare", chosen, result, value, node.position
+                )
+        return result
+
+    def linear_function(self, name: str, value: Value, node: Node) -> Value:
+        """Softmax, diagonal, trace, determinant or rank."""
+        if name == "softmax":
+            if is_number(value):
+                raise self.fail(f"softmax of {describe(value)}", node)
+            return self.mapped(value, softmax)
+        if name == "diag" and self.arithmetic.is_vector(value):
+            return np.diag(as_array(value))
+        square = isinstance(value, np.ndarray) and value.ndim == 2
+        if not square or (name != "rank" and value.shape[0] != value.shape[1]):
+            raise self.shape_error(f"{name} of {describe(value)}", node.position)
+        if name == "tr":
+            return np.trace(value).item()
+        if name == "det":
+            return np.linalg.det(value).item()
+        if name == "rank":
+            return int(np.linalg.matrix_rank(value))
+        if name == "diag":
+            return np.diag(value).copy()
+        raise self.fail(f"the function {name} is not known", node)
+
+    def eval_absolute(self, node: Absolute) -> Value:
+        """The absolute value of a number."""
+        value = self.evaluate(node.inner)
+        if is_number(value):
+            return abs(value)
+        if isinstance(value, np.ndarray) and value.ndim == 2:
+            raise self.fail("|A| of a matrix: write \\det, or declare the symbol", node)
+        raise self.fail(
+            "|x| of a vector: its length is \\lVert x \\rVert, its entries are |x_i|", node
+        )
+
+    def eval_norm(self, node: Norm) -> Value:
+        """A norm of a vector or a matrix."""
+        kind, value = node.kind, self.evaluate(node.inner)
+        if is_number(value):
+            raise self.fail("a norm of a number; write |x|", node)
+        array = as_array(value)
+        orders: dict[str, Any]
+        if array.ndim > 2:
+            raise self.fail(f"a norm of {describe(value)}", node)
+        if array.ndim == 2 and 1 in array.shape and kind != "F":
+            array = array.reshape(-1)
+        orders = {"": 2, "2": 2} if array.ndim == 1 else {"F": "fro", "2": 2}
+        order = orders.get(kind)
+        if order is None:
+            raise self.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
+        return float(np.linalg.norm(array, order))
+
+    def eval_floor(self, node: Floor) -> Value:
+        """The whole number below."""
+        return self.rounded(node.inner, math.floor, node)
+
+    def eval_ceiling(self, node: Ceiling) -> Value:
+        """The whole number above."""
+        return self.rounded(node.inner, math.ceil, node)
+
+    def rounded(self, inner: Node, function: Callable[[Any], int], node: Node) -> Value:
+        """A number rounded by a function; one that is whole up to its last digits stays."""
+        value = self.evaluate(inner)
+        if not is_number(value) or isinstance(value, complex):
+            raise self.shape_error(f"rounding of {describe(value)}", node.position)
+        if isinstance(value, float):
+            # log(8)/log(2) is 3 up to rounding; the printed formula means 3.
+            nearest = round(value)
+            if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
+                return nearest
+        return function(value)
+
+    def eval_kronecker(self, node: Kronecker) -> int:
+        """1 where two indices are equal, else 0."""
+        left, right = (self.whole(self.evaluate(part), part) for part in (node.left, node.right))
+        return int(left == right)
+
+    # -- Lists and matrices, with or without dots ----
+
+    def expanded_list(self, entries: Sequence[Node | None], node: Node) -> list[Node]:
+        """The entries of a list whose dots are filled by its pattern."""
+        gap = entries.index(None)
+        printed = [entry for entry in entries if entry is not None]
+        expanded = patterns.expand(printed[:gap], printed[gap:], self.whole_or_none)
+        if expanded is None:
+            raise self.fail("the entries beside the dots show no pattern", node)
+        return expanded
+
+    def whole_or_none(self, node: Any) -> int | None:
+        """A node's value where it is a whole number."""
+        if not isinstance(node, Node):
+            return None
+        try:
+            return self.whole(self.evaluate(node), node)
+        except LatexError:
+            return None
+
+    def eval_tuple_of(self, node: TupleOf) -> Value:
+        """A vector written as a list of numbers."""
+        values = self.arguments(node.items)
+        if not all(is_number(value) for value in values):
+            raise self.shape_error(
+                "a list of numbers is needed between these brackets", node.position
+            )
+        return np.array([float(v) if not isinstance(v, complex) else v for v in values])
+
+    def eval_matrix(self, node: Matrix) -> Value:
+        """A matrix written out; dots are filled by the pattern that the other entries show."""
+        rows: Sequence[Sequence[Node]] = node.rows
+        if any(isinstance(cell, (Dots, Empty)) for row in rows for cell in row):
+            rows = self.filled(node)
+        return self.assembled([[self.evaluate(cell) for cell in row] for row in rows], node)
+
+    def filled(self, node: Matrix) -> Sequence[Sequence[Node]]:
+        """One row, one column or a block-diagonal matrix with dots, all of it."""
+        rows = node.rows
+        if len(rows) == 1 or len(rows[0]) == 1:
+            cells = [cell for row in rows for cell in row]
+            line = [None if isinstance(cell, Dots) else cell for cell in cells]
+            if line.count(None) != 1 or None in (line[0], line[-1]):
+                raise self.fail("dots need entries before and after them", node)
+            entries = self.expanded_list(line, node)
+            return [entries] if len(rows) == 1 else [[entry] for entry in entries]
+        gaps = [k for k, row in enumerate(rows) if all(isinstance(c, (Dots, Empty)) for c in row)]
+        if len(gaps) != 1 or gaps[0] in (0, len(rows) - 1):
+            raise self.fail("a matrix with dots must have one row and one column of them", node)
+        zero, gap = Number(0, position=node.position), gaps[0]
+        grid = [
+            [
+                zero if isinstance(cell, Empty) else cell
+                for c, cell in enumerate(row)
+                if c != gaps[0]
+            ]
+            for r, row in enumerate(rows)
+            if r != gap
+        ]
+        if any(isinstance(cell, Dots) for row in grid for cell in row):
+            raise self.fail("dots that do not fill a row and a column of the matrix", node)
+        expanded = patterns.expand_block_diagonal(grid, gap, self.whole_or_none)
+        if expanded is None:
+            raise self.fail("the dots of this matrix show no pattern of blocks", node)
+        return expanded
+
+    def assembled(self, rows: list[list[Value]], node: Node) -> Value:
+        """A matrix of numbers and blocks."""
+        flat = [value for row in rows for value in row]
+        if all(is_number(value) for value in flat):
+            if any(isinstance(value, Fraction) for value in flat):
+                rows = [[float(v) if isinstance(v, Fraction) else v for v in row] for row in rows]
+            array: Array = np.array(rows)
+            return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+        grids = [[v if is_number(v) else self.arithmetic.grid(v) for v in row] for row in rows]
+        heights = [self.block_size(row, 0, node) for row in grids]
+        widths = [self.block_size(list(col), 1, node) for col in zip(*grids, strict=True)]
+        blocks = []
+        for row, height in zip(grids, heights, strict=True):
+            line = []
+            for value, width in zip(row, widths, strict=True):
+                if is_number(value):
+                    if value != 0 and (height, width) != (1, 1):
+                        raise self.shape_error("a number in place of a block", node.position)
+                    value = np.full((height, width), float(value))
+                if value.shape != (height, width):
+                    raise self.shape_error("blocks of different sizes", node.position)
+                line.append(value)
+            blocks.append(line)
+        return np.block(blocks)
+
+    def block_size(self, values: list[Value], axis: int, node: Node) -> int:
+        """The one size of a line of blocks."""
+        sizes = {value.shape[axis] for value in values if not is_number(value)}
+        if len(sizes) > 1:
+            raise self.shape_error("blocks of different sizes", node.position)
+        return sizes.pop() if sizes else 1
+
+    # -- Sums, products and extremes over running indices, and how far the indices run ----
+
+    def eval_reduction(self, node: Reduction) -> Value:
+        """A sum, product, maximum or minimum over its range."""
+        kind, names, body = node.kind, node.names, node.body
+        values: list[Value] = []
+        for assignment in self.assignments(names, node.ranges, node.tests, body, node):
+            with self.bound(assignment):
+                values.append(self.evaluate(body))
+            if len(values) > MOST_TERMS:
+                raise self.fail(f"more than {MOST_TERMS} terms", node)
+        if kind == "sum":
+            return self.total(values, node) if values else 0
+        if kind == "product":
+            result: Any = 1
+            for value in values:
+                result = self.arithmetic.multiply(result, value, node.position)
+            return result
+        if not values:
+            raise self.fail(f"the {kind} over no index at all", node)
+        return values[0] if len(values) == 1 else self.extreme(kind, values, node)
+
+    def assignments(
+        self,
+        names: tuple[str, ...],
+        ranges: tuple[Bounds | None, ...],
+        tests: tuple[Chain, ...],
+        body: Node | None,
+        node: Node,
+    ) -> Iterator[dict[str, int]]:
+        """All values of the running indices that satisfy the conditions."""
+        if not names:
+            yield {}
+            return
+        name, stated = names[0], ranges[0]
+        if stated is not None:
+            low, high = (self.whole(self.evaluate(end), end) for end in stated)
+            choices: Sequence[int] = range(low, high + 1)
+        else:
+            choices = self.choices(name, set(names[1:]), tests, body, node)
+        later = set(names[1:])
+        ready = [test for test in tests if not names_in(test) & later]
+        waiting = tuple(test for test in tests if names_in(test) & later)
+        for value in choices:
+            with self.bound({name: value}):
+                if not all(self.condition(test) for test in ready):
+                    continue
+                for rest in self.assignments(names[1:], ranges[1:], waiting, body, node):
+                    yield {name: value, **rest}
+
+    def choices(
+        self, name: str, later: set[str], tests: tuple[Chain, ...], body: Node | None, node: Node
+    ) -> Sequence[int]:
+        """The range of an index: from its conditions, or from the arrays it indexes."""
+        low: int | None = None
+        high: int | None = None
+        subject = Symbol(name)
+        for test in tests:
+            sides, relations = test.sides, test.relations
+            for k, side in enumerate(sides):
+                if side != subject:
+                    continue
+                if k < len(relations) and relations[k] == "in":
+                    members = self.members(sides[k + 1])
+                    if members is not None:
+                        return members
+                for bounds in (
+                    self.bound_beyond(sides[k + 1 :], relations[k:], later | {name}),
+                    self.bound_beyond(
+                        sides[:k][::-1],
+                        [FLIPPED.get(r, r) for r in relations[:k][::-1]],
+                        later | {name},
+                    ),
+                ):
+                    low = max((b for b in (low, bounds[0]) if b is not None), default=None)
+                    high = min((b for b in (high, bounds[1]) if b is not None), default=None)
+        if low is not None and high is not None:
+            return range(low, high + 1)
+        size = self.indexed_size(name, body, node)
+        start = self.first_index if low is None else low
+        stop = self.first_index + size - 1 if high is None else high
+        return range(start, stop + 1)
+
+    def bound_beyond(
+        self, sides: Sequence[Node], relations: Sequence[str], unknown: set[str]
+    ) -> tuple[int | None, int | None]:
+        """The lowest and highest whole number that a chain ``index R side R side …`` allows.
+
+        Sides that hold other running indices are passed over as long as the direction stays.
+        """
+        direction, strict = "", False
+        for side, relation in zip(sides, relations, strict=False):
+            if relation not in ("<", "<=", ">", ">=", "=") or (
+                direction and relation != "=" and relation[0] != direction
+            ):
+                break
+            direction = direction or ("" if relation == "=" else relation[0])
+            strict = strict or relation in ("<", ">")
+            if names_in(side) & unknown:
+                continue
+            value = self.evaluate(side)
+            if not is_number(value) or isinstance(value, complex) or not math.isfinite(value):
+                break
+            highest = math.ceil(value) - 1 if strict else math.floor(value)
+            lowest = math.floor(value) + 1 if strict else math.ceil(value)
+            if not direction:
+                return lowest, highest
+            return (None, highest) if direction == "<" else (lowest, None)
+        return None, None
+
+    def indexed_size(self, name: str, body: Node | None, node: Node) -> int:
+        """The length of the axis that an index without a stated range runs over."""
+        sizes: set[int] = set()
+        for part in body.walk() if body is not None else ():
+            if not isinstance(part, Index) or name not in names_in_all(part.indices):
+                continue
+            if not names_in(part.base) <= set(self.values):
+                continue
+            array = as_array(self.evaluate(part.base))
+            for axis, index in enumerate(self.split_indices(array, part.indices, part)):
+                if index == Symbol(name) and axis < array.ndim:
+                    sizes.add(array.shape[axis])
+        if len(sizes) != 1:
+            found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"
+            raise self.fail(f"the range of {name} is not stated and {found}", node)
+        return sizes.pop()
+
+    def members(self, node: Node) -> list[int] | None:
+        """The elements of a finite set of indices, or ``None``."""
+        if isinstance(node, ListedSet):
+            return [self.whole(value, node) for value in self.arguments(node.items)]
+        if isinstance(node, DeclaredSet) and isinstance(node.inner, Symbol):
+            value = self.values[node.inner.name]
+            if isinstance(value, (range, set, frozenset)):
+                return sorted(value)
+        return None
+
+    # -- Conditions on numbers, membership in sets, cases ----
+
+    def eval_indicator(self, node: Indicator) -> int:
+        """1 where all conditions hold, else 0."""
+        return int(all([self.decided(test) for test in node.tests]))
+
+    def eval_cases(self, node: Cases) -> Value:
+        """The value of the case that applies; two that apply must agree."""
+        chosen: list[Node] = []
+        for line in node.lines:
+            holds = bool(line.tests) and all([self.decided(test) for test in line.tests])
+            if holds or (not line.tests and not chosen):
+                chosen.append(line.value)
+        if not chosen:
+            raise self.fail("no case applies", node)
+        results = [self.evaluate(value) for value in chosen]
+        first = as_array(results[0])
+        if any(
+            first.shape != as_array(r).shape or not np.allclose(first, as_array(r), 1e-9, 1e-12)
+            for r in results[1:]
+        ):
+            raise self.fail("two cases apply and give different values", node)
+        return results[0]
+
+    def decided(self, test: Chain) -> bool:
+        """Whether a condition of cases or of an indicator holds; noted for those who ask."""
+        holds = self.condition(test)
+        met = self.decisions.setdefault((test.sides, test.relations), set())
+        if "tie" not in met and self.tied(test):
+            met.add("tie")
+        met.add(holds)
+        return holds
+
+    def tied(self, test: Chain) -> bool:
+        """Whether two sides of an inequality are equal."""
+        sides = [self.evaluate(side) for side in test.sides if not isinstance(side, SETS)]
+        pairs = zip(test.relations, sides, sides[1:], strict=False)
+        return any(relation in FLIPPED and same(a, b) for relation, a, b in pairs)
+
+    def condition(self, test: Chain) -> bool:
+        """Whether a condition on numbers holds."""
+        sides = test.sides
+        for k, relation in enumerate(test.relations):
+            left = self.evaluate(sides[k])
+            if relation == "in":
+                if not self.is_member(left, sides[k + 1], test):
+                    return False
+                continue
+            right = self.evaluate(sides[k + 1])
+            if not (is_number(left) and is_number(right)):
+                raise self.fail("a condition must compare numbers", test)
+            if relation not in ("=", "!="):
+                if not (is_real(as_array(left)) and is_real(as_array(right))):
+                    raise self.fail("an inequality between complex numbers", test)
+                left, right = (v.real if isinstance(v, complex) else v for v in (left, right))
+            if relation not in CONDITIONS:
+                raise self.fail(f"the relation {relation} as a condition", test)
+            if not CONDITIONS[relation](left, right):
+                return False
+        return True
+
+    def is_member(self, value: Value, node: Node, test: Node) -> bool:
+        """Whether a value lies in a printed set."""
+        if isinstance(node, NumberSet):
+            return self.in_number_set(value, node)
+        entries = as_array(value).reshape(-1)
+        if isinstance(node, ListedSet):
+            if not is_number(value):
+                self.arithmetic.require_broadcast(
+                    f"look for {describe(value)} in a set of numbers", test.position
+                )
+            members = self.arguments(node.items)
+            if not all(is_number(member) for member in members):
+                raise self.fail("the members of a set must be numbers", node)
+            return all(any(CONDITIONS["="](e, m) for m in members) for e in entries)
+        elements = self.members(node)
+        if elements is None:
+            raise self.fail("this is not a set that can be checked", node)
+        return self.whole(value, test) in elements
+
+    def in_number_set(self, value: Value, node: NumberSet) -> bool:
+        """Whether a value has the shape and the kind of numbers of a set such as ℝ^{n×d}."""
+        shape = tuple(self.whole(self.evaluate(part), part) for part in node.shape)
+        array = as_array(value)
+        if array.shape != shape:
+            return False
+        return node.letter == "C" or is_real(array)
+
+    # -- Integrals and derivatives, by numbers ----
+
+    def eval_integral(self, node: Integral) -> Value:
+        """A definite integral of a number, of its real and of its imaginary part."""
+        return self.estimated(node, lambda: self.integral(node))
+
+    def integral(self, node: Integral) -> tuple[Value, float]:
+        """A definite integral and its error."""
+        low, high = self.evaluate(node.low), self.evaluate(node.high)
+        if not all(is_number(end) and not isinstance(end, complex) for end in (low, high)):
+            raise self.fail("the bounds of an integral must be real numbers", node)
+
+        def integrand(part: Callable[[Any], float]) -> Callable[[float], float]:
+            def value_at(t: float) -> float:
+                with self.bound({node.name: t}):
+                    value = self.evaluate(node.body)
+                if not is_number(value):
+                    raise self.fail(f"an integral of {describe(value)}", node)
+                return float(part(value))
+
+            return value_at
+
+        # Few formulas have an integral, and the import takes longer than most checks.
+        from scipy.integrate import IntegrationWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", IntegrationWarning)
+            try:
+                real, error = self.quadrature(integrand(np.real), float(low), float(high), node)
+                imaginary, more = self.quadrature(integrand(np.imag), float(low), float(high), node)
+            except IntegrationWarning as problem:
+                raise self.fail(f"the integral does not settle: {problem}", node) from None
+        return (complex(real, imaginary) if imaginary else real), error + more
+
+    def quadrature(
+        self, function: Callable[[float], float], low: float, high: float, node: Node
+    ) -> tuple[float, float]:
+        """An integral of a real function and its error; refused where that is not small."""
+        from scipy.integrate import quad
+
+        size, _ = quad(lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200)
+        size = abs(size)
+        value, error = quad(function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
+        if error > 1e-9 * size:
+            raise self.fail(f"the integral is known only to {error:.1e}", node)
+        return float(value), float(error + EPSILON * size)
+
+    def reached(self, names: set[str]) -> set[str]:
+        """The symbols that a set of symbols is computed from, themselves included."""
+        found = set(names)
+        queue = list(names)
+        while queue:
+            value = self.values.get(queue.pop())
+            if isinstance(value, Depends):
+                new = {canonical_name(name) for name in value.names} - found
+                found |= new
+                queue += new
+        return found
+
+    def eval_derivative(self, node: Derivative) -> Value:
+        """A derivative by a symbol or by an entry of it."""
+        body, (variable, *others) = node.body, node.variables
+        if body is None:
+            raise self.fail("a derivative of nothing", node)
+        inner = body if not others else replace(node, variables=tuple(others))
+        name, place = self.variable(variable, node)
+        if name not in self.reached(names_in(body)):
+            raise self.fail(
+                f"the expression does not depend on {name}; "
+                f'bind its symbols with depends("{name}", …)',
+                node,
+            )
+        with self.with_noise(None):
+            value = self.evaluate(Symbol(name, position=node.position))
+        if place is not None or is_number(value):
+            return self.estimated(node, lambda: self.slope(inner, name, value, place, node))
+        return self.estimated(node, lambda: self.gradient(inner, name, value, node))
+
+    def gradient(self, body: Node, name: str, value: Value, node: Node) -> tuple[Value, float]:
+        """The derivatives by all entries of an array, and their error."""
+        array = as_array(value)
+        slopes = [self.slope(body, name, value, index, node) for index in np.ndindex(array.shape)]
+        error = max(error for _, error in slopes)
+        stacked = np.stack([as_array(slope) for slope, _ in slopes], axis=-1)
+        if stacked.ndim == 1:
+            return stacked.reshape(array.shape), error
+        if array.ndim == 1 and stacked.ndim == 2:
+            return stacked, error
+        raise self.fail("the derivative of an array by a matrix; write it entry by entry", node)
+
+    def variable(self, node: Node, where: Node) -> tuple[str, tuple[int, ...] | None]:
+        """The symbol by which is derived, and the place in it."""
+        if isinstance(node, Symbol):
+            return node.name, None
+        if isinstance(node, Index) and isinstance(node.base, Symbol):
+            array = as_array(self.evaluate(node.base))
+            indices = self.split_indices(array, node.indices, node)
+            if len(indices) == array.ndim:
+                place = tuple(
+                    self.place(index, array.shape[axis], node) for axis, index in enumerate(indices)
+                )
+                return node.base.name, place
+        raise self.fail("a derivative by something that is not a symbol or an entry", where)
+
+    def slope(
+        self, body: Node, name: str, value: Value, place: tuple[int, ...] | None, node: Node
+    ) -> tuple[Value, float]:
+        """The derivative by differences, finer until two agree, and its error."""
+
+        @functools.cache
+        def at(offset: float) -> Value:
+            if place is None:
+                moved = value + offset
+            else:
+                moved = as_array(value).astype(np.result_type(as_array(value), np.float64)).copy()
+                moved[place] += offset
+            with self.bound({name: moved}):
+                return self.evaluate(body)
+
+        def estimate(step: float) -> Value:
+            total: Any = None
+            for multiple, weight in STENCIL:
+                ahead, behind = at(multiple * step), at(-multiple * step)
+                difference = self.arithmetic.subtract(ahead, behind, node.position)
+                part = self.arithmetic.scale(difference, weight / step)
+                total = part if total is None else self.arithmetic.add(total, part, node.position)
+            return total
+
+        def bend(step: float) -> float:
+            """How far the graph bends: of order step² where it is smooth, of step at a corner."""
+            ahead, here, behind = (as_array(at(offset)) for offset in (step, 0.0, -step))
+            return float(np.max(np.abs(ahead + behind - 2 * here)))
+
+        with self.with_noise(Noise(0)):
+            disturbed = as_array(self.evaluate(body))
+        here = as_array(at(0.0))
+        moved = float(np.max(np.abs(disturbed - here))) / NOISE_UNITS
+        rounding = 50 * (moved + EPSILON * float(np.max(np.abs(here))))
+        problem: LatexError | None = None
+        for step in STEPS:
+            try:
+                fine, coarse = estimate(step / 2), estimate(step)
+                narrow, wide = bend(step / 2), bend(step)
+            except ShapeError:
+                raise
+            except LatexError as error:  # outside a domain, such as the logarithm's
+                problem = error
+                continue
+            size = float(np.max(np.abs(as_array(fine))))
+            # Two nearby values differ by their rounding; a step divides that.
+            noise = rounding / step
+            gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
+            if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
+                problem = self.fail("the derivative at a corner of the graph", node)
+            elif gap <= 1e-7 * size + noise:
+                return fine, gap + noise
+            else:
+                problem = self.fail(
+                    f"the derivative does not settle (differences of {gap:.1e})", node
+                )
+        assert problem is not None
+        raise problem
+
+    # -- Expectations, variances and probabilities, by all outcomes ----
+
+    def eval_moment(self, node: Moment) -> Value:
+        """An expectation or variance over all outcomes."""
+        return self.estimated(node, lambda: self.moment(node))
+
+    def moment(self, node: Moment) -> tuple[Value, float]:
+        """A moment and its error."""
+        inner, over = node.inner, node.over
+        names = self.reached(names_in(inner))
+        # In one order: the last bit of a sum follows it.
+        random = {name: self.values[name] for name in sorted(names) if name in self.values}
+        random = {name: value for name, value in random.items() if isinstance(value, Random)}
+        if over:
+            missing = set(over) - set(random)
+            if missing:
+                raise self.fail(f"{sorted(missing)} is not a random variable in this", node)
+            random = {name: value for name, value in random.items() if name in over}
+        if not random:
+            raise self.fail("no random variable stands in this expectation", node)
+        outcomes = list(self.outcomes(random, node))
+        mean, error = self.weighted(outcomes, lambda: self.evaluate(inner), node)
+        if node.kind == "expectation":
+            return mean, error
+        if not is_number(mean):
+            raise self.fail("the variance of an array; write it entry by entry", node)
+        return self.weighted(outcomes, lambda: (self.evaluate(inner) - mean) ** 2, node)
+
+    def outcomes(self, random: dict[str, Random], node: Node) -> Iterator[Outcome]:
+        """All joint outcomes of some random variables, with their probabilities."""
+        variables = list({id(value): value for value in random.values()}.values())
+        count = math.prod(variable.count() for variable in variables)
+        if count > MOST_OUTCOMES:
+            raise self.fail(f"{count} outcomes are too many to enumerate", node)
+        for joint in itertools.product(*(list(variable.joint()) for variable in variables)):
+            drawn = {
+                id(variable): value for variable, (value, _) in zip(variables, joint, strict=True)
+            }
+            weight = math.prod(weight for _, weight in joint)
+            yield {name: plain(drawn[id(value)]) for name, value in random.items()}, weight
+
+    def weighted(
+        self,
+        outcomes: list[Outcome],
+        function: Callable[[], Any],
+        node: Node,
+    ) -> tuple[Value, float]:
+        """The mean of a function over outcomes, and the rounding of its terms."""
+        total: Any = None
+        size = 0.0
+        for assignment, weight in outcomes:
+            with self.bound(assignment):
+                part = self.arithmetic.scale(function(), weight)
+            size += float(np.max(np.abs(as_array(part))))
+            total = part if total is None else self.arithmetic.add(total, part, node.position)
+        return total, 10 * EPSILON * size

@@ -1,0 +1,125 @@
+r"""Executable formulas for any book: a test that checks a printed formula, and its misprints.
+
+A book gives its formulas by name, from wherever it keeps them; each test binds the symbols::
+
+    BOOK = Formulas({"eq-pythagoras": r"c^2 = a^2 + b^2"}, vectors="row")
+
+
+    @BOOK.test("eq-pythagoras")
+    def test_pythagoras(rng):
+        a, b = rng.uniform(1, 2, size=2)
+        return {"a": a, "b": b, "c": math.hypot(a, b)}
+
+pytest collects the decorated functions. Each runs its formula on some draws; with ``--misprints``
+it then plants every misprint of ``texcheck.misprints``, and one that still passes fails the test,
+unless it stands in ``equivalent={change: reason}``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from texcheck.errors import RefutedError
+from texcheck.trial import Trial, Values
+
+DRAWS = 4
+
+Binding = Callable[[np.random.Generator], Any]
+
+
+@dataclass
+class Check:
+    """A formula's name, and the function that binds its symbols to values."""
+
+    name: str
+    function: Binding
+    options: Mapping[str, Any]
+    draws: int = DRAWS
+    loose: Mapping[int, str] = field(default_factory=dict)
+    somewhere: Mapping[int, str] = field(default_factory=dict)
+    equivalent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where an author finds the check."""
+        file = Path(inspect.getsourcefile(self.function) or "")
+        return f"{file.name}, line {inspect.getsourcelines(self.function)[1]}"
+
+    def inputs(self, first: int = 0) -> list[Values]:
+        """What the function returns for each draw; the seed follows the name, so runs repeat.
+
+        Another ``first`` gives other draws than those of the check.
+        """
+        found: list[Values] = []
+        for draw in range(first, first + self.draws):
+            rng = np.random.default_rng([zlib.crc32(self.name.encode()), draw])
+            result = self.function(rng)
+            if isinstance(result, Mapping):
+                found.append(result)
+            elif isinstance(result, Sequence) and result:
+                found += result
+            else:
+                raise TypeError(
+                    f"{self.name}: the check must return a dictionary of symbols "
+                    f"or a list of them, got {type(result).__name__}"
+                )
+        return found
+
+    def trial(self, inputs: Sequence[Values]) -> Trial:
+        """The inputs as texts are tried on them."""
+        return Trial(inputs, self.options, self.loose, self.somewhere)
+
+    def run(self, text: str) -> None:
+        """Check a text on all inputs."""
+        if complaint := self.trial(self.inputs()).complaint(text):
+            raise RefutedError(f"{self.name}: {complaint}")
+
+
+class Formulas:
+    """The formulas of a book by name, and the options that its checks share."""
+
+    def __init__(self, texts: Mapping[str, str], **options: Any) -> None:
+        self.texts = texts
+        self.options = options
+
+    def test(
+        self,
+        name: str,
+        *,
+        draws: int = DRAWS,
+        loose: Mapping[int, str] | None = None,
+        somewhere: Mapping[int, str] | None = None,
+        equivalent: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Callable[[Binding], Callable[[], None]]:
+        """Make a test of a function that binds a formula's symbols; options as of ``check``."""
+
+        def decorate(binding: Binding) -> Callable[[], None]:
+            chosen = {**self.options, **options}
+            excused = loose or {}, somewhere or {}, equivalent or {}
+            check = Check(name, binding, chosen, draws, *excused)
+            return test_of(check, lambda: self.texts[name])
+
+        return decorate
+
+
+def test_of(check: Check, text: Callable[[], str]) -> Callable[[], None]:
+    """A function that pytest collects: it runs the check on the text."""
+
+    # Not functools.wraps: pytest would read the signature of the function as fixtures.
+    def test() -> None:
+        check.run(text())
+
+    test.__name__ = check.function.__name__
+    test.__qualname__ = check.function.__qualname__
+    test.__doc__ = check.function.__doc__
+    test.__module__ = check.function.__module__
+    test.formula = (check, text)  # type: ignore[attr-defined]
+    return test

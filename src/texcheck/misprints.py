@@ -1,0 +1,339 @@
+r"""Formulas as a person might mistype them: every way to change one place of a display.
+
+A flipped sign, sin for cos, a lost factor, bar, hat or prime, another index, exchanged names, a
+bound off by one, ``<`` for ``\le``, ``\le`` or ``\approx`` for ``=``, another symbol of the same
+kind, a symbol for a number or a number for a symbol, a transpose more or less, a fraction upside
+down, a difference the wrong way round, the last digit of a decimal, a line of ``aligned`` without
+its relation, a bound a twentieth too large or too small.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lark import Token, Tree
+
+from texcheck.factors import Factor, full_name, read_factor
+from texcheck.lexer import Lexer
+from texcheck.parser import parse, tokens_of
+from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS
+
+SWAPS = {
+    "\\sin": "\\cos",
+    "\\cos": "\\sin",
+    "\\max": "\\min",
+    "\\min": "\\max",
+    "\\sum": "\\prod",
+    "\\prod": "\\sum",
+    "\\Re": "\\Im",
+    "\\operatorname{Re}": "\\operatorname{Im}",
+    "\\le": "\\ge",
+    "\\leq": "\\geq",
+    "\\ge": "\\le",
+    "\\geq": "\\leq",
+    "<": ">",
+    ">": "<",
+}
+STRICTNESS = {"\\le": "<", "\\leq": "<", "\\ge": ">", "\\geq": ">", "<": "\\le", ">": "\\ge"}
+# Letters that are printed side by side and taken for each other.
+PARTNERS = ("qk", "QK", "mn", "MN", "ij", "ab", "xy", "uv", "st")
+PARTNER = {pair[0]: pair[1] for pair in PARTNERS} | {pair[1]: pair[0] for pair in PARTNERS}
+TRANSPOSES = ("\\top", "\\mathsf{T}", "\\intercal")
+BARS = {"LBAR": "absolute value", "LNORM": "norm"}
+
+Change = tuple[int, int, str, str]
+
+
+@dataclass(frozen=True)
+class Misprint:
+    """A formula changed in one place."""
+
+    change: str
+    text: str
+
+
+def misprints(
+    text: str, matrices: Sequence[str] = (), kinds: Mapping[str, tuple[Any, ...]] | None = None
+) -> list[Misprint]:
+    """All misprints of a formula.
+
+    ``matrices`` are the symbols that stand for matrices, ``kinds`` tells which symbols are of the
+    same kind (numbers, arrays of one shape) and may be taken for each other.
+    """
+    found: dict[str, Misprint] = {}
+    for start, end, new, kind in changes(text, set(matrices), kinds or {}):
+        changed = text[:start] + new + text[end:]
+        if changed != text and changed not in found:
+            old = " ".join(text[start:end].split())
+            shown = " ".join(new.split())
+            found[changed] = Misprint(f"{kind} at {start}: {old or '∅'} → {shown or '∅'}", changed)
+    return list(found.values())
+
+
+def changes(
+    text: str, matrices: set[str], kinds: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Change]:
+    """Every single change: from, to, the new text, its kind."""
+    lexer = Lexer(text)
+    lexer.run()
+    yield from token_changes(text, lexer.tokens)
+    yield from lost_relations(lexer.tokens)
+    tree = parse(text)
+    for chain in tree.children:
+        if isinstance(chain, Tree) and chain.data == "chain":
+            yield from moved_bounds(text, chain)
+            yield from weakened(chain)
+    yield from other_symbols(text, tree, kinds)
+    indices = index_symbols(tree)
+    for factor in tree.find_data("factor"):
+        yield from script_changes(text, factor, indices, matrices)
+    for term in tree.find_data("term"):
+        yield from dropped_factors(term)
+    for fraction in tree.find_data("fraction"):
+        yield from turned_fraction(text, fraction)
+    for accent in tree.find_data("accent"):
+        start, end = span(accent)
+        yield start, end, text[slice(*span(accent.children[1]))], "drop accent"
+    for bracket in tree.find_data("bracket"):
+        yield from dropped_bars(text, bracket)
+    for expression in tree.find_data("expr"):
+        yield from sum_changes(text, expression)
+
+
+def span(tree: Tree[Token] | Token) -> tuple[int, int]:
+    """Where a part of the formula starts and ends."""
+    tokens = list(tokens_of(tree))
+    return tokens[0].start_pos or 0, tokens[-1].end_pos or 0
+
+
+def spaced(word: str) -> str:
+    """A command must not run into the letter that follows it."""
+    return word + " " * word[-1].isalpha()
+
+
+def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
+    """The changes of single signs, numbers and letters."""
+    printed_letters = {token.value for token in tokens if token.type == "SYMBOL"}
+    for token in tokens:
+        start, end = token.start_pos or 0, token.end_pos or 0
+        printed = text[start:end]
+        if token.type == "ADDOP":
+            yield start, end, "-" if token.value == "+" else "+", "flip sign"
+        elif token.type == "NUMBER" and printed.isdigit():
+            yield start, end, braced(str(int(printed) + 1)), "off by one"
+        elif token.type == "NUMBER" and "." in printed:
+            last = str((int(printed[-1]) + 1) % 10)
+            yield start, end, printed[:-1] + last, "last digit"
+        elif token.type == "PRIME":
+            yield start, end, "", "drop prime"
+        elif printed in SWAPS and token.type in ("SYMBOL", "REL"):
+            yield start, end, spaced(SWAPS[printed]), "swap"
+        if token.type == "REL" and printed in STRICTNESS:
+            yield start, end, spaced(STRICTNESS[printed]), "strictness"
+        if token.type == "SYMBOL" and PARTNER.get(printed) in printed_letters:
+            yield start, end, PARTNER[printed], "exchange name"
+
+
+def lost_relations(tokens: Sequence[Token]) -> Iterator[Change]:
+    """A line of ``aligned`` without the relation at its mark."""
+    for before, token in itertools.pairwise(tokens):
+        if before.type == "MARK" and token.type == "REL":
+            yield token.start_pos or 0, token.end_pos or 0, " ", "drop relation"
+
+
+def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
+    """The right side of an inequality a twentieth larger and smaller.
+
+    Nothing is larger than 0 by a share of it, and ``0 \\le i < n`` is a range.
+    """
+    sides = [text[slice(*span(side))].strip() for side in chain.children[::2]]
+    for number, sign in enumerate(chain.children[1::2], start=1):
+        start, end = span(chain.children[2 * number])
+        printed = text[slice(*span(sign))].strip()
+        if printed in STRICTNESS and sides[0] != "0" and sides[number] != "0":
+            for factor in ("1.05", "0.95"):
+                yield start, end, f"{factor} ({text[start:end]})", "bound moved"
+
+
+def weakened(chain: Tree[Token]) -> Iterator[Change]:
+    """An equality printed as an inequality or as a nearness."""
+    for sign in chain.children[1::2]:
+        if isinstance(sign, Token) and sign == "=":
+            start, end = span(sign)
+            for weaker in ("\\le ", "\\ge ", "\\approx "):
+                yield start, end, weaker, "weaken"
+
+
+def other_symbols(
+    text: str, tree: Tree[Token], kinds: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Change]:
+    """Another symbol of the same kind; a printed number for a symbol, a symbol for a number."""
+    places: list[tuple[int, int, str]] = []
+    numbers: list[tuple[int, int, int]] = []
+    for part in tree.find_data("factor"):
+        factor = read_factor(part, text)
+        if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
+            printed = factor.base.value
+            if printed.isdigit() and int(printed) > 1 and len(part.children) == 1:
+                numbers.append((*span(part), int(printed)))
+        elif factor.is_symbol:
+            name, end = named(part, factor, kinds)
+            if name:
+                places.append((factor.position, end, name))
+    places.sort()
+    spelled = {name: text[start:end].strip() for start, end, name in reversed(places)}
+    scalars = [name for name in spelled if kinds[name] == ("number",)]
+    for start, end, name in places:
+        alike = [other for other in spelled if other != name and kinds[other] == kinds[name]]
+        # The symbol that is printed next to this one, wherever the list of them starts.
+        for other in sorted(alike, key=lambda o: (o < name, o))[:2]:
+            yield start, end, f"{{{spelled[other]}}}", "another symbol"
+        if name in scalars:
+            for _, _, value in numbers[:1]:
+                yield start, end, f"{{{value}}}", "number for symbol"
+    for start, end, _ in numbers:
+        for name in scalars[:1]:
+            yield start, end, f"{{{spelled[name]}}}", "symbol for number"
+
+
+def named(
+    part: Tree[Token], factor: Factor, kinds: Mapping[str, tuple[Any, ...]]
+) -> tuple[str, int]:
+    """The declared name that a factor is or starts with, and where it ends; else empty."""
+    whole = full_name(factor.name, factor.sub, factor.sup)
+    if whole in kinds and not factor.factorials:
+        return whole, span(part)[1]
+    bare = factor.name in kinds and not factor.primes
+    return (factor.name, span(factor.base)[1]) if bare else ("", 0)
+
+
+def braced(number: str) -> str:
+    """A number of several digits must not fall apart after ``^`` or ``\\frac``."""
+    return number if len(number) == 1 else f"{{{number}}}"
+
+
+def index_symbols(tree: Tree[Token]) -> list[str]:
+    """The letters used inside subscripts, in order."""
+    found: dict[str, None] = {}
+    for sub in tree.find_data("sub"):
+        for token in tokens_of(sub):
+            if token.type == "SYMBOL" and len(token.value) == 1:
+                found[token.value] = None
+    return list(found)
+
+
+def script_changes(
+    text: str, factor: Tree[Token], indices: Sequence[str], matrices: set[str]
+) -> Iterator[Change]:
+    """The changes of what stands above and below."""
+    base = factor.children[0]
+    scripts = [child for child in factor.children[1:] if isinstance(child, Tree)]
+    if isinstance(base, Token) and base.type == "SYMBOL" and base.value in REDUCTIONS:
+        yield from bound_changes(text, scripts)
+        return
+    for script in scripts:
+        start, end = span(script)
+        content = text[start + 1 : end].strip().strip("{}").strip()
+        if script.data == "sup" and content in (*TRANSPOSES, "*", "\\ast", "\\dagger"):
+            yield start, end, "", "drop transpose"
+        if script.data == "sub":
+            for token in tokens_of(script):
+                if token.type != "SYMBOL" or token.value not in indices:
+                    continue
+                others = [name for name in indices if name != token.value]
+                if others:
+                    other = others[indices.index(token.value) % len(others)]
+                    yield token.start_pos or 0, token.end_pos or 0, other, "another index"
+    if not scripts and isinstance(base, Token) and base.value in matrices:
+        _, end = span(base)
+        yield end, end, "^\\top ", "add transpose"
+    if isinstance(base, Tree) and base.data == "root" and len(base.children) == 2:
+        start, end = span(base)
+        inner_start, inner_end = span(base.children[1])
+        yield start, end, text[inner_start:inner_end], "drop root"
+
+
+def bound_changes(text: str, scripts: Sequence[Tree[Token]]) -> Iterator[Change]:
+    """The upper bound of a sum one more and one less; digits below change as numbers do."""
+    for script in scripts:
+        if script.data == "sup":
+            start, end = span(script.children[1])
+            inner = text[start:end].strip()
+            inner = inner[1:-1] if inner.startswith("{") else inner
+            yield start, end, f"{{{inner}+1}}", "bound off by one"
+            yield start, end, f"{{{inner}-1}}", "bound off by one"
+
+
+def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
+    """Round brackets in place of ``|…|`` and of ``\\lVert … \\rVert``."""
+    first, last = bracket.children[0], bracket.children[-1]
+    if isinstance(first, Token) and isinstance(last, Token) and first.type in BARS:
+        start, end = span(bracket)
+        inner = text[first.end_pos : last.start_pos].removesuffix("\\right")
+        yield start, end, f"({inner})", f"drop {BARS[first.type]}"
+
+
+def sum_changes(text: str, expression: Tree[Token]) -> Iterator[Change]:
+    """``b - a`` for ``a - b``, and ``i`` for ``i + 1``."""
+    children = expression.children
+    for place in range(1, len(children) - 1):
+        sign, left, right = children[place], children[place - 1], children[place + 1]
+        if not (isinstance(sign, Token) and isinstance(left, Tree) and isinstance(right, Tree)):
+            continue
+        start, end = span(left)[0], span(right)[1]
+        first, second = text[slice(*span(left))].strip(), text[slice(*span(right))].strip()
+        led = place >= 2 and isinstance(children[place - 2], Token) and children[place - 2] == "-"
+        if sign == "-" and not led:
+            yield start, end, f"{second} - {first}", "turn difference"
+        if second == "1":
+            yield span(sign)[0], end, "", "drop one"
+
+
+def dropped_factors(term: Tree[Token]) -> Iterator[Change]:
+    """Leave out one factor of a product, with the operator beside it."""
+    children = term.children
+    previous_takes = False
+    for place, child in enumerate(children):
+        if isinstance(child, Token):
+            previous_takes = False
+            continue
+        base = child.children[0]
+        bracket = isinstance(base, Tree) and base.data == "bracket"
+        takes = isinstance(base, Token) and takes_argument(base)
+        one = isinstance(base, Token) and base == "1" and len(child.children) == 1
+        droppable = not (takes or one or (previous_takes and bracket) or base == "d")
+        after_name = place > 0 and not isinstance(children[place - 1], Token)
+        divided = place + 1 < len(children) and children[place + 1] == "/"
+        if droppable and len(children) > 1 and not (bracket and after_name) and not divided:
+            start, end = span(child)
+            if place > 0 and isinstance(children[place - 1], Token):
+                start = span(children[place - 1])[0]
+            elif place + 1 < len(children) and isinstance(children[place + 1], Token):
+                end = span(children[place + 1])[1]
+            yield start, end, " ", "drop factor"
+        previous_takes = takes
+
+
+def takes_argument(base: Token) -> bool:
+    """Whether what follows a symbol is its argument, so that it cannot be left out alone."""
+    return (
+        base.value in LOOSE_FUNCTIONS
+        or base.value in REDUCTIONS
+        or base.value in INDICATORS
+        or base.value.startswith(("\\operatorname", "\\mathbb", "\\int", "\\partial", "\\Pr"))
+    )
+
+
+def turned_fraction(text: str, fraction: Tree[Token]) -> Iterator[Change]:
+    """A fraction upside down."""
+    top, bottom = fraction.children[1], fraction.children[2]
+    if any(token.value in ("\\partial", "\\mathrm{d}") for token in tokens_of(fraction)):
+        return
+    start, _ = span(top)
+    _, end = span(bottom)
+    upper, lower = (text[slice(*span(part))].strip() for part in (top, bottom))
+    pieces = [part if part.startswith("{") else f"{{{part}}}" for part in (lower, upper)]
+    yield start, end, "".join(pieces), "turn fraction"

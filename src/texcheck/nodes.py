@@ -1,0 +1,390 @@
+"""The expression tree that the reader builds and the evaluator walks: a class for each construct.
+
+Every node knows its ``position`` in the formula's text, which does not count when two nodes are
+compared. A field is a node, a tuple of nodes, a name, a number or a flag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+
+@dataclass(frozen=True)
+class Node:
+    """One construct of a formula."""
+
+    position: int = field(default=0, compare=False, kw_only=True)
+    # The evaluator's method for this construct.
+    evaluated_by: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        words = re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
+        cls.evaluated_by = f"eval_{words}"
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """All fields but the position, in their order."""
+        return tuple(value for name, value in vars(self).items() if name != "position")
+
+    def rebuilt(self, parts: tuple[Any, ...]) -> Self:
+        """The same construct at the same place with other parts."""
+        return type(self)(*parts, position=self.position)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        yield from walk_parts(self.parts)
+
+
+Nodes = tuple[Node, ...]
+
+
+# -- leaves ----
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """A printed number: ``2``, ``0.5``."""
+
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Constant(Node):
+    r"""``\pi``, ``e``, ``\infty``, ``\mathrm{i}``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Symbol(Node):
+    """A declared or bound symbol, by its canonical name."""
+
+    name: str
+
+
+# -- sums, products, powers ----
+
+
+@dataclass(frozen=True)
+class SumOf(Node):
+    """Terms with their signs: ``a - b + c``."""
+
+    terms: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True)
+class DottedList(Node):
+    r"""``x_1, \ldots, x_n``; ``None`` stands for the dots."""
+
+    entries: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True)
+class Product(Node):
+    r"""Two factors and the operator between them; side by side is ``juxtaposed``."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Quotient(Node):
+    r"""``\frac{a}{b}``."""
+
+    top: Node
+    bottom: Node
+
+
+@dataclass(frozen=True)
+class Power(Node):
+    """``a^b``; ``indexed``: the base carries a subscript, so that the order may be unclear."""
+
+    base: Node
+    exponent: Node
+    indexed: bool = False
+
+
+@dataclass(frozen=True)
+class Factorial(Node):
+    """``n!``."""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Root(Node):
+    r"""``\sqrt{x}``, ``\sqrt[3]{x}``."""
+
+    inner: Node
+    degree: Node | None
+
+
+# -- turning and indexing ----
+
+
+@dataclass(frozen=True)
+class Transpose(Node):
+    r"""``A^\top``; ``indexed`` as in ``Power``."""
+
+    inner: Node
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class Conjugate(Node):
+    r"""``\overline{z}``."""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Index(Node):
+    """``x_i``, ``A_{i,j}``; ``powered``: a superscript stands beside the subscript."""
+
+    base: Node
+    indices: Nodes
+    powered: bool
+
+
+@dataclass(frozen=True)
+class RunTogether(Node):
+    """``ij`` below a symbol: two indices or a product; the array's dimension decides."""
+
+    items: Nodes
+    whole: Node | None
+
+
+# -- functions and brackets ----
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A declared function and its arguments."""
+
+    name: str
+    arguments: Nodes
+
+
+@dataclass(frozen=True)
+class KnownCall(Node):
+    r"""A known function such as ``\sin``; ``base`` is the subscript of a logarithm."""
+
+    name: str
+    arguments: Nodes
+    base: Node | None = None
+
+
+@dataclass(frozen=True)
+class Absolute(Node):
+    """``|x|``."""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Norm(Node):
+    r"""``\lVert x \rVert_2``; ``kind`` is ``2``, ``1``, ``inf``, ``F`` or empty."""
+
+    kind: str
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Floor(Node):
+    r"""``\lfloor x \rfloor``."""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Ceiling(Node):
+    r"""``\lceil x \rceil``."""
+
+    inner: Node
+
+
+@dataclass(frozen=True)
+class Kronecker(Node):
+    r"""``\delta_{ij}``."""
+
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class TupleOf(Node):
+    """``(a, b, c)``: a vector by its entries."""
+
+    items: Nodes
+
+
+# -- matrices and cases ----
+
+
+@dataclass(frozen=True)
+class Dots(Node):
+    """A cell of a matrix that holds dots alone."""
+
+
+@dataclass(frozen=True)
+class Empty(Node):
+    """A cell of a matrix that holds nothing."""
+
+
+@dataclass(frozen=True)
+class Matrix(Node):
+    """A matrix by its rows of cells."""
+
+    rows: tuple[Nodes, ...]
+
+
+@dataclass(frozen=True)
+class Case(Node):
+    """One line of ``cases``; without conditions it is the one for everything else."""
+
+    value: Node
+    tests: tuple[Chain, ...]
+
+
+@dataclass(frozen=True)
+class Cases(Node):
+    """The lines of ``cases``."""
+
+    lines: tuple[Case, ...]
+
+
+# -- what binds an index ----
+
+Bounds = tuple[Node, Node]
+
+
+@dataclass(frozen=True)
+class Reduction(Node):
+    r"""``\sum``, ``\prod``, ``\max``, … over running indices; ``ranges`` as far as stated."""
+
+    kind: str
+    names: tuple[str, ...]
+    ranges: tuple[Bounds | None, ...]
+    tests: tuple[Chain, ...]
+    body: Node
+
+
+@dataclass(frozen=True)
+class Integral(Node):
+    r"""``\int_a^b f(t) \,\mathrm{d}t``."""
+
+    name: str
+    low: Node
+    high: Node
+    body: Node
+
+
+@dataclass(frozen=True)
+class Derivative(Node):
+    r"""``\frac{\partial f}{\partial x}``; without a body it is an operator that awaits one."""
+
+    body: Node | None
+    variables: Nodes
+
+
+@dataclass(frozen=True)
+class Moment(Node):
+    r"""``\mathbb{E}`` or ``\operatorname{Var}``; ``over`` names the variables below the sign."""
+
+    kind: str
+    over: tuple[str, ...]
+    inner: Node
+
+
+# -- relations and sets ----
+
+
+@dataclass(frozen=True)
+class Chain(Node):
+    """``a < b = c``: the sides, the relations between them, their places and printed sides."""
+
+    sides: Nodes
+    relations: tuple[str, ...]
+    places: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Indicator(Node):
+    r"""``\mathbb{1}[n \le m]``: 1 where all tests hold, else 0."""
+
+    tests: tuple[Chain, ...]
+
+
+@dataclass(frozen=True)
+class NumberSet(Node):
+    r"""``\mathbb{R}^{n \times d}``: R, C, Z or N with a shape."""
+
+    letter: str
+    shape: Nodes
+
+
+@dataclass(frozen=True)
+class ListedSet(Node):
+    r"""``\{-1, 1\}``: a set of numbers."""
+
+    items: Nodes
+
+
+@dataclass(frozen=True)
+class DeclaredSet(Node):
+    """A set that the check declares."""
+
+    inner: Node
+
+
+# -- the symbols of a tree ----
+
+
+def walk_parts(parts: tuple[Any, ...]) -> Iterator[Node]:
+    """All nodes below some parts."""
+    for part in parts:
+        if isinstance(part, Node):
+            yield from part.walk()
+        elif isinstance(part, tuple):
+            yield from walk_parts(part)
+
+
+def names_in(node: Node) -> set[str]:
+    """The symbols that occur in a tree, by their canonical names."""
+    return {part.name for part in node.walk() if isinstance(part, Symbol)}
+
+
+def names_in_all(nodes: Nodes) -> set[str]:
+    """The symbols of some nodes."""
+    return set().union(*(names_in(node) for node in nodes))
+
+
+def free_names(node: Node) -> set[str]:
+    """The symbols whose value a tree needs: not those it binds itself, nor names of sets."""
+    if isinstance(node, Symbol):
+        return {node.name}
+    if isinstance(node, DeclaredSet):
+        return set()
+    if isinstance(node, Reduction):
+        inside = free_in_parts((node.tests, node.body)) - set(node.names)
+        return free_in_parts(node.ranges) | inside
+    if isinstance(node, Integral):
+        return free_in_parts((node.low, node.high)) | (free_names(node.body) - {node.name})
+    return free_in_parts(node.parts)
+
+
+def free_in_parts(parts: tuple[Any, ...]) -> set[str]:
+    """The free symbols of some parts."""
+    found: set[str] = set()
+    for part in parts:
+        if isinstance(part, Node):
+            found |= free_names(part)
+        elif isinstance(part, tuple):
+            found |= free_in_parts(part)
+    return found

@@ -1,0 +1,35 @@
+"""For pytest: `--misprints` plants misprints in the formula of every test that `Formulas` made."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from texcheck.mutate import verdicts_of
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption(
+        "--misprints", action="store_true", help="plant misprints in formulas; none may pass"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Run a formula's test, then its misprints."""
+    result: Any = yield
+    formula = getattr(pyfuncitem.obj, "formula", None)
+    if formula is not None and pyfuncitem.config.getoption("--misprints"):
+        check, text = formula
+        found = verdicts_of(check, text())
+        alive = [
+            verdict.mutant.change
+            for verdict in found
+            if not verdict.caught and verdict.mutant.change not in check.equivalent
+        ]
+        if alive:
+            pytest.fail(f"{check.name}: these misprints are not noticed: {'; '.join(alive)}")
+    return result

@@ -1,0 +1,1054 @@
+"""Give the parsed structure its meaning, by the declared symbols alone.
+
+Whether ``f(x)`` calls or multiplies, whether ``x_i`` is an index or part of a name, whether
+``W^Q`` is a power: the table of declared symbols decides. A symbol that is neither declared,
+nor bound by the formula, nor one of the known functions is an error.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from lark import Token, Tree
+
+from texcheck.errors import LatexError
+from texcheck.factors import (
+    Factor,
+    Part,
+    full_name,
+    joined_difference,
+    parse_token_chain,
+    read_factor,
+    tree_of,
+)
+from texcheck.nodes import (
+    Absolute,
+    Bounds,
+    Call,
+    Case,
+    Cases,
+    Ceiling,
+    Chain,
+    Conjugate,
+    Constant,
+    DeclaredSet,
+    Derivative,
+    Dots,
+    DottedList,
+    Empty,
+    Factorial,
+    Floor,
+    Index,
+    Indicator,
+    Integral,
+    KnownCall,
+    Kronecker,
+    ListedSet,
+    Matrix,
+    Moment,
+    Node,
+    Norm,
+    Number,
+    NumberSet,
+    Power,
+    Product,
+    Quotient,
+    Reduction,
+    Root,
+    RunTogether,
+    SumOf,
+    Symbol,
+    Transpose,
+    TupleOf,
+    names_in,
+)
+from texcheck.parser import canonical, position_of, tokens_of
+from texcheck.vocabulary import (
+    CONSTANTS,
+    DIFFERENCE,
+    DIFFERENTIALS,
+    EXTREMES,
+    INDICATORS,
+    LOOSE_FUNCTIONS,
+    LOOSE_NAMES,
+    MOMENTS,
+    NAMED_FUNCTIONS,
+    NORMS,
+    NUMBER_SETS,
+    REDUCTIONS,
+    TRANSPOSES,
+    bare_name,
+    upright,
+)
+
+
+class Reader:
+    """Reads the parts of one formula into nodes."""
+
+    # -- What all parts of the reader share ----
+
+    def __init__(self, text: str, table: Mapping[str, Any]) -> None:
+        self.text = text
+        self.table = table
+        self.bound: list[str] = []
+        self.running: list[str] = []
+        self.spellings: dict[str, set[str]] = {}
+        for name in table:
+            self.spellings.setdefault(upright(name), set()).add(name)
+
+    def fail(self, message: str, where: Part | int) -> LatexError:
+        """The error of this formula at a part."""
+        position = where if isinstance(where, int) else position_of(where)
+        return LatexError(message, position, self.text)
+
+    @contextmanager
+    def binding(self, names: list[str]) -> Iterator[None]:
+        """Let names be bound while an expression is read."""
+        self.bound.extend(names)
+        self.running.extend(names)
+        yield
+        del self.bound[len(self.bound) - len(names) :]
+        del self.running[len(self.running) - len(names) :]
+
+    def known(self, name: str) -> bool:
+        """Whether a name has a meaning here."""
+        return name in self.bound or name in self.table
+
+    def declared(self, name: str) -> str | None:
+        """The declared name that a printed one stands for."""
+        if self.known(name):
+            return name
+        spelled = self.spellings.get(upright(name), set())
+        return next(iter(spelled)) if len(spelled) == 1 else None
+
+    def is_function(self, name: str) -> bool:
+        """Whether a name is declared as a function."""
+        return name not in self.bound and callable(self.table.get(name))
+
+    def is_dots(self, tree: Part) -> bool:
+        """Whether an expression, a term or a cell consists of dots alone."""
+        while isinstance(tree, Tree) and len(tree.children) == 1:
+            tree = tree.children[0]
+        return isinstance(tree, Token) and tree.type == "DOTS"
+
+    def forbid_vertical_dots(self, parts: Sequence[Part]) -> None:
+        """Refuse dots that only a matrix can hold."""
+        for part in parts:
+            if self.is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
+                raise self.fail(f"{canonical(part)} outside a matrix", part)
+
+    def forbid_scripts(self, factor: Factor) -> None:
+        """Refuse scripts that mean nothing here."""
+        if factor.sub is not None or factor.sup is not None:
+            printed = full_name(factor.name, factor.sub, factor.sup)
+            raise self.fail(f"the scripts of {printed} are not understood", factor.position)
+
+    def next_name(self, parts: list[Part], place: int) -> str:
+        """The symbol that follows, or an empty text."""
+        if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
+            following = read_factor(parts[place + 1], self.text)
+            return following.name if following.is_symbol else ""
+        return ""
+
+    def next_bracket(self, parts: list[Part], place: int) -> str:
+        """The kind of bracket that follows, or an empty text."""
+        if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
+            return read_factor(parts[place + 1], self.text).bracket
+        return ""
+
+    def lone_symbol(self, tree: Part) -> str:
+        """The name of an expression that is one symbol without scripts, or an empty text."""
+        while isinstance(tree, Tree) and tree.data != "factor" and len(tree.children) == 1:
+            tree = tree.children[0]
+        if isinstance(tree, Tree) and tree.data == "factor":
+            factor = read_factor(tree, self.text)
+            if factor.is_symbol and not (factor.sub or factor.sup or factor.factorials):
+                return factor.name
+        return ""
+
+    def term_parts(self, part: Part) -> list[Part]:
+        """The factors of a group that holds one term, or nothing."""
+        if isinstance(part, Token):
+            return [Tree("factor", [part])]
+        tree: Part = part
+        if part.data == "group":
+            inner = [child for child in part.children if isinstance(child, Tree)]
+            if len(inner) != 1:
+                return []
+            tree = inner[0]
+        while isinstance(tree, Tree) and tree.data != "term" and len(tree.children) == 1:
+            tree = tree.children[0]
+        return list(tree.children) if isinstance(tree, Tree) and tree.data == "term" else []
+
+    def only_expression(self, chain: Part) -> Node:
+        """Read a part that must be one expression."""
+        tree = tree_of(chain)
+        if tree.data == "piece":
+            if not isinstance(tree.children[0], Tree):
+                raise self.fail(f"{canonical(tree)} cannot stand here", tree)
+            tree = tree.children[0]
+        if tree.data == "chain":
+            if len(tree.children) > 1:
+                raise self.fail("a relation cannot stand here", tree.children[1])
+            tree = tree_of(tree.children[0])
+        return self.expression(tree)
+
+    def single(self, part: Part) -> Node:
+        """An argument: one token or a group."""
+        if isinstance(part, Token):
+            if part.type not in ("SYMBOL", "NUMBER"):
+                raise self.fail(f"{part.value} cannot stand here", part)
+            return self.operand([Tree("factor", [part])], 0)[0]
+        if part.data == "group":
+            return self.group(part)
+        return self.operand([Tree("factor", [part])], 0)[0]
+
+    def group(self, tree: Tree[Token]) -> Node:
+        """Read what stands between braces."""
+        pieces = [child for child in tree.children if isinstance(child, Tree)]
+        if len(pieces) != 1 or len(tree.children) != 3:
+            raise self.fail("this group is not one expression", tree)
+        return self.only_expression(pieces[0])
+
+    def match(self, factor: Factor) -> tuple[str, Part | None, Part | None] | None:
+        """The longest declared name in a symbol with its scripts, and the scripts left over."""
+        name, sub, sup = factor.name, factor.sub, factor.sup
+        if sub is not None and sup is not None:
+            both = self.declared(full_name(name, sub, sup))
+            if both is not None:
+                return both, None, None
+            lower = self.declared(full_name(name, sub, None))
+            upper = self.declared(full_name(name, None, sup))
+            if lower is not None and upper is not None:
+                raise self.fail(
+                    f"{lower} and {upper} are both declared, "
+                    f"so {full_name(name, sub, sup)} is ambiguous",
+                    factor.position,
+                )
+            if lower is not None:
+                return lower, None, sup
+            if upper is not None:
+                return upper, sub, None
+        elif sub is not None or sup is not None:
+            whole = self.declared(full_name(name, sub, sup))
+            if whole is not None:
+                return whole, None, None
+        bare = self.declared(name)
+        return None if bare is None else (bare, sub, sup)
+
+    def takes_argument(self, part: Part) -> bool:
+        """Whether a factor takes what follows it as its argument."""
+        factor = read_factor(part, self.text)
+        if not factor.is_symbol or self.match(factor) is not None:
+            return False
+        name = factor.name
+        named = name.startswith("\\") and bare_name(name) in {*NAMED_FUNCTIONS, *MOMENTS}
+        return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"
+
+    def is_parenthesised(self, sup: Part) -> bool:
+        """Whether a superscript stands in parentheses."""
+        return bool(re.fullmatch(r"\([^()]*\)", canonical(sup)))
+
+    def listed(self, chains: list[Tree[Token]]) -> list[Node]:
+        """Read a list, in which dots may stand."""
+        gaps = [k for k, chain in enumerate(chains) if self.is_dots(chain)]
+        self.forbid_vertical_dots(chains)
+        if not gaps:
+            return [self.only_expression(chain) for chain in chains]
+        if len(gaps) > 1 or gaps[0] in (0, len(chains) - 1):
+            raise self.fail("dots need entries before and after them", chains[gaps[0]])
+        nodes = tuple(
+            None if k == gaps[0] else self.only_expression(chain) for k, chain in enumerate(chains)
+        )
+        return [DottedList(nodes, position=position_of(chains[0]))]
+
+    def bracket_arguments(self, part: Part) -> list[Node]:
+        """The arguments between brackets; ``x_1, \\ldots, x_n`` stays a pattern."""
+        tree = tree_of(read_factor(part, self.text).base)
+        chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+        return self.listed(chains)
+
+    # -- Chains of relations, and the sets after ``\in`` ----
+
+    def bracketed_relations(self, chain: Tree[Token]) -> list[Tree[Token]]:
+        """The statements inside ``(0 \\le i < n)``, a side condition in brackets; else nothing."""
+        parts = self.term_parts(chain)
+        if len(chain.children) != 1 or len(parts) != 1 or isinstance(parts[0], Token):
+            return []
+        factor = read_factor(parts[0], self.text)
+        if factor.bracket != "LPAR" or factor.sub or factor.sup or factor.factorials:
+            return []
+        inner = [child for child in tree_of(factor.base).children if isinstance(child, Tree)]
+        return inner if any(len(piece.children) > 1 for piece in inner) else []
+
+    def relation_chain(self, tree: Tree[Token]) -> Chain:
+        """``a < b = c`` as a node; a chain without a relation is an error."""
+        sides = [child for child in tree.children if isinstance(child, Tree)]
+        relations = [child for child in tree.children if isinstance(child, Token)]
+        if not relations:
+            raise self.fail("a relation such as = or < is missing here", tree)
+        nodes: list[Node] = []
+        for k, side in enumerate(sides):
+            member = k > 0 and relations[k - 1].value == "in"
+            nodes.append(self.set_of(side) if member else self.expression(side))
+        symbols = tuple(relation.value for relation in relations)
+        places = tuple(relation.start_pos or 0 for relation in relations)
+        texts = tuple(self.printed(side) for side in sides)
+        return Chain(tuple(nodes), symbols, places, texts, position=position_of(tree))
+
+    def printed(self, tree: Part) -> str:
+        """The source of a piece, on one line."""
+        tokens = list(tokens_of(tree))
+        piece = self.text[tokens[0].start_pos : tokens[-1].end_pos]
+        return " ".join(piece.split())
+
+    def set_of(self, tree: Tree[Token]) -> Node:
+        """What stands after ``\\in``: shapes, listed sets, declared sets."""
+        parts = self.term_parts(tree)
+        position = position_of(tree)
+        if len(parts) == 1 and isinstance(parts[0], Tree):
+            factor = read_factor(parts[0], self.text)
+            if factor.factorials:
+                raise self.fail("a factorial of a set", factor.position)
+            if factor.is_symbol and factor.name in NUMBER_SETS:
+                return self.number_set(factor)
+            if not factor.sub and factor.bracket == "LSET":
+                return self.listed_set(factor)
+        node = self.expression(tree)
+        return DeclaredSet(node, position=position)
+
+    def number_set(self, factor: Factor) -> Node:
+        """Read a set such as ℝ^{n×d}."""
+        shape: list[Node] = []
+        if factor.sup is not None:
+            if isinstance(factor.sup, Tree) and factor.sup.data == "group":
+                piece = [child for child in factor.sup.children if isinstance(child, Tree)]
+                parts = self.term_parts(factor.sup)
+                groups: list[list[Part]] = [[]]
+                for part in parts:
+                    if isinstance(part, Token) and part.value == "times":
+                        groups.append([])
+                    else:
+                        groups[-1].append(part)
+                if parts and all(groups):
+                    shape = [self.product(group) for group in groups]
+                else:
+                    shape = [self.only_expression(piece[0])]
+            else:
+                shape = [self.single(factor.sup)]
+        if factor.sub is not None:
+            raise self.fail("a number set with a subscript is not known", factor.position)
+        return NumberSet(factor.name[8:-1], tuple(shape), position=factor.position)
+
+    def listed_set(self, factor: Factor) -> Node:
+        """Read a set by its members."""
+        children = tree_of(factor.base).children[1:-1]
+        chains = [child for child in children if isinstance(child, Tree)]
+        if factor.sup is not None:
+            raise self.fail("a power of a set", factor.sup)
+        return ListedSet(tuple(self.listed(chains)), position=factor.position)
+
+    # -- Sums and products ----
+
+    def expression(self, tree: Tree[Token]) -> Node:
+        """Read terms with their signs."""
+        position = position_of(tree)
+        sign, terms = "+", []
+        for child in tree.children:
+            if isinstance(child, Token):
+                sign = child.value
+            else:
+                terms.append((sign, child))
+                sign = "+"
+        if len(tree.children) > 1:
+            for _, term in terms:
+                self.forbid_remainder(term)
+        for _, term in terms:
+            if self.is_dots(term):
+                raise self.fail("dots in a sum: write \\sum", term)
+        nodes = [(sign, self.product(list(term.children))) for sign, term in terms]
+        if len(nodes) == 1 and nodes[0][0] == "+":
+            return nodes[0][1]
+        return SumOf(tuple(nodes), position=position)
+
+    def forbid_remainder(self, term: Tree[Token]) -> None:
+        """``-1 \\bmod 3`` is 2 to one reader and -1 to another."""
+        for part in term.children:
+            if isinstance(part, Token) and part.value == "mod":
+                raise self.fail("\\bmod beside a sign is ambiguous; write brackets", part)
+
+    def product(self, parts: list[Part]) -> Node:
+        """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
+        for end in (parts[0], parts[-1]):
+            if isinstance(end, Token):
+                raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
+        for part in parts:
+            if self.is_dots(part):
+                raise self.fail("dots in a product: write \\prod", part)
+        operators = [part for part in parts if isinstance(part, Token)]
+        for sign in operators:
+            if sign.value == "mod" and (len(operators) > 1 or sign is not parts[-2]):
+                raise self.fail("\\bmod beside another product is ambiguous; write brackets", sign)
+        result: Node | None = None
+        run: Node | None = None
+        operator: Token | None = None
+        pending: Token | None = None
+        place = 0
+        while place < len(parts):
+            part = parts[place]
+            if isinstance(part, Token):
+                pending = part
+                place += 1
+                continue
+            if pending is None and run is not None:
+                self.forbid_side_by_side(part, operator is not None and operator == "/")
+            node, place = self.operand(parts, place)
+            if pending is not None:
+                result, run = self.joined(result, operator, run), None
+                operator, pending = pending, None
+            run = (
+                node
+                if run is None
+                else Product("juxtaposed", run, node, position=position_of(part))
+            )
+        return self.joined(result, operator, run)
+
+    def joined(self, left: Node | None, operator: Token | None, right: Node | None) -> Node:
+        """Two factors with the operator between them."""
+        assert right is not None
+        if left is None or operator is None:
+            return right
+        return Product(operator.value, left, right, position=position_of(operator))
+
+    def forbid_side_by_side(self, part: Part, after_slash: bool) -> None:
+        """Refuse neighbours whose product is ambiguous."""
+        factor = read_factor(part, self.text)
+        if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
+            raise self.fail("a number after a factor needs an operator between them", part)
+        if after_slash:
+            raise self.fail(
+                "what is divided by? a/b c is ambiguous; write \\frac or brackets", part
+            )
+
+    def operand(self, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read the factor at ``place`` with what it takes as its argument."""
+        factor = read_factor(parts[place], self.text)
+        if factor.is_symbol:
+            return self.symbol(factor, parts, place)
+        node = self.base(factor)
+        if isinstance(node, Derivative) and node.body is None:
+            if place + 1 >= len(parts):
+                raise self.fail("a derivative of nothing", factor.position)
+            body = self.product(parts[place + 1 :])
+            return replace(node, body=body), len(parts)
+        if factor.bracket in ("LNORM", "LBAR"):
+            return self.with_scripts(node, None, factor.sup, factor), place + 1
+        return self.with_scripts(node, factor.sub, factor.sup, factor), place + 1
+
+    # -- Symbols ----
+
+    def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read a symbol: declared, or known to every book."""
+        found = self.match(factor)
+        plain = not (factor.sub or factor.sup or factor.factorials)
+        if found is None and plain and factor.name == DIFFERENCE and self.next_name(parts, place):
+            joined = joined_difference(read_factor(parts[place + 1], self.text), factor.position)
+            found = self.match(joined)
+            if found is not None:
+                factor, place = joined, place + 1
+        if found is not None:
+            name, sub, sup = found
+            if self.is_function(name):
+                return self.declared_call(name, sub, sup, factor, parts, place)
+            node: Node = Symbol(name, position=factor.position)
+            return self.with_scripts(node, sub, sup, factor), place + 1
+        return self.known_construct(factor, parts, place)
+
+    def known_construct(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read what needs no declaration."""
+        name, bare = factor.name, bare_name(factor.name)
+        if isinstance(factor.base, Tree):
+            return self.accented(factor), place + 1
+        if name in CONSTANTS:
+            node = Constant(CONSTANTS[name], position=factor.position)
+            return self.with_scripts(node, factor.sub, factor.sup, factor), place + 1
+        if factor.factorials:
+            raise self.fail(f"a factorial on {name}; write brackets", factor.position)
+        if name in REDUCTIONS:
+            return self.reduction(REDUCTIONS[name], factor, parts, place)
+        if name == "\\int":
+            return self.integral(factor, parts, place)
+        if bare in MOMENTS and name != bare:
+            return self.moment(MOMENTS[bare], factor, parts, place)
+        if name in INDICATORS and self.next_bracket(parts, place):
+            self.forbid_scripts(factor)
+            return self.indicator(parts, place)
+        if name == "\\delta" and factor.sub is not None and factor.sup is None:
+            indices = self.separate_indices(factor.sub)
+            if len(indices) != 2:
+                raise self.fail("the Kronecker delta needs two indices", factor.position)
+            return Kronecker(*indices, position=factor.position), place + 1
+        if name in LOOSE_FUNCTIONS or (bare in NAMED_FUNCTIONS and name.startswith("\\")):
+            return self.known_call(bare, factor, parts, place)
+        if name in NUMBER_SETS:
+            raise self.fail(f"{name} can stand only after \\in", factor.position)
+        raise self.fail(
+            f"unknown symbol {full_name(name, factor.sub, factor.sup)}: "
+            "it is not declared and not a known function",
+            factor.position,
+        )
+
+    def accented(self, factor: Factor) -> Node:
+        """Read a bar over an expression."""
+        base = tree_of(factor.base)
+        accent = canonical(base.children[0])
+        if accent != "\\overline":
+            raise self.fail(f"unknown symbol {factor.name}: it is not declared", factor.position)
+        inner = self.single(base.children[1])
+        node = Conjugate(inner, position=factor.position)
+        return self.with_scripts(node, factor.sub, factor.sup, factor)
+
+    def declared_call(
+        self,
+        name: str,
+        sub: Part | None,
+        sup: Part | None,
+        factor: Factor,
+        parts: list[Part],
+        place: int,
+    ) -> tuple[Node, int]:
+        """Read a declared function with its arguments."""
+        arguments: list[Node] = []
+        leftover = sup
+        if factor.factorials:
+            raise self.fail(f"a factorial on the function {name}; write brackets", factor.position)
+        if sub is not None:
+            arguments += self.call_indices(sub)
+        if sup is not None and self.is_parenthesised(sup):
+            arguments.append(self.superscript_content(sup))
+            leftover = None
+        following = self.next_bracket(parts, place)
+        scripts: Factor | None = None
+        if following in ("LPAR", "LBRACK") and (leftover is None or not arguments):
+            if leftover is not None:
+                raise self.fail(
+                    f"{name} is a function; write {name}(…)^… for a power of its value",
+                    factor.position,
+                )
+            scripts = read_factor(parts[place + 1], self.text)
+            arguments += self.bracket_arguments(parts[place + 1])
+            place += 1
+        if not arguments:
+            raise self.fail(f"{name} is a function and needs an argument", factor.position)
+        node: Node = Call(name, tuple(arguments), position=factor.position)
+        if leftover is not None:
+            node = self.with_scripts(node, None, leftover, factor)
+        if scripts is not None:
+            node = self.with_scripts(node, scripts.sub, scripts.sup, scripts)
+        return node, place + 1
+
+    def call_indices(self, sub: Part) -> list[Node]:
+        """Read a subscript as arguments of a function."""
+        index = self.indices(sub)
+        first = index[0]
+        if len(index) == 1 and isinstance(first, RunTogether):
+            if first.whole is None or all(isinstance(item, Symbol) for item in first.items):
+                raise self.fail("write a comma between the indices of a function", sub)
+            return [first.whole]
+        return index
+
+    def superscript_content(self, sup: Part) -> Node:
+        """Read a superscript as one expression."""
+        pieces = [child for child in tree_of(sup).children if isinstance(child, Tree)]
+        if len(pieces) != 1:
+            raise self.fail("a superscript with several parts", sup)
+        return self.only_expression(pieces[0])
+
+    def known_call(
+        self, name: str, factor: Factor, parts: list[Part], place: int
+    ) -> tuple[Node, int]:
+        """A known function with brackets, or (``\\sin m\\theta``) with the factors after it."""
+        loose = factor.name in LOOSE_FUNCTIONS or name in LOOSE_NAMES
+        base: Node | None = None
+        if factor.sub is not None:
+            if name != "log":
+                raise self.fail(f"{factor.name} takes no subscript", factor.position)
+            base = self.single(factor.sub)
+        power = None
+        if factor.sup is not None:
+            power = self.single(factor.sup)
+            if not isinstance(power, Number) or power.value < 2:
+                raise self.fail(
+                    f"{factor.name} to the power {canonical(factor.sup)} is ambiguous",
+                    factor.position,
+                )
+        scripts: Factor | None = None
+        if self.next_bracket(parts, place) in ("LPAR", "LBRACK", "LSET"):
+            scripts = read_factor(parts[place + 1], self.text)
+            arguments = self.bracket_arguments(parts[place + 1])
+            place += 2
+        elif loose:
+            argument, place = self.loose_argument(factor, parts, place + 1)
+            arguments = [argument]
+        else:
+            raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
+        node: Node = KnownCall(name, tuple(arguments), base, position=factor.position)
+        if power is not None:
+            node = Power(node, power, position=factor.position)
+        if scripts is not None:
+            node = self.with_scripts(node, scripts.sub, scripts.sup, scripts)
+        return node, place
+
+    def loose_argument(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an argument without brackets, as in `sin x`."""
+        start, result = place, None
+        while place < len(parts) and isinstance(parts[place], Tree):
+            first = place == start
+            if not first and self.takes_argument(parts[place]):
+                break
+            following = read_factor(parts[place], self.text)
+            called = following.is_symbol and self.is_function(following.name)
+            if not first and (called or following.bracket in ("LPAR", "LBRACK")):
+                raise self.fail(f"where does the argument of {factor.name} end?", parts[place])
+            if not first:
+                self.forbid_side_by_side(parts[place], False)
+            nested = self.takes_argument(parts[place])
+            node, place = self.operand(parts, place)
+            result = (
+                node
+                if result is None
+                else Product("juxtaposed", result, node, position=node.position)
+            )
+            if nested:
+                break
+        if result is None:
+            raise self.fail(f"{factor.name} has no argument", factor.position)
+        if place < len(parts) and isinstance(parts[place], Token) and parts[place] == "/":
+            raise self.fail(
+                f"{factor.name} a/b is ambiguous; put the argument in brackets", parts[place]
+            )
+        return result, place
+
+    # -- What binds an index or a variable ----
+
+    def reduction(
+        self, kind: str, factor: Factor, parts: list[Part], place: int
+    ) -> tuple[Node, int]:
+        """Read a sum, product, maximum or minimum with its range."""
+        if factor.sub is None:
+            if kind not in EXTREMES:
+                raise self.fail(f"{factor.name} without an index below it", factor.position)
+            if self.next_bracket(parts, place) not in ("LPAR", "LBRACK", "LSET"):
+                raise self.fail(
+                    f"{factor.name} needs an index below it or brackets", factor.position
+                )
+            self.forbid_scripts(factor)
+            scripts = read_factor(parts[place + 1], self.text)
+            arguments = self.bracket_arguments(parts[place + 1])
+            node: Node = KnownCall(kind, tuple(arguments), position=factor.position)
+            return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
+        pieces = self.index_chains(factor.sub)
+        names, ranges, conditions = self.index_bounds(pieces, factor)
+        rest = parts[place + 1 :]
+        if not rest or isinstance(rest[0], Token):
+            raise self.fail(f"{factor.name} has nothing to act on", factor.position)
+        if kind != "sum" and any(isinstance(part, Token) and part == "/" for part in rest):
+            raise self.fail(
+                f"a/b after {factor.name} is ambiguous; write \\frac or brackets", factor.position
+            )
+        self.forbid_own_index(names, ranges, factor)
+        with self.binding(names):
+            tests = tuple(self.relation_chain(chain) for chain in conditions)
+            body = self.product(rest)
+        if kind not in ("sum", "product") and not set(names) & names_in(body):
+            raise self.fail(f"{factor.name} over {', '.join(names)} does nothing", factor.position)
+        node = Reduction(kind, tuple(names), tuple(ranges), tests, body, position=factor.position)
+        return node, len(parts)
+
+    def forbid_own_index(
+        self, names: list[str], ranges: list[Bounds | None], factor: Factor
+    ) -> None:
+        """``\\sum_{n=0}^{n} n``: an index in its own bounds, or one that already runs."""
+        used = {name for stated in ranges if stated for end in stated for name in names_in(end)}
+        for name in names:
+            if name in used:
+                raise self.fail(f"the index {name} stands in its own bounds", factor.position)
+            if name in self.running:
+                raise self.fail(f"the index {name} is running already", factor.position)
+        if len(set(names)) < len(names):
+            raise self.fail(f"one index twice below {factor.name}", factor.position)
+
+    def index_chains(self, sub: Part) -> list[Tree[Token]]:
+        """The conditions below a sum."""
+        if isinstance(sub, Token):
+            return list(parse_token_chain(sub))
+        pieces = [child for child in sub.children if isinstance(child, Tree)]
+        chains = []
+        for piece in pieces:
+            inner = [child for child in piece.children if isinstance(child, Tree)]
+            if piece.data == "piece" and len(inner) == 1 and len(piece.children) == 1:
+                chains.append(inner[0])
+            else:
+                raise self.fail("this index range is not understood", piece)
+        if not chains:
+            raise self.fail("this index range is not understood", sub)
+        return chains
+
+    def index_bounds(
+        self, chains: list[Tree[Token]], factor: Factor
+    ) -> tuple[list[str], list[Bounds | None], list[Tree[Token]]]:
+        """The indices bound under a sum, their stated ranges, and further conditions."""
+        names: list[str] = []
+        ranges: list[Bounds | None] = []
+        conditions: list[Tree[Token]] = []
+        upper = None if factor.sup is None else self.single(factor.sup)
+        for chain in chains:
+            sides = [child for child in chain.children if isinstance(child, Tree)]
+            symbols = [self.lone_symbol(side) for side in sides]
+            if len(sides) == 1:
+                if not symbols[0]:
+                    raise self.fail("an index below a sum must be a symbol", chain)
+                names.append(symbols[0])
+                ranges.append(None)
+                continue
+            relation = chain.children[1]
+            assert isinstance(relation, Token)
+            if len(sides) == 2 and relation.value == "=" and symbols[0]:
+                if upper is None:
+                    raise self.fail("the upper end of the range is missing", chain)
+                names.append(symbols[0])
+                ranges.append((self.expression(sides[1]), upper))
+                upper = None
+                continue
+            fresh = [s for s in symbols if s and not self.known(s) and s not in CONSTANTS]
+            fresh = [s for s in fresh if s not in names]
+            if not fresh and not set(symbols) & set(names):
+                if symbols[0]:
+                    fresh = [symbols[0]]
+                else:
+                    raise self.fail("no index is bound by this condition", chain)
+            names.extend(fresh)
+            ranges.extend([None] * len(fresh))
+            conditions.append(chain)
+        if upper is not None:
+            raise self.fail("an upper end without an index that starts below", factor.position)
+        return names, ranges, conditions
+
+    def integral(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an integral up to its differential."""
+        if factor.sub is None or factor.sup is None:
+            raise self.fail("an integral needs both bounds", factor.position)
+        low, high = self.single(factor.sub), self.single(factor.sup)
+        inner = 0
+        for end in range(place + 1, len(parts) - 1):
+            first, second = parts[end], parts[end + 1]
+            if isinstance(first, Token) or isinstance(second, Token):
+                continue
+            marker, variable = read_factor(first, self.text), read_factor(second, self.text)
+            inner += marker.name == "\\int"
+            if marker.name not in ("d", "\\mathrm{d}") or marker.sub or marker.sup:
+                continue
+            if not variable.is_symbol or variable.sub or variable.sup or variable.factorials:
+                continue
+            if marker.name == "d" and variable.name in self.table and "d" in self.table:
+                continue
+            if inner:  # this differential belongs to an integral further inside
+                inner -= 1
+                continue
+            inside = parts[place + 1 : end]
+            if inside and isinstance(inside[-1], Token) and inside[-1] == "dot":
+                inside.pop()  # f(t) \\cdot dt
+            if variable.name in names_in(low) | names_in(high) | set(self.running):
+                raise self.fail(
+                    f"{variable.name} is bound by the integral and used outside it", second
+                )
+            with self.binding([variable.name]):
+                body = self.product(inside) if inside else Number(1, position=factor.position)
+            node = Integral(variable.name, low, high, body, position=factor.position)
+            return node, end + 2
+        raise self.fail(
+            "an integral without its differential, such as \\mathrm{d}t", factor.position
+        )
+
+    def moment(self, kind: str, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an expectation or a variance."""
+        if self.next_bracket(parts, place) not in ("LPAR", "LBRACK", "LSET"):
+            raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
+        over: tuple[str, ...] = ()
+        if factor.sub is not None:
+            over = tuple(self.lone_symbol(chain) for chain in self.index_chains(factor.sub))
+            if not all(over):
+                raise self.fail("the variables below an expectation must be symbols", factor.sub)
+        if factor.sup is not None:
+            raise self.fail(
+                f"write the power of {factor.name} behind its brackets", factor.position
+            )
+        scripts = read_factor(parts[place + 1], self.text)
+        tree = tree_of(scripts.base)
+        chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+        if len(chains) != 1:
+            raise self.fail(f"{factor.name} takes one argument", factor.position)
+        inner = self.only_expression(chains[0])
+        node = Moment(kind, over, inner, position=factor.position)
+        return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
+
+    def indicator(self, parts: list[Part], place: int) -> tuple[Node, int]:
+        """Read an indicator with its conditions."""
+        scripts = read_factor(parts[place + 1], self.text)
+        tree = tree_of(scripts.base)
+        chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+        tests = tuple(self.relation_chain(chain) for chain in chains)
+        node = Indicator(tests, position=scripts.position)
+        return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
+
+    # -- What stands on the line and is no symbol ----
+
+    def base(self, factor: Factor) -> Node:
+        """Read what carries the scripts of a factor."""
+        base = factor.base
+        if isinstance(base, Token):
+            if base.type == "NUMBER":
+                text = base.value
+                return Number(float(text) if "." in text else int(text), position=factor.position)
+            raise self.fail(f"{base.value} cannot stand here", base)
+        readers = {
+            "fraction": self.fraction,
+            "root": self.root,
+            "matrix": self.matrix,
+            "cases": self.cases,
+            "group": self.group,
+        }
+        if base.data in readers:
+            return readers[base.data](base)
+        return self.bracket(factor)
+
+    def bracket(self, factor: Factor) -> Node:
+        """Read what stands between brackets."""
+        tree = tree_of(factor.base)
+        kind = factor.bracket
+        chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+        position = factor.position
+        if kind == "LBRACK" and len(chains) == 1 and len(chains[0].children) > 1:
+            return Indicator((self.relation_chain(chains[0]),), position=position)
+        if kind in ("LPAR", "LBRACK") and len(chains) > 1:
+            separators = {child.type for child in tree.children[1:-1] if isinstance(child, Token)}
+            if separators != {"COMMA"}:
+                raise self.fail("entries must be separated by commas", tree)
+            return TupleOf(tuple(self.listed(chains)), position=position)
+        if kind == "LSET":
+            raise self.fail("a set can stand only after \\in", tree)
+        if len(chains) != 1:
+            raise self.fail("brackets with several entries cannot stand here", tree)
+        inner = self.only_expression(chains[0])
+        if kind == "LFLOOR" or kind == "LCEIL":
+            return (Floor if kind == "LFLOOR" else Ceiling)(inner, position=position)
+        if kind == "LBAR":
+            if factor.sub is not None:
+                raise self.fail("an absolute value takes no subscript", factor.sub)
+            return Absolute(inner, position=position)
+        if kind == "LNORM":
+            name = "" if factor.sub is None else canonical(factor.sub)
+            if name and name not in NORMS:
+                raise self.fail(f"the norm with subscript {name} is not known", tree)
+            return Norm(NORMS.get(name, ""), inner, position=position)
+        return inner
+
+    def fraction(self, tree: Tree[Token]) -> Node:
+        """Read a fraction, which may be a derivative."""
+        top, bottom = tree.children[1], tree.children[2]
+        derivative = self.derivative(top, bottom)
+        if derivative is not None:
+            return derivative
+        return Quotient(self.single(top), self.single(bottom), position=position_of(tree))
+
+    def derivative(self, top: Part, bottom: Part) -> Node | None:
+        """Read a fraction as a derivative; None where it is none."""
+        above, below = self.term_parts(top), self.term_parts(bottom)
+        if (
+            not above
+            or len(below) < 2
+            or isinstance(above[0], Token)
+            or any(isinstance(part, Token) for part in below)
+        ):
+            return None
+        first, lower = read_factor(above[0], self.text), read_factor(below[0], self.text)
+        marker = first.name
+        if marker in DIFFERENTIALS and first.factorials:
+            raise self.fail("a factorial inside a derivative; write brackets", top)
+        if marker not in DIFFERENTIALS or lower.name != marker or lower.sub or lower.sup:
+            return None
+        if first.sub is not None:
+            return None
+        if marker == "d" and self.known("d"):
+            raise self.fail(
+                "d is a declared symbol, so this may be a fraction or a derivative; "
+                "write \\mathrm{d} for the derivative",
+                top,
+            )
+        order = self.order(first.sup)
+        variables: list[Node] = []
+        place = 0
+        while place < len(below):
+            sign = read_factor(below[place], self.text)
+            if sign.name != marker or place + 1 >= len(below):
+                raise self.fail("the lower side of a derivative is not understood", bottom)
+            variable = read_factor(below[place + 1], self.text)
+            count = self.order(variable.sup)
+            if sign.factorials or variable.factorials:
+                raise self.fail("a factorial inside a derivative; write brackets", bottom)
+            variable.sup = None
+            node = self.symbol(variable, [below[place + 1]], 0)[0]
+            variables += [node] * count
+            place += 2
+        if len(variables) != order:
+            raise self.fail(f"a derivative of order {order} by {len(variables)} variables", bottom)
+        body = self.derivative_body(above[1:], variables[0]) if len(above) > 1 else None
+        return Derivative(body, tuple(variables), position=position_of(top))
+
+    def derivative_body(self, parts: list[Part], variable: Node) -> Node:
+        """What is differentiated; a function without its argument is one of the variable."""
+        if len(parts) == 1 and isinstance(parts[0], Tree):
+            factor = read_factor(parts[0], self.text)
+            plain_symbol = factor.is_symbol and factor.sub is None and factor.sup is None
+            if plain_symbol and self.is_function(factor.name) and isinstance(variable, Symbol):
+                return Call(factor.name, (variable,), position=factor.position)
+        return self.product(parts)
+
+    def order(self, sup: Part | None) -> int:
+        """How often a derivative is taken: the number above the sign."""
+        if sup is None:
+            return 1
+        if not canonical(sup).isdigit():
+            raise self.fail(f"a derivative of order {canonical(sup)}", sup)
+        return int(canonical(sup))
+
+    def root(self, tree: Tree[Token]) -> Node:
+        """Read a root."""
+        inner = self.single(tree.children[-1])
+        if len(tree.children) == 2:
+            return Root(inner, None, position=position_of(tree))
+        degree = self.expression(tree_of(tree.children[2]))
+        return Root(inner, degree, position=position_of(tree))
+
+    def matrix(self, tree: Tree[Token]) -> Node:
+        """Read a matrix."""
+        rows = []
+        for row in tree.children[1:-1]:
+            if isinstance(row, Token):
+                continue
+            cells: list[Node] = []
+            for cell in row.children:
+                if isinstance(cell, Token):
+                    continue
+                if not cell.children:
+                    cells.append(Empty(position=position_of(tree)))
+                elif self.is_dots(cell):
+                    cells.append(Dots(position=position_of(cell)))
+                else:
+                    cells.append(self.expression(tree_of(cell.children[0])))
+            rows.append(tuple(cells))
+        width = max(len(row) for row in rows)
+        if any(len(row) != width for row in rows):
+            raise self.fail(f"the rows of the matrix have {[len(r) for r in rows]} entries", tree)
+        return Matrix(tuple(rows), position=position_of(tree))
+
+    def cases(self, tree: Tree[Token]) -> Node:
+        """Read cases."""
+        rows = []
+        for case in tree.children[1:-1]:
+            if isinstance(case, Token):
+                continue
+            value = self.expression(tree_of(case.children[0]))
+            chains = [child for child in case.children[2:] if isinstance(child, Tree)]
+            tests = tuple(self.relation_chain(chain) for chain in chains)
+            rows.append(Case(value, tests, position=value.position))
+        return Cases(tuple(rows), position=position_of(tree))
+
+    # -- Subscripts and superscripts ----
+
+    def with_scripts(self, node: Node, sub: Part | None, sup: Part | None, factor: Factor) -> Node:
+        """A node with its indices, power and factorials."""
+        if sub is not None:
+            indices = tuple(self.indices(sub))
+            node = Index(node, indices, sup is not None, position=factor.position)
+        if sup is not None:
+            node = self.superscript(node, sup, sub is not None)
+        for _ in range(factor.factorials):
+            node = Factorial(node, position=factor.position)
+        return node
+
+    def indices(self, sub: Part) -> list[Node]:
+        """Read a subscript as indices."""
+        if isinstance(sub, Token) or sub.data != "group":
+            return [self.single(sub)]
+        pieces = [child for child in sub.children if isinstance(child, Tree)]
+        if len(sub.children) != 2 * len(pieces) + 1 or any(p.data != "piece" for p in pieces):
+            raise self.fail(f"the index {canonical(sub)} is not understood", sub)
+        if len(pieces) == 1 and len(pieces[0].children) == 1:
+            run = self.run_together(pieces[0])
+            if run is not None:
+                return [run]
+        found = [self.only_expression(piece) for piece in pieces]
+        if len(found) == 1 and isinstance(found[0], TupleOf):
+            return list(found[0].items)  # PE_{(m, 2i)}
+        return found
+
+    def run_together(self, piece: Tree[Token]) -> Node | None:
+        """``ij``: two indices of a matrix or a product; the array's dimension decides later."""
+        parts = self.term_parts(piece)
+        position = position_of(piece)
+        if len(parts) == 1 and isinstance(parts[0], Tree):
+            base = parts[0].children[0]
+            if (
+                len(parts[0].children) == 1
+                and isinstance(base, Token)
+                and base.type == "NUMBER"
+                and len(base.value) > 1
+                and base.value.isdigit()
+            ):
+                digits = tuple(Number(int(c), position=position) for c in base.value)
+                return RunTogether(digits, self.only_expression(piece), position=position)
+        if len(parts) < 2 or any(isinstance(part, Token) for part in parts):
+            return None
+        factors = [read_factor(part, self.text) for part in parts]
+        if any(f.bracket or self.takes_argument(p) for f, p in zip(factors, parts, strict=True)):
+            return None
+        if any(f.is_symbol and self.is_function(f.name) for f in factors):
+            return None
+        if not all(
+            f.is_symbol or (isinstance(f.base, Token) and f.base.type == "NUMBER") for f in factors
+        ):
+            return None
+        items = tuple(self.operand([part], 0)[0] for part in parts)
+        numbered = any(isinstance(f.base, Token) and f.base.type == "NUMBER" for f in factors[1:])
+        whole = None if numbered else self.product(parts)
+        return RunTogether(items, whole, position=position)
+
+    def separate_indices(self, sub: Part) -> list[Node]:
+        """The indices of a subscript, also where no comma separates them."""
+        indices = self.indices(sub)
+        if len(indices) == 1 and isinstance(indices[0], RunTogether):
+            return list(indices[0].items)
+        return indices
+
+    def superscript(self, node: Node, sup: Part, indexed: bool) -> Node:
+        """Read a superscript: a power, a transpose or a conjugate."""
+        name = canonical(sup)
+        position = position_of(sup)
+        if name in TRANSPOSES or name == "T":
+            if name == "T" and self.known("T"):
+                raise self.fail("T is declared; write \\top for a transpose", sup)
+            return Transpose(node, indexed, position=position)
+        if name in ("-\\top", "-T"):
+            inverse = Power(node, Number(-1, position=position), position=position)
+            return Transpose(inverse, indexed, position=position)
+        if isinstance(sup, Tree) and sup.data == "group" and self.is_parenthesised(sup):
+            raise self.fail(
+                f"the superscript {name} is not a declared name; a power needs no brackets",
+                sup,
+            )
+        if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
+            raise self.fail(f"the superscript {name} is not a declared name", sup)
+        return Power(node, self.single(sup), indexed, position=position)

@@ -1,0 +1,249 @@
+r"""One text after another on the same values: would a check notice that a text is wrong?
+
+A text passes if every relation holds on every input and if the inputs could have refuted it. They
+could not where an inequality is an equality everywhere or never comes near one, where a symbol
+always equals a number printed beside it, or where a condition is met on one side only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from texcheck.check import Memory, Options, conditions_of, relations_of, sign_choices
+from texcheck.comparison import ORDER, Relation, Seen
+from texcheck.display import read_display
+from texcheck.errors import LatexError
+from texcheck.factors import canonical_name, symbol_table
+from texcheck.nodes import Chain, Number, Symbol
+from texcheck.values import declared_values, is_number
+
+# How near, as a share of the larger side, an inequality must come to equality on some input.
+NEAR = 0.02
+WEAK = ("<=", ">=")
+BOTH = {(True, True), (False, False)}
+
+Values = Mapping[str, Any]
+
+
+class Fate(Enum):
+    """What a check says to a misprint; only the first two notice it."""
+
+    REFUTED = "refuted"
+    REFUSED = "refused"
+    INTERNAL = "internal error"
+    SURVIVED = "survived"
+
+
+class Silent(dict[str, Any]):
+    """Values for which a display states nothing: what holds there claims too much.
+
+    The derivative of |x| is 1 for x > 0 and -1 for x < 0; with x = 0 this must be refused.
+    """
+
+
+class Trial:
+    """Inputs on which one text after another is tried; a misprint is another text.
+
+    ``loose={2: "why"}`` says that the display's second relation is an inequality that is not meant
+    to come near to equality; ``somewhere`` says so of one that does, but not at every index.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Values],
+        options: Mapping[str, Any],
+        loose: Mapping[int, str] | None = None,
+        somewhere: Mapping[int, str] | None = None,
+    ) -> None:
+        telling = [values for values in inputs if not isinstance(values, Silent)]
+        self.tables = [symbol_table(declared_values(values)) for values in telling]
+        self.memories = [Memory() for _ in telling]
+        silent = [values for values in inputs if isinstance(values, Silent)]
+        self.silent = [symbol_table(declared_values(values)) for values in silent]
+        self.silent_memory = Memory()
+        self.options = Options(**options)
+        self.loose, self.somewhere = loose or {}, somewhere or {}
+
+    def complaint(self, text: str) -> str:
+        """Why a text is refuted; empty where it is not."""
+        found: list[Relation] = []
+        seen: list[Seen] = []
+        for table, memory in zip(self.tables, self.memories, strict=True):
+            found = relations_of(text, table, self.options, memory)
+            for relation in found:
+                if not relation.holds:
+                    return str(relation)
+            here = [relation.seen for relation in found]
+            seen = [one.joined(other) for one, other in zip(seen or here, here, strict=True)]
+        for table in self.silent:
+            if self.says_something(text, table):
+                return "states something for values of which it should say nothing"
+        told = (self.weakness(found, seen), self.coincidence(text), self.one_sided(text))
+        return next(filter(None, told), "")
+
+    def says_something(self, text: str, table: Values) -> bool:
+        """Whether a text can be evaluated for values of which it should say nothing."""
+        try:
+            # Not with the memory's values: those of another input would answer.
+            memory = Memory(decisions=self.silent_memory.decisions)
+            relations_of(text, table, self.options, memory)
+        except LatexError:
+            return False
+        return True
+
+    def fate(self, text: str) -> tuple[Fate, str]:
+        """Whether a text is refuted, refused, breaks the interpreter, or passes; what was said."""
+        try:
+            complaint = self.complaint(text)
+        except LatexError as error:
+            return Fate.REFUSED, str(error)
+        except Exception as error:  # a fault of the interpreter: counted apart, never as caught
+            return Fate.INTERNAL, f"{type(error).__name__}: {error}"
+        return (Fate.REFUTED, complaint) if complaint else (Fate.SURVIVED, "")
+
+    def weakness(self, relations: Sequence[Relation], seen: Sequence[Seen]) -> str:
+        """Which relation the inputs could not refute, or is excused without need; else empty."""
+        for number, (relation, shown) in enumerate(zip(relations, seen, strict=True), start=1):
+            sharp = one_weakness(relation.relation, shown)
+            if number in self.loose:
+                near = relation.relation in ORDER and shown.slack <= NEAR
+                told = "comes near to equality: take it out of loose=" if near else ""
+            elif number in self.somewhere:
+                told = sharp or (
+                    "" if far_index(shown) else "is near at every index: no somewhere="
+                )
+            else:
+                told = sharp or far_index(shown)
+            if told:
+                sides = f"{relation.left_text} {relation.sign} {relation.right_text}"
+                return f"relation {number}, {sides}, {told}"
+        return ""
+
+    def coincidence(self, text: str) -> str:
+        """Which symbol equals, on every input, a whole number that is printed beside it."""
+        chains = [
+            chain
+            for statement in read_display(sign_choices(text)[0], self.tables[0])[0]
+            for chain in statement.chains
+        ]
+        printed = {
+            part.value
+            for chain in chains
+            for part in chain.walk()
+            if isinstance(part, Number) and isinstance(part.value, int)
+        }
+        names = {part.name for chain in chains for part in chain.walk() if isinstance(part, Symbol)}
+        for name in sorted(names):
+            values = [table.get(name) for table in self.tables]
+            if not all(is_number(value) for value in values) or len({*values}) != 1:
+                continue
+            if values[0] in printed and not any(
+                equates(chain, name, values[0]) for chain in chains
+            ):
+                return (
+                    f"{name} is {values[0]} on every input, and {values[0]} is printed beside it: "
+                    f"the one could stand for the other; give {name} another value"
+                )
+        return ""
+
+    def one_sided(self, text: str) -> str:
+        """Which condition of ``cases`` or of an indicator is never met, always met, or not tied."""
+        memories = [*self.memories, self.silent_memory]
+        if not any(memory.decisions for memory in memories):
+            return ""
+        for test in conditions_of(text, self.tables[0]):
+            met: set[bool | str] = set()
+            for memory in memories:
+                met |= memory.decisions.get((test.sides, test.relations), set())
+            shown = " ".join(printed_chain(test))
+            if len(met & {True, False}) < 2:
+                always = "always" if True in met else "never"
+                return f"the condition {shown} {always} holds; draw values on both sides of it"
+            if "tie" not in met and any(relation in ORDER for relation in test.relations):
+                return f"the sides of the condition {shown} are never equal; draw a tie"
+        return ""
+
+
+def printed_chain(chain: Chain) -> Iterator[str]:
+    """A chain's sides and relations in the order printed."""
+    yield chain.texts[0]
+    for relation, text in zip(chain.relations, chain.texts[1:], strict=True):
+        yield relation
+        yield text
+
+
+def equates(chain: Chain, name: str, value: int) -> bool:
+    """Whether a chain itself says that a symbol is this number."""
+    return Symbol(name) in chain.sides and Number(value) in chain.sides
+
+
+def one_weakness(relation: str, seen: Seen) -> str:
+    """What the inputs leave open about a relation that is not meant to be loose; else empty."""
+    if seen.outcomes and not seen.outcomes >= BOTH:
+        missing = (
+            "holds" if (True, True) not in seen.outcomes else "fails together with its premise"
+        )
+        return f"never {missing}; draw values for which it does"
+    if seen.signs and len(seen.signs) < 2:
+        return f"holds with {min(seen.signs)} alone; draw values for both signs, or print the one"
+    if relation in (*WEAK, "approx") and not seen.differ:
+        return "is an equality on every input; print =, or draw values for which the sides differ"
+    if relation not in ORDER:
+        return ""
+    if seen.slack > NEAR:
+        return (
+            f"does not come nearer to equality than {seen.slack:.0%} of the larger side, so that a "
+            f"sharper bound would hold as well; draw values where it comes within {NEAR:.0%}, or "
+            'say why not: loose={number: "why"}'
+        )
+    if relation in WEAK and not seen.attained:
+        return (
+            f"is never an equality, so that {relation[0]} would hold as well; "
+            "draw values where both sides are equal, or print it strictly"
+        )
+    return ""
+
+
+def far_index(seen: Seen) -> str:
+    """An index at which an inequality does not come near to equality; else empty."""
+    for (name, value), slack in seen.near.items():
+        if NEAR < slack < np.inf:
+            return (
+                f"does not come nearer to equality than {slack:.0%} at {name} = {value}, so that a "
+                "bound that is sharper there would hold as well; draw values where it comes near, "
+                'or say why not: somewhere={number: "why"}'
+            )
+    return ""
+
+
+def kinds_of(inputs: Sequence[Values]) -> dict[str, tuple[Any, ...]]:
+    """The kind of each symbol, for misprints: a number, an index, an array by its shape."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for printed, value in inputs[0].items():
+        shape = getattr(value, "shape", None)
+        if isinstance(value, range):
+            found[canonical_name(printed)] = ("index",)
+        elif shape is not None and not callable(value):
+            found[canonical_name(printed)] = ("array", tuple(shape or ()))
+        elif is_number(value):
+            found[canonical_name(printed)] = ("number",)
+    return found
+
+
+def transposable(inputs: Sequence[Values]) -> list[str]:
+    """The symbols without scripts that stand for matrices which some input does not have symmetric.
+
+    A symmetric matrix and its transpose are the same on every page.
+    """
+    found = []
+    for name in inputs[0]:
+        values = [one[name] for one in inputs if getattr(one.get(name), "ndim", 0) == 2]
+        if canonical_name(name) == name and values:
+            arrays = [np.asarray(value) for value in values]
+            if not all(a.shape[0] == a.shape[1] and np.array_equal(a, a.T) for a in arrays):
+                found.append(name)
+    return found

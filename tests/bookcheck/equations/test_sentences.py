@@ -1,0 +1,116 @@
+"""Relations in sentences: what states something is executed by its place, misprints are seen."""
+
+import pytest
+
+from bookcheck.equations.scan import InlineFormula, formulas_in, inline_relations, is_relation
+from bookcheck.equations.sentences import Page, is_given
+from bookcheck.myst import inline_of
+from texcheck.mutate import verdicts_of
+
+
+def formulas(text):
+    return [
+        InlineFormula(one.text, "01-x", "text below cell [3]", one.before, one.after)
+        for one in inline_of(text)
+        if is_relation(one.text)
+    ]
+
+
+def page(bindings, **said):
+    given = {"where": {}, "loose": {}, "unchecked": {}, "equivalent": {}, **said}
+    return Page("01-x", bindings, {"vectors": "row", "first_index": 1}, **given)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given"),
+    [
+        ("Let $x = 3$.", True),
+        ("Write $o = \\sum_n p_n v_n$ for the output.", True),
+        ("With a learned $g > 0$ the scores are bounded.", True),
+        ("For $q = 1$ and $k = 2$ it is easy.", True),
+        ("A layer has $h = 8$ heads.", True),
+        ("The Jacobian of softmax is $J = 2$.", False),
+        ("This holds until $N = 6 d$.", False),
+        ("It vanishes exactly when $a = b$.", False),
+        ("It vanishes only if $a = b$.", False),
+        ("With two keys, the sum is $s = 1$.", False),
+        ("With two keys: $s = 1$.", False),
+        ("A model has $h = d / k$ heads.", False),
+        ("So $a = b$.", False),
+    ],
+)
+def test_a_definition_is_recognised_by_its_sentence(sentence, given):
+    assert is_given(formulas(sentence)[0]) is given
+
+
+def test_a_false_conclusion_is_told_with_its_place():
+    (problem,) = page(lambda rng: {"a": 2, "b": 3}).problems(formulas("So $a = b$, always."))
+    assert problem.startswith("chapters/01-x, text below cell [3]: “So … , always.” $a = b$: a = b")
+
+
+def test_an_unknown_symbol_is_told():
+    (problem,) = page(lambda rng: {"a": 2}).problems(formulas("So $a = b$."))
+    assert "cannot be executed: unknown symbol b" in problem
+
+
+def test_values_are_bound_by_the_place_and_survive_a_misprint():
+    known = page(lambda rng: {}, where={"is half of it, …": lambda rng: {"a": 2.5, "b": 5.0}})
+    assert known.problems(formulas("It is half of it, $a = b / 2$.")) == []
+    (problem,) = known.problems(formulas("It is half of it, $a = b / 3$."))
+    assert "fails: 2.5 against" in problem
+
+
+def test_a_named_place_is_executed_although_it_is_given():
+    known = page(lambda rng: {"J": 2.0, "p": 3.0}, where={"matrix, with …": None})
+    (problem,) = known.problems(formulas("They form a matrix, with $J = p$."))
+    assert "fails" in problem
+
+
+def test_words_that_no_sentence_has_are_told():
+    (problem,) = page(lambda rng: {}, unchecked={"gone …": "why"}).problems(
+        formulas("Let $a = 1$.")
+    )
+    assert problem == "01-x: no relation stands at “gone …”"
+
+
+def test_a_definition_binds_its_symbol():
+    text = "Let $d = 4$. Then $2 d = 8 \\cdot 1$, and so $d + 1 = 6$."
+    (problem,) = page(lambda rng: {}).problems(formulas(text))
+    assert "$d + 1 = 6$" in problem
+
+
+def test_a_loose_inequality_says_why():
+    text, known = formulas("So $a < b$."), {"a": 2.0, "b": 5.0}
+    assert "sharper bound" in page(lambda rng: known).problems(text)[0]
+    assert page(lambda rng: known, loose={"So …": "a rough bound"}).problems(text) == []
+
+
+def test_misprints_of_sentences_are_refuted():
+    known = page(lambda rng: {"n": 5, "s": 15})
+    ((formula, check),) = known.checks(formulas("The sum is $s = n (n + 1) / 2$."))
+    found = verdicts_of(check, formula.text)
+    assert len(found) > 8
+    assert all(verdict.caught for verdict in found)
+
+
+def test_formulas_and_captions_are_found(tmp_path):
+    assert list(formulas_in("Inline $x$, and `$y$`, and $a = 1$.")) == [
+        "x",
+        "a = 1",
+    ]
+    (tmp_path / "01-x.md").write_text("So $a = 1$, and $a = 1$ again; $b$.", encoding="utf-8")
+    (found,) = inline_relations(tmp_path)["01-x"]
+    assert (found.text, found.context) == ("a = 1", "So … , and $ again; $.")
+
+
+@pytest.mark.parametrize(
+    ("formula", "relation"),
+    [
+        ("a = b", True),
+        (r"\sum_{i=1}^n x_i", False),
+        (r"a \le b", True),
+        (r"\left( x \right)", False),
+    ],
+)
+def test_what_is_a_relation(formula, relation):
+    assert is_relation(formula) is relation

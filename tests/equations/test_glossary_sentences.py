@@ -1,0 +1,37 @@
+"""The glossary: the relations inside its sentences."""
+
+import numpy as np
+import torch
+
+import attention_to_rope as book
+from bookcheck.equations.checks import sentences
+from shared_rotations import rotation_of_all_pairs, some_frequencies
+
+D = 6
+
+
+def bindings(rng):
+    """The library's frequencies and rotations, and its Jacobian of softmax."""
+    base, theta = some_frequencies(rng, D)
+    p = book.softmax(torch.from_numpy(rng.normal(size=4)))
+    return {
+        r"\theta": np.asarray(theta),
+        r"\lambda": 2 * np.pi / np.asarray(theta),
+        "b": base,
+        "d": D,
+        "i": range(D // 2),
+        "p": p.numpy(),
+        "J": book.softmax_jacobian(p).numpy(),
+        "U": rotation_of_all_pairs(theta)(3),
+        "I": np.eye(D),
+    }
+
+
+test_sentences = sentences(
+    "glossary",
+    first_index=0,
+    where={
+        "matrix $ with …": None,
+        "dimensions with …": None,
+    },
+)(bindings)

@@ -1,0 +1,241 @@
+r"""Checks that can refute: each way in which values could not tell a misprint is seen."""
+
+import math
+
+import numpy as np
+import pytest
+
+from texcheck import LatexError, RefutedError, Silent, check
+from texcheck.formulas import Check
+from texcheck.misprints import misprints
+from texcheck.mutate import report, verdicts_of
+from texcheck.trial import Fate, Trial, kinds_of, transposable
+
+OPTIONS = {"vectors": "row", "first_index": 1}
+ANGLES = [{"x": 0.02}, {"x": 1.3}, {"x": -0.7}]
+AND_ZERO = [*ANGLES, {"x": 0.0}]
+
+
+def trial(inputs, **excused):
+    return Trial(inputs, OPTIONS, **excused)
+
+
+def fate(text, inputs=AND_ZERO, **excused):
+    return trial(inputs, **excused).fate(text)[0]
+
+
+def said(text, inputs=AND_ZERO, **excused):
+    return trial(inputs, **excused).fate(text)[1]
+
+
+# -- inequalities ----
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"\lvert \sin x \rvert \le \lvert x \rvert", Fate.SURVIVED),
+        (r"\lvert \sin x \rvert \le 2 \lvert x \rvert", Fate.REFUTED),  # true, and too loose
+        (r"\lvert \sin x \rvert \le 0.95 \lvert x \rvert", Fate.REFUTED),
+        (r"x^2 \ge 0", Fate.SURVIVED),  # says a sign, not a bound
+        (r"x^2 > -0.5", Fate.REFUTED),
+        (r"x^2 > 0", Fate.REFUTED),
+    ],
+)
+def test_a_bound_must_come_near_somewhere(text, expected):
+    assert fate(text) is expected
+
+
+def test_a_weak_inequality_is_an_equality_somewhere():
+    assert fate(r"x^2 > 0", ANGLES) is Fate.SURVIVED
+    assert "never an equality, so that > would hold" in said(r"x^2 \ge 0", ANGLES)
+
+
+@pytest.mark.parametrize("weaker", [r"\le", r"\ge", r"\approx"])
+def test_an_equality_that_is_weakened_is_seen(weaker):
+    inputs = [{"a": a, "b": b} for a, b in [(1.3, 2.1), (0.4, -0.8)]]
+    assert fate("(a + b)^2 = a^2 + 2 a b + b^2", inputs) is Fate.SURVIVED
+    text = rf"(a + b)^2 {weaker} a^2 + 2 a b + b^2"
+    assert "an equality on every input" in said(text, inputs)
+    assert any(one.text.split() == text.split() for one in misprints(text.replace(weaker, "=")))
+
+
+def test_a_loose_bound_says_why():
+    text = r"\lvert \sin x \rvert \le 2 \lvert x \rvert"
+    assert "not come nearer to equality than 50%" in said(text)
+    assert fate(text, loose={1: "a rough bound is enough here"}) is Fate.SURVIVED
+    sharp = r"\lvert \sin x \rvert \le \lvert x \rvert"
+    assert "take it out of loose=" in said(sharp, loose={1: "a rough bound is enough here"})
+
+
+def test_a_bound_is_sharp_at_every_index():
+    bounds = np.array([1.0, 4.0])
+    inputs = [{"x": np.array([1.0, y]), "c": bounds, "i": range(1, 3)} for y in (0.5, 3.0)]
+    assert "at i = 2" in said(r"x_i \le c_i", inputs)
+    assert fate(r"x_i \le c_i", inputs, somewhere={1: "only the first"}) is Fate.SURVIVED
+    near = [*inputs, {"x": np.array([0.2, 4.0]), "c": bounds, "i": range(1, 3)}]
+    assert fate(r"x_i \le c_i", near) is Fate.SURVIVED
+    assert "no somewhere=" in said(r"x_i \le c_i", near, somewhere={1: "only the first"})
+
+
+def test_a_printed_range_is_no_bound():
+    inputs = [{"i": range(3), "n": 3, "x": np.array([1.0, 2.0, 5.0])}]
+    options = {"vectors": "row", "first_index": 0}
+    text = r"x_i = x_i + 0 \cdot i, \qquad 0 \le i < n"
+    assert Trial(inputs, options).fate(text)[0] is Fate.SURVIVED
+    assert Trial(inputs, options).fate(text.replace("< n", r"\le n"))[0] is Fate.REFUTED
+
+
+def test_whole_numbers_are_near_at_a_difference_of_one():
+    assert fate("n < m", [{"n": 4, "m": 5}]) is Fate.SURVIVED
+    assert fate("n < m", [{"n": 4, "m": 6}]) is Fate.REFUTED
+
+
+# -- coincidences ----
+
+
+def test_a_symbol_that_equals_a_printed_number_is_refused():
+    text, values = r"y = \frac{2 x}{d}", {"x": 3.0, "y": 3.0, "d": 2}
+    assert "d is 2 on every input" in said(text, [values])
+    assert fate(text, [values, {"x": 1.5, "y": 1.0, "d": 3}]) is Fate.SURVIVED
+    assert fate(r"d = 2, \quad y = \frac{2 x}{d}", [values]) is Fate.SURVIVED
+
+
+def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
+    values = {"d": 5, "d_k": 3, "x": np.ones(4), "y": np.zeros(4), "n": range(4)}
+    texts = {one.text for one in misprints(r"x_n + 2 d = y_n \cdot d_k", (), kinds_of([values]))}
+    for expected in (
+        r"{y}_n + 2 d = y_n \cdot d_k",
+        r"x_n + 2 {d_k} = y_n \cdot d_k",
+        r"x_n + 2 d = y_n \cdot {d}",
+        r"x_n + 2 {2} = y_n \cdot d_k",
+        r"x_n + {d_k} d = y_n \cdot d_k",
+    ):
+        assert expected in texts
+    # An index is not taken for a number, nor an array for one.
+    assert not any("{n}" in text or "{x} d" in text for text in texts)
+
+
+def test_a_symmetric_matrix_is_not_transposed():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 3))
+    assert transposable([{"A": A, "S": A + A.T}]) == ["A"]
+
+
+# -- conditions, implications, signs ----
+
+STEP = r"f(x) = \begin{cases} x & \text{if } x > 1 \\ 2x - 1 & \text{otherwise} \end{cases}"
+
+
+def step(x):
+    return x if x > 1 else 2 * x - 1
+
+
+def test_both_sides_of_a_condition_and_a_tie_are_drawn():
+    inputs = [{"f": step, "x": x} for x in (0.5, 3.0, 1.0)]
+    assert fate(STEP, inputs) is Fate.SURVIVED
+    assert "never holds" in said(STEP, [inputs[0], inputs[2]])
+    assert "always holds" in said(STEP, inputs[1:2])
+    assert "draw a tie" in said(STEP, inputs[:2])
+
+
+def test_an_indicator_is_drawn_on_both_sides():
+    text = r"y = \mathbb{1}[x > 2]"
+    assert "never holds" in said(text, [{"x": 1.0, "y": 0}, {"x": 2.0, "y": 0}])
+    inputs = [{"x": x, "y": y} for x, y in ((1.0, 0), (2.0, 0), (3.0, 1))]
+    assert fate(text, inputs) is Fate.SURVIVED
+
+
+def test_an_implication_is_tried_where_its_premise_holds_and_where_not():
+    text = r"x = 2 \implies x^2 = 4"
+    assert fate(text, [{"x": 2.0}, {"x": 3.0}]) is Fate.SURVIVED
+    assert "fails together with its premise" in said(text, [{"x": 2.0}])
+    assert "never holds" in said(text, [{"x": 3.0}])
+    assert fate(text, [{"x": 2.0}, {"x": -2.0}]) is Fate.REFUTED  # never with a false conclusion
+    assert fate(r"x^2 = 4 \implies x = 2", [{"x": 2.0}, {"x": -2.0}]) is Fate.REFUTED
+
+
+def test_an_equivalence_is_tried_both_ways():
+    text = r"x^2 = 4 \iff x = 2"
+    assert fate(text, [{"x": 2.0}, {"x": 3.0}]) is Fate.SURVIVED
+    assert "one side" in said(text, [{"x": 2.0}, {"x": -2.0}])
+    assert "never holds" in said(text, [{"x": 5.0}])
+
+
+def test_a_condition_in_words_is_a_premise():
+    text = r"\lvert x \rvert = x \quad \text{if} \quad x \ge 0"
+    assert fate(text, [{"x": 2.0}, {"x": -3.0}, {"x": 0.0}]) is Fate.SURVIVED
+    assert fate(text.replace(r"\ge", r"\le"), [{"x": 2.0}, {"x": -3.0}, {"x": 0.0}]) is Fate.REFUTED
+
+
+def test_both_signs_of_a_value_with_plus_or_minus_are_drawn():
+    assert fate(r"x = \pm a", [{"x": 3.0, "a": 3.0}, {"x": -3.0, "a": 3.0}]) is Fate.SURVIVED
+    assert "alone; draw values for both signs" in said(r"x = \pm a", [{"x": 3.0, "a": 3.0}])
+    both = r"\cos(a \pm b) = \cos a \cos b \mp \sin a \sin b"
+    assert fate(both, [{"a": 0.3, "b": 1.1}]) is Fate.SURVIVED
+    assert fate(both.replace(r"\mp", r"\pm"), [{"a": 0.3, "b": 1.1}]) is Fate.REFUTED
+
+
+def test_silent_values_must_be_refused():
+    text = r"y = \begin{cases} 1 & \text{if } x > 0 \\ -1 & \text{if } x < 0 \end{cases}"
+    inputs = [{"x": 2.0, "y": 1}, {"x": -2.0, "y": -1}, Silent({"x": 0.0, "y": 1})]
+    assert fate(text, inputs) is Fate.SURVIVED
+    assert "of which it should say nothing" in said(text.replace("x > 0", r"x \ge 0"), inputs)
+
+
+# -- the run of misprints ----
+
+
+def bound(rng):
+    a, b = rng.uniform(1, 2, size=2)
+    return {"a": a, "b": b, "c": math.hypot(a, b)}
+
+
+def test_every_misprint_of_a_sharp_check_is_noticed():
+    found = verdicts_of(Check("pythagoras", bound, OPTIONS), "c^2 = a^2 + b^2")
+    assert len(found) > 10
+    assert all(verdict.caught for verdict in found)
+    assert report(found, {}, complete=True)[1]
+
+
+def test_survivors_are_told_and_excused_by_their_reason():
+    blunt = Check("blunt", lambda rng: {"a": 0.0, "b": 1.5, "c": 1.5}, OPTIONS)
+    found = verdicts_of(blunt, "c^2 = a^2 + b^2")
+    alive = [verdict.mutant.change for verdict in found if not verdict.caught]
+    assert alive
+    text, passed = report(found, {}, complete=True)
+    assert not passed
+    assert f"survived: blunt: {alive[0]}" in text
+    reasons = {"blunt": {**dict.fromkeys(alive, "a is 0"), "gone at 3": "noticed by now"}}
+    text, passed = report(found, reasons, complete=True)
+    assert not passed
+    assert "no longer a survivor, remove its reason: blunt: gone at 3" in text
+    del reasons["blunt"]["gone at 3"]
+    assert report(found, reasons, complete=True)[1]
+
+
+def test_a_check_that_fails_catches_nothing():
+    wrong = Check("wrong", bound, OPTIONS)
+    (verdict,) = verdicts_of(wrong, "c^2 = a^2 - b^2")
+    assert verdict.fate is Fate.INTERNAL
+    with pytest.raises(RefutedError, match=r"wrong: c\^2 = .* fails"):
+        wrong.run("c^2 = a^2 - b^2")
+    with pytest.raises(TypeError, match="must return a dictionary"):
+        Check("none", lambda rng: None, OPTIONS).run("a = b")
+
+
+def test_what_is_remembered_changes_no_verdict():
+    """Values that one text has evaluated serve the others, and only where they are the same."""
+    rng = np.random.default_rng(3)
+    inputs = [{"x": rng.normal(size=3), "A": rng.normal(size=(3, 3)), "n": 3} for _ in range(2)]
+    for values in inputs:
+        values["y"] = values["x"] @ values["A"]
+    text = r"y_i = \sum_{j=1}^{n} x_j A_{ji} \quad \text{for} \quad i = 1, \ldots, n"
+    shared = trial(inputs)
+    for one in [text, *(m.text for m in misprints(text, ["A"], kinds_of(inputs)))]:
+        try:
+            fresh = all(r.holds for v in inputs for r in check(one, v, **OPTIONS))
+        except LatexError:
+            assert shared.fate(one)[0] is Fate.REFUSED
+            continue
+        assert (shared.fate(one)[0] is Fate.SURVIVED) <= fresh
