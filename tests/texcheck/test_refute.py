@@ -116,6 +116,12 @@ def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
     assert not any("{n}" in text or "{x} d" in text for text in texts)
 
 
+def test_a_difference_is_turned_only_where_its_sign_counts():
+    text = r"\lvert a - b \rvert + (c - d)^2 = (e - f)^3 + \lVert g - h \rVert"
+    turned = [one.change for one in misprints(text) if one.change.startswith("turn")]
+    assert turned == ["turn difference at 35: e - f → f - e"]
+
+
 def test_a_symmetric_matrix_is_not_transposed():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 3))

@@ -17,6 +17,7 @@ from bookcheck.equations.scan import inline_relations
 from bookcheck.equations.sentences import Page
 from texcheck.formulas import Check
 from texcheck.mutate import Bound, report, verdicts
+from texcheck.trial import Fate
 
 # The pages whose sentences are mutated as well; the others follow as they are rewritten.
 SENTENCES = ("02-why-sqrt-d", "10-deriving-rope")
@@ -62,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reasons = {name: bound[name][0].equivalent for name in names}
     text, passed = report(found, reasons, time.monotonic() - started)
     print(text)
-    return 0 if passed else 1
+    # The bar is one of the whole book; the run of a page lists what its checks do not notice.
+    broken = any(verdict.fate is Fate.INTERNAL for verdict in found)
+    return 0 if passed or (options.pages and not broken) else 1
 
 
 if __name__ == "__main__":
