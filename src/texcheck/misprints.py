@@ -10,6 +10,7 @@ its relation, a bound a twentieth too large or too small.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from lark import Token, Tree
 
 from texcheck.factors import Factor, full_name, read_factor
 from texcheck.lexer import Lexer
-from texcheck.parser import parse, tokens_of
+from texcheck.parser import canonical, parse, tokens_of
 from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS
 
 SWAPS = {
@@ -99,8 +100,9 @@ def changes(
         yield start, end, text[slice(*span(accent.children[1]))], "drop accent"
     for bracket in tree.find_data("bracket"):
         yield from dropped_bars(text, bracket)
+    even = set(even_expressions(tree))
     for expression in tree.find_data("expr"):
-        yield from sum_changes(text, expression)
+        yield from sum_changes(text, expression, id(expression) in even)
 
 
 def span(tree: Tree[Token] | Token) -> tuple[int, int]:
@@ -276,8 +278,23 @@ def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
         yield start, end, f"({inner})", f"drop {BARS[first.type]}"
 
 
-def sum_changes(text: str, expression: Tree[Token]) -> Iterator[Change]:
-    """``b - a`` for ``a - b``, and ``i`` for ``i + 1``."""
+def even_expressions(tree: Tree[Token]) -> Iterator[int]:
+    """The identities of expressions whose sign does not count: ``|a - b|``, ``(a - b)^2``."""
+    for factor in tree.find_data("factor"):
+        bracket = factor.children[0]
+        if not isinstance(bracket, Tree) or bracket.data != "bracket":
+            continue
+        powers = [canonical(part) for part in factor.children[1:] if isinstance(part, Tree)]
+        squared = any(re.fullmatch(r"\^\d*[02468]", power) for power in powers)
+        inside = [part for part in bracket.children if isinstance(part, Tree)]
+        opener = bracket.children[0]
+        bars = isinstance(opener, Token) and opener.type in BARS
+        if (squared or bars) and len(inside) == 1:
+            yield id(inside[0].children[0])
+
+
+def sum_changes(text: str, expression: Tree[Token], even: bool) -> Iterator[Change]:
+    """``b - a`` for ``a - b``, and ``i`` for ``i + 1``; where the sign counts, if not ``even``."""
     children = expression.children
     for place in range(1, len(children) - 1):
         sign, left, right = children[place], children[place - 1], children[place + 1]
@@ -286,7 +303,7 @@ def sum_changes(text: str, expression: Tree[Token]) -> Iterator[Change]:
         start, end = span(left)[0], span(right)[1]
         first, second = text[slice(*span(left))].strip(), text[slice(*span(right))].strip()
         led = place >= 2 and isinstance(children[place - 2], Token) and children[place - 2] == "-"
-        if sign == "-" and not led:
+        if sign == "-" and not led and not (even and len(children) == 3):
             yield start, end, f"{second} - {first}", "turn difference"
         if second == "1":
             yield span(sign)[0], end, "", "drop one"

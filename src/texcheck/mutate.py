@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,6 @@ from texcheck.misprints import Misprint, misprints
 from texcheck.trial import Fate, kinds_of, transposable
 
 BAR = 0.99
-SAMPLED_EACH = 4
 # Fewer formulas take less time than the start of another process.
 FEW = 30
 
@@ -45,8 +43,8 @@ class Verdict:
         return self.fate in (Fate.REFUTED, Fate.REFUSED)
 
 
-def verdicts_of(check: Check, text: str, seed: int | None = None) -> list[Verdict]:
-    """Try all misprints of one formula, or the few that a sample takes."""
+def verdicts_of(check: Check, text: str) -> list[Verdict]:
+    """Try all misprints of one formula."""
     try:
         inputs = check.inputs()
     except Exception as error:  # a check that fails by itself catches nothing
@@ -59,46 +57,27 @@ def verdicts_of(check: Check, text: str, seed: int | None = None) -> list[Verdic
         whole = Misprint("no misprint: the printed text fails", text)
         return [Verdict(check.name, whole, Fate.INTERNAL, said)]
     tried = misprints(text, transposable(inputs), kinds_of(inputs))
-    if seed is not None:
-        chosen = random.Random(f"{seed} {check.name}")
-        tried = chosen.sample(tried, min(len(tried), SAMPLED_EACH))
     return [Verdict(check.name, mutant, *trial.fate(mutant.text)) for mutant in tried]
 
 
-def verdicts(
-    load: Callable[[], Bound],
-    names: Sequence[str],
-    sample: int | None = None,
-    seed: int = 0,
-    jobs: int = 1,
-) -> list[Verdict]:
-    """Try the misprints of the named formulas; ``load`` gives their checks in each process.
-
-    A sample takes formulas in random order and a few misprints of each, so that a small sample
-    reaches many formulas without drawing the inputs of all.
-    """
-    ordered = list(names)
-    if sample is not None:
-        random.Random(seed).shuffle(ordered)
-    tasks = [(name, None if sample is None else seed) for name in ordered]
+def verdicts(load: Callable[[], Bound], names: Sequence[str], jobs: int = 1) -> list[Verdict]:
+    """Try the misprints of the named formulas; ``load`` gives their checks in each process."""
     found: list[Verdict] = []
     with contextlib.ExitStack() as stack:
-        if jobs > 1 and len(tasks) > FEW:
+        if jobs > 1 and len(names) > FEW:
             # Not a fork: threads of numerical libraries do not survive one.
             context = multiprocessing.get_context("spawn")
             pool = stack.enter_context(context.Pool(jobs, start_worker, (load,)))
-            results: Iterable[list[Verdict]] = pool.imap(try_name, tasks)
+            results: Iterable[list[Verdict]] = pool.imap(try_name, names)
         else:
             start_worker(load)
-            results = map(try_name, tasks)
+            results = map(try_name, names)
         for done, result in enumerate(results, start=1):
             found += result
             if done % 50 == 0:
                 alive = sum(not verdict.caught for verdict in found)
-                line = f"{done} of {len(tasks)} formulas, {len(found)} misprints, {alive} alive"
+                line = f"{done} of {len(names)} formulas, {len(found)} misprints, {alive} alive"
                 print(line, file=sys.stderr, flush=True)
-            if sample is not None and len(found) >= sample:
-                return found[:sample]
     return found
 
 
@@ -111,16 +90,14 @@ def start_worker(load: Callable[[], Bound]) -> None:
     WORKER.update(load())
 
 
-def try_name(task: tuple[str, int | None]) -> list[Verdict]:
+def try_name(name: str) -> list[Verdict]:
     """The misprints of one formula, in a process of the pool."""
-    name, seed = task
-    return verdicts_of(*WORKER[name], seed)
+    return verdicts_of(*WORKER[name])
 
 
 def report(
     found: Sequence[Verdict],
     reasons: Mapping[str, Mapping[str, str]],
-    complete: bool,
     seconds: float = 0.0,
 ) -> tuple[str, bool]:
     """The summary, and whether the bar is reached and every reason still has its survivor."""
@@ -135,7 +112,7 @@ def report(
         f"{name}: {change}"
         for name, changes in reasons.items()
         for change in changes
-        if complete and (name, change) not in alive
+        if (name, change) not in alive
     ]
     lines += [f"no longer a survivor, remove its reason: {line}" for line in stale]
     counts = Counter(verdict.fate for verdict in found)

@@ -116,6 +116,12 @@ def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
     assert not any("{n}" in text or "{x} d" in text for text in texts)
 
 
+def test_a_difference_is_turned_only_where_its_sign_counts():
+    text = r"\lvert a - b \rvert + (c - d)^2 = (e - f)^3 + \lVert g - h \rVert"
+    turned = [one.change for one in misprints(text) if one.change.startswith("turn")]
+    assert turned == ["turn difference at 35: e - f → f - e"]
+
+
 def test_a_symmetric_matrix_is_not_transposed():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 3))
@@ -195,7 +201,7 @@ def test_every_misprint_of_a_sharp_check_is_noticed():
     found = verdicts_of(Check("pythagoras", bound, OPTIONS), "c^2 = a^2 + b^2")
     assert len(found) > 10
     assert all(verdict.caught for verdict in found)
-    assert report(found, {}, complete=True)[1]
+    assert report(found, {})[1]
 
 
 def test_survivors_are_told_and_excused_by_their_reason():
@@ -203,15 +209,15 @@ def test_survivors_are_told_and_excused_by_their_reason():
     found = verdicts_of(blunt, "c^2 = a^2 + b^2")
     alive = [verdict.mutant.change for verdict in found if not verdict.caught]
     assert alive
-    text, passed = report(found, {}, complete=True)
+    text, passed = report(found, {})
     assert not passed
     assert f"survived: blunt: {alive[0]}" in text
     reasons = {"blunt": {**dict.fromkeys(alive, "a is 0"), "gone at 3": "noticed by now"}}
-    text, passed = report(found, reasons, complete=True)
+    text, passed = report(found, reasons)
     assert not passed
     assert "no longer a survivor, remove its reason: blunt: gone at 3" in text
     del reasons["blunt"]["gone at 3"]
-    assert report(found, reasons, complete=True)[1]
+    assert report(found, reasons)[1]
 
 
 def test_a_check_that_fails_catches_nothing():

@@ -1,10 +1,7 @@
 r"""Plant misprints in the formulas of the pages: the checks must notice them.
 
-    python -m bookcheck.equations.mutate                 every misprint
-    python -m bookcheck.equations.mutate --sample 200    some; --seed N for others
-    python -m bookcheck.equations.mutate 01-attention    one page
-
-Formulas are shared out to two processes (``--jobs``). A sample is the same on every machine.
+python -m bookcheck.equations.mutate                 of all pages, in two processes
+python -m bookcheck.equations.mutate 01-attention    of one page
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from bookcheck.equations.scan import inline_relations
 from bookcheck.equations.sentences import Page
 from texcheck.formulas import Check
 from texcheck.mutate import Bound, report, verdicts
+from texcheck.trial import Fate
 
 # The pages whose sentences are mutated as well; the others follow as they are rewritten.
 SENTENCES = ("02-why-sqrt-d", "10-deriving-rope")
@@ -51,8 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Plant misprints in the printed formulas and count those that the checks notice."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("pages", nargs="*", help="names of pages, such as 01-attention")
-    parser.add_argument("--sample", type=int, help="try only this many misprints")
-    parser.add_argument("--seed", type=int, default=0, help="which sample")
     parser.add_argument(
         "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes"
     )
@@ -63,11 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no formulas in {options.pages or 'chapters/'}", file=sys.stderr)
         return 1
     started = time.monotonic()
-    found = verdicts(bound_formulas, names, options.sample, options.seed, options.jobs)
+    found = verdicts(bound_formulas, names, options.jobs)
     reasons = {name: bound[name][0].equivalent for name in names}
-    text, passed = report(found, reasons, options.sample is None, time.monotonic() - started)
+    text, passed = report(found, reasons, time.monotonic() - started)
     print(text)
-    return 0 if passed else 1
+    # The bar is one of the whole book; the run of a page lists what its checks do not notice.
+    broken = any(verdict.fate is Fate.INTERNAL for verdict in found)
+    return 0 if passed or (options.pages and not broken) else 1
 
 
 if __name__ == "__main__":
