@@ -1,0 +1,200 @@
+"""A complete modern decoder in one file that needs only PyTorch. Copy it.
+
+Llama's architecture, and Qwen3's, which adds a norm on queries and keys: RMSNorm, grouped-query
+attention with RoPE, SwiGLU, a key-value cache, generation. Released checkpoints load as they are:
+
+    config = Config.from_dict(json.loads(Path("config.json").read_text()))
+    model = Model(config).load(safetensors.torch.load_file("model.safetensors"))
+
+Shapes: B sequences, N new tokens, M tokens in all, those in the cache included, d = hidden_size,
+h query heads, g key-value heads, d_k = head_dim, V = vocab_size.
+"""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention, silu
+
+Table = tuple[Tensor, Tensor]  # cosines and sines of the new positions, (N, d_k/2) each
+Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, M, d_k) each
+Caches = tuple[Cache, ...]  # one for each layer; none before the first token
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a checkpoint, by their names in config.json."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    rope_parameters: dict[str, Any]
+    rms_norm_eps: float = 1e-6
+    tie_word_embeddings: bool = False
+    qk_norm: bool = False
+
+    @classmethod
+    def from_dict(cls, config: dict[str, Any]) -> Self:
+        """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
+        family, refused = config["model_type"], ("attention_bias", "mlp_bias", "use_sliding_window")
+        if family not in ("llama", "qwen3") or any(config.get(name) for name in refused):
+            raise ValueError(f"expected llama or qwen3 without {refused}, got {config}")
+        h, rope = config["num_attention_heads"], {"rope_theta": config.get("rope_theta", 10_000.0)}
+        rope |= (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
+        defaults = {"num_key_value_heads": h, "head_dim": config["hidden_size"] // h}
+        given = {f.name: config[f.name] for f in fields(cls) if config.get(f.name) is not None}
+        return cls(**defaults | given | {"rope_parameters": rope, "qk_norm": family == "qwen3"})
+
+
+def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
+    """Radians per position of each pair of dimensions, and a factor for the rotated vectors."""
+    theta, s = rope["rope_theta"], rope.get("factor", 1.0)
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    frequencies = theta ** -(torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+    if kind in ("default", "linear"):
+        return frequencies / (s if kind == "linear" else 1.0), 1.0
+    if kind not in ("llama3", "yarn") or {"mscale", "mscale_all_dim", "truncate"} & rope.keys():
+        raise ValueError(f"expected RoPE scaling default, linear, llama3 or yarn, got {rope}")
+    # For contexts s times as long as in training, these rules keep the frequencies of fast pairs.
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)  # in training
+    if kind == "llama3":
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        keep, factor = ((turns - low) / (high - low)).clamp(0, 1), 1.0
+    else:
+        per_pair = 2 * math.log(theta) / d_k  # the logarithm of turns falls by this, pair by pair
+        first = max(math.floor(math.log(turns[0] / (rope.get("beta_fast") or 32)) / per_pair), 0)
+        last = min(math.ceil(math.log(turns[0] / (rope.get("beta_slow") or 1)) / per_pair), d_k - 1)
+        keep = 1 - ((torch.arange(d_k // 2) - first) / max(last - first, 0.001)).clamp(0, 1)
+        factor = rope.get("attention_factor") or 0.1 * math.log(s) + 1
+    return keep * frequencies + (1 - keep) * frequencies / s, factor
+
+
+def rotate(x: Tensor, table: Table) -> Tensor:
+    """Rotate each pair of dimensions (i, i + d_k/2) of x, (B, heads, N, d_k), by its angle."""
+    (cos, sin), (first, second) = table, x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+class Attention(nn.Module):
+    """Causal attention of h query heads, of which each group shares one of g key-value heads."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        d, self.d_k = config.hidden_size, config.head_dim
+        h, g = config.num_attention_heads, config.num_key_value_heads
+        self.q_proj = nn.Linear(d, h * self.d_k, bias=False)
+        self.k_proj = nn.Linear(d, g * self.d_k, bias=False)
+        self.v_proj = nn.Linear(d, g * self.d_k, bias=False)
+        self.o_proj = nn.Linear(h * self.d_k, d, bias=False)
+        if config.qk_norm:
+            self.q_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps)
+            self.k_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps)
+
+    def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
+        """Attend from the new tokens x, (B, N, d), to all tokens so far."""
+        projected = self.q_proj(x), self.k_proj(x), self.v_proj(x)  # to (B, h or g, N, d_k):
+        q, k, v = (y.unflatten(-1, (-1, self.d_k)).transpose(1, 2) for y in projected)
+        if hasattr(self, "q_norm"):
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k = rotate(q, table), rotate(k, table)
+        if cache is not None:
+            k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
+        n, m = q.shape[2], k.shape[2]  # new tokens, all tokens: a token sees those up to itself
+        mask = x.new_ones(n, m, dtype=torch.bool).tril(m - n) if 1 < n < m else None
+        out = scaled_dot_product_attention(q, k, v, mask, is_causal=n == m, enable_gqa=True)
+        return self.o_proj(out.transpose(1, 2).flatten(-2)), (k, v)
+
+
+class FeedForward(nn.Module):
+    """SwiGLU: a linear map, gated by the SiLU of a second one, and a third one back to width d."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform each token by itself, (B, N, d) to (B, N, d)."""
+        return self.down_proj(silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Block(nn.Module):
+    """Attention, then the feed-forward layer; each reads a normalized copy and adds its result."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.input_layernorm = nn.RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.self_attn = Attention(config)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.mlp = FeedForward(config)
+
+    def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
+        """Add to the residual stream x, (B, N, d)."""
+        attended, cache = self.self_attn(self.input_layernorm(x), table, cache)
+        x = x + attended
+        return x + self.mlp(self.post_attention_layernorm(x)), cache
+
+
+class Model(nn.Module):
+    """From tokens to the logits of each next token."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.config, d = config, config.hidden_size
+        self.embed_tokens = nn.Embedding(config.vocab_size, d)
+        self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
+        self.norm = nn.RMSNorm(d, config.rms_norm_eps)
+        self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
+        if config.tie_word_embeddings:
+            self.lm_head.weight = self.embed_tokens.weight
+        for weight in (weight for weight in self.parameters() if weight.dim() == 2):
+            nn.init.normal_(weight, std=0.02)
+        self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
+
+    def load(self, weights: dict[str, Tensor]) -> Self:
+        """Take the weights of a checkpoint; a name that is missing or unknown is an error."""
+        weights = {name.removeprefix("model."): weight for name, weight in weights.items()}
+        if self.config.tie_word_embeddings:
+            weights["lm_head.weight"] = weights["embed_tokens.weight"]
+        self.load_state_dict(weights)
+        return self
+
+    def forward(self, tokens: Tensor, caches: Caches = ()) -> tuple[Tensor, Caches]:
+        """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these."""
+        x = self.embed_tokens(tokens)  # (B, N, d)
+        start = caches[0][0].shape[2] if caches else 0
+        positions = torch.arange(start, start + tokens.shape[1], device=x.device)
+        angles = positions[:, None] * self.frequencies.to(x.device, torch.float32)  # (N, d_k/2)
+        table = (angles.cos() * self.factor).to(x), (angles.sin() * self.factor).to(x)
+        updated: Caches = ()
+        for index, block in enumerate(self.layers):
+            x, pair = block(x, table, caches[index] if caches else None)
+            updated += (pair,)
+        return self.lm_head(self.norm(x)), updated
+
+
+def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
+    """Draw a token per row of logits, (B, V), from the top_k likeliest, as few as reach top_p."""
+    if temperature == 0:
+        return logits.argmax(-1)  # the likeliest
+    best, tokens = logits.topk(top_k or logits.shape[-1])  # in descending order
+    p = (best / temperature).softmax(-1)
+    p[p.cumsum(-1) - p >= top_p] = 0  # those before it reach top_p
+    return tokens.gather(-1, torch.multinomial(p, 1)).squeeze(-1)
+
+
+@torch.inference_mode()
+def generate(model: Model, prompt: Tensor, count: int, **sampling: Any) -> Tensor:
+    """Continue each prompt, (B, N), by `count` sampled tokens: (B, N + count)."""
+    tokens, caches = prompt, ()
+    for _ in range(count):  # the prompt first, then one token at a time
+        logits, caches = model(tokens[:, -1:] if caches else tokens, caches)
+        tokens = torch.cat((tokens, sample(logits[:, -1], **sampling)[:, None]), dim=1)
+    return tokens

@@ -1,0 +1,156 @@
+"""The model in one file: parts equal to the library's, training, and a cache without effect."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from attention_to_rope import (
+    llama3,
+    position_interpolation,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    yarn,
+    yarn_attention_factor,
+)
+from attention_to_rope import model as one_file
+from attention_to_rope.model import Config, Model, generate, rope_frequencies, sample
+
+RAW: dict[str, Any] = {
+    "model_type": "llama",
+    "vocab_size": 23,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 10,
+    "rope_theta": 500.0,
+}
+D_K, THETA, LENGTH, SCALE = 32, 10_000.0, 1024, 4.0
+
+
+def model(**changes: Any) -> Model:
+    torch.manual_seed(0)
+    return Model(Config.from_dict(RAW | changes))
+
+
+def tokens(count: int = 2, length: int = 11) -> torch.Tensor:
+    return torch.randint(23, (count, length), generator=torch.Generator().manual_seed(1))
+
+
+def test_rotation_is_the_library_s() -> None:
+    x = torch.randn(2, 3, 7, D_K, generator=torch.Generator().manual_seed(2))
+    frequencies, _ = rope_frequencies(D_K, {"rope_theta": THETA})
+    table = rotary_table(torch.arange(7), frequencies, dtype=torch.float64)
+    ours = one_file.rotate(x.double(), (table.cos, table.sin))
+    torch.testing.assert_close(ours, rotate(x.double(), table, layout="half"))
+
+
+@pytest.mark.parametrize(
+    ("rope", "expected", "factor"),
+    [
+        ({}, lambda f: f, 1.0),
+        ({"rope_type": "default", "factor": SCALE}, lambda f: f, 1.0),
+        ({"type": "linear", "factor": SCALE}, lambda f: position_interpolation(f, SCALE), 1.0),
+        (
+            {
+                "rope_type": "llama3",
+                "factor": SCALE,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": LENGTH,
+            },
+            lambda f: llama3(f, SCALE, original_length=LENGTH),
+            1.0,
+        ),
+        (
+            {"rope_type": "yarn", "factor": SCALE, "original_max_position_embeddings": LENGTH},
+            lambda f: yarn(f, SCALE, original_length=LENGTH),
+            yarn_attention_factor(SCALE),
+        ),
+    ],
+)
+def test_scaling_is_the_library_s(rope: dict[str, Any], expected: Any, factor: float) -> None:
+    found, found_factor = rope_frequencies(D_K, {"rope_theta": THETA} | rope)
+    torch.testing.assert_close(found, expected(rotary_frequencies(D_K, base=THETA)))
+    assert found_factor == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model_type": "mistral"},
+        {"attention_bias": True},
+        {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "mscale": 1.0,
+                          "original_max_position_embeddings": 8}},
+    ],
+)  # fmt: skip
+def test_what_it_does_not_know_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        model(**change)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+def test_decoding_with_a_cache_gives_the_same_logits(family: str) -> None:
+    decoder, text = model(model_type=family).double(), tokens()
+    whole, _ = decoder(text)
+    caches, parts = (), []
+    for start, stop in ((0, 4), (4, 5), (5, 9), (9, 11)):
+        logits, caches = decoder(text[:, start:stop], caches)
+        parts.append(logits)
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole)
+
+
+def test_a_token_does_not_see_later_ones() -> None:
+    decoder, text = model(), tokens()
+    changed = text.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 23
+    before, after = decoder(text)[0], decoder(changed)[0]
+    torch.testing.assert_close(before[:, :6], after[:, :6])
+    assert not torch.allclose(before[:, 6:], after[:, 6:])
+
+
+def test_weights_of_a_checkpoint_load_by_name() -> None:
+    source, target = model(), model()
+    weights = {f"model.{name}": weight for name, weight in source.state_dict().items()}
+    weights["lm_head.weight"] = weights.pop("model.lm_head.weight") + 1
+    target.load(weights)
+    torch.testing.assert_close(target.lm_head.weight, source.lm_head.weight + 1)
+    with pytest.raises(RuntimeError, match="Missing key"):
+        target.load({name: one for name, one in weights.items() if name != "model.norm.weight"})
+
+
+def test_tied_weights_need_no_output_layer() -> None:
+    tied = model(tie_word_embeddings=True)
+    weights = {f"model.{name}": one for name, one in tied.state_dict().items()}
+    del weights["model.lm_head.weight"]
+    tied.load(weights)
+    assert tied.lm_head.weight is tied.embed_tokens.weight
+
+
+def test_it_learns_a_sequence_and_continues_it() -> None:
+    decoder, text = model(), torch.arange(12)[None] % 6
+    optimizer = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(60):
+        logits, _ = decoder(text[:, :-1])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    found = generate(decoder, text[:, :4], 6, temperature=0)
+    assert found.tolist() == [[0, 1, 2, 3, 4, 5, 0, 1, 2, 3]]
+
+
+def test_sampling_keeps_to_top_k_and_top_p() -> None:
+    torch.manual_seed(0)
+    logits = torch.tensor([[4.0, 1.0, 3.0, 2.0]]).log().repeat(200, 1)  # 0.4, 0.1, 0.3, 0.2
+    assert {*sample(logits).tolist()} == {0, 1, 2, 3}
+    assert {*sample(logits, top_k=2).tolist()} == {0, 2}
+    assert {*sample(logits, top_p=0.71).tolist()} == {0, 2, 3}
+    assert {*sample(logits, top_p=0.1).tolist()} == {0}
+    # Among the two likeliest, the first alone has 4/7 of the probability.
+    assert {*sample(logits, top_k=2, top_p=0.55).tolist()} == {0}
+    assert {*sample(logits, temperature=0.02).tolist()} == {0}
