@@ -43,10 +43,11 @@ def test_the_wheel_holds_the_library_and_its_page_helpers_alone(wheel):
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "attention_to_rope",
         "bookkit",
+        "rope_doctor",
     }
     needs = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
     always = sorted(line.split(": ")[1] for line in needs if "extra ==" not in line)
-    assert [need.split(">")[0] for need in always] == ["numpy", "torch"]
+    assert [need.split(">")[0] for need in always] == ["jaxtyping", "numpy", "torch"]
     assert any("matplotlib" in need and 'extra == "pages"' in need for need in needs)
 
 
@@ -55,7 +56,7 @@ def foreign_imports(source):
     nodes = list(ast.walk(ast.parse(source)))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
-    here = AT_HAND | {"matplotlib", "cycler"} | sys.stdlib_module_names
+    here = AT_HAND | {"jaxtyping", "matplotlib", "cycler"} | sys.stdlib_module_names
     return [name for name in names if name.partition(".")[0] not in here]
 
 

@@ -1,301 +1,105 @@
-"""The library of the book From Attention to RoPE.
+"""The library of the book From Attention to RoPE: what the chapters teach, as functions to read.
 
-scaled_dot_product attention in four lines, and softmax
-heads              attention in many heads, grouped queries
-key_value_cache    the keys and values seen so far
-masks              causal, padding, sliding window, dilated, global; True = attend
-softmax_gradient   the Jacobian of softmax, its norms and bounds
-norms              LayerNorm, RMSNorm, DeepNorm, and where a norm stands
-activations        ReLU, Swish, GELU, gated units, the feed-forward layer
-layers             Linear and Embedding for row vectors, started from a NumPy seed
-positions          sinusoidal, learned, T5, ALiBi, Rotary: the schemes a model takes
-rope               frequencies, tables, rotation in both layouts, layout conversion
-rope_axes          two or three coordinates: images, video, M-RoPE
-rope_values        rows that are keys and values: the output turned back
-relative           scores with a term for the distance: Shaw, Transformer-XL, DeBERTa, …
-rotary_config      rotary settings out of a Hugging Face style configuration
-rope_families      rotations of model families, and test vectors as JSON
-doctor             what somebody else's rotation does, and what is wrong with it
-context_extension  frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
-score_shaping      QK-norm, soft-cap, QK-clip, sinks, gates, temperature by length
-latent_attention   DeepSeek's attention to one short row per token; what a cache holds
-recurrent_attention linear attention and the delta rule, token by token
-experts            mixture of experts: routers, balance, the layer
-transformer        block, encoder, decoder, encoder–decoder
-generation         greedy and sampled continuation, with a cache or without
-hugging_face       Llama, Qwen 3 and Gemma 3 checkpoints run by the decoder
-hugging_face_config what their configs say
-fast               the same, tuned: block by block, over several processes, on a GPU
-reference          the same formulas in NumPy float64, as they read; the tests compare with it
+Vectors are rows, positions count from 0, True in a mask means attend, and every module with weights
+asks for a seed. Shapes are in the signatures; `jaxtyping.install_import_hook` checks them.
+
+Attention (chapters 1, 2)
+    attention, softmax, soft_cap, softmax_jacobian, softmax_jacobian_norm, saturation, gap_bound,
+    log_length_factor, query_key_norm, sink_attention, sink_gate
+Heads, masks and cache (3, 13)
+    MultiHeadAttention, KeyValueCache, cache_numbers_per_token, LatentAttention, attend_to_latents,
+    causal_mask, padding_mask, sliding_window_mask, dilated_mask, global_mask
+Norms, feed-forward layers, experts (4, 5)
+    layer_norm, rms_norm, LayerNorm, RMSNorm, pre_norm, post_norm, sandwich_norm, deep_norm,
+    deepnorm_constants, relu, silu, gelu, gelu_tanh, parity_width, FeedForward, Linear,
+    route, expert_load, balance_loss, balanced_bias, MixtureOfExperts
+Transformer and generation (8)
+    Architecture, Block, Encoder, Decoder, EncoderDecoder, LayerPattern, generate, sample_token,
+    keep_top_k, keep_top_p
+Positions (6, 7, 9)
+    PositionalScheme, Sinusoidal, Learned, T5Bias, ALiBi, Rotary, sinusoidal, relative_positions,
+    t5_bucket, alibi_slopes, alibi_bias; more in the module relative
+Rotary position embedding (10, 11, 12)
+    rotary_frequencies, proportional_frequencies, RotaryTable, rotary_table, rotate, rotate_back,
+    rotate_complex, rotation_matrix, layout_permutation, convert_layout, convert_projection_layout;
+    images and videos in the module rope_axes
+In modules of their own
+    context_extension (15), merge (14), recurrent_attention (17), relative (9), rope_axes;
+    fast: tuned kernels; checkpoints: released models
 """
 
-from attention_to_rope.activations import (
-    FeedForward,
-    geglu,
-    geglu_tanh,
-    gelu,
-    gelu_tanh,
-    glu,
-    parity_width,
-    relu,
-    silu,
-    swiglu,
-)
-from attention_to_rope.context_extension import (
-    YarnFactors,
-    dynamic_ntk,
-    llama3,
-    longrope,
-    longrope_attention_factor,
-    ntk_aware,
-    ntk_by_parts,
-    position_interpolation,
-    yarn,
-    yarn_attention_factor,
-    yarn_factors,
-)
-from attention_to_rope.experts import (
-    MixtureOfExperts,
-    Routing,
-    balance_loss,
-    balanced_bias,
-    expert_load,
-    route,
-)
-from attention_to_rope.fast.blockwise import blockwise_attention
-from attention_to_rope.generation import generate, keep_top_k, keep_top_p, sample_token
-from attention_to_rope.heads import MultiHeadAttention, repeat_heads
-from attention_to_rope.hugging_face import load_hugging_face
-from attention_to_rope.key_value_cache import KeyValueCache
-from attention_to_rope.latent_attention import (
-    LatentAttention,
-    LatentCache,
-    attend_to_latents,
-    cache_numbers_per_token,
-)
-from attention_to_rope.layers import Embedding, Linear
-from attention_to_rope.masks import (
-    causal_mask,
-    dilated_mask,
-    global_mask,
-    padding_mask,
-    sliding_window_mask,
-)
-from attention_to_rope.norms import (
-    DeepNormConstants,
-    DeepNormPair,
-    LayerNorm,
-    RMSNorm,
-    deep_norm,
-    deepnorm_constants,
-    deepnorm_pair,
-    layer_norm,
-    post_norm,
-    pre_norm,
-    rms_norm,
-    sandwich_norm,
-)
-from attention_to_rope.positions import (
-    ALiBi,
-    Learned,
-    LengthScaledRotary,
-    PositionalScheme,
-    Rotary,
-    Sinusoidal,
-    T5Bias,
-    alibi_bias,
-    alibi_slopes,
-    relative_positions,
-    sinusoidal,
-    t5_bucket,
-)
-from attention_to_rope.recurrent_attention import (
-    delta_rule_steps,
-    linear_attention,
-    linear_attention_steps,
-)
-from attention_to_rope.relative import (
-    cope_positions,
-    cope_scores,
-    deberta_scores,
-    fire_bias,
-    fope_table,
-    kerple_log_bias,
-    relative_rows,
-    shaw_output,
-    shaw_scores,
-    transformer_xl_scores,
-    tupe_scores,
-)
-from attention_to_rope.rope import (
-    RotaryTable,
-    convert_layout,
-    convert_projection_layout,
-    layout_permutation,
-    proportional_frequencies,
-    rotary_frequencies,
-    rotary_table,
-    rotate,
-    rotate_back,
-    rotate_complex,
-    rotation_matrix,
-)
-from attention_to_rope.rope_axes import axes_in_sections, axes_interleaved, axial_table
-from attention_to_rope.rope_values import attention_over_turned_rows
-from attention_to_rope.rotary_config import RotarySettings, rotary_settings
-from attention_to_rope.scaled_dot_product import attention, softmax
-from attention_to_rope.score_shaping import (
-    gated_attention,
-    log_length_factor,
-    query_key_clip,
-    query_key_norm,
-    sink_attention,
-    sink_gate,
-    soft_cap,
-    stepped_length_factor,
-)
-from attention_to_rope.softmax_gradient import (
-    gap_bound,
-    jacobian_norm_bound,
-    saturation,
-    saturation_bound,
-    softmax_jacobian,
-    softmax_jacobian_norm,
-)
-from attention_to_rope.transformer import (
-    Architecture,
-    Block,
-    BlockWeights,
-    Decoder,
-    Encoder,
-    EncoderDecoder,
-    LayerPattern,
-)
-
-__all__ = [
-    "ALiBi",
-    "Architecture",
-    "Block",
-    "BlockWeights",
-    "Decoder",
-    "DeepNormConstants",
-    "DeepNormPair",
-    "Embedding",
-    "Encoder",
-    "EncoderDecoder",
-    "FeedForward",
-    "KeyValueCache",
-    "LatentAttention",
-    "LatentCache",
-    "LayerNorm",
-    "LayerPattern",
-    "Learned",
-    "LengthScaledRotary",
-    "Linear",
-    "MixtureOfExperts",
-    "MultiHeadAttention",
-    "PositionalScheme",
-    "RMSNorm",
-    "Rotary",
-    "RotarySettings",
-    "RotaryTable",
-    "Routing",
-    "Sinusoidal",
-    "T5Bias",
-    "YarnFactors",
-    "alibi_bias",
-    "alibi_slopes",
-    "attend_to_latents",
-    "attention",
-    "attention_over_turned_rows",
-    "axes_in_sections",
-    "axes_interleaved",
-    "axial_table",
-    "balance_loss",
-    "balanced_bias",
-    "blockwise_attention",
-    "cache_numbers_per_token",
-    "causal_mask",
-    "convert_layout",
-    "convert_projection_layout",
-    "cope_positions",
-    "cope_scores",
-    "deberta_scores",
-    "deep_norm",
-    "deepnorm_constants",
-    "deepnorm_pair",
-    "delta_rule_steps",
-    "dilated_mask",
-    "dynamic_ntk",
-    "expert_load",
-    "fire_bias",
-    "fope_table",
-    "gap_bound",
-    "gated_attention",
-    "geglu",
-    "geglu_tanh",
-    "gelu",
-    "gelu_tanh",
-    "generate",
-    "global_mask",
-    "glu",
-    "jacobian_norm_bound",
-    "keep_top_k",
-    "keep_top_p",
-    "kerple_log_bias",
-    "layer_norm",
-    "layout_permutation",
-    "linear_attention",
-    "linear_attention_steps",
-    "llama3",
-    "load_hugging_face",
-    "log_length_factor",
-    "longrope",
-    "longrope_attention_factor",
-    "ntk_aware",
-    "ntk_by_parts",
-    "padding_mask",
-    "parity_width",
-    "position_interpolation",
-    "post_norm",
-    "pre_norm",
-    "proportional_frequencies",
-    "query_key_clip",
-    "query_key_norm",
-    "relative_positions",
-    "relative_rows",
-    "relu",
-    "repeat_heads",
-    "rms_norm",
-    "rotary_frequencies",
-    "rotary_settings",
-    "rotary_table",
-    "rotate",
-    "rotate_back",
-    "rotate_complex",
-    "rotation_matrix",
-    "route",
-    "sample_token",
-    "sandwich_norm",
-    "saturation",
-    "saturation_bound",
-    "shaw_output",
-    "shaw_scores",
-    "silu",
-    "sink_attention",
-    "sink_gate",
-    "sinusoidal",
-    "sliding_window_mask",
-    "soft_cap",
-    "softmax",
-    "softmax_jacobian",
-    "softmax_jacobian_norm",
-    "stepped_length_factor",
-    "swiglu",
-    "t5_bucket",
-    "transformer_xl_scores",
-    "tupe_scores",
-    "yarn",
-    "yarn_attention_factor",
-    "yarn_factors",
-]
+from attention_to_rope import context_extension as context_extension
+from attention_to_rope.activations import FeedForward as FeedForward
+from attention_to_rope.activations import gelu as gelu
+from attention_to_rope.activations import gelu_tanh as gelu_tanh
+from attention_to_rope.activations import parity_width as parity_width
+from attention_to_rope.activations import relu as relu
+from attention_to_rope.activations import silu as silu
+from attention_to_rope.block import Architecture as Architecture
+from attention_to_rope.block import Block as Block
+from attention_to_rope.experts import MixtureOfExperts as MixtureOfExperts
+from attention_to_rope.experts import balance_loss as balance_loss
+from attention_to_rope.experts import balanced_bias as balanced_bias
+from attention_to_rope.experts import expert_load as expert_load
+from attention_to_rope.experts import route as route
+from attention_to_rope.generation import generate as generate
+from attention_to_rope.generation import keep_top_k as keep_top_k
+from attention_to_rope.generation import keep_top_p as keep_top_p
+from attention_to_rope.generation import sample_token as sample_token
+from attention_to_rope.heads import MultiHeadAttention as MultiHeadAttention
+from attention_to_rope.key_value_cache import KeyValueCache as KeyValueCache
+from attention_to_rope.key_value_cache import cache_numbers_per_token as cache_numbers_per_token
+from attention_to_rope.latent_attention import LatentAttention as LatentAttention
+from attention_to_rope.latent_attention import attend_to_latents as attend_to_latents
+from attention_to_rope.layers import LayerNorm as LayerNorm
+from attention_to_rope.layers import Linear as Linear
+from attention_to_rope.layers import RMSNorm as RMSNorm
+from attention_to_rope.layers import deep_norm as deep_norm
+from attention_to_rope.layers import deepnorm_constants as deepnorm_constants
+from attention_to_rope.layers import layer_norm as layer_norm
+from attention_to_rope.layers import post_norm as post_norm
+from attention_to_rope.layers import pre_norm as pre_norm
+from attention_to_rope.layers import rms_norm as rms_norm
+from attention_to_rope.layers import sandwich_norm as sandwich_norm
+from attention_to_rope.masks import causal_mask as causal_mask
+from attention_to_rope.masks import dilated_mask as dilated_mask
+from attention_to_rope.masks import global_mask as global_mask
+from attention_to_rope.masks import padding_mask as padding_mask
+from attention_to_rope.masks import sliding_window_mask as sliding_window_mask
+from attention_to_rope.positions import ALiBi as ALiBi
+from attention_to_rope.positions import Learned as Learned
+from attention_to_rope.positions import PositionalScheme as PositionalScheme
+from attention_to_rope.positions import Rotary as Rotary
+from attention_to_rope.positions import Sinusoidal as Sinusoidal
+from attention_to_rope.positions import T5Bias as T5Bias
+from attention_to_rope.positions import alibi_bias as alibi_bias
+from attention_to_rope.positions import alibi_slopes as alibi_slopes
+from attention_to_rope.positions import relative_positions as relative_positions
+from attention_to_rope.positions import sinusoidal as sinusoidal
+from attention_to_rope.positions import t5_bucket as t5_bucket
+from attention_to_rope.rope import RotaryTable as RotaryTable
+from attention_to_rope.rope import convert_layout as convert_layout
+from attention_to_rope.rope import convert_projection_layout as convert_projection_layout
+from attention_to_rope.rope import layout_permutation as layout_permutation
+from attention_to_rope.rope import proportional_frequencies as proportional_frequencies
+from attention_to_rope.rope import rotary_frequencies as rotary_frequencies
+from attention_to_rope.rope import rotary_table as rotary_table
+from attention_to_rope.rope import rotate as rotate
+from attention_to_rope.rope import rotate_back as rotate_back
+from attention_to_rope.rope import rotate_complex as rotate_complex
+from attention_to_rope.rope import rotation_matrix as rotation_matrix
+from attention_to_rope.scaled_dot_product import attention as attention
+from attention_to_rope.scaled_dot_product import gap_bound as gap_bound
+from attention_to_rope.scaled_dot_product import log_length_factor as log_length_factor
+from attention_to_rope.scaled_dot_product import query_key_norm as query_key_norm
+from attention_to_rope.scaled_dot_product import saturation as saturation
+from attention_to_rope.scaled_dot_product import sink_attention as sink_attention
+from attention_to_rope.scaled_dot_product import sink_gate as sink_gate
+from attention_to_rope.scaled_dot_product import soft_cap as soft_cap
+from attention_to_rope.scaled_dot_product import softmax as softmax
+from attention_to_rope.scaled_dot_product import softmax_jacobian as softmax_jacobian
+from attention_to_rope.scaled_dot_product import softmax_jacobian_norm as softmax_jacobian_norm
+from attention_to_rope.transformer import Decoder as Decoder
+from attention_to_rope.transformer import Encoder as Encoder
+from attention_to_rope.transformer import EncoderDecoder as EncoderDecoder
+from attention_to_rope.transformer import LayerPattern as LayerPattern

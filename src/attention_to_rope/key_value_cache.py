@@ -1,123 +1,111 @@
 """What attention keeps of the positions it has seen, so that a new token costs one position."""
 
-from dataclasses import dataclass, field
-
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor
 
-from attention_to_rope.checks import check_count, check_float, check_same_kind
 
-
-@dataclass
-class Room:
-    """Memory for keys and values that caches grown out of each other share; `filled` slots used."""
-
-    keys: Tensor
-    values: Tensor
-    filled: int
-
-
-@dataclass(frozen=True, eq=False)
 class KeyValueCache:
     """The keys and values of the positions seen so far, (B, H_kv, N, d_k) each; None at the start.
 
-    A cache never changes: `append` gives a new one, so it can be kept, copied and branched. Behind
-    it stands room for `capacity` positions; the newest of the caches that share it writes there,
-    and nothing is copied until the room is full or a cache is continued a second time.
+    A cache never changes: `append` gives a new one, so it can be kept and continued twice. Without
+    gradients, `append` writes into memory that has room for `capacity` positions or more, and
+    copies nothing until this room is full or a cache is continued a second time.
+
+    >>> new = torch.zeros(1, 2, 3, 4)
+    >>> KeyValueCache().append(new, new).length
+    3
     """
 
-    keys: Tensor | None = None
-    values: Tensor | None = None
-    capacity: int = field(default=0, repr=False)
-    room: Room | None = field(default=None, repr=False)
+    def __init__(
+        self,
+        keys: Float[Tensor, "b h n d_k"] | None = None,
+        values: Float[Tensor, "b h n d_v"] | None = None,
+        *,
+        capacity: int = 0,
+    ) -> None:
+        self._keys, self._values, self._capacity = keys, values, capacity
+        self._room: tuple[Tensor, Tensor, list[int]] | None = None  # the list holds what is filled
 
-    def __post_init__(self) -> None:
-        check_count("capacity", self.capacity, at_least=0)
-        if (self.keys is None) != (self.values is None):
-            raise ValueError("keys and values come together: give both or neither")
-        if self.keys is not None and self.values is not None:
-            _check_pair(self.keys, self.values)
+    @property
+    def keys(self) -> Float[Tensor, "b h n d_k"] | None:
+        """The keys of all positions."""
+        return self._keys
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold the same keys and values, bit for bit."""
-        if not isinstance(other, KeyValueCache):
-            return NotImplemented
-        return _same(self.keys, other.keys) and _same(self.values, other.values)
-
-    __hash__ = None  # type: ignore[assignment]  # equal caches may hold different tensors
+    @property
+    def values(self) -> Float[Tensor, "b h n d_v"] | None:
+        """The values of all positions."""
+        return self._values
 
     @property
     def length(self) -> int:
-        """The number of positions held."""
-        return 0 if self.keys is None else self.keys.shape[-2]
+        """The number of positions."""
+        return 0 if self._keys is None else self._keys.shape[-2]
 
-    def append(self, keys: Tensor, values: Tensor) -> "KeyValueCache":
+    def append(
+        self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
+    ) -> "KeyValueCache":
         """The cache that holds these positions after its own."""
-        _check_pair(keys, values)
-        if self.keys is not None and self.values is not None:
-            _check_continues("keys", self.keys, keys)
-            _check_continues("values", self.values, values)
-        if _must_not_write(keys, values) or (self.keys is None and not self.capacity):
-            return KeyValueCache(_join(self.keys, keys), _join(self.values, values), self.capacity)
-        length = self.length + keys.shape[-2]
-        room = self._room_for(length, keys, values)
-        room.keys[..., self.length : length, :] = keys
-        room.values[..., self.length : length, :] = values
-        room.filled = length
-        return KeyValueCache(
-            room.keys[..., :length, :], room.values[..., :length, :], self.capacity, room
+        if torch.is_grad_enabled() or torch.compiler.is_compiling():
+            both = _joined(self._keys, keys), _joined(self._values, values)
+            return KeyValueCache(*both, capacity=self._capacity)
+        start, stop = self.length, self.length + keys.shape[-2]
+        room = self._room_until(stop, keys, values)
+        for memory, new in zip(room[:2], (keys, values), strict=True):
+            memory[..., start:stop, :] = new
+        room[2][0] = stop
+        longer = KeyValueCache(
+            room[0][..., :stop, :], room[1][..., :stop, :], capacity=self._capacity
         )
+        longer._room = room
+        return longer
 
-    def _room_for(self, length: int, keys: Tensor, values: Tensor) -> Room:
-        """The room this cache stands in, if the next slots are free, or a larger copy."""
-        room = self.room
-        if room is not None and room.filled == self.length and length <= room.keys.shape[-2]:
+    def reorder(self, rows: Integer[Tensor, " rows"]) -> "KeyValueCache":
+        """The cache that holds these rows of the batch, as beam search needs it."""
+        if self._keys is None or self._values is None:
+            return self
+        return KeyValueCache(self._keys[rows], self._values[rows], capacity=self._capacity)
+
+    def _room_until(
+        self, stop: int, keys: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor, list[int]]:
+        """Memory for so many positions, with those of this cache in it: its own, or a copy."""
+        held = self._keys
+        if held is not None and (held.shape[:2], held.dtype) != (keys.shape[:2], keys.dtype):
+            raise ValueError(
+                f"new keys {tuple(keys.shape)} of {keys.dtype} do not continue a cache "
+                f"{tuple(held.shape)} of {held.dtype}"
+            )
+        room = self._room
+        if (
+            room is not None
+            and room[2][0] == self.length
+            and stop <= room[0].shape[-2]
+            and room[0].is_inference() == torch.is_inference_mode_enabled()
+        ):
             return room
-        size = max(self.capacity, 2 * length)
-        larger = Room(_with_slots(keys, size), _with_slots(values, size), self.length)
-        if self.keys is not None and self.values is not None:
-            larger.keys[..., : self.length, :] = self.keys
-            larger.values[..., : self.length, :] = self.values
-        return larger
+        size = max(self._capacity, 2 * stop)
+        larger = [x.new_empty(*x.shape[:2], size, x.shape[-1]) for x in (keys, values)]
+        for memory, held in zip(larger, (self._keys, self._values), strict=True):
+            if held is not None:
+                memory[..., : self.length, :] = held
+        return larger[0], larger[1], [self.length]
 
 
-def _must_not_write(keys: Tensor, values: Tensor) -> bool:
-    """Whether writing in place would spoil a gradient, or what a tracer records."""
-    if torch.compiler.is_compiling() or type(keys) is not Tensor or keys.is_inference():
-        return True
-    return torch.is_grad_enabled() and (keys.requires_grad or values.requires_grad)
+def _joined(held: Tensor | None, new: Tensor) -> Tensor:
+    return torch.cat((new,) if held is None else (held, new), dim=-2)
 
 
-def _with_slots(x: Tensor, slots: int) -> Tensor:
-    """Empty memory like x, with so many positions."""
-    return x.new_empty((*x.shape[:-2], slots, x.shape[-1]))
+def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float:
+    r"""How many numbers a cache keeps per token of a sequence, counted from its tensors.
 
+    Give every tensor that is kept, of all layers, each with the batch axis first, and the `length`
+    N of the sequence: $2 H_{kv} d_k$ per layer for keys and values (H_kv = H: many heads, 1:
+    multi-query), $d_c + d_r$ for a `LatentCache`, and $W/N$ of it for a layer that keeps a window
+    of W of the N.
 
-def _join(held: Tensor | None, new: Tensor) -> Tensor:
-    return new if held is None else torch.cat((held, new), dim=-2)
-
-
-def _same(a: Tensor | None, b: Tensor | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return a.dtype == b.dtype and a.device == b.device and torch.equal(a, b)
-
-
-def _check_pair(keys: Tensor, values: Tensor) -> None:
-    check_float("keys", keys)
-    check_float("values", values)
-    check_same_kind("keys", keys, "values", values)
-    if keys.ndim != 4 or keys.shape[:-1] != values.shape[:-1]:
-        raise ValueError(
-            f"keys and values must agree but for the last axis, (B, H, N, d), got "
-            f"{tuple(keys.shape)} and {tuple(values.shape)}"
-        )
-
-
-def _check_continues(name: str, held: Tensor, new: Tensor) -> None:
-    check_same_kind(f"cached {name}", held, f"new {name}", new)
-    if held.shape[:-2] != new.shape[:-2] or held.shape[-1] != new.shape[-1]:
-        raise ValueError(
-            f"new {name} must agree with the cache but for the length, got {tuple(new.shape)} "
-            f"after {tuple(held.shape)}"
-        )
+    >>> keys = values = torch.zeros(1, 8, 100, 128)
+    >>> cache_numbers_per_token(keys, values, length=100)
+    2048.0
+    """
+    return sum(tensor[0].numel() for tensor in held) / length

@@ -1,138 +1,199 @@
-"""The two layers with weights that everything else is built from, started from a NumPy seed."""
+"""Linear maps, embeddings and norms, of which all models are made; weights from a NumPy seed."""
 
 import math
-import numbers
 import zlib
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attention_to_rope.checks import (
-    check_count,
-    check_flag,
-    check_float,
-    check_integer_type,
-    check_integers,
-    check_positive,
-    check_same_device,
-    check_same_kind,
-)
-
 Seed = int | np.random.Generator
-BIAS = True  # whether layers add a bias, wherever nothing else is said
+Sublayer = Callable[[Tensor], Tensor]
+LAYER_NORM_EPS, RMS_NORM_EPS = 1e-5, 1e-6
+
+
+def wide(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """x in the dtype to compute in: float16 and bfloat16 become float32, others stay."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def stream_of(seed: Seed, part: str) -> np.random.Generator:
-    """The stream of random numbers of one part of a model, such as "Decoder" or "Learned".
+    """The stream of random numbers for one part of a model, such as "Decoder" or "Learned".
 
-    Two parts with equal seeds draw from different streams: their tables have nothing in common. A
-    generator stays as it is: who gives one decides what shares it.
+    Two parts with equal seeds draw from different streams. A generator is used as it is.
     """
     if isinstance(seed, np.random.Generator):
         return seed
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}")
-    stream = np.random.SeedSequence(int(seed), spawn_key=(zlib.crc32(part.encode()),))
+    stream = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(part.encode()),))
     return np.random.Generator(np.random.PCG64(stream))
 
 
-def parameter(values: np.ndarray) -> nn.Parameter:
-    """A trainable parameter with these values, in torch's default dtype, on its default device."""
-    tensor = torch.from_numpy(values)
-    return nn.Parameter(tensor.to(torch.get_default_device(), torch.get_default_dtype()))
-
-
-def drawn_parameter(
-    shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]
-) -> nn.Parameter:
-    """A parameter with drawn values; on "meta", where there are none, nothing is drawn."""
-    if torch.get_default_device().type == "meta":
+def drawn_parameter(shape: tuple[int, ...], draw: Callable[..., Any]) -> nn.Parameter:
+    """A parameter with the values `draw(shape)`, in torch's default dtype and on its device."""
+    if torch.get_default_device().type == "meta":  # shapes alone: nothing to draw
         return nn.Parameter(torch.empty(shape))
-    return parameter(draw(shape))
-
-
-class FixedSizes(nn.Module):
-    """A module that refuses to change what its weights were built from: nothing would follow."""
-
-    fixed: ClassVar[tuple[str, ...]] = ()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute, but one in `fixed` only once, when the module is built."""
-        if name in self.fixed and name in self.__dict__:
-            raise AttributeError(
-                f"{name} of a {type(self).__name__} cannot change: its parts were built from it. "
-                f"Build a new {type(self).__name__}"
-            )
-        super().__setattr__(name, value)
+    values = torch.from_numpy(draw(shape))
+    return nn.Parameter(values.to(torch.get_default_device(), torch.get_default_dtype()))
 
 
 class Linear(nn.Module):
     r"""Row vectors times a matrix: $x W + b$, with W of shape (d_in, d_out).
 
-    W starts uniform with variance $2 g^2 / (d_{\text{in}} + d_{\text{out}})$ (Xavier, gain g), b at
-    0. torch's `nn.Linear` stores the transpose of W.
+    W is initialized uniformly with variance $2 g^2 / (d_{\text{in}} + d_{\text{out}})$ (Xavier with
+    gain g), b with 0. torch's `nn.Linear` stores the transpose of W.
+
+    >>> Linear(3, 2, seed=0)(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(
-        self, d_in: int, d_out: int, *, seed: Seed, bias: bool = BIAS, gain: float = 1.0
+        self, d_in: int, d_out: int, *, seed: Seed, bias: bool = True, gain: float = 1.0
     ) -> None:
         super().__init__()
-        check_count("d_in", d_in)
-        check_count("d_out", d_out)
-        check_flag("bias", bias)
-        check_positive("gain", gain)
         bound = gain * math.sqrt(6 / (d_in + d_out))
         rng = stream_of(seed, "Linear")
         self.W = drawn_parameter((d_in, d_out), lambda shape: rng.uniform(-bound, bound, shape))
-        self.b = parameter(np.zeros(d_out)) if bias else None
+        self.b = nn.Parameter(torch.zeros(d_out)) if bias else None
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(..., d_in) → (..., d_out)"""
-        check_float("x", x)
-        check_same_kind("x", x, "W", self.W)
-        if x.ndim == 0 or x.shape[-1] != self.W.shape[0]:
-            raise ValueError(
-                f"x must have {self.W.shape[0]} entries on its last axis, got shape "
-                f"{tuple(x.shape)}"
-            )
+    def forward(self, x: Float[Tensor, "*n d_in"]) -> Float[Tensor, "*n d_out"]:
+        """The product, with the bias added."""
         y = x @ self.W
         return y if self.b is None else y + self.b
 
-    def extra_repr(self) -> str:
-        """The sizes, for `repr`."""
-        d_in, d_out = self.W.shape
-        return f"{d_in}, {d_out}, bias={self.b is not None}"
-
 
 class Embedding(nn.Module):
-    """One row of a table for each token, started normal with standard deviation `deviation`."""
+    """One row of a table for each token, drawn with standard deviation `deviation`."""
 
     def __init__(self, count: int, d: int, *, seed: Seed, deviation: float = 1.0) -> None:
         super().__init__()
-        check_count("count", count)
-        check_count("d", d)
-        check_positive("deviation", deviation)
         rng = stream_of(seed, "Embedding")
         self.rows = drawn_parameter(
             (count, d), lambda shape: rng.standard_normal(shape) * deviation
         )
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Integers (...) below `count` → (..., d)"""
-        check_integer_type("tokens", tokens)
-        check_same_device("tokens", tokens, "the table", self.rows)
-        try:
-            return functional.embedding(tokens.long(), self.rows)
-        except IndexError:
-            # Looked at only now: a look at every token would wait for the device at every step.
-            check_integers("tokens", tokens, 0, self.rows.shape[0] - 1)
-            raise
+    def forward(self, tokens: Integer[Tensor, "*n"]) -> Float[Tensor, "*n d"]:
+        """The row of each token."""
+        return functional.embedding(tokens.long(), self.rows)
 
-    def extra_repr(self) -> str:
-        """The sizes, for `repr`."""
-        count, d = self.rows.shape
-        return f"{count}, {d}"
+
+def layer_norm(
+    x: Float[Tensor, "*n d"],
+    gain: Float[Tensor, " d"] | None = None,
+    bias: Float[Tensor, " d"] | None = None,
+    *,
+    eps: float = LAYER_NORM_EPS,
+) -> Float[Tensor, "*n d"]:
+    r"""Center each vector and divide by its standard deviation.
+
+    $g \odot (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b$ with mean μ and variance σ² over the last
+    axis (divided by d, not d − 1).
+
+    >>> layer_norm(torch.tensor([1.0, 0, 0, 0]), eps=1e-12)
+    tensor([ 1.7321, -0.5774, -0.5774, -0.5774])
+    """
+    centered = wide(x) - wide(x).mean(-1, keepdim=True)
+    y = rms_norm(centered, gain, eps=eps)
+    return (y if bias is None else y + bias).to(x.dtype)
+
+
+def rms_norm(
+    x: Float[Tensor, "*n d"], gain: Float[Tensor, " d"] | None = None, *, eps: float = RMS_NORM_EPS
+) -> Float[Tensor, "*n d"]:
+    r"""Divide each vector by its root mean square.
+
+    $g \odot x / \sqrt{\tfrac{1}{d} \sum_i x_i^2 + \epsilon}$
+
+    >>> rms_norm(torch.tensor([3.0, 4.0]))
+    tensor([0.8485, 1.1314])
+    """
+    exact = wide(x)
+    y = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + eps)
+    return (y if gain is None else y * gain).to(x.dtype)
+
+
+class LayerNorm(nn.Module):
+    """`layer_norm` with a gain that starts at 1 and a bias that starts at 0."""
+
+    def __init__(self, d: int, *, eps: float = LAYER_NORM_EPS) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d))
+        self.bias = nn.Parameter(torch.zeros(d))
+        self.eps = eps
+
+    def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """Every vector normalized."""
+        return layer_norm(x, self.gain, self.bias, eps=self.eps)
+
+
+class RMSNorm(nn.Module):
+    """`rms_norm` with a gain that starts at 1."""
+
+    def __init__(self, d: int, *, eps: float = RMS_NORM_EPS) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d))
+        self.eps = eps
+
+    def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """Every vector normalized."""
+        return rms_norm(x, self.gain, eps=self.eps)
+
+
+def post_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer) -> Tensor:
+    r"""Normalize after the residual sum: $\operatorname{norm}(x + f(x))$."""
+    return norm(x + sublayer(x))
+
+
+def pre_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer) -> Tensor:
+    r"""Normalize what enters the sublayer: $x + f(\operatorname{norm}(x))$."""
+    return x + sublayer(norm(x))
+
+
+def sandwich_norm(x: Tensor, sublayer: Sublayer, norm_in: Sublayer, norm_out: Sublayer) -> Tensor:
+    r"""Normalize before and after: $x + \operatorname{norm}_2(f(\operatorname{norm}_1(x)))$."""
+    return x + norm_out(sublayer(norm_in(x)))
+
+
+def deep_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer, *, alpha: float) -> Tensor:
+    r"""Post-norm with a weighted residual: $\operatorname{norm}(\alpha x + f(x))$."""
+    return norm(alpha * x + sublayer(x))
+
+
+class DeepNormConstants(NamedTuple):
+    """The weight α of the residual and the gain β of the initial weights."""
+
+    alpha: float
+    beta: float
+
+
+def deepnorm_constants(layers: int) -> DeepNormConstants:
+    r"""DeepNorm's constants for an encoder alone or a decoder alone of N layers.
+
+    $\alpha = (2N)^{1/4}$, $\beta = (8N)^{-1/4}$; β multiplies the initial W^V, W^O and the
+    feed-forward weights.
+
+    >>> deepnorm_constants(8)
+    DeepNormConstants(alpha=2.0, beta=0.3535533905932738)
+    """
+    return DeepNormConstants((2 * layers) ** 0.25, (8 * layers) ** -0.25)
+
+
+def deepnorm_pair(
+    encoder_layers: int, decoder_layers: int
+) -> tuple[DeepNormConstants, DeepNormConstants]:
+    r"""DeepNorm's constants for an encoder of N layers and its decoder of M layers, in this order.
+
+    Encoder: $\alpha_e = 0.81\,(N^4 M)^{1/16}$, $\beta_e = 0.87\,(N^4 M)^{-1/16}$. Decoder, whose
+    blocks have three sublayers: $\alpha_d = (3M)^{1/4}$, $\beta_d = (12M)^{-1/4}$.
+
+    >>> deepnorm_pair(6, 27)[1]
+    DeepNormConstants(alpha=3.0, beta=0.23570226039551584)
+    """
+    size = (encoder_layers**4 * decoder_layers) ** (1 / 16)
+    return (
+        DeepNormConstants(0.81 * size, 0.87 / size),
+        DeepNormConstants((3 * decoder_layers) ** 0.25, (12 * decoder_layers) ** -0.25),
+    )

@@ -4,30 +4,28 @@ Masks combine with `&` (both must allow) and `|` (one must allow).
 """
 
 import torch
+from jaxtyping import Bool, Int, Integer
 from torch import Tensor
 
-from attention_to_rope.checks import check_count, check_flag, check_integers
+Device = torch.device | str | None
 
 
-def _distance(q_len: int, k_len: int | None, device: torch.device | str | None) -> Tensor:
-    """How far each key lies before each query, m − n (N_q, N_k); the last query is the last key."""
-    check_count("q_len", q_len)
+def _distance(q_len: int, k_len: int | None, device: Device) -> Int[Tensor, "q_len k_len"]:
+    """How far each key lies before each query, m − n; the last query is the last key."""
     k_len = q_len if k_len is None else k_len
-    check_count("k_len", k_len)
     if q_len > k_len:
         raise ValueError(
             f"q_len must not exceed k_len, got {q_len} queries and {k_len} keys: the queries are "
-            "the last positions of the keys, so the first ones would stand before the sequence"
+            "the last positions of the keys"
         )
     m = torch.arange(k_len - q_len, k_len, device=device)[:, None]
-    n = torch.arange(k_len, device=device)
-    return m - n
+    return m - torch.arange(k_len, device=device)
 
 
 def causal_mask(
-    q_len: int, k_len: int | None = None, *, device: torch.device | str | None = None
-) -> Tensor:
-    r"""Let every query attend to itself and to earlier positions. Shape (N_q, N_k).
+    q_len: int, k_len: int | None = None, *, device: Device = None
+) -> Bool[Tensor, "q_len k_len"]:
+    r"""Let every query attend to itself and to earlier positions.
 
     $M_{mn} = \mathbf{1}[n \le m]$. With fewer queries than keys (a key-value cache) the queries are
     the last positions.
@@ -39,18 +37,14 @@ def causal_mask(
     return _distance(q_len, k_len, device) >= 0
 
 
-def padding_mask(lengths: Tensor, N: int) -> Tensor:
-    """Let every query attend to the first `lengths[b]` keys of its sequence. Shape (B, 1, N).
+def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N}"]:
+    """Let every query attend to the first `lengths[b]` keys of its sequence.
 
     >>> padding_mask(torch.tensor([1, 3]), 3).int()
     tensor([[[1, 0, 0]],
     <BLANKLINE>
             [[1, 1, 1]]], dtype=torch.int32)
     """
-    check_count("N", N)
-    check_integers("lengths", lengths, 0, N)
-    if lengths.ndim != 1:
-        raise ValueError(f"lengths must have shape (B,), got {tuple(lengths.shape)}")
     return (torch.arange(N, device=lengths.device) < lengths[:, None])[:, None]
 
 
@@ -60,12 +54,15 @@ def sliding_window_mask(
     *,
     window: int,
     causal: bool = True,
-    device: torch.device | str | None = None,
-) -> Tensor:
-    r"""Let every query attend to the w = `window` nearest positions. Shape (N_q, N_k).
+    device: Device = None,
+) -> Bool[Tensor, "q_len k_len"]:
+    r"""Let every query attend to the w = `window` nearest positions.
 
     $M_{mn} = \mathbf{1}[0 \le m - n < w]$; without `causal` both sides count,
     $M_{mn} = \mathbf{1}[\lvert n - m \rvert < w]$.
+
+    >>> sliding_window_mask(4, window=2)[-1].int()
+    tensor([0, 0, 1, 1], dtype=torch.int32)
     """
     return dilated_mask(q_len, k_len, window=window, dilation=1, causal=causal, device=device)
 
@@ -77,8 +74,8 @@ def dilated_mask(
     window: int,
     dilation: int,
     causal: bool = True,
-    device: torch.device | str | None = None,
-) -> Tensor:
+    device: Device = None,
+) -> Bool[Tensor, "q_len k_len"]:
     """Let every query attend to `window` positions at steps of `dilation`, itself included.
 
     m − n = 0, dilation, …, (window − 1) · dilation; without `causal` also later positions.
@@ -86,25 +83,22 @@ def dilated_mask(
     >>> dilated_mask(5, window=2, dilation=2)[-1].int()
     tensor([0, 0, 1, 0, 1], dtype=torch.int32)
     """
-    check_count("window", window)
-    check_count("dilation", dilation)
-    check_flag("causal", causal)
     distance = _distance(q_len, k_len, device)
-    # Nothing lies further away than the keys reach; int64 cannot hold every number given.
-    k_len = distance.shape[-1]
-    window, dilation = min(window, k_len), min(dilation, k_len)
+    # No key is farther away than the number of keys; int64 cannot hold every number given.
+    window, dilation = min(window, distance.shape[1]), min(dilation, distance.shape[1])
     reached = (distance.abs() < window * dilation) & (distance % dilation == 0)
     return reached & (distance >= 0) if causal else reached
 
 
-def global_mask(N: int, tokens: Tensor) -> Tensor:
-    """Let the given positions attend to all and be attended by all. Shape (N, N).
+def global_mask(N: int, tokens: Integer[Tensor, " count"]) -> Bool[Tensor, "{N} {N}"]:
+    """Let the given positions attend to all and be attended by all.
 
-    Join it to a local pattern with `|`; for a decoder take `& causal_mask(N)` at the end.
+    Combine it with a local pattern by `|`; for a decoder take `& causal_mask(N)` at the end.
+
+    >>> global_mask(3, torch.tensor([0])).int()
+    tensor([[1, 1, 1],
+            [1, 0, 0],
+            [1, 0, 0]], dtype=torch.int32)
     """
-    check_count("N", N)
-    check_integers("tokens", tokens, 0, N - 1)
-    if tokens.ndim != 1:
-        raise ValueError(f"tokens must have shape (count,), got {tuple(tokens.shape)}")
     is_global = (torch.arange(N, device=tokens.device) == tokens[:, None]).any(0)
     return is_global | is_global[:, None]

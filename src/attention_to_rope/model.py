@@ -12,7 +12,7 @@ h query heads, g key-value heads, d_k = head_dim, V = vocab_size.
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,7 +40,7 @@ class Config:
     qk_norm: bool = False
 
     @classmethod
-    def from_dict(cls, config: dict[str, Any]) -> Self:
+    def from_dict(cls, config: dict[str, Any]) -> "Config":
         """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
         family, refused = config["model_type"], ("attention_bias", "mlp_bias", "use_sliding_window")
         if family not in ("llama", "qwen3") or any(config.get(name) for name in refused):
@@ -158,7 +158,7 @@ class Model(nn.Module):
             nn.init.normal_(weight, std=0.02)
         self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
 
-    def load(self, weights: dict[str, Tensor]) -> Self:
+    def load(self, weights: dict[str, Tensor]) -> "Model":
         """Take the weights of a checkpoint; a name that is missing or unknown is an error."""
         weights = {name.removeprefix("model."): weight for name, weight in weights.items()}
         if self.config.tie_word_embeddings:

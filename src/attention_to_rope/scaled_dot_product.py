@@ -1,20 +1,13 @@
-"""Scaled dot-product attention, and the softmax that turns its scores into weights."""
+"""Scaled dot-product attention, its softmax and the derivative, and what models do to scores."""
 
 import math
 from typing import Literal, overload
 
 import torch
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from attention_to_rope.checks import (
-    check_attention,
-    check_axis,
-    check_flag,
-    check_float,
-    check_positive,
-    check_sink,
-    working_dtype,
-)
+from attention_to_rope.layers import RMS_NORM_EPS, rms_norm, wide
 
 
 @overload
@@ -44,118 +37,223 @@ def attention(
     return_weights: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    q: Float[Tensor, "*batch n d_k"],
+    k: Float[Tensor, "*batch m d_k"],
+    v: Float[Tensor, "*batch m d_v"],
     *,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
+    mask: Bool[Tensor, "*#batch #n m"] | None = None,
+    bias: Float[Tensor, "*#batch #n m"] | None = None,
     scale: float | None = None,
     soft_cap: float | None = None,
-    sink: Tensor | None = None,
+    sink: Float[Tensor, "*#batch #n 1"] | None = None,
     return_weights: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> (
+    Float[Tensor, "*batch n d_v"]
+    | tuple[Float[Tensor, "*batch n d_v"], Float[Tensor, "*batch n m"]]
+):
     r"""Average the values, weighted by how well each key answers the query.
 
     $\operatorname{softmax}(Q K^\top / \sqrt{d_k} + B)\, V$
 
-    q (..., N_q, d_k), k (..., N_k, d_k), v (..., N_k, d_v) → (..., N_q, d_v);
-    with `return_weights` also the weights (..., N_q, N_k).
-
-    mask: boolean, True = attend; bias B: added to the scores. Both (N_q, N_k) or with all axes of
-    the scores. soft_cap c: scores become $c \tanh(s / c)$ before the bias. sink (..., N_q, 1): one
-    more score per query, that takes weight and gives nothing.
-
-    A row that may attend to nothing gives 0. What stands behind the mask, or behind a bias of −inf,
-    changes neither the result nor a gradient, NaN included; with a mask or bias, a query that may
-    see a key or value that is not finite gets NaN.
+    mask: True = attend; bias B: added to the scores; both (n, m) or with all axes of the scores.
+    soft_cap c: scores become $c \tanh(s / c)$ before the bias. sink: one more score per query,
+    which takes weight and contributes nothing. A query that may attend to nothing gets 0. Keys and
+    values behind the mask change nothing, even if they are NaN.
 
     >>> q = k = torch.zeros(2, 4)
     >>> attention(q, k, torch.tensor([[0.0], [6.0]]))
     tensor([[3.],
             [3.]])
     """
-    check_attention(q, k, v, mask, bias)
-    check_sink(sink, q)
-    check_flag("return_weights", return_weights)
-    given, factor = q.dtype, score_scale(q.shape[-1], scale)
-    q, k, v = (x.to(working_dtype(given)) for x in (q, k, v))
-    visible = mask if bias is None else _visible(mask, bias)
-    q, k, v, poison = _hide_what_nobody_may_see(q, k, v, visible)
-    scores = (q * factor) @ k.transpose(-2, -1)
-    scores = (scores if soft_cap is None else capped(scores, soft_cap)) + poison
-    scores = scores if bias is None else scores + bias
-    scores = scores if visible is None else scores.masked_fill(~visible, -torch.inf)
-    weights = softmax(scores) if sink is None else _softmax_beside(scores, sink)
-    output = (weights @ v).to(given)
-    return (output, weights.to(given)) if return_weights else output
+    scores, values = visible_scores(q, k, v, mask, bias, scale, soft_cap)
+    if sink is not None:
+        sink = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
+        scores = torch.cat((scores, sink), dim=-1)
+    weights = softmax(scores)[..., : k.shape[-2]]
+    output = (weights @ values).to(q.dtype)
+    return (output, weights.to(q.dtype)) if return_weights else output
 
 
-def softmax(logits: Tensor, dim: int = -1) -> Tensor:
+def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*shape"]:
     r"""Turn logits into weights that are positive and sum to 1, without overflow.
 
     $p_j = e^{x_j - c} / \sum_l e^{x_l - c}$ with $c = \max_l x_l$
 
-    A row that holds only −inf has nothing to choose from: its weights are 0, its gradient is 0.
-    Half types are computed in float32 and rounded once.
+    If all logits of a row are −inf, there is nothing to choose: weights and gradients are 0.
 
     >>> softmax(torch.tensor([1000.0, 1000.0, -torch.inf]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    check_float("logits", logits)
-    check_axis("dim", dim, logits)
-    if logits.shape[dim] == 0:
-        raise ValueError(f"logits must hold at least one logit, got shape {tuple(logits.shape)}")
-    exact = logits.to(working_dtype(logits.dtype))
+    exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
     powers = torch.exp(exact - largest.masked_fill(largest == -torch.inf, 0.0))
     total = powers.sum(dim, keepdim=True)
     return (powers / total.masked_fill(total == 0, 1.0)).to(logits.dtype)
 
 
-def score_scale(d_k: int, scale: float | None = None) -> float:
-    r"""What the scores are multiplied by: `scale` if given, else $1 / \sqrt{d_k}$."""
-    if scale is None:
-        return 1 / math.sqrt(d_k)
-    check_positive("scale", scale)
-    return scale
+def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*shape"]:
+    r"""Limit scores smoothly to (−c, c): $c \tanh(s / c)$; small scores hardly change.
 
-
-def capped(scores: Tensor, cap: float, name: str = "soft_cap") -> Tensor:
-    """c tanh(s / c): nearly s where it is small, never beyond ±c; `name` is the argument's."""
-    check_positive(name, cap)
-    return cap * torch.tanh(scores / cap)
-
-
-def _softmax_beside(scores: Tensor, sink: Tensor) -> Tensor:
-    """The weights of the scores when one more score, the sink, takes its share."""
-    beside = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
-    return softmax(torch.cat((scores, beside), dim=-1))[..., :-1]
-
-
-def _visible(mask: Tensor | None, bias: Tensor) -> Tensor:
-    """Where the mask allows and the bias is not −inf, which says the same."""
-    allowed = bias != -torch.inf
-    return allowed if mask is None else mask & allowed
-
-
-def _hide_what_nobody_may_see(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | float]:
-    """Replace what is not finite by 0 and give a (…, 1, N_k) row that is NaN where a key was bad.
-
-    A matrix product computes 0 · NaN = NaN, so a masked NaN would leak into results and gradients.
-    The row is added to the scores before the mask: only queries that may see a bad key get NaN.
+    >>> soft_cap(torch.tensor([10.0, 50.0, 100.0]), 50.0)
+    tensor([ 9.8688, 38.0797, 48.2014])
     """
-    if mask is None:  # everybody sees everything
-        return q, k, v, 0.0
-    key_is_sound = k.isfinite().all(-1) & v.isfinite().all(-1)
-    poison = torch.zeros_like(k[..., 0]).masked_fill(~key_is_sound, torch.nan)
-    sound = key_is_sound.unsqueeze(-1)
-    query_sees_something = mask.any(-1, keepdim=True)
-    return (
-        torch.where(query_sees_something, q, 0.0),
-        torch.where(sound, k, 0.0),
-        torch.where(sound, v, 0.0),
-        poison.unsqueeze(-2),
-    )
+    if not 0 < cap < 1e30:  # beyond, float32 would make it infinite
+        raise ValueError(f"cap must lie between 0 and 1e30, got {cap}; for no cap leave it out")
+    return (cap * torch.tanh(wide(scores) / cap)).to(scores.dtype)
+
+
+def visible_scores(
+    q: Float[Tensor, "*batch n d_k"],
+    k: Float[Tensor, "*batch m d_k"],
+    v: Float[Tensor, "*batch m d_v"],
+    mask: Bool[Tensor, "*#batch #n m"] | None,
+    bias: Float[Tensor, "*#batch #n m"] | None,
+    scale: float | None,
+    cap: float | None,
+) -> tuple[Float[Tensor, "*batch n m"], Float[Tensor, "*batch m d_v"]]:
+    """The scores, −inf where the mask hides a key, and the values to average, both not in half.
+
+    A matrix product computes 0 · NaN = NaN, so a hidden NaN would spread. Where a key or its value
+    is not finite, both become 0 and the score NaN, and the mask hides a score whole.
+    """
+    q, k, v = wide(q), wide(k), wide(v)
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
+        finite = (k.isfinite().all(-1) & v.isfinite().all(-1)).unsqueeze(-1)  # (..., m, 1)
+        k, v = k.where(finite, 0.0), v.where(finite, 0.0)
+    scores = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.mT
+    if cap is not None:
+        scores = soft_cap(scores, cap)
+    if bias is not None:
+        scores = scores + _fitting("bias", bias, scores).to(scores.dtype)
+    if mask is not None:
+        scores = scores.masked_fill(~finite.mT, torch.nan)
+        scores = scores.masked_fill(~_fitting("mask", mask, scores), -torch.inf)
+    return scores, v
+
+
+def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:
+    """x, if it is (n, m) or has all axes of the scores: others would be repeated unseen."""
+    pairs = zip(x.shape[::-1], scores.shape[::-1], strict=False)
+    sizes_fit = x.shape[-1] == scores.shape[-1] and all(a in (1, b) for a, b in pairs)
+    if x.ndim not in (2, scores.ndim) or not sizes_fit:
+        raise ValueError(
+            f"{name} must have shape (n, m) or the {scores.ndim} axes of the scores "
+            f"{tuple(scores.shape)}, with 1 where it repeats; got {tuple(x.shape)}"
+        )
+    return x
+
+
+def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
+    r"""All derivatives of the weights p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
+
+    Entry (i, j) is $\frac{\partial p_i}{\partial x_j} = p_i(\delta_{ij} - p_j)$.
+
+    >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
+    tensor([[ 0.2500, -0.2500],
+            [-0.2500,  0.2500]])
+    """
+    return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
+
+
+def softmax_jacobian_norm(
+    p: Float[Tensor, "*batch n"], kind: Literal["spectral", "frobenius"]
+) -> Float[Tensor, "*batch"]:
+    r"""The size of the Jacobian at weights p: $\lVert J \rVert_2$ or $\lVert J \rVert_F$."""
+    J = softmax_jacobian(p)
+    if kind == "frobenius":
+        return J.square().sum((-2, -1)).sqrt()
+    # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
+    eigenvalues: Tensor = torch.linalg.eigvalsh(J)
+    return eigenvalues[..., -1]
+
+
+def saturation(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+    r"""What the largest weight leaves to the others: $m = 1 - \max_i p_i$.
+
+    Summed over the others, so that tiny values keep their digits.
+    """
+    return p.sort(-1).values[..., :-1].sum(-1)
+
+
+def gap_bound(gap: float, n: int) -> float:
+    r"""The largest saturation if the largest of n logits leads by Δ = `gap` ≥ 0.
+
+    $m \le (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2.
+
+    >>> gap_bound(0.0, 4)
+    0.75
+    """
+    rest = (n - 1) * math.exp(-gap)
+    return rest / (1 + rest)
+
+
+def query_key_norm(
+    q: Float[Tensor, "*q d"],
+    k: Float[Tensor, "*k d"],
+    q_gain: Float[Tensor, " d"] | None = None,
+    k_gain: Float[Tensor, " d"] | None = None,
+    *,
+    eps: float = RMS_NORM_EPS,
+) -> tuple[Float[Tensor, "*q d"], Float[Tensor, "*k d"]]:
+    r"""QK-norm: queries and keys of root mean square 1, times learned gains.
+
+    $q / \operatorname{rms}(q) \odot w_q$ and $k / \operatorname{rms}(k) \odot w_k$. Without gains
+    every score is bounded: $\lvert q k^\top \rvert / \sqrt{d} \le \sqrt{d}$.
+
+    Per head (Qwen3, Gemma 3): after splitting the heads; all heads together (OLMo 2): before. It
+    commutes with RoPE only if the two gains of every rotated pair are equal.
+
+    >>> query_key_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 1.0]]))[0]
+    tensor([[0.8485, 1.1314]])
+    """
+    return rms_norm(q, q_gain, eps=eps), rms_norm(k, k_gain, eps=eps)
+
+
+def sink_attention(
+    q: Float[Tensor, "*batch h n d_k"],
+    k: Float[Tensor, "*batch h m d_k"],
+    v: Float[Tensor, "*batch h m d_v"],
+    sink: Float[Tensor, " h"],
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "*batch h n d_v"]:
+    r"""Attention with a learned score per head that takes weight and contributes nothing.
+
+    $p_{ij} = e^{s_{ij}} / (e^{b_h} + \sum_l e^{s_{il}})$: one more key, with score $b_h$, value 0.
+    Equal to $\sigma(\operatorname{lse}_i - b_h)$ times plain attention, see `sink_gate`.
+
+    >>> zero, one = torch.zeros(1, 1, 4), torch.ones(1, 1, 1)
+    >>> sink_attention(zero, zero, one, torch.zeros(1))
+    tensor([[[0.5000]]])
+    """
+    per_query = sink[:, None, None].expand(*q.shape[:-1], 1)
+    return attention(q, k, v, mask=mask, scale=scale, sink=per_query)
+
+
+def sink_gate(
+    log_sum_exp: Float[Tensor, "*batch h n"], sink: Float[Tensor, " h"]
+) -> Float[Tensor, "*batch h n"]:
+    r"""What a sink does, as a gate: $\sigma(\operatorname{lse}_i - b_h)$.
+
+    Multiply the output of plain attention by it. A kernel that returns the log-sum-exp of each
+    row's scores can therefore have sinks at almost no cost.
+
+    >>> sink_gate(torch.zeros(1, 2), torch.zeros(1))
+    tensor([[0.5000, 0.5000]])
+    """
+    return torch.sigmoid(log_sum_exp - sink.unsqueeze(-1))
+
+
+def log_length_factor(lengths: Integer[Tensor, "*batch"], slope: float) -> Float[Tensor, "*batch"]:
+    r"""The factor $s \ln n$ on scores over n keys, which keeps a lead above 1/s visible (SSMax).
+
+    $\operatorname{softmax}(f z)_i = n^{s z_i} / \sum_j n^{s z_j}$ with this f. Without it, a score
+    that leads by a fixed margin gets a weight that falls like 1/n.
+
+    >>> log_length_factor(torch.tensor([1, 1000]), 0.5)
+    tensor([0.0000, 3.4539], dtype=torch.float64)
+    """
+    return slope * lengths.double().log()

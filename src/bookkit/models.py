@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_to_rope import cache_numbers_per_token, rotary_settings
+from attention_to_rope import cache_numbers_per_token
+from attention_to_rope.checkpoints import rotary_settings
 
 Model = Mapping[str, Any]
 BYTES = 2  # of a number in bfloat16

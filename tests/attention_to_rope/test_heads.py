@@ -1,305 +1,281 @@
-"""Many heads against PyTorch's layer and against one head at a time; with and without a cache."""
+"""Heads against sums of single heads, the cache against whole sequences, latents, recurrences."""
 
-import math
-import pickle
-from unittest import mock
+import inspect
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 import attention_to_rope as book
-from attention_to_rope import reference
-from attention_to_rope.heads import Sight, near_some_query, place, whole_mask
-from bookkit.randomness import generator, normal
+from attention_to_rope.latent_attention import LatentCache
+from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 
-Z = torch.zeros
-
-
-class TestRepeatHeads:
-    def test_copies_stand_next_to_each_other(self) -> None:
-        x = normal(2, 3, 4, 5, seed=0)
-        repeated = book.repeat_heads(x, 2)
-        assert repeated.shape == (2, 6, 4, 5)
-        for head in range(6):
-            assert torch.equal(repeated[:, head], x[:, head // 2])
-
-    def test_errors(self) -> None:
-        with pytest.raises(ValueError, match=r"times must be at least 1, got 0"):
-            book.repeat_heads(torch.zeros(1, 2, 3), 0)
-        with pytest.raises(ValueError, match=r"\(\.\.\., H, N, d\), got \(2, 3\)"):
-            book.repeat_heads(torch.zeros(2, 3), 2)
+ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
 
 
-def double(module: nn.Module) -> nn.Module:
-    return module.double().requires_grad_(False)
+def normal(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape))
 
 
-class TestMultiHeadAttention:
-    @given(
-        st.sampled_from([(1, 1), (2, 2), (4, 4), (4, 2), (4, 1)]), st.booleans(), st.integers(0, 99)
-    )
-    def test_equals_the_reference(self, heads: tuple[int, int], cross: bool, seed: int) -> None:
-        mha = double(book.MultiHeadAttention(8, heads[0], kv_heads=heads[1], seed=seed))
-        x = normal(1, 5, 8, seed=seed)
-        context = normal(1, 3, 8, seed=seed + 1) if cross else None
-        source = x if context is None else context
-        mask = book.causal_mask(3, 5).T if cross else book.causal_mask(5)
-        matrices = [getattr(mha, n).W.numpy() for n in ("query", "key", "value", "output")]
-        expected = reference.multi_head_attention(
-            x[0].numpy(), source[0].numpy(), *matrices, *heads, mask.numpy()
-        )
-        assert np.abs(mha(x, context, mask=mask)[0].numpy() - expected).max() <= 1e-12
+def layer_of(**options):
+    return book.MultiHeadAttention(16, 4, seed=1, **options).double()
 
-    @pytest.mark.parametrize("masked", [False, True])
-    def test_equals_pytorch(self, masked: bool) -> None:
-        ours = double(book.MultiHeadAttention(12, 3, bias=True, seed=0))
-        theirs = double(nn.MultiheadAttention(12, 3, batch_first=True))
-        rng = generator(5)
-        for name in ("query", "key", "value", "output"):
-            getattr(ours, name).b.copy_(torch.from_numpy(rng.normal(size=12)))
-        theirs.in_proj_weight.copy_(torch.cat([ours.query.W.T, ours.key.W.T, ours.value.W.T]))
-        theirs.in_proj_bias.copy_(torch.cat([ours.query.b, ours.key.b, ours.value.b]))
-        theirs.out_proj.weight.copy_(ours.output.W.T)
-        theirs.out_proj.bias.copy_(ours.output.b)
-        x, context = normal(2, 5, 12, seed=1), normal(2, 7, 12, seed=2)
-        lengths = torch.tensor([4, 7])
-        keep = book.padding_mask(lengths, 7)
-        options = {"key_padding_mask": ~keep[:, 0]} if masked else {}
-        expected, weights = theirs(
-            x, context, context, average_attn_weights=False, need_weights=True, **options
-        )
-        got, got_weights = ours(x, context, mask=keep if masked else None, return_weights=True)
-        assert (got - expected).abs().max() <= 1e-12
-        assert (got_weights - weights).abs().max() <= 1e-12
 
-    @pytest.mark.parametrize("shape", [(5, 5), (2, 1, 5), (2, 5, 5), (2, 1, 1, 5), (2, 4, 5, 5)])
-    def test_mask_shapes(self, shape: tuple[int, ...]) -> None:
-        mha = double(book.MultiHeadAttention(8, 4, seed=0))
-        x = normal(2, 5, 8, seed=0)
-        mask = torch.from_numpy(generator(1).random(shape) < 0.6)
-        full = mask[:, None] if len(shape) == 3 else mask
-        _, weights = mha(x, mask=mask, return_weights=True)
-        assert torch.equal(weights > 0, full.expand(2, 4, 5, 5))
+def sum_of_heads(m, x, context, mask, position=None):
+    """The formula, head by head."""
+    output = torch.zeros_like(x)
+    for j in range(m.heads):
+        g = j // (m.heads // m.kv_heads)
+        own, shared = slice(j * 4, j * 4 + 4), slice(g * 4, g * 4 + 4)
+        q = x @ m.query.W[:, own] + m.query.b[own]
+        k, v = (context @ p.W[:, shared] + p.b[shared] for p in (m.key, m.value))
+        if position is not None:
+            at = torch.arange(x.shape[1])
+            q, k = (position.rotate(y[:, None], at)[:, 0] for y in (q, k))
+        output = output + book.attention(q, k, v, mask=mask) @ m.output.W[own]
+    return output + m.output.b
 
-    @pytest.mark.parametrize("kv_heads", [1, 2, 4])
-    @pytest.mark.parametrize("pieces", [(6,), (1,) * 6, (2, 1, 3)])
-    @pytest.mark.parametrize("scheme", ["none", "rotary", "alibi", "t5"])
-    def test_cache_equals_the_whole(self, kv_heads: int, pieces: tuple, scheme: str) -> None:
-        position = {
-            "none": None,
-            "rotary": book.Rotary(book.rotary_frequencies(2), layout="half"),
-            "alibi": book.ALiBi(4),
-            "t5": double(book.T5Bias(4, bidirectional=False, seed=0, deviation=1.0)),
-        }[scheme]
-        mha = double(book.MultiHeadAttention(8, 4, kv_heads=kv_heads, seed=0))
-        x = normal(2, 6, 8, seed=0)
-        whole = mha(x, mask=book.causal_mask(6), position=position)
+
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+@pytest.mark.parametrize("position", [None, ROTARY])
+def test_many_heads_are_the_sum_of_single_ones(kv_heads, position):
+    m, x = layer_of(kv_heads=kv_heads), normal(3, 5, 16)
+    causal = book.causal_mask(5)
+    expected = sum_of_heads(m, x, x, causal, position)
+    torch.testing.assert_close(m(x, causal=True, position=position), expected)
+    torch.testing.assert_close(m(x, mask=causal, position=position), expected)
+    with torch.no_grad():  # torch's fused kernel
+        torch.testing.assert_close(m(x, causal=True, position=position), expected)
+        torch.testing.assert_close(m(x, position=position), sum_of_heads(m, x, x, None, position))
+    context = normal(3, 7, 16, seed=2)
+    allowed = book.padding_mask(torch.tensor([7, 2, 1]), 7)
+    expected = sum_of_heads(m, x, context, allowed)
+    torch.testing.assert_close(m(x, context, mask=allowed), expected)
+    torch.testing.assert_close(m(x, m.remember(context), mask=allowed), expected)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    options=st.fixed_dictionaries(
+        {
+            "kv_heads": st.sampled_from([1, 2, 4]),
+            "qk_norm": st.booleans(),
+            "sink": st.booleans(),
+            "gate": st.booleans(),
+            "soft_cap": st.none() | st.just(3.0),
+        }
+    ),
+    window=st.none() | st.integers(1, 4),
+    scheme=st.sampled_from(["none", "rotary", "alibi", "t5"]),
+    grad=st.booleans(),
+)
+def test_extending_a_cache_equals_the_whole_sequence(sizes, options, window, scheme, grad):
+    m, x = layer_of(**options), normal(2, sum(sizes), 16)
+    position = {
+        "none": None,
+        "rotary": ROTARY,
+        "alibi": book.ALiBi(4),
+        "t5": book.T5Bias(4, bidirectional=False, seed=0).double(),
+    }[scheme]
+    with torch.set_grad_enabled(grad):
+        expected = m(x, causal=True, window=window, position=position)
         cache, outputs = book.KeyValueCache(), []
-        for piece in x.split(pieces, dim=1):
-            output, cache = mha.extend(piece, cache, position=position)
+        for part in x.split(sizes, dim=1):
+            output, cache = m.extend(part, cache, window=window, position=position)
             outputs.append(output)
-        assert cache.length == 6
-        assert (torch.cat(outputs, 1) - whole).abs().max() <= 1e-14
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+    assert cache.length == sum(sizes)
 
-    def test_extend_takes_a_further_mask(self) -> None:
-        mha = double(book.MultiHeadAttention(8, 2, seed=0))
-        x = normal(2, 4, 8, seed=0)
-        keep = book.padding_mask(torch.tensor([2, 4]), 4)
-        whole = mha(x, mask=book.causal_mask(4) & keep)
-        _, cache = mha.extend(x[:, :3], book.KeyValueCache(), mask=keep[..., :3])
-        last, _ = mha.extend(x[:, 3:], cache, mask=keep)
-        assert (last - whole[:, 3:]).abs().max() <= 1e-14
 
-    def test_positions_shift_rotary_scores_by_nothing(self) -> None:
-        mha = double(book.MultiHeadAttention(8, 2, seed=0))
-        position = book.Rotary(book.rotary_frequencies(4), layout="interleaved")
-        x = normal(2, 4, 8, seed=0)
-        shifted = torch.arange(4) + torch.tensor([[7], [100]])
-        plain = mha(x, position=position)
-        assert (mha(x, position=position, positions=shifted) - plain).abs().max() <= 1e-13
-        spread = torch.tensor([0, 2, 4, 6])
-        assert (mha(x, position=position, positions=spread) - plain).abs().max() > 1e-3
+def test_weights_positions_and_options():
+    m, x = layer_of(), normal(2, 3, 16)
+    output, weights = m(x, return_weights=True, window=2, causal=False)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 3).double())
+    near = book.sliding_window_mask(3, window=2, causal=False)
+    assert (weights[..., ~near] == 0).all()
+    torch.testing.assert_close(output, m(x, window=2))
+    moved = m(x, causal=True, position=ROTARY, positions=torch.arange(3) + 40)
+    torch.testing.assert_close(moved, m(x, causal=True, position=ROTARY))
+    rows = torch.tensor([[0, 1, 2], [5, 6, 9]])
+    both = m(x, position=book.ALiBi(4), positions=rows)
+    torch.testing.assert_close(both[1:], m(x[1:], position=book.ALiBi(4), positions=rows[1:]))
+    scaled = layer_of(scale=0.25, head_dim=8)
+    assert scaled.query.W.shape == (16, 32)
 
-    @pytest.mark.parametrize("scheme", ["alibi", "t5"])
-    def test_batched_positions_reach_the_bias(self, scheme: str) -> None:
-        position = (
-            book.ALiBi(2)
-            if scheme == "alibi"
-            else double(book.T5Bias(2, bidirectional=True, seed=0, deviation=1.0))
+
+def test_what_would_be_silent_is_refused():
+    m, x = layer_of(), normal(3, 3, 16)
+    for mask in (torch.ones(3, 3, dtype=torch.bool), book.causal_mask(3)):
+        with pytest.raises(ValueError, match="two ways"):
+            m(x, mask=mask)
+    m(x, mask=book.causal_mask(3)[None])
+    with pytest.raises(ValueError, match="acts on the input"):
+        m(x, position=book.Sinusoidal())
+    with pytest.raises(ValueError, match="one sequence"):
+        m(x, x, causal=True)
+    for sizes in ({"heads": 3}, {"heads": 4, "kv_heads": 3}):
+        with pytest.raises(ValueError, match="divide"):
+            book.MultiHeadAttention(16, seed=0, **sizes)
+
+
+def test_padding_on_the_left_is_harmless_in_whole_and_in_chunks():
+    m, x = layer_of(), normal(1, 5, 16)
+    expected = m(x, causal=True, position=ROTARY)
+    filled = torch.cat((torch.full((1, 3, 16), 1e6, dtype=x.dtype), x), dim=1)
+    real = (torch.arange(8) >= 3)[None, None]
+    positions = (torch.arange(8) - 3).clamp_min(0)
+    whole = m(filled, mask=real, causal=True, position=ROTARY, positions=positions)
+    torch.testing.assert_close(whole[:, 3:], expected)
+    cache, outputs = book.KeyValueCache(), []
+    for start, stop in ((0, 2), (2, 5), (5, 8)):  # the first chunk is padding alone
+        output, cache = m.extend(
+            filled[:, start:stop],
+            cache,
+            mask=real[..., :stop],
+            position=ROTARY,
+            positions=positions[:stop],
         )
-        mha = double(book.MultiHeadAttention(8, 2, seed=0))
-        x = normal(2, 4, 8, seed=0)
-        positions = torch.tensor([[0, 1, 2, 3], [0, 5, 6, 9]])
-        both = mha(x, position=position, positions=positions)
-        for b in range(2):
-            alone = mha(x[b : b + 1], position=position, positions=positions[b])
-            assert (both[b] - alone[0]).abs().max() <= 1e-14
+        outputs.append(output)
+    torch.testing.assert_close(torch.cat(outputs, dim=1)[:, 3:], expected)
 
-    def test_half_precision_with_a_bias_in_float64(self) -> None:
-        mha = book.MultiHeadAttention(8, 2, seed=0).bfloat16()
-        x = normal(1, 3, 8, seed=0, dtype=torch.bfloat16)
-        assert mha(x, position=book.ALiBi(2)).dtype == torch.bfloat16
 
-    def test_empty_batch(self) -> None:
-        mha = book.MultiHeadAttention(8, 2, seed=0)
-        assert mha(torch.zeros(0, 3, 8), mask=book.causal_mask(3)).shape == (0, 3, 8)
+def test_training_through_a_cache_with_frozen_keys_and_values():
+    """As LoRA on the queries does it."""
+    m, x = layer_of(), normal(1, 4, 16)
+    for frozen in (m.key, m.value):
+        frozen.requires_grad_(False)
+    cache, outputs = book.KeyValueCache(), []
+    for part in x.split(1, dim=1):
+        output, cache = m.extend(part, cache)
+        outputs.append(output)
+    torch.cat(outputs, dim=1).square().sum().backward()
+    gradient = m.query.W.grad.clone()
+    m.zero_grad()
+    m(x, causal=True).square().sum().backward()
+    torch.testing.assert_close(gradient, m.query.W.grad)
 
-    def test_same_seed_same_weights_and_pickle(self) -> None:
-        one, two = (book.MultiHeadAttention(8, 2, seed=3) for _ in range(2))
-        copy = pickle.loads(pickle.dumps(one))
-        x = normal(1, 3, 8, seed=0, dtype=torch.float32)
-        assert torch.equal(one(x), two(x))
-        assert torch.equal(one(x), copy(x))
-        other = book.MultiHeadAttention(8, 2, seed=4)
-        assert not torch.equal(one(x), other(x))
-        assert not torch.equal(one.query.W, one.key.W)
 
-    def test_gain_scales_values_and_output_only(self) -> None:
-        one = book.MultiHeadAttention(8, 2, seed=3)
-        half = book.MultiHeadAttention(8, 2, seed=3, gain=0.5)
-        for name, factor in (("query", 1), ("key", 1), ("value", 0.5), ("output", 0.5)):
-            assert torch.allclose(getattr(half, name).W, factor * getattr(one, name).W)
-            assert getattr(one, name).b is not None
+@torch.no_grad()
+def test_a_cache_can_be_kept_branched_and_reordered():
+    keys, values = normal(2, 1, 3, 4), normal(2, 1, 3, 4, seed=1)
+    start = book.KeyValueCache(capacity=8).append(keys, values)
+    new = normal(2, 1, 1, 4, seed=2)
+    one, two = start.append(new, new), start.append(-new, -new)
+    assert torch.equal(start.keys, keys)
+    assert torch.equal(one.keys[:, :, 3:], new)
+    assert torch.equal(two.keys[:, :, 3:], -new)
+    swapped = one.reorder(torch.tensor([1, 0])).append(new, new)
+    assert torch.equal(swapped.keys[:, :, :3], keys.flip(0))
+    assert torch.equal(one.keys[:, :, :3], keys)
+    assert book.KeyValueCache().reorder(torch.tensor([0])).length == 0
+    for i in range(9):  # beyond the room
+        one = one.append(new + i, new)
+    assert torch.equal(one.keys[:, :, 4:, 0], torch.cat([new[..., 0] + i for i in range(9)], -1))
+    with pytest.raises((ValueError, TypeError)):
+        start.append(new[:1], new[:1])
+    with pytest.raises((ValueError, TypeError)):
+        start.append(new.float(), new.float())
+    with pytest.raises(AttributeError):
+        start.keys = keys
 
-    @pytest.mark.parametrize(
-        ("build", "error", "message"),
-        [
-            ({"d": 10, "heads": 3}, ValueError, r"heads must divide d, got d=10 and heads=3"),
-            ({"d": 8, "heads": 0}, ValueError, r"heads must be at least 1, got 0"),
-            ({"d": 8, "heads": 4, "kv_heads": 3}, ValueError, r"heads=4 and kv_heads=3"),
-            ({"d": 8, "heads": 4, "kv_heads": 0}, ValueError, r"kv_heads must be at least 1"),
-            ({"d": 8.0, "heads": 4}, TypeError, r"d must be an int, got float \(8\.0\)"),
-            ({"d": 8, "heads": True}, TypeError, r"heads must be an int, got bool"),
-        ],
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_cache_does_not_share_memory_with_what_it_was_given(grad):
+    with torch.set_grad_enabled(grad):
+        keys = normal(1, 1, 2, 4)
+        cache = book.KeyValueCache().append(keys, keys)
+        before = cache.keys.clone()
+        keys.zero_()
+        assert torch.equal(cache.keys, before)
+
+
+def test_a_cache_goes_from_inference_mode_to_no_grad():
+    new = normal(1, 1, 1, 4)
+    with torch.inference_mode():
+        cache = book.KeyValueCache(capacity=4).append(new, new)
+    with torch.no_grad():
+        assert torch.equal(cache.append(new, new).keys[:, :, 1:], new)
+    assert book.cache_numbers_per_token(new, new, length=1) == 8
+
+
+@pytest.mark.parametrize("query_latent_dim", [None, 3])
+@pytest.mark.parametrize("form", ["naive", "absorbed"])
+def test_latent_attention(form, query_latent_dim):
+    layer = book.LatentAttention(
+        8, 2, head_dim=3, rotary_dim=4, latent_dim=5, query_latent_dim=query_latent_dim, seed=0
+    ).double()
+    x = normal(2, 6, 8)
+    output, cache = layer(x, form=form, position=ROTARY)
+    c = layer.latent_norm(x @ layer.latent_down.W)
+    torch.testing.assert_close(cache.latents, c)
+    shared = ROTARY.rotate((x @ layer.rotary_key.W)[:, None], torch.arange(6))
+    q = layer.query_up(layer.query_norm(layer.query_down(x))).view(2, 6, 2, 7).transpose(1, 2)
+    q = torch.cat((q[..., :3], ROTARY.rotate(q[..., 3:], torch.arange(6))), dim=-1)
+    heads = []
+    for h in range(2):
+        own = slice(3 * h, 3 * h + 3)
+        k = torch.cat((c @ layer.key_up.W[:, own], shared[:, 0]), dim=-1)
+        v = c @ layer.value_up.W[:, own]
+        heads.append(book.attention(q[:, h], k, v, mask=book.causal_mask(6)))
+    torch.testing.assert_close(output, torch.cat(heads, dim=-1) @ layer.output.W)
+    first, held = layer(x[:, :2], form=form, position=ROTARY)
+    rest, longer = layer(x[:, 2:], held, form=form, position=ROTARY)
+    torch.testing.assert_close(torch.cat((first, rest), dim=1), output)
+    assert isinstance(longer, LatentCache)
+    torch.testing.assert_close(layer(x)[0], layer(x, form=form)[0])
+    with pytest.raises(ValueError, match="must rotate"):
+        layer(x, position=book.ALiBi(2))
+    with pytest.raises((ValueError, TypeError)):
+        layer(x, form="folded")
+
+
+def test_a_scale_of_latent_attention_and_a_form_that_does_not_exist():
+    sizes = (1, 2, 3, 4), (1, 2, 3, 2), (1, 5, 3), (1, 5, 2), (2, 3, 4), (2, 3, 4)
+    tensors = [normal(*size, seed=i) for i, size in enumerate(sizes)]
+    plain = book.attend_to_latents(*tensors, form="naive")
+    torch.testing.assert_close(
+        book.attend_to_latents(*tensors, form="absorbed", scale=6**-0.5), plain
     )
-    def test_build_errors(self, build: dict, error: type, message: str) -> None:
-        with pytest.raises(error, match=message):
-            book.MultiHeadAttention(**build, seed=0)
-
-    @pytest.mark.parametrize(
-        ("arguments", "options", "error", "message"),
-        [
-            ((Z(3, 8),), {}, ValueError, r"x must have shape \(B, N, d=8\), got \(3, 8\)"),
-            ((Z(1, 3, 6),), {}, ValueError, r"x must have shape \(B, N, d=8\), got \(1, 3, 6\)"),
-            ((Z(1, 0, 8),), {}, ValueError, r"x must hold at least one position"),
-            ((Z(1, 3, 8), Z(1, 3, 6)), {}, ValueError, r"context must have shape \(B, N, d=8\)"),
-            ((Z(1, 3, 8), Z(2, 3, 8)), {}, ValueError, r"same batch size, got 1 and 2"),
-            ((Z(1, 3, 8).long(),), {}, TypeError, r"x must be floating point"),
-            (
-                (Z(1, 3, 8), Z(1, 3, 8)),
-                {"position": book.ALiBi(2)},
-                ValueError,
-                r"position=, .* belong to self-attention",
-            ),
-        ],
-    )
-    def test_call_errors(self, arguments: tuple, options: dict, error: type, message: str) -> None:
-        with pytest.raises(error, match=message):
-            book.MultiHeadAttention(8, 2, seed=0)(*arguments, **options)
-
-    def test_extend_checks_its_input(self) -> None:
-        with pytest.raises(ValueError, match=r"x must have shape \(B, N, d=8\)"):
-            book.MultiHeadAttention(8, 2, seed=0).extend(Z(1, 3, 6), book.KeyValueCache())
+    with pytest.raises(ValueError, match="form must be"):
+        inspect.unwrap(book.attend_to_latents)(*tensors, form="folded")
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 2, 3, 4)])
-def test_repeated_heads_stand_side_by_side(shape: tuple[int, ...]) -> None:
-    x = torch.arange(math.prod(shape)).view(shape)
-    repeated = book.repeat_heads(x, 2)
-    assert torch.equal(repeated[..., 0::2, :, :], x)
-    assert torch.equal(repeated[..., 1::2, :, :], x)
+@given(st.integers(1, 5), st.booleans(), st.integers(0, 50))
+def test_recurrences_by_their_definition(n, decays, seed):
+    q, k, v = (normal(2, n, 3, seed=seed + i) for i in range(3))
+    decay = torch.sigmoid(normal(2, n, seed=seed + 3)) if decays else None
+    rate = torch.sigmoid(normal(2, n, seed=seed + 4))
+    linear, _ = linear_attention_steps(q, k, v, decay=decay)
+    delta, _ = delta_rule_steps(q, k, v, rate, decay=decay)
+    for b in range(2):
+        S = np.zeros((3, 3))
+        for t in range(n):
+            alpha = 1.0 if decay is None else float(decay[b, t])
+            expected = sum(
+                np.prod(
+                    [
+                        1.0 if decay is None else float(a)
+                        for a in (decay[b, j + 1 : t + 1] if decays else [])
+                    ]
+                )
+                * float(q[b, t] @ k[b, j])
+                * v[b, j].numpy()
+                for j in range(t + 1)
+            )
+            np.testing.assert_allclose(linear[b, t], expected, atol=1e-12)
+            kept = np.eye(3) - float(rate[b, t]) * np.outer(k[b, t], k[b, t])
+            S = alpha * kept @ S + float(rate[b, t]) * np.outer(k[b, t], v[b, t])
+            np.testing.assert_allclose(delta[b, t], q[b, t].numpy() @ S, atol=1e-9)
 
 
-def test_heads_use_the_bias_of_the_scheme() -> None:
-    heads = book.MultiHeadAttention(8, 2, seed=0).double().requires_grad_(False)
-    x, positions = normal(1, 5, 8, seed=1), torch.arange(5)
-    q, k, v = (
-        layer(x).unflatten(-1, (2, 4)).transpose(1, 2)
-        for layer in (heads.query, heads.key, heads.value)
-    )
-    scheme = book.ALiBi(2)
-    by_hand = book.attention(q, k, v, bias=scheme.bias(positions, positions)[None])
-    expected = heads.output(by_hand.transpose(1, 2).flatten(2))
-    assert (heads(x, position=scheme) - expected).abs().max() <= 1e-14
-
-
-def test_heads_refuse_whole_numbers() -> None:
-    with pytest.raises(TypeError, match="x must be floating point"):
-        book.MultiHeadAttention(8, 2, seed=0)(torch.zeros(1, 5, 8, dtype=torch.long))
-
-
-def test_a_scheme_that_does_nothing_may_be_given() -> None:
-    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
-    assert torch.equal(heads(x, position=book.PositionalScheme()), heads(x))
-
-
-def test_all_positions_are_new_where_nothing_else_is_said() -> None:
-    placed = place(None, torch.arange(3), torch.float32)
-    assert placed.q_positions.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_one_query_needs_no_mask_for_its_window(causal: bool) -> None:
-    sight, cpu = Sight(None, causal, 3), torch.device("cpu")
-    assert whole_mask(sight, 1, 9, cpu, first=6) is None
-    mask = whole_mask(sight, 2, 4, torch.device("meta"))
-    assert mask is not None
-    assert mask.is_meta
-
-
-def test_keys_near_some_query_of_their_row() -> None:
-    positions = torch.tensor([[0, 3, 5, 6], [6, 5, 3, 0]])
-    near = near_some_query(positions, 2, 3)
-    assert near.tolist() == [[[[False, True, True, True]]], [[[False, True, True, True]]]]
-    assert near_some_query(positions[0], 1, 4).tolist() == [[False, True, True, True]]
-
-
-def test_a_mask_on_another_device_is_refused() -> None:
-    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
-    mask = torch.ones(3, 3, dtype=torch.bool, device="meta")
-    with pytest.raises(ValueError, match=r"x and mask must be on the same device"):
-        heads(x, mask=mask)
-
-
-def test_who_may_see_nothing() -> None:
-    """Refused where causality or a window leave something to see, for more than one query."""
-    heads, x = double(book.MultiHeadAttention(8, 2, seed=0, bias=False)), normal(1, 2, 8, seed=1)
-    none = torch.zeros(1, 1, 2, dtype=torch.bool)
-    for options in ({"causal": True}, {"window": 2}):
-        with pytest.raises(ValueError, match=r"polarity looks inverted"):
-            heads(x, mask=none, **options)
-        assert not heads(x[:, :1], mask=none[..., :1], **options).any()
-    assert not heads(x, mask=none).any()
-
-
-def test_sizes_are_counts_beside_a_head_dim_too() -> None:
-    for build, name in (({"d": 0, "heads": 2}, "d"), ({"d": 8, "heads": 0}, "heads")):
-        with pytest.raises(ValueError, match=rf"^{name} must be at least 1, got 0"):
-            book.MultiHeadAttention(**build, head_dim=4, seed=0)
-
-
-def test_the_gate_has_a_bias_where_all_have_one() -> None:
-    for bias in (False, True):
-        heads = book.MultiHeadAttention(8, 2, seed=0, bias=bias, gate=True)
-        assert heads.gate is not None
-        assert (heads.gate.b is not None) == bias
-
-
-def test_the_kernel_of_torch_gets_a_bias_in_its_own_dtype_only() -> None:
-    heads, x = book.MultiHeadAttention(8, 2, seed=0), torch.ones(1, 3, 8)
-    with (
-        mock.patch.object(
-            nn.functional,
-            "scaled_dot_product_attention",
-            wraps=nn.functional.scaled_dot_product_attention,
-        ) as kernel,
-        torch.no_grad(),
-    ):
-        heads(x, position=book.ALiBi(2))
-        assert kernel.call_count == 1
-        heads.half()(x.half(), position=book.ALiBi(2))
-        assert kernel.call_count == 1
+def test_a_state_continues_and_half_types_keep_it_in_float32():
+    q, k, v = (normal(1, 6, 3, seed=i) for i in range(3))
+    whole, end = linear_attention_steps(q, k, v)
+    _, state = linear_attention_steps(q[:, :4], k[:, :4], v[:, :4])
+    rest, last = linear_attention_steps(q[:, 4:], k[:, 4:], v[:, 4:], state=state)
+    torch.testing.assert_close(rest, whole[:, 4:])
+    torch.testing.assert_close(last, end)
+    output, state = delta_rule_steps(*(x.half() for x in (q, k, v)), torch.ones(1, 6).half())
+    assert (output.dtype, state.dtype) == (torch.float16, torch.float32)

@@ -5,16 +5,14 @@ from typing import Any
 import pytest
 import torch
 
-from attention_to_rope import (
+from attention_to_rope import model as one_file
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope.context_extension import (
     llama3,
     position_interpolation,
-    rotary_frequencies,
-    rotary_table,
-    rotate,
     yarn,
     yarn_attention_factor,
 )
-from attention_to_rope import model as one_file
 from attention_to_rope.model import Config, Model, generate, rope_frequencies, sample
 
 RAW: dict[str, Any] = {

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from attention_to_rope import rotary_frequencies, rotary_settings
-from attention_to_rope.rotary_config import HALF_MODELS, INTERLEAVED_MODELS
+from attention_to_rope import rotary_frequencies
+from attention_to_rope.checkpoints import rotary_settings
+from attention_to_rope.checkpoints.rotary import HALF_MODELS, INTERLEAVED_MODELS
 from bookkit.models import (
     cache_bytes_per_token,
     far_layers,

@@ -1,6 +1,7 @@
 """Chapter 15 and its page of depth: what the formulas of both are bound to."""
 
-from attention_to_rope import ntk_by_parts, rotary_frequencies
+from attention_to_rope import rotary_frequencies
+from attention_to_rope.context_extension import ntk_by_parts
 
 D, L, BASE = 16, 300, 900.0
 PAIRS = D // 2

@@ -1,5 +1,7 @@
 """Chapter 7: the equations of the page, executed against the library where it has them."""
 
+from inspect import signature
+
 import numpy as np
 import torch
 
@@ -191,7 +193,7 @@ test_sentences = sentences(
     "07-sinusoids",
     first_index=0,
     where={
-        "The base is …": lambda rng: {"b": sinusoidal.__defaults__[0]},
+        "The base is …": lambda rng: {"b": signature(sinusoidal).parameters["base"].default},
         "Then … and": four_dimensions(10000.0),
         "Then $ and …": four_dimensions(10000.0),
         "and compare, …": two_back,

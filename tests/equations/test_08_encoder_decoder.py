@@ -162,12 +162,8 @@ def test_temperature(rng):
     # The summed weights of sample_token jump at j where the weight of word j begins.
     grid = (np.arange(20_000) + 0.5) / 20_000
 
-    class Grid(np.random.Generator):
-        def random(self, size):
-            assert size == (len(grid), 1)
-            return grid[:, None]
-
-    drawn = sample_token(tensor(z).expand(len(grid), WORDS), tau, Grid(np.random.PCG64()))
+    logits = tensor(z).expand(len(grid), WORDS)
+    drawn = sample_token(logits, tensor(grid[:, None]), temperature=tau)
     shares = np.bincount(drawn.numpy(), minlength=WORDS) / len(grid)
     weights = np.exp(z / tau) / np.exp(z / tau).sum()
     assert np.abs(shares - weights).max() < 1e-4

@@ -1,6 +1,7 @@
 """Chapter 9: the equations of the page, executed against the library where it has them."""
 
 import math
+from inspect import signature
 
 import numpy as np
 import torch
@@ -194,7 +195,7 @@ test_sentences = sentences(
     "09-relative-positions",
     first_index=0,
     where={
-        "is $ and all …": lambda rng: {"n_b": t5_bucket.__kwdefaults__["buckets"]},
+        "is $ and all …": lambda rng: {"n_b": signature(t5_bucket).parameters["buckets"].default},
         "Put … .": lambda rng: {"s": 0.01, "y": float(np.exp(-0.01))},
         "a long text …": long_text,
         "times $ gives …": long_text,

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import (
+from attention_to_rope import rotary_frequencies
+from attention_to_rope.context_extension import (
     dynamic_ntk,
     longrope,
     ntk_aware,
     position_interpolation,
-    rotary_frequencies,
     yarn,
     yarn_attention_factor,
 )

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from attention_to_rope import axial_table, rotate, rotation_matrix
+from attention_to_rope import rotate, rotation_matrix
+from attention_to_rope.rope_axes import axial_table
 from bookcheck.equations.checks import equation
 from shared_10_deriving_rope import D_K
 from shared_rotations import rotation_of_all_pairs, some_frequencies

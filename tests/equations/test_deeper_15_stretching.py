@@ -5,14 +5,12 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import (
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope.context_extension import (
     longrope_attention_factor,
     ntk_aware,
     ntk_by_parts,
     position_interpolation,
-    rotary_frequencies,
-    rotary_table,
-    rotate,
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import by_hand, equation, sentences

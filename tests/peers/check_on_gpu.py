@@ -16,6 +16,7 @@ from pathlib import Path
 import torch
 
 import attention_to_rope as book
+from attention_to_rope.fast import blockwise_attention
 from attention_to_rope.fast.attention_triton import triton_attention
 from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
 from bookkit.experiments.record import origin
@@ -39,7 +40,7 @@ def rotation(layout: str, dim: int, order: str, dtype: torch.dtype, batched: boo
         positions = torch.arange(B * N, device=DEVICE).reshape(B, N)
         frequencies = book.rotary_frequencies(turned, device=DEVICE)
         table = book.rotary_table(positions if batched else positions[0], frequencies)
-        assert _fits(q, k, table, turned), "the kernel was not used"
+        assert _fits(q, k, table, layout, turned), "the kernel was not used"
         options = {"layout": layout, "rotary_dim": turned}
         got = rotate_queries_and_keys(q, k, table, **options)
         expected = tuple(book.rotate(x, table, **options) for x in (q, k))
@@ -81,7 +82,7 @@ def blockwise(shape: tuple[int, ...], dtype: torch.dtype, causal: bool) -> float
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-    got = book.blockwise_attention(q, k, v, causal=causal)
+    got = blockwise_attention(q, k, v, causal=causal)
     if DEVICE == "cuda":
         used, scores = torch.cuda.max_memory_allocated() - before, shape[-2] ** 2 * q.element_size()
         assert used < scores / 4 or shape[-2] < 8192, f"{used} bytes, the scores are {scores}"
@@ -93,7 +94,7 @@ def blockwise(shape: tuple[int, ...], dtype: torch.dtype, causal: bool) -> float
     bad = v.clone()
     bad[..., -1, :] = torch.nan
     if causal:
-        assert book.blockwise_attention(q, k, bad, causal=True)[..., :-1, :].isfinite().all()
+        assert blockwise_attention(q, k, bad, causal=True)[..., :-1, :].isfinite().all()
     return worst
 
 

@@ -40,9 +40,8 @@ from transformers.models.roformer import modeling_roformer as roformer
 from x_transformers import x_transformers
 
 import attention_to_rope as book
-from attention_to_rope.doctor import examine
-from attention_to_rope.rope_families import FAMILIES
 from bookkit.experiments.speed.peers import torchtune_file
+from rope_doctor import FAMILIES, examine
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
 TABLE = Path(book.__file__).parents[1] / "bookkit" / "experiments" / "results" / "doctor.jsonl"
@@ -217,7 +216,7 @@ def row(name: str) -> dict[str, Any]:
     function, head_dim, _ = PEERS[name]
     report = examine(function, head_dim=head_dim)
     half = examine(function, head_dim=head_dim, dtype=torch.bfloat16)
-    described = {**report._asdict(), "errors": {str(m): e for m, e in report.errors.items()}}
+    described = {**report.__dict__, "errors": {str(m): e for m, e in report.errors.items()}}
     return {
         "peer": name,
         **described,

@@ -14,7 +14,7 @@ from transformers import (
 )
 
 from attention_to_rope import Decoder, generate
-from attention_to_rope.hugging_face import load_hugging_face
+from attention_to_rope.checkpoints import load_hugging_face
 
 LENGTH = 40
 SMALL = {
@@ -97,7 +97,8 @@ def pair(name: str, seed: int = 0) -> tuple[PreTrainedModel, Decoder]:
         # Their start is too tame to tell one model from another: zero biases, equal gains.
         parameter.copy_(torch.randn_like(parameter) * (0.15 if parameter.ndim == 2 else 0.5) + 0.05)
     model.tie_weights()
-    return model, load_hugging_face(model.config.to_dict(), model.state_dict())
+    # Where the rotation depends on the length, it is fixed for the length of the comparison.
+    return model, load_hugging_face(model.config.to_dict(), model.state_dict(), length=LENGTH)
 
 
 @pytest.mark.parametrize("name", CASES)

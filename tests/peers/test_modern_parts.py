@@ -12,11 +12,11 @@ from transformers.models.deepseek_v3.modeling_deepseek_v3 import (
 )
 from transformers.models.gemma2.modeling_gemma2 import eager_attention_forward as capped
 from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward as with_sinks
-from transformers.models.ministral3.modeling_ministral3 import get_llama_4_attn_scale
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeTopKRouter
 from transformers.models.qwen3_next.modeling_qwen3_next import torch_recurrent_gated_delta_rule
 
 import attention_to_rope as book
+from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookkit.randomness import normal
 
 B, N, WIDTH, HEADS, NOPE, ROPE, LATENT, QUERY = 2, 9, 24, 3, 8, 4, 10, 14
@@ -143,19 +143,12 @@ def test_the_soft_cap_is_gemma_2() -> None:
     assert (book.attention(q, k, v, soft_cap=5.0) - got).abs().max() <= 1e-5
 
 
-def test_the_temperature_is_ministral_3() -> None:
-    positions = torch.tensor([0, 16383, 16384, 16385, 262143])
-    expected = get_llama_4_attn_scale(positions[None], 0.1, 16384).flatten()
-    got = book.stepped_length_factor(positions, step=16384, first=0)
-    assert (got - expected).abs().max() <= 1e-6
-
-
 def test_the_gated_delta_rule_is_qwen3_next() -> None:
     q, k, v = (normal(B, 4, N, 8, seed=s, dtype=FLOAT) for s in range(3))
     k = torch.nn.functional.normalize(k, dim=-1)
     decay, rate = (normal(B, 4, N, seed=s, dtype=FLOAT).sigmoid() for s in (3, 4))
     theirs = [x.transpose(1, 2) for x in (q, k, v, decay.log(), rate)]
     expected, state = torch_recurrent_gated_delta_rule(*theirs, output_final_state=True)
-    got, last = book.delta_rule_steps(q / 8**0.5, k, v, rate, decay=decay)
+    got, last = delta_rule_steps(q / 8**0.5, k, v, rate, decay=decay)
     assert (got - expected.transpose(1, 2)).abs().max() <= 1e-6
     assert (last - state).abs().max() <= 1e-6

@@ -22,6 +22,8 @@ from transformers.models.qwen3.modeling_qwen3 import Qwen3RotaryEmbedding
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbedding
 
 import attention_to_rope as book
+from attention_to_rope import rope_axes
+from attention_to_rope.checkpoints import rotary_settings
 
 LLAMA_3 = {
     "rope_type": "llama3",
@@ -52,7 +54,7 @@ YARN = {
 )
 def test_frequencies_and_factor(config, rotary) -> None:
     theirs = rotary(config)
-    ours = book.rotary_settings(config.to_dict())
+    ours = rotary_settings(config.to_dict())
     assert torch.allclose(theirs.inv_freq.double(), ours.frequencies, rtol=2e-6, atol=0)
     assert ours.attention_factor == pytest.approx(theirs.attention_scaling, rel=1e-12)
 
@@ -61,7 +63,7 @@ def test_frequencies_and_factor(config, rotary) -> None:
 def test_gemma_3_has_two_bases(layer_type: str) -> None:
     config = Gemma3TextConfig()
     theirs = getattr(Gemma3RotaryEmbedding(config), f"{layer_type}_inv_freq")
-    ours = book.rotary_settings(config.to_dict(), layer_type=layer_type)
+    ours = rotary_settings(config.to_dict(), layer_type=layer_type)
     assert torch.allclose(theirs.double(), ours.frequencies, rtol=2e-6, atol=0)
 
 
@@ -73,12 +75,12 @@ def test_multimodal_rotation_of_qwen(interleaved: bool) -> None:
     options = {"hidden_size": 128, "num_attention_heads": 1, "rope_parameters": rope}
     if interleaved:
         theirs = Qwen3VLTextRotaryEmbedding(Qwen3VLTextConfig(head_dim=128, **options))
-        axes = book.axes_interleaved(sections)
+        axes = rope_axes.axes_interleaved(sections)
     else:
         theirs = Qwen2VLRotaryEmbedding(Qwen2VLTextConfig(**options))
-        axes = book.axes_in_sections(sections)
+        axes = rope_axes.axes_in_sections(sections)
     places = torch.tensor([[5, 5, 5, 5], [5, 5, 6, 6], [5, 6, 5, 6]])
     cos, sin = theirs(torch.zeros(1), places[:, None])
-    table = book.axial_table(places, book.rotary_frequencies(128, 1e6), axes)
+    table = rope_axes.axial_table(places, book.rotary_frequencies(128, 1e6), axes)
     assert (cos[0, :, :64] - table.cos).abs().max() <= 1e-6
     assert (sin[0, :, :64] - table.sin).abs().max() <= 1e-6

@@ -9,6 +9,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import attention_to_rope as book
+from attention_to_rope import context_extension as extend
 from bookkit.experiments.speed.peers import torchtune_file
 
 Llama3ScaledRoPE = torchtune_file("models/llama3_1/_position_embeddings.py").Llama3ScaledRoPE
@@ -41,13 +42,13 @@ def theirs(
 class TestScaling:
     def test_linear(self, base: float, scale: float) -> None:
         expected, _ = theirs("linear", base, factor=scale)
-        got = book.position_interpolation(book.rotary_frequencies(HEAD_DIM, base), scale)
+        got = extend.position_interpolation(book.rotary_frequencies(HEAD_DIM, base), scale)
         assert torch.allclose(got, expected, **CLOSE)
 
     @pytest.mark.parametrize("length", [100, ORIGINAL, 3 * ORIGINAL])
     def test_dynamic(self, base: float, scale: float, length: int) -> None:
         expected, _ = theirs("dynamic", base, length, factor=scale)
-        got = book.dynamic_ntk(
+        got = extend.dynamic_ntk(
             book.rotary_frequencies(HEAD_DIM, base), scale, length=length, original_length=ORIGINAL
         )
         assert torch.allclose(got, expected, **CLOSE)
@@ -67,7 +68,7 @@ class TestScaling:
             beta_fast=fast,
             truncate=truncate,
         )
-        got = book.yarn(
+        got = extend.yarn(
             book.rotary_frequencies(HEAD_DIM, base),
             scale,
             original_length=ORIGINAL,
@@ -76,7 +77,7 @@ class TestScaling:
             truncate=truncate,
         )
         assert torch.allclose(got, expected, **CLOSE)
-        assert book.yarn_attention_factor(scale) == pytest.approx(factor, rel=1e-12)
+        assert extend.yarn_attention_factor(scale) == pytest.approx(factor, rel=1e-12)
 
     def test_llama3(self, base: float, scale: float) -> None:
         expected, _ = theirs(
@@ -87,7 +88,9 @@ class TestScaling:
             high_freq_factor=4.0,
             original_max_position_embeddings=ORIGINAL,
         )
-        got = book.llama3(book.rotary_frequencies(HEAD_DIM, base), scale, original_length=ORIGINAL)
+        got = extend.llama3(
+            book.rotary_frequencies(HEAD_DIM, base), scale, original_length=ORIGINAL
+        )
         assert torch.allclose(got, expected, **CLOSE)
 
     def test_longrope(self, base: float, scale: float) -> None:
@@ -101,14 +104,14 @@ class TestScaling:
             long_factor=factors.tolist(),
             original_max_position_embeddings=ORIGINAL,
         )
-        got = book.longrope(book.rotary_frequencies(HEAD_DIM, base), factors)
+        got = extend.longrope(book.rotary_frequencies(HEAD_DIM, base), factors)
         assert torch.allclose(got, expected, **CLOSE)
-        assert book.longrope_attention_factor(scale, ORIGINAL) == pytest.approx(factor, rel=1e-12)
+        assert extend.longrope_attention_factor(scale, ORIGINAL) == pytest.approx(factor, rel=1e-12)
 
 
 def test_torchtune_llama3() -> None:
     rope = Llama3ScaledRoPE(HEAD_DIM, max_seq_len=8, base=500000.0, scale_factor=8)
-    frequencies = book.llama3(book.rotary_frequencies(HEAD_DIM, 500000.0))
+    frequencies = extend.llama3(book.rotary_frequencies(HEAD_DIM, 500000.0))
     table = book.rotary_table(torch.arange(8), frequencies)
     assert (rope.cache[..., 0] - table.cos).abs().max() <= 3e-6
     assert (rope.cache[..., 1] - table.sin).abs().max() <= 3e-6
@@ -127,7 +130,7 @@ def test_dynamic_scaling_of_transformers_depends_on_earlier_calls_and_ours_does_
     def ours(length: int) -> torch.Tensor:
         theta = book.rotary_frequencies(HEAD_DIM)
         options = {"length": length, "original_length": ORIGINAL}
-        return book.rotary_table(short[0], book.dynamic_ntk(theta, 2.0, **options)).cos
+        return book.rotary_table(short[0], extend.dynamic_ntk(theta, 2.0, **options)).cos
 
     first = ours(6000)
     ours(9000)

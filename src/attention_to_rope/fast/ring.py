@@ -10,58 +10,29 @@ parallelism (`torch.distributed.tensor.experimental.context_parallel`) is the th
 product.
 """
 
-import math
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 import torch.distributed as dist
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from attention_to_rope.checks import (
-    FLOAT_TYPES,
-    check_attention_shapes,
-    check_choice,
-    check_count,
-    check_flag,
-    working_dtype,
-)
+from attention_to_rope.layers import wide
 from attention_to_rope.masks import causal_mask
 from attention_to_rope.merge import (
     Partial,
-    contain_nan,
     finish,
     log_total,
     merge,
     partial_attention,
     partial_gradients,
 )
-from attention_to_rope.scaled_dot_product import score_scale
 
 Order = Literal["zigzag", "contiguous"]
 Result = TypeVar("Result")
-
-__all__ = [
-    "Order",
-    "ProcessRing",
-    "Ring",
-    "SimulatedRing",
-    "join_parts",
-    "ring_attention",
-    "ring_chunks",
-    "ring_positions",
-    "simulate_ring",
-    "visible_chunks",
-]
-
-
-def check_rank(name: str, rank: int, ranks: int) -> None:
-    """Raise unless `rank` is one of so many."""
-    check_count(name, rank, at_least=0)
-    if rank >= ranks:
-        raise ValueError(f"{name} must lie in 0 … {ranks - 1}, got {rank}")
 
 
 def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
@@ -73,57 +44,33 @@ def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
     >>> [ring_chunks(rank, 3, order="zigzag") for rank in range(3)]
     [(0, 5), (1, 4), (2, 3)]
     """
-    check_count("ranks", ranks)
-    check_rank("rank", rank, ranks)
-    check_choice("order", order, ("zigzag", "contiguous"))
-    return (rank, 2 * ranks - 1 - rank) if order == "zigzag" else (2 * rank, 2 * rank + 1)
+    return {
+        "zigzag": (rank, 2 * ranks - 1 - rank),
+        "contiguous": (2 * rank, 2 * rank + 1),
+    }[order]
 
 
-def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Tensor:
-    """The positions a rank holds, (N / ranks,): index a tensor with them to cut out its part.
+def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Int[Tensor, " part"]:
+    """The positions that a rank holds, N / ranks of them: index a tensor with them for its part.
 
     >>> ring_positions(8, 1, 2, order="zigzag")
     tensor([2, 3, 4, 5])
     """
-    chunks = ring_chunks(rank, ranks, order=order)
-    check_count("N", N)
     if N % (2 * ranks):
         raise ValueError(
             f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
         )
-    size = N // (2 * ranks)
-    return torch.cat([torch.arange(chunk * size, (chunk + 1) * size) for chunk in chunks])
+    pieces = torch.arange(N).chunk(2 * ranks)
+    return torch.cat([pieces[chunk] for chunk in ring_chunks(rank, ranks, order=order)])
 
 
-def join_parts(parts: Sequence[Tensor], *, order: Order) -> Tensor:
-    """Put the parts of all ranks (..., N / ranks, d) back in the order of the sequence."""
-    listed = isinstance(parts, Sequence) and all(isinstance(part, Tensor) for part in parts)
-    if not listed or not parts:
-        raise TypeError(f"parts must be a list of tensors, one per rank; got {parts!r}")
-    for part in parts:
-        if part.ndim < 2 or part.shape != parts[0].shape or part.shape[-2] % 2:
-            raise ValueError(
-                "parts must have one shape (..., N / ranks, d) with two chunks of positions each, "
-                f"got {[tuple(one.shape) for one in parts]}"
-            )
+def join_parts(
+    parts: Sequence[Float[Tensor, "*b part d"]], *, order: Order
+) -> Float[Tensor, "*b n d"]:
+    """Put the parts of all ranks back in the order of the sequence."""
     N = sum(part.shape[-2] for part in parts)
     held = [ring_positions(N, rank, len(parts), order=order) for rank in range(len(parts))]
     return torch.cat(list(parts), dim=-2)[..., torch.cat(held).argsort(), :]
-
-
-class Ring(Protocol):
-    """A rank's place in the ring, and the way to its neighbours."""
-
-    rank: int
-    ranks: int
-
-    def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
-        """Start sending to the next rank; the result waits for what the previous one sent."""
-        ...  # pragma: no cover
-
-    def gather(self, own: Tensor) -> list[Tensor]:
-        """What every rank gave, in order of rank."""
-        ...  # pragma: no cover
 
 
 class ProcessRing:
@@ -192,11 +139,13 @@ class SimulatedRing:
         return everyone
 
 
+Ring = ProcessRing | SimulatedRing  # a rank's place in the ring, and the way to its neighbours
+
+
 def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[Result]:
     """Run `work(ring)` on every rank at once, each in a thread; the results in order of rank."""
-    check_count("ranks", ranks)
-    if not callable(work):
-        raise TypeError(f"work must be a function of a ring, got {type(work).__name__}")
+    if ranks > 64:
+        raise ValueError(f"every simulated rank is a thread; at most 64 are started, got {ranks}")
     mailboxes: list[queue.Queue[list[Tensor]]] = [queue.Queue() for _ in range(ranks)]
     with ThreadPoolExecutor(ranks) as pool:
         running = [pool.submit(work, SimulatedRing(rank, mailboxes)) for rank in range(ranks)]
@@ -204,88 +153,39 @@ def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[R
 
 
 def ring_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    q: Float[Tensor, "*b part d_k"],
+    k: Float[Tensor, "*b part d_k"],
+    v: Float[Tensor, "*b part d_v"],
     *,
     order: Order,
     causal: bool = False,
     scale: float | None = None,
     ring: Ring | None = None,
     block: int = 512,
-) -> Tensor:
+) -> Float[Tensor, "*b part d_v"]:
     """Attention of a sequence whose positions are spread over the ranks of a ring.
 
-    q, k (..., N / ranks, d_k) and v (..., N / ranks, d_v) hold the positions
-    `ring_positions(N, rank, ranks, order=order)`; the result holds those of the output. Every rank
-    must call it at the same point of the program, and also go backward together. Scores exist for
-    `block` queries and one chunk of keys at a time, and are computed again in the backward pass,
-    which has no derivative of its own.
+    q, k and v hold the positions `ring_positions(N, rank, ranks, order=order)`; the result holds
+    those of the output. Every rank must call it at the same point of the program, and also go
+    backward together. Scores exist for `block` queries and one chunk of keys at a time, and are
+    computed again in the backward pass, which has no derivative of its own.
     """
     ring = ProcessRing() if ring is None else ring
-    refused = None
-    try:
-        check_attention_shapes(q, k, v)
-        scale = score_scale(q.shape[-1], scale)
-        own = _description(q, k, v, order, causal, scale, ring, block)
-    except (TypeError, ValueError) as error:
-        own, refused = (math.nan,) * len(_DESCRIBED), error
-    # A rank that refuses its arguments says so first, or the others would wait for it.
-    device = q.device if isinstance(q, Tensor) else None
-    everyone = ring.gather(torch.tensor(own, dtype=torch.float64, device=device))
-    if refused is not None:
-        raise refused
-    _check_agreement(ring, everyone)
-    if causal:
-        k, v = contain_nan(k, v)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    _check_agreement(ring, q, (*q.shape[-2:], v.shape[-1], order == "zigzag", causal, scale))
     output: Tensor = _Ring.apply(q, k, v, ring, order, causal, scale, block)[0]
     return output
 
 
-_DESCRIBED = ("dtype", "axes", "size of q", "positions", "d_k", "d_v", "order", "causal", "scale")
-
-
-def _description(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    order: Order,
-    causal: bool,
-    scale: float,
-    ring: Ring,
-    block: int,
-) -> tuple[float, ...]:
-    """What all ranks must agree on as numbers, after the checks of what one rank can see alone."""
-    check_count("block", block)
-    check_flag("causal", causal)
-    if q.shape[-2] != k.shape[-2] or q.shape[-2] % 2:
-        raise ValueError(
-            "each rank holds two chunks of equal size of the queries and of the keys, got "
-            f"{q.shape[-2]} queries and {k.shape[-2]} keys"
-        )
-    ring_chunks(ring.rank, ring.ranks, order=order)
-    sizes = (FLOAT_TYPES.index(q.dtype), q.ndim, q.numel(), *q.shape[-2:], v.shape[-1])
-    return (*sizes, order == "zigzag", causal, scale)
-
-
-def _check_agreement(ring: Ring, everyone: list[Tensor]) -> None:
-    """Ranks that disagree would hang or, worse, compute: every rank sees every description."""
-    own = everyone[ring.rank].tolist()
-    for rank, description in enumerate(everyone):
-        theirs = description.tolist()
-        if any(math.isnan(number) for number in theirs):
+def _check_agreement(ring: Ring, q: Tensor, options: tuple[float, ...]) -> None:
+    """Raise on every rank if ranks disagree: they would wait for each other or compute nonsense."""
+    own = torch.tensor([q.ndim, q.numel(), q.element_size(), *options], dtype=torch.float64)
+    for rank, theirs in enumerate(ring.gather(own.to(q.device))):
+        if not torch.equal(theirs.cpu(), own) or q.shape[-2] % 2:
             raise ValueError(
-                f"rank {rank} refused the arguments of its ring_attention; its own error says why"
-            )
-        different = [
-            f"{name} {a:g} and {b:g}"
-            for name, a, b in zip(_DESCRIBED, theirs, own, strict=True)
-            if a != b
-        ]
-        if different:
-            raise ValueError(
-                f"rank {rank} and rank {ring.rank} must call ring_attention with equal shapes and "
-                f"options, got {', '.join(different)}"
+                "all ranks must call ring_attention with equal options and two equal chunks; "
+                f"rank {ring.rank} has {own.tolist()} and rank {rank} {theirs.tolist()} "
+                "(axes, entries, bytes each, positions, d_k, d_v, zigzag, causal, scale)"
             )
 
 
@@ -298,7 +198,6 @@ def visible_chunks(
     later one.
     """
     mine = ring_chunks(rank, ranks, order=order)
-    check_rank("source", source, ranks)
     theirs = ring_chunks(source, ranks, order=order)
     return [
         (i, j, causal and a == b)
@@ -379,16 +278,16 @@ class _Ring(torch.autograd.Function):
                 "create_graph=True, or use blockwise_attention in one process"
             )
         q, k, v, output, log_totals = ctx.saved_tensors
-        ring, size, exact = ctx.ring, q.shape[-2] // 2, working_dtype(q.dtype)
-        q_exact, upstream = q.to(exact), upstream.to(exact)
-        share = (upstream * output.to(exact)).sum(-1, keepdim=True)
+        ring, size = ctx.ring, q.shape[-2] // 2
+        q_exact, upstream = wide(q), wide(upstream)
+        share = (upstream * wide(output)).sum(-1, keepdim=True)
         grad_q = torch.zeros_like(q_exact)
         travelling = [k, v]
-        gradients = [torch.zeros_like(tensor, dtype=exact) for tensor in (k, v)]
+        gradients = [torch.zeros_like(wide(tensor)) for tensor in (k, v)]
         for step in range(ring.ranks):
             source = (ring.rank - step) % ring.ranks
             arriving = ring.pass_on(travelling) if step + 1 < ring.ranks else None
-            keys, values = (tensor.to(exact) for tensor in travelling)
+            keys, values = (wide(tensor) for tensor in travelling)
             for i, j, triangle in visible_chunks(
                 ring.rank, source, ring.ranks, order=ctx.order, causal=ctx.causal
             ):

@@ -6,18 +6,17 @@ head. Here an entry of the table comes from memory once: it turns the same posit
 while it is in registers or still in the cache. The gradient is the rotation back: the same kernel.
 
 `rotate_queries_and_keys` falls back to `rotate` where Triton or a GPU is missing, in float64, where
-a gradient of the table is wanted, and inside a compiler or vmap.
+a gradient of the table is wanted, and inside a compiler.
 """
 
 import os
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from attention_to_rope.checks import check_choice, check_float, check_same_kind, values_are_known
 from attention_to_rope.rope import Layout, RotaryTable, rotate
-from attention_to_rope.rope_checks import LAYOUTS
 
 try:
     import triton
@@ -176,24 +175,20 @@ def is_available(x: Tensor) -> bool:
 
 
 def rotate_queries_and_keys(
-    q: Tensor,
-    k: Tensor,
+    q: Float[Tensor, "b h n d"],
+    k: Float[Tensor, "b g n d"],
     table: RotaryTable,
     *,
     layout: Layout,
     rotary_dim: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Turn q (B, H, N, d) and k (B, H_kv, N, d) by their positions; equal to two calls of `rotate`.
+) -> tuple[Float[Tensor, "b h n d"], Float[Tensor, "b g n d"]]:
+    """Rotate queries and keys by their positions; equal to two calls of `rotate`.
 
     The table is (N, d/2) or, with its own positions for each sequence, (B, N, d/2); `rotary_dim`
     as in `rotate`. q and k may be views, as a projection leaves them: (B, N, H, d) transposed.
     The results have the order in memory of q and k. Gradients of any order are rotations too.
     """
-    check_choice("layout", layout, LAYOUTS)
-    check_float("q", q)
-    check_float("k", k)
-    check_same_kind("q", q, "k", k)
-    if not _fits(q, k, table, rotary_dim):
+    if not _fits(q, k, table, layout, rotary_dim):
         return (
             rotate(q, table, layout=layout, rotary_dim=rotary_dim),
             rotate(k, table, layout=layout, rotary_dim=rotary_dim),
@@ -203,17 +198,17 @@ def rotate_queries_and_keys(
     return turned
 
 
-def _fits(q: Tensor, k: Tensor, table: RotaryTable, rotary_dim: int | None) -> bool:
+def _fits(q: Tensor, k: Tensor, table: RotaryTable, layout: str, rotary_dim: int | None) -> bool:
     """Whether the kernel takes these arguments; the others, and all that are wrong, do not."""
     cos, sin = table
     return (
         is_available(q)
-        and values_are_known(q)
-        and values_are_known(k)
+        and not torch.compiler.is_compiling()
+        and layout in ("half", "interleaved")
         and q.ndim == k.ndim == 4
         and q.shape[0] == k.shape[0]
         and q.shape[2:] == k.shape[2:]
-        and q.dtype != torch.float64
+        and q.dtype == k.dtype != torch.float64
         and cos.shape == sin.shape
         and cos.shape in ((q.shape[2], cos.shape[-1]), (q.shape[0], q.shape[2], cos.shape[-1]))
         and 2 * cos.shape[-1] == (q.shape[-1] if rotary_dim is None else rotary_dim)

@@ -22,8 +22,6 @@ from sphinx.transforms import SphinxTransform
 from bookcheck.paths import SOURCES
 
 PACKAGE = "attention_to_rope"
-# Not for readers: checks of arguments, and the tests' own slow copies of the formulas.
-HIDDEN_MODULES = {"checks", "reference", "rope_checks"}
 PLACEHOLDER = "```{api}\n```"
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
@@ -42,11 +40,11 @@ def modules() -> list[Any]:
     while waiting:
         inner = [one for one in waiting.pop().modules.values() if not one.is_alias]
         waiting += inner
-        found += [m for m in inner if not m.is_init_module and m.name not in HIDDEN_MODULES]
+        found += [module for module in inner if not module.is_init_module]
 
     def order(module: Any) -> tuple[int, str]:
-        place = text.find(f"\n{module.name} ")
-        return (place if place >= 0 else len(text), module.path)
+        places = [text.find(one.name) for one in entries(module) if one.name in text]
+        return (min(places, default=len(text)), module.path)
 
     return sorted(found, key=order)
 
@@ -58,7 +56,8 @@ def entries(module: Any) -> list[Any]:
         for name, one in sorted(module.members.items())
         if not one.is_alias and (one.is_function or one.is_class) and name[0] != "_"
     ]
-    exported = [one for one in own if one.name in library().exports]
+    names = {name for name, one in library().members.items() if one.is_alias}
+    exported = [one for one in own if one.name in names]
     return exported or [one for one in own if one.name != "main" and one.docstring]
 
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from attention_to_rope import rotary_frequencies
 from attention_to_rope.merge import Partial, merge
-from attention_to_rope.rope_families import FAMILIES, vectors
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.visible_code import stands_alone, visible_code
+from rope_doctor.families import FAMILIES, vectors
 
 LAYOUTS = ["half", "interleaved"]
 THETA = rotary_frequencies(8)

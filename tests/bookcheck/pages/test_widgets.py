@@ -10,11 +10,7 @@ import torch
 from playwright.sync_api import expect
 
 import attention_to_rope as a2r
-from attention_to_rope.softmax_gradient import (
-    jacobian_norm_bound,
-    saturation,
-    softmax_jacobian_norm,
-)
+from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_norm
 from bookcheck.paths import STATIC
 from bookcheck.site import widgets
 from bookcheck.site.widgets import FOLDER, run_widgets, widget_names
@@ -109,7 +105,7 @@ def softmax(d_k, N, divisor):
     return {
         "weights": p.sort(descending=True).values, "largest": p.max(), "rest": r,
         "norm": softmax_jacobian_norm(p, "spectral"),
-        "lower": N / (N - 1) * r * (1 - r), "upper": jacobian_norm_bound(p),
+        "lower": N / (N - 1) * r * (1 - r), "upper": 2 * (p * (1 - p)).amax(-1),
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import attention_to_rope
+from attention_to_rope import context_extension, fast
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, read
 from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
 from bookkit.randomness import normal
@@ -15,7 +16,7 @@ from bookkit.randomness import normal
 @pytest.fixture(scope="module")
 def names():
     """What a check may use: the library, torch, math."""
-    library = {name: getattr(attention_to_rope, name) for name in attention_to_rope.__all__}
+    library = {**vars(context_extension), **vars(fast), **vars(attention_to_rope)}
     return {**library, "math": math, "normal": normal, "torch": torch}
 
 

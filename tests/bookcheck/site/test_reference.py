@@ -23,7 +23,8 @@ IMPORT = f"from {PACKAGE} import softmax"
 
 
 def test_every_exported_name_is_there():
-    assert set(book.__all__) <= {entry.name for entry in ENTRIES.values()}
+    exported = {name for name, one in vars(book).items() if callable(one)}
+    assert exported <= {entry.name for entry in ENTRIES.values()}
 
 
 @pytest.mark.parametrize("path", ENTRIES)

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from attention_to_rope.rope_families import FAMILIES, FORMAT, vectors
 from bookcheck.paths import STATIC
+from rope_doctor.families import FAMILIES, FORMAT, vectors
 
 FOLDER = STATIC / "rope-vectors"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))

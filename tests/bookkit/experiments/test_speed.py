@@ -38,6 +38,7 @@ def test_compare_wants_its_floor_among_the_candidates():
         compare({"a": lambda: None}, floor="b")
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_every_part_on_a_cpu_measures_every_form():
     forms = {
         row["candidate"] for row in cpu.form_rows(2, shapes=((1, 2, 16, 8),), compiler="eager")
@@ -60,6 +61,7 @@ def test_gpu_group_needs_a_gpu(monkeypatch):
         run.main(["--group", "gpu"])
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 def test_compiled_rotation_is_compiled_once_for_all_lengths(layout):
     counter = torch._dynamo.testing.CompileCounter()

@@ -42,7 +42,7 @@ def test_schemes_turn_what_their_names_say():
     assert theta["RoPE, raised base"][1] == 500_000.0 ** (-1 / 8)
     models = {scheme: build(job(scheme), STUDY) for scheme in SCHEMES}
     rotated = {
-        scheme: [isinstance(pattern.position, Rotary) for pattern in model.patterns]
+        scheme: [isinstance(pattern.position, Rotary) for pattern in model.patterns()]
         for scheme, model in models.items()
     }
     assert rotated["hybrid"] == [True, True, True, False]
@@ -145,9 +145,9 @@ def test_every_method_stretches_and_the_factor_is_yarns_alone():
     one = job("hybrid")
     model = build(one, STUDY)
     longer = stretched(model, STUDY, one, *methods["YaRN"])
-    assert torch.equal(longer.patterns[0].position.frequencies, methods["YaRN"][0])
-    assert longer.patterns[0].position.attention_factor > 1
-    assert longer.patterns[3].position is None
+    assert torch.equal(longer.patterns()[0].position.frequencies, methods["YaRN"][0])
+    assert longer.patterns()[0].position.attention_factor > 1
+    assert longer.patterns()[3].position is None
     assert torch.equal(longer.embedding.rows, model.embedding.rows)
 
 

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from attention_to_rope import (
     attention,
-    blockwise_attention,
     rotary_frequencies,
     rotary_table,
     rotate,
     rotation_matrix,
 )
+from attention_to_rope.fast import blockwise_attention
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare

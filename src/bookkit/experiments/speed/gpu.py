@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_to_rope import blockwise_attention, rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast import rope_triton
-from attention_to_rope.fast.rope_triton import Tile, rotate_queries_and_keys
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope.fast import blockwise_attention, rope_triton, rotate_queries_and_keys
+from attention_to_rope.fast.rope_triton import Tile
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare

@@ -34,12 +34,14 @@ from attention_to_rope import (
     Rotary,
     Sinusoidal,
     T5Bias,
+    rotary_frequencies,
+)
+from attention_to_rope.context_extension import (
     dynamic_ntk,
     llama3,
     ntk_aware,
     ntk_by_parts,
     position_interpolation,
-    rotary_frequencies,
     yarn,
     yarn_attention_factor,
 )

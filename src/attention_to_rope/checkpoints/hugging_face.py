@@ -1,0 +1,261 @@
+"""Checkpoints in Hugging Face's format, run by the book's decoder: Llama, Qwen 3, Gemma 3.
+
+Nothing is downloaded and nothing but torch is needed: give the entries of `config.json` and the
+tensors by their names. What a config says and this module does not know is an error, never skipped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_to_rope.block import Architecture
+from attention_to_rope.checkpoints.rotary import rotary_settings
+from attention_to_rope.positions import Rotary
+from attention_to_rope.transformer import Decoder, LayerPattern
+
+Config = Mapping[str, Any]
+Place = tuple[str, str, Callable[[Tensor], Tensor]]
+LOCAL, GLOBAL = "sliding_attention", "full_attention"
+PRE_NORMS = ("input_layernorm", "post_attention_layernorm")
+SANDWICH_NORMS = (*PRE_NORMS, "pre_feedforward_layernorm", "post_feedforward_layernorm")
+
+
+class Family(NamedTuple):
+    """How the checkpoints of one `model_type` differ from the others.
+
+    activation: the key that names the activation. norms: the stored names of a block's norms, in
+    the order in which a token meets them. gain_offset: what to add to a stored gain; Gemma stores
+    gain − 1. tied: whether embedding and head share their weights if the config does not say.
+    """
+
+    architecture: str
+    activation: str
+    qk_norm: bool
+    norms: tuple[str, ...]
+    gain_offset: float
+    tied: bool
+    required: set[str]
+    optional: set[str]
+
+
+HEADS = {"head_dim", "num_key_value_heads"}
+WINDOW = {"layer_types", "sliding_window"}
+QWEN3 = WINDOW | {"max_window_layers", "use_sliding_window"}
+# Must be off: Gemma 3's code has no such thing, or the decoder has not.
+GEMMA3_OFF = {"attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention"}
+GEMMA3 = WINDOW | GEMMA3_OFF | {"_sliding_window_pattern", "sliding_window_pattern"}
+GEMMA3 |= {"rope_local_base_freq", "hidden_act"}  # Gemma 3's code does not read hidden_act
+FAMILIES = {
+    "llama": Family(
+        "LlamaForCausalLM", "hidden_act", False, PRE_NORMS, 0.0, False, set(), HEADS | {"mlp_bias"}
+    ),
+    "qwen3": Family("Qwen3ForCausalLM", "hidden_act", True, PRE_NORMS, 0.0, False, HEADS, QWEN3),
+    "gemma3_text": Family(
+        "Gemma3ForCausalLM",
+        "hidden_activation",
+        True,
+        SANDWICH_NORMS,
+        1.0,
+        True,
+        HEADS | {"query_pre_attn_scalar"},
+        GEMMA3,
+    ),
+}
+# What every family's config must hold, and what it may hold.
+REQUIRED = {"hidden_size", "intermediate_size", "model_type", "num_attention_heads"}
+REQUIRED |= {"num_hidden_layers", "rms_norm_eps", "vocab_size"}
+OPTIONAL = {"architectures", "attention_bias", "max_position_embeddings", "partial_rotary_factor"}
+OPTIONAL |= {"rope_parameters", "rope_scaling", "rope_theta", "tie_word_embeddings"}
+# What changes no logit: training, tokens, files, Python's output.
+IDLE = {"_attn_implementation", "_name_or_path", "attention_dropout", "bos_token_id"}
+IDLE |= {"cache_implementation", "chunk_size_feed_forward", "dtype", "eos_token_id", "id2label"}
+IDLE |= {"initializer_range", "is_encoder_decoder", "label2id", "output_attentions"}
+IDLE |= {"output_hidden_states", "pad_token_id", "pretraining_tp", "problem_type", "return_dict"}
+IDLE |= {"torch_dtype", "transformers_version", "use_cache"}
+ACTIVATIONS = {"silu": "swiglu", "gelu": "geglu", "gelu_pytorch_tanh": "geglu_tanh"}
+
+
+def load_hugging_face(
+    config: Config, state_dict: Mapping[str, Tensor], *, length: int | None = None
+) -> Decoder:
+    """The book's `Decoder` with the weights of a Llama, Qwen 3 or Gemma 3 checkpoint.
+
+    config: the entries of `config.json`, or `config.to_dict()`, of a text model; state_dict: its
+    tensors, all of one dtype and on one device. In float32 the logits equal those of `transformers`
+    to 1e-5; Gemma's gains are stored less 1 and lose digits in half types, so give them as float32.
+    length: where the rotation depends on the length of the text (dynamic NTK, LongRoPE), the length
+    for which it is fixed.
+
+    A key that is not known, a weight that is missing or left over and a shape that does not fit
+    are errors.
+    """
+    family = _checked_family(config)
+    with torch.device("meta"):  # shapes alone; the weights come below
+        decoder = _decoder_for(config, family, length)
+    own = {name: value.shape for name, value in decoder.state_dict().items()}
+    loaded, used = {}, set()
+    for name, target, convert in _places(config, family):
+        if name not in state_dict:
+            raise ValueError(f"state_dict has no {name!r}; it has {_some(state_dict)}")
+        loaded[target] = convert(state_dict[name]).clone()
+        used.add(name)
+        if loaded[target].shape != own[target]:
+            raise ValueError(
+                f"{name} must fit {target} of shape {tuple(own[target])}, got "
+                f"{tuple(state_dict[name].shape)} (torch's nn.Linear stores the transpose)"
+            )
+    rest = state_dict.keys() - used
+    if _is_tied(config, family) and "lm_head.weight" in rest:  # stored a second time
+        if not torch.equal(state_dict["lm_head.weight"], loaded["embedding.rows"]):
+            raise ValueError("the head is tied to the embedding, but the two stored ones differ")
+        rest = rest - {"lm_head.weight"}
+    # Older checkpoints also store the frequencies, which the config says.
+    left = [name for name in rest if not name.endswith("rotary_emb.inv_freq")]
+    if left:
+        raise ValueError(f"state_dict has tensors without a place in this model: {_some(left)}")
+    example = loaded["embedding.rows"]
+    for name in own.keys() - loaded.keys():  # biases that the checkpoint does not have
+        loaded[name] = example.new_zeros(own[name])
+    if any((x.dtype, x.device) != (example.dtype, example.device) for x in loaded.values()):
+        raise ValueError("all tensors of state_dict must have one dtype and one device")
+    decoder.load_state_dict(loaded, assign=True)
+    return decoder
+
+
+def _checked_family(config: Config) -> Family:
+    """The family of a config, after a look at all of its keys."""
+    kind = config.get("model_type")
+    if kind not in FAMILIES:
+        raise ValueError(f"model_type must be one of {', '.join(FAMILIES)}; got {kind!r}")
+    family = FAMILIES[kind]
+    required = REQUIRED | family.required | {family.activation}
+    unknown = config.keys() - required - OPTIONAL - IDLE - family.optional
+    if unknown:
+        raise ValueError(
+            f"config has keys that are not known for {kind}: {_some(unknown)}; they may change "
+            "what the model computes. Remove those that do not"
+        )
+    missing = {key for key in required if config.get(key) is None}
+    if missing:
+        raise ValueError(
+            f"config lacks {_some(missing)}; where config.json leaves them out, take "
+            "config.to_dict()"
+        )
+    architectures = config.get("architectures") or [family.architecture]
+    if list(architectures) != [family.architecture]:
+        raise ValueError(f"architectures must be {family.architecture}, got {architectures}")
+    for key in GEMMA3_OFF:
+        if config.get(key):
+            raise ValueError(f"config[{key!r}] must be off, as in Gemma 3; got {config[key]!r}")
+    places = (config, config.get("rope_parameters") or {}, config.get("rope_scaling") or {})
+    if any(place.get("partial_rotary_factor") not in (None, 1, 1.0) for place in places):
+        raise ValueError(f"partial_rotary_factor must be 1: transformers' {kind} rotates all of it")
+    if config[family.activation] not in ACTIVATIONS:
+        raise ValueError(f"{family.activation} must be one of {', '.join(ACTIVATIONS)}")
+    return family
+
+
+def _decoder_for(config: Config, family: Family, length: int | None) -> Decoder:
+    """A decoder of the config's shape."""
+    queried = config.get("query_pre_attn_scalar")
+    architecture = Architecture(
+        d=config["hidden_size"],
+        heads=config["num_attention_heads"],
+        layers=config["num_hidden_layers"],
+        kv_heads=config.get("num_key_value_heads"),
+        head_dim=config.get("head_dim"),
+        hidden=config["intermediate_size"],
+        activation=ACTIVATIONS[config[family.activation]],
+        norm="rms",
+        placement="pre" if len(family.norms) == 2 else "sandwich",
+        bias=bool(config.get("attention_bias") or config.get("mlp_bias")),
+        eps=config["rms_norm_eps"],
+        qk_norm=family.qk_norm,
+        scale=None if queried is None else queried**-0.5,
+        embedding_scale=None if config["model_type"] == "gemma3_text" else 1.0,
+    )
+    return Decoder(
+        config["vocab_size"],
+        architecture,
+        layers=_layers(config, length),
+        tied=_is_tied(config, family),
+        seed=0,
+    )
+
+
+def _layers(config: Config, length: int | None) -> list[LayerPattern]:
+    """Window and rotation of every layer; layers of one kind share one scheme."""
+    count, kinds = config["num_hidden_layers"], config.get("layer_types")
+    gemma = config["model_type"] == "gemma3_text"
+    if kinds is None and gemma:
+        every = config.get("sliding_window_pattern", config.get("_sliding_window_pattern", 6))
+        kinds = [LOCAL if (i + 1) % every else GLOBAL for i in range(count)]
+    elif kinds is None and config.get("use_sliding_window"):
+        kinds = [LOCAL if i >= config["max_window_layers"] else GLOBAL for i in range(count)]
+    kinds = [GLOBAL] * count if kinds is None else kinds
+    window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
+    if len(kinds) != count or not {*kinds} <= {LOCAL, GLOBAL} or (LOCAL in kinds and not window):
+        raise ValueError(
+            f"layer_types must name {LOCAL!r} (with a sliding_window) or {GLOBAL!r} for each of "
+            f"the {count} layers, got {kinds!r} and {window}"
+        )
+    if gemma and not ("rope_local_base_freq" in config or LOCAL in config["rope_parameters"]):
+        raise ValueError("config names no base for local layers, such as rope_local_base_freq")
+    pattern = {}
+    for kind in set(kinds):
+        with torch.device("cpu"):
+            found = rotary_settings(config, layer_type=kind, length=length)
+        if found.kind in ("dynamic", "longrope") and length is None:
+            raise ValueError(f"a rotation of kind {found.kind!r} depends on the length: give it")
+        factor = found.attention_factor
+        scheme = Rotary(found.frequencies, layout="half", attention_factor=factor)
+        pattern[kind] = LayerPattern(window if kind == LOCAL else None, scheme)
+    return [pattern[kind] for kind in kinds]
+
+
+def _is_tied(config: Config, family: Family) -> bool:
+    return bool(config.get("tie_word_embeddings", family.tied))
+
+
+def _places(config: Config, family: Family) -> Iterator[Place]:
+    """Every stored name, the name in the book's decoder, and what converts one into the other."""
+
+    def same(tensor: Tensor) -> Tensor:
+        return tensor
+
+    def transposed(tensor: Tensor) -> Tensor:
+        return tensor.mT
+
+    def gain(tensor: Tensor) -> Tensor:
+        return tensor + family.gain_offset
+
+    yield "model.embed_tokens.weight", "embedding.rows", same
+    yield "model.norm.weight", "norm.gain", gain
+    if not _is_tied(config, family):
+        yield "lm_head.weight", "head.W", transposed
+    norms: tuple[str, ...] = ("attention_residual.norm", "feed_forward_residual.norm")
+    if len(family.norms) == 4:
+        norms = tuple(f"{residual}{side}" for residual in norms for side in ("", "_out"))
+    for i in range(config["num_hidden_layers"]):
+        stored, own = f"model.layers.{i}", f"blocks.{i}"
+        for theirs, ours in zip(family.norms, norms, strict=True):
+            yield f"{stored}.{theirs}.weight", f"{own}.{ours}.gain", gain
+        for letter, ours in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+            theirs = f"{stored}.self_attn.{letter}_proj"
+            yield f"{theirs}.weight", f"{own}.attention.{ours}.W", transposed
+            if config.get("attention_bias"):
+                yield f"{theirs}.bias", f"{own}.attention.{ours}.b", same
+        for letter, ours in (("q", "query"), ("k", "key")) if family.qk_norm else ():
+            theirs = f"{stored}.self_attn.{letter}_norm.weight"
+            yield theirs, f"{own}.attention.{ours}_norm.gain", gain
+        for theirs, ours in (("gate", "up"), ("up", "value"), ("down", "down")):
+            yield f"{stored}.mlp.{theirs}_proj.weight", f"{own}.feed_forward.{ours}.W", transposed
+            if config.get("mlp_bias"):
+                yield f"{stored}.mlp.{theirs}_proj.bias", f"{own}.feed_forward.{ours}.b", same
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few names, for a message."""
+    return ", ".join(sorted(names)[:4]) or "nothing"

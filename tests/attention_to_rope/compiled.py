@@ -1,0 +1,65 @@
+"""Compile and export one part of the library: `python compiled.py GROUP`; run by test_compile.py.
+
+In a process of its own, because the hook that checks shapes in tests cannot be compiled.
+"""
+
+import sys
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+import attention_to_rope as book
+from attention_to_rope.fast import blockwise_attention
+from attention_to_rope.recurrent_attention import delta_rule_steps
+
+torch.manual_seed(0)
+X = torch.randn(2, 3, 8, 16)
+TABLE = book.rotary_table(torch.arange(8), book.rotary_frequencies(16))
+ROTARY = book.Rotary(book.rotary_frequencies(8), layout="interleaved")
+SHAPE = book.Architecture(d=16, heads=2, layers=2, norm="rms", activation="swiglu")
+MASK = book.causal_mask(8)
+HEADS = book.MultiHeadAttention(16, 2, seed=0)
+LATENTS = book.LatentAttention(16, 2, head_dim=4, rotary_dim=8, latent_dim=4, seed=0)
+DECODER = book.Decoder(7, SHAPE, seed=0, position=ROTARY)
+
+
+class Function(nn.Module):
+    """A function as a module, which is what can be exported."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+GROUPS = {
+    "attention": Function(lambda x: book.attention(x, x, x, mask=MASK, soft_cap=5.0)),
+    "rope, half": Function(lambda x: book.rotate(x, TABLE, layout="half")),
+    "rope, interleaved": Function(lambda x: book.rotate(x, TABLE, layout="interleaved")),
+    "norms and feed-forward": nn.Sequential(
+        book.RMSNorm(16), book.LayerNorm(16), book.FeedForward(16, activation="geglu", seed=0)
+    ),
+    "heads": Function(lambda x: HEADS(x[0], causal=True, position=ROTARY)),
+    "latents": Function(lambda x: LATENTS(x[0], position=ROTARY)[0]),
+    "decoder": Function(lambda x: DECODER(x[0, :, :, 0].abs().long() % 7)),
+    "recurrence": Function(lambda x: delta_rule_steps(x, x, x, x[..., 0])[0]),
+    "blocks": Function(lambda x: blockwise_attention(x, x, x, causal=True, q_block=4, k_block=4)),
+}
+# A mixture of experts is left out: which expert computes what is data.
+
+
+def main(name: str) -> None:
+    """Raise unless the compiled and the exported form give the same as the plain one."""
+    module = GROUPS[name]
+    expected = module(X)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")(X)
+    torch.testing.assert_close(compiled, expected)
+    exported = torch.export.export(module, (X,), strict=False).module()(X)
+    torch.testing.assert_close(exported, expected)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
