@@ -1,5 +1,6 @@
 """Read MyST text as the site reads it: its directives, displayed formulas and inline formulas."""
 
+import ast
 import functools
 import re
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,17 @@ class Block(NamedTuple):
     kind: str
     argument: str
     lines: list[str]
+
+
+def included_source(block: Block) -> str:
+    """The function or class of our own code that a `literalinclude` with `:pyobject:` shows."""
+    (name,) = (line.removeprefix(":pyobject: ") for line in block.lines if ":pyobject:" in line)
+    path = ROOT / block.argument.strip().replace("../", "")
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return "".join(text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno])
+    raise ValueError(f"{path.relative_to(ROOT)} has no {name!r}; correct :pyobject: on the page")
 
 
 class Display(NamedTuple):

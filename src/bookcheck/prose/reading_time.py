@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bookcheck.myst import blocks_of
+from bookcheck.myst import blocks_of, included_source
 from bookcheck.notebooks.files import read
 
 LONGEST = 22  # what the longest chapter takes today; the goal is 15 minutes
@@ -80,6 +80,10 @@ def reading_time_of(cells: list[Any]) -> ReadingTime:
             text = main_text(cell.source)
             found.formulas += text.count("$$") // 2
             found.pictures += len(TABLE_RULE.findall(text))
+            for block in blocks_of(cell.source):
+                if block.kind == "literalinclude":
+                    lines = included_source(block).splitlines()
+                    found.code_lines += sum(bool(line.strip()) for line in lines)
             found.words += len(WORD.findall(INLINE_FORMULA.sub(" x ", NOT_WORDS.sub(" ", text))))
         elif cell.cell_type == "code":
             if not HIDDEN_TAGS & set(cell.metadata.get("tags", [])):

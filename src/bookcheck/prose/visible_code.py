@@ -7,7 +7,7 @@ from pathlib import Path
 from bookcheck.notebooks.files import read
 from bookcheck.prose.reading_time import HIDDEN_TAGS, main_line_cells
 
-LINES, LISTING_LINES, COLUMNS = 12, 30, 76
+LINES, LISTING_LINES, COLUMNS = 15, 60, 76
 
 
 def visible_code(path: Path) -> Iterator[str]:

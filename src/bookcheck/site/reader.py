@@ -19,7 +19,7 @@ from pybtex.backends.plaintext import Backend
 from pybtex.database import Entry
 from sphinx.environment import BuildEnvironment
 
-from bookcheck.myst import Block, blocks_of
+from bookcheck.myst import Block, blocks_of, included_source
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS
@@ -269,6 +269,8 @@ class Page:
         if kind == "quiz":
             questions = enumerate(parse_quiz(text), start=1)
             return "\n\n".join(self.question(number, question) for number, question in questions)
+        if kind == "literalinclude":
+            return f"```python\n{included_source(block).rstrip()}\n```"
         if kind == "margin":
             return quoted(self.nested(text))
         if kind in BOXES:

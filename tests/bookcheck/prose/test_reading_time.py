@@ -45,6 +45,15 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
     assert reading_time_of(cells) == expected
 
 
+def test_source_code_that_a_page_includes_is_counted():
+    path = "../src/attention_to_rope/model.py"
+    cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
+    assert reading_time_of([cell]) == ReadingTime(code_lines=4)
+    cell.source = cell.source.replace("rotate", "turn")
+    with pytest.raises(ValueError, match=r"model\.py has no 'turn'"):
+        reading_time_of([cell])
+
+
 def test_minutes_are_rounded_as_the_page_prints_them():
     assert ReadingTime(words=170 * 20).minutes == 20
     assert ReadingTime(formulas=4, code_lines=20, pictures=3).minutes == 3

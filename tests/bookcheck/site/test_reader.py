@@ -108,6 +108,13 @@ def test_the_answer_is_a_box():
     )
 
 
+def test_included_source_code_is_a_listing():
+    path = "../src/attention_to_rope/model.py"
+    text = said(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
+    assert text.startswith("```python\ndef rotate(x: Tensor, table: Table) -> Tensor:\n")
+    assert text.endswith("dim=-1)\n```")
+
+
 def test_theorem_and_proof():
     text = said(
         ":::{prf:theorem} Hull\n:label: thm-hull\n\nTrue.\n:::\n\n"
