@@ -7,4 +7,17 @@ randomness   random numbers that are the same on every machine
 adam         the optimizer of the pages that train
 exercises    checks that tell in words what is wrong with a reader's function
 experiments  what takes longer than a page may, with its recorded rows
+trained      the book's own small language model, and looking inside it
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attention_to_rope.model import Model
+
+
+def book_model() -> "Model":
+    """The book's own small language model, in float32 (see `bookkit.trained`)."""
+    from bookkit import trained  # here, so that importing bookkit stays quick
+
+    return trained.load(trained.STORED)

@@ -1,0 +1,209 @@
+"""Look inside the book's model: scores, weights, the residual stream, single heads and units.
+
+    python -m bookkit.trained.probes FOLDER   # measures all models of a folder, on a CPU
+
+Every measurement has its control: the same model before training, other heads, other units.
+"""
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import silu
+
+from attention_to_rope.model import Block, Model, rotate
+from bookkit.experiments.record import Row, origin, write
+from bookkit.trained.text import START, held_out
+from bookkit.trained.train import CONFIG, load, loss_by_position
+
+Part = tuple[int, int]  # a head or a unit: its layer, and its number there
+
+
+class Trace(NamedTuple):
+    """What a forward pass computes on the way: L layers, B texts, h heads, N tokens."""
+
+    scores: Tensor  # (L, B, h, N, N), scaled, before the mask
+    weights: Tensor  # (L, B, h, N, N), after the mask and the softmax
+    stream: Tensor  # (L + 1, B, N, d), before each block and after the last
+    hidden: Tensor  # (L, B, N, intermediate_size), units of the feed-forward layer
+    pairs: Tensor  # (L, B, h, N, d_k/2), lengths of the pairs of a query times those of its key
+    logits: Tensor  # (B, N, V)
+
+
+def untrained(seed: int = 0) -> Model:
+    """The same model before its training, with other random weights for each seed."""
+    torch.manual_seed(seed)
+    return Model(CONFIG)
+
+
+@torch.no_grad()
+def trace(model: Model, tokens: Tensor, positions: Tensor | None = None) -> Trace:
+    """Run the model as its own forward does and keep everything; positions default to 0, 1, …"""
+    where = torch.arange(tokens.shape[1]) if positions is None else positions
+    angles = where[:, None] * model.frequencies.float()
+    table = angles.cos() * model.factor, angles.sin() * model.factor
+    causal = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool).tril()
+    x = model.embed_tokens(tokens)
+    stream, seen = [x], []
+    for block in model.layers:
+        assert isinstance(block, Block)
+        attention, mlp, normed = block.self_attn, block.mlp, block.input_layernorm(x)
+        projected = attention.q_proj(normed), attention.k_proj(normed), attention.v_proj(normed)
+        q, k, v = (y.unflatten(-1, (-1, attention.d_k)).transpose(1, 2) for y in projected)
+        k, v = (y.repeat_interleave(q.shape[1] // y.shape[1], 1) for y in (k, v))
+        lengths = [y.unflatten(-1, (2, -1)).norm(dim=-2) for y in (q, k)]
+        scores = rotate(q, table) @ rotate(k, table).mT / math.sqrt(attention.d_k)
+        weights = scores.masked_fill(~causal, -math.inf).softmax(-1)
+        x = x + attention.o_proj((weights @ v).transpose(1, 2).flatten(-2))
+        normed = block.post_attention_layernorm(x)
+        hidden = silu(mlp.gate_proj(normed)) * mlp.up_proj(normed)
+        x = x + mlp.down_proj(hidden)
+        stream.append(x)
+        seen.append((scores, weights, hidden, lengths[0] * lengths[1]))
+    scores, weights, hidden, pairs = (torch.stack(values) for values in zip(*seen, strict=True))
+    logits = model.lm_head(model.norm(x))
+    return Trace(scores, weights, torch.stack(stream), hidden, pairs, logits)
+
+
+def score_spread(found: Trace) -> Tensor:
+    """The standard deviation of the scores that the mask leaves, by layer and head: (L, h)."""
+    causal = torch.ones(found.scores.shape[-2:], dtype=torch.bool).tril()
+    return found.scores[..., causal].transpose(1, 2).flatten(2).std(-1)
+
+
+def stream_size(found: Trace) -> Tensor:
+    """The residual stream's root mean square before each block and after the last: (L + 1,)."""
+    return found.stream.square().mean((1, 2, 3)).sqrt()
+
+
+def weight_on_previous(found: Trace) -> Tensor:
+    """The mean weight that a token gives to the one before it, for each layer and head: (L, h)."""
+    return found.weights.diagonal(-1, dim1=-2, dim2=-1).mean((1, 3))
+
+
+def weight_on_first(found: Trace) -> Tensor:
+    """The mean weight on the first token, from the second half of the text: (L, h)."""
+    return found.weights[..., found.weights.shape[-1] // 2 :, 0].mean((1, 3))
+
+
+def weight_on_copy(found: Trace) -> Tensor:
+    """In a `repeated` text: the mean weight on what followed the same byte before: (L, h)."""
+    period = found.weights.shape[-1] // 2
+    return found.weights.diagonal(1 - period, dim1=-2, dim2=-1)[..., 1:].mean((1, 3))
+
+
+def frequency_share(found: Trace) -> Tensor:
+    """The share of each pair of dimensions in |q||k|, by layer and head: (L, h, d_k/2)."""
+    mean = found.pairs.mean((1, 3))
+    return mean / mean.sum(-1, keepdim=True)
+
+
+def repeated(length: int = 128, seed: int = 0) -> Tensor:
+    """A start token and random lower-case letters, then the same letters again: (1, 2·length)."""
+    draw = torch.Generator().manual_seed(seed)
+    letters = torch.randint(ord("a"), ord("z") + 1, (length,), generator=draw).tolist()
+    return torch.tensor([[START, *letters[1:], letters[0], *letters[1:]]])
+
+
+def loss(model: Model, tokens: Tensor, last: int | None = None) -> float:
+    """Mean nats per byte, of the last bytes only if `last` says how many."""
+    with torch.no_grad():
+        return float(loss_by_position(model, tokens)[:, -(last or 0) :].mean())
+
+
+@contextmanager
+def without(
+    model: Model, heads: Sequence[Part] = (), units: Sequence[Part] = ()
+) -> Iterator[Model]:
+    """The model with the outputs of some heads and units set to zero."""
+
+    def silence(layer: Any, columns: list[int]) -> Any:
+        def hook(_: Any, arguments: tuple[Tensor]) -> tuple[Tensor]:
+            return (arguments[0].index_fill(-1, torch.tensor(columns), 0.0),)
+
+        return layer.register_forward_pre_hook(hook) if columns else None
+
+    hooks, d_k = [], model.config.head_dim
+    for index, block in enumerate(model.layers):
+        assert isinstance(block, Block)
+        first = [head * d_k for layer, head in heads if layer == index]
+        columns = [start + one for start in first for one in range(d_k)]
+        hooks.append(silence(block.self_attn.o_proj, columns))
+        hooks.append(silence(block.mlp.down_proj, [unit for one, unit in units if one == index]))
+    try:
+        yield model
+    finally:
+        for hook in hooks:
+            if hook is not None:
+                hook.remove()
+
+
+def largest(values: Tensor, count: int) -> list[Part]:
+    """The heads (or units) with the largest values of an (L, h) table."""
+    best = values.flatten().topk(count).indices.tolist()
+    return [divmod(one, values.shape[1]) for one in best]
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """What the pages show of one model, for every model of a folder and for untrained ones."""
+    for file in sorted(folder.glob("model-*.safetensors")):
+        seed = int(file.stem.removeprefix("model-"))
+        for trained in (True, False):
+            model = load(file) if trained else untrained(seed)
+            yield {"seed": seed, "trained": trained, **measured(model, seed)}
+
+
+def measured(model: Model, seed: int) -> Row:
+    """All measurements of one model; the seed draws the text, the letters and the controls."""
+    text, again = held_out(1024, start=100_000 * (seed + 1)), repeated(seed=seed)
+    found, copied = trace(model, text), trace(model, again)
+    copying, previous = weight_on_copy(copied), weight_on_previous(found)
+    draw = torch.Generator().manual_seed(seed)
+    half = again.shape[1] // 2
+    row: Row = {}
+    for name, table in (("copying", copying), ("previous", previous)):
+        chosen = largest(table, 2)
+        others = [one for one in largest(table, table.numel()) if one not in chosen]
+        controls = []
+        for _ in range(8):
+            picked = torch.randperm(len(others), generator=draw)[:2].tolist()
+            with without(model, heads=[others[one] for one in picked]):
+                controls.append(round(loss(model, again, half), 3))
+        with without(model, heads=chosen):
+            cut = round(loss(model, again, half), 3)
+        row[name] = {"heads": chosen, "loss_without": cut, "loss_without_others": controls}
+    order = torch.randperm(text.shape[1], generator=draw)
+    targets = text[0, 1:]
+    for name, positions in (("shuffled", order), ("none", torch.zeros_like(order))):
+        logits = trace(model, text, positions).logits[0, :-1]
+        row[f"loss_positions_{name}"] = round(
+            float(torch.nn.functional.cross_entropy(logits, targets)), 3
+        )
+    size = found.hidden.abs().amax((1, 2))
+    tables = {
+        "spread": score_spread(found),
+        "stream": stream_size(found),
+        "weight_on_previous": previous,
+        "weight_on_copy": copying,
+        "weight_on_first": weight_on_first(found),
+        "frequency_share": frequency_share(found).mean((0, 1)),
+    }
+    return {
+        "loss": round(loss(model, text), 3),
+        "loss_repeated": round(loss(model, again, half), 3),
+        **row,
+        "silent_units": int((size < 0.01 * size.median()).sum()),
+        **{name: [round(float(one), 4) for one in t.flatten()] for name, t in tables.items()},
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python -m bookkit.trained.probes FOLDER")
+    command = "python -m bookkit.trained.probes FOLDER"
+    write(Path(sys.argv[1]) / "probes.jsonl", rows(Path(sys.argv[1])), origin(command))

@@ -1,0 +1,132 @@
+"""Longer texts than the book's model was trained on, for every rule that stretches RoPE.
+
+    python -m bookkit.trained.stretch FOLDER --seed 0   # after bookkit.trained.train, same folder
+
+Each rule is tried as it is and after a short training at four times the trained length. Loss is
+that of the last 256 bytes of held-out text; recall is the share of rows whose last line gives the
+four digits of a line that stands anywhere before.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from attention_to_rope.context_extension import (
+    llama3,
+    ntk_aware,
+    ntk_by_parts,
+    position_interpolation,
+    yarn,
+    yarn_attention_factor,
+)
+from attention_to_rope.model import Model
+from bookkit.experiments.record import Row, origin, write
+from bookkit.trained.text import Text, arguments_of_text, chosen_text
+from bookkit.trained.train import (
+    TRAINED_LENGTH,
+    load,
+    loss_by_position,
+    questions,
+    recalled,
+    save,
+    train,
+    windows,
+)
+
+RULES = ("PI", "NTK-aware", "by parts", "YaRN", "YaRN without factor", "Llama 3")
+TRIED_AFTER_TRAINING = ("none", "PI", "NTK-aware", "YaRN", "Llama 3")
+LAST, BINS = 256, 64
+
+
+def stretched(frequencies: Tensor, rule: str, scale: float) -> tuple[Tensor, float]:
+    """The frequencies of a rule for texts `scale` times as long, and its factor on the table."""
+    if rule in ("none", "cut") or scale == 1:
+        return frequencies, 1.0
+    if rule == "PI":
+        return position_interpolation(frequencies, scale), 1.0
+    if rule == "NTK-aware":
+        return ntk_aware(frequencies, scale), 1.0
+    by_wavelength = {"by parts": ntk_by_parts, "Llama 3": llama3}.get(rule, yarn)
+    changed = by_wavelength(frequencies, scale, original_length=TRAINED_LENGTH)
+    return changed, yarn_attention_factor(scale) if rule == "YaRN" else 1.0
+
+
+@torch.no_grad()
+def measure(model: Model, text: Text, times: int, seed: int, sequences: int, kept: int) -> Row:
+    """Loss and recall at `times` the trained length, of which the model reads the last `kept`."""
+    device, length = text.held_out.device, times * TRAINED_LENGTH
+    draw = torch.Generator(device).manual_seed(2_000_000 + seed)
+    tokens = windows(text.held_out, sequences, length + 1, draw)[:, -kept - 1 :]
+    asked = questions(text.held_out, 4 * sequences, length, draw)[:, -kept:]
+    with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        losses = torch.cat(
+            [loss_by_position(model, part) for part in torch.split(tokens, 16)]
+        ).mean(0)
+        right = torch.cat([recalled(model, part) for part in torch.split(asked, 16)]).float()
+    bins = losses.view(BINS, -1).mean(1)
+    return {
+        "times": times,
+        "loss": round(losses[-LAST:].mean().item(), 4),
+        "recall": round(right.mean().item(), 4),
+        "bins": [round(one, 3) for one in bins.tolist()],
+    }
+
+
+def untouched(model: Model, text: Text, seed: int, sequences: int) -> Iterator[Row]:
+    """Every rule without further training, at every length up to its factor.
+
+    "none" reads the whole text as trained, "cut" only its last part, as long as in training.
+    """
+    trained = model.frequencies
+    for times in (1, 2, 4, 8):
+        for rule in ("none", "cut"):
+            kept = TRAINED_LENGTH * (times if rule == "none" else 1)
+            found = measure(model, text, times, seed, sequences, kept)
+            yield {"rule": rule, "factor": 1, "steps": 0, **found}
+    for rule in RULES:
+        for scale in (2, 4, 8):
+            model.frequencies, model.factor = stretched(trained, rule, scale)
+            for times in (one for one in (1, 2, 4, 8) if one <= scale):
+                found = measure(model, text, times, seed, sequences, times * TRAINED_LENGTH)
+                yield {"rule": rule, "factor": scale, "steps": 0, **found}
+    model.frequencies, model.factor = trained, 1.0
+
+
+def rows(given: argparse.Namespace, text: Text) -> Iterator[Row]:
+    """All rows of one trained model; the one that YaRN's rule trained further is stored."""
+    device, file = text.train.device, given.folder / f"model-{given.seed}.safetensors"
+    yield from untouched(load(file, device), text, given.seed, given.sequences)
+    for rule in TRIED_AFTER_TRAINING:
+        model = load(file, device)
+        model.frequencies, model.factor = stretched(model.frequencies, rule, 4)
+        sizes = {"steps": given.steps, "count": given.batch, "length": 4 * TRAINED_LENGTH}
+        for _ in train(model, text, rate=5e-4, seed=3_000_000 + given.seed, **sizes):
+            pass
+        for times in (1, 2, 4, 8):
+            kept = times * TRAINED_LENGTH
+            found = measure(model, text, times, given.seed, given.sequences, kept)
+            yield {"rule": rule, "factor": 4, "steps": given.steps, **found}
+        if rule == "YaRN":
+            save(model, given.folder / f"longer-{given.seed}.safetensors")
+
+
+def main(arguments: list[str]) -> None:
+    """Measure one trained model, train it further with every rule, and measure again."""
+    parser = argparse.ArgumentParser(prog="python -m bookkit.trained.stretch", description=__doc__)
+    arguments_of_text(parser)
+    parser.add_argument("--steps", type=int, default=200, help="of training at the longer length")
+    parser.add_argument("--batch", type=int, default=24)
+    parser.add_argument("--sequences", type=int, default=64)
+    given = parser.parse_args(arguments)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    text = chosen_text(given, device)
+    about = origin(f"{parser.prog} FOLDER --seed {given.seed}", device.type)
+    about |= {"seed": given.seed, "text_sha256": text.sha256}
+    write(given.folder / f"stretch-{given.seed}.jsonl", rows(given, text), about)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

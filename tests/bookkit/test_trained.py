@@ -1,0 +1,129 @@
+"""The book's model: the stored weights, the library's decoder, the commands that made it."""
+
+import hashlib
+from dataclasses import asdict
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from attention_to_rope.checkpoints import load_hugging_face
+from bookkit import book_model, trained
+from bookkit.experiments.record import recorded
+from bookkit.trained import probes, stretch, text, train
+
+TOKENS = trained.held_out(96, start=4_000)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return book_model()
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A few steps on short texts, so that a command takes seconds."""
+    monkeypatch.setattr(train, "TRAINED_LENGTH", 320)
+    monkeypatch.setattr(stretch, "TRAINED_LENGTH", 192)
+    monkeypatch.setattr(stretch, "RULES", ("YaRN",))
+    monkeypatch.setattr(stretch, "TRIED_AFTER_TRAINING", ("YaRN",))
+    monkeypatch.setattr(stretch, "LAST", 16)
+    monkeypatch.setattr(stretch, "BINS", 8)
+    part = text.Text(*(torch.frombuffer(bytearray(b"x = 1\n" * 1000), dtype=torch.uint8),) * 2, "")
+    monkeypatch.setattr(text, "installed", lambda: part)
+    return tmp_path
+
+
+def test_the_stored_file_is_small_and_complete():
+    assert trained.STORED.stat().st_size < 8e6
+    assert sum(one.numel() for one in load_file(trained.STORED).values()) == 2_411_136
+
+
+def test_the_library_computes_the_same_logits(model):
+    config = asdict(trained.CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
+    config = {name: value for name, value in config.items() if name != "qk_norm"}
+    weights = {f"model.{k}": v.float() for k, v in load_file(trained.STORED).items()}
+    decoder = load_hugging_face(config, weights)
+    with torch.no_grad():
+        torch.testing.assert_close(decoder(TOKENS), model(TOKENS)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_it_has_learned_what_the_record_says(model):
+    (last,) = recorded("trained/training.jsonl", seed=0, step=train.STEPS)
+    assert trained.loss(model, trained.held_out(1024, start=4_000)) < last["held_out"] + 0.5
+    assert trained.loss(trained.untrained(), TOKENS) > 5
+
+
+def test_a_trace_ends_with_the_models_own_logits(model):
+    found = trained.trace(model, TOKENS)
+    torch.testing.assert_close(found.logits, model(TOKENS)[0].detach(), rtol=1e-4, atol=1e-4)
+    assert trained.score_spread(found).shape == trained.weight_on_first(found).shape == (6, 6)
+    assert trained.stream_size(found).shape == (7,)
+    torch.testing.assert_close(trained.frequency_share(found).sum(-1), torch.ones(6, 6))
+
+
+def test_a_head_and_a_unit_without_output_change_the_logits_until_the_block_ends(model):
+    before = model(TOKENS)[0]
+    with trained.without(model, heads=[(3, 1)]):
+        cut = model(TOKENS)[0]
+    with trained.without(model, units=[(5, 7)]):
+        silenced = model(TOKENS)[0]
+    assert not torch.equal(before, cut)
+    assert not torch.equal(before, silenced)
+    assert torch.equal(before, model(TOKENS)[0])
+    weight = model.layers[3].self_attn.o_proj.weight
+    kept = weight.detach().clone()
+    with torch.no_grad():
+        weight[:, 32:64] = 0
+        torch.testing.assert_close(model(TOKENS)[0], cut)
+        weight.copy_(kept)
+
+
+def test_a_repeated_text_repeats_itself():
+    tokens = trained.repeated(16, seed=3)[0]
+    assert tokens[0] == trained.START
+    assert tokens[1:16].tolist() == tokens[17:].tolist()
+
+
+def test_facts_are_recalled_as_they_were_to_be_remembered():
+    draw = torch.Generator().manual_seed(0)
+    source = torch.frombuffer(bytearray(b"." * 5_000), dtype=torch.uint8)
+    for row in train.batch(source, 16, 512, draw)[:4]:
+        said = bytes(row[1:].tolist()).split(b"\n")
+        remembered = [line[11:] for line in said if line.startswith(b"# remember ")]
+        assert remembered
+        assert sorted(remembered) == sorted(x[9:] for x in said if x.startswith(b"# recall "))
+    for row in train.questions(source, 3, 512, draw):
+        said = bytes(row[1:].tolist())
+        asked = said.rpartition(b"# recall ")[2]
+        assert said.count(b"# remember ") == 4
+        assert b"# remember " + asked in said
+        assert said.endswith(asked)
+
+
+def test_the_commands_write_weights_and_rows(small):
+    train.main([str(small), "--steps", "2", "--batch", "16", "--seed", "5"])
+    stretch.main([str(small), "--steps", "1", "--batch", "4", "--sequences", "1", "--seed", "5"])
+    rows = recorded(small / "stretch-5.jsonl")
+    assert {row["rule"] for row in rows} == {"none", "cut", "YaRN"}
+    assert {row["times"] for row in rows} == {1, 2, 4, 8}
+    assert recorded(small / "training-5.jsonl")[0]["step"] == 2
+    assert sum(one.numel() for one in load_file(small / "longer-5.safetensors").values()) > 2e6
+    (first, second) = probes.rows(small)
+    assert (first["trained"], second["trained"]) == (True, False)
+    assert len(first["spread"]) == 36
+
+
+def test_a_packed_text_is_the_same_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "TRAINED", ("click",))
+    monkeypatch.setattr(text, "HELD_OUT", ("jinja2",))
+    text.main([str(tmp_path / "text.xz")])
+    packed, installed = text.packed(tmp_path / "text.xz"), text.installed()
+    assert packed.sha256 == installed.sha256
+    together = bytes([*installed.train.tolist(), *installed.held_out.tolist()])
+    assert hashlib.sha256(together).hexdigest() == packed.sha256
+
+
+def test_the_record_was_made_with_the_pinned_text():
+    (sha,) = {row["text_sha256"] for row in recorded("trained/stretch.jsonl")}
+    assert text.installed().sha256 == sha, "pins changed: the model was trained on other bytes"
