@@ -46,6 +46,8 @@ $(BUILDER): requirements-book.txt
 $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 	@echo "Installing PyTorch and everything else into $(VENV) (once; a few minutes) ..."
 	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
+	@# Where it is installed, every process that reads a notebook imports it, for 2 s, and uses it for nothing.
+	@$(BIN)/python -m pip uninstall $(PIP) --yes rfc3987-syntax
 	@# pip compiles one module after the other, also what nothing here imports: a minute on one core.
 	@# Some packages hold templates that are no Python: what does not compile is told by who imports it.
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|testing|debugpy|mypyc?|setuptools)/' $(VENV)/lib || true
