@@ -31,6 +31,7 @@ def execute(path: Path) -> bool:
         kernel_name="python3",
         coalesce_streams=True,
         extra_arguments=["--log-level=CRITICAL"],
+        shutdown_kernel="immediate",
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     _keep_equal_outputs(before, after)

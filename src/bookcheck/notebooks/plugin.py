@@ -10,6 +10,7 @@ import nbval.plugin
 import pytest
 
 from bookcheck.notebooks.files import cell_places, read, repeat_command
+from bookcheck.notebooks.kernel import Kernel
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
 from bookcheck.notebooks.values import Value, complete, faults, result_of, values_of_cell
@@ -22,12 +23,13 @@ class Notebook(nbval.plugin.IPyNbFile):
 
     def setup(self) -> None:
         """Start a kernel, and let it round differently where the option says so."""
+        timeout = self.config.option.nbval_cell_timeout
         try:
-            super().setup()
-        except RuntimeError:
-            # The kernel died. Jupyter chooses free ports before the kernel starts, and once in
-            # some hundred starts another program takes one of them in between.
-            super().setup()
+            self.kernel = Kernel(self.path.parent, timeout)
+        except TimeoutError:
+            # Jupyter chooses free ports before the kernel starts, and once in some hundred starts
+            # another program takes one of them in between.
+            self.kernel = Kernel(self.path.parent, timeout)
         seed = self.config.getoption("--noise")
         if seed is not None:
             self.ask(code=NOISE.format(seed))
