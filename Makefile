@@ -59,9 +59,11 @@ book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html"
 
+# The checks of formulas once more, with rounding noise: in `make test-noise`, and in CI.
+NOISE_TESTS := tests/bookcheck/equations/test_noise.py
 .PHONY: test
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
-	$(BIN)/python -m pytest $(ARGUMENTS)
+	$(BIN)/python -m pytest $(if $(findstring --noise,$(ARGUMENTS)),,--ignore=$(NOISE_TESTS)) $(ARGUMENTS)
 
 # Tests that concern one page have its name in theirs, or its file's; and a few look at all pages.
 PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/test_rules.py \
@@ -76,7 +78,7 @@ check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (
 
 .PHONY: test-noise
 test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)
-	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/bookcheck/equations/test_noise.py
+	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(NOISE_TESTS)
 	for seed in $$(seq $(SEEDS)); do \
 	  $(BIN)/python -m pytest --noise $$seed $(if $(NB),chapters/$(NB).ipynb,chapters) || exit 1; done
 
