@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,6 @@ from texcheck.comparison import (
     Comparison,
     Relation,
     Seen,
-    Worth,
     covers,
     either,
     result_of,
@@ -23,13 +22,13 @@ from texcheck.comparison import (
 )
 from texcheck.display import Quantifier, Statement, declared_ranges, instances, read_display
 from texcheck.errors import LatexError
-from texcheck.evaluator import Evaluator
+from texcheck.evaluator import Evaluator, Memory
 from texcheck.factors import symbol_table
 from texcheck.nodes import Case, Chain, Indicator
 from texcheck.parser import parse, position_of
 from texcheck.reader import Reader
 from texcheck.rounding import Noise
-from texcheck.values import Value, declared_values, is_exact
+from texcheck.values import declared_values, is_exact
 
 SIGNS = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 CONVENTIONS = ("row", "column")
@@ -71,7 +70,8 @@ def evaluate(
     chains = [child for child in parse(text).children if isinstance(child, Tree)]
     if len(chains) != 1:
         raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
-    node = Reader(text, table).only_expression(chains[0])
+    symbols = {name: callable(value) for name, value in table.items()}
+    node = Reader(text, symbols).only_expression(chains[0])
     exact = any(
         isinstance(value, Fraction) or (isinstance(value, np.ndarray) and is_exact(value))
         for value in table.values()
@@ -96,10 +96,13 @@ def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any)
     return relations_of(text, symbol_table(declared_values(values)), chosen)
 
 
-def evaluator_for(text: str, table: Mapping[str, Any], options: Options) -> Evaluator:
+def evaluator_for(
+    text: str, table: Mapping[str, Any], options: Options, memory: Memory | None = None
+) -> Evaluator:
     """An evaluator of one text by the options of its check."""
     noise = None if options.noise is None else Noise(options.noise, units=1)
-    return Evaluator(text, table, options.first_index, options.vectors, options.broadcast, noise)
+    reading = (options.first_index, options.vectors, options.broadcast)
+    return Evaluator(text, table, *reading, noise, memory)
 
 
 def sign_choices(text: str) -> tuple[str, str]:
@@ -107,19 +110,6 @@ def sign_choices(text: str) -> tuple[str, str]:
     upper = SIGNS.sub(lambda match: "+  " if match.group(1) == "pm" else "-  ", text)
     lower = SIGNS.sub(lambda match: "-  " if match.group(1) == "pm" else "+  ", text)
     return upper, lower
-
-
-# Which sides of the conditions of ``cases`` and indicators have been met: True, False, "tie".
-Decisions = dict[tuple[Any, ...], set[bool | str]]
-
-
-@dataclass
-class Memory:
-    """What other texts had evaluated with the same values: sides' values, statements that hold."""
-
-    worth: dict[tuple[Any, ...], Value] = field(default_factory=dict)
-    holding: dict[tuple[Any, ...], list[Relation]] = field(default_factory=dict)
-    decisions: Decisions = field(default_factory=dict)
 
 
 def conditions_of(text: str, table: Mapping[str, Any]) -> Iterator[Chain]:
@@ -132,7 +122,11 @@ def conditions_of(text: str, table: Mapping[str, Any]) -> Iterator[Chain]:
 
 
 def relations_of(
-    text: str, table: Mapping[str, Any], options: Options, memory: Memory | None = None
+    text: str,
+    table: Mapping[str, Any],
+    options: Options,
+    memory: Memory | None = None,
+    hasty: bool = False,
 ) -> list[Relation]:
     """The relations of a display; with a memory, only up to the first instance that fails.
 
@@ -144,10 +138,8 @@ def relations_of(
         return [either(*pair) for pair in zip(upper, lower, strict=True)]
     statements, quantifiers = read_display(text, table)
     quantifiers = [*declared_ranges(statements, table), *quantifiers]
-    comparison = Comparison(text, options.approx, options.sampling_error)
-    evaluator = evaluator_for(text, table, options)
-    if memory is not None:
-        evaluator.decisions = memory.decisions
+    comparison = Comparison(text, options.approx, options.sampling_error, hasty)
+    evaluator = evaluator_for(text, table, options, memory)
     with np.errstate(all="ignore"):
         return check_all(statements, quantifiers, evaluator, comparison, memory)
 
@@ -189,7 +181,7 @@ def check_statement(
     worst: list[Relation] = []
     for case in cases:
         with evaluator.bound(case):
-            found = instance_of(statement, case, evaluator, comparison, memory)
+            found = instance_of(statement, case, evaluator, comparison)
             if not worst and not covers(node, evaluator):
                 found[-1].holds = False
                 found[-1].note = "the printed range is not the one the check declares"
@@ -206,19 +198,13 @@ def instance_of(
     case: Mapping[str, int],
     evaluator: Evaluator,
     comparison: Comparison,
-    memory: Memory | None,
 ) -> list[Relation]:
     """A statement at one value of its indices; what it concludes counts where its premise holds."""
-    node = statement.node
-
-    def relations(chain: Chain) -> list[Relation]:
-        worth = side_values(chain, case, evaluator, memory)
-        return comparison.chain(chain, evaluator, worth, case)
-
+    found = comparison.chain(statement.node, evaluator, case)
     if statement.premise is None:
-        return relations(node)
-    given = all(relation.holds for relation in relations(statement.premise))
-    found = relations(node)
+        return found
+    premise = comparison.chain(statement.premise, evaluator, case)
+    given = all(relation.holds for relation in premise)
     concluded = all(relation.holds for relation in found)
     for relation in found:
         relation.seen.outcomes = frozenset({(given, concluded)})
@@ -228,21 +214,3 @@ def instance_of(
         elif not given:
             relation.holds, relation.seen = True, Seen(outcomes=relation.seen.outcomes)
     return found
-
-
-def side_values(
-    node: Chain, case: Mapping[str, int], evaluator: Evaluator, memory: Memory | None
-) -> Worth:
-    """The values of a chain's sides, plain and under noise, each computed once."""
-    known: dict[tuple[Any, ...], Value] = {} if memory is None else memory.worth
-    constants = tuple(case.items())
-
-    def worth(number: int, noise: Noise | None) -> Value:
-        side = node.sides[number]
-        key = (side, noise and noise.seed, constants)
-        if key not in known:
-            with evaluator.with_noise(noise or evaluator.noise):
-                known[key] = evaluator.evaluate(side)
-        return known[key]
-
-    return worth

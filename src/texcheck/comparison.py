@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,11 +21,10 @@ from texcheck.nodes import (
     free_names,
     names_in,
 )
-from texcheck.rounding import SAMPLES, Noise, badly_conditioned, room_between
+from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
 from texcheck.values import (
     Array,
     Crossed,
-    Value,
     as_array,
     is_exact,
     is_number,
@@ -228,6 +227,16 @@ def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Findi
     return Finding(excess, holds, slack=slack, attained=attained, differ=differ)
 
 
+def clearly_fails(relation: str, a: Array, b: Array, gap: Array) -> bool:
+    """Whether a relation fails by more than rounding may make out in a check."""
+    far = gap > LARGEST_SHARE * np.maximum(np.maximum(np.abs(a), np.abs(b)), 1.0)
+    if relation in ("<", "<="):
+        far &= a > b
+    elif relation in (">", ">="):
+        far &= a < b
+    return relation != "!=" and bool(np.any(far))
+
+
 # A number as it is printed, with thousands, decimals and a power of ten.
 PRINTED_NUMBER = re.compile(
     r"[+-]?(?P<whole>\d+(?:(?:\{,\}|,|\\,)\d{3})*)(?:\.(?P<decimals>\d+))?"
@@ -263,25 +272,26 @@ def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> b
     return bool(np.all(gap <= room + 1e-12 * size))
 
 
-# The value of a chain's side by its number: plain, or with noise.
-Worth = Callable[[int, Noise | None], Value]
-
-
 class Comparison:
-    """Compares the sides of one text: equal up to rounding, near up to a share."""
+    """Compares the sides of one text: equal up to rounding, near up to a share.
 
-    def __init__(self, text: str, approx: float = 0.02, sampling_error: float = 0.0) -> None:
+    A ``hasty`` comparison, of misprints, asks for no rounding where the sides differ in the sixth
+    digit: they could only be refused as badly conditioned.
+    """
+
+    def __init__(
+        self, text: str, approx: float = 0.02, sampling_error: float = 0.0, hasty: bool = False
+    ) -> None:
         self.text = text
         self.approx = approx
         self.sampling_error = sampling_error
+        self.hasty = hasty and not sampling_error
         self.noises = [Noise(seed) for seed in range(SAMPLES)]
 
-    def chain(
-        self, node: Chain, evaluator: Evaluator, worth: Worth, case: Mapping[str, int]
-    ) -> list[Relation]:
+    def chain(self, node: Chain, evaluator: Evaluator, case: Mapping[str, int]) -> list[Relation]:
         """One entry for each relation of a chain, at one value of the indices."""
         result: list[Relation] = []
-        left, place = worth(0, None), 0
+        left, place = evaluator.side(node.sides[0]), 0
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
             right = None
@@ -289,8 +299,8 @@ class Comparison:
                 holds = evaluator.is_member(left, side, node)
                 found = Finding(0.0 if holds else math.inf, holds)
             else:
-                right = worth(k + 1, None)
-                found = self.compare(node, k, place, worth, evaluator)
+                right = evaluator.side(side)
+                found = self.found(node, k, place, evaluator, case)
             if states_a_sign((node.sides[k], side)):
                 found.slack = 0.0
             near = (
@@ -327,18 +337,30 @@ class Comparison:
         names -= {side.name for side in (left, right) if isinstance(side, Symbol)}
         return {(name, value): slack for name, value in case.items() if name in names}
 
-    def compare(
-        self, node: Chain, k: int, place: int, worth: Worth, evaluator: Evaluator
+    def found(
+        self, node: Chain, k: int, place: int, evaluator: Evaluator, case: Mapping[str, int]
     ) -> Finding:
+        """What ``compare`` finds, for relations that an earlier text printed as well."""
+        if node.relations[k] == "approx" or evaluator.noise is not None:
+            return self.compare(node, k, place, evaluator)
+        left, right = (evaluator.known_node(node.sides[side])[0] for side in (place, k + 1))
+        key = (node.relations[k], id(left), id(right), *case.items())
+        known: dict[Any, Finding] = evaluator.memory.known
+        if key not in known:
+            known[key] = self.compare(node, k, place, evaluator)
+        return replace(known[key])
+
+    def compare(self, node: Chain, k: int, place: int, evaluator: Evaluator) -> Finding:
         """Whether the chain's relation k holds between side ``place`` and the next one.
 
         A note says when the shapes do not fit.
         """
         relation, position = node.relations[k], node.places[k]
-        left, right = worth(place, None), worth(k + 1, None)
+        left, right = evaluator.side(node.sides[place]), evaluator.side(node.sides[k + 1])
 
         def pair(noise: Noise | None) -> tuple[Array, Array]:
-            sides = worth(place, noise), worth(k + 1, noise)
+            with evaluator.with_noise(noise or evaluator.noise):
+                sides = evaluator.side(node.sides[place]), evaluator.side(node.sides[k + 1])
             a, b = self.aligned(relation, *sides, evaluator, position)
             if relation in ("=", "!=", "approx"):
                 return a, b
@@ -363,6 +385,8 @@ class Comparison:
         if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
             # As floats, two large whole numbers may be the same.
             gap, room = np.asarray(float(abs(left - right))), np.zeros(())
+        elif self.hasty and clearly_fails(relation, a, b, gap):
+            return Finding(float(np.max(gap)), False)
         else:
             room = self.room((a, b), gap, pair, position)
         return verdict(relation, a, b, gap, room)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +49,7 @@ class Statement:
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells this statement from another, wherever it is printed."""
-        return (*((chain.sides, chain.relations) for chain in self.chains), self.both)
+        return (*self.chains, self.both)
 
     def free_names(self) -> set[str]:
         """The symbols whose values it needs."""
@@ -73,17 +74,25 @@ class Quantifier:
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells this range from another, wherever it is printed."""
-        test = None if self.test is None else (self.test.sides, self.test.relations)
-        return self.names, self.whole, test, self.listed
+        return self.names, self.whole, self.test, self.listed
 
     def names_used(self) -> set[str]:
         """The symbols in the stated range."""
         return names_in_all((*self.listed, *([self.test] if self.test else [])))
 
 
-def read_display(text: str, table: Mapping[str, Any]) -> tuple[list[Statement], list[Quantifier]]:
+Display = tuple[list[Statement], list[Quantifier]]
+
+
+def read_display(text: str, table: Mapping[str, Any]) -> Display:
     """Split a display into statements to be checked and ranges for their free indices."""
-    reader = Reader(text, table)
+    return read_with(text, frozenset((name, callable(value)) for name, value in table.items()))
+
+
+@functools.lru_cache(maxsize=64)
+def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> Display:
+    """Read a display by the names of the declared symbols, and whether they are functions."""
+    reader = Reader(text, dict(symbols))
     groups: list[list[Tree[Token]]] = []
     introduced: list[bool] = []
     joined_by: list[str] = []

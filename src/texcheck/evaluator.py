@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +56,7 @@ from texcheck.nodes import (
     Symbol,
     Transpose,
     TupleOf,
+    free_names,
     names_in,
     names_in_all,
 )
@@ -146,6 +147,25 @@ MOST_OUTCOMES = 200_000
 Outcome = tuple[dict[str, Value], float]
 
 
+# What is evaluated once for the same values of its symbols: most of the time goes into these.
+COSTLY = (Call, Derivative, Integral, Matrix, Moment, Reduction)
+
+
+@dataclass
+class Memory:
+    """What was found for one set of declared values, of use to every text that is tried on it.
+
+    ``known``: values of nodes; ``nodes``: the symbols that each depends on; ``decisions``: which
+    sides of each condition of ``cases`` and indicators were met, as True, False and "tie";
+    ``holding``: the statements that hold at all their instances.
+    """
+
+    known: dict[Any, Any] = field(default_factory=dict)
+    holding: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
+    nodes: dict[Node, tuple[Node, list[str]]] = field(default_factory=dict)
+    decisions: dict[Chain, set[bool | str]] = field(default_factory=dict)
+
+
 class Evaluator:
     """Evaluates the nodes of one formula under one convention for 1-D arrays."""
 
@@ -159,19 +179,18 @@ class Evaluator:
         convention: str,
         broadcast: bool = False,
         noise: Noise | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.text = text
         self.noise = noise
         # Whether a printed or declared value is infinite or undefined, so that a result may be.
         self.infinite = self.undefined = False
-        # Results of many evaluations with their error, by node and by the values around it.
-        self.estimates: dict[tuple[Node, int], tuple[Value, float]] = {}
-        self.surroundings = itertools.count()
-        self.surrounding = next(self.surroundings)
         self.values: dict[str, Any] = dict(table)
         self.declared: Mapping[str, Any] = table
-        # Which sides of each condition of cases and indicators were met: True, False, "tie".
-        self.decisions: dict[tuple[Any, ...], set[bool | str]] = {}
+        # The symbols that have another value than the declared one for a while.
+        self.local: dict[str, Any] = {}
+        self.memory = memory or Memory()
+        self.known_nodes: dict[int, tuple[Node, Node, list[str]]] = {}
         self.first_index = first_index
         self.arithmetic = Arithmetic(convention, self.shape_error, broadcast)
 
@@ -194,12 +213,12 @@ class Evaluator:
     @contextlib.contextmanager
     def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
         """Let symbols have other values inside the block."""
-        before = self.values, self.surrounding
-        self.values, self.surrounding = {**self.values, **changed}, next(self.surroundings)
+        before = self.values, self.local
+        self.values, self.local = {**self.values, **changed}, {**self.local, **changed}
         try:
             yield
         finally:
-            self.values, self.surrounding = before
+            self.values, self.local = before
 
     @contextlib.contextmanager
     def with_noise(self, noise: Noise | None) -> Iterator[None]:
@@ -216,14 +235,47 @@ class Evaluator:
 
         It is computed once, without noise, which is then put on the result.
         """
-        key = node, self.surrounding
-        if key not in self.estimates:
-            with self.with_noise(None):
-                self.estimates[key] = estimate()
-        value, error = self.estimates[key]
+        with self.with_noise(None):
+            value, error = self.remembered("estimate", node, estimate)
         return value if self.noise is None else self.noise.shifted(value, error)
 
+    def remembered(self, what: str, node: Node, compute: Callable[[], Any]) -> Any:
+        """What a node gives, computed once for the same values of the symbols that it needs."""
+        same, needed = self.known_node(node)
+        context = tuple((name, self.local[name]) for name in needed if name in self.local)
+        if not all(isinstance(value, (int, float)) for _, value in context):
+            return compute()
+        key = (what, id(same), self.noise and (self.noise.seed, self.noise.units), context)
+        if key not in self.memory.known:
+            value = compute()
+            if self.infinite or self.undefined:
+                return value
+            self.memory.known[key] = value
+        return self.memory.known[key]
+
+    def known_node(self, node: Node) -> tuple[Node, list[str]]:
+        """The first node that was equal to this one, and the symbols that it needs.
+
+        Of each node of the text this is asked once: trees are slow to compare.
+        """
+        if id(node) not in self.known_nodes:
+            if node not in self.memory.nodes:
+                self.memory.nodes[node] = node, sorted(self.reached(free_names(node)))
+            # With the node itself, which else could end, and another have its id.
+            self.known_nodes[id(node)] = node, *self.memory.nodes[node]
+        return self.known_nodes[id(node)][1:]
+
     def evaluate(self, node: Node) -> Value:
+        """The value of a node; one that takes long to compute is remembered."""
+        if isinstance(node, COSTLY):
+            return self.remembered("value", node, lambda: self.computed(node))
+        return self.computed(node)
+
+    def side(self, node: Node) -> Value:
+        """The value of a side of a relation, remembered."""
+        return self.remembered("value", node, lambda: self.computed(node))
+
+    def computed(self, node: Node) -> Value:
         """The value of a node; what is not finite is an error."""
         try:
             value = self.value_of(node)
@@ -1001,7 +1053,7 @@ class Evaluator:
     def decided(self, test: Chain) -> bool:
         """Whether a condition of cases or of an indicator holds; noted for those who ask."""
         holds = self.condition(test)
-        met = self.decisions.setdefault((test.sides, test.relations), set())
+        met = self.memory.decisions.setdefault(test, set())
         if "tie" not in met and self.tied(test):
             met.add("tie")
         met.add(holds)

@@ -10,32 +10,32 @@ check: ``equivalent={change: reason}``. Any other survivor shows a check that is
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from texcheck.formulas import Check
 from texcheck.misprints import Misprint, misprints
 from texcheck.trial import Fate, kinds_of, transposable
 
-BAR = 0.99
-# Fewer formulas take less time than the start of another process.
-FEW = 30
-
-# A check with the text that it is for, by the check's name.
-Bound = Mapping[str, tuple[Check, str]]
+# The checks of a part of a book, each with the text that it is for.
+Load = Callable[[str], Iterable[tuple[Check, str]]]
 
 
 @dataclass
 class Verdict:
-    """What happened to one misprint; ``said`` is the complaint that noticed it."""
+    """What happened to one misprint; ``said`` is the complaint that noticed it.
+
+    ``excuse``: why one that is not noticed is true as well.
+    """
 
     name: str
     mutant: Misprint
     fate: Fate
     said: str = ""
+    excuse: str = ""
 
     @property
     def caught(self) -> bool:
@@ -44,86 +44,62 @@ class Verdict:
 
 
 def verdicts_of(check: Check, text: str) -> list[Verdict]:
-    """Try all misprints of one formula."""
+    """Try all misprints of one formula; a check that fails by itself catches nothing."""
+
+    def broken(change: str, said: str) -> Verdict:
+        return Verdict(check.name, Misprint(change, text), Fate.INTERNAL, said)
+
     try:
         inputs = check.inputs()
-    except Exception as error:  # a check that fails by itself catches nothing
-        whole = Misprint("no misprint: the check's own function fails", text)
-        return [Verdict(check.name, whole, Fate.INTERNAL, f"{type(error).__name__}: {error}")]
+    except Exception as error:
+        return [broken("the check's own function fails", f"{type(error).__name__}: {error}")]
     trial = check.trial(inputs)
-    # Tried first: what it evaluates serves all misprints, and a check that fails catches nothing.
+    # Tried first: what it evaluates serves all misprints.
     fate, said = trial.fate(text)
     if fate is not Fate.SURVIVED:
-        whole = Misprint("no misprint: the printed text fails", text)
-        return [Verdict(check.name, whole, Fate.INTERNAL, said)]
-    tried = misprints(text, transposable(inputs), kinds_of(inputs))
-    return [Verdict(check.name, mutant, *trial.fate(mutant.text)) for mutant in tried]
+        return [broken("the printed text fails", said)]
+    found = []
+    for mutant in misprints(text, transposable(inputs), kinds_of(inputs)):
+        excuse = check.equivalent.get(mutant.change, "")
+        found.append(Verdict(check.name, mutant, *trial.fate(mutant.text, hasty=True), excuse))
+    alive = {verdict.mutant.change for verdict in found if not verdict.caught}
+    stale = [change for change in check.equivalent if change not in alive]
+    return found + [broken(change, "no survivor; remove it from equivalent=") for change in stale]
 
 
-def verdicts(load: Callable[[], Bound], names: Sequence[str], jobs: int = 1) -> list[Verdict]:
-    """Try the misprints of the named formulas; ``load`` gives their checks in each process."""
-    found: list[Verdict] = []
+def verdicts_of_part(load: Load, part: str) -> list[Verdict]:
+    """Try the misprints of a part of a book."""
+    return [verdict for check, text in load(part) for verdict in verdicts_of(check, text)]
+
+
+def verdicts(load: Load, parts: Sequence[str], jobs: int = 1) -> list[Verdict]:
+    """Try the misprints of some parts of a book; ``load`` runs in each process."""
+    work = functools.partial(verdicts_of_part, load)
     with contextlib.ExitStack() as stack:
-        if jobs > 1 and len(names) > FEW:
+        results: Iterable[list[Verdict]] = map(work, parts)
+        if jobs > 1 and len(parts) > 1:
             # Not a fork: threads of numerical libraries do not survive one.
-            context = multiprocessing.get_context("spawn")
-            pool = stack.enter_context(context.Pool(jobs, start_worker, (load,)))
-            results: Iterable[list[Verdict]] = pool.imap(try_name, names)
-        else:
-            start_worker(load)
-            results = map(try_name, names)
-        for done, result in enumerate(results, start=1):
-            found += result
-            if done % 50 == 0:
-                alive = sum(not verdict.caught for verdict in found)
-                line = f"{done} of {len(names)} formulas, {len(found)} misprints, {alive} alive"
-                print(line, file=sys.stderr, flush=True)
-    return found
+            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(jobs))
+            results = pool.imap(work, parts)
+        return [verdict for result in results for verdict in result]
 
 
-WORKER: dict[str, tuple[Check, str]] = {}
-
-
-def start_worker(load: Callable[[], Bound]) -> None:
-    """Load the book and its checks once in each process."""
-    WORKER.clear()
-    WORKER.update(load())
-
-
-def try_name(name: str) -> list[Verdict]:
-    """The misprints of one formula, in a process of the pool."""
-    return verdicts_of(*WORKER[name])
-
-
-def report(
-    found: Sequence[Verdict],
-    reasons: Mapping[str, Mapping[str, str]],
-    seconds: float = 0.0,
-) -> tuple[str, bool]:
-    """The summary, and whether the bar is reached and every reason still has its survivor."""
-    survivors = [v for v in found if v.fate is Fate.SURVIVED]
+def report(found: Sequence[Verdict], bar: float = 1.0, seconds: float = 0.0) -> tuple[str, bool]:
+    """The summary, and whether the share that was caught reaches the bar."""
+    survivors = [v for v in found if v.fate is Fate.SURVIVED and not v.excuse]
     internal = [v for v in found if v.fate is Fate.INTERNAL]
-    explained = [v for v in survivors if v.mutant.change in reasons.get(v.name, {})]
-    open_ones = [v for v in survivors if v.mutant.change not in reasons.get(v.name, {})]
-    lines = [f"survived: {v.name}: {v.mutant.change}" for v in open_ones]
-    lines += [f"internal error: {v.name}: {v.mutant.change}: {v.said}" for v in internal]
-    alive = {(v.name, v.mutant.change) for v in survivors}
-    stale = [
-        f"{name}: {change}"
-        for name, changes in reasons.items()
-        for change in changes
-        if (name, change) not in alive
-    ]
-    lines += [f"no longer a survivor, remove its reason: {line}" for line in stale]
-    counts = Counter(verdict.fate for verdict in found)
+    lines = [f"survived: {v.name}: {v.mutant.change}" for v in survivors]
+    lines += [f"error: {v.name}: {v.mutant.change}: {v.said}" for v in internal]
+    if survivors:
+        lines.append("Sharpen the check, or say why one is true: equivalent={change: reason}.")
+    counts = Counter(v.fate for v in found)
+    excused = sum(bool(v.excuse) for v in found)
     caught = counts[Fate.REFUTED] + counts[Fate.REFUSED]
-    counted = len(found) - len(explained)
-    rate = caught / counted if counted else 1.0
+    rate = caught / (caught + len(survivors)) if survivors else 1.0
     lines.append(
         f"{len(found)} misprints of {len({v.name for v in found})} formulas in {seconds:.0f} s: "
         f"{counts[Fate.REFUTED]} refuted, {counts[Fate.REFUSED]} refused as not meaningful, "
-        f"{len(internal)} internal errors, {len(explained)} equivalent, "
-        f"{len(open_ones)} survived; refuted or refused of those that are not equivalent "
-        f"{100 * rate:.2f} % (at least {100 * BAR:.0f} % needed)"
+        f"{len(internal)} errors, {excused} equivalent, {len(survivors)} survived; "
+        f"{100 * rate:.2f} % noticed (at least {100 * bar:.0f} % needed)"
     )
-    return "\n".join(lines), rate >= BAR and not stale and not internal
+    return "\n".join(lines), rate >= bar and not internal

@@ -6,9 +6,10 @@ compared. A field is a node, a tuple of nodes, a name, a number or a flag.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 
@@ -23,11 +24,21 @@ class Node:
     def __init_subclass__(cls) -> None:
         words = re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
         cls.evaluated_by = f"eval_{words}"
+        cls.__hash__ = Node.__hash__  # type: ignore[method-assign]  # not the one of dataclasses
 
-    @property
+    def __hash__(self) -> int:
+        return self.hashed
+
+    @functools.cached_property
+    def hashed(self) -> int:
+        """Computed once: a tree is a key of many dictionaries, and each asks for all below it."""
+        compared = [getattr(self, one.name) for one in fields(self) if one.compare]
+        return hash((type(self), *compared))
+
+    @functools.cached_property
     def parts(self) -> tuple[Any, ...]:
         """All fields but the position, in their order."""
-        return tuple(value for name, value in vars(self).items() if name != "position")
+        return tuple(getattr(self, one.name) for one in fields(self) if one.name != "position")
 
     def rebuilt(self, parts: tuple[Any, ...]) -> Self:
         """The same construct at the same place with other parts."""
@@ -310,8 +321,8 @@ class Chain(Node):
 
     sides: Nodes
     relations: tuple[str, ...]
-    places: tuple[int, ...]
-    texts: tuple[str, ...]
+    places: tuple[int, ...] = field(compare=False)
+    texts: tuple[str, ...] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -365,6 +376,7 @@ def names_in_all(nodes: Nodes) -> set[str]:
     return set().union(*(names_in(node) for node in nodes))
 
 
+@functools.lru_cache(maxsize=4096)
 def free_names(node: Node) -> set[str]:
     """The symbols whose value a tree needs: not those it binds itself, nor names of sets."""
     if isinstance(node, Symbol):

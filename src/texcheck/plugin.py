@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from texcheck.mutate import verdicts_of
+from texcheck.mutate import report, verdicts_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,12 +24,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     formula = getattr(pyfuncitem.obj, "formula", None)
     if formula is not None and pyfuncitem.config.getoption("--misprints"):
         check, text = formula
-        found = verdicts_of(check, text())
-        alive = [
-            verdict.mutant.change
-            for verdict in found
-            if not verdict.caught and verdict.mutant.change not in check.equivalent
-        ]
-        if alive:
-            pytest.fail(f"{check.name}: these misprints are not noticed: {'; '.join(alive)}")
+        said, passed = report(verdicts_of(check, text()))
+        if not passed:
+            pytest.fail(f"misprints are not noticed:\n{said}")
     return result

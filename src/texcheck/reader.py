@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from lark import Token, Tree
 
@@ -89,8 +88,9 @@ class Reader:
 
     # -- What all parts of the reader share ----
 
-    def __init__(self, text: str, table: Mapping[str, Any]) -> None:
+    def __init__(self, text: str, table: Mapping[str, bool]) -> None:
         self.text = text
+        # The declared symbols, and which of them are functions.
         self.table = table
         self.bound: list[str] = []
         self.running: list[str] = []
@@ -125,7 +125,7 @@ class Reader:
 
     def is_function(self, name: str) -> bool:
         """Whether a name is declared as a function."""
-        return name not in self.bound and callable(self.table.get(name))
+        return name not in self.bound and self.table.get(name, False)
 
     def is_dots(self, tree: Part) -> bool:
         """Whether an expression, a term or a cell consists of dots alone."""

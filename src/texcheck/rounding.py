@@ -8,6 +8,7 @@ most a small multiple of that.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Sequence
@@ -34,8 +35,16 @@ class Noise:
     def __init__(self, seed: int, units: int = NOISE_UNITS) -> None:
         self.seed = seed
         self.units = units
-        self.arrays = np.random.default_rng(seed)
-        self.numbers = random.Random(seed)
+
+    @functools.cached_property
+    def arrays(self) -> np.random.Generator:
+        """The noise of arrays."""
+        return np.random.default_rng(self.seed)
+
+    @functools.cached_property
+    def numbers(self) -> random.Random:
+        """The noise of numbers, each by itself."""
+        return random.Random(self.seed)
 
     def disturbed(self, value: Value, scale: float | None = None) -> Value:
         """The value with noise on what is rounded; exact and whole numbers stay as they are.

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Memory, Options, conditions_of, relations_of, sign_choices
+from texcheck.check import Options, conditions_of, relations_of, sign_choices
 from texcheck.comparison import ORDER, Relation, Seen
 from texcheck.display import read_display
 from texcheck.errors import LatexError
+from texcheck.evaluator import Memory
 from texcheck.factors import canonical_name, symbol_table
 from texcheck.nodes import Chain, Number, Symbol
 from texcheck.values import declared_values, is_number
@@ -68,12 +69,12 @@ class Trial:
         self.options = Options(**options)
         self.loose, self.somewhere = loose or {}, somewhere or {}
 
-    def complaint(self, text: str) -> str:
-        """Why a text is refuted; empty where it is not."""
+    def complaint(self, text: str, hasty: bool = False) -> str:
+        """Why a text is refuted; empty where it is not. ``hasty``: see ``Comparison``."""
         found: list[Relation] = []
         seen: list[Seen] = []
         for table, memory in zip(self.tables, self.memories, strict=True):
-            found = relations_of(text, table, self.options, memory)
+            found = relations_of(text, table, self.options, memory, hasty)
             for relation in found:
                 if not relation.holds:
                     return str(relation)
@@ -95,10 +96,10 @@ class Trial:
             return False
         return True
 
-    def fate(self, text: str) -> tuple[Fate, str]:
+    def fate(self, text: str, hasty: bool = False) -> tuple[Fate, str]:
         """Whether a text is refuted, refused, breaks the interpreter, or passes; what was said."""
         try:
-            complaint = self.complaint(text)
+            complaint = self.complaint(text, hasty)
         except LatexError as error:
             return Fate.REFUSED, str(error)
         except Exception as error:  # a fault of the interpreter: counted apart, never as caught
@@ -158,7 +159,7 @@ class Trial:
         for test in conditions_of(text, self.tables[0]):
             met: set[bool | str] = set()
             for memory in memories:
-                met |= memory.decisions.get((test.sides, test.relations), set())
+                met |= memory.decisions.get(test, set())
             shown = " ".join(printed_chain(test))
             if len(met & {True, False}) < 2:
                 always = "always" if True in met else "never"

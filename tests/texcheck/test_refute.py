@@ -201,7 +201,7 @@ def test_every_misprint_of_a_sharp_check_is_noticed():
     found = verdicts_of(Check("pythagoras", bound, OPTIONS), "c^2 = a^2 + b^2")
     assert len(found) > 10
     assert all(verdict.caught for verdict in found)
-    assert report(found, {})[1]
+    assert report(found)[1]
 
 
 def test_survivors_are_told_and_excused_by_their_reason():
@@ -209,15 +209,16 @@ def test_survivors_are_told_and_excused_by_their_reason():
     found = verdicts_of(blunt, "c^2 = a^2 + b^2")
     alive = [verdict.mutant.change for verdict in found if not verdict.caught]
     assert alive
-    text, passed = report(found, {})
+    text, passed = report(found)
     assert not passed
     assert f"survived: blunt: {alive[0]}" in text
-    reasons = {"blunt": {**dict.fromkeys(alive, "a is 0"), "gone at 3": "noticed by now"}}
-    text, passed = report(found, reasons)
+    assert report(found, bar=0.1)[1]
+    blunt.equivalent = {**dict.fromkeys(alive, "a is 0"), "gone at 3": "noticed by now"}
+    text, passed = report(verdicts_of(blunt, "c^2 = a^2 + b^2"))
     assert not passed
-    assert "no longer a survivor, remove its reason: blunt: gone at 3" in text
-    del reasons["blunt"]["gone at 3"]
-    assert report(found, reasons)[1]
+    assert "error: blunt: gone at 3: no survivor; remove it" in text
+    del blunt.equivalent["gone at 3"]
+    assert report(verdicts_of(blunt, "c^2 = a^2 + b^2"))[1]
 
 
 def test_a_check_that_fails_catches_nothing():

@@ -161,17 +161,19 @@ def execute(item: Check, equation: Equation, records: Path = RECORDS) -> Record:
     return found
 
 
-def load_all(folder: Path = CHECKS) -> list[Check | Page]:
-    """What a folder's files bind: displays and the sentences of pages."""
-    found: list[Check | Page] = []
-    for path in sorted(folder.glob("*.py")):
-        if path.name.startswith("test_"):
-            REGISTRY.append([])
-            try:
-                load(path)
-            finally:
-                found += REGISTRY.pop()
+def load_file(path: Path) -> list[Check | Page]:
+    """What a file binds: displays and the sentences of pages."""
+    REGISTRY.append([])
+    try:
+        load(path)
+    finally:
+        found = REGISTRY.pop()
     return found
+
+
+def load_all(folder: Path = CHECKS) -> list[Check | Page]:
+    """What a folder's files bind."""
+    return [item for path in sorted(folder.glob("test_*.py")) for item in load_file(path)]
 
 
 def load_checks(folder: Path = CHECKS) -> list[Check]:
