@@ -103,8 +103,8 @@ def rotate(
     tensor([[0.5403, 0.8415]])
     """
     cos, sin = _table_for(x, table, rotary_dim, sequence_axis)
-    if 2 * cos.shape[-1] < x.shape[-1]:
-        first, rest = x.tensor_split((2 * cos.shape[-1],), dim=-1)
+    if rotary_dim is not None and rotary_dim < x.shape[-1]:
+        first, rest = x.tensor_split((rotary_dim,), dim=-1)
         return torch.cat(
             (rotate(first, table, layout=layout, sequence_axis=sequence_axis), rest), -1
         )
@@ -112,13 +112,16 @@ def rotate(
     if layout == "interleaved" and not torch.compiler.is_compiling():
         # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
         z = _as_complex(turning) * torch.complex(cos, sin)
-        return torch.view_as_real(z).flatten(-2).to(x.dtype)
-    x_a, x_b = _pairs(turning, layout)
+        rotated = torch.view_as_real(z).view_as(x)
+        return rotated if turning is x else rotated.to(x.dtype)
+    half = layout == "half"  # then `chunk` is quicker, but autograd forbids to write into chunks
+    x_a, x_b = turning.chunk(2, -1) if half else _pairs(turning, layout)
     rotated = turning * _join(cos, cos, layout)
-    new_a, new_b = _pairs(rotated, layout)  # views: what is added to them is added to the result
+    new = rotated.chunk(2, -1) if half and not rotated.requires_grad else _pairs(rotated, layout)
+    new_a, new_b = new  # views: what is added to them is added to the result
     new_a.addcmul_(x_b, sin, value=-1)
     new_b.addcmul_(x_a, sin)
-    return rotated.to(x.dtype)
+    return rotated if turning is x else rotated.to(x.dtype)
 
 
 def rotate_back(
@@ -258,21 +261,22 @@ def _table_for(
 ) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
     cos, sin = table
-    axis = axis % x.ndim
-    wanted = x.shape[-1] if rotary_dim is None else rotary_dim
-    if 2 * cos.shape[-1] != wanted or cos.shape[-2] != x.shape[axis]:
+    given, shape = cos.shape, x.shape
+    axis, batch = axis % len(shape), len(given) - 2
+    wanted = shape[-1] if rotary_dim is None else rotary_dim
+    if 2 * given[-1] != wanted or given[-2] != shape[axis]:
         raise ValueError(
-            f"a table of {cos.shape[-2]} positions and {2 * cos.shape[-1]} rotary dimensions does "
-            f"not fit x of shape {tuple(x.shape)} with rotary_dim={wanted}"
+            f"a table of {given[-2]} positions and {2 * given[-1]} rotary dimensions does "
+            f"not fit x of shape {tuple(shape)} with rotary_dim={wanted}"
         )
-    if cos.shape[:-2] != x.shape[: cos.ndim - 2] or cos.ndim - 2 > axis:
+    if batch > axis or given[:batch] != shape[:batch]:
         raise ValueError(
-            f"a table with batch axes {tuple(cos.shape[:-2])} does not fit x {tuple(x.shape)}"
+            f"a table with batch axes {tuple(given[:batch])} does not fit x {tuple(shape)}"
         )
     if (cos.dtype == torch.float64) != (x.dtype == torch.float64):
         raise TypeError(f"the table has {cos.dtype}: build it with rotary_table(dtype={x.dtype})")
-    if cos.ndim == 2 and axis == x.ndim - 2:  # all leading axes share it
+    if batch == 0 and axis == len(shape) - 2:  # all leading axes share it
         return cos, sin
-    shape = [1] * x.ndim
-    shape[: cos.ndim - 2], shape[axis], shape[-1] = cos.shape[:-2], cos.shape[-2], cos.shape[-1]
-    return cos.reshape(shape), sin.reshape(shape)
+    wide = [1] * len(shape)
+    wide[:batch], wide[axis], wide[-1] = given[:batch], given[-2], given[-1]
+    return cos.reshape(wide), sin.reshape(wide)

@@ -4,11 +4,11 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable
+import textwrap
 from typing import Any
 
 from rope_doctor.families import FAMILIES, write_vectors
-from rope_doctor.report import DTYPES, examine
+from rope_doctor.report import DTYPES, WIDTH, examine
 
 ABOUT = """Why does my RoPE not match? Examine any function that rotates, and say what it does.
 
@@ -22,7 +22,7 @@ parameters tell which. Anything else needs an adapter: `def adapter(x, positions
 (b, h, n, d) and positions (n,)."""
 
 
-def load(name: str) -> Callable[..., Any]:
+def load(name: str) -> Any:
     """The function named `package.module:function`; attributes may follow with dots."""
     module, colon, path = name.partition(":")
     if not colon or not module or not path:
@@ -33,8 +33,7 @@ def load(name: str) -> Callable[..., Any]:
         function = getattr(function, part)
     if not callable(function):
         raise TypeError(f"{name} is no function but of type {type(function).__name__}")
-    found: Callable[..., Any] = function
-    return found
+    return function
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,22 +49,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=DTYPES, default="float32", help="to measure errors in")
     parser.add_argument("--family", choices=FAMILIES, help="compare with this model family")
     parser.add_argument("--vectors", metavar="DIRECTORY", help="write test vectors as JSON")
-    options = parser.parse_args(arguments)
-    if options.vectors:
-        print(f"{len(write_vectors(options.vectors))} files in {options.vectors}")
-        return 0
-    if not options.function:
-        parser.print_usage()
-        return 2
+    given = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):  # a console without Greek letters must not end in one
+        getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
     try:
-        report = examine(
-            load(options.function),
-            head_dim=options.head_dim,
-            dtype=DTYPES[options.dtype],
-            family=options.family,
-        )
+        if given.vectors:
+            print(f"{len(write_vectors(given.vectors))} files in {given.vectors}")
+            return 0
+        options = {"head_dim": given.head_dim, "dtype": DTYPES[given.dtype], "family": given.family}
+        report = examine(load(given.function or ""), **options)
     except Exception as error:  # whatever somebody else's module or function raises
-        print(f"not examined: {type(error).__name__}: {error}", file=sys.stderr)
+        lines = f"not examined: {type(error).__name__}: {error}".splitlines()
+        print("\n".join(textwrap.fill(line, WIDTH) for line in lines), file=sys.stderr)
         return 2
     print(report)
     return 0 if report.sound else 1

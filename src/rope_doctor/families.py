@@ -16,31 +16,21 @@ from attention_to_rope.checkpoints import RotarySettings, rotary_settings
 from attention_to_rope.rope import Layout
 
 POSITIONS = (0, 1, 2, 100, 4095, 131_071, 1_048_575)
-FORMAT = """Test vectors for rotary position embeddings
-===========================================
+FORMAT = """Test vectors for rotary position embeddings, one JSON file per model family (index.json)
 
-One JSON file per model family; index.json lists them. All numbers are float64 and read back
-exactly. Every file holds
+config            the configuration that was read, in the style of Hugging Face; layer_type says
+                  which kind of layer, or null if all are alike
+head_dim          the length d of a vector; its first rotary_dim entries rotate in pairs
+layout            "half": pair i is (i, i + rotary_dim/2); "interleaved": (2i, 2i + 1)
+frequencies       theta_i, the angle per position of pair i
+attention_factor  multiplies cos and sin, and is already in them
+score_factor      multiplies the scale of the softmax; not in cos and sin
+cases             for each position m: cos and sin of m theta_i, a vector x_j = sin(j + 1), and
+                  x rotated: x_a cos_i - x_b sin_i and x_a sin_i + x_b cos_i for the pair (a, b)
 
-  family            the name of the family
-  config            the configuration that was read, in the style of Hugging Face
-  layer_type        which kind of layer, or null if all are alike
-  layout            "half": pair i is (i, i + rotary_dim/2); "interleaved": (2i, 2i + 1)
-  head_dim          the length d of a vector
-  rotary_dim        how many of its first entries turn; the others stay as they are
-  attention_factor  multiplies cos and sin, and is already in them
-  score_factor      multiplies the scale of the softmax; not in cos and sin
-  frequencies       theta_i, the angle per position of pair i, for i = 0 ... rotary_dim/2 - 1
-  cases             a list of
-    position        m
-    cos, sin        attention_factor * cos(m theta_i), attention_factor * sin(m theta_i)
-    x               a vector: x_j = sin(j + 1), j = 0 ... d - 1
-    rotated         x turned: for the pair (a, b) of frequency i
-                    rotated_a = x_a cos_i - x_b sin_i,  rotated_b = x_a sin_i + x_b cos_i
-
-Compute your own rotation of x at each position and compare with `rotated`. In float64 expect
-agreement to about 1e-9 at the largest position (the angle has that rounding), in float32 with
-angles computed in float64 about 1e-6; float32 angles are off by about 1e-7 times the position.
+All numbers are float64 and read back exactly. In float64 expect agreement to about 1e-9 at the
+largest position, in float32 with angles computed in float64 to about 1e-6; angles computed in
+float32 are off by about 1e-7 times the position.
 """
 
 
@@ -56,6 +46,21 @@ class Family(NamedTuple):
         return rotary_settings(self.config, layer_type=self.layer_type)
 
 
+def _family(
+    model_type: str, base: float, layout: Layout = "half", *, head_dim: int = 128, **others: Any
+) -> Family:
+    """A family with one base for all layers; `others` are further entries of its configuration."""
+    config = {"model_type": model_type, "head_dim": head_dim, "rope_theta": base}
+    return Family(config | others, layout)
+
+
+def _yarn(factor: float, **others: Any) -> dict[str, Any]:
+    """The scaling of DeepSeek and gpt-oss, both from 4,096 positions."""
+    scaling = {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": 4096}
+    return scaling | {"beta_fast": 32, "beta_slow": 1} | others
+
+
+_LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
 _GEMMA_3 = {
     "model_type": "gemma3_text",
     "head_dim": 128,
@@ -64,82 +69,28 @@ _GEMMA_3 = {
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
     },
 }
+_GEMMA_4 = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
 
 FAMILIES: dict[str, Family] = {
-    "Llama 2": Family({"model_type": "llama", "head_dim": 128, "rope_theta": 1e4}, "half"),
-    "Llama 3.1": Family(
-        {
-            "model_type": "llama",
-            "head_dim": 128,
-            "rope_theta": 5e5,
-            "rope_scaling": {
-                "rope_type": "llama3",
-                "factor": 8.0,
-                "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0,
-                "original_max_position_embeddings": 8192,
-            },
-        },
-        "half",
+    "Llama 2": _family("llama", 1e4),
+    "Llama 3.1": _family(
+        "llama", 5e5, rope_scaling=_LLAMA_3 | {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
     ),
-    "Qwen3": Family({"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}, "half"),
+    "Qwen3": _family("qwen3", 1e6),
     "Gemma 3 local": Family(_GEMMA_3, "half", "sliding_attention"),
     "Gemma 3 global": Family(_GEMMA_3, "half", "full_attention"),
-    "Gemma 4 global": Family(
-        {
-            "head_dim": 512,
-            "rope_parameters": {
-                "rope_type": "proportional",
-                "partial_rotary_factor": 0.25,
-                "rope_theta": 1e6,
-            },
-        },
-        "half",
-    ),
-    "GPT-NeoX": Family(
-        {"model_type": "gpt_neox", "head_dim": 128, "rotary_emb_base": 1e4, "rotary_pct": 0.25},
-        "half",
-    ),
-    "GLM": Family(
-        {"model_type": "glm", "head_dim": 128, "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    "Gemma 4 global": Family({"head_dim": 512, "rope_parameters": _GEMMA_4}, "half"),
+    "GPT-NeoX": _family("gpt_neox", 1e4, partial_rotary_factor=0.25),
+    "GLM": _family("glm", 1e4, "interleaved", partial_rotary_factor=0.5),
+    "Command R7B": _family("cohere2", 5e4, "interleaved"),
+    "DeepSeek-V3": _family(
+        "deepseek_v3",
+        1e4,
         "interleaved",
+        head_dim=64,
+        rope_scaling=_yarn(40.0, mscale=1.0, mscale_all_dim=1.0),
     ),
-    "Command R7B": Family(
-        {"model_type": "cohere2", "head_dim": 128, "rope_theta": 5e4}, "interleaved"
-    ),
-    "DeepSeek-V3": Family(
-        {
-            "model_type": "deepseek_v3",
-            "qk_rope_head_dim": 64,
-            "rope_theta": 1e4,
-            "rope_scaling": {
-                "rope_type": "yarn",
-                "factor": 40.0,
-                "original_max_position_embeddings": 4096,
-                "beta_fast": 32,
-                "beta_slow": 1,
-                "mscale": 1.0,
-                "mscale_all_dim": 1.0,
-            },
-        },
-        "interleaved",
-    ),
-    "gpt-oss": Family(
-        {
-            "model_type": "gpt_oss",
-            "head_dim": 64,
-            "rope_theta": 1.5e5,
-            "rope_scaling": {
-                "rope_type": "yarn",
-                "factor": 32.0,
-                "original_max_position_embeddings": 4096,
-                "beta_fast": 32.0,
-                "beta_slow": 1.0,
-                "truncate": False,
-            },
-        },
-        "half",
-    ),
+    "gpt-oss": _family("gpt_oss", 1.5e5, head_dim=64, rope_scaling=_yarn(32.0, truncate=False)),
 }
 
 
@@ -154,31 +105,25 @@ def vectors(name: str) -> dict[str, Any]:
         dtype=torch.float64,
         attention_factor=settings.attention_factor,
     )
-    rotated = rotate(
-        x.expand(len(POSITIONS), -1),
-        table,
-        layout=family.layout,
-        rotary_dim=settings.rotary_dim,
-    )
+    x = x.expand(len(POSITIONS), -1)
+    columns = {
+        "position": torch.tensor(POSITIONS),
+        "cos": table.cos,
+        "sin": table.sin,
+        "x": x,
+        "rotated": rotate(x, table, layout=family.layout, rotary_dim=settings.rotary_dim),
+    }
+    numbers = ("head_dim", "rotary_dim", "attention_factor", "score_factor")
     return {
         "family": name,
         "config": family.config,
         "layer_type": family.layer_type,
         "layout": family.layout,
-        "head_dim": settings.head_dim,
-        "rotary_dim": settings.rotary_dim,
-        "attention_factor": settings.attention_factor,
-        "score_factor": settings.score_factor,
+        **{name: getattr(settings, name) for name in numbers},
         "frequencies": settings.frequencies.tolist(),
         "cases": [
-            {
-                "position": position,
-                "cos": table.cos[i].tolist(),
-                "sin": table.sin[i].tolist(),
-                "x": x.tolist(),
-                "rotated": rotated[i].tolist(),
-            }
-            for i, position in enumerate(POSITIONS)
+            dict(zip(columns, case, strict=True))
+            for case in zip(*(column.tolist() for column in columns.values()), strict=True)
         ],
     }
 
@@ -189,11 +134,7 @@ def write_vectors(directory: Path | str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     index = {name: name.lower().replace(" ", "-") + ".json" for name in FAMILIES}
     texts = {file: json.dumps(vectors(name)) for name, file in index.items()}
-    texts["index.json"] = json.dumps(index, indent=1)
-    texts["FORMAT.txt"] = FORMAT
-    paths = []
+    texts |= {"index.json": json.dumps(index, indent=1), "FORMAT.txt": FORMAT.rstrip("\n")}
     for file, text in texts.items():
-        path = folder / file
-        path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-        paths.append(path)
-    return paths
+        (folder / file).write_text(text + "\n", encoding="utf-8")
+    return [folder / file for file in texts]

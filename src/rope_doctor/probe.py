@@ -5,9 +5,10 @@ is what the function makes of the j-th unit vector. Everything else here reads t
 """
 
 import inspect
-import itertools
 import math
+import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -18,18 +19,23 @@ from attention_to_rope.rope import Layout
 
 Turn = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # x (b, h, n, d), positions → q', k'
 KEY_NAMES = ("k", "key", "keys", "xk", "key_states", "k_states")
-COS_NAMES, SIN_NAMES = ("cos", "cosine"), ("sin", "sine")
-POSITION_NAMES = ("positions", "position_ids", "position", "pos", "input_pos", "pos_ids", "index")
-OFFSET_NAMES = ("offset", "start_pos", "seq_offset", "start")
-COMPLEX_NAMES = ("freqs_cis", "freqs_complex")
+# How a function learns the positions → the names of the parameters for it, the surest first.
+KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "table": (("cos", "cosine"), ("sin", "sine")),
+    "complex": (("freqs_cis", "freqs_ci", "freqs_complex"),),
+    "positions": (
+        ("positions", "position_ids", "position", "pos", "input_pos", "pos_ids", "index"),
+    ),
+    "offset": (("offset", "start_pos", "seq_offset", "start"),),
+}
+TABLES = ("table", "complex")  # here the caller gives the frequencies, not the function
 # Single positions at which a function must agree with its own frequencies. Odd and large ones show
 # positions that are clamped, taken modulo, or rounded to a half type.
 ASKED = (0, 1, 2, 3, 5, 8, 31, 100, 255, 257, 511, 1001, 2047, 4097, 8191, 10_001, 16_383)
-
 NEAR = ASKED.index(31)
 
 
-class NotARotationError(ValueError):
+class NoRotationError(ValueError):
     """What the function does cannot be described by pairs and angles; the text is the fault."""
 
 
@@ -38,9 +44,14 @@ class Calling(NamedTuple):
 
     turn: Turn
     words: str
-    takes_positions: bool  # any positions, not only 0 … n − 1
-    takes_batches: bool  # positions (b, n)
-    base_is_given: bool  # cos and sin come from the caller, so the base is not the function's own
+    kind: str  # of `KINDS`, or "none": positions are always 0 … n − 1
+
+    def matrices(self, positions: Tensor, dim: int, *, which: int = 0) -> Tensor:
+        """The matrix of each position, float64 (n, d, d): row j is the image of unit vector j."""
+        # In float32 whatever torch's default is: a half type would look like a rounded table.
+        units = torch.eye(dim, dtype=torch.float32)[None, :, None, :]
+        units = units.repeat_interleave(len(positions), dim=2)
+        return self.turn(units, positions)[which][0].transpose(0, 1).double()
 
 
 class Measured(NamedTuple):
@@ -54,39 +65,45 @@ class Measured(NamedTuple):
     factor: float  # the length of a rotated vector over its length before
     shift: float  # position 0 is rotated as if it were this position
     rounded_to: torch.dtype | None  # a half type that holds all entries exactly
-    order: list[int] | None  # where each dimension of a rotated vector goes, None if it stays
+    order: list[int]  # where each dimension of a rotated vector goes
     pairs_agree: bool  # both dimensions of a pair rotate by one angle
     swapped: bool  # every pair starts a quarter of a turn ahead: cos and sin have changed places
     orthogonal: bool  # all lengths change by one factor, and angles between vectors stay
     effective: dict[int, float]  # position asked for → position by which was rotated
 
 
-def _tables(positions: Tensor, dim: int) -> Iterator[tuple[Tensor, Tensor, str]]:
-    """cos and sin in the widths and shapes that people use."""
-    cos, sin = rotary_table(positions, rotary_frequencies(dim))
-    widths: dict[str, Callable[[Tensor], Tensor]] = {
-        "d, halves alike": lambda t: torch.cat((t, t), -1),
-        "d/2": lambda t: t,
-        "d, neighbours alike": lambda t: t.repeat_interleave(2, -1),
-    }
-    shapes: dict[str, Callable[[Tensor], Tensor]] = {
-        "(1, n, …)": lambda t: t[None],
-        "(n, …)": lambda t: t,
-        "(1, 1, n, …)": lambda t: t[None, None],
-        "(1, n, 1, …)": lambda t: t[None, :, None],
-    }
-    for (width, widen), (shape, reshape) in itertools.product(widths.items(), shapes.items()):
-        yield reshape(widen(cos)), reshape(widen(sin)), f"cos and sin {shape} of width {width}"
-
-
-def _complex_tables(positions: Tensor, dim: int) -> list[tuple[Tensor, str]]:
-    """cos + i sin in the shapes that people use."""
-    table = torch.complex(*rotary_table(positions, rotary_frequencies(dim)))
-    return [
-        (table, "(n, d/2)"),
-        (table[None], "(1, n, d/2)"),
-        (table[None, :, None], "(1, n, 1, d/2)"),
-    ]
+def _given(kind: str, positions: Tensor, x: Tensor) -> list[tuple[tuple[Any, ...], str]]:
+    """What tells a function the positions, in every form that people use, and in words."""
+    if kind == "none":
+        return [((), "; positions are always 0 … n − 1")]
+    if kind == "offset":
+        return [((int(positions.flatten()[0]),), "")]
+    if kind == "positions":
+        rows = positions if positions.ndim == 2 else positions[None]
+        return [((positions.clone(),), ", positions (n,)"), ((rows.clone(),), ", positions (b, n)")]
+    table = torch.stack(rotary_table(positions, rotary_frequencies(x.shape[-1])))  # (2, n, d/2)
+    if kind == "complex":
+        turn = torch.complex(*table)
+        shapes = {
+            "(n, d/2)": turn,
+            "(1, n, d/2)": turn[None],
+            "(1, n, 1, d/2)": turn[None, :, None],
+        }
+        return [((form,), f", cos + i sin {words}") for words, form in shapes.items()]
+    forms = []
+    for width, wide in {
+        "d, halves alike": torch.cat((table, table), -1).to(x.dtype),
+        "d/2": table.to(x.dtype),
+        "d, neighbours alike": table.repeat_interleave(2, -1).to(x.dtype),
+    }.items():
+        for shape, (cos, sin) in {
+            "(1, n, …)": wide[:, None],
+            "(n, …)": wide,
+            "(1, 1, n, …)": wide[:, None, None],
+            "(1, n, 1, …)": wide[:, None, :, None],
+        }.items():
+            forms.append(((cos, sin), f", cos and sin {shape} of width {width}"))
+    return forms
 
 
 def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
@@ -100,69 +117,42 @@ def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
     ]
     if not names:
         return
-    lower = [name.lower() for name in names]
-    two = len(lower) > 1 and lower[1] in KEY_NAMES
-    cos, sin, position, offset, table = (
-        next((name for name in lower if name in group), None)
-        for group in (COS_NAMES, SIN_NAMES, POSITION_NAMES, OFFSET_NAMES, COMPLEX_NAMES)
-    )
-    if position is None and not two and len(lower) == 2 and not (cos or offset or table):
-        position = lower[1]  # f(x, anything): the second is the position
+    vectors = names[: 2 if len(names) > 1 and names[1].lower() in KEY_NAMES else 1]
+    kind, taken = "none", list[str]()
+    for possible, groups in KINDS.items():
+        found = [[name for name in names if name.lower() in group][:1] for group in groups]
+        if kind == "none" and all(found):
+            kind, taken = possible, [name for (name,) in found]
+    if kind == "none" and len(names) == 2 and len(vectors) == 1:
+        kind, taken = "positions", names[1:]  # f(x, anything): the second is the position
 
-    def build(order: str, kind: str, variant: int) -> Turn:
+    def build(order: str, variant: int) -> Turn:
         def turn(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-            def fresh() -> Tensor:  # the function may write into what it is given
-                return x.clone() if order == "bhnd" else x.transpose(1, 2).clone()
-
-            arguments: dict[str, Any] = {names[0]: fresh()}
-            if two:
-                arguments[names[1]] = fresh()
-            if kind == "table":
-                tables = list(_tables(positions, x.shape[-1]))[variant]
-                arguments[names[lower.index(str(cos))]] = tables[0].to(x.dtype)
-                arguments[names[lower.index(str(sin))]] = tables[1].to(x.dtype)
-            if kind == "complex":
-                given = _complex_tables(positions, x.shape[-1])[variant][0]
-                arguments[names[lower.index(str(table))]] = given
-            if kind == "positions":
-                given = positions if variant == 0 or positions.ndim == 2 else positions[None]
-                arguments[names[lower.index(str(position))]] = given.clone()
-            if kind == "offset":
-                arguments[names[lower.index(str(offset))]] = int(positions.flatten()[0])
+            # The function may write into what it is given.
+            arguments: dict[str, Any] = {
+                name: x.clone() if order == "bhnd" else x.transpose(1, 2).clone()
+                for name in vectors
+            }
+            given = _given(kind, positions, x)[variant][0]
             with torch.no_grad():
-                result = function(**arguments)
+                result = function(**arguments, **dict(zip(taken, given, strict=True)))
             if result is None:  # it wrote into its arguments
-                result = tuple(arguments[name] for name in names[: 1 + two])
-            pair = result if isinstance(result, tuple | list) else (result, result)
-            pair = pair if len(pair) > 1 else (pair[0], pair[0])
-            first, second = (y if order == "bhnd" else y.transpose(1, 2) for y in pair[:2])
+                result = tuple(arguments.values())
+            pair = result if isinstance(result, tuple | list) else (result,)
+            first, second = (
+                y if order == "bhnd" else y.transpose(1, 2) for y in (pair[0], pair[:2][-1])
+            )
             if first.shape != x.shape:
                 raise ValueError(f"shape {tuple(first.shape)} for {tuple(x.shape)}")
             return first, second
 
         return turn
 
-    vectors = "f(q, k" if two else "f(x"
+    said = ", ".join(["q, k" if len(vectors) == 2 else "x", *(name.lower() for name in taken)])
     for order in ("bhnd", "bnhd"):
-        shape = f"{', '.join(order)}"
-        if cos and sin:
-            for i, (*_, words) in enumerate(_tables(torch.arange(2), 4)):
-                said = f"{vectors}, cos, sin) with vectors ({shape}), {words}"
-                yield Calling(build(order, "table", i), said, True, False, True)
-        elif table:
-            for i, (_, words) in enumerate(_complex_tables(torch.arange(2), 4)):
-                said = f"{vectors}, {table}) with vectors ({shape}), cos + i sin {words}"
-                yield Calling(build(order, "complex", i), said, True, False, True)
-        elif position:
-            for i, words in enumerate(("(n,)", "(b, n)")):
-                said = f"{vectors}, {position}) with vectors ({shape}), positions {words}"
-                yield Calling(build(order, "positions", i), said, True, True, False)
-        elif offset:
-            said = f"{vectors}, {offset}) with vectors ({shape})"
-            yield Calling(build(order, "offset", 0), said, True, False, False)
-        else:
-            said = f"{vectors}) with vectors ({shape}); positions are always 0 … n − 1"
-            yield Calling(build(order, "plain", 0), said, False, False, False)
+        for variant, (_, words) in enumerate(_given(kind, torch.arange(2), torch.zeros(4))):
+            words = f"f({said}) with vectors ({', '.join(order)}){words}"
+            yield Calling(build(order, variant), words, kind)
 
 
 def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
@@ -174,33 +164,25 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
     tried, others = [], []
     for calling in _calls(function):
         try:
-            matrices = matrices_at(calling, torch.arange(3), head_dim)
+            matrices = calling.matrices(torch.arange(3), head_dim)
         except Exception as error:  # whatever somebody else's function raises
-            tried.append(f"  {calling.words}: {type(error).__name__}: {str(error)[:60]}")
+            tried.append(f"{calling.words}: {type(error).__name__}: {str(error)[:120]}")
             continue
         if (matrices[1:] - matrices[:1]).abs().max() <= 1e-6:
-            tried.append(f"  {calling.words}: the position changes nothing")
-            continue
-        if not calling.base_is_given or is_orthogonal(matrices):
+            tried.append(f"{calling.words}: the position changes nothing")
+        elif calling.kind not in TABLES or is_orthogonal(matrices):
             return calling
-        others.append(calling)
+        else:
+            others.append(calling)
     if others:
         return others[0]
+    indented = partial(textwrap.fill, width=100, initial_indent="  ", subsequent_indent="    ")
     raise ValueError(
         "the function rotates nothing in any way of calling that its parameters' names suggest.\n"
-        + "\n".join(tried[:6] or ["  none of its parameters has a name to call it by"])
+        + "\n".join(indented(line) for line in tried[:6] or ["it has no parameter with a name"])
         + "\nWrap it: def adapter(x, positions): ...  with x (b, h, n, d) and positions (n,), "
         "giving x rotated"
     )
-
-
-def matrices_at(calling: Calling, positions: Tensor, dim: int, *, which: int = 0) -> Tensor:
-    """The matrix of each position, float64 (n, d, d): row j is the image of unit vector j."""
-    # In float32 whatever torch's default is: a half type would look like a rounded table.
-    units = torch.eye(dim, dtype=torch.float32)[None, :, None, :]
-    units = units.repeat_interleave(len(positions), dim=2)
-    rotated = calling.turn(units, positions)[which]
-    return rotated[0].transpose(0, 1).double()
 
 
 def is_orthogonal(matrices: Tensor) -> bool:
@@ -213,10 +195,10 @@ def is_orthogonal(matrices: Tensor) -> bool:
 
 def _one_by_one(calling: Calling, positions: tuple[int, ...], dim: int, which: int) -> Tensor:
     """The matrices of rising positions, as far as the function has an answer."""
-    found = [matrices_at(calling, torch.tensor(positions[:1]), dim, which=which)]
+    found = [calling.matrices(torch.tensor(positions[:1]), dim, which=which)]
     for position in positions[1:]:
         try:
-            found.append(matrices_at(calling, torch.tensor([position]), dim, which=which))
+            found.append(calling.matrices(torch.tensor([position]), dim, which=which))
         except Exception:  # a table that ends before this position
             break
     return torch.cat(found)
@@ -245,12 +227,12 @@ def _layout(partners: dict[int, int]) -> tuple[Layout | None, int, int]:
 def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     """Read layout, direction, frequencies, factor, shift and rounding from the matrices."""
     powers = (0, *(2**k for k in range(15)))
-    single = _one_by_one(calling, powers, dim, which) if calling.takes_positions else None
+    single = _one_by_one(calling, powers, dim, which) if calling.kind != "none" else None
     alone = single is not None and bool((single - single[:1]).abs().max() > 1e-6)
     if single is not None and alone:
         matrices, positions = single, powers[: len(single)]
     else:  # positions 0 … n − 1 in one call are all that makes a difference
-        matrices = matrices_at(calling, torch.arange(257), dim, which=which)
+        matrices = calling.matrices(torch.arange(257), dim, which=which)
         positions = (0, *(2**k for k in range(9)))
         matrices = matrices[torch.tensor(positions)]
     rounded = [
@@ -259,11 +241,11 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
         if torch.equal(matrices[:4].to(dtype).double(), matrices[:4])
     ]
     order = _order(matrices[0])
-    if order is not None:
-        matrices = matrices[..., order]
+    asked = _one_by_one(calling, ASKED, dim, which) if alone else matrices
+    matrices, asked = matrices[..., order], asked[..., order]
     partners = _partners(matrices)
     if not partners and (matrices - matrices[:1]).abs().max() > 1e-6:
-        raise NotARotationError(
+        raise NoRotationError(
             "no sine term: each dimension is multiplied by a number of its own and none is mixed "
             "with its partner"
         )
@@ -272,14 +254,13 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
     if not pairs:
-        raise NotARotationError("no pairs: dimensions are mixed in one direction only")
-    angles = [torch.atan2(matrices[:, a, b], matrices[:, a, a]).tolist() for a, b in pairs]
-    frequencies = [_frequency(list(of_pair), list(positions)) for of_pair in angles]
-    starts = [of_pair[0] for of_pair in angles]
-    a, b = pairs[0]
-    factor = float(torch.hypot(matrices[:, a, a], matrices[:, a, b]).median())
-    diagonal = matrices.diagonal(dim1=-2, dim2=-1)
-    disagreement = max(float((diagonal[:, a] - diagonal[:, b]).abs().max()) for a, b in pairs)
+        raise NoRotationError("no pairs: dimensions are mixed in one direction only")
+    a, b = torch.tensor(pairs).T
+    angles, asked_angles = (torch.atan2(m[:, a, b], m[:, a, a]) for m in (matrices, asked))
+    starts = angles[0]
+    frequencies = [_frequency(of_pair, positions) for of_pair in angles.T.tolist()]
+    factor = float(torch.hypot(matrices[:, a[0], a[0]], matrices[:, a[0], b[0]]).median())
+    disagreement = float((matrices[:, a, a] - matrices[:, b, b]).abs().max())
     rotating = matrices[:, sorted(partners)][:, :, sorted(partners)]
     return Measured(
         layout=layout,
@@ -288,42 +269,27 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
         span=span,
         frequencies=[abs(value) for value in frequencies],
         factor=factor,
-        shift=_shift(frequencies, starts),
+        shift=_shift(frequencies, starts.tolist()),
         rounded_to=rounded[0] if rounded else None,
         order=order,
         pairs_agree=disagreement < 1e-3 * factor,
-        swapped=all(abs(abs(start) - math.pi / 2) < 1e-3 for start in starts),
+        swapped=bool(((starts.abs() - math.pi / 2).abs() < 1e-3).all()),
         orthogonal=layout is None or is_orthogonal(rotating),
-        effective=_effective(calling, dim, which, order, pairs, frequencies, starts)
-        if alone
-        else {},
+        effective=_effective(asked_angles - starts, frequencies) if alone else {},
     )
 
 
-def _effective(
-    calling: Calling,
-    dim: int,
-    which: int,
-    order: list[int] | None,
-    pairs: list[tuple[int, int]],
-    frequencies: list[float],
-    starts: list[float],
-) -> dict[int, float]:
+def _effective(angles: Tensor, frequencies: list[float]) -> dict[int, float]:
     """By which position the function rotates when it is asked for each of `ASKED` alone.
 
-    The slowest pair tells: its angle has not come round once.
+    The fastest pair whose angle has not come round once tells, by its angle at a near position.
     """
-    matrices = _one_by_one(calling, ASKED, dim, which)
-    matrices = matrices if order is None else matrices[..., order]
-    turning = [i for i, f in enumerate(frequencies) if abs(f) * ASKED[-1] < 3 and abs(f) > 1e-7]
-    if not turning:
+    slow = [i for i, f in enumerate(frequencies) if 1e-7 < abs(f) < 3 / ASKED[-1]]
+    if not slow or len(angles) <= NEAR:
         return {}
-    i = max(turning, key=lambda i: abs(frequencies[i]))
-    a, b = pairs[i]
-    angles = torch.atan2(matrices[:, a, b], matrices[:, a, a]) - starts[i]
-    per_position = angles[NEAR] / ASKED[NEAR]  # near positions are seldom wrong
-    found = (angles / per_position).tolist()
-    return dict(zip(ASKED, found, strict=False))
+    i = max(slow, key=lambda i: abs(frequencies[i]))
+    found = angles[:, i] / angles[NEAR, i] * ASKED[NEAR]
+    return dict(zip(ASKED, found.tolist(), strict=False))
 
 
 def _shift(frequencies: list[float], starts: list[float]) -> float:
@@ -332,19 +298,17 @@ def _shift(frequencies: list[float], starts: list[float]) -> float:
     return min(turning)[1] if turning else 0.0
 
 
-def _order(at_zero: Tensor) -> list[int] | None:
+def _order(at_zero: Tensor) -> list[int]:
     """Where the matrix of position 0 puts each dimension, if it only changes their places.
 
     Some functions rotate neighbours and give halves: scores do not notice.
     """
     places = at_zero.argmax(-1)
-    unit = torch.eye(len(at_zero))
-    scale = at_zero.max()
-    moved = not torch.equal(places, torch.arange(len(at_zero)))
-    return places.tolist() if moved and torch.equal(at_zero / scale, unit[places]) else None
+    only_places = torch.equal(at_zero / at_zero.max(), torch.eye(len(at_zero))[places])
+    return places.tolist() if only_places else list(range(len(at_zero)))
 
 
-def _frequency(angles: list[float], positions: list[int]) -> float:
+def _frequency(angles: list[float], positions: tuple[int, ...]) -> float:
     """The angle per position: each doubling of the position refines what the last one gave."""
     frequency = math.remainder(angles[1] - angles[0], 2 * math.pi)
     for angle, position in zip(angles[2:], positions[2:], strict=True):

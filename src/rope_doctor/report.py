@@ -12,16 +12,11 @@ from torch import Tensor
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from attention_to_rope.context_extension import llama3, yarn
 from rope_doctor.families import FAMILIES, Family
-from rope_doctor.probe import (
-    Calling,
-    Measured,
-    NotARotationError,
-    find_calling,
-    matrices_at,
-    measure,
-)
+from rope_doctor.probe import TABLES, Calling, Measured, NoRotationError, find_calling, measure
 
 WIDTH = 100  # columns of a report
+MEASURED = ("layout", "direction", "base", "turned", "scaling")
+TESTED = ("offset", "batch", "relative")
 FAR = (0, 1_000, 4_095, 16_383, 131_071, 1_048_575)
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 CLOSE = 2e-3  # of a frequency: float32 angles are measured far better, other settings miss by more
@@ -62,24 +57,23 @@ class Report:
         return not self.faults and not self.changes
 
     def __str__(self) -> str:
-        lines = [("FAULT", text) for text in self.faults]
-        lines += [(name, getattr(self, name)) for name in ("layout", "direction", "base", "turned")]
-        lines += [
-            ("scaling", self.scaling),
-            ("factor", f"{self.factor:.4f} on the length of rotated vectors"),
-            ("offset", self.offset),
-            ("batch", self.batch),
-            ("relative", self.relative),
-            ("error", f"largest entry off, in {self.dtype}, vectors of unit variance"),
-        ]
+        lines = [("called as", self.calling), *(("FAULT", text) for text in self.faults)]
+        lines += [(name, getattr(self, name)) for name in MEASURED]
+        lines += [("factor", f"{self.factor:.4f} on the length of rotated vectors")]
+        lines += [(name, getattr(self, name)) for name in TESTED]
+        lines += [("error", f"largest entry off, in {self.dtype}, vectors of unit variance")]
         lines += [("", f"position {m:>9,}: {error:.1e}") for m, error in self.errors.items()]
         lines += [("matches", ", ".join(self.matches) or "no family of the list")]
         lines += [("note", text) for text in self.notes]
         lines += [("change", text) for text in self.changes]
         return "\n".join(
             textwrap.fill(f"{title:<12} {text}", WIDTH, subsequent_indent=" " * 13)
-            for title, text in [("called as", self.calling), *lines]
+            for title, text in lines
         )
+
+
+def _close(theta: Tensor, exact: Tensor) -> bool:
+    return bool(((theta - exact) / exact).abs().max() < CLOSE)
 
 
 def recognise(theta: Tensor, span: int) -> Spectrum:
@@ -94,11 +88,7 @@ def recognise(theta: Tensor, span: int) -> Spectrum:
     base = base if is_round else float(f"{measured:.6g}")
     plain = rotary_frequencies(2 * pairs, base)[: len(theta)]
     rest = torch.zeros(pairs - len(theta))
-
-    def close(other: Tensor) -> bool:
-        return bool(((theta - other) / other).abs().max() < CLOSE)
-
-    if close(plain):
+    if _close(theta, plain):
         scaling = "none"
         for usual in () if is_round or len(rest) or pairs < 2 else (1e4, 5e5, 1e6):
             scale = (measured / usual) ** ((pairs - 1) / pairs)
@@ -109,7 +99,7 @@ def recognise(theta: Tensor, span: int) -> Spectrum:
         return Spectrum(base, scaling, torch.cat((plain, rest)))
     slowed = plain / theta
     scale = float(f"{slowed[-1]:.3g}")
-    if close(plain / scale):
+    if _close(theta, plain / scale):
         exact = torch.cat((plain / scale, rest))
         return Spectrum(base, f"linear: every angle divided by {scale:g}", exact)
     lengths = [2**power for power in range(9, 19)] if scale > 1 and not len(rest) else []
@@ -120,19 +110,18 @@ def recognise(theta: Tensor, span: int) -> Spectrum:
             "yarn, not truncated": yarn(plain, scale, original_length=length, truncate=False),
         }
         for words, exact in candidates.items():
-            if close(exact):
+            if _close(theta, exact):
                 return Spectrum(base, f"{words}: ×{scale:g} from {length}", exact)
-    return Spectrum(
-        base, f"pairs slowed by {slowed[0]:.3g} … {slowed[-1]:.3g}, by no rule known here", None
-    )
+    scaling = f"pairs slowed by {slowed[0]:.3g} … {slowed[-1]:.3g}, by no rule known here"
+    return Spectrum(base, scaling, None)
 
 
 def _offset(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether later positions alone are rotated as they are inside a longer sequence."""
-    if not calling.takes_positions:
+    if calling.kind == "none":
         return "cannot be given: positions are always 0 … n − 1", []
-    whole = matrices_at(calling, torch.arange(16), dim)
-    alone = matrices_at(calling, torch.arange(8, 12), dim)
+    whole = calling.matrices(torch.arange(16), dim)
+    alone = calling.matrices(torch.arange(8, 12), dim)
     if (whole[8:12] - alone).abs().max() < 1e-3:
         return "later positions alone are rotated as inside the whole sequence", []
     for by in (-8, -2, -1, 1, 2):
@@ -147,10 +136,9 @@ def _offset(calling: Calling, dim: int) -> tuple[str, list[str]]:
 
 def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether each row of a batch is rotated by its own positions."""
-    if not calling.takes_batches:
+    if calling.kind != "positions":
         return "rows share their positions", []
-    positions = torch.arange(6).view(2, 3)
-    x = torch.ones(2, 1, 3, dim, dtype=torch.float32)
+    x, positions = torch.ones(2, 1, 3, dim, dtype=torch.float32), torch.arange(6).view(2, 3)
     try:
         both = calling.turn(x, positions)[0]
     except Exception as error:  # whatever somebody else's function raises
@@ -168,40 +156,33 @@ def _vectors(*shape: int, seed: int) -> Tensor:
 
 def _relative(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether scores stay when all positions move together."""
-    q, k = _vectors(2, 1, 1, 8, dim, seed=0)
-
-    def scores(start: int) -> Tensor:
-        positions = torch.arange(start, start + 8)
-        rotated_q, rotated_k = calling.turn(q, positions)[0], calling.turn(k, positions)[1]
-        product: Tensor = rotated_q.double() @ rotated_k.double().mT
-        return product
-
-    if not calling.takes_positions:
+    if calling.kind == "none":
         return "not tested: positions cannot be given", []
-    first = scores(0)
-    for shift in (1000, 100, 8):
+    q, k = _vectors(2, 1, 1, 8, dim, seed=0)
+    scores: dict[int, Tensor] = {}
+    for shift in (0, 1000, 100, 8):
+        at = torch.arange(shift, shift + 8)
         try:
-            moved = scores(shift)
+            scores[shift] = calling.turn(q, at)[0].double() @ calling.turn(k, at)[1].double().mT
         except Exception:  # a table that ends before this position
             continue
-        move = float((moved - first).abs().max() / first.abs().max())
+        move = float((scores[shift] - scores[0]).abs().max() / scores[0].abs().max())
         said = f"a shift by {shift} moves scores by {move:.0e} of the largest"
-        if move < 10 * CLOSE:  # a rounded table moves them by 0.003
+        if move >= 10 * CLOSE:  # a rounded table moves them by 0.003
+            return f"NO: {said}", ["not relative: scores change when all positions move together"]
+        if shift:
             return f"yes: {said}", []
-        return f"NO: {said}", ["not relative: scores change when all positions move together"]
     return "not tested: no answer at position 8", []
 
 
-def _unsteady(calling: Calling, dim: int) -> list[str]:
-    """Whether equal calls give different results, or equal heads."""
+def _check_steady(calling: Calling, dim: int) -> None:
+    """Raise if equal calls give different results, or equal vectors in different heads."""
     x, positions = _vectors(1, 1, 4, dim, seed=2).repeat(1, 4, 1, 1), torch.arange(4)
-    faults = []
     once, again = (calling.turn(x, positions) for _ in range(2))
     if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
-        faults.append("noise: two equal calls give different results")
-    elif any((y - y[:, :1]).abs().max() > 1e-5 for y in once):
-        faults.append("heads differ: equal vectors in different heads are rotated differently")
-    return faults
+        raise NoRotationError("noise: two equal calls give different results")
+    if any((y - y[:, :1]).abs().max() > 1e-5 for y in once):
+        raise NoRotationError("heads differ: equal vectors in different heads rotate differently")
 
 
 def _misplaced(measured: Measured) -> list[str]:
@@ -209,8 +190,7 @@ def _misplaced(measured: Measured) -> list[str]:
     wrong = {m: p for m, p in measured.effective.items() if abs(p - m) > 0.02 + 1e-4 * m}
     if not wrong or measured.rounded_to is not None:  # a rounded table is a fault of its own
         return []
-    first = min(wrong)
-    last = max(measured.effective)
+    first, last = min(wrong), max(measured.effective)
     seen = f"position {first} is rotated as position {wrong[first]:.4g}"
     for dtype in (torch.bfloat16, torch.float16):
         rounded = {m: float(torch.tensor(m).to(dtype)) for m in measured.effective}
@@ -230,11 +210,10 @@ def _errors(
     calling: Calling, measured: Measured, exact: Tensor | None, dim: int, dtype: torch.dtype
 ) -> dict[int, float]:
     """How far rotated vectors are from float64, by position."""
-    if exact is None or measured.layout is None or not calling.takes_positions:
+    if exact is None or measured.layout is None or calling.kind == "none":
         return {}
     x = _vectors(1, 2, 1, dim, seed=1).to(dtype)
-    errors = {}
-    start, stop = measured.first_dim, measured.first_dim + measured.span
+    errors, part = {}, slice(measured.first_dim, measured.first_dim + measured.span)
     for m in FAR:
         try:
             got = calling.turn(x, torch.tensor([m]))[0].double()
@@ -244,95 +223,75 @@ def _errors(
         factor = 1.0 if abs(measured.factor - 1) < CLOSE else measured.factor
         table = rotary_table(at, exact, dtype=torch.float64, attention_factor=factor)
         truth = x.double().clone()
-        truth[..., start:stop] = rotate(truth[..., start:stop], table, layout=measured.layout)
-        if measured.order is not None:
-            got = got[..., measured.order]
-        errors[m] = float((got - truth).abs().max())
+        truth[..., part] = rotate(truth[..., part], table, layout=measured.layout)
+        errors[m] = float((got[..., measured.order] - truth).abs().max())
     return errors
 
 
-def _differences(family: Family, measured: Measured, spectrum: Spectrum, dim: int) -> list[str]:
-    """What would have to change to match a family, but for the table."""
+def _differences(
+    family: Family, measured: Measured, spectrum: Spectrum, dim: int, *, table: bool
+) -> list[str]:
+    """What would have to change to match a family; without the table if the caller gives it."""
     wanted = family.settings()
     if wanted.head_dim != dim:
         return [f"examine it with head_dim={wanted.head_dim}, that of the family; it had {dim}"]
-    changes = []
-    if measured.layout != family.layout:
-        changes.append(
-            f"layout: {measured.layout} to {family.layout}, or permute W_q and W_k "
-            "(convert_projection_layout)"
-        )
-    if not measured.forward:
-        changes.append("direction: rotate the other way (change the sign of sin)")
-    if measured.span != wanted.rotary_dim or measured.first_dim != 0:
-        changes.append(
-            f"rotary dimensions: {measured.span} from {measured.first_dim} on, to the first "
-            f"{wanted.rotary_dim}"
-        )
-    return changes
-
-
-def _table_differences(family: Family, measured: Measured, spectrum: Spectrum) -> list[str]:
-    """Another base, another scaling, another factor of the table."""
-    wanted, changes = family.settings(), []
-    turning = wanted.frequencies[wanted.frequencies > 0]
-    theta = torch.tensor(measured.frequencies, dtype=torch.float64)
-    same = theta.shape == turning.shape and bool(((theta - turning) / turning).abs().max() < CLOSE)
-    if measured.span == wanted.rotary_dim and not same:
-        scaling = recognise(turning, wanted.rotary_dim).scaling
-        if not math.isclose(spectrum.base, wanted.base, rel_tol=CLOSE):
-            changes.append(f"base: {spectrum.base:g} to {wanted.base:g}")
-        if not changes or spectrum.scaling != scaling:
-            changes.append(f"scaling: {spectrum.scaling} was measured, the family has {scaling}")
-    if abs(measured.factor - wanted.attention_factor) > CLOSE:
-        factor = wanted.attention_factor
-        changes.append(f"factor of the table: {measured.factor:.4f} to {factor:.4f}")
-    return changes
-
-
-def _measured_keys(calling: Calling, dim: int) -> Measured | None:
-    """What the keys show, None if they are not rotated."""
-    try:
-        return measure(calling, dim, which=1)
-    except ValueError:
-        return None
+    first, span, factor = measured.first_dim, measured.span, wanted.attention_factor
+    changes = {
+        f"layout: {measured.layout} to {family.layout}, or permute W_q and W_k "
+        "(convert_projection_layout)": measured.layout != family.layout,
+        "direction: rotate the other way (change the sign of sin)": not measured.forward,
+        f"rotary dimensions: {span} from {first} on, to the first {wanted.rotary_dim}": (
+            span != wanted.rotary_dim or first != 0
+        ),
+    }
+    if table:
+        turning = wanted.frequencies[wanted.frequencies > 0]
+        theta = torch.tensor(measured.frequencies, dtype=torch.float64)
+        same = theta.shape == turning.shape and _close(theta, turning)
+        differ = span == wanted.rotary_dim and not same
+        known = recognise(turning, wanted.rotary_dim).scaling
+        other_base = not math.isclose(spectrum.base, wanted.base, rel_tol=CLOSE)
+        changes |= {
+            f"base: {spectrum.base:g} to {wanted.base:g}": differ and other_base,
+            f"scaling: {spectrum.scaling} was measured, the family has {known}": (
+                differ and (not other_base or spectrum.scaling != known)
+            ),
+            f"factor of the table: {measured.factor:.4f} to {factor:.4f}": (
+                abs(measured.factor - factor) > CLOSE
+            ),
+        }
+    return [text for text, needed in changes.items() if needed]
 
 
 def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     """What is wrong with the matrices themselves, of the queries and of the keys."""
-    faults = []
-    if measured.layout is None:
-        faults.append("no layout: the dimensions do not rotate in pairs of one layout")
-    elif not measured.pairs_agree:
-        faults.append(
-            "mixed layouts: the two dimensions of a pair rotate by different angles; the table is "
-            "laid out for another pairing than the rotation"
-        )
-    elif not measured.orthogonal:
-        faults.append(
-            "no rotation: lengths of vectors change with the position; a sign is missing, such as "
-            "the minus in rotate_half"
-        )
-    if measured.swapped:
-        faults.append("cos and sin swapped: every pair is a quarter of a turn off at position 0")
-        return faults  # direction and shift follow from it
-    if not measured.forward:
-        faults.append("sign: rotated by −mθ, the inverse rotation")
-    if keys is None:
-        faults.append("keys not rotated: the second result is the keys as they came")
-    elif keys.forward != measured.forward:
-        faults.append("sign: queries and keys rotate in opposite directions")
-    if abs(measured.shift) > 0.01:
-        faults.append(
+    paired, agree = measured.layout is not None, measured.pairs_agree
+    faults = {
+        "no layout: the dimensions do not rotate in pairs of one layout": not paired,
+        "mixed layouts: the two dimensions of a pair rotate by different angles; the table is "
+        "laid out for another pairing than the rotation": paired and not agree,
+        "no rotation: lengths of vectors change with the position; a sign is missing, such as "
+        "the minus in rotate_half": paired and agree and not measured.orthogonal,
+        "cos and sin swapped: every pair is a quarter of a turn off at position 0": (
+            measured.swapped
+        ),
+    }
+    if not measured.swapped:  # direction and shift follow from it
+        faults |= {
+            "sign: rotated by −mθ, the inverse rotation": not measured.forward,
+            "keys not rotated: the second result is the keys as they came": keys is None,
+            "sign: queries and keys rotate in opposite directions": (
+                keys is not None and keys.forward != measured.forward
+            ),
             f"shifted positions: position 0 is rotated as position {measured.shift:.2f}; scores "
-            "stay, but a cache made elsewhere does not fit"
-        )
-    if measured.rounded_to is not None:
-        faults.append(
+            "stay, but a cache made elsewhere does not fit": abs(measured.shift) > 0.01,
             f"rounded table: cos and sin hold {measured.rounded_to} numbers even for float32 "
-            "vectors; build the table in float64 and round it once"
-        )
-    return [*faults, *_misplaced(measured)]
+            "vectors; build the table in float64 and round it once": (
+                measured.rounded_to is not None
+            ),
+            **dict.fromkeys(_misplaced(measured), True),
+        }
+    return [text for text, holds in faults.items() if holds]
 
 
 def examine(
@@ -353,38 +312,38 @@ def examine(
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
     dim = head_dim if family is None else FAMILIES[family].settings().head_dim
     calling = find_calling(function, dim)
-    unsteady = _unsteady(calling, dim)
-    if unsteady:
-        return Report(calling.words, unsteady)
     try:
-        measured, keys = measure(calling, dim), _measured_keys(calling, dim)
-    except NotARotationError as error:
+        _check_steady(calling, dim)
+        measured = measure(calling, dim)
+    except NoRotationError as error:
         return Report(calling.words, [str(error)])
+    try:
+        keys = measure(calling, dim, which=1)
+    except ValueError:
+        keys = None  # they are not rotated
     spectrum = recognise(torch.tensor(measured.frequencies, dtype=torch.float64), measured.span)
-    notes = []
-    if measured.order is not None:
-        notes.append(
-            "rotated vectors come back in another order of dimensions: scores stay, but compare "
-            "vectors after reordering"
-        )
-    tried = [check(calling, dim) for check in (_offset, _batch, _relative)]
-    faults = [*_faults_of(measured, keys), *(fault for _, found in tried for fault in found)]
+    checks = zip(TESTED, (_offset, _batch, _relative), strict=True)
+    tried = {name: check(calling, dim) for name, check in checks}
+    faults = sum((found for _, found in tried.values()), _faults_of(measured, keys))
     errors = _errors(calling, measured, spectrum.exact, dim, dtype)
-    if calling.takes_positions and spectrum.exact is not None and FAR[-1] not in errors:
+    largest = max(errors.values(), default=0.0)
+    notes = []
+    if measured.order != sorted(measured.order):
+        text = "rotated vectors come back in another order of dimensions: scores stay, but compare "
+        notes.append(text + "vectors after reordering")
+    if calling.kind != "none" and spectrum.exact is not None and FAR[-1] not in errors:
         last = f"the last is {max(errors):,}" if errors else "and at none before it"
         notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
-    if dtype == torch.float32 and errors and max(errors.values()) > 1e-4 > errors[0]:
+    if dtype == torch.float32 and largest > 1e-4 > errors[0]:
         notes.append("the error grows with the position: angles are computed in float32")
-    if dtype != torch.float32 and errors and max(errors.values()) > 0.5:
+    if dtype != torch.float32 and largest > 0.5:
         faults.append(f"half angles: positions or angles are computed in {dtype}, and collapse")
-    same = {}
-    for name, known in FAMILIES.items():
-        same[name] = _differences(known, measured, spectrum, dim)
-        if not calling.base_is_given and known.settings().head_dim == dim:
-            same[name] += _table_differences(known, measured, spectrum)
-    given = " (of the table that was given)" if calling.base_is_given else ""
+    given = " (of the table that was given)" if calling.kind in TABLES else ""
+    changes = {
+        name: _differences(known, measured, spectrum, dim, table=not given)
+        for name, known in FAMILIES.items()
+    }
     pairs = len(measured.frequencies)
-    exact = [name for name in same if not same[name]]
     return Report(
         calling=calling.words,
         faults=faults,
@@ -395,12 +354,10 @@ def examine(
         f"from dimension {measured.first_dim} on",
         scaling=spectrum.scaling + given,
         factor=measured.factor,
-        offset=tried[0][0],
-        batch=tried[1][0],
-        relative=tried[2][0],
+        **{name: text for name, (text, _) in tried.items()},
         errors=errors,
         dtype=str(dtype).removeprefix("torch."),
         notes=notes,
-        changes=same[family] if family else [],
-        matches=[] if calling.base_is_given or faults else exact,
+        changes=changes[family] if family else [],
+        matches=[name for name in changes if not (changes[name] or given or faults)],
     )

@@ -4,13 +4,16 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import attention_to_rope as book
 
@@ -42,6 +45,46 @@ def test_doctests(name):
     found = doctest.DocTestFinder().find(module, extraglobs={"torch": sys.modules["torch"]})
     for test in found:
         assert doctest.DocTestRunner().run(test).failed == 0, test.name
+
+
+REFERENCE = Path(__file__).parents[2] / "chapters" / "api.md"
+RECIPES = re.findall(r"^```python\n(.*?)^```", REFERENCE.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_recipes_of_the_reference_run(tmp_path, monkeypatch):
+    """In their order, as a reader would; the checkpoint that one of them loads is a tiny Llama."""
+    architecture = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+    sizes = {"vocab_size": 11, "hidden_size": 8, "intermediate_size": 16, "head_dim": 4}
+    heads = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+    others = {"rope_theta": 1e4, "rms_norm_eps": 1e-6, "hidden_act": "silu"}
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens": (11, 8), "lm_head": (11, 8), "model.norm": (8,)}
+    shapes |= {f"{layer}self_attn.{name}_proj": (8, 8) for name in "qkvo"}
+    shapes |= {f"{layer}mlp.{name}_proj": (16, 8) for name in ("gate", "up")}
+    shapes |= {f"{layer}mlp.down_proj": (8, 16), f"{layer}input_layernorm": (8,)}
+    shapes |= {f"{layer}post_attention_layernorm": (8,)}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    text = json.dumps(architecture | sizes | heads | others | {"tie_word_embeddings": False})
+    (tmp_path / "model" / "config.json").write_text(text, encoding="utf-8")
+    weights = {f"{name}.weight": torch.randn(shape) for name, shape in shapes.items()}
+    torch.save(weights, tmp_path / "model" / "pytorch_model.bin")
+    torch.manual_seed(0)
+    namespace = {}
+    for recipe in RECIPES:
+        if "install_import_hook" not in recipe:  # the tests have it already
+            exec(compile(recipe, "api.md", "exec"), namespace)
+    assert namespace["tokens"].shape == (4, 33)
+    assert len(RECIPES) >= 12
+
+
+def test_every_public_name_has_an_example():
+    written = set(re.findall(r"book\.(\w+)", "".join(RECIPES)))
+    for name in EXPORTED:
+        thing = getattr(book, name)
+        shown = inspect.ismodule(thing) or ">>>" in inspect.getdoc(thing)
+        assert shown or name in written, name
 
 
 def test_the_library_stays_readable():

@@ -21,7 +21,8 @@ from attention_to_rope.fast.attention_triton import triton_attention
 from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
 from bookkit.experiments.record import origin
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+GPU = torch.cuda.is_available()
+DEVICE = "cuda" if GPU else "cpu"
 
 
 def draw(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -42,7 +43,8 @@ def rotation(layout: str, dim: int, order: str, dtype: torch.dtype, batched: boo
         table = book.rotary_table(positions if batched else positions[0], frequencies)
         assert _fits(q, k, table, layout, turned), "the kernel was not used"
         options = {"layout": layout, "rotary_dim": turned}
-        got = rotate_queries_and_keys(q, k, table, **options)
+        for _ in range(2):  # the first call compiles, the second takes what it has compiled
+            got = rotate_queries_and_keys(q, k, table, **options)
         expected = tuple(book.rotate(x, table, **options) for x in (q, k))
         up = [torch.randn_like(x) for x in expected]
         pairs = zip(
@@ -52,6 +54,52 @@ def rotation(layout: str, dim: int, order: str, dtype: torch.dtype, batched: boo
         )
         worst = max(worst, *(float((a.float() - b.float()).abs().max()) for a, b in pairs))
     assert worst <= 8 * torch.finfo(dtype).eps, worst
+    return worst
+
+
+def addresses(dtype: torch.dtype) -> float:
+    """Views that begin at other addresses, which Triton compiles for again, and tables too."""
+    worst = 0.0
+    memory, frequencies = draw(2 * 3 * 8 * 48 + 64, dtype=dtype), book.rotary_frequencies(30)
+    positions = torch.arange(40, device=DEVICE)
+    whole = book.rotary_table(positions, frequencies.to(DEVICE))
+    for start in range(0, 32, 3):
+        q = memory[start : start + 2 * 3 * 8 * 48].view(2, 3, 8, 48)
+        k = q[:, :1]
+        table = book.RotaryTable(*(part[start : start + 8] for part in whole))
+        got = rotate_queries_and_keys(q, k, table, layout="half", rotary_dim=30)
+        for x, mine in zip((q, k), got, strict=True):
+            expected = book.rotate(x, table, layout="half", rotary_dim=30)
+            worst = max(worst, float((mine.float() - expected.float()).abs().max()))
+    assert worst <= 8 * torch.finfo(dtype).eps, worst
+    return worst
+
+
+def compiled(layout: str, order: str) -> float:
+    """Inside `torch.compile` without a graph break, with gradients; in two lengths."""
+    worst = 0.0
+
+    def scores(q, k, cos, sin):
+        table = book.RotaryTable(cos, sin)
+        q, k = rotate_queries_and_keys(2 * q, k, table, layout=layout)
+        return q @ k.repeat_interleave(2, 1).mT
+
+    torch._dynamo.reset()
+    whole = torch.compile(scores, fullgraph=True, backend="inductor" if GPU else "aot_eager")
+    for N in (19, 40):
+        q, k = (draw(2, N, h, 64).transpose(1, 2) for h in (4, 2))
+        if order == "positions":
+            q, k = q.contiguous(), k.contiguous()
+        q, k = q.detach().requires_grad_(), k.detach().requires_grad_()
+        frequencies = book.rotary_frequencies(64, device=DEVICE)
+        table = book.rotary_table(torch.arange(N, device=DEVICE), frequencies)
+        results = []
+        for form in (whole, scores):
+            result = form(q, k, *table)
+            results.append((result, *torch.autograd.grad(result.square().mean(), (q, k))))
+        for mine, theirs in zip(*results, strict=True):
+            worst = max(worst, float((mine - theirs).abs().max() / theirs.abs().max()))
+    assert worst <= 1e-3, worst
     return worst
 
 
@@ -78,12 +126,12 @@ def kernel_to_read(N: int, causal: bool, dtype: torch.dtype) -> float:
 def blockwise(shape: tuple[int, ...], dtype: torch.dtype, causal: bool) -> float:
     """Equal to attention; on a GPU also far less memory than the scores would take."""
     q, k, v = (draw(*shape, dtype=dtype) for _ in range(3))
-    if DEVICE == "cuda":
+    if GPU:
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
     got = blockwise_attention(q, k, v, causal=causal)
-    if DEVICE == "cuda":
+    if GPU:
         used, scores = torch.cuda.max_memory_allocated() - before, shape[-2] ** 2 * q.element_size()
         assert used < scores / 4 or shape[-2] < 8192, f"{used} bytes, the scores are {scores}"
     if shape[-2] > 4096:
@@ -105,12 +153,17 @@ def all_cases() -> list[tuple[str, Callable[[], float]]]:
         ("half", "interleaved"), (128, 96, 64), ("positions", "heads"), dtypes, (False, True)
     ):
         cases.append((f"rotation {case}", lambda case=case: rotation(*case)))
-    if DEVICE == "cuda":
+    for dtype in dtypes:
+        cases.append((f"addresses ({dtype})", lambda dtype=dtype: addresses(dtype)))
+    for case in itertools.product(("half", "interleaved"), ("positions", "heads")):
+        cases.append((f"compiled {case}", lambda case=case: compiled(*case)))
+    if GPU:
         cases.append(("rotation, 4096 sequences of 40 heads", many_programs))
-    for case in itertools.product((1, 64, 200), (False, True), dtypes):
+    # Triton's interpreter multiplies the bits of bfloat16 matrices, not their numbers.
+    for case in itertools.product((1, 64, 200), (False, True), dtypes if GPU else dtypes[:1]):
         cases.append((f"kernel to read {case}", lambda case=case: kernel_to_read(*case)))
     shapes = [(100, 64), (3, 100, 63), (2, 3, 100, 64), (2, 1, 3, 100, 64)]
-    shapes += [(16384, 64), (1, 16384, 63), (1, 1, 1, 16384, 64)] if DEVICE == "cuda" else []
+    shapes += [(16384, 64), (1, 16384, 63), (1, 1, 1, 16384, 64)] if GPU else []
     for case in itertools.product(shapes, dtypes, (False, True)):
         cases.append((f"blockwise {case}", lambda case=case: blockwise(*case)))
     return cases
@@ -133,7 +186,8 @@ def main() -> int:
     if record:
         about = origin("PYTHONPATH=src python3 tests/peers/check_on_gpu.py", DEVICE)
         with record.open("a", encoding="utf-8") as file:
-            print(json.dumps({"held": held, "failed": failed} | about), file=file)
+            row = {"group": "checks", "held": held, "failed": failed}
+            print(json.dumps(row | about), file=file)
     return min(len(failed), 100)
 
 

@@ -35,6 +35,7 @@ from transformers.models.glm import modeling_glm as glm
 from transformers.models.gpt_neox import modeling_gpt_neox as gpt_neox
 from transformers.models.gpt_oss import modeling_gpt_oss as gpt_oss
 from transformers.models.llama import modeling_llama as llama
+from transformers.models.llama4 import modeling_llama4 as llama4
 from transformers.models.qwen3 import modeling_qwen3 as qwen
 from transformers.models.roformer import modeling_roformer as roformer
 from x_transformers import x_transformers
@@ -246,6 +247,17 @@ def test_the_table_tells_what_the_peer_does(name: str) -> None:
 @pytest.mark.parametrize("module", [llama, qwen, gpt_neox])
 def test_the_bare_function_of_transformers(module: ModuleType) -> None:
     assert examine(module.apply_rotary_pos_emb, family="Qwen3").layout == "half"
+
+
+def test_torchtune_and_llama_4_are_called_by_their_own_signatures() -> None:
+    file = torchtune_file("modules/position_embeddings.py")
+    module = file.RotaryPositionalEmbeddings(128, max_seq_len=2**14)  # (x, *, input_pos)
+    report = examine(module)
+    assert report.sound, report
+    assert report.layout == "interleaved"
+    report = examine(llama4.apply_rotary_emb)  # (xq, xk, freqs_cis), of shape (b, n, d/2)
+    assert report.sound, report
+    assert report.layout == "interleaved"
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Every verdict of the doctor, each with a planted example."""
 
+import os
 import subprocess
 import sys
 
@@ -264,10 +265,17 @@ def test_requests_that_make_no_sense(wrong):
         examine(rope, **wrong)
 
 
+def test_a_table_of_few_positions_is_examined_as_far_as_it_goes():
+    report = examine(lambda x, positions: rope(x, torch.arange(20)[positions]))
+    assert report.sound, report
+    assert report.relative.startswith("yes: a shift by 8")
+
+
 @pytest.mark.parametrize("function", [lambda: 0, lambda x, positions: x, lambda x, a, b, c: x.foo])
 def test_a_function_that_rotates_nothing_gets_help(function):
-    with pytest.raises(ValueError, match="Wrap it: def adapter"):
+    with pytest.raises(ValueError, match="Wrap it: def adapter") as caught:
         examine(function)
+    assert max(map(len, str(caught.value).splitlines())) <= 100
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):
@@ -277,7 +285,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         "    table = book.rotary_table(positions, book.rotary_frequencies(128))\n"
         "    return book.rotate(x, table, layout='half')\n"
         "def broken(x, positions):\n"
-        "    return 1 / 0\n"
+        "    raise ValueError('a long text ' * 20)\n"
         "number = 3\n",
         encoding="utf-8",
     )
@@ -288,14 +296,19 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert "base: 10000 to 500000" in capsys.readouterr().out
     for name in ("mine:broken", "mine:number", "mine:absent", "absent:f", "mine"):
         assert main([name]) == 2
-        assert "not examined" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "not examined" in said
+        assert max(map(len, said.splitlines())) <= 100
     assert main([]) == 2
+    assert main(["--vectors", str(tmp_path / "mine.py")]) == 2  # a file, not a folder
     assert main(["--vectors", str(tmp_path / "out")]) == 0
     assert len(list((tmp_path / "out").iterdir())) == len(FAMILIES) + 2
-    done = subprocess.run(
-        [sys.executable, "-m", "rope_doctor", "--help"], capture_output=True, text=True, check=True
-    )
-    assert "Exit code" in done.stdout
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}  # a console without Greek letters
+    for arguments, expected in ((["--help"], "Exit code"), (["mine:good"], "forward, by +m?")):
+        command = [sys.executable, "-m", "rope_doctor", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=ascii_only)
+        assert expected in done.stdout
+        assert "Traceback" not in done.stderr
 
 
 def test_vectors_read_back(tmp_path):

@@ -11,7 +11,7 @@ product.
 """
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
@@ -207,16 +207,14 @@ def visible_chunks(
     ]
 
 
-def _row_blocks(size: int, block: int, triangle: bool) -> list[tuple[slice, slice]]:
-    """Blocks of queries of a chunk, each with the keys of the other chunk that it may see."""
-    rows = [slice(start, min(start + block, size)) for start in range(0, size, block)]
-    return [(own, slice(0, own.stop if triangle else size)) for own in rows]
-
-
-def _triangle_mask(rows: slice, keys: slice, triangle: bool, device: Any) -> Tensor | None:
-    if not triangle:
-        return None
-    return causal_mask(rows.stop - rows.start, keys.stop, device=device)
+def _row_blocks(
+    size: int, block: int, triangle: bool, device: torch.device
+) -> Iterator[tuple[slice, slice, Tensor | None]]:
+    """Blocks of queries of a chunk, each with the keys of the other chunk that it sees, and how."""
+    for start in range(0, size, block):
+        stop = min(start + block, size)
+        mask = causal_mask(stop - start, stop, device=device) if triangle else None
+        yield slice(start, stop), slice(0, stop if triangle else size), mask
 
 
 class _Ring(torch.autograd.Function):
@@ -248,10 +246,10 @@ class _Ring(torch.autograd.Function):
                         queries[i][..., rows, :],
                         keys[j][..., seen, :],
                         values[j][..., seen, :],
-                        mask=_triangle_mask(rows, seen, triangle, q.device),
+                        mask=mask,
                         scale=scale,
                     )
-                    for rows, seen in _row_blocks(size, block, triangle)
+                    for rows, seen, mask in _row_blocks(size, block, triangle, q.device)
                 ]
                 new = Partial(*(torch.cat(column, dim=-2) for column in zip(*parts, strict=True)))
                 old = states[i]
@@ -291,7 +289,7 @@ class _Ring(torch.autograd.Function):
             for i, j, triangle in visible_chunks(
                 ring.rank, source, ring.ranks, order=ctx.order, causal=ctx.causal
             ):
-                for rows, seen in _row_blocks(size, ctx.block, triangle):
+                for rows, seen, mask in _row_blocks(size, ctx.block, triangle, q.device):
                     mine = slice(i * size + rows.start, i * size + rows.stop)
                     theirs = slice(j * size, j * size + seen.stop)
                     part = partial_gradients(
@@ -301,7 +299,7 @@ class _Ring(torch.autograd.Function):
                         log_totals[..., mine, :],
                         upstream[..., mine, :],
                         share[..., mine, :],
-                        mask=_triangle_mask(rows, seen, triangle, q.device),
+                        mask=mask,
                         scale=ctx.scale,
                     )
                     grad_q[..., mine, :] += part.q

@@ -2,19 +2,23 @@
 
 A rotation does almost no arithmetic, so its time is the time of moving bytes. Eager PyTorch moves
 q and k several times; a compiler moves them once, but reads the table from memory again for every
-head. Here an entry of the table comes from memory once: it turns the same position of all heads
-while it is in registers or still in the cache. The gradient is the rotation back: the same kernel.
+head. Here an entry of the table comes from memory once: it rotates the same position of all heads
+while it is in registers or still in the cache. The same kernel gives the gradient, which is the
+inverse rotation. `torch.compile` sees an operator, so that it keeps a model in one graph.
 
 `rotate_queries_and_keys` falls back to `rotate` where Triton or a GPU is missing, in float64, where
-a gradient of the table is wanted, and inside a compiler.
+a gradient of the table is wanted, and inside `torch.func` or forward-mode differentiation.
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from attention_to_rope.rope import Layout, RotaryTable, rotate
 
@@ -26,7 +30,7 @@ except ImportError:  # no GPU build of torch, or no Triton for this machine
 
 
 class Tile(NamedTuple):
-    """How the work is cut: each program turns `heads` heads of `rows` positions with one table.
+    """How the work is cut: each program rotates `heads` heads of `rows` positions with one table.
 
     Programs start in this order: the rows of a stretch, then the next heads over the same stretch,
     then the next stretch. So memory is read and written in long runs, and the stretch's part of
@@ -55,7 +59,7 @@ TILES = {
 if triton is not None:  # pragma: no cover
 
     @triton.jit
-    def _turn(
+    def _rotate_heads(
         source,
         target,
         cos,
@@ -76,7 +80,7 @@ if triton is not None:  # pragma: no cover
         padded_rest: tl.constexpr,
         half: tl.constexpr,
     ):
-        """Turn some heads of one sequence at `rows`; cos and sin stay in registers."""
+        """Rotate some heads of one sequence at `rows`; cos and sin stay in registers."""
         for number in range(per_program):
             head = start_head + number
             kept = rows < tl.where(head < heads, length, 0)
@@ -96,9 +100,9 @@ if triton is not None:  # pragma: no cover
                 both = tl.load(start + column, mask=inside)
                 first, second = tl.split(tl.reshape(both, (n, padded, 2)))
                 a, b = first.to(tl.float32), second.to(tl.float32)
-                turned = tl.join(a * cos - b * sin, a * sin + b * cos).to(both.dtype)
-                tl.store(out + column, tl.reshape(turned, (n, 2 * padded)), mask=inside)
-            if rest > 0:  # what is not turned is copied
+                rotated = tl.join(a * cos - b * sin, a * sin + b * cos).to(both.dtype)
+                tl.store(out + column, tl.reshape(rotated, (n, 2 * padded)), mask=inside)
+            if rest > 0:  # what is not rotated is copied
                 column = tl.arange(0, padded_rest)[None, :]
                 inside = kept & (column < rest)
                 behind = tl.load(start + 2 * pairs + column, mask=inside)
@@ -156,13 +160,13 @@ if triton is not None:  # pragma: no cover
         if back:
             sin = -sin
         if own < q_groups:
-            _turn(
+            _rotate_heads(
                 q + batch * q_batch, q_out + batch * q_out_batch, cos, sin, rows, length,
                 q_head, q_row, q_out_head, q_out_row, own * per_program, q_heads,
                 n, per_program, pairs, padded, rest, padded_rest, half,
             )  # fmt: skip
         else:
-            _turn(
+            _rotate_heads(
                 k + batch * k_batch, k_out + batch * k_out_batch, cos, sin, rows, length,
                 k_head, k_row, k_out_head, k_out_row, (own - q_groups) * per_program, k_heads,
                 n, per_program, pairs, padded, rest, padded_rest, half,
@@ -184,9 +188,8 @@ def rotate_queries_and_keys(
 ) -> tuple[Float[Tensor, "b h n d"], Float[Tensor, "b g n d"]]:
     """Rotate queries and keys by their positions; equal to two calls of `rotate`.
 
-    The table is (N, d/2) or, with its own positions for each sequence, (B, N, d/2); `rotary_dim`
-    as in `rotate`. q and k may be views, as a projection leaves them: (B, N, H, d) transposed.
-    The results have the order in memory of q and k. Gradients of any order are rotations too.
+    The table is (N, d/2), or (B, N, d/2) for each sequence's own positions. q and k may be views,
+    such as (B, N, H, d) transposed; the results have the same order in memory.
     """
     if not _fits(q, k, table, layout, rotary_dim):
         return (
@@ -194,66 +197,102 @@ def rotate_queries_and_keys(
             rotate(k, table, layout=layout, rotary_dim=rotary_dim),
         )
     cos, sin = (part.contiguous() for part in table)
-    turned: tuple[Tensor, Tensor] = _Rotate.apply(q, k, cos, sin, layout, False)
-    return turned
+    return _rotate(q, k, cos, sin, layout, False)
 
 
 def _fits(q: Tensor, k: Tensor, table: RotaryTable, layout: str, rotary_dim: int | None) -> bool:
     """Whether the kernel takes these arguments; the others, and all that are wrong, do not."""
     cos, sin = table
+    shape, pairs = q.shape, cos.shape[-1]
     return (
         is_available(q)
-        and not torch.compiler.is_compiling()
         and layout in ("half", "interleaved")
-        and q.ndim == k.ndim == 4
-        and q.shape[0] == k.shape[0]
-        and q.shape[2:] == k.shape[2:]
+        and len(shape) == k.ndim == 4
+        and shape[0] == k.shape[0]
+        and shape[2:] == k.shape[2:]
         and q.dtype == k.dtype != torch.float64
         and cos.shape == sin.shape
-        and cos.shape in ((q.shape[2], cos.shape[-1]), (q.shape[0], q.shape[2], cos.shape[-1]))
-        and 2 * cos.shape[-1] == (q.shape[-1] if rotary_dim is None else rotary_dim)
-        and 0 < 2 * cos.shape[-1] <= q.shape[-1]
+        and cos.shape in ((shape[2], pairs), (shape[0], shape[2], pairs))
+        and 2 * pairs == (shape[3] if rotary_dim is None else rotary_dim)
+        and 0 < 2 * pairs <= shape[3]
+        and q.numel() > 0 < k.numel()
         and cos.dtype == sin.dtype == torch.float32
-        and cos.device == sin.device == q.device
+        and cos.device == sin.device == q.device == k.device
         and not (cos.requires_grad or sin.requires_grad)
+        and _is_direct(q, k)
     )
 
 
-class _Rotate(torch.autograd.Function):
-    """The kernel, with the rotation back as its gradient: nothing of q and k is kept."""
+def _is_direct(q: Tensor, k: Tensor) -> bool:
+    """Whether a launch sees all that PyTorch sees: the current GPU and plain tensors, no vmap."""
+    return torch.compiler.is_compiling() or (
+        torch._C._has_storage(q)
+        and torch._C._has_storage(k)
+        and not torch._C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+        and (not q.is_cuda or q.get_device() == torch.cuda.current_device())
+    )
+
+
+def _rotate(
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
+) -> tuple[Tensor, Tensor]:
+    """Rotate, or rotate back; recorded for a gradient only where one is wanted."""
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad):
+        recorded: tuple[Tensor, Tensor] = _Rotation.apply(q, k, cos, sin, layout, back)
+        return recorded
+    return launch(q, k, cos, sin, layout, back)
+
+
+class _Rotation(torch.autograd.Function):
+    """The kernel, with the inverse rotation as its gradient: nothing of q and k is kept.
+
+    `forward` takes `ctx`: with `setup_context` every call would inspect its signature again.
+    """
 
     @staticmethod
     def forward(
-        q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
+        ctx: Any, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
     ) -> tuple[Tensor, Tensor]:
-        return launch(q, k, cos, sin, layout, back)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        _, _, cos, sin, ctx.layout, ctx.back = inputs
         ctx.save_for_backward(cos, sin)
+        ctx.layout, ctx.back = layout, back
+        return launch(q, k, cos, sin, layout, back)
 
     @staticmethod
     def backward(ctx: Any, grad_q: Tensor, grad_k: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
-        turned: tuple[Tensor, Tensor] = _Rotate.apply(
-            grad_q, grad_k, cos, sin, ctx.layout, not ctx.back
-        )
-        return (*turned, None, None, None, None)
+        if _is_direct(grad_q, grad_k):
+            grads = _rotate(grad_q, grad_k, cos, sin, ctx.layout, not ctx.back)
+        else:  # vmap over the gradients of several outputs
+            table = RotaryTable(cos, sin if ctx.back else -sin)
+            options = {"layout": ctx.layout, "rotary_dim": 2 * cos.shape[-1]}
+            grads = rotate_queries_and_keys(grad_q, grad_k, table, **options)
+        return (*grads, None, None, None, None)
 
 
-def tile_for(q: Tensor, pairs: int) -> str:
-    """Which of `TILES` suits the order of q (B, H, N, d) in memory and its pairs."""
+@torch.library.custom_op("attention_to_rope::rotate_queries_and_keys", mutates_args=())
+def _operator(
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: str, back: bool
+) -> tuple[Tensor, Tensor]:
+    """The kernel as `torch.compile` sees it."""
+    return launch(q, k, cos, sin, layout, back)
+
+
+@_operator.register_fake
+def _shapes(
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: str, back: bool
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(_with_rows(q)), torch.empty_like(_with_rows(k))
+
+
+def tile_for(q: Tensor, pairs: int) -> Tile:
+    """The tile for the order of q (B, H, N, d) in memory; no more rows than positions."""
     if q.shape[2] == 1:
-        return "one position"
-    if q.stride(1) >= q.stride(2):
-        return "positions"
-    return "padded heads" if pairs & (pairs - 1) else "heads"
-
-
-def fitted_tile(q: Tensor, pairs: int) -> Tile:
-    """The tile for q; no more rows than there are positions."""
-    tile = TILES[tile_for(q, pairs)]
+        tile = TILES["one position"]
+    elif q.stride(1) >= q.stride(2):
+        tile = TILES["positions"]
+    else:
+        tile = TILES["padded heads" if pairs & (pairs - 1) else "heads"]
     return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
 
 
@@ -264,24 +303,53 @@ def tiles_in_stretch(length: int, tile: Tile) -> int:
     return -(-tiles // stretches)
 
 
+def _with_rows(x: Tensor) -> Tensor:
+    """x, copied if the numbers of one head at one position are not neighbours in memory."""
+    return x if x.stride(-1) == 1 else x.contiguous()
+
+
+# All that decides which machine code runs, and on which sizes → the launcher, with those sizes.
+# To find the compiled kernel by itself, Triton needs longer than the kernel does for one position.
+_launchers: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+_MOST = 4096  # launchers; texts of every length would otherwise fill the memory
+
+
 def launch(  # pragma: no cover - see the kernels
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: str, back: bool
 ) -> tuple[Tensor, Tensor]:
-    """Run the kernel on arguments that fit it: q and k turned, or turned back."""
-    q, k = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k))
+    """Run the kernel on arguments that fit it: q and k rotated, or rotated back."""
+    if torch.compiler.is_compiling():
+        rotated: tuple[Tensor, Tensor] = _operator(q, k, cos, sin, layout, back)
+        return rotated
+    q, k = _with_rows(q), _with_rows(k)
     q_out, k_out = torch.empty_like(q), torch.empty_like(k)  # the order in memory of q and k
+    key = (
+        q.shape, q.stride(), k.shape, k.stride(), cos.shape, q.dtype, q.device, layout, back,
+        # Triton compiles other loads for addresses that are no multiple of 16.
+        q.data_ptr() % 16, k.data_ptr() % 16, cos.data_ptr() % 16, sin.data_ptr() % 16,
+    )  # fmt: skip
+    found = _launchers.get(key)
+    if found is not None:
+        start, sizes = found
+        start(q, k, q_out, k_out, cos, sin, *sizes)
+        return q_out, k_out
     (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
-    tile = fitted_tile(q, pairs)
+    tile = tile_for(q, pairs)
     tiles = triton.cdiv(length, tile.rows)
     in_stretch = tiles_in_stretch(length, tile)
     groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
-    kernel: Any = _kernel
-    kernel[(in_stretch * groups * batches * triton.cdiv(tiles, in_stretch),)](
-        q, k, q_out, k_out, cos, sin, length,
-        *q.stride()[:3], *k.stride()[:3], *q_out.stride()[:3], *k_out.stride()[:3],
-        cos.stride(0) if cos.ndim == 3 else 0, q_heads, k_heads, batches, in_stretch,
-        n=tile.rows, per_program=tile.heads, pairs=pairs, padded=triton.next_power_of_2(pairs),
-        rest=width - 2 * pairs, padded_rest=triton.next_power_of_2(max(width - 2 * pairs, 1)),
-        half=layout == "half", back=back, num_warps=tile.warps,
+    grid = (in_stretch * groups * batches * triton.cdiv(tiles, in_stretch), 1, 1)
+    sizes = (
+        length, *q.stride()[:3], *k.stride()[:3], *q_out.stride()[:3], *k_out.stride()[:3],
+        pairs * length if cos.ndim == 3 else 0, q_heads, k_heads, batches, in_stretch,
+        tile.rows, tile.heads, pairs, triton.next_power_of_2(pairs), width - 2 * pairs,
+        triton.next_power_of_2(max(width - 2 * pairs, 1)), layout == "half", back,
     )  # fmt: skip
+    kernel: Any = _kernel
+    through_triton = partial(kernel[grid], num_warps=tile.warps)
+    compiled = through_triton(q, k, q_out, k_out, cos, sin, *sizes)
+    if len(_launchers) >= _MOST:
+        _launchers.clear()
+    # Triton's interpreter compiles nothing.
+    _launchers[key] = (through_triton if compiled is None else compiled[grid], sizes)
     return q_out, k_out

@@ -32,37 +32,105 @@ def test_the_kernel_needs_triton_and_a_gpu_or_its_interpreter(monkeypatch):
     assert not rope_triton.is_available(x)
 
 
-def test_what_the_kernel_does_not_take_goes_to_rotate_and_the_gradient_rotates_back(monkeypatch):
-    launched = []
+@pytest.fixture
+def launched(monkeypatch):
+    """The kernel, played by `rotate`: which way each launch rotated."""
+    ways = []
 
     def launch(q, k, cos, sin, layout, back):
-        launched.append(back)
+        if torch.compiler.is_compiling():
+            return rope_triton._operator(q, k, cos, sin, layout, back)
+        ways.append(back)
         table = book.RotaryTable(cos, -sin if back else sin)
         return tuple(book.rotate(x, table, layout=layout) for x in (q, k))
 
     monkeypatch.setattr(rope_triton, "is_available", lambda x: True)
     monkeypatch.setattr(rope_triton, "launch", launch)
-    frequencies = book.rotary_frequencies(8)
-    table = book.rotary_table(torch.arange(5), frequencies)
+    return ways
+
+
+TABLE = book.rotary_table(torch.arange(5), book.rotary_frequencies(8))
+
+
+def test_what_the_kernel_does_not_take_goes_to_rotate_and_the_gradient_rotates_back(launched):
     q = torch.randn(2, 3, 5, 8, requires_grad=True)
-    got = rotate_queries_and_keys(q, q[:, :1], table, layout="half")
+    got = rotate_queries_and_keys(q, q[:, :1], TABLE, layout="half")
     got[0].sum().backward()
     assert launched == [False, True]
-    exact = book.rotary_table(torch.arange(5), frequencies, dtype=torch.float64)
+    exact = book.RotaryTable(TABLE.cos.double(), TABLE.sin.double())
     rotate_queries_and_keys(q.double(), q.double(), exact, layout="half")
-    learned = book.RotaryTable(table.cos.clone().requires_grad_(), table.sin)
+    learned = book.RotaryTable(TABLE.cos.clone().requires_grad_(), TABLE.sin)
     rotate_queries_and_keys(q, q, learned, layout="half")
+    rotate_queries_and_keys(q[:0], q[:0], TABLE, layout="half")
     assert len(launched) == 2
 
 
+def test_no_gradient_is_recorded_where_none_is_wanted(launched):
+    q = torch.randn(2, 3, 5, 8, requires_grad=True)
+    with torch.no_grad():
+        got = rotate_queries_and_keys(q, q, TABLE, layout="half")
+    assert launched == [False]
+    assert not got[0].requires_grad
+
+
+def test_derivatives_that_a_launch_cannot_see_go_to_rotate(launched):
+    """`torch.func`, forward mode, and vmap over the backward pass."""
+    q = torch.randn(2, 3, 5, 8)
+
+    def both(q):
+        return rotate_queries_and_keys(q, q[:, :1], TABLE, layout="half")
+
+    expected = book.rotate(q, TABLE, layout="half")
+    assert torch.equal(torch.func.vmap(both)(q[None])[0][0], expected)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(q, q)
+        tangent = torch.autograd.forward_ad.unpack_dual(both(dual)[0]).tangent
+        assert torch.allclose(tangent, expected, atol=1e-6)
+    assert launched == []
+    leaf = q.clone().requires_grad_()
+    inverse = book.RotaryTable(TABLE.cos, -TABLE.sin)
+    for number, heads in enumerate((3, 1)):  # of the queries, of the keys
+        upstream = torch.randn(4, 2, heads, 5, 8)
+        got = torch.autograd.grad(both(leaf)[number], leaf, upstream, is_grads_batched=True)[0]
+        expected = book.rotate(upstream, inverse, layout="half")
+        assert torch.allclose(got[:, :, :heads], expected, atol=1e-6)
+    assert launched == [False, False]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("order", ["positions", "heads", "last axis outside"])
+def test_a_compiler_keeps_it_in_one_graph_with_its_gradient(launched, order):
+    torch._dynamo.reset()
+    q = torch.randn(2, 3, 5, 8)
+    if order == "heads":
+        q = torch.randn(2, 5, 3, 8).transpose(1, 2)
+    if order == "last axis outside":
+        q = torch.randn(2, 3, 8, 5).transpose(2, 3)
+    q = q.detach().requires_grad_()
+
+    def both(q, cos, sin):
+        table = book.RotaryTable(cos, sin)
+        return rotate_queries_and_keys(2 * q, q[:, :1], table, layout="interleaved")
+
+    eager = both(q, *TABLE)
+    (expected,) = torch.autograd.grad(sum(x.square().sum() for x in eager), q)
+    assert launched == [False, True]
+    got = torch.compile(both, fullgraph=True, backend="aot_eager")(q, *TABLE)
+    (gradient,) = torch.autograd.grad(sum(x.square().sum() for x in got), q)
+    assert launched == [False, True] * 2
+    for a, b in zip((*got, gradient), (*eager, expected), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
 def test_tiles():
+    tiles = rope_triton.TILES
     q = torch.zeros(2, 8, 100, 64)
-    assert rope_triton.tile_for(q, 32) == "positions"
-    assert rope_triton.tile_for(q[:, :, :1], 32) == "one position"
+    assert rope_triton.tile_for(q, 32) == tiles["positions"]
+    assert rope_triton.tile_for(q[:, :, :1], 32) == tiles["one position"]
     strided = torch.zeros(2, 100, 8, 64).transpose(1, 2)
-    assert rope_triton.tile_for(strided, 32) == "heads"
-    assert rope_triton.tile_for(strided, 24) == "padded heads"
-    assert rope_triton.fitted_tile(q[:, :, :3], 32).rows == 4
+    assert rope_triton.tile_for(strided, 32) == tiles["heads"]
+    assert rope_triton.tile_for(strided, 24) == tiles["padded heads"]
+    assert rope_triton.tile_for(q[:, :, :3], 32).rows == 4
     tile = rope_triton.Tile(rows=8, heads=2, stretch=32, warps=4)
     assert rope_triton.tiles_in_stretch(100, tile) == 4
 

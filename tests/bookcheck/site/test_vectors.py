@@ -1,6 +1,6 @@
 """The test vectors of RoPE that the site offers are what the library computes.
 
-After a change: `write_vectors("_static/rope-vectors")` of `attention_to_rope.rope_families`.
+After a change: `rope-doctor --vectors _static/rope-vectors`.
 """
 
 import json

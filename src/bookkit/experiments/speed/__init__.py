@@ -2,4 +2,5 @@
 
 make bench                                                  # CPU, a few minutes
 python -m bookkit.experiments.speed.run --group gpu         # on a CUDA machine
+python -m bookkit.experiments.speed.run --group gpu-calls   # there, ours and the fastest peers
 """

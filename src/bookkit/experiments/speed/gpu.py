@@ -189,15 +189,42 @@ def checked(
     return lambda: torch.autograd.grad(form(q, k), (q, k), upstream), {}
 
 
-def rope_rows(
-    rounds: int = 15, *, shapes: tuple[Shape, ...] = SHAPES, device: str = "cuda"
+Case = tuple[Shape, str]  # with the order in memory
+CASES: tuple[Case, ...] = tuple(
+    (shape, order)
+    for order, shape in product(("positions", "heads"), SHAPES)
+    if order == "positions" or shape.length <= 16384
+)
+# What a user waits for: ours and the fastest of other libraries, called from Python.
+CALLS: tuple[Case, ...] = (
+    (Shape(1, 32, 8, 8192, 128), "positions"),
+    (Shape(8, 32, 8, 4096, 128), "positions"),
+    (Shape(2, 64, 8, 16384, 128), "positions"),
+    (Shape(2, 64, 8, 16384, 128), "heads"),
+    (Shape(1, 32, 32, 8192, 96), "positions"),
+    (Shape(1, 32, 8, 8192, 256), "positions"),
+    (Shape(64, 32, 8, 1, 128), "positions"),
+)
+
+
+def call_rows(
+    rounds: int = 15, *, cases: tuple[Case, ...] = CALLS, device: str = "cuda"
 ) -> Iterator[Row]:
-    """All shapes in both orders in memory, bfloat16 in and out, forward and with gradient."""
-    for order, shape, backward in product(("positions", "heads"), shapes, (False, True)):
+    """Our fused rotation and the fastest of other libraries."""
+    return rope_rows(rounds, cases=cases, device=device, only=("ours, fused, half", *PACKAGES))
+
+
+def rope_rows(
+    rounds: int = 15,
+    *,
+    cases: tuple[Case, ...] = CASES,
+    device: str = "cuda",
+    only: tuple[str, ...] = (),
+) -> Iterator[Row]:
+    """All shapes, bfloat16 in and out, forward and with gradient; `only` names some forms."""
+    for (shape, order), backward in product(cases, (False, True)):
         if backward and shape.length == 1:
             continue  # nobody trains one position at a time
-        if order == "heads" and shape.length > 16384:
-            continue
         torch._dynamo.reset()
         positions = torch.arange(shape.length, device=device)
         table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
@@ -205,6 +232,8 @@ def rope_rows(
         candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
         exactness: dict[str, Row] = {"clone": {}}
         for name, form in forms(table).items():
+            if only and name not in only:
+                continue
             candidates[name], exactness[name] = checked(name, form, q, k, table, backward=backward)
         about = {
             "group": "rope" if order == "positions" else "rope, strided",
@@ -248,6 +277,7 @@ def tile_rows(rounds: int = 7) -> Iterator[Row]:
     def with_tile(tile: Tile, q: Tensor, k: Tensor, table: RotaryTable) -> Candidate:
         def run() -> tuple[Tensor, Tensor]:
             rope_triton.TILES["positions"] = tile
+            rope_triton._launchers.clear()  # they keep the tile of the first call
             return rotate_queries_and_keys(q, k, table, layout="half")
 
         return run

@@ -50,9 +50,9 @@ def compare(
     """One row a candidate: median seconds, and the ratio to the floor of the same round.
 
     Every round times every candidate once, in a rotating order. The ratio is the median over the
-    rounds of time / floor's time, with its quartiles. On a GPU a candidate is timed launched by
-    Python and replayed as a CUDA graph, and the faster way counts: small work waits for its
-    launches, and a large copy is slower inside a graph.
+    rounds of time / floor's time, with its quartiles. On a GPU a candidate is timed called from
+    Python (eager) and replayed as a CUDA graph. The row has both, and in `seconds` and `ratio` the
+    faster way counts: small work waits for its launches, and a large copy is slower in a graph.
     """
     if floor not in candidates:
         raise ValueError(f"floor must be one of {list(candidates)}, got {floor!r}")
@@ -62,25 +62,32 @@ def compare(
         graphs = {name: _as_graph(run, repeats, pool) for name, run in candidates.items()}
     for name in names:  # warm-up: compilation, caches, allocator
         _seconds(candidates[name], max(2, repeats // 4), device)
-    times: dict[str, list[float]] = {name: [] for name in names}
+    eager, graph, fastest = ({name: list[float]() for name in names} for _ in range(3))
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            seconds = _seconds(candidates[name], repeats, device)
+            eager[name].append(_seconds(candidates[name], repeats, device))
             if device == "cuda":
-                seconds = min(seconds, _seconds(graphs[name], 1, device) / repeats)
-            times[name].append(seconds)
+                graph[name].append(_seconds(graphs[name], 1, device) / repeats)
+            fastest[name].append(min(times[name][-1] for times in (eager, graph) if times[name]))
     rows = []
     for name in names:
-        ratios = [mine / base for mine, base in zip(times[name], times[floor], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-        rows.append(
-            {
-                "candidate": name,
-                "seconds": float(f"{statistics.median(times[name]):.4g}"),
-                "ratio": round(middle, 3),
-                "ratio_quartiles": [round(low, 3), round(high, 3)],
-                "floor": floor,
-            }
-        )
+        seconds, (low, middle, high) = _median(fastest, name), _ratios(fastest, name, floor)
+        row = {"candidate": name, "seconds": seconds, "ratio": middle}
+        row |= {"ratio_quartiles": [low, high], "floor": floor}
+        for way, times in (("eager", eager), ("graph", graph)):
+            if device == "cuda":
+                row[f"{way}_seconds"] = _median(times, name)
+                row[f"{way}_ratio"] = _ratios(times, name, floor)[1]
+        rows.append(row)
     return rows
+
+
+def _median(times: dict[str, list[float]], name: str) -> float:
+    return float(f"{statistics.median(times[name]):.4g}")
+
+
+def _ratios(times: dict[str, list[float]], name: str, floor: str) -> list[float]:
+    """The quartiles of time / floor's time of the same round."""
+    ratios = [mine / base for mine, base in zip(times[name], times[floor], strict=True)]
+    return [round(ratio, 3) for ratio in statistics.quantiles(ratios, n=4, method="inclusive")]

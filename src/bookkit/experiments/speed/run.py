@@ -9,6 +9,7 @@ import torch
 from bookkit.experiments.record import RESULTS, Row, origin, write
 
 COMMAND = "python -m bookkit.experiments.speed.run"
+WAYS = ("eager_seconds", "graph_seconds")
 Part = Callable[[int], Iterable[Row]]
 
 
@@ -20,7 +21,8 @@ def parts_of(group: str) -> list[Part]:
         return [*PARTS]
     from bookkit.experiments.speed import gpu
 
-    return [gpu.tile_rows] if group == "gpu-tiles" else [*gpu.PARTS]
+    only: dict[str, Part] = {"gpu-calls": gpu.call_rows, "gpu-tiles": gpu.tile_rows}
+    return [only[group]] if group in only else [*gpu.PARTS]
 
 
 def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
@@ -32,7 +34,8 @@ def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
             low, high = row["ratio_quartiles"]
             print(
                 f"  {row['candidate']:42} {shape:18} {row['ratio']:7.2f} x {row['floor']}"
-                f"  ({low:.2f} to {high:.2f})",
+                f"  ({low:.2f} to {high:.2f})"
+                + "".join(f"  {way} {1e6 * row[way]:.1f} µs" for way in WAYS if way in row),
                 flush=True,
             )
             yield row
@@ -41,7 +44,7 @@ def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
 def main(arguments: list[str] | None = None) -> None:
     """Measure the chosen group; print and record each row."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--group", choices=["cpu", "gpu", "gpu-tiles"], default="cpu")
+    parser.add_argument("--group", choices=["cpu", "gpu", "gpu-calls", "gpu-tiles"], default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, help="(default: results/speed/GROUP.jsonl)")
     given = parser.parse_args(arguments)
