@@ -38,9 +38,14 @@ def included_source(block: Block) -> str:
     (name,) = (line.removeprefix(":pyobject: ") for line in block.lines if ":pyobject:" in line)
     path = ROOT / block.argument.strip().replace("../", "")
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-            return "".join(text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno])
+    body: list[ast.stmt] = ast.parse(text).body
+    for part in name.split("."):  # a function, a class, or the method of a class
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        found = [node for node in body if isinstance(node, kinds) and node.name == part]
+        body = found[-1].body if found else []
+    if found:
+        first, last = found[-1].lineno - 1, found[-1].end_lineno  # after its overloads
+        return "".join(text.splitlines(keepends=True)[first:last])
     raise ValueError(f"{path.relative_to(ROOT)} has no {name!r}; correct :pyobject: on the page")
 
 

@@ -3,62 +3,51 @@
 import numpy as np
 import torch
 
+from attention_to_rope import saturation, softmax_jacobian
 from attention_to_rope import softmax as library_softmax
-from attention_to_rope import softmax_jacobian
 from bookcheck.equations.checks import Random, depends
 
 N, D_K, D_V = 5, 3, 2
 SIGNS = [-1.0, 1.0]
-# Mean 0 and variance 1, kurtosis 3.25 and 6.25: neither normal (3) nor random signs (1).
-SKEWED, SKEWED_CHANCES = [-2.0, 0.5], [0.2, 0.8]
-HEAVY, HEAVY_CHANCES = [-2.5, 0.0, 2.5], [0.08, 0.84, 0.08]
+# Outcomes and chances of an entry with mean 0 and variance 1 that is neither normal nor a sign.
+SKEWED = [-2.0, 0.5], [0.2, 0.8]
+HEAVY = [-2.5, 0.0, 2.5], [0.08, 0.84, 0.08]
 
 
 def softmax(x):
     return library_softmax(torch.from_numpy(np.asarray(x, dtype=float))).numpy()
 
 
-def jacobian(p):
-    return softmax_jacobian(torch.from_numpy(p)).numpy()
-
-
-def normaliser(x):
-    return np.exp(x).sum()
-
-
-def scores(rng, spread=1.0, length=N):
-    """Scores, with the weights and the normaliser that follow them."""
-    x = rng.normal(scale=spread, size=length)
+def scores(rng, length=N):
+    """Scores, with the weights and the sum of exponentials that follow them."""
     return {
-        "x": x,
+        "x": rng.normal(size=length),
         "p": depends("x", softmax),
-        "Z": depends("x", normaliser),
+        "Z": depends("x", lambda x: np.exp(x).sum()),
         "N": length,
         "n": range(length),
         "l": range(length),
     }
 
 
+def of_weights(p):
+    """Weights with the library's derivatives and what the largest weight leaves."""
+    p = torch.as_tensor(p, dtype=torch.float64)
+    J, r = softmax_jacobian(p).numpy(), float(saturation(p))
+    return {"p": p.numpy(), "J": J, "r": r, "N": len(p), "n": range(len(p)), "l": range(len(p))}
+
+
 def weights(rng, spread=1.0, length=N):
-    """Weights with the derivatives that the library gives for them."""
-    p = softmax(rng.normal(scale=spread, size=length))
-    return {"p": p, "J": jacobian(p), "N": length, "n": range(length)}
-
-
-def independent(d_k=D_K):
-    q = Random(SKEWED, SKEWED_CHANCES, shape=(d_k,))
-    k = Random(SKEWED, SKEWED_CHANCES, shape=(d_k,))
-    return {"q": q, "k": k, "d_k": d_k}
+    return of_weights(softmax(rng.normal(scale=spread, size=length)))
 
 
 def mixed(rng, d_k=D_K):
-    """q = μ_q + u with correlated coordinates, and k the same, from few equally likely points."""
+    """q = μ_q + u with correlated entries, and k the same, from few equally likely points."""
     mix_q, mix_k = rng.normal(size=(2, 2, d_k))
     mu_q, mu_k = rng.normal(size=(2, d_k))
-    z_q, z_k = Random(SIGNS, shape=(2,)), Random(SIGNS, shape=(2,))
     return {
-        "z_q": z_q,
-        "z_k": z_k,
+        "z_q": Random(SIGNS, shape=(2,)),
+        "z_k": Random(SIGNS, shape=(2,)),
         "u": depends("z_q", lambda z: np.asarray(z) @ mix_q),
         "w": depends("z_k", lambda z: np.asarray(z) @ mix_k),
         "q": depends("z_q", lambda z: mu_q + np.asarray(z) @ mix_q),

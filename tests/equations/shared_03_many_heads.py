@@ -75,7 +75,3 @@ def layer_values(rng):
         r"\operatorname{MHA}": lambda x: run(layer, x),
         r"\operatorname{concat}": lambda *parts: np.concatenate(parts, axis=1),
     }
-
-
-def pick(values, *names):
-    return {name: values[name] for name in (*SIZES, *names)}

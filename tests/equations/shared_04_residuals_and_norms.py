@@ -8,15 +8,31 @@ from shared import tensor
 
 D = 5
 EPSILON = 0.3  # large, so that a formula without it fails
-TINY = 1e-300  # stands for ε = 0, which the library refuses
+TINY = 1e-300  # for ε = 0, which the library refuses
 
 
-def library_layer_norm(x, eps=TINY):
+def layer_norm_of(x, eps=TINY):
     return layer_norm(tensor(x), eps=eps).numpy()
 
 
-def centring():
-    return np.eye(D) - np.ones((D, D)) / D
+def rms_norm_of(x, eps=TINY):
+    return rms_norm(tensor(x), eps=eps).numpy()
+
+
+def token(rng):
+    """One token, its moments, its norm by the library, and the projection that centres."""
+    x = rng.normal(size=D) * 3 + 2
+    return {
+        "x": x,
+        "y": layer_norm_of(x),
+        "d": D,
+        "j": range(D),
+        "u": np.ones(D),
+        "I": np.eye(D),
+        "P": np.eye(D) - np.ones((D, D)) / D,
+        r"\mu": x.mean(),
+        r"\sigma": x.std(),
+    }
 
 
 def sublayer(rng):
@@ -25,31 +41,21 @@ def sublayer(rng):
     return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
 
 
-def norm(x):
-    return layer_norm(tensor(x), eps=EPSILON)
-
-
 def as_array(function):
     return lambda x: function(tensor(x)).numpy()
 
 
-def placed(rng, name, place):
-    """A sublayer, its norm, and the placement of the library under its printed name."""
-    f = sublayer(rng)
-    return {
-        "x": rng.normal(size=D),
-        "f": as_array(f),
-        r"\operatorname{norm}": as_array(norm),
-        rf"\operatorname{{{name}}}": lambda x: place(tensor(x), f).numpy(),
-    }
+def norm(x):
+    return layer_norm(tensor(x), eps=EPSILON)
 
 
 def measured_stack(rng, place, blocks=6, width=200, runs=24):
-    """Mean squares of the gradients (blocks + 1,) and of the stream in a stack of ReLU layers.
+    """Mean squares of gradients and stream, (blocks + 1,) each, in a stack of ReLU layers, and c.
 
-    The weights keep the mean square, so that a ReLU layer halves it. Tokens with gradients of
-    their own and many draws of the weights leave a deviation of about one percent.
+    Tokens with gradients of their own and many draws of the weights leave a deviation of about one
+    percent.
     """
+    s = rng.uniform(0.7, 0.9)
 
     def squares(parts):
         return np.array([float(part.detach().square().mean()) for part in parts])
@@ -59,9 +65,10 @@ def measured_stack(rng, place, blocks=6, width=200, runs=24):
         start, gradient = torch.from_numpy(rng.normal(size=(2, width, width)))
         states = [(start / start.square().mean().sqrt()).requires_grad_()]
         for _ in range(blocks):
-            W_1, W_2 = torch.from_numpy(rng.normal(size=(2, width, width)) / width**0.5)
-            sublayer = lambda x, W_1=W_1, W_2=W_2: relu(x @ W_1) @ W_2  # noqa: E731
-            states.append(place(states[-1], sublayer, lambda x: rms_norm(x, eps=TINY)))
+            W_1, W_2 = torch.from_numpy(rng.normal(size=(2, width, width)) * s / width**0.5)
+            layer = lambda x, W_1=W_1, W_2=W_2: relu(x @ W_1) @ W_2  # noqa: E731
+            states.append(place(states[-1], layer, lambda x: rms_norm(x, eps=TINY)))
         back = torch.autograd.grad(states[-1], states, 1.3 * gradient)
         found.append((squares(back), squares(states)))
-    return np.mean(found, axis=0)
+    G, v = np.mean(found, axis=0)
+    return {"G": G, "v": v, "c": s**4 / 2, "l": range(1, blocks + 1)}

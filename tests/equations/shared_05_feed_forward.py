@@ -1,10 +1,13 @@
-"""Chapter 5 and its pages of depth: what the formulas of all of them are bound to."""
+"""Chapter 5 and the pages beside it: what the formulas of all of them are bound to."""
 
 import math
 
 import torch
 
 from attention_to_rope import FeedForward
+from bookcheck.notebooks.files import read
+from bookcheck.paths import CHAPTERS
+from bookcheck.prose.visible_code import stands_alone
 
 N, D, D_F = 5, 3, 7
 PLACES = (-5.5, -2.7, -1.3, -0.4, 0.6, 1.5, 2.7, 4.1)
@@ -28,17 +31,10 @@ def layer(rng, activation):
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape))))
-    parts = {
-        "W_1": net.up.W.detach(),
-        "b_1": net.up.b.detach(),
-        "W_2": net.down.W.detach(),
-        "b_2": net.down.b.detach(),
-        "d": D,
-        "d_f": D_F,
-    }
-    if net.value is not None:
-        parts |= {"W_3": net.value.W.detach(), "b_3": net.value.b.detach()}
-    return net, parts
+    maps = {"1": net.up, "2": net.down} | ({"3": net.value} if net.value is not None else {})
+    parts = {f"W_{i}": linear.W.detach() for i, linear in maps.items()}
+    parts |= {f"b_{i}": linear.b.detach() for i, linear in maps.items()}
+    return net, parts | {"d": D, "d_f": D_F}
 
 
 def applied(net):
@@ -53,9 +49,13 @@ def normal_cdf(x):
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
-def inside_tanh(x):
-    return math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-
-
-def tanh_step(x):
-    return (1 + math.tanh(inside_tanh(x))) / 2
+def listing(page):
+    """What the listing of a page defines when it runs alone."""
+    cells = [
+        cell.source for cell in read(CHAPTERS / f"{page}.ipynb").cells if "class " in cell.source
+    ]
+    (source,) = [source for source in cells if source.startswith("import torch")]
+    assert stands_alone(source)
+    names = {}
+    exec(source, names)
+    return names

@@ -1,18 +1,9 @@
 """Chapter 5: the equations of the page, executed against the library where it has them."""
 
-import math
-
 import numpy as np
 import torch
 
-from attention_to_rope import (
-    FeedForward,
-    gelu,
-    gelu_tanh,
-    parity_width,
-    relu,
-    silu,
-)
+from attention_to_rope import FeedForward, gelu, gelu_tanh, parity_width, relu, silu
 from attention_to_rope.activations import GATED, PLAIN
 from bookcheck.equations.checks import Silent, equation, sentences
 from shared_05_feed_forward import (
@@ -25,6 +16,7 @@ from shared_05_feed_forward import (
     counted,
     in_numpy,
     layer,
+    listing,
     normal_cdf,
 )
 
@@ -37,9 +29,6 @@ def test_ffn(rng):
         functions = {r"\operatorname{FFN}": applied(net), "f": in_numpy(f)}
         cases.append({"X": rng.normal(size=(N, D)), **parts, **functions})
     return cases
-
-
-test_ffn_shapes = equation("eq-ffn-shapes")(lambda rng: layer(rng, "relu")[1])
 
 
 @equation("eq-ffn-units", first_index=0, vectors="row")
@@ -59,8 +48,7 @@ def test_ffn_equivariant(rng):
 
 @equation("eq-two-linear", broadcast=True)
 def test_two_linear(rng):
-    _, parts = layer(rng, "relu")
-    return {"X": rng.normal(size=(N, D)), **parts}
+    return {"X": rng.normal(size=(N, D)), **layer(rng, "relu")[1]}
 
 
 @equation("eq-ffn-parameters")
@@ -83,33 +71,10 @@ def test_relu(rng):
     return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
 
 
-@equation("eq-unit-gradient", first_index=0)
-def test_unit_gradient(rng):
-    """G comes from backpropagation through the library; D and E from their definitions."""
-    net, _ = layer(rng, "gelu")
-    X = torch.from_numpy(rng.normal(size=(N, D)))
-    target = torch.from_numpy(rng.normal(size=(N, D)))
-    (net(X) - target).square().sum().backward()
-    Z = net.up(X).detach().requires_grad_()
-    H = gelu(Z)
-    (slope,) = torch.autograd.grad(H.sum(), Z)
-    H = H.detach().requires_grad_()
-    (upstream,) = torch.autograd.grad((net.down(H) - target).square().sum(), H)
-    every = {"l": range(D), "j": range(D_F), "N": N}
-    return {"X": X, "G": net.up.W.grad, "D": slope, "E": upstream, **every}
-
-
-def steps():
-    return {
-        "relu": (relu, lambda x: float(x > 0)),
-        "silu": (silu, lambda x: 1 / (1 + math.exp(-x))),
-        "gelu": (gelu, lambda x: math.erfc(-x / math.sqrt(2)) / 2),
-    }
-
-
 @equation("eq-soft-step")
 def test_soft_step(rng):
-    return [{"x": x, "f": in_numpy(f), "s": s} for f, s in steps().values() for x in PLACES]
+    steps = {relu: lambda x: float(x > 0), silu: SIGMOID[r"\sigma"], gelu: normal_cdf}
+    return [{"x": x, "f": in_numpy(f), "s": s} for f, s in steps.items() for x in PLACES]
 
 
 @equation("eq-swish")
@@ -117,10 +82,8 @@ def test_swish(rng):
     def swish(beta, x):
         return silu(torch.tensor(x, dtype=torch.float64), beta).numpy()
 
-    cases = [(x, beta) for x in PLACES for beta in (0.7, 1.9)]
-    return [
-        {"x": x, r"\beta": beta, r"\operatorname{Swish}": swish, **SIGMOID} for x, beta in cases
-    ]
+    given = {r"\operatorname{Swish}": swish, **SIGMOID}
+    return [{"x": x, r"\beta": beta, **given} for x in PLACES for beta in (0.7, 1.9)]
 
 
 @equation("eq-gelu-erf")
@@ -152,42 +115,52 @@ def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
 
 
+@equation("eq-gpt-oss")
+def test_gpt_oss(rng):
+    """As OpenAI's reference code computes it: inside its limits, on them and beyond."""
+    numbers = [(9.0, -8.0), (7.0, 7.0), (-9.0, -7.0), (2.0, 11.0), *rng.normal(size=(3, 2))]
+    cases = []
+    for a, u in torch.tensor(np.array(numbers)).unbind():
+        gate, linear = a.clamp(max=7), u.clamp(-7, 7)
+        z = gate * torch.sigmoid(1.702 * gate) * (linear + 1)
+        cases.append({"a": a, "u": u, r"\bar{a}": gate, r"\bar{u}": linear, "z": z, **SIGMOID})
+    return cases
+
+
 @equation("eq-square-product", first_index=0)
 def test_square_product(rng):
     return {"x": rng.normal(size=2)}
 
 
+def test_the_listing_runs_alone_and_agrees_with_the_library():
+    with torch.random.fork_rng():
+        mine = listing("05-feed-forward")["GatedFeedForward"](D, D_F)
+    library = FeedForward(D, D_F, activation="swiglu", bias=False, seed=0)
+    for own, other in ((mine.gate, "up"), (mine.up, "value"), (mine.down, "down")):
+        getattr(library, other).W.data = own.weight.detach().T
+    x = torch.linspace(-2, 2, 2 * N * D).view(2, N, D)
+    torch.testing.assert_close(mine(x), library.float()(x))
+
+
 def bindings(rng):
-    """Two numbers, a width that 3 divides, and the library's width of a gated layer."""
+    """Two numbers, one of the activations, and widths as the library takes them."""
     d = 3 * int(rng.integers(2, 50))
     return {
         "x": rng.normal(size=2),
         "d": d,
+        "d_f": FeedForward(d, activation="relu", seed=rng).up.W.shape[1],
         "d_g": parity_width(d),
         r"\operatorname{ReLU}": in_numpy(relu),
     }
 
 
-def steps_in_text(rng):
-    """Each of the three activations that are x times a step."""
+def one_number(rng):
     f = (relu, silu, gelu)[int(rng.integers(3))]
-    return {"x": rng.normal(), "f": in_numpy(f)}
-
-
-def usual_width(rng):
-    """The width that the library's layer takes where none is given."""
-    d = int(rng.integers(2, 9))
-    return {"d": d, "d_f": FeedForward(d, activation="relu", seed=rng).up.W.shape[1]}
+    return {"x": rng.normal(), "f": in_numpy(f), r"\operatorname{ReLU}": in_numpy(relu)}
 
 
 test_sentences = sentences(
     "05-feed-forward",
     first_index=0,
-    where={
-        "usual width is …": usual_width,
-        "step of has …": steps_in_text,
-    },
-    unchecked={
-        "the diagonal …": "Not executed yet.",
-    },
+    where={"By we have …": one_number, "square of a number: …": one_number},
 )(bindings)

@@ -4,50 +4,58 @@ import numpy as np
 import torch
 
 from attention_to_rope import deep_norm, deepnorm_constants, layer_norm, pre_norm, relu, rms_norm
-from bookcheck.equations.checks import Random, equation, sentences
+from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared import tensor
 from shared_04_residuals_and_norms import (
     EPSILON,
+    TINY,
     D,
-    centring,
-    library_layer_norm,
+    as_array,
+    layer_norm_of,
     measured_stack,
     norm,
-    placed,
+    sublayer,
+    token,
 )
-from texcheck import depends
 
 
-@equation("eq-norm-jacobian-proof", vectors="row")
-def test_norm_jacobian_proof(rng):
-    z = rng.normal(size=D) @ centring() * 2
-    sigma = np.sqrt((z**2).mean())
-    return {"z": z, "y": z / sigma, "d": D, r"\sigma": sigma, "I": np.eye(D)}
+def page(rng):
+    """One token, centred, and its norm by the library; DeepNorm's constants; a scale."""
+    values, blocks = token(rng), int(rng.integers(2, 200))
+    alpha, beta = deepnorm_constants(blocks)
+    s = rng.uniform(0.5, 1.5)
+    return {
+        **values,
+        "s": s,
+        "c": s**4 / 2,
+        "z": values["x"] - values["x"].mean(),
+        "L": blocks,
+        r"\alpha": alpha,
+        r"\beta": beta,
+    }
+
+
+test_norm_jacobian_proof = equation("eq-norm-jacobian-proof")(page)
+test_deep_constants = equation("eq-deep-constants")(page)
+test_deep_balance = equation("eq-deep-balance")(page)
 
 
 @equation("eq-eps-radius")
 def test_eps_radius(rng):
-    x = rng.normal(size=D)
-    y = library_layer_norm(x, EPSILON)
-    return {"y": y, "d": D, r"\sigma": x.std(), r"\epsilon": EPSILON}
+    values = token(rng)
+    return {**values, "y": layer_norm_of(values["x"], EPSILON), r"\epsilon": EPSILON}
 
 
 @equation("eq-deep-norm")
 def test_deep_norm(rng):
-    alpha = rng.uniform(1.2, 3)
-    values = placed(rng, "deep", lambda x, f: deep_norm(x, f, norm, alpha=alpha))
-    return {**values, r"\alpha": alpha}
-
-
-def constants(rng):
-    blocks = int(rng.integers(2, 200))
-    alpha, beta = deepnorm_constants(blocks)
-    return {"L": blocks, r"\alpha": alpha, r"\beta": beta}
-
-
-test_deep_constants = equation("eq-deep-constants")(constants)
-
-
-test_deep_balance = equation("eq-deep-balance")(constants)
+    alpha, f = rng.uniform(1.2, 3), sublayer(rng)
+    return {
+        "x": rng.normal(size=D),
+        "f": as_array(f),
+        r"\alpha": alpha,
+        r"\operatorname{norm}": as_array(norm),
+        r"\operatorname{deep}": lambda x: deep_norm(tensor(x), f, norm, alpha=alpha).numpy(),
+    }
 
 
 @equation("eq-relu-half")
@@ -56,17 +64,13 @@ def test_relu_half(rng):
     return {"z": Random([*half, *-half])}
 
 
-def mean_square_of_the_stream(rng, blocks, equal, width=400, tokens=400):
-    """The mean square after each Pre-Norm block, at an extreme of attention.
-
-    With `equal` attention passes on the value of its own token; without, the values are
-    independent and so many that their average is 0. Many tokens average over the weights.
-    """
+def mean_square_of_the_stream(rng, s, blocks, equal, width=400, tokens=400):
+    """The mean square after each Pre-Norm block: values all equal, or so many that they cancel."""
     x = torch.from_numpy(rng.normal(size=(tokens, width)))
     v = []
     for _ in range(blocks + 1):
         v.append(float(x.square().mean()))
-        W = torch.from_numpy(rng.normal(size=(4, width, width)) / np.sqrt(width))
+        W = torch.from_numpy(rng.normal(size=(4, width, width)) * s / np.sqrt(width))
         y = x + layer_norm(x) @ W[0] @ W[1] if equal else x
         x = y + relu(layer_norm(y) @ W[2]) @ W[3]
     return np.array(v)
@@ -75,79 +79,68 @@ def mean_square_of_the_stream(rng, blocks, equal, width=400, tokens=400):
 @equation("eq-stream-bounds", first_index=0, draws=1)
 def test_stream_bounds(rng):
     # Both extremes of attention, moved by the percent that finitely many weights deviate.
-    low = 1.01 * mean_square_of_the_stream(rng, 4, equal=False)
-    high = 0.99 * mean_square_of_the_stream(rng, 4, equal=True)
-    # With infinitely many weights every block adds exactly one half, and attention one more.
-    exact = [1 + np.cumsum([0.0, *[added] * 4]) for added in (0.5, 1.5)]
-    # Not at block 0, where every bound of the form 1 + c l is exact.
-    return [{"v": v, "l": range(1, 5)} for v in (low, high, *exact)]
+    s = 0.9
+    low = 1.01 * mean_square_of_the_stream(rng, s, 4, equal=False)
+    high = 0.99 * mean_square_of_the_stream(rng, s, 4, equal=True)
+    c = s**4 / 2
+    # With infinitely many weights every block adds exactly c, and attention 2c more.
+    exact = [1 + np.cumsum([0.0, *[added] * 4]) for added in (c, 3 * c)]
+    # Not at block 0, where every bound of the form 1 + k l is exact.
+    return [{"v": v, "c": c, "l": range(1, 5)} for v in (low, high, *exact)]
 
 
 def measured_steps(rng):
-    G, v = measured_stack(rng, pre_norm)
-    return {"G": G, "v": v, "l": range(1, len(v))}
-
-
-test_pre_step = equation("eq-pre-step", first_index=0, draws=1, sampling_error=3e-2)(measured_steps)
-
-
-@equation("eq-pre-telescope", first_index=0, draws=1, sampling_error=3e-2)
-def test_pre_telescope(rng):
-    values = measured_steps(rng)
+    values = measured_stack(rng, pre_norm)
     return {**values, "L": len(values["v"]) - 1}
 
 
-D_TEXT = 5
+test_pre_step = equation("eq-pre-step", first_index=0, draws=1, sampling_error=3e-2)(measured_steps)
+test_pre_telescope = equation("eq-pre-telescope", first_index=0, draws=1, sampling_error=3e-2)(
+    measured_steps
+)
 
 
-def bindings(rng):
-    """One token, centred, and its norm by the library; DeepNorm's constants."""
-    x = rng.normal(size=D_TEXT) * 2 + 1
-    blocks = int(rng.integers(2, 200))
-    alpha, beta = deepnorm_constants(blocks)
-    return {
-        "z": x - x.mean(),
-        "y": layer_norm(torch.from_numpy(x), eps=1e-300).numpy(),
-        "d": D_TEXT,
-        "P": np.eye(D_TEXT) - np.ones((D_TEXT, D_TEXT)) / D_TEXT,
-        r"\sigma": x.std(),
-        "L": blocks,
-        r"\alpha": alpha,
-        r"\beta": beta,
-    }
+@equation("eq-cross-step", first_index=0, draws=3, sampling_error=3e-2)
+def test_cross_step(rng):
+    """Autograd through two norms of sums whose second part is not the stream's."""
+    width, c = 40_000, rng.uniform(0.5, 2)
+    x, gradient, *branches = torch.from_numpy(rng.normal(size=(4, width)))
+    states = [x.requires_grad_()]
+    for branch in branches:
+        states.append(rms_norm(states[-1] + c**0.5 * branch, eps=TINY))
+    back = torch.autograd.grad(states[-1], states, gradient)
+    return {"G": np.array([float(g.square().mean()) for g in back]), "c": c, "l": range(1, 3)}
 
 
-def two_sublayers(rng):
+def sandwich_stream(rng):
     """A stream that starts at 1 and gets a vector of mean square 1 from each of two sublayers."""
     del rng
-    sizes = [1.0]
-    for _ in range(6):
-        sizes.append(sizes[-1] + 1 + 1)
-    return {"v": np.array(sizes), "l": range(7)}
+    return {"v": 1 + np.cumsum([0.0, *[1 + 1] * 6]), "l": range(7)}
 
 
 def after_the_last_norm(rng):
     """The mean square of a gradient before and behind RMSNorm, across the stream's direction."""
-    x, gradient = rng.normal(size=(2, D_TEXT)) * 3
+    x, gradient = rng.normal(size=(2, D)) * 3
     gradient -= (gradient @ x) / (x @ x) * x
-    stream = torch.from_numpy(x).requires_grad_()
-    rms_norm(stream, eps=1e-300).backward(torch.from_numpy(gradient))
+    stream = tensor(x).requires_grad_()
+    rms_norm(stream, eps=TINY).backward(tensor(gradient))
     mean_squares = {"G_L": np.mean(stream.grad.numpy() ** 2), r"\Gamma": np.mean(gradient**2)}
     return {**mean_squares, "v_L": np.mean(x**2)}
+
+
+def centred(rng):
+    return {**token(rng), "z": depends("x", lambda x: x - x.mean())}
 
 
 test_sentences = sentences(
     "deeper/04-norms-and-depth",
     first_index=0,
     where={
-        "Write $, so …": lambda rng: {
-            "x": rng.normal(size=D_TEXT),
-            "z": depends("x", lambda x: x - x.mean()),
-        },
-        "block give …": two_sublayers,
-        "divides by $, so …": after_the_last_norm,
+        "Its derivative is …": centred,
+        "so on average …": sandwich_stream,
+        "by $, so …": after_the_last_norm,
     },
     loose={
         "multiplied by …": "Only that the weights start smaller; the display says by how much.",
     },
-)(bindings)
+)(page)

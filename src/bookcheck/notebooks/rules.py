@@ -16,7 +16,8 @@ from bookcheck.notebooks.outputs import RELATIVE
 LARGEST_FILE = 1_000_000
 LARGEST_TOLERANCE = 0.05
 # What a reader has who installed the library with its extra "pages".
-AT_HAND = {"numpy", "torch", "scipy", "IPython", "attention_to_rope", "rope_doctor", "bookkit"}
+_PACKAGES = "numpy torch scipy safetensors IPython attention_to_rope rope_doctor bookkit"
+AT_HAND = {*_PACKAGES.split()}
 
 _MACHINE_PATH = re.compile(
     r"(?<![\w:/.])(?:/(?:home|root|tmp|work|Users|opt|mnt|private)/|[A-Z]:\\)\S+"

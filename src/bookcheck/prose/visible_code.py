@@ -41,6 +41,8 @@ def code_problems(path: Path, *, listing: bool = True) -> list[str]:
             for line in lines
             if len(line) > COLUMNS
         ]
+    # The file of the complete model is one to copy, too.
+    listings += "attention_to_rope/model.py" in path.read_text(encoding="utf-8")
     if listing and not listings:
         problems.append("has no listing that runs with NumPy or PyTorch alone; show one")
     return [f"{path.name}: {problem}" for problem in problems]

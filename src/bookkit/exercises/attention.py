@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_to_rope import attention, layer_norm, relu, softmax
+from attention_to_rope import relu, rms_norm, softmax
 from bookkit.exercises.comparing import (
     Wrong,
     as_array,
@@ -20,40 +20,51 @@ from bookkit.randomness import normal
 
 def attend_with_sink(function: Callable[..., Any]) -> None:
     """Chapter 1: one more term exp(b) in every sum, and no value for it."""
-    Q, K, V = normal(3, 4, seed=1), normal(5, 4, seed=2), normal(5, 2, seed=3)
-    S = Q @ K.T / 2
-    for b in (-torch.inf, 0.0, 1.5, 3000.0):
+    Q, K, V = normal(3, 6, seed=1), normal(5, 6, seed=2), normal(5, 2, seed=3)
+    low = torch.full_like(Q, -1000.0)  # with positive keys: all scores far below 0
+    cases = [("3 queries and 5 keys", Q, K, b) for b in (-torch.inf, 0.0, 1.5, 3000.0)]
+    cases += [("scores of both signs in the thousands", 5000 * Q, K, b) for b in (0.0, 800.0)]
+    cases += [("all scores below -1000", low, K.abs(), b) for b in (-torch.inf, -1139.0)]
+    for words, queries, keys, b in cases:
+        S = queries @ keys.T / 6**0.5
         highest = S.amax(1, keepdim=True).clamp(min=b)
         E = (S - highest).exp()
         expected = E @ V / (E.sum(1, keepdim=True) + (b - highest).exp())
-        case = f"With 3 queries, 5 keys and b = {b:g}"
-        expect(case, result_of(case, function, Q, K, V, b), expected)
-    case = "With scores in the thousands and b = 0"
-    result = result_of(case, function, 5000 * Q, K, V, 0.0)
-    expect(case, result, attention(5000 * Q, K, V))
+        case = f"With {words}, b = {b:g}"
+        expect(case, result_of(case, function, queries, keys, V, b), expected)
 
 
 def clip(function: Callable[..., Any]) -> None:
     """Chapter 2: both matrices times one number, so that the largest score is the threshold."""
-    X, (W_Q, W_K) = normal(9, 6, seed=4), normal(2, 6, 4, seed=5)
-    largest = float(((X @ W_Q) @ (X @ W_K).T / 2).max())
-    for threshold in (largest / 3, 2 * largest):
-        case = f"With a largest score of {largest:.2f} and the threshold {threshold:.2f}"
-        result = result_of(case, function, W_Q, W_K, X, threshold)
-        new_Q, new_K = parts_of(case, result, 2)
-        factor = min(threshold / largest, 1.0) ** 0.5
-        expect(
-            f"{case}, the largest score afterwards", _largest(new_Q, new_K, X), factor**2 * largest
-        )
-        expect(f"{case}, the first matrix", new_Q, factor * W_Q)
-        expect(f"{case}, the second matrix", new_K, factor * W_K)
+    for d_k, seed in ((5, 2), (9, 7)):  # the smallest score is larger in size than the largest
+        X, (W_Q, W_K) = normal(7, 6, seed=seed), normal(2, 6, d_k, seed=seed + 1)
+        largest = _largest(W_Q, W_K, X)
+        for threshold in (largest / 3, 2 * largest):
+            case = f"With d_k = {d_k}, largest score {largest:.2f} and threshold {threshold:.2f}"
+            result = result_of(case, function, W_Q, W_K, X, threshold)
+            new_Q, new_K = parts_of(case, result, 2)
+            factor = min(threshold / largest, 1.0) ** 0.5
+            found = _largest(new_Q, new_K, X)
+            expect(f"{case}, the largest score afterwards", found, factor**2 * largest)
+            expect(f"{case}, the first matrix", new_Q, factor * W_Q)
+            expect(f"{case}, the second matrix", new_K, factor * W_K)
 
 
 def _largest(W_Q: Any, W_K: Any, X: Tensor) -> float:
     try:
-        return float(((X @ W_Q) @ (X @ W_K).T / 2).max())
-    except (TypeError, RuntimeError) as error:
+        return float(((X @ W_Q) @ (X @ W_K).T / W_Q.shape[-1] ** 0.5).max())
+    except (AttributeError, TypeError, RuntimeError) as error:
         raise Wrong(f"The two results must be matrices like W_Q and W_K: {error}") from error
+
+
+def copying(function: Callable[..., Any]) -> None:
+    """Chapter 3: the mean weight on the token after the previous occurrence of one's own."""
+    for heads, length, period in ((2, 11, 4), (3, 8, 5)):
+        A = softmax(normal(heads, length, length, seed=length).tril())
+        rows = torch.arange(period, length)
+        expected = A[:, rows, rows - period + 1].mean(-1)
+        case = f"With {heads} heads, {length} tokens and the period {period}"
+        expect(case, result_of(case, function, A, period), expected)
 
 
 def cache_gib(function: Callable[..., Any]) -> None:
@@ -81,39 +92,33 @@ def cache_gib(function: Callable[..., Any]) -> None:
         expect(case, 1e6 * as_array(result_of(case, function, **named)), 1e6 * expected / GIB)
 
 
-def extra_residual_block(function: Callable[..., Any]) -> None:
-    """Chapter 4: a Post-Norm decoder block whose input is added once more before its last norm."""
-    x, memory = normal(2, 3, 2, 4, 6, seed=6)
-    only_last = torch.zeros(3, 10, 6, 6, dtype=x.dtype)
-    only_last[:, 4:6] = normal(3, 2, 6, 6, seed=7) / 6**0.5
+def rms_norm_gradient(function: Callable[..., Any]) -> None:
+    """Chapter 4: the gradient that RMSNorm passes back, for vectors in any batch."""
     cases = {
-        "With all weights 0": torch.zeros_like(only_last),
-        "With weights in the feed-forward part alone": only_last,
-        "With random weights": normal(3, 10, 6, 6, seed=8) / 6**0.5,
+        "With one token of 6 coordinates": (normal(6, seed=6), normal(6, seed=7)),
+        "With 2 × 3 tokens of 5 coordinates": (normal(2, 3, 5, seed=8), normal(2, 3, 5, seed=9)),
+        "With a gradient along the token": (normal(7, seed=10), 2 * normal(7, seed=10)),
+        "With a token of size 100": (100 * normal(4, seed=11), normal(4, seed=12)),
     }
-    for case, W in cases.items():
-        expect(case, result_of(case, function, x, W, memory), _with_extra_residual(x, W, memory))
+    for case, (x, gradient) in cases.items():
+        token = x.clone().requires_grad_()
+        (expected,) = torch.autograd.grad(rms_norm(token, eps=1e-30), token, gradient)
+        expect(case, result_of(case, function, x, gradient), expected)
 
 
-def _with_extra_residual(x: Tensor, W: Tensor, memory: Tensor) -> Tensor:
-    own, cross = W[:, None, :4].unbind(2), W[:, None, 6:].unbind(2)
-    h = layer_norm(x + attention(x @ own[0], x @ own[1], x @ own[2]) @ own[3])
-    h = layer_norm(h + attention(h @ cross[0], memory @ cross[1], memory @ cross[2]) @ cross[3])
-    return layer_norm(x + h + relu(h @ W[:, None, 4]) @ W[:, None, 5])
-
-
-def squared_relu(function: Callable[..., Any]) -> None:
-    """Chapter 5: the square of what is positive."""
-    case = "With x = (−2, 0, 0.5, 3)"
-    x = torch.tensor([-2.0, 0.0, 0.5, 3.0], dtype=torch.float64)
-    expect(case, result_of(case, function, x), [0.0, 0.0, 0.25, 9.0])
-
-
-def square(function: Callable[..., Any]) -> None:
-    """Chapter 5: a pair of units that squares numbers of both signs."""
-    case = "With x = (−2, 0, 0.5, 3)"
-    x = torch.tensor([-2.0, 0.0, 0.5, 3.0], dtype=torch.float64)
-    expect(case, result_of(case, function, x), [4.0, 0.0, 0.25, 9.0])
+def product_layer(function: Callable[..., Any]) -> None:
+    """Chapter 5: a layer with the square of ReLU, without biases, that multiplies two features."""
+    case = "With inputs of both signs"
+    W_1, W_2 = parts_of(case, result_of(case, function), 2)
+    x = torch.cat([torch.eye(2), -torch.eye(2), torch.ones(1, 2), normal(9, 2, seed=10)])
+    try:
+        units = relu(x.double() @ torch.as_tensor(W_1).double()) ** 2
+        result = units @ torch.as_tensor(W_2).double()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Wrong(
+            f"The two results must be matrices of shapes (2, 4), (4, 1): {error}"
+        ) from error
+    expect(case, result, x[:, :1] * x[:, 1:])
 
 
 def nucleus(function: Callable[..., Any]) -> None:
@@ -139,10 +144,10 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     for check in (
         attend_with_sink,
         clip,
+        copying,
         cache_gib,
-        extra_residual_block,
-        squared_relu,
-        square,
+        rms_norm_gradient,
+        product_layer,
         nucleus,
     )
 }

@@ -179,6 +179,15 @@ def turn_in_place(function: Callable[..., Any]) -> None:
         )
 
 
+def window_mask(function: Callable[..., Any]) -> None:
+    """Chapter 19: which of N_k tokens the last N of them may see, W back."""
+    for N, N_k, W in ((5, 5, 2), (2, 6, 3), (1, 7, 4), (3, 4, 9)):
+        case = f"With N = {N}, N_k = {N_k} and W = {W}"
+        m, n = torch.arange(N_k - N, N_k)[:, None], torch.arange(N_k)
+        result = result_of(case, function, N, N_k, W)
+        expect(case, result, (n <= m) & (m - n < W))
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     check.__name__: check
     for check in (
@@ -192,5 +201,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         join_finished,
         sign_test,
         turn_in_place,
+        window_mask,
     )
 }

@@ -33,6 +33,20 @@ def test_compare_quartiles_stay_between_the_smallest_and_the_largest_ratio(monke
     assert rows[1]["ratio"] == 5.0
 
 
+def test_compare_on_a_gpu_has_eager_and_graph_times_side_by_side(monkeypatch):
+    # Warm-up of both; then, for each, called from Python and as a graph of 2 repeats.
+    values = iter([1.0, 1.0, *[2.0, 6.0, 8.0, 3.0], *[8.0, 3.0, 2.0, 6.0]])
+    monkeypatch.setattr("bookkit.experiments.speed.measure._seconds", lambda *_: next(values))
+    monkeypatch.setattr("bookkit.experiments.speed.measure._as_graph", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    candidates = {"floor": lambda: None, "other": lambda: None}
+    options = {"floor": "floor", "device": "cuda", "rounds": 2, "repeats": 2}
+    floor, other = compare(candidates, **options)
+    assert (floor["eager_seconds"], floor["graph_seconds"], floor["seconds"]) == (2.0, 3.0, 2.0)
+    assert (other["eager_seconds"], other["graph_seconds"], other["seconds"]) == (8.0, 1.5, 1.5)
+    assert (other["eager_ratio"], other["graph_ratio"], other["ratio"]) == (4.0, 0.5, 0.75)
+
+
 def test_compare_wants_its_floor_among_the_candidates():
     with pytest.raises(ValueError, match=r"floor must be one of \['a'\], got 'b'"):
         compare({"a": lambda: None}, floor="b")
@@ -123,12 +137,16 @@ def gpu_forms(monkeypatch):
     monkeypatch.setattr(gpu, "compare", lambda forms, **options: compare(forms, **options | once))
 
 
-TOY = (gpu.Shape(2, 4, 2, 7, 8), gpu.Shape(3, 4, 2, 1, 8, tuned=False))
+TOY = tuple(
+    (shape, order)
+    for shape in (gpu.Shape(2, 4, 2, 7, 8), gpu.Shape(3, 4, 2, 1, 8, tuned=False))
+    for order in ("positions", "heads")
+)
 
 
 @pytest.mark.usefixtures("gpu_forms")
 def test_gpu_rows_have_every_form_in_both_orders_and_passes():
-    rows = list(gpu.rope_rows(2, shapes=TOY, device="cpu"))
+    rows = list(gpu.rope_rows(2, cases=TOY, device="cpu"))
     names = {"clone", *gpu.forms(rotary_table(torch.arange(7), rotary_frequencies(8)))}
     assert names > set(gpu.PACKAGES)
     places = {(row["group"], row["pass"], tuple(row["shape"]), row["tuned"]) for row in rows}
@@ -148,6 +166,13 @@ def test_gpu_rows_have_every_form_in_both_orders_and_passes():
         )
         if row["pass"] == "forward" and row["candidate"].startswith("ours"):
             assert row["error"] <= row["one_rounding"] * 1.001
+
+
+@pytest.mark.usefixtures("gpu_forms")
+def test_calls_compare_our_fused_rotation_with_the_peers():
+    rows = list(gpu.call_rows(2, cases=TOY[:1], device="cpu"))
+    assert {row["candidate"] for row in rows} == {"clone", "ours, fused, half", *gpu.PACKAGES}
+    assert {row["pass"] for row in rows} == {"forward", "forward and backward"}
 
 
 def other_sign(q, k, cos, sin):
@@ -187,7 +212,7 @@ def test_a_peer_with_other_numbers_ends_the_run_with_an_error(fault, monkeypatch
     with pytest.raises(
         ValueError, match=r"transformers Llama.*the result of the (queries|keys) is"
     ):
-        list(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
+        list(gpu.rope_rows(2, cases=TOY[:1], device="cpu"))
 
 
 @pytest.mark.usefixtures("gpu_forms")
@@ -195,7 +220,7 @@ def test_a_wrong_gradient_ends_the_run_after_the_rows_without_one(monkeypatch):
     monkeypatch.setitem(STAND_INS, "LigerRopeFunction", NoWayBack)
     rows = []
     with pytest.raises(ValueError, match="Liger, in place: the gradient of the queries is"):
-        rows.extend(gpu.rope_rows(2, shapes=TOY[:1], device="cpu"))
+        rows.extend(gpu.rope_rows(2, cases=TOY[:1], device="cpu"))
     assert {row["pass"] for row in rows} <= {"forward"}
 
 

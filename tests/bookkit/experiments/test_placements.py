@@ -1,0 +1,31 @@
+"""The record of chapter 4 is made as it says, and says where it comes from."""
+
+import math
+
+import torch
+
+from bookkit.experiments.placements import BETA, RATES, VARIANTS, by_frequency, initial, run
+from bookkit.experiments.record import recorded
+
+
+def test_the_scale_makes_what_the_sublayers_write_smaller_and_nothing_else():
+    whole, small = initial(3, 1.0), initial(3, BETA)
+    for one, other in zip(whole[::2], small[::2], strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(whole[1][:, :2], small[1][:, :2])
+    assert torch.allclose(BETA * whole[1][:, 2:], small[1][:, 2:])
+
+
+def test_a_model_starts_with_about_the_loss_of_a_guess_and_the_control_is_lower():
+    found = [run(place, 1.0, 1e-3, 0, 1) for place in ("post", "pre", "deep")]
+    assert all(abs(loss - math.log(256)) < 1 for loss in found)
+    assert len(set(found)) == 3
+    assert 2.5 < by_frequency(0, 1) < 4
+
+
+def test_the_record_has_eight_seeds_of_every_variant_and_its_origin():
+    control, *rows = recorded("placements.jsonl")
+    cases = [(row["placement"], row["scale"], row["rate"]) for row in rows]
+    assert cases == [(*variant, rate) for variant in VARIANTS for rate in RATES]
+    assert all(len(row["loss"]) == 8 for row in (control, *rows))
+    assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))
