@@ -41,7 +41,7 @@ class Config:
 
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> "Config":
-        """Read the config.json of a Llama or Qwen3; other families, biases and windows are refused."""
+        """Read the config.json of a Llama or Qwen3; other families, biases, windows are refused."""
         family, refused = config["model_type"], ("attention_bias", "mlp_bias", "use_sliding_window")
         if family not in ("llama", "qwen3") or any(config.get(name) for name in refused):
             raise ValueError(f"expected llama or qwen3 without {refused}, got {config}")
