@@ -49,7 +49,7 @@ def test_every_name_of_the_library_has_its_place_and_source(site):
 def test_every_equation_is_in_the_ledger(site):
     page = (site / "chapters" / "ledger.html").read_text(encoding="utf-8")
     labels = [item.label for item in collect() if item.label]
-    assert len(labels) > 400
+    assert len(labels) > 300
     places = set(re.findall(r'html#([^"]+)"', page))
     assert [label for label in labels if make_id(f"equation-{label}") not in places] == []
 
