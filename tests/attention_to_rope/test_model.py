@@ -81,6 +81,12 @@ def test_scaling_is_the_library_s(rope: dict[str, Any], expected: Any, factor: f
     [
         {"model_type": "mistral"},
         {"attention_bias": True},
+        {"mlp_bias": True},
+        {"hidden_act": "gelu"},
+        {"use_sliding_window": True},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        {"partial_rotary_factor": 0.5},
+        {"rope_parameters": {"partial_rotary_factor": 0.5}},
         {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
         {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "mscale": 1.0,
                           "original_max_position_embeddings": 8}},
@@ -89,6 +95,20 @@ def test_scaling_is_the_library_s(rope: dict[str, Any], expected: Any, factor: f
 def test_what_it_does_not_know_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
         model(**change)
+
+
+def test_usual_settings_of_a_config_are_read() -> None:
+    usual = {"hidden_act": "silu", "layer_types": ["full_attention"] * 2, "mlp_bias": False}
+    assert model(**usual, partial_rotary_factor=1.0, rope_scaling=None).config == model().config
+
+
+def test_no_layer_has_a_bias_and_matrices_start_small() -> None:
+    for name, weight in model(model_type="qwen3").named_parameters():
+        if weight.dim() == 2:
+            assert weight.std().item() == pytest.approx(0.02, rel=0.2)
+        else:
+            assert "norm" in name
+            assert name.endswith("weight")
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3"])

@@ -78,6 +78,8 @@ SPOILT = {
     "relative": [
         ("gram[1:, 1:], gram[:-1, :-1]", "gram[1:2, 1:2], gram[:1, :1]", "breaks at position"),
         ("code(N) @ code(N).T", "code(40) @ code(40).T", "N = 20"),
+        ("gram[1:, 1:], gram[:-1, :-1]", "gram.diag()[1:], gram.diag()[:-1]", "directions"),
+        ("gram[1:, 1:], gram[:-1, :-1]", "gram.diag(1)[1:], gram.diag(1)[:-1]", "back and forth"),
     ],
     "sinusoids_2017": [
         ("(d // 2 - 1)", "(d // 2)", "at [1, 1]"),
@@ -86,6 +88,9 @@ SPOILT = {
     ],
     "largest_change": [
         (".abs().max()", ".max()", "(m + n)/2"),
+        (".abs().max()", ".abs().mean()", "m(9 − n)"),
+        (".abs().max()", ".abs().min()", "m(9 − n)"),
+        (".abs().max()", ".abs()[0, 0]", "m(9 − n)"),
         ("scores(x, at + tau) - scores(x, at)", "scores(x, at)", "of distances"),
     ],
     "rotate_patch": [

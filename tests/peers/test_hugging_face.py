@@ -1,4 +1,6 @@
-"""Checkpoints of `transformers`, randomly initialised: the book's decoder gives the same logits."""
+"""Checkpoints of `transformers`, randomly initialised: our decoders give the same logits."""
+
+import re
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from transformers import (
 
 from attention_to_rope import Decoder, generate
 from attention_to_rope.checkpoints import load_hugging_face
+from attention_to_rope.model import Config, Model
 
 LENGTH = 40
 SMALL = {
@@ -53,6 +56,7 @@ CASES: dict[str, tuple[type[PreTrainedModel], type[PreTrainedConfig], dict[str, 
     "Llama, biases": (LlamaForCausalLM, LlamaConfig, {"attention_bias": True, "mlp_bias": True}),
     "Llama, attention's biases": (LlamaForCausalLM, LlamaConfig, {"attention_bias": True}),
     "Llama, linear": (LlamaForCausalLM, LlamaConfig, {"rope_parameters": LINEAR}),
+    "Llama, YaRN": (LlamaForCausalLM, LlamaConfig, {"rope_parameters": YARN}),
     "Llama, dynamic": (
         LlamaForCausalLM,
         LlamaConfig,
@@ -109,6 +113,20 @@ def test_logits_are_equal(name: str) -> None:
         theirs, ours = model(tokens).logits, decoder(tokens)
     assert theirs.std() > 0.1
     assert (ours - theirs).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_model_in_one_file_gives_the_same_logits_or_refuses(name: str) -> None:
+    model, _ = pair(name)
+    config = model.config.to_dict()
+    if re.search("Gemma|biases|dynamic|window", name):
+        with pytest.raises(ValueError, match="expected"):
+            Model(Config.from_dict(config))
+        return
+    one_file = Model(Config.from_dict(config)).load(model.state_dict())
+    tokens = torch.randint(0, SMALL["vocab_size"], (2, LENGTH))
+    with torch.no_grad():
+        assert (one_file(tokens)[0] - model(tokens).logits).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("name", ["Llama 3.1", "Qwen 3, window", "Gemma 3"])

@@ -34,10 +34,21 @@ def relative(function: Callable[..., Any]) -> None:
         # Relative up to position 30, and no further.
         return torch.cat([clocks(N), (torch.arange(N)[:, None] > 30).double()], dim=1)
 
+    def directions(N: int) -> Tensor:
+        rows = normal(N, 4, seed=5)
+        return rows / rows.square().sum(1, keepdim=True).sqrt()
+
+    def back_and_forth(N: int) -> Tensor:
+        # Neighbours are always one radian apart, and others are not.
+        angles = torch.tensor([1.0, 1.0, -1.0, -1.0], dtype=torch.float64).repeat(N)[:N].cumsum(0)
+        return torch.stack((angles.cos(), angles.sin()), dim=1)
+
     for case, code, expected in (
         ("For sinusoids", clocks, True),
         ("For the integers", integers, False),
         ("For a code that breaks at position 31", late, False),
+        ("For random directions, all of length 1", directions, False),
+        ("For points that go back and forth on a circle", back_and_forth, False),
     ):
         expect_same(case, bool(result_of(case, function, code)), expected)
     expect_same(
@@ -67,9 +78,13 @@ def largest_change(function: Callable[..., Any]) -> None:
     def sums(x: Tensor, at: Tensor) -> Tensor:
         return x @ x.T - 0.5 * (at[:, None] + at[None])
 
+    def products(x: Tensor, at: Tensor) -> Tensor:
+        return x @ x.T + at[:, None] * (9 - at[None])
+
     for case, scores, expected in (
         ("For scores of distances, with tau = 7", distances, 0.0),
         ("For scores that fall by (m + n)/2, with tau = 7", sums, 7.0),
+        ("For scores with m(9 − n) added, with tau = 7", products, 28.0),
     ):
         expect(case, result_of(case, function, scores, x, 4, 7), expected)
 

@@ -10,14 +10,15 @@ import attention_to_rope
 from attention_to_rope import context_extension, fast
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, read
 from bookcheck.site.quiz import QuizError, parse_quiz, problems, quizzes_in
+from bookkit import book_model
 from bookkit.randomness import normal
 
 
 @pytest.fixture(scope="module")
 def names():
-    """What a check may use: the library, torch, math."""
+    """What a check may use: the library, the book's model, torch, math."""
     library = {**vars(context_extension), **vars(fast), **vars(attention_to_rope)}
-    return {**library, "math": math, "normal": normal, "torch": torch}
+    return {**library, "book_model": book_model, "math": math, "normal": normal, "torch": torch}
 
 
 @pytest.fixture(autouse=True)
