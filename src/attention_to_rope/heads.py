@@ -8,7 +8,7 @@ from torch.nn import functional
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import RMS_NORM_EPS, Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.positions import Placed, PositionalScheme
+from attention_to_rope.positions import NO_POSITION, Placed, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 
@@ -200,15 +200,17 @@ class MultiHeadAttention(nn.Module):
         placed: Placed | None,
     ) -> tuple[PositionalScheme, Placed]:
         """The scheme, and what it needs at the positions of this call."""
-        position = PositionalScheme() if position is None else position
+        position = NO_POSITION if position is None else position
         if position.acts_on_input:
             raise ValueError(
                 f"{type(position).__name__} acts on the input of a model: call its embed(x, "
                 "positions) first, and leave out position="
             )
+        if placed is not None:
+            return position, placed
         if positions is None:
             positions = torch.arange(start + x.shape[1], device=x.device)
-        return position, position.at(positions, x.dtype, start) if placed is None else placed
+        return position, position.at(positions, x.dtype, start)
 
     def _queries(self, x: Tensor) -> Tensor:
         q: Tensor = self.query_norm(_split(self.query(x), self.heads))

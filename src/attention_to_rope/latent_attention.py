@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.layers import Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask
-from attention_to_rope.positions import PositionalScheme
+from attention_to_rope.positions import NO_POSITION, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 Form = Literal["naive", "absorbed"]
@@ -120,7 +120,7 @@ class LatentAttention(nn.Module):
 
         position: rotates the d_r rotary dimensions, such as `Rotary(rotary_frequencies(d_r), …)`.
         """
-        position = PositionalScheme() if position is None else position
+        position = NO_POSITION if position is None else position
         start, n = 0 if cache is None else cache.latents.shape[1], x.shape[1]
         angles, bias = position.at(torch.arange(start + n, device=x.device), x.dtype, start)
         if bias is not None or position.acts_on_input:

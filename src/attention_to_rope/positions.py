@@ -68,6 +68,9 @@ class PositionalScheme(nn.Module):
         return Placed(self.angles(new, dtype), self.bias(new, positions))
 
 
+NO_POSITION = PositionalScheme()  # it has no state, so all layers can share it
+
+
 def sinusoidal(
     positions: Integer[Tensor, "*b n"],
     d: int,

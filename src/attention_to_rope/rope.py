@@ -114,13 +114,10 @@ def rotate(
         z = _as_complex(turning) * torch.complex(cos, sin)
         rotated = torch.view_as_real(z).view_as(x)
         return rotated if turning is x else rotated.to(x.dtype)
-    half = layout == "half"  # then `chunk` is quicker, but autograd forbids to write into chunks
-    x_a, x_b = turning.chunk(2, -1) if half else _pairs(turning, layout)
-    rotated = turning * _join(cos, cos, layout)
-    new = rotated.chunk(2, -1) if half and not rotated.requires_grad else _pairs(rotated, layout)
-    new_a, new_b = new  # views: what is added to them is added to the result
-    new_a.addcmul_(x_b, sin, value=-1)
-    new_b.addcmul_(x_a, sin)
+    x_a, x_b = turning.chunk(2, -1) if layout == "half" else _pairs(turning, layout)
+    new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)
+    new_b = torch.addcmul(x_b * cos, x_a, sin)
+    rotated = _join(new_a, new_b, layout)
     return rotated if turning is x else rotated.to(x.dtype)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attention_to_rope.block import Architecture, Block, BlockWeights, Mask
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
-from attention_to_rope.positions import Placed, PositionalScheme
+from attention_to_rope.positions import NO_POSITION, Placed, PositionalScheme
 
 Memory = Float[Tensor, "b m d"] | Sequence[KeyValueCache] | None
 
@@ -97,7 +97,7 @@ class _Stack(nn.Module):
         longer: list[KeyValueCache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
-            scheme = pattern.position or PositionalScheme()
+            scheme = pattern.position or NO_POSITION
             key = 0 if pattern.position is None else id(scheme)
             if key not in shared:
                 shared[key] = scheme.at(positions, x.dtype, start)

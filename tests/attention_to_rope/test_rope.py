@@ -128,6 +128,10 @@ def test_vmap_over_vectors_positions_and_tables_and_batched_gradients():
     directions = torch.eye(24, dtype=x.dtype).view(24, 3, 8)
     (J,) = torch.autograd.grad(f(leaf, positions[0]), leaf, directions, is_grads_batched=True)
     assert J.shape == (24, 3, 8)
+    weights = normal(4, 8).requires_grad_()  # autograd outside of vmap, as for several models
+    outputs = torch.vmap(lambda w, at: f(x[0] * w, at))(weights, positions)
+    (gradient,) = torch.autograd.grad(outputs.square().sum(), weights)
+    torch.testing.assert_close(gradient, 2 * weights.detach() * x[0].square().sum(0))
 
 
 def test_what_would_be_silent_is_refused():
