@@ -110,7 +110,8 @@ SPOILT = {
     ],
     "lead_for": [("(N - 1)", "N", "among 2 keys"), ("math.log(", "math.exp(", "among 2 keys")],
     "step": [
-        ("< 1", "> 1", "s = 4"),
+        ("< 2 * math.pi", "> 2 * math.pi", "s = 4"),
+        ("< 2 * math.pi", "< 1", "s = 4"),
         ("theta / s, theta)", "theta / s, theta)[:3]", "shape (5,)"),
         ("theta / s", "theta / 4", "s = 16"),
     ],

@@ -19,7 +19,7 @@ from torch.nn.functional import silu
 from attention_to_rope.model import Block, Model, rotate
 from bookkit.experiments.record import Row, origin, write
 from bookkit.trained.text import START, held_out
-from bookkit.trained.train import CONFIG, load, loss_by_position
+from bookkit.trained.train import CONFIG, TRAINED_LENGTH, load, loss_by_position
 
 Part = tuple[int, int]  # a head or a unit: its layer, and its number there
 
@@ -149,13 +149,30 @@ def largest(values: Tensor, count: int) -> list[Part]:
     return [divmod(one, values.shape[1]) for one in best]
 
 
+@torch.no_grad()
+def halved(model: Model, seed: int) -> Row:
+    """Loss within and beyond the trained length, with half the frequencies of some pairs."""
+    starts = range(100_000 * (seed + 1), 100_000 * (seed + 2), 25_000)
+    texts = torch.cat([held_out(2 * TRAINED_LENGTH, start=start) for start in starts])
+    theta, row = model.frequencies, {}
+    slow = TRAINED_LENGTH * theta < 2 * math.pi
+    for name, chosen in (("none", slow & ~slow), ("slow", slow), ("fast", ~slow)):
+        model.frequencies = torch.where(chosen, theta / 2, theta)
+        losses = loss_by_position(model, texts)
+        ends = losses[:, TRAINED_LENGTH - 257 : TRAINED_LENGTH - 1], losses[:, -256:]
+        row[name] = [round(part.mean().item(), 3) for part in ends]
+    model.frequencies = theta
+    return row
+
+
 def rows(folder: Path) -> Iterator[Row]:
     """What the pages show of one model, for every model of a folder and for untrained ones."""
     for file in sorted(folder.glob("model-*.safetensors")):
         seed = int(file.stem.removeprefix("model-"))
         for trained in (True, False):
             model = load(file) if trained else untrained(seed)
-            yield {"seed": seed, "trained": trained, **measured(model, seed)}
+            more = {"loss_halved": halved(model, seed)} if trained else {}
+            yield {"seed": seed, "trained": trained, **measured(model, seed), **more}
 
 
 def measured(model: Model, seed: int) -> Row:

@@ -1,5 +1,6 @@
 """What a chapter offers to copy works where a reader uses it: on any device, on empty parts."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_to_rope import rotary_frequencies
+from attention_to_rope import rotary_frequencies, rotary_table
+from attention_to_rope.checkpoints import rotary_settings
+from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import Partial, merge
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
@@ -95,3 +98,28 @@ def test_join_takes_states_of_no_keys(one: Partial, two: Partial) -> None:
     for mine, theirs in zip(join(one, two), merge(one, two), strict=True):
         assert torch.equal(mine, theirs)
         assert not mine.isnan().any()
+
+
+# A ramp inside the head, one that the released code ends behind the last pair, and a large base.
+@pytest.mark.parametrize(
+    ("d_k", "base", "trained", "s"), [(32, 1e4, 1024, 4), (64, 1e4, 131072, 4), (128, 5e5, 8192, 8)]
+)
+def test_yarn_is_that_of_the_library(d_k: int, base: float, trained: int, s: int) -> None:
+    names = listing("15-longer-contexts", "def yarn(d_k, base")
+    frequencies, mu = names["yarn"](d_k, base, trained, s)
+    expected = yarn(rotary_frequencies(d_k, base), s, original_length=trained)
+    torch.testing.assert_close(frequencies, expected)
+    assert mu == yarn_attention_factor(s)
+    place = torch.tensor([5 * trained])  # one new token after a cache
+    table = rotary_table(place, expected, dtype=torch.float32, attention_factor=mu)
+    for mine, theirs in zip(names["rotary"](place, frequencies, mu), table[:2], strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_the_printed_entry_is_yarn() -> None:
+    text = "".join(cell.source for cell in cells_of(CHAPTERS / "15-longer-contexts.ipynb"))
+    entry = json.loads(text.partition("```json\n")[2].partition("```")[0])
+    settings = rotary_settings({"head_dim": 32, **entry})
+    expected = yarn(rotary_frequencies(32), 4.0, original_length=1024)
+    torch.testing.assert_close(settings.frequencies, expected)
+    assert settings.attention_factor == yarn_attention_factor(4.0)

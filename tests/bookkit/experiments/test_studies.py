@@ -15,8 +15,7 @@ from bookkit.experiments.training.studies import (
     SIZES,
     Job,
     build,
-    by_bin,
-    extensions,
+    flat_curve,
     frequencies_of,
     loss_table,
     main,
@@ -121,34 +120,27 @@ def test_answers_are_right_only_to_the_last_token(monkeypatch):
     assert studies.right_answers(None, (tokens, scored)).tolist() == [True, True, False]
 
 
-def test_past_the_training_length_each_bin_has_its_own_model_and_window():
+def test_past_the_training_length_each_bin_has_its_own_window():
     study = dataclasses.replace(SIZES["small"]["language"], length=32)
-    one = job("RoPE", "language", None)
-    model = build(one, study)
-    slow = stretched(model, study, one, frequencies_of("RoPE", 16) / 4)
+    model = build(job("RoPE", "language", None), study)
     text = stream(0, "test").integers(0, 256, size=(2, 129))
-    level = by_bin(lambda stop: slow if stop == 128 else model, text, 32, first=32)
+    level = flat_curve(model, text, 32)
     assert len(level) == BINS
     inside = loss_table(model, text[:, :33]).reshape(8, 4).mean(1)
     assert level[:8] == pytest.approx(inside.tolist(), abs=1e-4)
     assert level[30] == pytest.approx(loss_table(model, text[:, 92:125])[-4:].mean(), abs=1e-4)
-    assert level[31] == pytest.approx(loss_table(slow, text[:, 96:129])[-4:].mean(), abs=1e-4)
-    whole = by_bin(lambda stop: model, text, 32, first=128)
-    assert whole == pytest.approx(loss_table(model, text).reshape(32, 4).mean(1), abs=1e-4)
 
 
-def test_every_method_stretches_and_the_factor_is_yarns_alone():
-    theta = frequencies_of("RoPE", 16)
-    methods = extensions(theta, 4.0, 32)
-    assert {name for name, (_, factor) in methods.items() if factor != 1} == {"YaRN"}
-    assert all(changed[-1] < theta[-1] for changed, _ in methods.values())
-    one = job("hybrid")
+def test_llama_3_stretches_every_layer_that_rotates():
+    one, theta = job("hybrid"), frequencies_of("hybrid", 16)
     model = build(one, STUDY)
-    longer = stretched(model, STUDY, one, *methods["YaRN"])
-    assert torch.equal(longer.patterns()[0].position.frequencies, methods["YaRN"][0])
-    assert longer.patterns()[0].position.attention_factor > 1
+    longer = stretched(model, STUDY, one, lambda other: other)["extended"]["Llama 3"]
+    changed = longer.patterns()[0].position.frequencies
+    assert changed[0] > theta[0] / STUDY.extension
+    assert changed[-1] == theta[-1] / STUDY.extension
     assert longer.patterns()[3].position is None
     assert torch.equal(longer.embedding.rows, model.embedding.rows)
+    assert stretched(model, STUDY, job("none"), lambda other: other) == {}
 
 
 def test_lists_of_recall_grow_during_the_first_half_and_are_asked_once_for_what_is_there():
@@ -175,7 +167,7 @@ def test_a_study_writes_rows_and_continues(tmp_path, capsys):
     (rope,) = recorded(out)
     assert set(rope["accuracy"]) == {"2", "4", "8", "16"}
     assert len(rope["accuracy"]["16"]) == studies.DEPTHS
-    assert set(rope["extended"]) == set(extensions(frequencies_of("RoPE", 16), 4.0, 32))
+    assert set(rope["extended"]) == {"Llama 3"}
     assert all(rope[fact] for fact in ("date", "device", "torch", "python", "command"))
     main([*arguments, "--schemes", "RoPE", "T5"])
     assert [row["scheme"] for row in recorded(out)] == ["RoPE", "T5", "T5"]
@@ -186,9 +178,6 @@ def test_the_language_study_has_curves_of_the_same_bytes():
     row = work(job("RoPE", "language", None, rate=5e-3), "small")
     inside = BINS // 4
     assert row["loss"][:inside] == pytest.approx(row["flat"][:inside], abs=2e-4)
-    dynamic = row["extended"]["dynamic NTK"]
-    assert dynamic[:inside] == pytest.approx(row["loss"][:inside], abs=2e-4)
-    assert dynamic[inside:] != pytest.approx(row["loss"][inside:], abs=2e-4)
     assert row["validation"] < 5
     growing = work(job("none", rate=5e-3), "small")
     assert list(growing["accuracy"]) == ["2", "4", "6", "8", "10", "12"]

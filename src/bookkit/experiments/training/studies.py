@@ -1,4 +1,4 @@
-"""The studies of chapters 15 and 16: `python -m bookkit.experiments.training.studies --help`
+"""The studies of chapter 16: `python -m bookkit.experiments.training.studies --help`
 
 language: model source code in short windows, read windows four times as long.
 lengths:  learn a task at short lengths, answer it at lengths up to twice as long.
@@ -36,15 +36,7 @@ from attention_to_rope import (
     T5Bias,
     rotary_frequencies,
 )
-from attention_to_rope.context_extension import (
-    dynamic_ntk,
-    llama3,
-    ntk_aware,
-    ntk_by_parts,
-    position_interpolation,
-    yarn,
-    yarn_attention_factor,
-)
+from attention_to_rope.context_extension import llama3
 from bookkit.experiments.record import RESULTS, Row, origin, recorded, write
 from bookkit.experiments.training import corpus, recall, tasks
 
@@ -138,9 +130,7 @@ def stream(seed: int, part: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, parts.index(part)]))
 
 
-def build(
-    job: Job, study: Study, frequencies: Tensor | None = None, factor: float = 1.0
-) -> Decoder:
+def build(job: Job, study: Study, frequencies: Tensor | None = None) -> Decoder:
     """The model of a job, untrained; with other rotary frequencies if they are given."""
     a = study.architecture
     options: dict[str, Any] = {}
@@ -148,7 +138,7 @@ def build(
     if job.scheme in ROTARY:
         if frequencies is None:
             frequencies = frequencies_of(job.scheme, a.d // a.heads)
-        rotary = Rotary(frequencies, layout="half", attention_factor=factor)
+        rotary = Rotary(frequencies, layout="half")
         options["position"] = rotary
         if job.scheme == "hybrid":
             rotated = [LayerPattern(position=rotary)] * (a.layers - 1)
@@ -240,45 +230,15 @@ def train(model: Decoder, draw: Draw, study: Study, job: Job) -> None:
         schedule.step()
 
 
-def extensions(theta: Tensor, scale: float, length: int) -> dict[str, tuple[Tensor, float]]:
-    """Frequencies and attention factor of each way to stretch RoPE, all without further training.
-
-    length: the tokens of a training input. Llama 3 with the limits of turns that Llama 3.1 has.
-    """
-    whole_ntk = dynamic_ntk(theta, scale, length=round(length * scale), original_length=length)
-    ramp = yarn(theta, scale, original_length=length)
-    return {
-        "PI": (position_interpolation(theta, scale), 1.0),
-        "NTK-aware": (ntk_aware(theta, scale), 1.0),
-        "NTK-by-parts": (ntk_by_parts(theta, scale, original_length=length), 1.0),
-        "dynamic NTK, fixed": (whole_ntk, 1.0),
-        "Llama 3": (llama3(theta, scale, original_length=length), 1.0),
-        "YaRN without its factor": (ramp, 1.0),
-        "YaRN": (ramp, yarn_attention_factor(scale)),
-    }
-
-
-def stretched(
-    model: Decoder, study: Study, job: Job, frequencies: Tensor, factor: float = 1.0
-) -> Decoder:
-    """The trained model with these frequencies in every layer that rotates."""
-    other = build(job, study, frequencies, factor).to(model.embedding.rows.device)
-    other.load_state_dict(model.state_dict())
-    return other
-
-
-def every_extension(
-    model: Decoder, study: Study, job: Job, measure: Callable[[Decoder], Any]
-) -> Row:
-    """What is measured of the model with every method of stretching it; {} if it has no RoPE."""
+def stretched(model: Decoder, study: Study, job: Job, measure: Callable[[Decoder], Any]) -> Row:
+    """What is measured of the model with Llama 3's rule, not trained further; {} without RoPE."""
     if job.scheme not in BASES:
         return {}
     theta = frequencies_of(job.scheme, study.architecture.d // study.architecture.heads)
-    methods = extensions(theta, float(study.extension), trained_tokens(job, study))
-    found = {
-        name: measure(stretched(model, study, job, *method)) for name, method in methods.items()
-    }
-    return {"extended": found}
+    scale, length = float(study.extension), trained_tokens(job, study)
+    other = build(job, study, llama3(theta, scale, original_length=length))
+    other.load_state_dict(model.state_dict())
+    return {"extended": {"Llama 3": measure(other.to(model.embedding.rows.device))}}
 
 
 @torch.no_grad()
@@ -300,49 +260,34 @@ def _bins(table: Losses) -> list[float]:
     return _rounded(table.reshape(BINS, -1).mean(-1))
 
 
-def by_bin(
-    model_at: Callable[[int], Decoder], text: npt.NDArray[np.int64], length: int, first: int
-) -> list[float]:
-    """The loss by bin, where past `length` each bin is read by a model and window of its own.
-
-    The bin that ends at `stop` is read by `model_at(stop)`, in a window of at most `first` bytes.
-    """
+def flat_curve(model: Decoder, text: npt.NDArray[np.int64], length: int) -> list[float]:
+    """The loss by bin, where past `length` each bin is read in a window that ends with it."""
     wide = (text.shape[1] - 1) // BINS
-    inside = loss_table(model_at(length), text[:, : length + 1]).reshape(-1, wide).mean(-1)
+    inside = loss_table(model, text[:, : length + 1]).reshape(-1, wide).mean(-1)
     later = [
-        loss_table(model_at(stop), text[:, max(0, stop - first) : stop + 1])[-wide:].mean()
+        loss_table(model, text[:, stop - length : stop + 1])[-wide:].mean()
         for stop in range(length + wide, text.shape[1], wide)
     ]
     return _rounded([*inside, *later])
 
 
 def test_language(model: Decoder, study: Study, job: Job) -> Row:
-    """Loss by position; RoPE also with every method of stretching it.
+    """Loss by position; RoPE also stretched.
 
     flat: the loss when the model is shown at most its training length, the bytes that end with the
     bin. What a curve lies above it is the price of the new positions.
     """
     held_out, length = corpus.pinned().held_out, study.length
-    longest, scale = length * study.extension, float(study.extension)
     # The same windows for every model, others to choose the rate by.
-    text = corpus.windows(held_out, study.tests, longest + 1, stream(0, "test"))
+    text = corpus.windows(held_out, study.tests, length * study.extension + 1, stream(0, "test"))
     other = corpus.windows(held_out, study.tests, length + 1, stream(0, "validation"))
     row: Row = {
         "corpus": corpus.SHA256[:12],
         "validation": round(float(loss_table(model, other).mean()), 4),
         "loss": _bins(loss_table(model, text)),
-        "flat": by_bin(lambda stop: model, text, length, first=length),
+        "flat": flat_curve(model, text, length),
     }
-    row |= every_extension(model, study, job, lambda other: _bins(loss_table(other, text)))
-    if job.scheme in BASES:
-        theta = frequencies_of(job.scheme, study.architecture.d // study.architecture.heads)
-
-        def at(stop: int) -> Decoder:  # dynamic NTK: the frequencies of the length so far
-            changed = dynamic_ntk(theta, scale, length=stop, original_length=length)
-            return stretched(model, study, job, changed)
-
-        row["extended"]["dynamic NTK"] = by_bin(at, text, length, first=longest)
-    return row
+    return row | stretched(model, study, job, lambda other: _bins(loss_table(other, text)))
 
 
 @torch.no_grad()
@@ -382,7 +327,7 @@ def test_answers(model: Decoder, study: Study, job: Job) -> Row:
     with torch.no_grad():
         validation = float(mean_loss(model, *draw(stream(0, "validation"), 1.0)))
     row: Row = {"validation": round(validation, 5), "accuracy": shares(model)}
-    return row | every_extension(model, study, job, shares)
+    return row | stretched(model, study, job, shares)
 
 
 def work(job: Job, size: str, device: str = "cpu") -> Row:
