@@ -108,7 +108,12 @@ SPOILT = {
             "calls of f",
         ),
     ],
-    "lead_for": [("(N - 1)", "N", "among 2 keys"), ("math.log(", "math.exp(", "among 2 keys")],
+    "lead_for": [
+        ("(N - 1)", "N", "among 2 keys"),
+        ("math.log(", "math.exp(", "among 2 keys"),
+        (" / (1 - weight)", "", "among 2 keys"),
+        ("math.log(", "-math.log(", "among 1000 keys"),
+    ],
     "step": [
         ("< 2 * math.pi", "> 2 * math.pi", "s = 4"),
         ("< 2 * math.pi", "< 1", "s = 4"),

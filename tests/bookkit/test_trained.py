@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from attention_to_rope.checkpoints import load_hugging_face
 from bookkit import book_model, trained
 from bookkit.experiments.record import recorded
-from bookkit.trained import probes, stretch, text, train
+from bookkit.trained import probes, stretch, text, train, waves
 
 TOKENS = trained.held_out(96, start=4_000)
 
@@ -79,6 +79,27 @@ def test_a_head_and_a_unit_without_output_change_the_logits_until_the_block_ends
         weight.copy_(kept)
 
 
+def test_scores_of_equal_tokens_follow_from_the_mean_query_and_key(model):
+    measured, predicted = waves.by_distance(model, torch.full((1, 80), 7), torch.arange(0, 64, 9))
+    torch.testing.assert_close(measured, predicted, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(waves.explained(measured, 2 + measured), torch.ones(6, 6).double())
+
+
+def test_pairs_that_do_not_rotate_see_no_position_and_removed_ones_no_content(model):
+    every, before = [*range(16)], trained.loss(model, TOKENS)
+    logits = trained.trace(model, TOKENS, torch.zeros(96)).logits[0, :-1]
+    expected = float(torch.nn.functional.cross_entropy(logits, TOKENS[0, 1:]))
+    assert waves.loss_with(model, TOKENS, every, removed=False) == pytest.approx(expected, 1e-4)
+    kept = [block.self_attn.q_proj.weight.detach().clone() for block in model.layers]
+    without = waves.loss_with(model, TOKENS, every, removed=True)
+    for block in model.layers:
+        block.self_attn.q_proj.weight.data.zero_()
+    assert trained.loss(model, TOKENS) == pytest.approx(without, 1e-4)
+    for block, weight in zip(model.layers, kept, strict=True):
+        block.self_attn.q_proj.weight.data.copy_(weight)
+    assert trained.loss(model, TOKENS) == before
+
+
 def test_a_repeated_text_repeats_itself():
     tokens = trained.repeated(16, seed=3)[0]
     assert tokens[0] == trained.START
@@ -112,6 +133,8 @@ def test_the_commands_write_weights_and_rows(small):
     (first, second) = probes.rows(small)
     assert (first["trained"], second["trained"]) == (True, False)
     assert len(first["spread"]) == 36
+    (row,) = waves.rows(small, texts=1, length=96)
+    assert len(row["removed"]) == len(row["not_rotated"]) == 8
 
 
 def test_a_packed_text_is_the_same_text(tmp_path, monkeypatch):

@@ -1,9 +1,7 @@
 """Deeper 12: bounds, odd parts and distances."""
 
 import numpy as np
-import torch
 
-from attention_to_rope import rotary_table, rotate
 from bookcheck.equations.checks import equation, sentences
 from shared_12_what_rope_encodes import D, contents, only, pairs
 from shared_rotations import some_frequencies
@@ -24,7 +22,15 @@ def test_partial_sums(rng):
     return {"U": U, r"\theta": values[r"\theta"], **known}
 
 
-@equation("eq-abel", first_index=0)
+ZERO = "The term that is added or left out is 0."
+SHIFTED = ("off by one at 160: 0 → 1", "off by one at 240: 1 → 2", "drop one at 169: -1 → ∅")
+BOUNDS = ("163: {d_k/2-1} → {d_k/2-1+1}", "233: {d_k/2-1} → {d_k/2-1-1}")
+ABEL = dict.fromkeys((*SHIFTED, *(f"bound off by one at {bound}" for bound in BOUNDS)), ZERO)
+SCORE = r"\lvert q \mathbf{R}_r k^\top \rvert → ( q \mathbf{R}_r k^\top )"
+SIGNED = {f"drop absolute value at 0: {SCORE}": "A number is at most its absolute value."}
+
+
+@equation("eq-abel", first_index=0, equivalent=ABEL)
 def test_abel(rng):
     cases = []
     for d in (D, 2 * D):
@@ -35,7 +41,7 @@ def test_abel(rng):
     return cases
 
 
-@equation("eq-abel-bound", first_index=0)
+@equation("eq-abel-bound", first_index=0, equivalent=SIGNED)
 def test_abel_bound(rng):
     """Besides free products: some for which one of the three sides is close to the next."""
     free = contents(rng)
@@ -56,7 +62,10 @@ def test_abel_bound(rng):
     return bound
 
 
-@equation("eq-trivial-bound", first_index=0)
+NO_ROTATION = {r"drop factor at 9: \mathbf{R}_r → ∅": "It holds at distance 0 too."}
+
+
+@equation("eq-trivial-bound", first_index=0, equivalent=SIGNED | NO_ROTATION)
 def test_trivial_bound(rng):
     free = only(contents(rng), "q", "k", "h", r"\mathbf{R}")
     one_pair = only(contents(rng, 2), "q", "k", "h", r"\mathbf{R}")
@@ -73,7 +82,11 @@ def test_trivial_bound(rng):
     ]
 
 
-@equation("eq-abel-ratio", first_index=0)
+RATIO = [f"bound off by one at {n}: {{d_k/2-1}} → {{d_k/2-1+1}}" for n in (11, 56)]
+RATIO += ["drop one at 17: -1 → ∅", "drop one at 62: -1 → ∅"]
+
+
+@equation("eq-abel-ratio", first_index=0, equivalent=dict.fromkeys(RATIO, ZERO))
 def test_abel_ratio(rng):
     pairs, step = 5, float(rng.uniform(0.3, 2))
     free = np.concatenate([rng.normal(size=pairs) + 1j * rng.normal(size=pairs), [0]])
@@ -87,25 +100,13 @@ def test_odd_part(rng):
     return {**values, "r": range(1, 6), "d_k": D}
 
 
-@equation("eq-rope-distance", first_index=0)
+EVEN = {"turn difference at 111: n - m → m - n": "A squared sine is even."}
+
+
+@equation("eq-rope-distance", first_index=0, equivalent=EVEN)
 def test_rope_distance(rng):
-    values = contents(rng)
-    theta = torch.as_tensor(values[r"\theta"])
-
-    def turned(m):
-        table = rotary_table(torch.tensor([int(m)]), theta, dtype=torch.float64)
-        identity = torch.eye(D, dtype=torch.float64)[:, None]
-        return rotate(identity, table, layout="interleaved")[:, 0].numpy()
-
-    return {
-        "u": values["q"],
-        "z": values["z"],
-        r"\theta": values[r"\theta"],
-        r"\mathbf{R}": turned,
-        "m": range(4),
-        "n": range(2, 6),
-        "d_k": D,
-    }
+    values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
+    return {**values, "u": values["q"], "m": range(4), "n": range(2, 6)}
 
 
 P = 4
@@ -132,7 +133,7 @@ test_sentences = sentences(
     first_index=0,
     where={
         "Let … ,": None,
-        "old first one …": None,
+        "old first term has …": None,
         "from $ on, …": lambda rng: [{}, equal_steps(rng)],
         "steps to 0, …": equal_steps,
     },

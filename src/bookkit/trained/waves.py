@@ -1,0 +1,94 @@
+"""What RoPE's pairs of dimensions do in the book's model, as chapter 12 shows it.
+
+    python -m bookkit.trained.waves FOLDER   # measures all models of a folder, on a CPU
+
+A head's mean query and key have the means of other heads as their control; a pair that no longer
+rotates has a pair that is removed, so that its content is lost too.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attention_to_rope.model import Block, Model
+from bookkit.experiments.record import Row, origin, write
+from bookkit.trained.probes import loss, trace
+from bookkit.trained.text import held_out
+from bookkit.trained.train import load
+
+
+@torch.no_grad()
+def by_distance(model: Model, tokens: Tensor, distances: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean score by distance, and what the mean query and key of a head give: (L, h, R) each."""
+    found, d_k = trace(model, tokens), model.config.head_dim
+    diagonals = [found.scores.diagonal(-int(r), dim1=-2, dim2=-1) for r in distances]
+    turns = torch.exp(1j * distances[:, None] * model.frequencies)  # (R, d_k/2)
+    from_means = []
+    for block, x in zip(model.layers, found.stream, strict=False):
+        assert isinstance(block, Block)
+        x, attention = block.input_layernorm(x), block.self_attn
+        means = (y.mean((0, 1)).double() for y in (attention.q_proj(x), attention.k_proj(x)))
+        z, w = (torch.complex(*y.unflatten(0, (-1, d_k)).chunk(2, -1)) for y in means)
+        w = w.repeat_interleave(len(z) // len(w), 0)  # key heads are shared
+        from_means.append(((z * w.conj()) @ turns.T).real / d_k**0.5)
+    return torch.stack([one.mean((1, 3)) for one in diagonals], -1).double(), torch.stack(
+        from_means
+    )
+
+
+def explained(measured: Tensor, predicted: Tensor) -> Tensor:
+    """The share of a curve's variance that another one explains, apart from a constant: (...)."""
+    return 1 - (measured - predicted).var(-1) / measured.var(-1)
+
+
+def loss_with(model: Model, tokens: Tensor, pairs: list[int], *, removed: bool) -> float:
+    """The loss if some pairs are removed from all scores, or only do not rotate."""
+    kept = model.frequencies
+    keep = torch.ones(2, len(kept)).index_fill(1, torch.tensor(pairs), 0.0)  # half layout
+
+    def without_pairs(_: object, __: object, q: Tensor) -> Tensor:
+        return q * keep.flatten().repeat(q.shape[-1] // keep.numel())
+
+    blocks = [block for block in model.layers if removed and isinstance(block, Block)]
+    hooks = [block.self_attn.q_proj.register_forward_hook(without_pairs) for block in blocks]
+    if not removed:
+        model.frequencies = kept * keep[0]
+    try:
+        return loss(model, tokens)
+    finally:
+        model.frequencies = kept
+        for hook in hooks:
+            hook.remove()
+
+
+def rows(folder: Path, texts: int = 4, length: int = 1024) -> Iterator[Row]:
+    """What chapter 12 shows of every model of a folder, each on texts of its own."""
+    for file in sorted(folder.glob("model-*.safetensors")):
+        model, seed = load(file), int(file.stem.removeprefix("model-"))
+        starts = [200_000 * seed + 40_000 * text for text in range(texts)]
+        tokens = torch.cat([held_out(length, start=start) for start in starts])
+        curves = by_distance(model, tokens[:, :512], torch.arange(64))
+        measured, predicted = (one.flatten(0, 1) for one in curves)
+        others = [explained(measured, predicted.roll(s, 0)) for s in range(1, len(measured))]
+        groups = [[i, i + 1] for i in range(0, len(model.frequencies), 2)]
+        whole = loss(model, tokens)
+        change = {
+            name: [loss_with(model, tokens, pairs, removed=cut) - whole for pairs in groups]
+            for name, cut in (("not_rotated", False), ("removed", True))
+        }
+        shares = {
+            "explained": explained(measured, predicted),
+            "explained_by_others": torch.stack(others).median(0).values,
+        }
+        numbers = {**change, **{name: one.tolist() for name, one in shares.items()}}
+        yield {"seed": seed, **{name: [round(x, 3) for x in one] for name, one in numbers.items()}}
+
+
+if __name__ == "__main__":
+    command = "python -m bookkit.trained.waves FOLDER"
+    if len(sys.argv) != 2:
+        raise SystemExit(f"usage: {command}")
+    write(Path(sys.argv[1]) / "waves.jsonl", rows(Path(sys.argv[1])), origin(command))
