@@ -70,10 +70,12 @@ SPOILT = {
         ("return W_1, W_2", "return W_1", "2 things"),
         ("return W_1, W_2", "return W_1.T, W_2", "shapes (2, 4), (4, 1)"),
     ],
-    "nucleus": [
-        ("total >= p", "total > p", "[1, 2]"),
-        ("-weights[j]", "weights[j]", "expected [1, 2]"),
-        ("kept.append(j)", "kept.append(weights[j])", "expected [1, 2]"),
+    "document_mask": [
+        ("same.tril()", "same", "documents [0, 0, 1, 1, 1]"),  # sees the future
+        ("same.tril()", "same.tril(-1)", "documents [0, 0, 1, 1, 1]"),  # not itself
+        ("same.tril()", "same.triu()", "documents [0, 0, 1, 1, 1]"),
+        ("==", ">=", "documents [0, 0, 1, 1, 1]"),  # sees earlier documents
+        ("==", "<=", "documents [3, 3, 3, 1, 2, 2]"),  # right while the numbers grow
     ],
     "relative": [
         ("gram[1:, 1:], gram[:-1, :-1]", "gram[1:2, 1:2], gram[:1, :1]", "breaks at position"),

@@ -1,6 +1,6 @@
-"""Checks of the exercises on attention, heads, caches, norms, feed-forward layers and sampling."""
+"""Checks of the exercises on attention, heads, caches, norms, feed-forward layers and masks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +11,6 @@ from bookkit.exercises.comparing import (
     Wrong,
     as_array,
     expect,
-    expect_same,
     parts_of,
     result_of,
 )
@@ -121,22 +120,13 @@ def product_layer(function: Callable[..., Any]) -> None:
     expect(case, result, x[:, :1] * x[:, 1:])
 
 
-def nucleus(function: Callable[..., Any]) -> None:
-    """Chapter 8: the fewest words whose weights reach p, most likely first."""
-    given: list[tuple[float, Sequence[float], list[int]]] = [
-        (0.7, [0.125, 0.5, 0.25, 0.125], [1, 2]),
-        (0.75, [0.125, 0.5, 0.25, 0.125], [1, 2]),
-        (0.4, [0.125, 0.5, 0.25, 0.125], [1]),
-        (1.0, [0.25, 0.75], [1, 0]),
-    ]
-    for p, weights, expected in given:
-        case = f"With p = {p} and the weights {weights}"
-        expect_same(case, list(result_of(case, function, p, list(weights))), expected)
-    weights = softmax(normal(9, seed=9)).tolist()
-    kept = list(result_of("With nine random weights and p = 0.8", function, 0.8, weights))
-    total = sum(weights[j] for j in kept)
-    if total < 0.8 or total - weights[kept[-1]] >= 0.8:
-        raise Wrong("With nine random weights and p = 0.8, the words kept are too few or too many.")
+def document_mask(function: Callable[..., Any]) -> None:
+    """Chapter 8: who sees whom where several documents are packed into one sequence."""
+    for documents in ([0, 0, 1, 1, 1], [3, 3, 3, 1, 2, 2], [5]):
+        case, numbers = f"With the documents {documents}", torch.tensor(documents)
+        m = torch.arange(len(documents))
+        allowed = (numbers[:, None] == numbers) & (m <= m[:, None])
+        expect(case, result_of(case, function, numbers), allowed)
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
@@ -148,6 +138,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         cache_gib,
         rms_norm_gradient,
         product_layer,
-        nucleus,
+        document_mask,
     )
 }

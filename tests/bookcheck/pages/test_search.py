@@ -27,7 +27,7 @@ WANTED = {
     "moe": ("05-experts", "05-feed-forward", "glossary"),
     "feed forward": "05-feed-forward",
     "encoder decoder": "08-encoder-decoder",
-    "top-p sampling": ("08-encoder-decoder", "glossary"),
+    "top-p sampling": ("19-one-file", "glossary"),
     "does attention see order": ("06-why-position", "01-attention"),
     "NoPE": ("06-why-position", "glossary"),
     "sinusoidal positional encoding": "07-sinusoids",

@@ -1,0 +1,150 @@
+"""The Transformer of 2017, complete, in one file that needs only PyTorch. Copy it.
+
+Vaswani et al., "Attention is all you need": an encoder that reads a source, a decoder that writes
+a target, Post-Norm, sinusoidal positions, one embedding for both texts and for the output layer.
+
+    model = Transformer(words=37_000, d=512, h=8, d_f=2048, layers=6)  # the paper's base model
+    model.loss(source, target).backward()  # teacher forcing
+    model.eval().generate(source, steps=50)  # greedy, with a cache
+
+Shapes: B sequences, N target tokens, N_k source tokens, d numbers per token, h heads of d_k = d/h.
+Shorter sequences of a batch end with PAD. A target begins with START and ends with END.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, pad, scaled_dot_product_attention
+
+PAD, START, END = range(3)
+KeysValues = tuple[Tensor, Tensor]  # (B, h, tokens, d_k) each
+Memory = tuple[list[KeysValues], Tensor]  # for each decoder block, and the mask of the source
+
+
+class Attention(nn.Module):
+    """Multi-head attention; the caller decides from which tokens keys and values come."""
+
+    def __init__(self, d: int, h: int) -> None:
+        super().__init__()
+        self.h = h
+        self.query, self.key = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
+        self.value, self.output = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
+
+    def split(self, x: Tensor) -> Tensor:
+        """One vector per token and head."""
+        return x.unflatten(-1, (self.h, -1)).transpose(1, 2)  # (B, h, N, d_k)
+
+    def project(self, x: Tensor) -> KeysValues:
+        """Keys and values of tokens that can be read."""
+        return self.split(self.key(x)), self.split(self.value(x))
+
+    def forward(self, x: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
+        """What the tokens x collect from those that they read."""
+        heads = scaled_dot_product_attention(self.split(self.query(x)), *read, attn_mask=mask)
+        return self.output(heads.transpose(1, 2).flatten(2))  # (B, N, d)
+
+
+class EncoderBlock(nn.Module):
+    """Every token of the source sees all others; a norm follows each residual connection."""
+
+    def __init__(self, d: int, h: int, d_f: int, dropout: float) -> None:
+        super().__init__()
+        self.attention, self.drop = Attention(d, h), nn.Dropout(dropout)
+        self.feed_forward = nn.Sequential(nn.Linear(d, d_f), nn.ReLU(), nn.Linear(d_f, d))
+        self.norm_1, self.norm_2 = nn.LayerNorm(d), nn.LayerNorm(d)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Attention, then the feed-forward layer."""
+        read = self.attention.project(x)
+        y = self.norm_1(x + self.drop(self.attention(x, read, mask)))
+        return self.norm_2(y + self.drop(self.feed_forward(y)))
+
+
+class DecoderBlock(EncoderBlock):
+    """Every token of the target sees those before it, itself, and the source."""
+
+    def __init__(self, d: int, h: int, d_f: int, dropout: float) -> None:
+        super().__init__(d, h, d_f, dropout)
+        self.cross, self.norm_3 = Attention(d, h), nn.LayerNorm(d)
+
+    def forward(
+        self, x: Tensor, mask: Tensor, source: KeysValues, real: Tensor, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
+        """Causal attention, cross-attention, the feed-forward layer; also all keys and values."""
+        k, v = self.attention.project(x)
+        if past:  # keys and values of earlier tokens
+            k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
+        y = self.norm_1(x + self.drop(self.attention(x, (k, v), mask)))
+        z = self.norm_2(y + self.drop(self.cross(y, source, real)))
+        return self.norm_3(z + self.drop(self.feed_forward(z))), (k, v)
+
+
+class Transformer(nn.Module):
+    """Two stacks of blocks; d must be even, for the positions, and a multiple of h."""
+
+    def __init__(
+        self, words: int, d: int, h: int, d_f: int, layers: int, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.d, self.drop, sizes = d, nn.Dropout(dropout), (d, h, d_f, dropout)
+        self.embedding = nn.Embedding(words, d)
+        self.encoder = nn.ModuleList(EncoderBlock(*sizes) for _ in range(layers))
+        self.decoder = nn.ModuleList(DecoderBlock(*sizes) for _ in range(layers))
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                nn.init.xavier_uniform_(weight)
+        nn.init.normal_(self.embedding.weight, std=d**-0.5)
+
+    def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """Embeddings times √d, plus the sinusoids of the positions from `first` on."""
+        m = torch.arange(first, first + tokens.shape[1], device=tokens.device)[:, None]
+        angles = m / 10_000 ** (torch.arange(0, self.d, 2, device=tokens.device) / self.d)
+        positions = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (N, d)
+        return self.drop(self.embedding(tokens) * self.d**0.5 + positions)
+
+    def encode(self, source: Tensor) -> Memory:
+        """What the decoder needs of a source: keys and values for each block, and a mask."""
+        x, mask = self.embed(source), (source != PAD)[:, None, None]  # (B, 1, 1, N_k)
+        for block in self.encoder:
+            x = block(x, mask)
+        return [block.cross.project(x) for block in self.decoder], mask
+
+    def decode(
+        self, target: Tensor, memory: Memory, caches: list[KeysValues] | None = None
+    ) -> tuple[Tensor, list[KeysValues]]:
+        """Logits (B, N, words) of the next tokens, and caches that include `target`."""
+        past = caches[0][0].shape[2] if caches else 0  # tokens in the caches
+        N, x, longer = target.shape[1], self.embed(target, past), []
+        mask = torch.ones(N, past + N, dtype=torch.bool, device=x.device).tril(past)
+        for i, block in enumerate(self.decoder):
+            x, cache = block(x, mask, memory[0][i], memory[1], caches[i] if caches else None)
+            longer.append(cache)
+        return x @ self.embedding.weight.T, longer
+
+    def loss(self, source: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
+        """Teacher forcing in one pass; the paper sets the label smoothing to 0.1."""
+        logits, _ = self.decode(target[:, :-1], self.encode(source))
+        return cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD, label_smoothing=smoothing)
+
+    @torch.no_grad()
+    def generate(self, source: Tensor, steps: int) -> Tensor:
+        """Append the likeliest token `steps` times; after END comes only PAD."""
+        memory, caches = self.encode(source), None
+        written = torch.full_like(source[:, :1], START)  # (B, 1)
+        for _ in range(steps):
+            logits, caches = self.decode(written[:, -1:], memory, caches)
+            ended = (written == END).any(1, keepdim=True)
+            token = logits.argmax(-1).masked_fill(ended, PAD)
+            written = torch.cat((written, token), dim=1)
+        return written[:, 1:]
+
+
+if __name__ == "__main__":  # learn to write five tokens backwards
+    model = Transformer(words=12, d=32, h=4, d_f=64, layers=1, dropout=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+    for _ in range(200):
+        source = torch.randint(3, 12, (65, 5))
+        target = pad(pad(source.flip(1), (1, 0), value=START), (0, 1), value=END)
+        optimizer.zero_grad()
+        model.loss(source[1:], target[1:]).backward()
+        optimizer.step()
+    print("read", source[0].tolist(), "and wrote", model.eval().generate(source[:1], 5)[0].tolist())
