@@ -87,6 +87,7 @@ SPOILT = {
         ("(d // 2 - 1)", "(d // 2)", "at [1, 1]"),
         ("[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]", "at [0, 0]"),
         ("b=10000.0", "b=1000.0", "Without b"),
+        ("concatenate([np.sin(angles), np.cos(angles)], axis=1)", "sin(angles)", "shape (5, 8)"),
     ],
     "largest_change": [
         (".abs().max()", ".max()", "(m + n)/2"),

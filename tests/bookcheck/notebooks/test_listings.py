@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_to_rope import rotary_frequencies, rotary_table
+from attention_to_rope import Sinusoidal, rotary_frequencies, rotary_table
 from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import Partial, merge
@@ -54,6 +54,14 @@ def test_the_listings_use_no_name_of_their_page(tmp_path: Path) -> None:
     assert undefined_names() == "All checks passed!\n"
     (tmp_path / "x.py").write_text("def f(x):\n    return only_on_the_page\n", encoding="utf-8")
     assert "only_on_the_page" in undefined_names()
+
+
+def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> None:
+    add_positions = listing("07-sinusoids", "def sinusoids(positions, d")["add_positions"]
+    x = torch.ones(2, 9, 12, dtype=torch.float64)
+    expected = Sinusoidal().embed(x, torch.arange(9))
+    torch.testing.assert_close(add_positions(x), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(add_positions(x[:, 4:], 4), expected[:, 4:], rtol=0, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
