@@ -2,11 +2,13 @@
 
 import hashlib
 from dataclasses import asdict
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from attention_to_rope import rotate
 from attention_to_rope.checkpoints import load_hugging_face
 from bookkit import book_model, trained
 from bookkit.experiments.record import recorded
@@ -135,6 +137,14 @@ def test_the_commands_write_weights_and_rows(small):
     assert len(first["spread"]) == 36
     (row,) = waves.rows(small, texts=1, length=96)
     assert len(row["removed"]) == len(row["not_rotated"]) == 8
+
+
+def test_the_other_layout_is_that_of_other_code(model, monkeypatch):
+    converted = trained.loss(trained.other_layout(model), TOKENS)
+    assert converted > trained.loss(model, TOKENS) + 1
+    in_other_code = partial(rotate, layout="interleaved")
+    monkeypatch.setattr("attention_to_rope.model.rotate", in_other_code)
+    assert trained.loss(model, TOKENS) == pytest.approx(converted, rel=1e-4)
 
 
 def test_a_packed_text_is_the_same_text(tmp_path, monkeypatch):

@@ -39,8 +39,3 @@ def common(rng, layout="interleaved"):
     x, m = rng.normal(size=D_K), int(rng.integers(2, 9))
     symbols = {"x": x, "m": m, "y": turned(x, m, layout), r"\theta": THETA.numpy()}
     return symbols | {"d_k": D_K, "i": range(PAIRS)}
-
-
-def query_and_key(rng):
-    positions = {"m": range(2, 4), "n": range(5, 8)}
-    return {"q": rng.normal(size=D_K), "k": rng.normal(size=D_K)} | positions

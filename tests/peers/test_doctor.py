@@ -149,10 +149,10 @@ PEERS: dict[str, tuple[Callable[..., Any], int, str | None]] = {
         of_transformers(
             gpt_neox,
             gpt_neox.GPTNeoXRotaryEmbedding,
-            GPTNeoXConfig(hidden_size=128, num_attention_heads=1),
+            GPTNeoXConfig(),  # of the 20B model
         ),
-        128,
-        "GPT-NeoX",
+        96,
+        "GPT-NeoX-20B",
     ),
     "transformers GLM": (
         of_transformers(glm, glm.GlmRotaryEmbedding, GlmConfig(head_dim=128)),

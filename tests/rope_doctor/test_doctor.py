@@ -312,6 +312,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 
 def test_vectors_read_back(tmp_path):
+    assert [vectors("GPT-NeoX-20B")[size] for size in ("rotary_dim", "head_dim")] == [24, 96]
     case = vectors("Llama 2")["cases"][3]
     x, cos, sin = (torch.tensor(case[name], dtype=torch.float64) for name in ("x", "cos", "sin"))
     expected = torch.cat((x[:64] * cos - x[64:] * sin, x[:64] * sin + x[64:] * cos))

@@ -5,6 +5,7 @@
 Every measurement has its control: the same model before training, other heads, other units.
 """
 
+import copy
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
+from attention_to_rope import convert_projection_layout
 from attention_to_rope.model import Block, Model, rotate
 from bookkit.experiments.record import Row, origin, write
 from bookkit.trained.text import START, held_out
@@ -143,6 +145,19 @@ def without(
                 hook.remove()
 
 
+def other_layout(model: Model) -> Model:
+    """A model that computes what code for the interleaved layout computes with these weights."""
+    other = copy.deepcopy(model)
+    for block in other.layers:
+        assert isinstance(block, Block)
+        for layer in (block.self_attn.q_proj, block.self_attn.k_proj):
+            heads = len(layer.weight) // model.config.head_dim
+            layer.weight.data = convert_projection_layout(
+                layer.weight.data, heads, source="interleaved", target="half", axis=0
+            )
+    return other
+
+
 def largest(values: Tensor, count: int) -> list[Part]:
     """The heads (or units) with the largest values of an (L, h) table."""
     best = values.flatten().topk(count).indices.tolist()
@@ -212,6 +227,7 @@ def measured(model: Model, seed: int) -> Row:
     }
     return {
         "loss": round(loss(model, text), 3),
+        "loss_other_layout": round(loss(other_layout(model), text), 3),
         "loss_repeated": round(loss(model, again, half), 3),
         **row,
         "silent_units": int((size < 0.01 * size.median()).sum()),

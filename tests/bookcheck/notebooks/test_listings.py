@@ -3,15 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
-from attention_to_rope import Sinusoidal, rotary_frequencies, rotary_table
+from attention_to_rope import (
+    MultiHeadAttention,
+    Rotary,
+    Sinusoidal,
+    rotary_frequencies,
+    rotary_table,
+)
 from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import Partial, merge
@@ -19,9 +23,6 @@ from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.visible_code import stands_alone, visible_code
 from rope_doctor.families import FAMILIES, vectors
-
-LAYOUTS = ["half", "interleaved"]
-THETA = rotary_frequencies(8)
 
 
 def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
@@ -65,33 +66,56 @@ def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> N
 
 
 @pytest.fixture(scope="module")
-def rope() -> Callable[..., Tensor]:
-    return listing("11-implementing-rope", "def rope(x, position_ids")["rope"]
-
-
-# No processor but the CPU need be here: tensors on "meta" refuse to meet others as a GPU's do.
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("place", ["cpu", "meta"])
-def test_rope_computes_where_the_vectors_are(
-    rope: Callable[..., Tensor], layout: str, place: str
-) -> None:
-    x, position_ids = torch.ones(2, 3, 5, 8, device="meta"), torch.arange(5).expand(2, 5)
-    turned = rope(x, position_ids.to(place), THETA.to(place), layout=layout)
-    assert turned.device.type == "meta"
-    assert turned.shape == x.shape
+def names() -> dict[str, Any]:
+    return listing("11-implementing-rope", "def rope_table(position_ids")
 
 
 # A scaled model, a table with a factor, a part of a head, and the fastest pairs of a whole one.
 @pytest.mark.parametrize("name", FAMILIES)
-def test_rope_turns_as_every_family_does(rope: Callable[..., Tensor], name: str) -> None:
+def test_rope_rotates_as_every_family_does(names: dict[str, Any], name: str) -> None:
     family, stored = FAMILIES[name], vectors(name)
     settings, cases = family.settings(), stored["cases"]
     x = torch.tensor([case["x"] for case in cases], dtype=torch.float64)[None, None]
     position_ids = torch.tensor([[case["position"] for case in cases]])
-    options = {"layout": family.layout, "factor": settings.attention_factor}
-    turned = rope(x, position_ids, settings.frequencies, **options)
+    of_family = settings.frequencies, settings.attention_factor, torch.float64
+    rotated = names["rope"](x, names["rope_table"](position_ids, *of_family), layout=family.layout)
     expected = torch.tensor([case["rotated"] for case in cases], dtype=torch.float64)
-    torch.testing.assert_close(turned[0, 0], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(rotated[0, 0], expected, rtol=0, atol=1e-12)
+
+
+# No processor but the CPU need be here: tensors on "meta" refuse to meet others as a GPU's do.
+def test_self_attention_with_rope(names: dict[str, Any]) -> None:
+    d, h, N = 24, 3, 5
+    layer, table = names["SelfAttention"](d, h, layout="half"), names["rope_table"]
+    theta, x = names["frequencies"](d // h), torch.randn(2, N, d)
+    y, _ = layer(x, table(torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 10, 11]]), theta))
+    library = MultiHeadAttention(d, h, bias=False, seed=1)
+    weights = *layer.qkv.weight.chunk(3), layer.out.weight
+    parts = library.query, library.key, library.value, library.output
+    for part, weight in zip(parts, weights, strict=True):
+        part.W.data = weight.T
+    torch.testing.assert_close(y, library(x, causal=True, position=Rotary(theta, layout="half")))
+    cache, steps = None, []
+    for n in range(N):
+        step, cache = layer(x[:, n : n + 1], table(torch.tensor([[n]]), theta), cache=cache)
+        steps.append(step)
+    torch.testing.assert_close(torch.cat(steps, dim=1), y)
+    far = layer.to("meta")(x.to("meta"), table(torch.arange(N, device="meta")[None], theta))[0]
+    assert far.shape == y.shape
+
+
+def test_rope_refuses_what_would_be_silent(names: dict[str, Any]) -> None:
+    rope, table, theta = names["rope"], names["rope_table"], names["frequencies"](8)
+    x, position_ids = torch.ones(2, 3, 5, 8, dtype=torch.bfloat16), torch.arange(5)[None]
+    assert rope(x, table(position_ids, theta), layout="interleaved").dtype == x.dtype
+    for wrong in (
+        lambda: rope(x, table(position_ids[:, :1], theta), layout="half"),  # one for all tokens
+        lambda: rope(x, table(position_ids, theta), layout="neox"),
+        lambda: table(position_ids.float(), theta),
+        lambda: names["frequencies"](7),
+    ):
+        with pytest.raises(ValueError, match=r"expected|the table is"):
+            wrong()
 
 
 EMPTY = Partial(torch.full((1, 1), -torch.inf), torch.zeros(1, 1), torch.zeros(1, 2))
