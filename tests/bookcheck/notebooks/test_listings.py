@@ -13,8 +13,12 @@ from attention_to_rope import (
     MultiHeadAttention,
     Rotary,
     Sinusoidal,
+    alibi_bias,
+    alibi_slopes,
+    attention,
     rotary_frequencies,
     rotary_table,
+    t5_bucket,
 )
 from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
@@ -155,3 +159,24 @@ def test_the_printed_entry_is_yarn() -> None:
     expected = yarn(rotary_frequencies(32), 4.0, original_length=1024)
     torch.testing.assert_close(settings.frequencies, expected)
     assert settings.attention_factor == yarn_attention_factor(4.0)
+
+
+@pytest.mark.parametrize("N", [1, 40, 300])
+def test_relative_biases_are_those_of_the_library(N: int) -> None:
+    """The last N of 300 tokens attend, as with a cache; every bucket of T5 occurs."""
+    names, at, h = listing("09-relative-positions", "def causal_attention("), torch.arange(300), 4
+    offset = names["offsets_of"](N, 300)
+    q, k, v = (torch.randn(2, h, *shape) for shape in ((N, 5), (300, 5), (300, 3)))
+    table = torch.randn(32, h)
+    buckets = table[t5_bucket(offset, bidirectional=False)].permute(2, 0, 1)
+    line = alibi_bias(alibi_slopes(h), at[-N:], at).float()
+    for mine, theirs in ((names["alibi"](offset, h), line), (names["t5"](offset, table), buckets)):
+        assert torch.equal(mine, theirs)
+        for scale in (None, 1.0):
+            found = names["causal_attention"](q, k, v, mine, offset, scale)
+            expected = attention(q, k, v, bias=theirs[None], mask=at <= at[-N:, None], scale=scale)
+            torch.testing.assert_close(found, expected)
+    elsewhere = names["offsets_of"](N, 300, "meta")
+    for bias in (names["alibi"](elsewhere, h), names["t5"](elsewhere, table.to("meta"))):
+        arguments = (q.to("meta"), k.to("meta"), v.to("meta"), bias, elsewhere)
+        assert names["causal_attention"](*arguments).device.type == "meta"

@@ -1,10 +1,10 @@
-"""The record of the deeper page of chapter 9 is made as it says, and says where it comes from."""
+"""The record of chapter 9 is made as it says, and says where it comes from."""
 
 import torch
 
 from bookkit.experiments import three_back
 from bookkit.experiments.record import recorded
-from bookkit.experiments.three_back import BACK, SCHEMES, SYMBOLS, right_share
+from bookkit.experiments.three_back import BACK, RATES, SCHEMES, SYMBOLS, right_share, run
 
 
 def test_an_answer_is_right_if_it_is_the_token_three_before():
@@ -18,23 +18,15 @@ def test_an_answer_is_right_if_it_is_the_token_three_before():
     assert right_share(Copies(), seed=0, length=20, first=7) == 0.5
 
 
-def test_the_variant_without_feed_forward_keeps_it_at_zero_and_learns_otherwise(monkeypatch):
-    models = []
-
-    def keep(model, seed, **options):
-        models.append(model)
-        return 0.0
-
-    monkeypatch.setattr(three_back, "right_share", keep)
-    for scheme in ("ALiBi", "ALiBi, no feed-forward"):
-        assert [row["steps"] for row in three_back.run(scheme, 0, (1, 2))] == [1, 2]
-    with_it, without = models[0], models[-1]
-    assert not without.blocks[0].feed_forward.down.W.any()
-    assert with_it.blocks[0].feed_forward.down.W.any()
-
-
-def test_the_record_has_eight_seeds_of_every_scheme_and_its_origin():
+def test_the_record_has_eight_seeds_of_every_scheme_and_rate_and_its_origin():
     rows = recorded("three_back.jsonl")
-    runs = {(row["scheme"], row["seed"], row["steps"]) for row in rows}
-    assert runs == {(s, seed, steps) for s in SCHEMES for seed in range(8) for steps in (100, 500)}
+    runs = [(row["scheme"], row["rate"], row["seed"], row["steps"]) for row in rows]
+    assert runs == [(s, rate, seed, 500) for s in SCHEMES for rate in RATES for seed in range(8)]
     assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))
+
+
+def test_a_run_trains_and_is_tested_three_times(monkeypatch):
+    asked = []
+    monkeypatch.setattr(three_back, "right_share", lambda model, seed, **test: asked.append(test))
+    assert run("T5Bias", 0.01, 0, 2)["steps"] == 2
+    assert asked == [{}, {"first": 50}, {"length": 42}]
