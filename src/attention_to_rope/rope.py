@@ -223,7 +223,7 @@ def check_integer_positions(positions: Tensor) -> None:
 def _check_even(dim: int) -> None:
     if dim % 2 or dim < 2:
         raise ValueError(
-            f"rotary dim must be even, got {dim}; dimensions turn in pairs, so use {dim - 1} or "
+            f"rotary dim must be even, got {dim}; dimensions rotate in pairs, so use {dim - 1} or "
             f"{dim + 1}"
         )
 
