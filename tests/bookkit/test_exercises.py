@@ -96,6 +96,14 @@ SPOILT = {
         (".abs().max()", ".abs()[0, 0]", "m(9 − n)"),
         ("scores(x, at + tau) - scores(x, at)", "scores(x, at)", "of distances"),
     ],
+    "offset_score": [
+        ("z.conj()", "z", "At the offset 0"),
+        ("delta * theta", "-delta * theta", "At the offset 5"),
+        ("delta * theta", "abs(delta) * theta", "At the offset -5"),
+        ("[..., 0::2], q[..., 1::2]", "[..., :3], q[..., 3:]", "At the offset 0"),
+        (".sum(-1)", ".sum(-1) / q.shape[-1] ** 0.5", "At the offset 0"),
+        (".sum(-1)", ".sum()", "shape (3,)"),
+    ],
     "rotate_patch": [
         ("[row, column]", "[column, row]", "row 2 and column 0"),
         ("torch.exp(1j", "torch.exp(-1j", "row 2 and column 0"),
@@ -149,10 +157,7 @@ SPOILT = {
     ],
 }
 # Chapters whose exercises ask for no function yet. The list may only shrink.
-NO_CODE = {
-    "10-deriving-rope",
-    "17-beyond-softmax",
-}
+NO_CODE = {"17-beyond-softmax"}
 ASKED = re.compile(r"\bWrite (?:it: )?`(\w+)\(|, `(\w+)\(x\)`, which")
 
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import attention, rotate_complex
-from shared_rotations import plane_rotation, rotation_of_all_pairs, some_angle, some_frequencies
+from attention_to_rope import rotate_complex
+from shared_rotations import IDENTITY, QUARTER_TURN, plane_rotation, some_angle, turned_row
 
-N, D, D_K = 5, 7, 6
+N, D_K = 5, 6
 
 
 def hat(d_k=D_K):
@@ -23,24 +23,6 @@ def hat(d_k=D_K):
     return factor
 
 
-def plane(rng):
-    theta = some_angle(rng)
-    q, k = rng.normal(size=2), rng.normal(size=2)
-    angles = {
-        r"\varphi_q": math.atan2(q[1], q[0]),
-        r"\varphi_k": math.atan2(k[1], k[0]),
-    }
-    every = {"m": range(N), "n": range(N), r"\theta": theta, "R": plane_rotation}
-    return {"q": q, "k": k, **angles, **every}
-
-
-def complex_pair(rng):
-    x, y = rng.normal(size=2), rng.normal(size=2)
-    z, w = complex(*x), complex(*y)
-    parts = {r"\rho": abs(z), r"\varphi": math.atan2(x[1], x[0])}
-    return {"x": x, "y": y, "z": z, "w": w, **parts}
-
-
 def complex_turn(theta):
     """m, z -> the pair z turned by the library's complex form."""
 
@@ -53,23 +35,31 @@ def complex_turn(theta):
     return f
 
 
-def values(rng):
-    """Weights of the library's attention with turned queries and keys, and turned values."""
-    _, theta = some_frequencies(rng, D_K)
-    matrices = rotation_of_all_pairs(theta)
-    q, k, v = (rng.normal(size=(N, D_K)) for _ in range(3))
+def complex_pair(rng):
+    x, y = rng.normal(size=2), rng.normal(size=2)
+    z, w = complex(*x), complex(*y)
+    parts = {r"\rho": abs(z), r"\varphi": math.atan2(x[1], x[0])}
+    return {"x": x, "y": y, "z": z, "w": w, **parts}
 
-    def weights(first):
-        Q = torch.from_numpy(np.stack([q[m] @ matrices(m + first) for m in range(N)]))
-        K = torch.from_numpy(np.stack([k[n] @ matrices(n + first) for n in range(N)]))
-        return attention(Q, K, torch.eye(N, dtype=torch.float64)).numpy()
 
-    tau = 3
-    A = weights(0)
-    o = A @ np.stack([v[n] @ matrices(n) for n in range(N)])
-    moved = weights(tau) @ np.stack([v[n] @ matrices(n + tau) for n in range(N)])
-    places = {"m": range(N), "N": N, r"\tau": tau, r"\mathbf{R}": matrices}
-    return {"A": A, "v": v, "o": o, r"\tilde{o}": moved, **places}
+def plane(rng):
+    """One pair: contents, as rows and as complex numbers, and the library's rotation f of both."""
+    theta, alpha = some_angle(rng), 2.1 * some_angle(rng)
+    q, k = rng.normal(size=2), rng.normal(size=2)
+    angles = {
+        r"\varphi_q": math.atan2(q[1], q[0]),
+        r"\varphi_k": math.atan2(k[1], k[0]),
+        r"\theta": theta,
+        r"\alpha": alpha,
+        r"\beta": alpha + 0.7,
+    }
+
+    def f(m, x):
+        one = np.array([theta])
+        return complex_turn(theta)(m, x) if np.iscomplexobj(x) else turned_row(x, m, one)
+
+    every = {"m": range(N), "n": range(N), "R": plane_rotation, "I": IDENTITY, "J": QUARTER_TURN}
+    return {"q": q, "k": k, "f": f, **complex_pair(rng), **angles, **every}
 
 
 def orthogonal(rng, d):

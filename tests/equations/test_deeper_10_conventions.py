@@ -1,13 +1,11 @@
 """RoPE's conventions: the equations of the page, executed against the library."""
 
-import math
-
 import numpy as np
 import torch
 
 from attention_to_rope import sinusoidal
 from bookcheck.equations.checks import equation, sentences
-from shared_10_deriving_rope import D_K, N, complex_pair, hat
+from shared_10_deriving_rope import D_K, N, hat
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -19,53 +17,25 @@ from shared_rotations import (
 )
 
 
-@equation("eq-scaling", first_index=0)
-def test_scaling(rng):
-    return {"x": rng.normal(size=2), r"\lambda": rng.normal(size=2)}
+def one_plane(rng):
+    angles = {r"\alpha": some_angle(rng), r"\theta": some_angle(rng)}
+    known = {"x": rng.normal(size=2), "F": np.diag([1.0, -1.0]), "R": plane_rotation}
+    return {**split_matrix(rng), **known, **angles, "m": range(N), "n": range(N)}
 
 
-@equation("eq-columns")
-def test_columns(rng):
-    return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
+def check(label, reason="", *changes):
+    return equation(label, first_index=0, equivalent=dict.fromkeys(changes, reason))(one_plane)
 
 
-@equation("eq-wrong-side")
-def test_wrong_side(rng):
-    return {"x": rng.normal(size=2), "R": plane_rotation, r"\alpha": some_angle(rng)}
-
-
-@equation("eq-flip")
-def test_flip(rng):
-    return {"F": np.diag([1.0, -1.0]), "R": plane_rotation, r"\alpha": some_angle(rng)}
-
-
-test_complex_pair = equation("eq-complex-pair", first_index=0)(complex_pair)
-
-
-test_exponential_sum = equation("eq-exponential-sum")(lambda rng: {"m": range(4), "n": range(4)})
-
-
-@equation("eq-complex-matrices")
-def test_complex_matrices(rng):
-    numbers = dict(zip(("a", "c", "a'", "c'"), rng.normal(size=4).tolist(), strict=True))
-    return {
-        "I": IDENTITY,
-        "J": np.rint(plane_rotation(math.pi / 2)),
-        "R": plane_rotation,
-        r"\alpha": some_angle(rng),
-        **numbers,
-    }
-
-
-@equation("eq-rope-alias")
-def test_alias(rng):
-    return {"R": plane_rotation, r"\theta": some_angle(rng), "m": range(N)}
-
-
-@equation("eq-block-action")
-def test_block_action(rng):
-    parts = {"x": rng.normal(size=2), "y": rng.normal(size=3)}
-    return {**parts, "A": rng.normal(size=(2, 2)), "B": rng.normal(size=(3, 3))}
+test_alias = check("eq-rope-alias")
+test_columns = check("eq-columns")
+test_wrong_side = check("eq-wrong-side")
+test_flip = check("eq-flip")
+test_split = check("eq-split")
+ADD, SYMMETRIC = r"add transpose at {}: ∅ → ^\top", "H is symmetric."
+test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD.format(1))
+test_pass_through = check("eq-pass-through", SYMMETRIC, ADD.format(65), ADD.format(69))
+test_before = check("eq-before", SYMMETRIC, ADD.format(68))
 
 
 @equation("eq-factor")
@@ -93,12 +63,6 @@ def test_factor_rules(rng):
 test_high_dimension = equation("eq-rope-high", first_index=0)(factors)
 
 
-test_split = equation("eq-split", first_index=0)(split_matrix)
-
-
-test_split_symmetric = equation("eq-split-symmetric", first_index=0)(split_matrix)
-
-
 @equation("eq-before-blocks", first_index=0)
 def test_before_blocks(rng):
     M, D_part, H = np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2))
@@ -121,7 +85,10 @@ def test_sinusoid_turned(rng):
     return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
 
 
-@equation("eq-rope-to-g", first_index=0)
+EVEN = [f"turn difference at {place} → m - n" for place in ("97: n-m", "137: n - m")]
+
+
+@equation("eq-rope-to-g", first_index=0, equivalent=dict.fromkeys(EVEN, "The score is even."))
 def test_rope_to_g(rng):
     _, theta = some_frequencies(rng, D_K)
     places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}

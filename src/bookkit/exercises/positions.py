@@ -89,6 +89,16 @@ def largest_change(function: Callable[..., Any]) -> None:
         expect(case, result_of(case, function, scores, x, 4, 7), expected)
 
 
+def offset_score(function: Callable[..., Any]) -> None:
+    """Chapter 10: the dot product of a rotated query and key, from their offset alone."""
+    theta, vectors = rotary_frequencies(6, 20.0), normal(2, 3, 6, seed=1)
+    for m, n in ((0, 0), (2, 7), (7, 2), (40, 41)):
+        case = f"At the offset {n - m}"
+        table = rotary_table(torch.tensor([m, n]), theta, dtype=vectors.dtype)
+        Q, K = rotate(vectors, table, layout="interleaved", sequence_axis=0)
+        expect(case, result_of(case, function, *vectors, n - m, theta), (Q * K).sum(-1))
+
+
 def rotate_patch(function: Callable[..., Any]) -> None:
     """Chapter 10: even pairs turn by the row, odd pairs by the column."""
     theta, x = rotary_frequencies(8, 100.0), normal(8, seed=2)
@@ -209,6 +219,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         relative,
         sinusoids_2017,
         largest_change,
+        offset_score,
         rotate_patch,
         detect,
         lead_for,

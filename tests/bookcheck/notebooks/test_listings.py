@@ -16,8 +16,10 @@ from attention_to_rope import (
     alibi_bias,
     alibi_slopes,
     attention,
+    causal_mask,
     rotary_frequencies,
     rotary_table,
+    rotate,
     t5_bucket,
 )
 from attention_to_rope.checkpoints import rotary_settings
@@ -67,6 +69,15 @@ def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> N
     expected = Sinusoidal().embed(x, torch.arange(9))
     torch.testing.assert_close(add_positions(x), expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(add_positions(x[:, 4:], 4), expected[:, 4:], rtol=0, atol=1e-12)
+
+
+def test_chapter_10_attends_as_the_library_does() -> None:
+    attend = listing("10-deriving-rope", "def causal_rope_attention")["causal_rope_attention"]
+    (Q, K, V), positions = torch.randn(3, 2, 4, 5, 8), torch.arange(5) + 7
+    table = rotary_table(positions, rotary_frequencies(8))
+    rotated = [rotate(x, table, layout="interleaved") for x in (Q, K)]
+    expected = attention(*rotated, V, mask=causal_mask(5))
+    torch.testing.assert_close(attend(Q, K, V, positions), expected)
 
 
 @pytest.fixture(scope="module")
