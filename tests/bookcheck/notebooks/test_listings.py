@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attention_to_rope import (
+    Learned,
     MultiHeadAttention,
     Rotary,
     Sinusoidal,
@@ -69,6 +70,19 @@ def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> N
     expected = Sinusoidal().embed(x, torch.arange(9))
     torch.testing.assert_close(add_positions(x), expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(add_positions(x[:, 4:], 4), expected[:, 4:], rtol=0, atol=1e-12)
+
+
+def test_learned_positions_agree_with_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    embedding = listing("06-why-position", "class PositionedEmbedding")["PositionedEmbedding"]
+    seen = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert seen == ["False", "False", "True", "True"]
+    module, scheme, tokens = embedding(8, 6, 9), Learned(9, 6, seed=0), torch.randint(8, (2, 4))
+    module.positions.weight = scheme.table.rows
+    for start in (0, 5):
+        expected = scheme.embed(module.weight[tokens], torch.arange(start, start + 4))
+        torch.testing.assert_close(module(tokens, start), expected)
+    with pytest.raises(ValueError, match="no row for position 9"):
+        module(tokens, 6)
 
 
 def test_chapter_10_attends_as_the_library_does() -> None:
