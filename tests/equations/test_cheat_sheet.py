@@ -1,0 +1,111 @@
+"""The cheat sheet: its equations, executed against the library."""
+
+import torch
+
+from attention_to_rope import (
+    FeedForward,
+    KeyValueCache,
+    cache_numbers_per_token,
+    rms_norm,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    rotation_matrix,
+    silu,
+)
+from attention_to_rope.context_extension import ntk_aware, yarn_attention_factor
+from attention_to_rope.merge import finish, log_total, merge, partial_attention
+from bookcheck.equations.checks import equation
+from shared import library_attention, tensor
+
+D_K = 6
+THETA = rotary_frequencies(D_K, 50.0)
+
+
+@equation("eq-sheet-attention")
+def test_attention(rng):
+    Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    return {"Q": Q, "K": K, "V": V, "d_k": 3, r"\operatorname{Attention}": library_attention}
+
+
+@equation("eq-sheet-norm")
+def test_norm(rng):
+    x, g, eps = rng.normal(size=4), rng.normal(size=4), 0.3
+
+    def library(x):
+        return rms_norm(tensor(x), tensor(g), eps=eps).numpy()
+
+    return {"x": x, "g": g, r"\varepsilon": eps, "d": 4, r"\operatorname{RMSNorm}": library}
+
+
+@equation("eq-sheet-swiglu")
+def test_swiglu(rng):
+    layer = FeedForward(4, hidden=5, activation="swiglu", bias=False, seed=1).double()
+    gate, up, down = (w.detach().numpy() for w in (layer.up.W, layer.value.W, layer.down.W))
+
+    def library(x):
+        return layer(tensor(x)).detach().numpy()
+
+    def silu_of(x):
+        return silu(tensor(x)).numpy()
+
+    return {
+        **{r"W^{\text{gate}}": gate, r"W^{\text{up}}": up, r"W^{\text{down}}": down},
+        **{"x": rng.normal(size=4), r"\operatorname{SwiGLU}": library},
+        r"\operatorname{SiLU}": silu_of,
+    }
+
+
+@equation("eq-sheet-frequencies", first_index=0)
+def test_frequencies(rng):
+    del rng
+    return {"b": 50.0, "d_k": D_K, "i": range(D_K // 2), r"\theta": THETA.numpy()}
+
+
+@equation("eq-sheet-pair")
+def test_pair(rng):
+    m, x = int(rng.integers(1, 9)), rng.normal(size=2)
+    theta = THETA[1:2]
+    table = rotary_table(torch.tensor([m]), theta, dtype=torch.float64)
+    y_a, y_b = rotate(tensor(x[None]), table, layout="half")[0].tolist()
+    return {"x_a": x[0], "x_b": x[1], "y_a": y_a, "y_b": y_b, "m": m, r"\theta": float(theta)}
+
+
+@equation("eq-sheet-score", first_index=0)
+def test_score(rng):
+    q, k = rng.normal(size=(2, D_K))
+    R = rotation_matrix(torch.arange(9), THETA, layout="half").numpy()
+    return {"q": q, "k": k, "R": R, "m": range(1, 3), "n": range(3, 8)}
+
+
+@equation("eq-sheet-ntk", first_index=0)
+def test_ntk(rng):
+    s = float(rng.uniform(2, 9))
+    kappa = (THETA / ntk_aware(THETA, s)).numpy()
+    return {"s": s, "d_k": D_K, "i": range(D_K // 2), r"\kappa": kappa}
+
+
+@equation("eq-sheet-yarn")
+def test_yarn(rng):
+    s = float(rng.uniform(2, 9))
+    return {"s": s, r"\mu": yarn_attention_factor(s)}
+
+
+@equation("eq-sheet-cache")
+def test_cache(rng):
+    L, g, N = (int(n) for n in rng.integers(2, 7, size=3))
+    held = KeyValueCache().append(*torch.zeros(2, 1, g, N, D_K))
+    layers = [held.keys, held.values] * L
+    return {"L": L, "g": g, "d_k": D_K, "c": cache_numbers_per_token(*layers, length=N)}
+
+
+@equation("eq-sheet-merge")
+def test_merge(rng):
+    q, K, V = rng.normal(size=(1, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    parts = [partial_attention(*map(tensor, (q, K[i], V[i]))) for i in (slice(2), slice(2, 5))]
+    outputs = [finish(part)[0].numpy() for part in parts]
+    totals = [float(log_total(part)) for part in parts]
+    return {"o": finish(merge(*parts))[0].numpy(), "o_1": outputs[0], "o_2": outputs[1]} | {
+        r"\lambda_1": totals[0],
+        r"\lambda_2": totals[1],
+    }
