@@ -138,6 +138,8 @@ SPOILT = {
     "sign_test": [
         ("value >= seen - 1e-12", "value > seen + 1e-12", "[1.0, 2.0, 1.5]"),
         ("abs(np.mean(y * signs))", "np.mean(y * signs)", "expected 0.25, got 0.125"),
+        ("seen = abs(np.mean(differences))", "seen = np.mean(differences)", "[-1.0, -2.0, -1.5]"),
+        ("y = np.abs(differences)", "y = np.sign(differences)", "[1.0, 2.0, 1.5]"),
     ],
     "turn_in_place": [
         (".mul_(turn)", ".mul(turn)", "must overwrite"),

@@ -1,30 +1,36 @@
-"""The printed formulas of chapter 15, executed."""
+"""The printed formulas of chapter 16, executed against the library and the page's listing."""
 
 import numpy as np
+import torch
 from scipy.stats import t as student
 
+from attention_to_rope import alibi_bias, rotary_frequencies, rotary_table, rotate
 from bookcheck.equations.checks import equation, sentences
-from bookkit.experiments.training.comparison import holm, interval
+
+
+@equation("eq-position-in-score", first_index=0)
+def test_position_in_score(rng):
+    """Rotation and bias at once, from the library's tables."""
+    q, k = torch.from_numpy(rng.normal(size=(2, 5, 6)))
+    positions, theta = torch.arange(5), rotary_frequencies(6)
+
+    def turn(x, positions):
+        table = rotary_table(positions, theta, dtype=torch.float64)
+        return rotate(x, table, layout="interleaved")
+
+    R = torch.stack([turn(torch.eye(6).double(), torch.full((6,), m)) for m in range(5)])
+    bias = alibi_bias(torch.tensor([0.5]).double(), positions, positions)[0]
+    S = turn(q, positions) @ turn(k, positions).T / 6**0.5 + bias
+    indices = {"m": range(5), "n": range(5)}
+    return {"q": q, "k": k, "d_k": 6, r"\mathbf{R}": R, "b": bias, "S": S, **indices}
 
 
 @equation("eq-seed-interval")
 def test_seed_interval(rng):
     y = rng.normal(size=5)
-    return {
-        "y": y,
-        r"\bar{y}": y.mean(),
-        "s": y.std(ddof=1),
-        "n": 5,
-        r"\tau": student.ppf(0.975, 4),
-        "w": interval(y).half,
-    }
-
-
-@equation("eq-holm")
-def test_holm(rng):
-    """Rising p-values, close enough that the rule must hold some of them up, and one cut at 1."""
-    p = np.array([0.011, 0.012, 0.45, 0.46, 0.6]) * rng.uniform(0.9, 1.0)
-    return {"p": p, r"\hat{p}": np.array(holm(p.tolist())), "T": len(p), "l": range(1, 6)}
+    w = np.ptp(student.interval(0.95, 4, scale=y.std(ddof=1) / 5**0.5)) / 2
+    spread = {r"\bar{y}": y.mean(), "s": y.std(ddof=1), r"\tau": student.ppf(0.975, 4)}
+    return {"y": y, "J": 5, "w": w, **spread}
 
 
 def bindings(rng):

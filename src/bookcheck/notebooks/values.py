@@ -5,8 +5,7 @@ above it (in a page without code: with `math`, `np`, `torch` and the library as 
 must be the value, rounded to the printed digits; a text must be the value itself. A number may
 have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.
 
-The names in `OFFERED` need no import: numbers that others have published, sizes of models, and the
-settings of the recorded experiments.
+The names in `OFFERED` need no import: numbers that others have published, and sizes of models.
 """
 
 import math
@@ -16,11 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 # Names that every value may use, and the modules that hold them.
-OFFERED = {
-    "reported": "bookkit.published",
-    "read_model": "bookkit.models",
-    "SIZES": "bookkit.experiments.training.studies",
-}
+OFFERED = {"reported": "bookkit.published", "read_model": "bookkit.models"}
 VALUE = re.compile(r"\{value\}`([^`]+)`")
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = re.compile(

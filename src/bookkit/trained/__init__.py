@@ -11,7 +11,7 @@ It is a decoder of 2.4 million parameters that reads Python sources byte by byte
 
 text     what it reads                   train    how it was trained (seed 0 is stored here)
 probes   looking inside, with controls   stretch  longer texts, by every rule
-waves    how scores depend on distance
+waves    how scores depend on distance   schemes  smaller models with other positional encodings
 """
 
 from pathlib import Path

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import ttest_rel
 
 from attention_to_rope import (
     Learned,
@@ -205,3 +207,15 @@ def test_relative_biases_are_those_of_the_library(N: int) -> None:
     for bias in (names["alibi"](elsewhere, h), names["t5"](elsewhere, table.to("meta"))):
         arguments = (q.to("meta"), k.to("meta"), v.to("meta"), bias, elsewhere)
         assert names["causal_attention"](*arguments).device.type == "meta"
+
+
+def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
+    names = listing("16-which-encoding", "def best_rate(validation")
+    y = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
+    expected = ttest_rel(1 + y, np.ones(5)).confidence_interval(0.95)
+    mean, half = names["compare"]({"a": np.ones(5), "b": 1 + y}, "a")["b"]
+    assert (mean - half, mean + half) == pytest.approx([*expected], rel=1e-3)
+    rates = {1: [3.0, 3.1], 2: [2.0, 2.2], 4: [2.0, 2.1], 8: [1.0, np.nan]}
+    assert names["best_rate"](rates) == 4
+    with pytest.raises(ValueError, match="2, is at the edge"):
+        names["best_rate"]({1: [3.0], 2: [2.0]})

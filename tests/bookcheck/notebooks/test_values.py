@@ -88,9 +88,3 @@ def test_a_page_without_code_is_evaluated():
 def test_the_values_of_pages_without_code_are_right(page):
     found = problems(page_text(page), NAMES)
     assert not found, "\n".join(found)
-
-
-def test_the_settings_of_the_experiments_are_there_without_an_import():
-    right = '{value}`256 = SIZES["full"]["language"].length`'
-    assert problems(right, {}) == []
-    assert len(problems(right.replace("256", "512"), {})) == 1

@@ -2,8 +2,10 @@
 
 import math
 
+import pytest
 import torch
 
+from bookkit.experiments import placements
 from bookkit.experiments.placements import BETA, RATES, VARIANTS, by_frequency, initial, run
 from bookkit.experiments.record import recorded
 
@@ -29,3 +31,9 @@ def test_the_record_has_eight_seeds_of_every_variant_and_its_origin():
     assert cases == [(*variant, rate) for variant in VARIANTS for rate in RATES]
     assert all(len(row["loss"]) == 8 for row in (control, *rows))
     assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))
+
+
+def test_a_text_with_one_other_byte_is_refused(monkeypatch):
+    monkeypatch.setattr(placements.Path, "read_bytes", lambda path: b"changed")
+    with pytest.raises(ValueError, match=r"is not SymPy 1.14.0; run: pip install"):
+        placements.sources.__wrapped__()
