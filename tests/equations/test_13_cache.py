@@ -1,19 +1,19 @@
 """Chapter 13: the equations of the page, executed against the library where it has them."""
 
+from unittest import mock
+
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import (
-    KeyValueCache,
-    MultiHeadAttention,
-    attend_to_latents,
-    attention,
-    causal_mask,
-)
+from attention_to_rope import KeyValueCache, LatentAttention, Rotary, attention, causal_mask
+from attention_to_rope import latent_attention as latent
 from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, tensor
-from shared_03_many_heads import D_K, HEADS, N_Q, D, G, H, N, layer_of, matrices, run, split
+from shared_03_many_heads import D_K, HEADS, D, G, H, N, layer_of, matrices, run, split
 from shared_rotations import rotation_of_all_pairs, some_frequencies
+
+D_R, D_C, D_U = 10, 11, 9
 
 
 @equation("eq-prefix-output", first_index=0)
@@ -23,111 +23,105 @@ def test_prefix_output(rng):
     return {"S": library_scores(q, k), "v": v, "o": o, "m": range(N)}
 
 
-@equation("eq-cache-bytes")
-def test_cache_bytes(rng):
-    batch, layers = 6, 4
-    used = 0
-    for _ in range(layers):
-        layer, x = layer_of(rng, kv_heads=G), tensor(rng.normal(size=(batch, N, D)))
-        _, cache = layer.extend(x, KeyValueCache())
-        used += cache.keys.nbytes + cache.values.nbytes
-    return {r"\text{bytes}": used, "L": layers, "g": G, "d_k": D_K, "N": N, "B": batch, "w": 8}
+def counted(function, *arguments, **named):
+    """The operations that PyTorch counts."""
+    with FlopCounterMode(display=False) as counter:
+        function(*arguments, **named)
+    return counter.get_total_flops()
 
 
-def group(j):
-    return j // (H // G)
-
-
-@equation("eq-grouped-head", first_index=0)
-def test_grouped_head(rng):
-    X = rng.normal(size=(N, D))
-    layer = layer_of(rng, kv_heads=G, join=False)
-    W_Q, W_K, W_V, _ = matrices(layer)
-    per_head = run(layer, X).reshape(N, H, D_K).transpose(1, 0, 2)
-    values = {"Q": X @ split(W_Q, H), "K": X @ split(W_K, G), "V": X @ split(W_V, G)}
-    values |= {"H": per_head, r"\operatorname{group}": group, "g": G, "h": H, "d_k": D_K}
-    return {**values, **HEADS}
-
-
-@equation("eq-grouped-parameters")
-def test_grouped_parameters(rng):
-    parameters = sum(p.numel() for p in layer_of(rng, kv_heads=G).parameters())
-    return {"P": parameters, "d": D, "g": G, "d_k": D_K}
-
-
-def latent(rng):
-    """Latents, the keys and values that each head makes from them, and the library's weights."""
-    x, W_D = rng.normal(size=(N, D)), rng.normal(size=(D, 4))
-    W_UK, W_UV = rng.normal(size=(2, H, 4, D_K))
-    c, q = x @ W_D, rng.normal(size=(N_Q, D_K))
-    common = {"x": x, "c": c, "q": q, "W^{DKV}": W_D, "W^{UK}": W_UK, "W^{UV}": W_UV, "N": N}
-    cases = []
-    for j in (1, H - 1):
-        k, v = c @ W_UK[j], c @ W_UV[j]
-        _, A = attention(tensor(q), tensor(k), tensor(v), return_weights=True)
-        cases.append({**common, "j": j, "k": k, "v": v, "A": A.numpy(), "n": range(N)})
+def grouped(rng):
+    """Layers of the library that share keys and values, what they hold, and what they compute."""
+    B, L, cases = 6, 4, []
+    for g, dtype in ((1, torch.float32), (G, torch.float64), (H, torch.float64)):
+        layer = layer_of(rng, kv_heads=g, join=False)
+        X, (W_Q, W_K, W_V, _) = rng.normal(size=(N, D)), matrices(layer)
+        many = tensor(rng.normal(size=(B, N, D))).to(dtype)
+        _, cache = layer.to(dtype).extend(many, KeyValueCache())
+        held = cache.keys.nbytes + cache.values.nbytes
+        q, k = (torch.ones(H, rows, D_K) for rows in (1, N))
+        counts = {r"\text{bytes}": L * held, r"T_{\text{cache}}": held / B}
+        counts |= {r"F_{\text{core}}": counted(attention, q, k, k)}
+        counts |= {"P": sum(p.numel() for p in layer.parameters()), "w": dtype.itemsize}
+        per_head = run(layer.double(), X).reshape(N, H, D_K).transpose(1, 0, 2)
+        given = {"Q": X @ split(W_Q, H), "K": X @ split(W_K, g), "V": X @ split(W_V, g)}
+        given |= {"H": per_head, r"\operatorname{group}": lambda j, g=g: j // (H // g)}
+        sizes = {"B": B, "L": L, "N": N, "h": H, "g": g, "d": D, "d_k": D_K}
+        cases.append({**counts, **given, **sizes, **HEADS})
     return cases
 
 
-test_latent = equation("eq-latent", first_index=0)(latent)
+test_cache_bytes = equation("eq-cache-bytes")(grouped)
+test_intensity = equation("eq-intensity")(grouped)
+test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: grouped(rng)[1:])
+test_grouped_parameters = equation("eq-grouped-parameters")(grouped)
 
 
-@equation("eq-absorbed", first_index=0, draws=2)
-def test_absorbed(rng):
-    # The library's two forms agree; the page says why, for each pair and each head.
-    cases = latent(rng)
-    first = cases[0]
-    q, c = (tensor(first[name])[None] for name in ("q", "c"))
-    nothing = {"q_rotary": torch.zeros(1, H, N_Q, 2), "k_rotary": torch.zeros(1, N, 2)}
-    given = {name: value.double() for name, value in nothing.items()}
-    ups = {name: tensor(first[f"W^{{{name[2:]}}}"]) for name in ("W_UK", "W_UV")}
-    naive, absorbed = (
-        attend_to_latents(
-            q[:, None].expand(-1, H, -1, -1), latents=c, form=form, scale=0.4, **given, **ups
-        )
-        for form in ("naive", "absorbed")
-    )
-    assert torch.allclose(naive, absorbed, atol=1e-12)
-    return [{**case, "m": range(N_Q)} for case in cases]
-
-
-@equation("eq-mla", first_index=0, draws=2)
-def test_latent_with_rotary_part(rng):
-    """Content and turned part side by side; the library's latent attention has the same weights."""
-    _, theta = some_frequencies(rng, 4)
-    turn = rotation_of_all_pairs(theta)
-    x, W_DQ, W_KR = (rng.normal(size=size) for size in ((N, D), (D, 5), (D, 4)))
-    W_UQ, W_QR = rng.normal(size=(H, 5, D_K)), rng.normal(size=(H, 5, 4))
-    W_UK, W_UV = rng.normal(size=(2, H, 6, D_K))
-    u, c = x @ W_DQ / 4, rng.normal(size=(N, 6))
-
-    def turned(rows):
-        return np.stack([row @ turn(place) for place, row in enumerate(rows)])
-
-    key, content, rotary = turned(x @ W_KR), u @ W_UQ, np.stack([turned(y) for y in u @ W_QR])
-    given = (content, rotary, c, key)
-    mixed = attend_to_latents(
-        *(tensor(value)[None] for value in given), tensor(W_UK), tensor(W_UV), form="absorbed"
-    )
-    matrices = {"W^{UQ}": W_UQ, "W^{QR}": W_QR, "W^{UK}": W_UK, "W^{DQ}": W_DQ / 4, "W^{KR}": W_KR}
-    sizes = {"d_k": D_K, "d_R": 4, "m": range(N), "n": range(N), r"\mathbf{R}": turn}
+def latents(rng):
+    """What the library's layer, without its norms, hands to its attention; two heads of it."""
+    sizes = {"head_dim": D_K, "rotary_dim": D_R, "latent_dim": D_C, "query_latent_dim": D_U}
+    layer = LatentAttention(D, H, **sizes, seed=rng).double()
+    layer.latent_norm = layer.query_norm = torch.nn.Identity()
+    x, (_, theta) = tensor(rng.normal(size=(1, N, D))), some_frequencies(rng, D_R)
+    position = Rotary(theta, layout="interleaved")
+    with mock.patch.object(latent, "attention", wraps=attention) as spied, torch.no_grad():
+        naive, cache = layer(x, form="naive", position=position)
+        q, k, v = (part[0].numpy() for part in spied.call_args.args)
+        assert torch.allclose(naive, layer(x, form="absorbed", position=position)[0])
+    per_head = {"W^{UK}": layer.key_up, "W^{UV}": layer.value_up, "W": layer.query_up}
+    W = {
+        name: part.W.detach().reshape(len(part.W), H, -1).transpose(0, 1).numpy()
+        for name, part in per_head.items()
+    }
+    W["W^{UQ}"], W["W^{QR}"] = np.split(W.pop("W"), [D_K], axis=-1)
+    shared = {"DQ": layer.query_down, "DKV": layer.latent_down, "KR": layer.rotary_key}
+    W |= {f"W^{{{name}}}": part.W.detach().numpy() for name, part in shared.items()}
+    common = {**W, "x": x[0].numpy(), "c": cache.latents[0].detach().numpy(), "N": N, "d_k": D_K}
+    common |= {"d_R": D_R, r"\mathbf{R}": rotation_of_all_pairs(theta), "n": range(N)}
+    common |= {"u": common["x"] @ W["W^{DQ}"], "m": range(N)}
+    common |= {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}
     cases = []
     for j in (1, H - 1):
-        q, k = np.hstack([content[j], rotary[j]]), np.hstack([c @ W_UK[j], key])
-        scores = library_scores(q, k)
-        weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
-        assert np.allclose(weights @ c @ W_UV[j], mixed[0, j].numpy())
-        rows = {"x": x, "u": u, "c": c, "q": q, "k": k, "S": scores, "j": j}
-        join = {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}
-        cases.append({**rows, **matrices, **sizes, **join})
+        S = library_scores(q[j], k[j])
+        given = {"q": q[j], "k": k[j], "v": v[j], "S": S, "A": np.exp(S)}
+        cases.append({**common, **given, "j": j})
     return cases
 
 
-def bindings(rng):
-    """A number of key-value heads, and the length of the library's heads."""
-    return {"g": int(rng.integers(1, 9)), "d_k": MultiHeadAttention(512, 8, seed=rng).d_k}
+def without_position(rng):
+    """The same, with the part of queries and keys alone that has no position."""
+    turn = rotation_of_all_pairs(some_frequencies(rng, D_K - 1)[1])
+    cases = latents(rng)
+    for case in cases:
+        case |= {"q": case["q"][:, :D_K], "k": case["k"][:, :D_K]}
+    return [{**case, r"\mathbf{R}": turn} for case in cases]
 
 
-test_sentences = sentences(
-    "13-cache",
-)(bindings)
+test_latent = equation("eq-latent", first_index=0)(without_position)
+test_absorbed = equation("eq-absorbed", first_index=0, draws=2)(without_position)
+test_mla = equation("eq-mla", first_index=0, draws=2)(latents)
+
+
+@equation("eq-blocked", first_index=0, draws=2)
+def test_blocked(rng):
+    case = without_position(rng)[0]
+    even = {"q": case["q"][:, 1:], "W^{UK}": case["W^{UK}"][:, :, 1:]}  # pairs of dimensions
+    return {**case, **even, r"\mathbf{R}": np.stack([case[r"\mathbf{R}"](m) for m in range(N)])}
+
+
+@equation("eq-latent-intensity")
+def test_latent_intensity(rng):
+    """What N more rows cost the library's absorbed form, and the bytes that they take."""
+    ups = [(H, D_C, D_K)] * 2
+
+    def cost(rows):
+        shapes = ((1, H, 1, D_K), (1, H, 1, D_R), (1, rows, D_C), (1, rows, D_R), *ups)
+        return counted(latent.attend_to_latents, *map(torch.ones, shapes), form="absorbed")
+
+    counts = {r"F_{\text{latent}}": cost(2 * N) - cost(N), "h": H, "d_c": D_C, "d_R": D_R, "N": N}
+    return {**counts, r"T_{\text{latent}}": torch.ones(N, D_C + D_R).nbytes, "w": 4}
+
+
+test_sentences = sentences("13-cache", first_index=0)(
+    lambda rng: {**latents(rng)[0], **grouped(rng)[1]}
+)

@@ -1,0 +1,29 @@
+"""The latent attention to take away from chapter 13 runs alone and agrees with the library."""
+
+import pytest
+import torch
+
+from attention_to_rope import LatentAttention, Rotary, rotary_frequencies
+from bookcheck.notebooks.files import read
+from bookcheck.paths import CHAPTERS
+
+
+@pytest.mark.parametrize("absorbed", [True, False])
+def test_it_agrees_with_the_library(absorbed):
+    cells, names = read(CHAPTERS / "13-cache.ipynb").cells, {}
+    exec(next(cell.source for cell in cells if "class LatentAttention" in cell.source), names)
+    sizes = {"head_dim": 6, "rotary_dim": 4, "latent_dim": 5, "query_latent_dim": 7}
+    theirs = LatentAttention(16, 3, **sizes, seed=0).double()
+    mine = names["LatentAttention"](16, 3, 6, 6, 4, 5, 7).double()
+    rows = torch.cat((theirs.latent_down.W, theirs.rotary_key.W), dim=1)
+    linear = {"W_DQ": theirs.query_down.W, "W_UQ": theirs.query_up.W, "W_DKV": rows}
+    linear |= {"W_UK": theirs.key_up.W, "W_UV": theirs.value_up.W, "W_O": theirs.output.W}
+    weights = {f"{name}.weight": W.T for name, W in linear.items()}
+    missing, _ = mine.load_state_dict(weights, strict=False)
+    assert missing == ["norm_u.weight", "norm_c.weight"]
+    x = torch.randn(2, 9, 16, dtype=torch.float64)
+    expected, cache = theirs(x, position=Rotary(rotary_frequencies(4), layout="half"))
+    first, held = mine(x[:, :4], absorbed=absorbed)
+    rest, held = mine(x[:, 4:], held, absorbed=absorbed)
+    torch.testing.assert_close(torch.cat((first, rest), dim=1), expected)
+    torch.testing.assert_close(held, torch.cat(cache, dim=-1))
