@@ -1,15 +1,25 @@
 """Chapter 17: patterns, fixed states and sinks, against the library."""
 
-import itertools
-
 import numpy as np
 import torch
+from scipy.special import expit
 
-from attention_to_rope import sink_attention, sink_gate, sliding_window_mask
-from attention_to_rope.merge import finish, log_total, partial_attention
+from attention_to_rope import (
+    MultiHeadAttention,
+    attention,
+    sink_attention,
+    sink_gate,
+    sliding_window_mask,
+)
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
 from shared_17_beyond_softmax import index_scores, window
+
+SIZE, D_K, D_V = 5, 3, 4
+
+
+def tokens(rng, *shape):
+    return torch.from_numpy(rng.normal(size=shape))
 
 
 @equation("eq-reach-pairs")
@@ -23,9 +33,10 @@ def test_reach_pairs(rng):
 @equation("eq-reach-depth")
 def test_reach_depth(rng):
     def deepest(N, W):
-        mask = sliding_window_mask(N, window=W).double()
-        powers = itertools.accumulate(itertools.repeat(mask), torch.matmul)
-        return next(depth for depth, power in enumerate(powers, start=1) if power[-1, 0] > 0)
+        mask, reached, depth = sliding_window_mask(N, window=W).double(), torch.eye(N)[-1], 0
+        while not reached[0]:
+            reached, depth = reached.double() @ mask, depth + 1
+        return depth
 
     N, W = int(rng.integers(7, 30)), int(rng.integers(3, 6))
     exact = 5 * (W - 1) + 1
@@ -35,71 +46,71 @@ def test_reach_depth(rng):
 @equation("eq-sparse-indexer", first_index=1)
 def test_sparse_indexer(rng):
     """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
-    J, rows, columns, width = 3, 4, 5, 2
-    a, q = rng.normal(size=(rows, J)), rng.normal(size=(rows, J, width))
-    k = rng.normal(size=(columns, width))
-    score = index_scores(*map(torch.from_numpy, (q, k, a))).numpy()
-    places = {"m": range(1, rows + 1), "n": range(1, columns + 1)}
-    return {"I": score, "a": a, "q": q, "k": k, "J": J, **places}
+    a, q, k = tokens(rng, 4, 3), tokens(rng, 4, 3, 2), tokens(rng, 5, 2)
+    places = {"m": range(1, 5), "n": range(1, 6), "J": 3}
+    return {"I": index_scores(q, k, a), "a": a, "q": q, "k": k, **places}
 
 
-def states(steps, rng, *rates):
-    """Keys, queries, values, and the states and outputs of the library, one for each token."""
-    N, d = 5, 3
-    q, k, v = (torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3))
-    state, before, after, outputs = None, [], [], []
-    for n in range(N):
-        one = slice(n, n + 1)
-        before.append(np.zeros((d, d)) if state is None else state.numpy())
-        output, state = steps(q[one], k[one], v[one], *(rate[one] for rate in rates), state=state)
-        after.append(state.numpy())
-        outputs.append(output[0].numpy())
-    table = np.stack([before[0], *after])
-    row = {"q": q.numpy()[:, None, :], "k": k.numpy()[:, None, :], "v": v.numpy()[:, None, :]}
-    return table, row, np.stack(outputs)[:, None, :]
+def state(rng, steps=linear_attention_steps, beta=None):
+    """Tokens 1, 2, … and the library's states after them; before the first the state is 0."""
+    q, k, v = tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_V)
+    rates = () if beta is None else (beta,)
+    after = [
+        steps(q[:n], k[:n], v[:n], *(rate[:n] for rate in rates))[1] for n in range(1, SIZE + 1)
+    ]
+    named = {"q": q, "k": k, "v": v, "o": steps(q, k, v, *rates)[0], r"\beta": beta}
+    named = {name: x for name, x in named.items() if x is not None}
+    named = {name: np.concatenate([0 * x[:1], x]) for name, x in named.items()}
+    return {**named, "C": np.stack([0 * after[0], *after]), "n": range(1, SIZE + 1)}
 
 
-@equation("eq-linear-state", first_index=0)
-def test_linear_state(rng):
-    table, row, o = states(linear_attention_steps, rng)
-    # Index 0 is the state before the first token, and nothing else has an entry there.
-    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
-    o = np.concatenate([np.zeros_like(o[:1]), o])
-    return {"C": table, **padded, "o": o, "n": range(1, len(table))}
+test_linear_state = equation("eq-linear-state", first_index=0)(state)
 
 
 @equation("eq-delta-rule", first_index=0)
 def test_delta_rule(rng):
-    rate = torch.from_numpy(rng.uniform(0.2, 0.9, size=5))
-    table, row, _ = states(delta_rule_steps, rng, rate)
-    padded = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in row.items()}
-    del padded["q"]
-    beta = np.concatenate([[0.0], rate.numpy()])
-    return {"C": table, **padded, r"\beta": beta, "n": range(1, len(table))}
+    return state(rng, delta_rule_steps, torch.from_numpy(rng.uniform(0.2, 0.9, size=SIZE)))
 
 
-@equation("eq-sink-as-gate", first_index=0)
-def test_sink_as_gate(rng):
-    scores, values = rng.normal(scale=2, size=7), rng.normal(size=(7, 3))
-    s, v = torch.from_numpy(scores)[None, :, None], torch.from_numpy(values)[None]
-    one, b = torch.ones(1, 1, 1, dtype=torch.float64), torch.from_numpy(rng.normal(size=1))
-    state = partial_attention(one, s, v, scale=1.0)
-    lam, o = log_total(state), finish(state)
-    gated = sink_gate(lam[..., 0], b)[..., None] * o
+def sink(rng):
+    """One query whose scores are given, so that the library's sink can be compared."""
+    scores, values = tokens(rng, 7) * 2, tokens(rng, 7, D_V)
+    s, v, one = scores[None, :, None], values[None], torch.ones(1, 1, 1, dtype=torch.float64)
+    b, lam = tokens(rng, 1), scores.logsumexp(0)
+    o = attention(one, s, v, scale=1.0)
+    gated = sink_gate(lam[None, None], b)[..., None] * o
     assert torch.allclose(gated, sink_attention(one, s, v, b, scale=1.0), rtol=0, atol=1e-12)
-    plain = {"s": scores, "v": values, "N": 7, "b": b.item()}
-    return {**plain, r"\lambda": lam.item(), "o": o[0, 0].numpy()}
+    named = {"s": scores, "v": values, "N": 7, "b": b.item(), "o": o[0, 0]}
+    return {**named, r"\lambda": lam.item(), r"\sigma": expit}
 
 
-def bindings(rng):
-    """Its sentences state a condition and the sizes of examples only."""
-    del rng
-    return {}
+test_sink_as_gate = equation("eq-sink-as-gate", first_index=0)(sink)
+
+
+@equation("eq-output-gate", first_index=0)
+def test_output_gate(rng):
+    """The library's gated heads; o is what they give without W^O and without a gate."""
+    layer = MultiHeadAttention(6, 2, bias=False, gate=True, seed=int(rng.integers(99))).double()
+    x = tokens(rng, 1, SIZE, 6)
+    with torch.no_grad():
+        W_G, W_O, y = layer.gate.W.clone(), layer.output.W.detach(), layer(x)[0]
+        layer.gate.W.zero_()
+        o = 2 * layer(x)[0] @ torch.linalg.inv(W_O)
+    named = {"y": y, "o": o, "x": x[0], "W^G": W_G, "W^O": W_O, r"\sigma": expit}
+    return {**named, "m": range(SIZE)}
+
+
+def page(rng):
+    q, k, c, C = (tokens(rng, *shape) for shape in ((7, D_K), (7, D_K), (7,), (D_K, D_V)))
+    places = {"m": range(7), "n": range(7), "q": q, "k": k}
+    return {**sink(rng), **places, "c": c, "C": C, r"\tilde{k}": c @ k}
+
+
+def equal_scores(rng):
+    N = int(rng.integers(2, 9))
+    return {"N": N, r"\lambda": torch.zeros(N, dtype=torch.float64).logsumexp(0).item()}
 
 
 test_sentences = sentences(
-    "17-beyond-softmax",
-    unchecked={
-        "causal window of …": "Not executed yet.",
-    },
-)(bindings)
+    "17-beyond-softmax", first_index=0, where={"are 0, then …": equal_scores}
+)(page)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_to_rope import relu, rms_norm, softmax
+from attention_to_rope.recurrent_attention import linear_attention_steps
 from bookkit.exercises.comparing import (
     Wrong,
     as_array,
@@ -129,6 +130,15 @@ def document_mask(function: Callable[..., Any]) -> None:
         expect(case, result_of(case, function, numbers), allowed)
 
 
+def linear_attention(function: Callable[..., Any]) -> None:
+    """Chapter 17: all outputs at once; a token reads itself and earlier tokens."""
+    for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
+        Q, K, V = normal(N, d_k, seed=1), normal(N, d_k, seed=2), normal(N, d_v, seed=3)
+        case = f"With N = {N}, d_k = {d_k} and d_v = {d_v}"
+        expected = linear_attention_steps(Q, K, V)[0]
+        expect(case, result_of(case, function, Q, K, V), expected)
+
+
 CHECKS: dict[str, Callable[[Any], None]] = {
     check.__name__: check
     for check in (
@@ -139,5 +149,6 @@ CHECKS: dict[str, Callable[[Any], None]] = {
         rms_norm_gradient,
         product_layer,
         document_mask,
+        linear_attention,
     )
 }

@@ -8,22 +8,33 @@ Every measurement has its control: the same model before training, other heads, 
 import copy
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch.nn.functional import silu
+from torch.nn.functional import cross_entropy, scaled_dot_product_attention, silu
 
 from attention_to_rope import convert_projection_layout
 from attention_to_rope.model import Block, Model, rotate
 from bookkit.experiments.record import Row, origin, write
 from bookkit.trained.text import START, held_out
-from bookkit.trained.train import CONFIG, TRAINED_LENGTH, load, loss_by_position
+from bookkit.trained.train import (
+    CONFIG,
+    TRAINED_LENGTH,
+    load,
+    loss_by_position,
+    questions,
+    windows,
+)
 
 Part = tuple[int, int]  # a head or a unit: its layer, and its number there
+Choice = Callable[[int, Tensor, Tensor], Tensor]
 
 
 class Trace(NamedTuple):
@@ -180,13 +191,85 @@ def halved(model: Model, seed: int) -> Row:
     return row
 
 
+@contextmanager
+def attending(model: Model, choose: Choice) -> Iterator[Model]:
+    """The model whose queries see only the keys that choose(layer, q, k) allows: (B, h, N, N)."""
+    layers = cycle(range(len(model.layers)))
+
+    def chosen(q: Tensor, k: Tensor, v: Tensor, *_: Any, **__: Any) -> Tensor:
+        k, v = (y.repeat_interleave(q.shape[1] // y.shape[1], 1) for y in (k, v))
+        allowed = choose(next(layers), q, k) & torch.ones(q.shape[2], q.shape[2]).tril().bool()
+        return scaled_dot_product_attention(q, k, v, allowed)
+
+    with patch("attention_to_rope.model.scaled_dot_product_attention", chosen):
+        yield model
+
+
+def best_keys(q: Tensor, k: Tensor, count: int) -> Tensor:
+    """The `count` earlier keys with the largest products, for each query, as a mask."""
+    later = torch.ones(q.shape[-2], k.shape[-2]).triu(1).bool()
+    products = (q @ k.mT).masked_fill(later, -math.inf)
+    return products >= products.topk(count).values[..., -1:]
+
+
+@torch.no_grad()
+def fewer(model: Model, seed: int, length: int = 384) -> Row:
+    """Loss and recall with few keys per query, and what cheap scores find of the 64 best keys.
+
+    The first r columns of `fitted` give the products nearest to the scores, by least squares.
+    """
+    draw, text = torch.Generator().manual_seed(seed), held_out(1_000_000)[0]
+    kinds = zip((windows, windows, questions), (4, 4, 12), strict=True)
+    other, read, asked = (make(text, count, length, draw) for make, count in kinds)
+    turn = torch.linalg.qr(torch.randn(CONFIG.head_dim, CONFIG.head_dim, generator=draw))[0]
+    fitted: list[tuple[Tensor, Tensor]] = []
+    shares: dict[int, list[list[Tensor]]] = {rank: [] for rank in (4, 8, 16, 24, 32)}
+
+    def fit(_: int, q: Tensor, k: Tensor) -> Tensor:
+        a, b = (torch.linalg.qr(x.transpose(0, 1).flatten(1, 2))[1] for x in (q, k))
+        u, s, v = torch.linalg.svd(a @ b.mT)  # the scores, in orthonormal coordinates
+        fitted.append((torch.linalg.solve(a, u * s[:, None]), torch.linalg.solve(b, v.mT)))
+        return torch.tensor(True)
+
+    def guess(layer: int, q: Tensor, k: Tensor, rank: int, count: int) -> Tensor:
+        left, right = fitted[layer] if layer >= 0 else (turn, turn)
+        return best_keys(q @ left[..., :rank], k @ right[..., :rank], count)
+
+    def compare(layer: int, q: Tensor, k: Tensor) -> Tensor:
+        best = best_keys(q, k, 64)[..., length // 2 :, :]
+        for rank, found in shares.items():
+            guesses = [guess(one, q, k, rank, 64)[..., length // 2 :, :] for one in (-1, layer)]
+            found.append([(best & one).sum() / best.sum() for one in guesses])
+        return torch.tensor(True)
+
+    for choose, texts in ((fit, other), (compare, read)):
+        with attending(model, choose):
+            model(texts)
+    rules: dict[str, Callable[..., Tensor]] = {
+        "nearest": lambda count, _, q, k: torch.ones(length, length).triu(1 - count).bool(),
+        "cheap": lambda count, layer, q, k: guess(layer, q, k, 8, count),
+        "best": lambda count, _, q, k: best_keys(q, k, count),
+    }
+    row: Row = {name: {} for name in rules}
+    for name, count in [("nearest", length), *product(rules, (16, 32, 64, 128))]:
+        with attending(model, partial(rules[name], count)):
+            losses = cross_entropy(model(read)[0][:, :-1].mT, read[:, 1:], reduction="none")
+            right = model(asked)[0][:, -6:-2].argmax(-1) == asked[:, -5:-1]
+        pair = losses[:, -length // 2 :].mean().item(), right.all(-1).double().mean().item()
+        row[name][str(count)] = [round(one, 3) for one in pair]
+    means = {str(rank): torch.tensor(found).mean(0).tolist() for rank, found in shares.items()}
+    return {**row, "found": {rank: [round(one, 3) for one in pair] for rank, pair in means.items()}}
+
+
 def rows(folder: Path) -> Iterator[Row]:
     """What the pages show of one model, for every model of a folder and for untrained ones."""
     for file in sorted(folder.glob("model-*.safetensors")):
         seed = int(file.stem.removeprefix("model-"))
         for trained in (True, False):
             model = load(file) if trained else untrained(seed)
-            more = {"loss_halved": halved(model, seed)} if trained else {}
+            more: Row = {}
+            if trained:
+                more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed)}
             yield {"seed": seed, "trained": trained, **measured(model, seed), **more}
 
 
@@ -216,7 +299,11 @@ def measured(model: Model, seed: int) -> Row:
         row[f"loss_positions_{name}"] = round(
             float(torch.nn.functional.cross_entropy(logits, targets)), 3
         )
-    size = found.hidden.abs().amax((1, 2))
+    size, causal = (
+        found.hidden.abs().amax((1, 2)),
+        torch.ones(found.scores.shape[-2:]).tril().bool(),
+    )
+    totals = found.scores.masked_fill(~causal, -math.inf).logsumexp(-1).mean((0, 1, 2))  # (N,)
     tables = {
         "spread": score_spread(found),
         "stream": stream_size(found),
@@ -224,6 +311,7 @@ def measured(model: Model, seed: int) -> Row:
         "weight_on_copy": copying,
         "weight_on_first": weight_on_first(found),
         "frequency_share": frequency_share(found).mean((0, 1)),
+        "log_total": torch.stack([totals[2**i : 2 ** (i + 1)].mean() for i in range(5, 10)]),
     }
     return {
         "loss": round(loss(model, text), 3),

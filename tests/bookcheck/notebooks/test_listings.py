@@ -28,6 +28,7 @@ from attention_to_rope import (
 from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import Partial, merge
+from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.visible_code import stands_alone, visible_code
@@ -219,3 +220,20 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
     assert names["best_rate"](rates) == 4
     with pytest.raises(ValueError, match="2, is at the edge"):
         names["best_rate"]({1: [3.0], 2: [2.0]})
+
+
+def test_the_delta_layer_is_the_gated_delta_rule_and_goes_on_from_its_state() -> None:
+    layer, x = listing("17-beyond-softmax", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
+    y, state = layer(x)
+    first, middle = layer(x[:, :4])
+    second, end = layer(x[:, 4:], middle)
+    torch.testing.assert_close(torch.cat([first, second], dim=1), y)
+    torch.testing.assert_close(end, state)
+    maps = (layer.q, layer.k, layer.v)
+    q, k, v = (one(x).unflatten(-1, (3, -1)).transpose(1, 2) for one in maps)
+    unit = [one / one.norm(dim=-1, keepdim=True) for one in (q, k)]
+    rates = layer.rate(x).sigmoid().mT, layer.keep(x).sigmoid().mT ** (1 / 16)
+    read, expected = delta_rule_steps(*unit, v, rates[0], decay=rates[1])
+    torch.testing.assert_close(state, expected)
+    joined = read.transpose(1, 2).flatten(-2) * layer.gate(x).sigmoid()
+    torch.testing.assert_close(y, layer.out(joined))
