@@ -32,6 +32,8 @@ from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.visible_code import stands_alone, visible_code
+from bookkit.experiments.speed.peers import rotated_half
+from bookkit.experiments.speed.traffic import Traffic
 from rope_doctor.families import FAMILIES, vectors
 
 
@@ -162,6 +164,18 @@ def test_join_takes_states_of_no_keys(one: Partial, two: Partial) -> None:
     for mine, theirs in zip(join(one, two), merge(one, two), strict=True):
         assert torch.equal(mine, theirs)
         assert not mine.isnan().any()
+
+
+def test_limits_counts_as_the_book_does() -> None:
+    x, table = torch.ones(2, 3, 5, 8), [torch.ones(5, 8)] * 2
+    counted = listing("18-speed-of-memory", "def limits(f")["limits"]
+    for form in (rotated_half, torch.clone):
+        tables = table if form is rotated_half else []
+        operations, copies, ratio = counted(lambda x, f=form, t=tables: f(x, *t), x)
+        with Traffic() as moved:
+            form(x, *tables)
+        assert (operations, copies) == (len(moved.operations), moved.total / (2 * x.nbytes))
+        assert ratio > 0
 
 
 # A ramp inside the head, one that the released code ends behind the last pair, and a large base.

@@ -6,7 +6,7 @@ import torch._dynamo.testing
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from bookkit.experiments.record import recorded
-from bookkit.experiments.speed import cpu, gpu, peers, run
+from bookkit.experiments.speed import block, cpu, gpu, peers, run
 from bookkit.experiments.speed.measure import compare
 from bookkit.randomness import normal
 
@@ -60,6 +60,15 @@ def test_every_part_on_a_cpu_measures_every_form():
     assert forms > {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
     attention = cpu.attention_rows(2, heads=2, longest=64, dim=8)
     assert {tuple(row["shape"]) for row in attention} == {(1, 2, n, 8) for n in (8, 16, 32, 64)}
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_block_is_timed_with_and_without_a_rotation_eager_and_compiled():
+    rows = list(block.block_rows(2, sizes=(2, 6, 32, 4, 2), device="cpu", compiler="eager"))
+    forms = ("no rotation", "fused", "published form")
+    ways = ("eager", "compiled")
+    assert {row["candidate"] for row in rows} == {f"{form}, {w}" for form in forms for w in ways}
+    assert rows[0]["shape"] == [2, 6, 6, 8]
 
 
 def test_recorded_rows_are_found_by_their_values_or_missed_aloud():

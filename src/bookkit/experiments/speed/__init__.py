@@ -3,4 +3,5 @@
 make bench                                                  # CPU, a few minutes
 python -m bookkit.experiments.speed.run --group gpu         # on a CUDA machine
 python -m bookkit.experiments.speed.run --group gpu-calls   # there, ours and the fastest peers
+python -m bookkit.experiments.speed.run --group gpu-block   # there, one attention block
 """

@@ -19,9 +19,10 @@ def parts_of(group: str) -> list[Part]:
         from bookkit.experiments.speed.cpu import PARTS
 
         return [*PARTS]
-    from bookkit.experiments.speed import gpu
+    from bookkit.experiments.speed import block, gpu
 
     only: dict[str, Part] = {"gpu-calls": gpu.call_rows, "gpu-tiles": gpu.tile_rows}
+    only["gpu-block"] = block.block_rows
     return [only[group]] if group in only else [*gpu.PARTS]
 
 
@@ -44,7 +45,8 @@ def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
 def main(arguments: list[str] | None = None) -> None:
     """Measure the chosen group; print and record each row."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--group", choices=["cpu", "gpu", "gpu-calls", "gpu-tiles"], default="cpu")
+    groups = ["cpu", "gpu", "gpu-calls", "gpu-tiles", "gpu-block"]
+    parser.add_argument("--group", choices=groups, default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, help="(default: results/speed/GROUP.jsonl)")
     given = parser.parse_args(arguments)
