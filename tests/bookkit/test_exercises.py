@@ -139,7 +139,9 @@ SPOILT = {
     ],
     "join_finished": [
         ("torch.logaddexp(lam1, lam2)", "(lam1.exp() + lam2.exp()).log()", "4000"),
+        ("torch.logaddexp(lam1, lam2)", "torch.maximum(lam1, lam2)", "the logarithm"),
         ("(lam2 - lam).exp() * o2", "o2", "the output"),
+        ("(lam1 - lam).exp() * o1 + (lam2 - lam).exp() * o2", "(o1 + o2) / 2", "the output"),
     ],
     "sign_test": [
         ("value >= seen - 1e-12", "value > seen + 1e-12", "[1.0, 2.0, 1.5]"),

@@ -1,118 +1,59 @@
-"""Chapter 14: online softmax and its backward, against the library."""
-
-import math
+"""Chapter 14: online softmax and its backward pass, executed against the library."""
 
 import numpy as np
 import torch
 
 from attention_to_rope import attention
-from attention_to_rope.merge import (
-    Partial,
-    finish,
-    log_total,
-    merge,
-    partial_attention,
-    partial_gradients,
-)
+from attention_to_rope.merge import finish, log_total, merge, partial_attention, partial_gradients
 from bookcheck.equations.checks import depends, equation, sentences
 
-D_V = 3
+ONE = torch.ones(1, 1, dtype=torch.float64)
 
 
-def state(s, v):
-    """The library's state of one query with scores s (the keys are the scores) and values v."""
-    keys = torch.as_tensor(np.ascontiguousarray(s))[:, None]
-    one = torch.ones(1, 1, dtype=torch.float64)
-    partial = partial_attention(one, keys, torch.as_tensor(np.ascontiguousarray(v)), scale=1.0)
-    return partial.largest.item(), partial.total.item(), partial.output[0].numpy()
-
-
-def unpack(vector):
-    vector = torch.as_tensor(np.ascontiguousarray(vector, dtype=float))
-    return Partial(vector[:1], vector[1:2], vector[2:])
-
-
-def library_merge(first, second):
-    """The library's merge on states written as one vector (c, ℓ, u)."""
-    return torch.cat(tuple(merge(unpack(first), unpack(second)))).numpy()
-
-
-def random_state(rng):
-    return np.concatenate([rng.normal(scale=2, size=1), rng.uniform(1, 4, 1), rng.normal(size=D_V)])
-
-
-def keys(rng):
-    """Seven keys in two sets, with the states of both and of all."""
-    s, v, a = rng.normal(scale=2, size=7), rng.normal(size=(7, D_V)), 3
-    c, total, u = state(s, v)
-    c_1, total_1, u_1 = state(s[:a], v[:a])
-    c_2, total_2, u_2 = state(s[a:], v[a:])
-    values = {"s": s, "v": v, "a": a, "N": 7, "c": c, r"\ell": total, "u": u}
-    values |= {"c_1": c_1, r"\ell_1": total_1, "u_1": u_1}
-    return values | {"c_2": c_2, r"\ell_2": total_2, "u_2": u_2}
+def keys(rng, *names):
+    """One query and seven keys in two sets: the states of both and of all, by the library."""
+    s, v, a = rng.normal(scale=2, size=7), rng.normal(size=(7, 3)), 3
+    keys, values = torch.from_numpy(s)[:, None], torch.from_numpy(v)
+    first, second = (
+        partial_attention(ONE, keys[part], values[part], scale=1.0)
+        for part in (slice(a), slice(a, 7))
+    )
+    found = {"s": s, "v": v, "a": a, "N": 7}
+    for end, state in (("_1", first), ("_2", second), ("", merge(first, second))):
+        c, total, u = (part[0].numpy() for part in state)
+        found |= {f"c{end}": c[0], rf"\ell{end}": total[0], f"u{end}": u}
+        found |= {rf"\lambda{end}": log_total(state).item(), f"o{end}": finish(state)[0].numpy()}
+    found["o"] = attention(ONE, keys, values, scale=1.0)[0].numpy()
+    return {name: found[name] for name in names}
 
 
 @equation("eq-online-state", first_index=0)
 def test_online_state(rng):
-    values = keys(rng)
-    return {name: values[name] for name in ("s", "v", "N", "c", r"\ell", "u")}
+    return keys(rng, "s", "v", "N", "c", r"\ell", "u")
 
 
 @equation("eq-online-output", first_index=0)
 def test_online_output(rng):
-    values = keys(rng)
-    s, v = torch.from_numpy(values["s"])[:, None], torch.from_numpy(values["v"])
-    one = torch.ones(1, 1, dtype=torch.float64)
-    o = attention(one, s, v, scale=1.0)[0].numpy()
-    same = finish(partial_attention(one, s, v, scale=1.0))[0].numpy()
-    assert np.allclose(o, same, rtol=0, atol=1e-12)
-    return {name: values[name] for name in ("s", "v", "N", r"\ell", "u")} | {"o": o}
+    return keys(rng, "s", "v", "N", r"\ell", "u", "o")
 
 
 @equation("eq-online-merge")
 def test_online_merge(rng):
-    values = keys(rng)
-    first, second = (
-        np.array([values[f"c_{i}"], values[rf"\ell_{i}"], *values[f"u_{i}"]]) for i in (1, 2)
-    )
-    c, total, *u = library_merge(first, second)
-    del values["s"], values["v"], values["a"], values["N"]
-    swapped = dict(values)
-    for name in ("c", r"\ell", "u"):
-        swapped[f"{name}_1"], swapped[f"{name}_2"] = values[f"{name}_2"], values[f"{name}_1"]
-    return [{**values, "c": c, r"\ell": total, "u": np.array(u)}, swapped]
-
-
-@equation("eq-online-associative")
-def test_online_associative(rng):
-    x, y, z = (random_state(rng) for _ in range(3))
-    return {"x": x, "y": y, "z": z, r"\operatorname{merge}": library_merge}
+    names = [f"{name}{end}" for name in ("c", r"\ell", "u") for end in ("", "_1", "_2")]
+    drawn = keys(rng, *names)
+    # The other set has the larger maximum.
+    other = {name: drawn[name.translate({49: "2", 50: "1"})] for name in names}
+    return [drawn, other]
 
 
 @equation("eq-online-merge-proof", first_index=0)
 def test_online_merge_proof(rng):
-    values = keys(rng)
-    return {name: values[name] for name in values if name[0] != "u" and name != "v"}
-
-
-@equation("eq-online-associative-proof")
-def test_online_associative_proof(rng):
-    states = [random_state(rng) for _ in range(3)]
-    cases = []
-    # Each of the three holds the largest score once.
-    for largest in range(3):
-        x, y, z = states[largest:] + states[:largest]
-        c, total, *_ = library_merge(x, library_merge(y, z))
-        values = {"c": c, r"\ell": total, "c_{12}": max(x[0], y[0])}
-        for number, one in enumerate((x, y, z), start=1):
-            values |= {f"c_{number}": one[0], rf"\ell_{number}": one[1]}
-        cases.append(values)
-    return cases
+    return keys(rng, "s", "a", "N", "c", "c_1", "c_2", r"\ell", r"\ell_1", r"\ell_2")
 
 
 @equation("eq-online-backward", first_index=0)
 def test_online_backward(rng):
-    N, g, v = 4, rng.normal(size=(4, D_V)), rng.normal(size=(4, D_V))
+    N, g, v = 4, rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
     S = rng.normal(size=(N, N))
 
     def loss(scores):
@@ -135,31 +76,18 @@ def test_online_backward(rng):
 
 @equation("eq-online-logsum")
 def test_online_logsum(rng):
-    values = keys(rng)
-    finished = {}
-    for end in ("", "_1", "_2"):
-        c, total, u = (values[name + end] for name in ("c", r"\ell", "u"))
-        vector = torch.tensor([c, total, *u], dtype=torch.float64)
-        finished[rf"\lambda{end}"] = c + math.log(total)
-        finished[f"o{end}"] = finish(Partial(vector[:1], vector[1:2], vector[2:])).numpy()
-    return finished
+    names = [f"{name}{end}" for name in (r"\lambda", "o") for end in ("", "_1", "_2")]
+    return keys(rng, *names)
 
 
-def bindings(rng):
-    """The state of one query and seven keys, with the library's logarithm of its sum."""
-    s, v = torch.from_numpy(rng.normal(size=(7, 1))), torch.from_numpy(rng.normal(size=(7, 2)))
-    state = partial_attention(torch.ones(1, 1, dtype=torch.float64), s, v, scale=1.0)
-    names = {"c": state.largest.item(), r"\ell": state.total.item()}
-    return {**names, r"\lambda": log_total(state).item()}
+def weights(rng):
+    """Scores, weights and logarithms of sums of three queries."""
+    S = torch.from_numpy(rng.normal(size=(3, 5)))
+    logs = S.logsumexp(-1).numpy()
+    every = {"m": range(3), "n": range(5)}
+    return {"S": S.numpy(), "A": S.softmax(-1).numpy(), r"\lambda": logs, **every}
 
 
-test_sentences = sentences(
-    "14-attention-in-blocks",
-    where={
-        "the number …": None,
-    },
-    unchecked={
-        "output and …": "Not executed yet.",
-        "another has …": "Not executed yet.",
-    },
-)(bindings)
+@sentences("14-attention-in-blocks", first_index=0, where={"because …": weights})
+def test_sentences(rng):
+    return keys(rng, "c", r"\ell", r"\lambda")

@@ -26,7 +26,7 @@ def test_online_traffic(rng):
         memory.store(output[int(rows[0]) :][:b], finish(state))
     assert torch.allclose(output, plain)
     size = q.element_size()
-    names = {r"T_{\text{naive}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
+    names = {r"T_{\text{textbook}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
     return {"N": N, "b": b, "d_k": d_k, **names}
 
 

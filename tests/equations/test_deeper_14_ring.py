@@ -64,16 +64,8 @@ def test_ring_billion(rng):
     return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}
 
 
-def bindings(rng):
-    """Its sentences state how a sequence is cut and the sizes of an example only."""
-    del rng
-    return {}
-
-
-test_sentences = sentences(
-    "deeper/14-ring",
-    unchecked={
-        "$ holds the …": "Not executed yet.",
-        "$ chunks of …": "Not executed yet.",
-    },
-)(bindings)
+@sentences("deeper/14-ring", where=dict.fromkeys(("$ holds the …", "$ chunks of …")))
+def test_sentences(rng):
+    P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
+    N = 2 * P * a
+    return {"P": P, "N": N, "a": a, "b": len(ring_positions(N, 0, P, order="contiguous"))}

@@ -27,13 +27,14 @@ from attention_to_rope import (
 )
 from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
-from attention_to_rope.merge import Partial, merge
+from attention_to_rope.merge import log_total, partial_attention
 from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.visible_code import stands_alone, visible_code
 from bookkit.experiments.speed.peers import rotated_half
 from bookkit.experiments.speed.traffic import Traffic
+from bookkit.randomness import normal
 from rope_doctor.families import FAMILIES, vectors
 
 
@@ -152,18 +153,30 @@ def test_rope_refuses_what_would_be_silent(names: dict[str, Any]) -> None:
             wrong()
 
 
-EMPTY = Partial(torch.full((1, 1), -torch.inf), torch.zeros(1, 1), torch.zeros(1, 2))
-SOME = Partial(torch.tensor([[-3.0]]), torch.tensor([[1.5]]), torch.tensor([[2.0, -1.0]]))
+# One query after a cache, a whole text, blocks larger than the text; six heads in three groups.
+@pytest.mark.parametrize(("N", "b"), [(1, 4), (7, 3), (11, 4), (11, 20)])
+def test_attention_in_blocks_and_its_gradient_are_those_of_the_library(N: int, b: int) -> None:
+    attend = listing("14-attention-in-blocks", "class InBlocks")["attend"]
+    sizes = ((2, 6, N, 4), (2, 3, 11, 4), (2, 3, 11, 5))
+    x = [normal(*size, seed=seed).requires_grad_() for seed, size in enumerate(sizes)]
+    output, logs = attend(*x, b)
+    q, k, v = x[0], *(part.repeat_interleave(2, 1) for part in x[1:])
+    mask, g = causal_mask(N, 11), normal(2, 6, N, 5, seed=3)
+    expected = attention(q, k, v, mask=mask)
+    torch.testing.assert_close(output, expected)
+    state = partial_attention(q, k, v, mask=mask)
+    torch.testing.assert_close(logs, log_total(state))
+    assert not logs.requires_grad
+    mine, theirs = (torch.autograd.grad(y, x, g) for y in (output, expected))
+    torch.testing.assert_close(mine, theirs)
 
 
-@pytest.mark.parametrize(
-    ("one", "two"), [(EMPTY, EMPTY), (EMPTY, SOME), (SOME, EMPTY), (SOME, SOME)]
-)
-def test_join_takes_states_of_no_keys(one: Partial, two: Partial) -> None:
-    join = listing("14-attention-in-blocks", "def join(one, two)", torch=torch)["join"]
-    for mine, theirs in zip(join(one, two), merge(one, two), strict=True):
-        assert torch.equal(mine, theirs)
-        assert not mine.isnan().any()
+def test_the_loop_in_numpy_is_attention() -> None:
+    attend = listing("14-attention-in-blocks", "def attend_in_blocks")["attend_in_blocks"]
+    q, k, v = normal(3, 4, seed=0), normal(8, 4, seed=1), normal(8, 5, seed=2)
+    output, logs = (torch.from_numpy(y) for y in attend(*(x.numpy() for x in (q, k, v)), 3))
+    torch.testing.assert_close(output, attention(q, k, v))
+    torch.testing.assert_close(logs, log_total(partial_attention(q, k, v)))
 
 
 def test_limits_counts_as_the_book_does() -> None:

@@ -59,6 +59,7 @@ def test_every_part_on_a_cpu_measures_every_form():
     }
     assert forms > {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
     attention = cpu.attention_rows(2, heads=2, longest=64, dim=8)
+    attention += cpu.textbook_rows(2, heads=2, longest=64, dim=8)
     assert {tuple(row["shape"]) for row in attention} == {(1, 2, n, 8) for n in (8, 16, 32, 64)}
 
 

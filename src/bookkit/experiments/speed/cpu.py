@@ -7,13 +7,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from attention_to_rope import (
-    attention,
-    rotary_frequencies,
-    rotary_table,
-    rotate,
-    rotation_matrix,
-)
+from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
 from attention_to_rope.fast import blockwise_attention
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
@@ -80,31 +74,56 @@ def form_rows(rounds: int, *, shapes: Shapes = SHAPES, compiler: str = "inductor
 
 
 def attention_rows(rounds: int, *, heads: int = 8, longest: int = 8192, dim: int = 64) -> list[Row]:
-    """Attention that holds all scores, and in blocks: time against PyTorch's fused kernel."""
-    rounds = min(rounds, 5)  # the naive form takes seconds
+    """Attention in blocks of PyTorch operations: time against PyTorch's fused kernel."""
+    rounds = min(rounds, 5)  # the longest form takes seconds
     rows = []
     for length in (longest // 8, longest // 4, longest // 2, longest):
         shape = (1, heads, length, dim)
         q, k, v = (normal(*shape, seed=seed, dtype=torch.float32) for seed in range(3))
-        fused: dict[str, Candidate] = {"PyTorch's fused kernel": partial(fused_attention, q, k, v)}
         blocks: dict[str, Candidate] = {
-            "blockwise_attention": partial(blockwise_attention, q, k, v)
+            "PyTorch's fused kernel": partial(fused_attention, q, k, v),
+            "blockwise_attention": partial(blockwise_attention, q, k, v),
+            "blockwise_attention, causal": partial(blockwise_attention, q, k, v, causal=True),
         }
-        causal = partial(blockwise_attention, q, k, v, causal=True)
-        # Apart from the others: gigabytes of scores push everything else out of the caches.
-        naive: dict[str, Candidate] = {"naive attention": partial(attention, q, k, v)}
-        measured = compare(fused | blocks, floor="PyTorch's fused kernel", rounds=rounds)
-        measured += compare(
-            blocks | {"blockwise_attention, causal": causal},
-            floor="blockwise_attention",
-            rounds=rounds,
-        )[1:]
-        measured += compare(fused | naive, floor="PyTorch's fused kernel", rounds=rounds)[1:]
-        rows += [
-            row | {"group": "attention", "shape": list(shape), "dtype": "float32"}
-            for row in measured
-        ]
+        about = {"group": "attention", "shape": list(shape), "dtype": "float32"}
+        measured = compare(blocks, floor="PyTorch's fused kernel", rounds=rounds)
+        rows += [row | about for row in measured]
     return rows
 
 
-PARTS: list[Callable[[int], list[Row]]] = [form_rows, attention_rows]
+def textbook(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+    """Attention as chapter 1 writes it: all scores, all weights, in operations of their own."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -torch.inf)
+    output: Tensor = scores.softmax(-1) @ v
+    return output
+
+
+def textbook_rows(rounds: int, *, heads: int = 4, longest: int = 4096, dim: int = 64) -> list[Row]:
+    """The textbook form against PyTorch's fused kernel, the same pass and the same mask."""
+    rows = []
+    for length in (longest // 8, longest // 4, longest // 2, longest):
+        shape = (1, heads, length, dim)
+        for causal, backward in ((False, False), (False, True), (True, False), (True, True)):
+            q, k, v = (normal(*shape, seed=seed, dtype=torch.float32) for seed in range(3))
+            inputs = [x.requires_grad_(backward) for x in (q, k, v)]
+            forms: dict[str, Candidate] = {
+                "PyTorch's fused kernel": partial(fused_attention, q, k, v, is_causal=causal),
+                "textbook": partial(textbook, q, k, v, causal),
+            }
+            if backward:
+                forms = {name: partial(_gradients, form, inputs) for name, form in forms.items()}
+            about: Row = {"group": "textbook", "shape": list(shape), "dtype": "float32"}
+            about |= {"causal": causal, "pass": "forward and backward" if backward else "forward"}
+            measured = compare(forms, floor="PyTorch's fused kernel", rounds=rounds)
+            rows += [row | about for row in measured]
+    return rows
+
+
+def _gradients(form: Candidate, inputs: list[Tensor]) -> object:
+    return torch.autograd.grad(form().sum(), inputs)
+
+
+PARTS: list[Callable[[int], list[Row]]] = [form_rows, attention_rows, textbook_rows]
