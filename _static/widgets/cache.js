@@ -3,7 +3,7 @@
 (() => {
   const { colour, panel, path, significant, tag, text } = bookWidgets.kit;
   const D_K = 128; // of every head, as in the models below
-  const D_R = 64; // the turned key beside a latent row
+  const D_R = 64; // the rotated key beside a latent row
   const WAYS = { heads: "keys and values", latent: "one latent row (MLA)" };
   const MODELS = {
     "Llama 2 7B": { way: "heads", h: 32, g: 32, L: 32 },
@@ -66,7 +66,7 @@
     drawing += text(WIDTH, 16, name, { "text-anchor": "end" });
     let words;
     if (latent) {
-      words = `one row of ${count(d_c)}, one turned key of ${D_R}`;
+      words = `one row of ${count(d_c)}, one rotated key of ${D_R}`;
       drawing += tag("path", { d: boxes(shared, stored, 78, 24), fill: colour("red") });
     } else {
       words = g === 1 ? "one key and one value for all heads" : `${g} keys and ${g} values` + (g === h ? ", one each" : `, each for ${h / g} heads`);
@@ -130,7 +130,7 @@
     compute,
     draw: (state, result) => [drawHeads(state, result), drawSizes(state, result)],
     numbers: ({ way, L, N, s }, { numbers, token, total, own, ratio }) => [
-      ["numbers", way === "latent" ? "numbers a token and layer, d_c + d_R =" : "numbers a token and layer, 2 g d_k =", count(numbers)],
+      ["numbers", way === "latent" ? "numbers per token and layer, d_c + d_R =" : "numbers per token and layer, 2 g d_k =", count(numbers)],
       ["token", `a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
       ["total", `one text: × ${count(N)} =`, memory(total)],
       ["own", "every head its own", memory(own)],

@@ -53,8 +53,8 @@ test_sentences = sentences(
         "if $, where …": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
     },
     unchecked={
-        "exactly if …": "Not executed yet.",
-        "the distance …": "Not executed yet.",
-        "path needs …": "Not executed yet.",
+        "exactly if …": "A condition, which eq-reach-window executes.",
+        "the distance …": "It defines r, and eq-reach-window executes the bound.",
+        "path needs …": "A condition on three positions of a causal path.",
     },
 )(bindings)
