@@ -38,7 +38,7 @@ def read_model(name: str) -> dict[str, Any]:
 
 
 def frequencies(group: Mapping[str, Any]) -> Tensor:
-    """The angle per position of each pair that turns in one group of layers, scaled. (pairs,)"""
+    """The angle per position of each pair that rotates in one group of layers, scaled. (pairs,)"""
     head_dim = group.get("rotary") or group["head_dim"]
     found = rotary_settings({"head_dim": head_dim, "rope_parameters": group["rope"]}).frequencies
     return found[found > 0]
@@ -51,22 +51,22 @@ def far_layers(model: Model) -> Mapping[str, Any]:
 
 
 def slowest_wavelength(model: Model) -> float:
-    r"""Tokens in which the slowest pair completes a turn: $2\pi / \theta_{\min}$."""
+    r"""Tokens in which the slowest pair completes a rotation: $2\pi / \theta_{\min}$."""
     return 2 * math.pi / float(frequencies(far_layers(model)).min())
 
 
-def pairs_that_turn(model: Model) -> tuple[int, int] | None:
-    r"""How many pairs complete a turn in what the layer sees, $N \theta \ge 2\pi$, and of how many.
+def pairs_that_rotate_fully(model: Model) -> tuple[int, int] | None:
+    r"""How many pairs complete a rotation in what the layer sees, $N \theta \ge 2\pi$; of how many.
 
-    None if the context is not known. Pairs that stand still are counted in the second number.
+    None if the context is not known. Pairs that do not rotate are counted in the second number.
     """
     group = far_layers(model)
     if "context" not in model:
         return None
     seen = min(model["context"], group.get("window", math.inf))
     head_dim = group.get("rotary") or group["head_dim"]
-    turning = int((seen * frequencies(group) >= 2 * math.pi).sum())
-    return turning, head_dim // 2
+    complete = int((seen * frequencies(group) >= 2 * math.pi).sum())
+    return complete, head_dim // 2
 
 
 def cache_bytes_per_token(model: Model) -> float | None:

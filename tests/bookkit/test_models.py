@@ -11,7 +11,7 @@ from bookkit.models import (
     cache_bytes_per_token,
     far_layers,
     frequencies,
-    pairs_that_turn,
+    pairs_that_rotate_fully,
     read_models,
     slowest_wavelength,
 )
@@ -46,7 +46,7 @@ def problems(model):
             if yarn and trained * scale < model.get("context", 0):
                 found.append(f"context beyond {trained} × {scale}")
             if not 2 <= settings.rotary_dim <= part:
-                found.append("the turned part is not a part")
+                found.append("more dimensions rotate than there are")
     return found
 
 
@@ -66,11 +66,11 @@ def test_what_is_computed_fits_the_row(name):
     if group["rope"]["rope_type"] != "proportional":
         slowed = float(plain[-1] / theta.min())
         assert 1 - 1e-9 <= slowed <= group["rope"].get("factor", 1.0) * (1 + 1e-9)
-    turning = pairs_that_turn(model)
-    if turning is not None:
+    complete = pairs_that_rotate_fully(model)
+    if complete is not None:
         seen = min(model["context"], group.get("window", math.inf))
-        assert 0 < turning[0] <= len(theta) <= turning[1]
-        assert (turning[0] == len(theta)) == (slowest_wavelength(model) <= seen)
+        assert 0 < complete[0] <= len(theta) <= complete[1]
+        assert (complete[0] == len(theta)) == (slowest_wavelength(model) <= seen)
     size = cache_bytes_per_token(model)
     if size is not None and "latent" not in group:
         keeping = [g for g in model["layers"] if "kv_heads" in g]
@@ -96,5 +96,5 @@ def test_known_sizes():
     assert round(whole, 1) == 10.4
     assert cache_bytes_per_token(MODELS["ModernBERT-base"]) is None
     assert cache_bytes_per_token(MODELS["Apertus-8B"]) is None
-    assert pairs_that_turn(MODELS["DeepSeek-V3"]) is None
+    assert pairs_that_rotate_fully(MODELS["Qwen3-Next-80B"]) is None
     assert round(slowest_wavelength(MODELS["Llama 2-7B"])) == 54_410
