@@ -13,7 +13,6 @@ from shared_05_feed_forward import (
     D,
     N,
     applied,
-    counted,
     in_numpy,
     layer,
     listing,
@@ -49,18 +48,6 @@ def test_ffn_equivariant(rng):
 @equation("eq-two-linear", broadcast=True)
 def test_two_linear(rng):
     return {"X": rng.normal(size=(N, D)), **layer(rng, "relu")[1]}
-
-
-@equation("eq-ffn-parameters")
-def test_ffn_parameters(rng):
-    d = int(rng.integers(2, 20))
-    attention = torch.nn.MultiheadAttention(d, 1, bias=False)
-    return {
-        "d": d,
-        "d_f": 4 * d,
-        r"P_{\text{FFN}}": counted(FeedForward(d, activation="relu", seed=0, bias=False)),
-        r"P_{\text{attention}}": counted(attention),
-    }
 
 
 @equation("eq-relu")
@@ -113,18 +100,6 @@ def test_parity(rng):
 @equation("eq-product", first_index=0)
 def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
-
-
-@equation("eq-gpt-oss")
-def test_gpt_oss(rng):
-    """As OpenAI's reference code computes it: inside its limits, on them and beyond."""
-    numbers = [(9.0, -8.0), (7.0, 7.0), (-9.0, -7.0), (2.0, 11.0), *rng.normal(size=(3, 2))]
-    cases = []
-    for a, u in torch.tensor(np.array(numbers)).unbind():
-        gate, linear = a.clamp(max=7), u.clamp(-7, 7)
-        z = gate * torch.sigmoid(1.702 * gate) * (linear + 1)
-        cases.append({"a": a, "u": u, r"\bar{a}": gate, r"\bar{u}": linear, "z": z, **SIGMOID})
-    return cases
 
 
 @equation("eq-square-product", first_index=0)

@@ -67,6 +67,18 @@ def test_dead_sphere(rng):
     return cases
 
 
+@equation("eq-gpt-oss")
+def test_gpt_oss(rng):
+    """As OpenAI's reference code computes it: inside its limits, on them and beyond."""
+    numbers = [(9.0, -8.0), (7.0, 7.0), (-9.0, -7.0), (2.0, 11.0), *rng.normal(size=(3, 2))]
+    cases = []
+    for a, u in torch.tensor(np.array(numbers)).unbind():
+        gate, linear = a.clamp(max=7), u.clamp(-7, 7)
+        z = gate * torch.sigmoid(1.702 * gate) * (linear + 1)
+        cases.append({"a": a, "u": u, r"\bar{a}": gate, r"\bar{u}": linear, "z": z, **SIGMOID})
+    return cases
+
+
 @equation("eq-homogeneous")
 def test_homogeneous(rng):
     _, parts = layer(rng, "swiglu")
