@@ -117,17 +117,6 @@ def test_pre_gradient(rng):
     return {**values, r"\Gamma": G[-1] * v[-1], "l": range(len(v))}
 
 
-@equation(
-    "eq-post-step",
-    first_index=0,
-    draws=1,
-    sampling_error=3e-2,
-    equivalent={"drop one at 4: -1 → ∅": "What it says is that both are equal."},
-)
-def test_post_step(rng):
-    return measured_stack(rng, post_norm)
-
-
 @equation("eq-adam-first")
 def test_adam_first(rng):
     """PyTorch's Adam, with an ε as large as the gradient."""
