@@ -132,7 +132,7 @@ def test_the_commands_write_weights_and_rows(small):
     assert {row["times"] for row in rows} == {1, 2, 4, 8}
     assert recorded(small / "training-5.jsonl")[0]["step"] == 2
     assert sum(one.numel() for one in load_file(small / "longer-5.safetensors").values()) > 2e6
-    (first, second) = probes.rows(small)
+    (first, second) = probes.rows(small, length=128)
     assert (first["trained"], second["trained"]) == (True, False)
     assert len(first["spread"]) == 36
     (row,) = waves.rows(small, texts=1, length=96)

@@ -213,7 +213,7 @@ def best_keys(q: Tensor, k: Tensor, count: int) -> Tensor:
 
 
 @torch.no_grad()
-def fewer(model: Model, seed: int, length: int = 384) -> Row:
+def fewer(model: Model, seed: int, length: int) -> Row:
     """Loss and recall with few keys per query, and what cheap scores find of the 64 best keys.
 
     The first r columns of `fitted` give the products nearest to the scores, by least squares.
@@ -261,7 +261,7 @@ def fewer(model: Model, seed: int, length: int = 384) -> Row:
     return {**row, "found": {rank: [round(one, 3) for one in pair] for rank, pair in means.items()}}
 
 
-def rows(folder: Path) -> Iterator[Row]:
+def rows(folder: Path, length: int = 384) -> Iterator[Row]:
     """What the pages show of one model, for every model of a folder and for untrained ones."""
     for file in sorted(folder.glob("model-*.safetensors")):
         seed = int(file.stem.removeprefix("model-"))
@@ -269,7 +269,7 @@ def rows(folder: Path) -> Iterator[Row]:
             model = load(file) if trained else untrained(seed)
             more: Row = {}
             if trained:
-                more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed)}
+                more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed, length)}
             yield {"seed": seed, "trained": trained, **measured(model, seed), **more}
 
 
