@@ -43,9 +43,9 @@ class Tile(NamedTuple):
     warps: int
 
 
-# The best worst case of bookkit.experiments.speed.tune_gpu on an H200: where a head's positions are
-# neighbours in memory, (B, H, N, d); where a position's heads are, (B, N, H, d), and where their
-# pairs do not fill the lanes of a program; and for a single position, a step of decoding.
+# The best worst case of `python -m bookkit.experiments.speed.run --group gpu-tiles` on an H200:
+# where a head's positions are neighbours in memory, (B, H, N, d); where a position's heads
+# are, (B, N, H, d), and where their pairs do not fill a program; and for a step of decoding.
 TILES = {
     "positions": Tile(rows=8, heads=2, stretch=4096, warps=4),
     "heads": Tile(rows=32, heads=1, stretch=512, warps=8),
