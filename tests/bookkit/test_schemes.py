@@ -14,37 +14,26 @@ from bookkit.trained.schemes import RATES, SCHEMES, best_rate, build, main
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     shape = Architecture(d=16, heads=2, layers=4, norm="rms", activation="gelu")
-    for name, value in {
-        "ARCHITECTURE": shape,
-        "D_K": 8,
-        "LENGTH": 32,
-        "BINS": 8,
-        "PAIRS": 8,
-    }.items():
+    small = {"ARCHITECTURE": shape, "D_K": 8, "LENGTH": 32, "BINS": 8, "BATCH": 2}
+    for name, value in small.items():
         monkeypatch.setattr(schemes, name, value)
-    for name, length in (("LANGUAGE", 32), ("RECALL", 34)):
-        study = getattr(schemes, name)._replace(batch=2, length=length)
-        monkeypatch.setattr(schemes, name, study)
     part = text.Text(*(torch.frombuffer(bytearray(b"x = 1\n" * 99), dtype=torch.uint8),) * 2, "")
     monkeypatch.setattr(text, "installed", lambda: part)
     return tmp_path
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
-def test_both_studies_train_test_and_record(small):
+def test_it_trains_tests_and_records(small):
     short = [str(small), "--steps", "2", "--rates", "1", "--tests", "2"]
     main([*short, "--seeds", "4", "--schemes", "T5, fast table", "RoPE"])
-    rows = recorded(small / "schemes-language.jsonl")
+    rows = recorded(small / "schemes.jsonl")
     assert [row["part"] for row in rows] == ["grid", "grid", "grid", "best"] * 2
     assert all(row["loss"][:2] == row["cut"][:2] for row in rows)
     assert ["YaRN" in row for row in rows[::4]] == [False, True]
-    main([*short, "--seeds", "1", "--study", "recall", "--schemes", "hybrid, last"])
-    (row,) = recorded(small / "schemes-recall.jsonl")
-    assert all(len(row[name]) == 8 for name in ("4", "8", "16", "32", "32, YaRN"))
 
 
 def test_models_of_one_seed_share_their_weights_and_differ_in_their_positions():
-    models = {name: build(name, 0, 1024) for name in SCHEMES}
+    models = {name: build(name, 0) for name in SCHEMES}
     kinds = {name: type(model.position).__name__ for name, model in models.items()}
     assert len({*kinds.values()}) == 5  # the hybrid has its positions in its layers
     layers = models["hybrid, last"].patterns()

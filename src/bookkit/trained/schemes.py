@@ -3,9 +3,8 @@
     python -m bookkit.trained.schemes FOLDER      # eight minutes on one GPU for six schemes
     python -m bookkit.trained.schemes FOLDER --steps 2 --rates 1 --seeds 1 --tests 2  # on a CPU
 
-language: reads the text of the book's model in windows of 256 bytes; tested up to four times as
-long. recall (not recorded yet): lists of keys and values, then keys whose values are asked; tested
-with lists up to four times as long.
+The models read the text of the book's model in windows of 256 bytes and are tested up to four times
+as long.
 
 Every scheme gets the same rates with three seeds; then five other seeds at the rate that was best
 on validation data. A seed draws the initial weights and all batches, so schemes can be compared in
@@ -17,8 +16,9 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,30 +47,17 @@ RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 ARCHITECTURE = Architecture(d=192, heads=6, layers=4, norm="rms", activation="gelu")
 D_K = ARCHITECTURE.d // ARCHITECTURE.heads
 LENGTH, TIMES, BINS = 256, 4, 32
-PAIRS, KEYS, VALUES, QUESTIONS, DEPTHS = 32, 128, 32, 8, 8
-EQUALS, START, VOCABULARY = KEYS + VALUES, KEYS + VALUES + 1, 257
+VOCABULARY = 257
+STEPS, BATCH = 600, 16
 
 
-class Study(NamedTuple):
-    """Steps and sizes of one study, and the tokens of its longest training input."""
-
-    name: str
-    steps: int
-    batch: int
-    length: int
-
-
-LANGUAGE = Study("language", 600, 16, LENGTH)
-RECALL = Study("recall", 3000, 64, 2 + 2 * PAIRS + 2 * QUESTIONS)
-
-
-def build(scheme: str, seed: int, longest: int, stretch: str = "") -> Decoder:
+def build(scheme: str, seed: int, stretch: str = "") -> Decoder:
     """An untrained decoder with this scheme; `stretch` names a rule that stretches RoPE."""
     a = ARCHITECTURE
     theta = rotary_frequencies(D_K)
     if stretch:
         rules: dict[str, Callable[..., Tensor]] = {"YaRN": yarn, "Llama 3": llama3}
-        theta = rules[stretch](theta, float(TIMES), original_length=longest // TIMES)
+        theta = rules[stretch](theta, float(TIMES), original_length=LENGTH)
     factor = yarn_attention_factor(float(TIMES)) if stretch == "YaRN" else 1.0
     rotary = Rotary(theta, layout="half", attention_factor=factor)
     options: Mapping[str, Any] = {"position": rotary}
@@ -91,18 +78,15 @@ def build(scheme: str, seed: int, longest: int, stretch: str = "") -> Decoder:
 class Group:
     """Decoders of one scheme, each with its own weights, that compute as one batch of models."""
 
-    def __init__(self, scheme: str, seeds: Sequence[int], study: Study, device: torch.device):
-        self.scheme, self.longest = scheme, TIMES * study.length
-        models = [build(scheme, seed, self.longest).to(device) for seed in seeds]
+    def __init__(self, scheme: str, seeds: Sequence[int], device: torch.device):
+        models = [build(scheme, seed).to(device) for seed in seeds]
         self.weights, _ = stack_module_state(models)
-        self.model = models[0]
+        self.scheme, self.model = scheme, models[0]
 
     def stretched(self, rule: str) -> "Group":
         """The same weights with stretched frequencies."""
-        other = object.__new__(Group)
-        other.scheme, other.longest, other.weights = self.scheme, self.longest, self.weights
-        device = self.model.embedding.rows.device
-        other.model = build(self.scheme, 0, self.longest, rule).to(device)
+        other = copy(self)
+        other.model = build(self.scheme, 0, rule).to(self.model.embedding.rows.device)
         return other
 
     def losses(self, tokens: Tensor) -> Tensor:
@@ -116,26 +100,24 @@ class Group:
             logits = vmap(one, (0, None if shared else 0))(self.weights, tokens)
         wanted = tokens[..., 1:].expand(logits.shape[:-1])
         flat = cross_entropy(logits.float().flatten(0, -2), wanted.flatten(), reduction="none")
-        self.right = logits.argmax(-1) == wanted
         return flat.view(wanted.shape)
 
 
-def train(group: Group, rates: Tensor, study: Study, draw: Callable[[float], Any]) -> None:
+def train(group: Group, rates: Tensor, steps: int, draw: Callable[[], Tensor]) -> None:
     """AdamW with warm-up and cosine for every model of a group, each at its own rate.
 
-    `draw` gives the tokens of all models, and which of the losses count, at a share of the steps.
+    `draw` gives the tokens of all models for one step, (M, B, N + 1).
     """
     weights = group.weights
     means, squares = ({n: torch.zeros_like(w) for n, w in weights.items()} for _ in range(2))
-    warm_up = min(100, study.steps // 10 + 1)
-    for step in range(study.steps):
-        tokens, counted = draw(step / study.steps)
+    warm_up = min(100, steps // 10 + 1)
+    for step in range(steps):
         # The models do not share a weight, so the gradient of the sum holds that of each.
-        loss = group.losses(tokens)[..., counted].mean((-1, -2)).sum()
+        loss = group.losses(draw()).mean((-1, -2)).sum()
         found = torch.autograd.grad(loss, list(weights.values()))
         squared = torch.stack([g.flatten(1).square().sum(1) for g in found]).sum(0)
         clip = (1 / squared.sqrt()).clamp(max=1.0)
-        cosine = 0.55 + 0.45 * math.cos(math.pi * max(step - warm_up, 0) / study.steps)
+        cosine = 0.55 + 0.45 * math.cos(math.pi * max(step - warm_up, 0) / steps)
         eta = rates * min((step + 1) / warm_up, 1.0) * cosine
         low, high = 1 - 0.9 ** (step + 1), 1 - 0.98 ** (step + 1)
         with torch.no_grad():
@@ -148,37 +130,14 @@ def train(group: Group, rates: Tensor, study: Study, draw: Callable[[float], Any
                 w.sub_((change + 0.01 * w) * (fast * eta).view(shape))
 
 
-def lists(pairs: int, asked: Tensor, draw: torch.Generator) -> Tensor:
-    """START, `pairs` keys with their values, EQUALS, then the asked pairs again: (B, N)."""
-    count, device = len(asked), asked.device
-    keys = torch.rand(count, KEYS, generator=draw, device=device).argsort()[:, :pairs]
-    values = torch.randint(VALUES, (count, pairs), generator=draw, device=device) + KEYS
-    stored = torch.stack((keys, values), dim=-1)
-    again = stored.gather(1, asked[..., None].expand(-1, -1, 2))
-    start, equals = (asked.new_full((count, 1), one) for one in (START, EQUALS))
-    return torch.cat((start, stored.flatten(1), equals, again.flatten(1)), dim=1)
-
-
-def batches(study: Study, text: Text, seeds: Sequence[int]) -> Callable[[float], Any]:
-    """What draws tokens (M, B, N + 1) for models with these seeds, and the losses that count."""
+def batches(text: Text, seeds: Sequence[int]) -> Callable[[], Tensor]:
+    """What draws tokens (M, B, N + 1) for models with these seeds; equal seeds get equal tokens."""
     device = text.train.device
     draws = {seed: torch.Generator(device).manual_seed(5_000_000 + seed) for seed in seeds}
-    sizes = torch.Generator().manual_seed(5_000_000)  # the lists of one step have one length
 
-    def draw(done: float) -> Any:
-        if study.name != "recall":
-            size = study.length + 1
-            drawn = {s: windows(text.train, study.batch, size, one) for s, one in draws.items()}
-            return torch.stack([drawn[seed] for seed in seeds]), slice(None)
-        # Lists grow from 2 pairs to the longest during the first half of the training.
-        longest = min(PAIRS, math.ceil(2 * (PAIRS / 2) ** (2 * done)))
-        pairs = int(torch.randint(2, longest + 1, (), generator=sizes))
-        shape = (study.batch, QUESTIONS)
-        drawn = {
-            s: lists(pairs, torch.randint(pairs, shape, generator=one, device=device), one)
-            for s, one in draws.items()
-        }
-        return torch.stack([drawn[seed] for seed in seeds]), slice(2 * pairs + 2, None, 2)
+    def draw() -> Tensor:
+        drawn = {s: windows(text.train, BATCH, LENGTH + 1, one) for s, one in draws.items()}
+        return torch.stack([drawn[seed] for seed in seeds])
 
     return draw
 
@@ -188,7 +147,7 @@ def _rounded(values: Tensor) -> Any:
 
 
 @torch.no_grad()
-def language(group: Group, text: Text, tests: int) -> Iterator[Row]:
+def test(group: Group, text: Text, tests: int) -> Iterator[Row]:
     """Loss by position for each model: whole texts, and texts cut to the trained length."""
     draw = torch.Generator(text.train.device).manual_seed(6_000_000)
     other = windows(text.held_out, tests, LENGTH + 1, draw)  # chooses the rate
@@ -211,42 +170,15 @@ def language(group: Group, text: Text, tests: int) -> Iterator[Row]:
         yield {"validation": value} | {n: _rounded(v[number]) for n, v in found.items()}
 
 
-@torch.no_grad()
-def recall(group: Group, text: Text, tests: int) -> Iterator[Row]:
-    """The share of right answers by length of the list and by depth, for each model."""
-    draw = torch.Generator(text.train.device).manual_seed(7_000_000)
-
-    def shares(group: Group, pairs: int) -> Tensor:  # (M, depths)
-        part = torch.arange(DEPTHS, device=text.train.device).repeat_interleave(tests // 2)
-        offset = torch.randint(pairs, part.shape, generator=draw, device=part.device)
-        tokens = lists(pairs, ((part * pairs + offset) // DEPTHS)[:, None], draw)
-        right = []
-        for few in torch.split(tokens, 64):
-            group.losses(few)
-            right.append(group.right[..., -1])
-        answers = torch.cat(right, dim=1).float()
-        return answers.view(len(answers), DEPTHS, -1).mean(-1)
-
-    lengths = [PAIRS // 2, PAIRS, 2 * PAIRS, 4 * PAIRS]
-    validation = torch.stack([1 - shares(group, n).mean(1) for n in lengths[:2]]).mean(0)
-    found = {str(n): shares(group, n) for n in lengths}
-    if group.scheme in ROTATED:
-        for rule, n in itertools.product(("YaRN", "Llama 3"), lengths):
-            found[f"{n}, {rule}"] = shares(group.stretched(rule), n)
-    for number, value in enumerate(_rounded(validation)):
-        yield {"validation": value} | {n: _rounded(v[number]) for n, v in found.items()}
-
-
 def work(
-    study: Study, scheme: str, chosen: Sequence[tuple[float, int]], text: Text, tests: int
+    scheme: str, chosen: Sequence[tuple[float, int]], text: Text, given: argparse.Namespace
 ) -> Iterator[Row]:
     """Train the models of these rates and seeds; test each."""
     device, (rates, seeds) = text.train.device, zip(*chosen, strict=True)
-    group = Group(scheme, seeds, study, device)
-    train(group, torch.tensor(rates, device=device), study, batches(study, text, seeds))
-    test = recall if study.name == "recall" else language
-    for (rate, seed), row in zip(chosen, test(group, text, tests), strict=True):
-        yield {"study": study.name, "scheme": scheme, "rate": rate, "seed": seed, **row}
+    group = Group(scheme, seeds, device)
+    train(group, torch.tensor(rates, device=device), given.steps, batches(text, seeds))
+    for (rate, seed), row in zip(chosen, test(group, text, given.tests), strict=True):
+        yield {"scheme": scheme, "rate": rate, "seed": seed, **row}
 
 
 def best_rate(found: Sequence[Row]) -> float:
@@ -258,39 +190,36 @@ def best_rate(found: Sequence[Row]) -> float:
     return min(by_rate, key=lambda rate: sum(by_rate[rate]) / len(by_rate[rate]))
 
 
-def rows(study: Study, scheme: str, given: argparse.Namespace, text: Text) -> Iterator[Row]:
+def rows(scheme: str, given: argparse.Namespace, text: Text) -> Iterator[Row]:
     """Every rate with seeds 0 to 2, then the best rate with the other seeds."""
     grid = list(itertools.product(RATES[: given.rates], range(min(3, given.seeds))))
     tried = []
-    for row in work(study, scheme, grid, text, given.tests):
+    for row in work(scheme, grid, text, given):
         tried.append(row)
         yield row | {"part": "grid"}
     rate, others = best_rate(tried), range(3, given.seeds)
     if others:
-        for row in work(study, scheme, [(rate, seed) for seed in others], text, given.tests):
+        for row in work(scheme, [(rate, seed) for seed in others], text, given):
             yield row | {"part": "best"}
 
 
 def main(arguments: list[str]) -> None:
-    """Train the models of a study that have no rows yet."""
+    """Train and test the models of every scheme."""
     parser = argparse.ArgumentParser(prog="python -m bookkit.trained.schemes", description=__doc__)
     arguments_of_text(parser)
-    parser.add_argument("--study", choices=("language", "recall"), default="language")
     parser.add_argument("--schemes", nargs="*", default=SCHEMES)
-    parser.add_argument("--steps", type=int)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rates", type=int, default=len(RATES), help="how many of the rates")
     parser.add_argument("--seeds", type=int, default=8, help="how many, from 0")
-    parser.add_argument("--tests", type=int, default=128, help="windows, or twice the lists")
+    parser.add_argument("--tests", type=int, default=128, help="windows of held-out text")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     text = chosen_text(given, device)
-    study = {"language": LANGUAGE, "recall": RECALL}[given.study]
-    study = study._replace(steps=given.steps or study.steps)
-    about = origin(f"{parser.prog} FOLDER --study {study.name}", device.type)
-    about |= {"steps": study.steps, "text_sha256": text.sha256}
+    about = origin(f"{parser.prog} FOLDER", device.type)
+    about |= {"steps": given.steps, "text_sha256": text.sha256}
     for scheme in given.schemes:
-        out = Path(given.folder) / f"schemes-{study.name}.jsonl"
-        write(out, rows(study, scheme, given, text), about, append=True)
+        out = Path(given.folder) / "schemes.jsonl"
+        write(out, rows(scheme, given, text), about, append=True)
         print(scheme, flush=True)
 
 
