@@ -12,7 +12,7 @@ from torch import Tensor
 
 Frequencies = Float64[Tensor, " pairs"]
 
-# YaRN's α and β, in turns over the trained length.
+# YaRN's α and β, in full rotations over the trained length.
 SLOW_TURNS, FAST_TURNS = 1.0, 32.0
 
 
@@ -62,11 +62,11 @@ def ntk_by_parts(
     slow: float = SLOW_TURNS,
     fast: float = FAST_TURNS,
 ) -> Frequencies:
-    r"""Keep pairs that rotate often, interpolate pairs that do not complete a turn, blend between.
+    r"""Keep fast pairs, interpolate pairs that do not complete a rotation, blend between.
 
     $\theta_i' = \gamma_i \theta_i + (1 - \gamma_i)\theta_i / s$ with
     $\gamma_i = (r_i - \alpha) / (\beta - \alpha)$ cut to [0, 1]; $r_i = L_0 \theta_i / (2 \pi)$ is
-    the number of turns of pair i over the trained length, α is `slow`, β is `fast`. As the YaRN
+    the number of rotations of pair i over the trained length, α is `slow`, β is `fast`. As the YaRN
     paper prints it. Equal α and β make the ramp a step (Llama 4 Scout).
 
     >>> ntk_by_parts(torch.tensor([1.0, 1e-4]).double(), 2.0, original_length=4096)
@@ -87,10 +87,10 @@ def yarn(
     fast: float = FAST_TURNS,
     truncate: bool = True,
 ) -> Frequencies:
-    r"""YaRN as its authors released it: the blend is linear in the pair's index, not in its turns.
+    r"""YaRN as its authors released it: the blend is linear in the pair's index.
 
-    The ramp runs from the index where a pair makes `fast` turns (rounded down with `truncate`) to
-    the index where it makes `slow` turns (rounded up). Use it with `yarn_attention_factor`.
+    The ramp runs from the index where a pair makes `fast` rotations (rounded down with `truncate`)
+    to the index where it makes `slow` rotations (rounded up). Use it with `yarn_attention_factor`.
     Frequencies must be geometric, $\theta_i = b^{-2i/d}$.
 
     >>> yarn(torch.tensor([1.0, 1e-4]).double(), 2.0, original_length=4096)
@@ -105,9 +105,9 @@ def yarn(
     stop = math.log(first_turns / slow) / step
     if truncate:
         start, stop = math.floor(start), math.ceil(stop)
-    if start >= pairs:  # even the slowest pair makes `fast` turns: nothing to interpolate
+    if start >= pairs:  # even the slowest pair makes `fast` rotations: nothing to interpolate
         return frequencies.clone()
-    if stop < 0:  # even the fastest pair makes fewer than `slow` turns
+    if stop < 0:  # even the fastest pair makes fewer than `slow` rotations
         return frequencies / scale
     start, stop = max(start, 0), min(stop, 2 * pairs - 1)
     if start == stop:
@@ -141,9 +141,9 @@ def llama3(
     slow: float = 1.0,
     fast: float = 4.0,
 ) -> Frequencies:
-    r"""Llama 3.1: `ntk_by_parts` with its own limits of the number of turns.
+    r"""Llama 3.1: `ntk_by_parts` with its own limits of the number of rotations.
 
-    Pairs with more than `fast` turns stay, pairs with fewer than `slow` are divided by s.
+    Pairs with more than `fast` rotations stay, pairs with fewer than `slow` are divided by s.
 
     >>> llama3(torch.tensor([1.0, 1e-4]).double())
     tensor([1.0000e+00, 1.2500e-05], dtype=torch.float64)

@@ -76,7 +76,7 @@ class RotarySettings(NamedTuple):
 def rotary_settings(
     config: Mapping[str, Any], *, layer_type: str | None = None, length: int | None = None
 ) -> RotarySettings:
-    """Read base, scaling, turned part and head dim from a configuration such as `config.json`.
+    """Read base, scaling, rotary part and head dim from a configuration such as `config.json`.
 
     layer_type: needed where layers differ, `full_attention` or `sliding_attention`. length: the
     current length, for scaling that depends on it (dynamic, longrope).

@@ -100,7 +100,7 @@ def offset_score(function: Callable[..., Any]) -> None:
 
 
 def rotate_patch(function: Callable[..., Any]) -> None:
-    """Chapter 10: even pairs turn by the row, odd pairs by the column."""
+    """Chapter 10: even pairs rotate by the row, odd pairs by the column."""
     theta, x = rotary_frequencies(8, 100.0), normal(8, seed=2)
     for row, column in ((0, 0), (2, 0), (0, 3), (2, 5)):
         case = f"With row {row} and column {column}"
@@ -143,7 +143,7 @@ def lead_for(function: Callable[..., Any]) -> None:
 
 
 def step(function: Callable[..., Any]) -> None:
-    """Chapter 15: pairs with less than one turn are divided, all others stay."""
+    """Chapter 15: pairs with less than one rotation are divided, all others stay."""
     L_0 = 100
     theta = 2 * math.pi / L_0 * torch.tensor([30.0, 1.01, 1.0, 0.99, 0.1], dtype=torch.float64)
     for s in (4.0, 16.0):
