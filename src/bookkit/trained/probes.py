@@ -275,7 +275,8 @@ def rows(folder: Path, length: int = 384) -> Iterator[Row]:
 
 def measured(model: Model, seed: int) -> Row:
     """All measurements of one model; the seed draws the text, the letters and the controls."""
-    text, again = held_out(1024, start=100_000 * (seed + 1)), repeated(seed=seed)
+    text = held_out(TRAINED_LENGTH, start=100_000 * (seed + 1))
+    again = repeated(seed=seed)
     found, copied = trace(model, text), trace(model, again)
     copying, previous = weight_on_copy(copied), weight_on_previous(found)
     draw = torch.Generator().manual_seed(seed)
