@@ -109,19 +109,46 @@ def test_blocked(rng):
     return {**case, **even, r"\mathbf{R}": np.stack([case[r"\mathbf{R}"](m) for m in range(N)])}
 
 
+def cost_of_rows(form, queries=1, d_v=D_K):
+    """What N more rows cost the library."""
+
+    def cost(rows):
+        q, stored = ((1, H, queries, D_K), (1, H, queries, D_R)), ((1, rows, D_C), (1, rows, D_R))
+        shapes = (*q, *stored, (H, D_C, D_K), (H, D_C, d_v))
+        return counted(latent.attend_to_latents, *map(torch.ones, shapes), form=form)
+
+    return cost(2 * N) - cost(N)
+
+
 @equation("eq-latent-intensity")
 def test_latent_intensity(rng):
     """What N more rows cost the library's absorbed form, and the bytes that they take."""
-    ups = [(H, D_C, D_K)] * 2
-
-    def cost(rows):
-        shapes = ((1, H, 1, D_K), (1, H, 1, D_R), (1, rows, D_C), (1, rows, D_R), *ups)
-        return counted(latent.attend_to_latents, *map(torch.ones, shapes), form="absorbed")
-
-    counts = {r"F_{\text{latent}}": cost(2 * N) - cost(N), "h": H, "d_c": D_C, "d_R": D_R, "N": N}
-    return {**counts, r"T_{\text{latent}}": torch.ones(N, D_C + D_R).nbytes, "w": 4}
+    counts = {r"F_{\text{latent}}": cost_of_rows("absorbed"), "h": H, "d_c": D_C, "d_R": D_R}
+    return {**counts, "N": N, r"T_{\text{latent}}": torch.ones(N, D_C + D_R).nbytes, "w": 4}
 
 
-test_sentences = sentences("13-cache", first_index=0)(
-    lambda rng: {**latents(rng)[0], **grouped(rng)[1]}
-)
+def equal_cost(rng):
+    """For how many queries the two forms cost the same: both costs are linear in this number."""
+    d_v = D_K + 1
+    difference = [
+        cost_of_rows("naive", queries, d_v) - cost_of_rows("absorbed", queries, d_v)
+        for queries in (1, 2)
+    ]
+    N_q = 1 + difference[0] / (difference[0] - difference[1])
+    return {"N_q": N_q, "d_c": D_C, "d_k": D_K, "d_v": d_v}
+
+
+def stored_by_groups(rng):
+    """The numbers that the library's layer with shared keys and values keeps per token."""
+    _, cache = layer_of(rng, kv_heads=G).extend(torch.ones(1, 1, D).double(), KeyValueCache())
+    return {"d_c": cache.keys.numel() + cache.values.numel(), "g": G, "d_k": D_K}
+
+
+test_sentences = sentences(
+    "13-cache",
+    first_index=0,
+    where={
+        "The two cost the same for … queries": equal_cost,
+        "is latent attention with … .": stored_by_groups,
+    },
+)(lambda rng: {**latents(rng)[0], **grouped(rng)[1]})
