@@ -4,7 +4,14 @@ import numpy as np
 import torch
 
 from attention_to_rope import attention
-from attention_to_rope.merge import finish, log_total, merge, partial_attention, partial_gradients
+from attention_to_rope.merge import (
+    Partial,
+    finish,
+    log_total,
+    merge,
+    partial_attention,
+    partial_gradients,
+)
 from bookcheck.equations.checks import depends, equation, sentences
 
 ONE = torch.ones(1, 1, dtype=torch.float64)
@@ -88,6 +95,22 @@ def weights(rng):
     return {"S": S.numpy(), "A": S.softmax(-1).numpy(), r"\lambda": logs, **every}
 
 
-@sentences("14-attention-in-blocks", first_index=0, where={"because …": weights})
+def merged_by_hand(rng):
+    """The two states of the exercise, merged by the library."""
+    del rng
+    states = [[2.0, 1.5, 3.0], [2.0 + np.log(4), 2.0, 1.0]]
+    merged = merge(*(Partial(*torch.tensor(state, dtype=torch.float64)) for state in states))
+    return {r"\ell": merged[1].item(), "u": merged[2].item()}
+
+
+@sentences(
+    "14-attention-in-blocks",
+    first_index=0,
+    where={
+        "because …": weights,
+        "a quarter: … and": merged_by_hand,
+        "a quarter: $ and …": merged_by_hand,
+    },
+)
 def test_sentences(rng):
     return keys(rng, "c", r"\ell", r"\lambda")
