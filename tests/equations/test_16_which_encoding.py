@@ -4,13 +4,13 @@ import numpy as np
 import torch
 from scipy.stats import t as student
 
-from attention_to_rope import alibi_bias, rotary_frequencies, rotary_table, rotate
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from bookcheck.equations.checks import equation, sentences
 
 
 @equation("eq-position-in-score", first_index=0)
 def test_position_in_score(rng):
-    """Rotation and bias at once, from the library's tables."""
+    """The library's rotation, and a bias that tells m and n apart, unlike ALiBi's."""
     q, k = torch.from_numpy(rng.normal(size=(2, 5, 6)))
     positions, theta = torch.arange(5), rotary_frequencies(6)
 
@@ -19,7 +19,7 @@ def test_position_in_score(rng):
         return rotate(x, table, layout="interleaved")
 
     R = torch.stack([turn(torch.eye(6).double(), torch.full((6,), m)) for m in range(5)])
-    bias = alibi_bias(torch.tensor([0.5]).double(), positions, positions)[0]
+    bias = torch.from_numpy(rng.normal(size=(5, 5)))
     S = turn(q, positions) @ turn(k, positions).T / 6**0.5 + bias
     indices = {"m": range(5), "n": range(5)}
     return {"q": q, "k": k, "d_k": 6, r"\mathbf{R}": R, "b": bias, "S": S, **indices}
