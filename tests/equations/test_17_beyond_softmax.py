@@ -111,6 +111,21 @@ def equal_scores(rng):
     return {"N": N, r"\lambda": torch.zeros(N, dtype=torch.float64).logsumexp(0).item()}
 
 
+def overwritten(rng):
+    """At rate 1, reading with the last key, of length 1, gives the last value."""
+    k, v, beta = tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_V), torch.ones(SIZE)
+    k /= k.norm(dim=-1, keepdim=True)
+    assert torch.allclose(delta_rule_steps(k, k, v, beta)[0][-1], v[-1], rtol=0, atol=1e-12)
+    return {r"\beta": beta, "n": range(SIZE)}
+
+
 test_sentences = sentences(
-    "17-beyond-softmax", first_index=0, where={"are 0, then …": equal_scores}
+    "17-beyond-softmax",
+    first_index=0,
+    where={
+        "are 0, then …": equal_scores,
+        "say …": page,
+        "For … this leaves": lambda rng: [{"N": 7, "W": W} for W in (3, 7)],
+        "With … and a key": overwritten,
+    },
 )(page)
