@@ -116,7 +116,7 @@ def overwritten(rng):
     k, v, beta = tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_V), torch.ones(SIZE)
     k /= k.norm(dim=-1, keepdim=True)
     assert torch.allclose(delta_rule_steps(k, k, v, beta)[0][-1], v[-1], rtol=0, atol=1e-12)
-    return {r"\beta": beta, "n": range(SIZE)}
+    return {r"\beta_n": beta[-1].item()}
 
 
 test_sentences = sentences(
