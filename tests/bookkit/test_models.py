@@ -96,5 +96,8 @@ def test_known_sizes():
     assert round(whole, 1) == 10.4
     assert cache_bytes_per_token(MODELS["ModernBERT-base"]) is None
     assert cache_bytes_per_token(MODELS["Apertus-8B"]) is None
-    assert pairs_that_rotate_fully(MODELS["Qwen3-Next-80B"]) is None
+    assert pairs_that_rotate_fully(MODELS["Qwen3-Next-80B"]) == (22, 128)
+    unread = {key: value for key, value in MODELS["Gemma 4-31B"].items() if key != "context"}
+    assert pairs_that_rotate_fully(unread) is None
+    assert cache_bytes_per_token(unread) is None
     assert round(slowest_wavelength(MODELS["Llama 2-7B"])) == 54_410
