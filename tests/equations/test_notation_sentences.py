@@ -6,19 +6,14 @@ import torch
 import attention_to_rope as book
 from bookcheck.equations.checks import sentences
 from shared_rotations import some_frequencies
-from texcheck import depends
 
 N, D, D_K = 3, 4, 2
-
-
-def of_scores(x):
-    return book.softmax(torch.from_numpy(np.asarray(x, dtype=np.float64))).numpy()
 
 
 def bindings(rng):
     """One layer of the library: its projections, and the scores behind its weights."""
     base, theta = some_frequencies(rng, D)
-    X, x = rng.normal(size=(N, D)), rng.normal(size=5)
+    X = rng.normal(size=(N, D))
     projections = dict(zip(("Q", "K", "V"), rng.normal(size=(3, D, D_K)), strict=True))
     rows = {name: X @ W for name, W in projections.items()}
     scores = torch.from_numpy(rows["Q"] @ rows["K"].T) * book_scale(D_K)
@@ -32,11 +27,6 @@ def bindings(rng):
         "b": base,
         "d": D,
         "i": range(D // 2),
-        "x": x,
-        "p": depends("x", of_scores),
-        "J": book.softmax_jacobian(torch.from_numpy(of_scores(x))).numpy(),
-        "n": range(5),
-        "l": range(5),
     }
 
 
