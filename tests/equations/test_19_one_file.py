@@ -5,6 +5,7 @@ import torch
 
 from attention_to_rope.model import Block, Config, rope_frequencies
 from bookcheck.equations.checks import equation, sentences
+from bookkit.trained import CONFIG as BOOK_MODEL
 
 CONFIG = Config(
     vocab_size=7,
@@ -54,8 +55,6 @@ def test_temperature(rng):
     return {"z": z, r"\tau": tau, "p": p, "j": range(5), "l": range(5)}
 
 
-def bindings(rng):
-    return {}
-
-
-test_sentences = sentences("19-one-file")(bindings)
+test_sentences = sentences(
+    "19-one-file", where={"start token), …": lambda rng: {"d": BOOK_MODEL.hidden_size}}
+)(lambda rng: {})

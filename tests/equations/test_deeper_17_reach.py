@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from attention_to_rope import dilated_mask, global_mask, sliding_window_mask
+from attention_to_rope import causal_mask, dilated_mask, global_mask, sliding_window_mask
 from bookcheck.equations.checks import Random, equation, sentences
 from shared_17_beyond_softmax import window
 
@@ -46,15 +46,29 @@ def bindings(rng):
     return {"M": mask, "g": g, "m": range(6), "n": range(6)}
 
 
+def reached(rng):
+    """The pairs that two layers of a causal window connect."""
+    mask = sliding_window_mask(6, window=3).double()
+    return [{"m": m, "n": n} for m, n in (mask @ mask).nonzero().tolist()]
+
+
+def through_global(rng):
+    """Queries that see a global token under a causal mask, and the keys that this token sees."""
+    g = int(rng.integers(1, 5))
+    mask = global_mask(6, torch.tensor([g])) & causal_mask(6)
+    sees, seen = mask[:, g].nonzero().flatten().tolist(), mask[g].nonzero().flatten().tolist()
+    return [{"g": g, "m": m, "n": n} for m in sees for n in seen]
+
+
 test_sentences = sentences(
     "deeper/17-reach",
     first_index=0,
     where={
         "if $, where …": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
+        "exactly if …": reached,
+        "path needs …": through_global,
     },
     unchecked={
-        "exactly if …": "A condition, which eq-reach-window executes.",
         "the distance …": "It defines r, and eq-reach-window executes the bound.",
-        "path needs …": "A condition on three positions of a causal path.",
     },
 )(bindings)
