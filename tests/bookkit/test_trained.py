@@ -1,6 +1,5 @@
 """The book's model: the stored weights, the library's decoder, the commands that made it."""
 
-import hashlib
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -46,7 +45,7 @@ def test_the_stored_file_is_small_and_complete():
 
 
 def test_the_library_computes_the_same_logits(model):
-    config = asdict(trained.CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
+    config = asdict(train.CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
     config = {name: value for name, value in config.items() if name != "qk_norm"}
     weights = {f"model.{k}": v.float() for k, v in load_file(trained.STORED).items()}
     decoder = load_hugging_face(config, weights)
@@ -63,9 +62,9 @@ def test_it_has_learned_what_the_record_says(model):
 def test_a_trace_ends_with_the_models_own_logits(model):
     found = trained.trace(model, TOKENS)
     torch.testing.assert_close(found.logits, model(TOKENS)[0].detach(), rtol=1e-4, atol=1e-4)
-    assert trained.score_spread(found).shape == trained.weight_on_first(found).shape == (6, 6)
-    assert trained.stream_size(found).shape == (7,)
-    torch.testing.assert_close(trained.frequency_share(found).sum(-1), torch.ones(6, 6))
+    assert probes.score_spread(found).shape == probes.weight_on_first(found).shape == (6, 6)
+    assert probes.stream_size(found).shape == (7,)
+    torch.testing.assert_close(probes.frequency_share(found).sum(-1), torch.ones(6, 6))
 
 
 def test_a_head_and_a_unit_without_output_change_the_logits_until_the_block_ends(model):
@@ -144,21 +143,11 @@ def test_the_commands_write_weights_and_rows(small):
 
 
 def test_the_other_layout_is_that_of_other_code(model, monkeypatch):
-    converted = trained.loss(trained.other_layout(model), TOKENS)
+    converted = trained.loss(probes.other_layout(model), TOKENS)
     assert converted > trained.loss(model, TOKENS) + 1
     in_other_code = partial(rotate, layout="interleaved")
     monkeypatch.setattr("attention_to_rope.model.rotate", in_other_code)
     assert trained.loss(model, TOKENS) == pytest.approx(converted, rel=1e-4)
-
-
-def test_a_packed_text_is_the_same_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "TRAINED", ("click",))
-    monkeypatch.setattr(text, "HELD_OUT", ("jinja2",))
-    text.main([str(tmp_path / "text.xz")])
-    packed, installed = text.packed(tmp_path / "text.xz"), text.installed()
-    assert packed.sha256 == installed.sha256
-    together = bytes([*installed.train.tolist(), *installed.held_out.tolist()])
-    assert hashlib.sha256(together).hexdigest() == packed.sha256
 
 
 def test_the_record_was_made_with_the_pinned_text():

@@ -4,19 +4,23 @@ comparing   one case of a check: what arrived, against what was expected, in wor
 attention   checks on attention, heads, caches, norms, feed-forward layers and sampling
 positions   checks on positions, RoPE, long contexts and speed
 
-A check tries the reader's function on inputs of its own. It tells the case, what came and what was
-expected there, and never how to do it.
+Every public function of the last two is a check and has the name of the function that it tries, on
+inputs of its own. It tells the case, what came and what was expected there, and never how to do it.
 """
 
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from bookkit.exercises.attention import CHECKS as IN_ATTENTION
+from bookkit.exercises import attention, positions
 from bookkit.exercises.comparing import Wrong
-from bookkit.exercises.positions import CHECKS as IN_POSITIONS
 
-CHECKS: dict[str, Callable[[Any], None]] = {**IN_ATTENTION, **IN_POSITIONS}
+CHECKS: dict[str, Callable[[Any], None]] = {
+    name: function
+    for module in (attention, positions)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__ and not name.startswith("_")
+}
 
 
 def check(name: str) -> None:

@@ -8,13 +8,7 @@ from torch import Tensor
 
 from attention_to_rope import relu, rms_norm, softmax
 from attention_to_rope.recurrent_attention import linear_attention_steps
-from bookkit.exercises.comparing import (
-    Wrong,
-    as_array,
-    expect,
-    parts_of,
-    result_of,
-)
+from bookkit.exercises.comparing import Wrong, as_array, expect, parts_of, result_of
 from bookkit.randomness import normal
 
 
@@ -137,18 +131,3 @@ def linear_attention(function: Callable[..., Any]) -> None:
         case = f"With N = {N}, d_k = {d_k} and d_v = {d_v}"
         expected = linear_attention_steps(Q, K, V)[0]
         expect(case, result_of(case, function, Q, K, V), expected)
-
-
-CHECKS: dict[str, Callable[[Any], None]] = {
-    check.__name__: check
-    for check in (
-        attend_with_sink,
-        clip,
-        copying,
-        cache_gib,
-        rms_norm_gradient,
-        product_layer,
-        document_mask,
-        linear_attention,
-    )
-}

@@ -211,22 +211,3 @@ def window_mask(function: Callable[..., Any]) -> None:
         m, n = torch.arange(N_k - N, N_k)[:, None], torch.arange(N_k)
         result = result_of(case, function, N, N_k, W)
         expect(case, result, (n <= m) & (m - n < W))
-
-
-CHECKS: dict[str, Callable[[Any], None]] = {
-    check.__name__: check
-    for check in (
-        relative,
-        sinusoids_2017,
-        largest_change,
-        offset_score,
-        rotate_patch,
-        detect,
-        lead_for,
-        step,
-        join_finished,
-        sign_test,
-        turn_in_place,
-        window_mask,
-    )
-}

@@ -17,43 +17,30 @@ waves    how scores depend on distance   schemes  smaller models with other posi
 from pathlib import Path
 
 from bookkit.trained.probes import (
-    Trace,
-    frequency_share,
     largest,
     loss,
-    other_layout,
     repeated,
-    score_spread,
-    stream_size,
     trace,
     untrained,
     weight_on_copy,
-    weight_on_first,
     weight_on_previous,
     without,
 )
 from bookkit.trained.text import START, held_out
-from bookkit.trained.train import CONFIG, TRAINED_LENGTH, load
+from bookkit.trained.train import TRAINED_LENGTH, load
 
 __all__ = [
-    "CONFIG",
     "START",
     "STORED",
     "TRAINED_LENGTH",
-    "Trace",
-    "frequency_share",
     "held_out",
     "largest",
     "load",
     "loss",
-    "other_layout",
     "repeated",
-    "score_spread",
-    "stream_size",
     "trace",
     "untrained",
     "weight_on_copy",
-    "weight_on_first",
     "weight_on_previous",
     "without",
 ]

@@ -1,4 +1,4 @@
-"""RoPE of queries and keys on a GPU, against copying them; and causal attention.
+"""RoPE of queries and keys on a GPU, against copying them; causal attention; one block.
 
 Peers that are not there are left out with a line. Of liger-kernel, and of flash-attn with einops,
 the Python sources on PYTHONPATH are enough: nothing of them has to be compiled.
@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from attention_to_rope.fast import blockwise_attention, rope_triton, rotate_queries_and_keys
@@ -46,6 +47,7 @@ SHAPES = (
     Shape(1, 32, 8, 131072, 128, tuned=False),
     Shape(2, 64, 8, 16384, 128),
     Shape(1, 32, 32, 8192, 96),
+    Shape(1, 32, 8, 8192, 256),
     Shape(2, 24, 8, 4096, 96, tuned=False),
     Shape(3, 28, 4, 5000, 128),  # here the kernel once launched programs without work
     Shape(2, 48, 4, 9000, 128, tuned=False),
@@ -75,17 +77,8 @@ def copies(q: Tensor, k: Tensor, times: int = 1) -> Candidate:
     return lambda: [(q.clone(), k.clone()) for _ in range(times)]
 
 
-def _each(form: Callable[..., Tensor], *table: Tensor) -> Both:
-    return lambda q, k: (form(q, *table), form(k, *table))
-
-
-def _ours(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    table = RotaryTable(cos, sin)
-    return rotate(q, table, layout="half"), rotate(k, table, layout="half")
-
-
-def _published(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    return rotated_half(q, cos, sin), rotated_half(k, cos, sin)
+def _each(form: Callable[..., Tensor], *table: Any, **options: Any) -> Both:
+    return lambda q, k: (form(q, *table, **options), form(k, *table, **options))
 
 
 LLAMA = "transformers Llama, compiled, max-autotune"
@@ -96,23 +89,20 @@ PACKAGES = {LLAMA: "transformers", LIGER: "liger-kernel", FLASH: "flash-attn"}
 
 def forms(table: RotaryTable) -> dict[str, Both]:
     """Every way to turn q and k that is there: name → a function of both."""
-    cos, sin = table
     # The tables of other libraries, made once as theirs are: as wide as x, or half, in its dtype.
     wide = [torch.cat((part, part), -1).bfloat16() for part in table]
     narrow = [part.bfloat16() for part in table]
     compiled = partial(torch.compile, dynamic=False)
+    ours, published = _each(rotate, table, layout="half"), _each(rotated_half, *wide)
+    fused = partial(rotate_queries_and_keys, table=table)
     found: dict[str, Both] = {
-        "ours, fused, half": partial(rotate_queries_and_keys, table=table, layout="half"),
-        "ours, fused, interleaved": partial(
-            rotate_queries_and_keys, table=table, layout="interleaved"
-        ),
-        "ours, compiled": partial(compiled(_ours), cos=cos, sin=sin),
-        "ours, eager": partial(_ours, cos=cos, sin=sin),
-        "published form, bf16 table, compiled": partial(
-            compiled(_published), cos=wide[0], sin=wide[1]
-        ),
-        "published form, bf16 table, eager": _each(rotated_half, *wide),
-        "complex form, eager": _each(as_complex, torch.complex(cos, sin)),
+        "ours, fused, half": partial(fused, layout="half"),
+        "ours, fused, interleaved": partial(fused, layout="interleaved"),
+        "ours, compiled": compiled(ours),
+        "ours, eager": ours,
+        "published form, bf16 table, compiled": compiled(published),
+        "published form, bf16 table, eager": published,
+        "complex form, eager": _each(as_complex, torch.complex(*table)),
     }
     llama = imported("transformers.models.llama.modeling_llama", "apply_rotary_pos_emb")
     if llama is not None:
@@ -132,13 +122,6 @@ def forms(table: RotaryTable) -> dict[str, Both]:
     return found
 
 
-def _package(candidate: str) -> Row:
-    """The package and version of a candidate that another library brings."""
-    if candidate not in PACKAGES:
-        return {}
-    return {"package": f"{PACKAGES[candidate]} {version(PACKAGES[candidate])}"}
-
-
 def _layout(candidate: str) -> Layout:
     return "interleaved" if "interleaved" in candidate or "complex" in candidate else "half"
 
@@ -152,8 +135,8 @@ def _pair_lengths(x: Tensor, layout: Layout) -> Tensor:
 
 def checked(
     name: str, form: Both, q: Tensor, k: Tensor, table: RotaryTable, *, backward: bool
-) -> tuple[Candidate, Row]:
-    """The form, forward or with its gradient, ready to be timed, and how exact its keys are.
+) -> Candidate:
+    """The form, forward or with its gradient, ready to be timed.
 
     Refuses a form that computes something else than `rotate`, or a gradient that is not the way
     back. A form that is bfloat16 throughout rounds the table, the products and the sum, each by at
@@ -166,27 +149,21 @@ def checked(
         results = list(torch.autograd.grad(results, own, [x.clone() for x in given]))
         table = RotaryTable(table.cos, -table.sin)
     layout, exact = _layout(name), RotaryTable(*(part.double() for part in table))
-    about: Row = {}
     for which, x, result in zip(("queries", "keys"), given, results, strict=True):
         truth = rotate(x.double(), exact, layout=layout)
-        error, one_rounding = result.double() - truth, truth.bfloat16().double() - truth
         allowed = ((1 + 2**-8) ** 3 - 1) * _pair_lengths(x.double(), layout)
-        excess = float((error.abs() - allowed).max())
+        excess = float(((result.double() - truth).abs() - allowed).max())
         if not excess <= 0:  # NaN is refused too
             raise ValueError(
                 f"{name}: the {'gradient' if backward else 'result'} of the {which} is "
                 f"{excess:.3g} further from `rotate` than three roundings to bfloat16 explain; "
                 "it is no peer until it computes the same"
             )
-        about = {
-            "error": float(f"{float(error.abs().max()):.3g}"),
-            "one_rounding": float(f"{float(one_rounding.abs().max()):.3g}"),
-        }
     if not backward:
-        return partial(form, q, k), about
+        return partial(form, q, k)
     q, k = own
     upstream = [torch.randn_like(x) for x in form(q, k)]  # in the order in memory of the results
-    return lambda: torch.autograd.grad(form(q, k), (q, k), upstream), {}
+    return lambda: torch.autograd.grad(form(q, k), (q, k), upstream)
 
 
 Case = tuple[Shape, str]  # with the order in memory
@@ -195,20 +172,10 @@ CASES: tuple[Case, ...] = tuple(
     for order, shape in product(("positions", "heads"), SHAPES)
     if order == "positions" or shape.length <= 16384
 )
-# What a user waits for: ours and the fastest of other libraries, called from Python.
-CALLS: tuple[Case, ...] = (
-    (Shape(1, 32, 8, 8192, 128), "positions"),
-    (Shape(8, 32, 8, 4096, 128), "positions"),
-    (Shape(2, 64, 8, 16384, 128), "positions"),
-    (Shape(2, 64, 8, 16384, 128), "heads"),
-    (Shape(1, 32, 32, 8192, 96), "positions"),
-    (Shape(1, 32, 8, 8192, 256), "positions"),
-    (Shape(64, 32, 8, 1, 128), "positions"),
-)
 
 
 def call_rows(
-    rounds: int = 15, *, cases: tuple[Case, ...] = CALLS, device: str = "cuda"
+    rounds: int = 15, *, cases: tuple[Case, ...] = CASES, device: str = "cuda"
 ) -> Iterator[Row]:
     """Our fused rotation and the fastest of other libraries."""
     return rope_rows(rounds, cases=cases, device=device, only=("ours, fused, half", *PACKAGES))
@@ -230,11 +197,9 @@ def rope_rows(
         table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
         q, k = queries_and_keys(shape, order, device)
         candidates: dict[str, Candidate] = {"clone": copies(q, k, 2 if backward else 1)}
-        exactness: dict[str, Row] = {"clone": {}}
         for name, form in forms(table).items():
-            if only and name not in only:
-                continue
-            candidates[name], exactness[name] = checked(name, form, q, k, table, backward=backward)
+            if not only or name in only:
+                candidates[name] = checked(name, form, q, k, table, backward=backward)
         about = {
             "group": "rope" if order == "positions" else "rope, strided",
             "pass": "forward and backward" if backward else "forward",
@@ -245,22 +210,21 @@ def rope_rows(
         }
         options = {"rounds": rounds, "repeats": 20 if shape.batch * shape.length <= 8192 else 5}
         for row in compare(candidates, floor="clone", device=device, **options):
-            name = row["candidate"]
-            yield row | _package(name) | exactness[name] | about
+            package = PACKAGES.get(row["candidate"])
+            yield row | about | ({"package": f"{package} {version(package)}"} if package else {})
         del candidates, q, k
         torch.cuda.empty_cache()
 
 
 def attention_rows(rounds: int = 15) -> Iterator[Row]:
     """Causal attention, 16 heads of 128: the library's against PyTorch's fused kernel."""
-    fused = torch.nn.functional.scaled_dot_product_attention
     for length in (2048, 8192, 32768):
         shape = [1, 16, length, 128]
         torch.manual_seed(0)
         q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
         floor = "PyTorch's fused kernel"
         candidates: dict[str, Candidate] = {
-            floor: partial(fused, q, k, v, is_causal=True),
+            floor: partial(scaled_dot_product_attention, q, k, v, is_causal=True),
             "blockwise_attention": partial(blockwise_attention, q, k, v, causal=True),
         }
         for row in compare(candidates, floor=floor, device="cuda", rounds=rounds, repeats=5):
@@ -295,4 +259,38 @@ def tile_rows(rounds: int = 7) -> Iterator[Row]:
     rope_triton.TILES["positions"] = chosen
 
 
-PARTS: list[Callable[[int], Iterator[Row]]] = [rope_rows, attention_rows]
+def block_rows(
+    rounds: int = 15,
+    *,
+    sizes: tuple[int, int, int, int, int] = (1, 8192, 4096, 32, 8),
+    device: str = "cuda",
+    compiler: str = "inductor",
+) -> Iterator[Row]:
+    """One attention block without rotation (the control), fused, and in the published form."""
+    B, N, d, heads, groups = sizes
+    d_k = d // heads
+    torch.manual_seed(0)
+    draw = partial(torch.randn, device=device, dtype=torch.bfloat16)
+    x, W, W_O = draw(B, N, d), draw(d, (heads + 2 * groups) * d_k) * d**-0.5, draw(d, d) * d**-0.5
+    table = rotary_table(torch.arange(N, device=device), rotary_frequencies(d_k, device=device))
+    wide = [torch.cat((part, part), -1).bfloat16() for part in table]
+    rotations: dict[str, Both] = {
+        "no rotation": lambda q, k: (q, k),
+        "fused": partial(rotate_queries_and_keys, table=table, layout="half"),
+        "published form": _each(rotated_half, *wide),
+    }
+
+    def block(x: Tensor, form: str) -> Tensor:
+        projected = (x @ W).unflatten(-1, (-1, d_k)).transpose(1, 2)
+        q, k, v = projected.split((heads, groups, groups), 1)
+        q, k = rotations[form](q, k)
+        mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        out: Tensor = mixed.transpose(1, 2).flatten(-2) @ W_O
+        return out
+
+    ways = {"eager": block, "compiled": torch.compile(block, backend=compiler, dynamic=False)}
+    candidates: dict[str, Candidate] = {
+        f"{form}, {way}": partial(run, x, form) for way, run in ways.items() for form in rotations
+    }
+    for row in compare(candidates, floor="no rotation, compiled", device=device, rounds=rounds):
+        yield row | {"group": "block", "shape": [B, heads + groups, N, d_k], "seed": 0}

@@ -7,23 +7,20 @@ from pathlib import Path
 import torch
 
 from bookkit.experiments.record import RESULTS, Row, origin, write
+from bookkit.experiments.speed import cpu, gpu
 
 COMMAND = "python -m bookkit.experiments.speed.run"
 WAYS = ("eager_seconds", "graph_seconds")
 Part = Callable[[int], Iterable[Row]]
 
 
-def parts_of(group: str) -> list[Part]:
-    """The measurements of a group."""
-    if group == "cpu":
-        from bookkit.experiments.speed.cpu import PARTS
-
-        return [*PARTS]
-    from bookkit.experiments.speed import block, gpu
-
-    only: dict[str, Part] = {"gpu-calls": gpu.call_rows, "gpu-tiles": gpu.tile_rows}
-    only["gpu-block"] = block.block_rows
-    return [only[group]] if group in only else [*gpu.PARTS]
+GROUPS: dict[str, list[Part]] = {
+    "cpu": [cpu.form_rows, cpu.textbook_rows],
+    "gpu": [gpu.rope_rows, gpu.attention_rows],
+    "gpu-calls": [gpu.call_rows],
+    "gpu-tiles": [gpu.tile_rows],
+    "gpu-block": [gpu.block_rows],
+}
 
 
 def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
@@ -45,8 +42,7 @@ def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
 def main(arguments: list[str] | None = None) -> None:
     """Measure the chosen group; print and record each row."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    groups = ["cpu", "gpu", "gpu-calls", "gpu-tiles", "gpu-block"]
-    parser.add_argument("--group", choices=groups, default="cpu")
+    parser.add_argument("--group", choices=GROUPS, default="cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, help="(default: results/speed/GROUP.jsonl)")
     given = parser.parse_args(arguments)
@@ -56,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     device = "cpu" if given.group == "cpu" else "cuda"
     about = origin(f"{COMMAND} --group {given.group}", device)
     unfinished = out.with_name(f"{out.name}.part")  # a run that breaks off leaves its rows here
-    write(unfinished, measured(parts_of(given.group), given.rounds), about)
+    write(unfinished, measured(GROUPS[given.group], given.rounds), about)
     unfinished.replace(out)
     print(f"recorded in {out}")
 
