@@ -66,21 +66,16 @@ def test_outputs_are_counted_and_typed():
     )
 
 
-def curve(height, alt="a curve that rises from left to right"):
+def curve(height):
     drawing, axes = figure(3, 2)
     axes.plot([0, 1, 2], [0, 1, height])
-    return svg(drawing, alt)
+    return svg(drawing, "a curve that rises from left to right")
 
 
 def test_a_figure_whose_curve_moved_is_caught():
     assert curve(4.0) == curve(4.0)
     assert drawing_difference(curve(4.0), curve(4.0001)) is None
     assert "is stored" in drawing_difference(curve(4.0), curve(4.2))
-
-
-def test_a_figure_whose_words_changed_is_caught():
-    changed = curve(4.0, alt="a curve that falls from left to right")
-    assert "a curve that falls" in drawing_difference(curve(4.0), changed)
 
 
 def test_a_figure_with_embedded_pixels_is_decoded():
@@ -98,10 +93,3 @@ def test_a_colour_that_changed_is_caught():
     assert text_difference("fill: #1f6fb2", "fill: #1f6fb3") is None
     assert "#1f6f00" in text_difference("fill: #1f6fb2", "fill: #1f6f00")
     assert "12" in text_difference("fill: #1f6fb2 ", "fill: 12 ")
-
-
-def test_pieces_of_a_stream_are_joined():
-    table = result(text__plain="a table")
-    assert (
-        difference([stream("one "), stream("line\n"), table], [stream("one line\n"), table]) is None
-    )

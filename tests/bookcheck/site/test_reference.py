@@ -48,10 +48,6 @@ def test_the_page_holds_every_entry_and_its_examples_are_fenced():
     assert not re.search(r"^>>>", re.sub(r"```pycon\n.*?\n```", "", text, flags=re.S), re.M)
 
 
-def test_the_source_of_another_module_is_left_to_sphinx():
-    assert source_of(None, "json") is None
-
-
 @pytest.mark.parametrize(
     ("cells", "linked"),
     [

@@ -4,13 +4,13 @@ After a change: `rope-doctor --vectors _static/rope-vectors`.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 
-from bookcheck.paths import STATIC
 from rope_doctor.families import FAMILIES, FORMAT, vectors
 
-FOLDER = STATIC / "rope-vectors"
+FOLDER = Path(__file__).parents[2] / "_static" / "rope-vectors"
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
 
 
