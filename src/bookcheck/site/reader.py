@@ -40,7 +40,6 @@ PLAINER = [
 ]
 OPTION = re.compile(r"^:([\w-]+): *(.*)$")
 CHECKED = re.compile(r'^check\("(\w+)"\)', re.MULTILINE)
-BOXES = {"admonition", "attention", "caution", "hint", "important", "note", "tip", "warning"}
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 
 INSTALL = """\
@@ -273,9 +272,6 @@ class Page:
             return f"```python\n{included_source(block).rstrip()}\n```"
         if kind == "margin":
             return quoted(self.nested(text))
-        if kind in BOXES:
-            heading = title if kind == "admonition" else kind.capitalize()
-            return quoted(f"**{heading}.** {self.nested(text)}")
         if kind == "interactive":
             where = self.linked("On the book's page this figure can be moved", f"{self.name}.md")
             return quoted(f"{where}. {self.inline(text)}".strip())
