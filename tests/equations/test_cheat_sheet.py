@@ -35,7 +35,7 @@ def test_norm(rng):
     def library(x):
         return rms_norm(tensor(x), tensor(g), eps=eps).numpy()
 
-    return {"x": x, "g": g, r"\varepsilon": eps, "d": 4, r"\operatorname{RMSNorm}": library}
+    return {"x": x, "g": g, r"\epsilon": eps, "d": 4, r"\operatorname{RMSNorm}": library}
 
 
 @equation("eq-sheet-swiglu")
