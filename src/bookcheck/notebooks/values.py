@@ -96,7 +96,7 @@ def problems(text: str, names: Mapping[str, Any]) -> list[str]:
 def disagreement(printed: str, computed: Any) -> str | None:
     """What is wrong with the printed text, or None where it is the computed value."""
     if isinstance(computed, Exception):
-        return f"fails: {computed!r}"
+        return f"fails: {computed!r}; it can use what the cells above its text define"
     wrong = f"prints {printed!r}, but the expression gives {computed!r}"
     if isinstance(computed, str):
         return None if printed == computed else wrong
