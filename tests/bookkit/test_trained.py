@@ -67,6 +67,18 @@ def test_a_trace_ends_with_the_models_own_logits(model):
     torch.testing.assert_close(probes.frequency_share(found).sum(-1), torch.ones(6, 6))
 
 
+def test_weights_on_the_previous_the_first_and_the_copied_token_are_means():
+    weights = torch.zeros(1, 1, 2, 6, 6)
+    for row in range(1, 6):
+        weights[0, 0, 0, row, row - 1] = 0.5  # the token before
+        weights[0, 0, 1, row, 0] = 0.1 * row
+    weights[0, 0, 0, [3, 4, 5], [1, 2, 3]] = 0.25  # after the token that stands 3 before
+    found = probes.Trace(*[weights] * 6)
+    torch.testing.assert_close(trained.weight_on_previous(found), torch.tensor([[0.5, 0.02]]))
+    torch.testing.assert_close(probes.weight_on_first(found), torch.tensor([[0.0, 0.4]]))
+    torch.testing.assert_close(trained.weight_on_copy(found), torch.tensor([[0.25, 0.0]]))
+
+
 def test_a_head_and_a_unit_without_output_change_the_logits_until_the_block_ends(model):
     before = model(TOKENS)[0]
     with trained.without(model, heads=[(3, 1)]):

@@ -1,6 +1,6 @@
-"""The ring of processes against one process: test_ring.py runs it in two, or start it by hand.
+"""The ring of processes against one process: test_ring.py runs it in three, or start it by hand.
 
-torchrun --standalone --nproc-per-node=2 tests/attention_to_rope/fast/ring_processes.py
+torchrun --standalone --nproc-per-node=3 tests/attention_to_rope/fast/ring_processes.py
 """
 
 import itertools

@@ -172,6 +172,17 @@ def test_calls_compare_our_fused_rotation_with_the_peers():
     assert {row["pass"] for row in rows} == {"forward", "forward and backward"}
 
 
+@pytest.mark.usefixtures("gpu_forms")
+def test_attention_and_the_kernels_tiles_are_compared_with_their_floors():
+    rows = list(gpu.attention_rows(2, lengths=(8,), device="cpu"))
+    assert rows[0]["candidate"] == rows[1]["floor"] == "PyTorch's fused kernel"
+    assert rows[1]["candidate"] == "blockwise_attention"
+    before = gpu.rope_triton.TILES["positions"]
+    rows = list(gpu.tile_rows(2, shapes=(TOY[0][0],), device="cpu"))
+    assert len({row["candidate"] for row in rows}) == 1 + 5 * 4
+    assert gpu.rope_triton.TILES["positions"] == before
+
+
 def other_sign(q, k, cos, sin):
     return llama(q, k, cos, -sin)
 

@@ -216,22 +216,26 @@ def rope_rows(
         torch.cuda.empty_cache()
 
 
-def attention_rows(rounds: int = 15) -> Iterator[Row]:
+def attention_rows(
+    rounds: int = 15, *, lengths: tuple[int, ...] = (2048, 8192, 32768), device: str = "cuda"
+) -> Iterator[Row]:
     """Causal attention, 16 heads of 128: the library's against PyTorch's fused kernel."""
-    for length in (2048, 8192, 32768):
+    for length in lengths:
         shape = [1, 16, length, 128]
         torch.manual_seed(0)
-        q, k, v = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        q, k, v = (torch.randn(shape, device=device, dtype=torch.bfloat16) for _ in range(3))
         floor = "PyTorch's fused kernel"
         candidates: dict[str, Candidate] = {
             floor: partial(scaled_dot_product_attention, q, k, v, is_causal=True),
             "blockwise_attention": partial(blockwise_attention, q, k, v, causal=True),
         }
-        for row in compare(candidates, floor=floor, device="cuda", rounds=rounds, repeats=5):
+        for row in compare(candidates, floor=floor, device=device, rounds=rounds, repeats=5):
             yield row | {"group": "attention", "shape": shape, "seed": 0}
 
 
-def tile_rows(rounds: int = 7) -> Iterator[Row]:
+def tile_rows(
+    rounds: int = 7, *, shapes: tuple[Shape, ...] = SHAPES[:3], device: str = "cuda"
+) -> Iterator[Row]:
     """Tiles of the fused kernel, each against copying q and k, with the positions in a row.
 
     The tile with the best worst case over the shapes goes into `rope_triton.py` by hand.
@@ -248,13 +252,13 @@ def tile_rows(rounds: int = 7) -> Iterator[Row]:
 
     stretches = (2048, 4096, 8192, 2**30)
     tiles = [Tile(8, heads, stretch, 4) for heads in (1, 2, 4, 8, 32) for stretch in stretches]
-    for shape in SHAPES[:3]:
-        q, k = queries_and_keys(shape)
-        frequencies = rotary_frequencies(shape.dim, device="cuda")
-        table = rotary_table(torch.arange(shape.length, device="cuda"), frequencies)
+    for shape in shapes:
+        q, k = queries_and_keys(shape, device=device)
+        frequencies = rotary_frequencies(shape.dim, device=device)
+        table = rotary_table(torch.arange(shape.length, device=device), frequencies)
         forms = {f"{tuple(tile)} half": with_tile(tile, q, k, table) for tile in tiles}
         candidates = {"clone": copies(q, k)} | forms
-        for row in compare(candidates, floor="clone", device="cuda", rounds=rounds, repeats=5):
+        for row in compare(candidates, floor="clone", device=device, rounds=rounds, repeats=5):
             yield row | {"group": "tiles", "shape": shape.recorded, "seed": 0}
     rope_triton.TILES["positions"] = chosen
 
