@@ -139,6 +139,22 @@ def test_facts_are_recalled_as_they_were_to_be_remembered():
         assert said.endswith(asked)
 
 
+def test_every_rule_that_stretches_changes_what_its_name_says():
+    theta = torch.tensor([1.0, 0.01, 0.0001], dtype=torch.float64)
+    found = {rule: stretch.stretched(theta, rule, 4) for rule in ("none", "cut", *stretch.RULES)}
+    assert [rule for rule, (_, factor) in found.items() if factor != 1] == ["YaRN"]
+    for rule in ("none", "cut"):
+        assert torch.equal(found[rule][0], theta)
+    torch.testing.assert_close(found["PI"][0], theta / 4)
+    torch.testing.assert_close(
+        found["NTK-aware"][0][[0, -1]], theta[[0, -1]] / torch.tensor([1, 4])
+    )
+    assert torch.equal(found["YaRN"][0], found["YaRN without factor"][0])
+    for rule in ("by parts", "YaRN", "Llama 3"):  # fast pairs stay, slow pairs are divided by 4
+        torch.testing.assert_close(found[rule][0][[0, -1]], theta[[0, -1]] / torch.tensor([1, 4]))
+    assert len({tuple(one.tolist()) for one, _ in found.values()}) == 6
+
+
 def test_the_commands_write_weights_and_rows(small):
     train.main([str(small), "--steps", "2", "--batch", "16", "--seed", "5"])
     stretch.main([str(small), "--steps", "1", "--batch", "4", "--sequences", "1", "--seed", "5"])

@@ -13,6 +13,7 @@ def test_the_loss_is_that_of_the_weights_against_the_identity():
     assert float(loss(X, 0 * W, 1.0)) == pytest.approx(1 - 1 / TOKENS)  # equal weights
     assert float(loss(X, W, 0.01)) == pytest.approx(0, abs=1e-6)  # each token attends to itself
     assert float(loss(X, W, 0.1)) == pytest.approx(float(loss(X, 10 * W, 10.0)))
+    assert [64**power for power in POWERS.values()] == [1, 8, 64]
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
