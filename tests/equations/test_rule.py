@@ -16,10 +16,11 @@ from bookcheck.equations.scan import (
 from bookcheck.paths import CHAPTERS, book_pages
 from bookcheck.site.notation import WORDS, meanings_on
 
-GREEK = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi chi"
-LETTER = re.compile(
-    rf"\\(?:var)?(?i:{GREEK.replace(' ', '|')}|psi|omega)(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z]"
+GREEK = (
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|chi|psi"
+    "|omega"
 )
+LETTER = re.compile(rf"\\(?:var)?(?i:{GREEK})(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z]")
 INDEX = re.compile(rf"_\w|{BELOW.pattern}")
 # A letter that a formula itself defines, as in z_i = …, and the index of a sum.
 OWN = re.compile(r"(?:^|\\q?quad|,|&|\\\\|\})\s*(\\?[A-Za-z]+)(?:_\{?\w+\}?)?\s*&?=")
@@ -62,7 +63,8 @@ def letters(formula):
 
 @pytest.mark.parametrize("path", book_pages(), ids=lambda path: path.stem)
 def test_every_letter_of_a_display_is_explained(path):
-    assert unexplained([text for _, text in markdown_cells(path)]) == {}
+    found = unexplained([text for _, text in markdown_cells(path)])
+    assert not found, f"{path.name}: explain in a sentence or on the notation page: {found}"
 
 
 def test_a_letter_that_was_renamed_in_a_display_alone_is_found():
