@@ -20,6 +20,7 @@ RENEW ?=
 FIX ?=
 SEEDS ?= 8
 SOURCES ?=
+RUNNABLE ?=
 # Where Python may not keep what it has compiled, each of a hundred processes compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -54,8 +55,8 @@ $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 	@touch $@
 
 .PHONY: book
-book: $(BUILDER)  ## Build the site: what changed, or everything anew (ARGUMENTS=--all)
-	$(BIN)/jupyter-book build . -q $(ARGUMENTS)
+book: $(BUILDER)  ## Build the site; ARGUMENTS=--all: all anew; RUNNABLE=yes: its NumPy listings run in the page
+	$(if $(RUNNABLE),BOOK_RUNNABLE=yes) $(BIN)/jupyter-book build . -q $(ARGUMENTS)
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bookcheck.browser import open_browser
 from bookcheck.export.pdf import print_book
+from bookcheck.site.runnable import PYTHON
 
 PLACE = re.compile(r'<div class="downloads">.*?</div>', re.DOTALL)
 WORDS = {".pdf": "the book as a PDF", ".zip": "the whole site, to read from disk, as a zip file"}
@@ -24,7 +25,7 @@ def make_zip(site: Path, archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in sorted(site.rglob("*")):
-            if path.is_file() and path.name != NOTES:
+            if path.is_file() and path.name != NOTES and path.parent.name != PYTHON:
                 target.write(path, Path(archive.stem, path.relative_to(site)))
 
 

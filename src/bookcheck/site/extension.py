@@ -14,6 +14,7 @@ PARTS = (
     "theme",
     "launch_box",
     "widgets",
+    "runnable",
     "quiz",
     "search",
     "answer",

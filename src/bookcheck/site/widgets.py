@@ -90,7 +90,7 @@ class Interactive(SphinxDirective):
 def leave_scripts_out(_app: Sphinx, config: Config) -> None:
     """Jupyter Book links every script under _static into every page; these are for some pages."""
     config.html_js_files = [
-        name for name in config.html_js_files if not str(name).startswith("widgets/")
+        name for name in config.html_js_files if not str(name).startswith(("widgets/", "runnable/"))
     ]
 
 

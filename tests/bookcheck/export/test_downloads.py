@@ -18,6 +18,8 @@ def site(tmp_path):
     folder.mkdir()
     (folder / "index.html").write_text(OPENING, encoding="utf-8")
     (folder / ".buildinfo").write_text("not for readers", encoding="utf-8")
+    (folder / "_static" / "python").mkdir(parents=True)
+    (folder / "_static" / "python" / "pyodide.js").write_text("only online", encoding="utf-8")
     return folder
 
 

@@ -1,0 +1,179 @@
+// Listings that run in the page: buttons, an editor, and a comparison with the printed output.
+// Python comes from the site itself, when a reader first asks for it, and stays in a worker.
+(() => {
+  const note = document.querySelector(".run-note");
+  // From a file no browser starts a worker; the note says what to do instead.
+  if (!location.protocol.startsWith("http")) return;
+
+  const scripts = new URL(".", document.currentScript.src);
+  const python = new URL("../python/", scripts).href;
+  const allBytes = Number(note.dataset.bytes);
+  const megabytes = Math.round(allBytes / 1e6);
+  // From the first run on, whatever a listing does, nothing is loaded from another host.
+  const policy = `default-src 'self' data:; style-src 'self' 'unsafe-inline';
+    script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; object-src 'none'`;
+  let worker = null;
+  let active = null; // the listing that runs
+
+  function make(parent, tag, properties = {}) {
+    const element = Object.assign(document.createElement(tag), properties);
+    parent.append(element);
+    return element;
+  }
+
+  function startWorker() {
+    if (!document.querySelector("meta[http-equiv=Content-Security-Policy]")) {
+      make(document.head, "meta", { httpEquiv: "Content-Security-Policy", content: policy });
+    }
+    // A worker that starts from a blob, and no other, obeys the policy of its page.
+    const address = new URL("worker.js", scripts).href;
+    const source = `const python = ${JSON.stringify(python)}; importScripts(${JSON.stringify(address)});`;
+    const blob = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const started = new Worker(blob);
+    started.onmessage = ({ data }) => receive(data);
+    started.onerror = () => receive({ broken: true });
+    return started;
+  }
+
+  function stopWorker() {
+    worker?.terminate();
+    worker = null;
+  }
+
+  function receive({ bytes, running, done, broken, ...result }) {
+    if (!active) return;
+    if (bytes) active.progress.value = bytes / allBytes;
+    if (bytes >= allBytes) active.say("Starting Python …");
+    if (running) active.say("Running …");
+    if (done) active.show(result);
+    if (broken) {
+      stopWorker();
+      active.say("Python could not be loaded here; see “Run this chapter” at the top of the page.");
+    }
+    if (done || broken) finish();
+  }
+
+  function start(listing) {
+    active = listing;
+    const loaded = worker !== null;
+    worker ??= startWorker();
+    for (const { run } of listings) run.disabled = run !== listing.run;
+    listing.run.textContent = "Stop";
+    listing.progress.hidden = loaded;
+    listing.progress.value = 0;
+    listing.output.replaceChildren();
+    listing.say(loaded ? "Running …" : `Loading Python and NumPy, ${megabytes} MB …`);
+    // Earlier listings define what this one uses, so they run first, as the page shows them.
+    const sources = listings
+      .slice(0, listings.indexOf(listing) + 1)
+      .map(({ code, editor }) => editor?.value ?? code.textContent);
+    worker.postMessage(sources);
+  }
+
+  function stop() {
+    stopWorker();
+    active.say("Stopped.");
+    finish();
+  }
+
+  function finish() {
+    active.run.textContent = "Run";
+    active.progress.hidden = true;
+    for (const { run } of listings) run.disabled = false;
+    active = null;
+  }
+
+  // The lines of an output; those that are not printed on the page are marked.
+  function writeOutput(place, lines, printed) {
+    const box = make(make(place, "div", { className: "output stream" }), "div", { className: "highlight" });
+    const text = make(box, "pre", { tabIndex: 0 });
+    lines.forEach((line, row) => {
+      if (line === printed[row]) text.append(line);
+      else make(text, "mark", { textContent: line || " " });
+      text.append("\n");
+    });
+  }
+
+  // The code as text that can be changed, in the place of the code and with its letters.
+  function addEditor(code, run) {
+    const editor = make(code.parentElement, "textarea", {
+      value: code.textContent.trimEnd(),
+      spellcheck: false,
+      autocapitalize: "off",
+      ariaLabel: "Code of this listing",
+    });
+    const { fontFamily, fontSize, lineHeight, padding } = getComputedStyle(code);
+    Object.assign(editor.style, { fontFamily, fontSize, lineHeight, padding, whiteSpace: "pre" });
+    Object.assign(editor.style, { display: "block", width: "100%", border: 0 });
+    Object.assign(editor.style, { background: "var(--pst-color-surface)", color: "inherit" });
+    const fit = () => {
+      editor.rows = editor.value.split("\n").length + 1;
+    };
+    fit();
+    editor.oninput = fit;
+    editor.onkeydown = (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      if (event.shiftKey || event.ctrlKey) {
+        if (!active) run.click();
+        return;
+      }
+      // A new line keeps the indentation of the line before; the browser can undo it.
+      const line = editor.value.slice(0, editor.selectionStart).split("\n").at(-1);
+      document.execCommand("insertText", false, `\n${line.match(/^ */)[0]}`);
+    };
+    return editor;
+  }
+
+  function addControls(cell) {
+    const code = cell.querySelector(".cell_input pre");
+    const linesOf = (text) => (text ? text.trimEnd().split("\n") : []);
+    const stored = [...cell.querySelectorAll(".cell_output pre")].map((part) => part.textContent);
+    const printed = linesOf(stored.join(""));
+
+    const bar = make(cell, "div", {
+      className: "run-bar small d-flex flex-wrap gap-2 align-items-center my-2 d-print-none",
+    });
+    bar.style.fontFamily = "var(--book-sans)";
+    const button = (textContent) => make(bar, "button", { type: "button", textContent });
+    const [run, edit] = [button("Run"), button("Edit")];
+    const progress = make(bar, "progress", { hidden: true, value: 0, ariaLabel: "Loading Python" });
+    progress.style.accentColor = "var(--pst-color-primary)";
+    const status = make(bar, "span", { role: "status" });
+    const output = make(cell, "div", { className: "cell_output docutils container" });
+
+    const say = (text) => {
+      status.textContent = text;
+    };
+    const listing = { code, editor: null, run, progress, output, say };
+
+    listing.show = ({ number, failed, output: text }) => {
+      const lines = linesOf(text);
+      const same = !failed && lines.join("\n") === printed.join("\n");
+      if (text) writeOutput(output, lines, failed ? lines : printed);
+      const missing = printed.length - lines.length;
+      const fewer = missing > 0 ? `, and ${missing} of the printed lines are missing` : "";
+      if (failed && listings[number - 1] !== listing) say("An earlier listing, which runs first, failed:");
+      else if (failed) say("Python reports an error:");
+      else if (same) say(text ? "The same as printed:" : "It ran without an error; it prints nothing.");
+      else say(`Not as printed; new and changed lines are marked${fewer}:`);
+    };
+
+    run.onclick = () => {
+      if (active) stop();
+      else start(listing);
+    };
+    edit.onclick = () => {
+      const { editor } = listing;
+      code.hidden = !editor;
+      edit.textContent = editor ? "Edit" : "Restore";
+      editor?.remove();
+      listing.editor = editor ? null : addEditor(code, run);
+      listing.editor?.focus();
+    };
+    return listing;
+  }
+
+  const listings = [...document.querySelectorAll(".cell.runnable")].map(addControls);
+  note.remove();
+})();
