@@ -83,15 +83,18 @@
     active = null;
   }
 
-  // The lines of an output; those that are not printed on the page are marked.
+  // The lines of an output; those that do not follow in the printed one are marked.
   function writeOutput(place, lines, printed) {
     const box = make(make(place, "div", { className: "output stream" }), "div", { className: "highlight" });
     const text = make(box, "pre", { tabIndex: 0 });
-    lines.forEach((line, row) => {
-      if (line === printed[row]) text.append(line);
-      else make(text, "mark", { textContent: line || " " });
+    let next = 0;
+    for (const line of lines) {
+      const found = printed.indexOf(line, next);
+      if (found < 0) make(text, "mark", { textContent: line || " " }).style.padding = 0;
+      else text.append(line);
       text.append("\n");
-    });
+      next = Math.max(next, found + 1);
+    }
   }
 
   // The code as text that can be changed, in the place of the code and with its letters.
