@@ -1,17 +1,22 @@
-"""The book's own search: sections, terms, symbols and functions, by scripts that work from disk.
+"""The book's own search: sections, terms, symbols, models and functions, also from disk.
 
 Sphinx' search ranks pages, not sections, and fetches whole pages for its snippets. Here the build
-writes one line a section, `_static/search-data.js`; MiniSearch ranks them in the reader's browser,
-and `search.js` knows what readers call things.
+writes `_static/search-data.js`, with an entry for each section, and MiniSearch ranks them in the
+reader's browser. `search.js` knows what readers call things, and shows results while they type: in
+the theme's dialog (Ctrl+K), which loads the data when it is first used, and on the search page.
 """
 
+import html
 import json
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -20,18 +25,27 @@ from sphinx.util.index_entries import split_index_msg
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import DEEPER, NODE_ROOM
 from bookcheck.site.notation import symbols_in
+from bookcheck.site.tables import CELL, ROW, TABLE
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
-WORDS = 11  # further words of a section that find it; more would make the file heavy
-WORD = re.compile(r"[^\W\d_][\w-]{3,}")
-# What is no sentence of the section: formulas and code, drawings, notes of the build.
-LEFT_OUT = (nodes.math, nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment)
-REFERENCE, NOTATION = "chapters/api", "chapters/notation"
+WORDS = 14  # further words of a section that find it; more would make the file heavy
+WORD = re.compile(r"[^\W\d_][\w-]{2,}")
+# A name in code; names without an underscore are words of the sentences, or say little.
+IDENTIFIER = re.compile(r"\b[a-z]+_[a-z_]+\b")
+# What is no sentence of a section: displays, code, drawings, inner sections, and what has an entry
+# of its own, a function of the library or a term of the glossary.
+LEFT_OUT = (
+    nodes.math_block, nodes.literal_block, nodes.raw, nodes.comment,
+    nodes.section, nodes.title, addnodes.desc, addnodes.glossary,
+)  # fmt: skip
+# References of these domains show numbers and authors that only the whole book gives.
+NUMBERED = {"cite", "math", "prf"}
+REFERENCE, NOTATION, MODELS = "chapters/api", "chapters/notation", "chapters/models"
 # Pages that speak of everything: they come after the page whose subject it is.
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
-KINDS = dict.fromkeys(BACK_MATTER, "back")
+KINDS = dict.fromkeys((*BACK_MATTER, "chapters/changelog"), "back")
 KINDS |= {REFERENCE: "reference", "chapters/questions": "question"}
 # What a reader may type for a letter that the keyboard lacks.
 GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "Π"}
@@ -39,17 +53,17 @@ EXERCISES = ("exercises", "check-your-understanding")
 
 
 class Section(NamedTuple):
-    """What a result leads to."""
+    """What a result leads to; `unseen` are words that find it and are not in its text."""
 
     page: str
     anchor: str
     title: str
-    chapter: str
     kind: str
     text: str
+    unseen: tuple[str, ...] = ()
 
 
-def sections_of(page: str, doctree: nodes.document, chapter: str) -> Iterator[Section]:
+def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
     """The sections of a page, each without those inside it."""
     for section in doctree.findall(nodes.section):
         title = next(iter(section.findall(nodes.title)), None)
@@ -57,8 +71,8 @@ def sections_of(page: str, doctree: nodes.document, chapter: str) -> Iterator[Se
             continue
         inside = not isinstance(section.parent, nodes.document)
         anchor = section["ids"][0] if inside and section["ids"] else ""
-        kind = kind_of(page, anchor)
-        yield Section(page, anchor, title.astext(), chapter, kind, own_text(section))
+        kind, unseen = kind_of(page, anchor), tuple(unseen_words(section))
+        yield Section(page, anchor, title.astext(), kind, plain_text(section), unseen)
 
 
 def kind_of(page: str, anchor: str) -> str:
@@ -70,33 +84,101 @@ def kind_of(page: str, anchor: str) -> str:
     return "exercises" if anchor in EXERCISES else "section" if anchor else "page"
 
 
-def own_text(section: nodes.section) -> str:
-    """The sentences of a section, without its title, formulas, code and inner sections."""
+def plain_text(part: nodes.Element) -> str:
+    """The sentences of a part of a page, without what is left out."""
 
     def words(node: nodes.Node) -> str:
         if isinstance(node, nodes.Text):
             return str(node)
-        if isinstance(node, (nodes.section, nodes.title, *LEFT_OUT)):
+        if isinstance(node, nodes.math):
+            return plain_formula(node.astext())
+        if isinstance(node, LEFT_OUT):
             return ""
+        if isinstance(node, addnodes.pending_xref) and (
+            node.get("refdomain") in NUMBERED or node.get("reftype") == "numref"
+        ):
+            return "…"
         end = "" if isinstance(node, nodes.Inline) else " "
         return "".join(map(words, node.children)) + end
 
-    return " ".join("".join(map(words, section.children)).split())
+    return " ".join("".join(map(words, part.children)).split())
+
+
+def plain_formula(tex: str) -> str:
+    r"""A short formula in letters, "θ_i" for \theta_i; "…" for one that needs more than letters."""
+    text = re.sub(r"\\(?:math|text|operatorname)\w*\{([^{}]*)\}", r"\1", tex)
+    text = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", text).replace(r"\cdot", "·")
+
+    def greek(name: re.Match[str]) -> str:
+        size = "CAPITAL" if name[1][0].isupper() else "SMALL"
+        try:
+            return unicodedata.lookup(f"GREEK {size} LETTER {name[1]}")
+        except KeyError:
+            return name[0]
+
+    text = re.sub(r"\\([A-Za-z]+)", greek, text).replace("{,}", ",")
+    text = re.sub(r"([_^])\{(\w+)\}", r"\1\2", text)
+    return "…" if re.search(r"[\\{}]", text) or len(text) > 24 else text
+
+
+def unseen_words(part: nodes.Element) -> Iterator[str]:
+    """Names in the code of a section, and the heads of rows and columns in its computed tables."""
+    for node in part.children:
+        if isinstance(node, nodes.literal_block):
+            yield from IDENTIFIER.findall(node.astext())
+        elif isinstance(node, nodes.raw):
+            heads = [cell for row in table_rows(node.astext()) for cell in row[:1]]
+            yield from WORD.findall(" ".join(heads).lower())
+        elif isinstance(node, nodes.Element) and not isinstance(node, nodes.section):
+            yield from unseen_words(node)
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of a computed table as plain text; no rows for other HTML."""
+    rows = ROW.findall(text) if TABLE in text else []
+    return [
+        [html.unescape(re.sub(r"<[^>]*>", "", cell[2])) for cell in CELL.findall(row)]
+        for row in rows
+    ]
 
 
 def entries_of(env: BuildEnvironment) -> Iterator[Section]:
-    """Terms of the glossary, symbols and functions: what the index of the book knows."""
+    """Terms, symbols, models and functions: what the index and the tables of the book know."""
     for page, entries in sorted(env.domaindata["index"]["entries"].items()):
+        about = dict(explanations(env.get_doctree(page)))
         for kind, value, target, _main, _key in entries:
             for word in split_index_msg(kind, value)[:1]:
                 kind_here = "reference" if page == REFERENCE else "entry"
                 word = re.sub(r" \((?:class )?in .*\)", "", word)
-                yield Section(page, target or "", word, env.titles[page].astext(), kind_here, "")
+                yield Section(page, target or "", word, kind_here, about.get(target, ""))
     if NOTATION in env.found_docs:
         table = next(env.get_doctree(NOTATION).findall(nodes.tbody))
-        for formula in (found for row in table for found in row[0].findall(nodes.math)):
-            for name in typed_names(formula.astext()):
-                yield Section(NOTATION, "symbols", name, "Notation", "entry", "")
+        for row in table:
+            for formula in row[0].findall(nodes.math):
+                for name in typed_names(formula.astext()):
+                    yield Section(NOTATION, "symbols", name, "entry", plain_text(row[1]))
+    if MODELS in env.found_docs:
+        yield from models_of(env.get_doctree(MODELS))
+
+
+def explanations(doctree: nodes.document) -> Iterator[tuple[str, str]]:
+    """What a page says of the terms and functions that it defines, by their anchors."""
+    for item in doctree.findall(nodes.definition_list_item):
+        for term in item.findall(nodes.term):
+            yield from ((anchor, plain_text(item[-1])) for anchor in term["ids"])
+    for described in doctree.findall(addnodes.desc):
+        first = next(iter(described[-1].findall(nodes.paragraph)), nodes.paragraph())
+        yield from ((anchor, plain_text(first)) for anchor in described[0]["ids"])
+
+
+def models_of(doctree: nodes.document) -> Iterator[Section]:
+    """The rows of the first computed table: published models and their settings."""
+    tables = (table_rows(raw.astext()) for raw in doctree.findall(nodes.raw))
+    head, *rows = next(filter(None, tables), [[]])
+    for name, *cells in rows:
+        known = zip(head[1:], cells, strict=True)
+        text = ", ".join(f"{column} {value}" for column, value in known if value != "–")
+        yield Section(MODELS, "", name, "entry", text)
 
 
 def typed_names(tex: str) -> list[str]:
@@ -109,27 +191,35 @@ def typed_names(tex: str) -> list[str]:
     return names
 
 
-def record(section: Section) -> list[str]:
-    """A section as it stands in the data: the snippet, and what else finds it."""
+def record(section: Section, common: Counter[str]) -> list[str]:
+    """A section as it stands in the data: the snippet, and the rarest of its other words."""
     snippet = section.text
     if len(snippet) > SNIPPET:
         snippet = snippet[:SNIPPET].rsplit(" ", 1)[0] + " …"
     shown = set(WORD.findall(snippet.lower()))
-    others = dict.fromkeys(w for w in WORD.findall(section.text.lower()) if w not in shown)
-    # Long words say most.
-    words = sorted(others, key=lambda word: -len(word))[:WORDS]
-    return [*section[:5], snippet, " ".join(words)]
+    others = sorted(words_of(section) - shown, key=lambda word: (common[word], word))
+    return [section.anchor, section.title, section.kind, snippet, " ".join(others[:WORDS])]
+
+
+def words_of(section: Section) -> set[str]:
+    """Every word that could find a section, once."""
+    return {*WORD.findall(section.text.lower()), *section.unseen}
 
 
 def write_data(app: Sphinx, error: Exception | None) -> None:
-    """Write the script that holds all sections beside the site's other scripts."""
+    """Write the script that holds all sections, page by page, beside the site's other scripts."""
     if error is not None or app.builder.format != "html":
         return
     sections: list[Section] = []
     for page in sorted(app.env.found_docs):
-        sections += sections_of(page, app.env.get_doctree(page), app.env.titles[page].astext())
-    records = [record(section) for section in (*sections, *entries_of(app.env))]
-    text = json.dumps(records, ensure_ascii=False, separators=(",", ":"))
+        sections += sections_of(page, app.env.get_doctree(page))
+    sections += entries_of(app.env)
+    common = Counter(word for section in sections for word in words_of(section))
+    pages: dict[str, list[Any]] = {}
+    for section in sections:
+        title = app.env.titles[section.page].astext()
+        pages.setdefault(section.page, [title, []])[1].append(record(section, common))
+    text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / DATA
     path.write_text(f"globalThis.bookSections = {text};\n", encoding="utf-8")
 
@@ -154,6 +244,7 @@ def replace_search(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
+    app.add_js_file("search.js", loading_method="defer")
     app.connect("config-inited", add_library)
     app.connect("builder-inited", replace_search)
     app.connect("build-finished", write_data, priority=800)

@@ -1,9 +1,13 @@
 """The book's search: what a section is, and what readers find in the built site."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from bookcheck.paths import BUILD
 from bookcheck.site.reference import entries, modules
+from bookkit.models import read_models
 
 # What readers type, and the page they want first.
 WANTED = {
@@ -47,6 +51,36 @@ WANTED = {
     "rope speed triton": "18-speed-of-memory",
 }
 
+# Short searches of readers, typed into the box of any page, and the page that must be in sight.
+TYPED = {
+    "rotary": "10-deriving-rope",
+    "why sine": "07-sinusoids",
+    "theta 500000": "models",
+    "llama 3": "models",
+    "qwen3": "models",
+    "gemma 3": "models",
+    "deepseek mla": "13-cache",
+    "kv cache": "13-cache",
+    "gqa": "13-cache",
+    "sliding window": "13-keep-less",
+    "yarn": "15-longer-contexts",
+    "ntk": "15-longer-contexts",
+    "long context": "15-longer-contexts",
+    "extrapolation": "15-longer-contexts",
+    "alibi": "09-relative-positions",
+    "t5 bias": "09-relative-positions",
+    "flash attention": "14-attention-in-blocks",
+    "sqrt d": "02-why-sqrt-d",
+    "layer norm": "04-residuals-and-norms",
+    "swiglu": "05-feed-forward",
+    "sinks": "17-beyond-softmax",
+    "position_ids": "11-implementing-rope",
+    "rotate_half": "11-implementing-rope",
+    "interleaved": "11-implementing-rope",
+    "rope_theta": "11-implementing-rope",
+    "softmax overflow": "01-attention",
+}
+
 
 def wanted_pages(wanted):
     names = (wanted,) if isinstance(wanted, str) else wanted
@@ -54,8 +88,8 @@ def wanted_pages(wanted):
 
 
 SITE = BUILD / "html"
-FIND = """(queries) => {
-  const find = bookSearch.makeSearch(MiniSearch, bookSections);
+FIND = """async (queries) => {
+  const find = await bookSearch.makeSearch(MiniSearch, bookSections);
   return queries.map((query) => find(query).slice(0, 15).map(({ page, anchor }) => [page, anchor]));
 }"""
 
@@ -64,6 +98,7 @@ FIND = """(queries) => {
 def find(open_page):
     """Ask the search of the built site: the pages and anchors that it gives for each query."""
     page = open_page(SITE / "search.html")
+    page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
     return lambda queries: dict(zip(queries, page.evaluate(FIND, queries), strict=True))
 
 
@@ -84,6 +119,81 @@ def test_symbols_words_and_every_name_of_the_library_are_found(find):
     for name, found in find(list(names)).items():
         assert ["chapters/api", names[name]] in found
     assert find(["zeppelin"]) == {"zeppelin": []}
+
+
+@pytest.mark.built
+def test_every_model_of_the_table_is_found(find):
+    names = [model["name"] for model in read_models()]
+    for name, found in find(names).items():
+        assert found[0][0] == "chapters/models", name
+
+
+def open_box(page):
+    """Open the theme's dialog, as Ctrl+K does, and return its field."""
+    page.keyboard.press("Control+k")
+    return page.locator("#pst-search-dialog input[name=q]")
+
+
+@pytest.mark.built
+def test_results_are_shown_in_the_box_while_typing(open_page):
+    page = open_page(SITE / "chapters" / "01-attention.html")
+    field, results = open_box(page), page.locator("#pst-search-dialog .search-found li")
+    missed = {}
+    for query, wanted in TYPED.items():
+        field.fill(query)
+        results.first.wait_for()
+        links = results.locator("a").evaluate_all("(links) => links.map((link) => link.href)")
+        first = [link.rpartition("/")[2].partition(".html")[0] for link in links[:3]]
+        if wanted not in first:
+            missed[query] = first
+        field.fill("")
+        expect(results).to_have_count(0)
+    assert missed == {}
+    field.press_sequentially("sinuso")
+    expect(results.first).to_contain_text("Sinusoid")
+    expect(results.first.locator("p")).to_contain_text(" ")
+    field.fill("zeppelin")
+    expect(page.locator("#pst-search-dialog [role=status]")).to_contain_text("Nothing was found")
+
+
+@pytest.mark.built
+def test_the_box_is_used_by_keys_and_by_touch(open_page):
+    page = open_page(SITE / "index.html", 390)
+    field = open_box(page)
+    field.fill("softmax gradient")
+    expect(page.locator(".search-found a").first).to_be_visible()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator(".search-found a").first).to_be_focused()
+    box = page.locator("#pst-search-dialog").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/02-*.html*")
+    field = open_box(page)
+    field.fill("why divide by sqrt d")
+    page.locator(".search-found a").first.click()
+    expect(page.locator("#pst-search-dialog")).not_to_be_visible()
+
+
+@pytest.mark.built
+def test_a_snippet_is_a_sentence(open_page):
+    page = open_page(SITE / "search.html")
+    page.wait_for_function("globalThis.bookSections")
+    shown = page.evaluate(
+        "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
+    )
+    assert len(shown) > 900
+    holes = [
+        text for text in shown if re.search(r" [,.;:](?: |$)|\b(?:eq|fig)-[a-z]|\\\\[a-z]", text)
+    ]
+    assert holes == []
+
+
+@pytest.mark.built
+def test_without_javascript_the_page_says_so(open_page):
+    page = open_page(SITE / "search.html", javascript=False)
+    assert "needs JavaScript" in page.locator("main").inner_text()
 
 
 @pytest.mark.built

@@ -1,4 +1,4 @@
-// The search page: sections ranked by MiniSearch, with the words that readers use for things.
+// Search while typing: sections ranked by MiniSearch, with the words that readers use for things.
 "use strict";
 (() => {
   // What is written on the left, in lower case, is also looked for as on the right.
@@ -18,7 +18,7 @@
     [/layernorm|layer norm/g, " layernorm norms "],
     [/rmsnorm/g, " rmsnorm norms "],
     [/\bntk\b/g, " ntk-aware longer contexts "],
-    [/context length|context window|extend context|long context/g, " longer contexts "],
+    [/context length|context window|extend context|long context|extrapolat\w*|rope scaling/g, " longer contexts "],
     [/rotate_half|rotate half/g, " layout half implementing "],
     [/interleaved/g, " interleaved layout "],
     [/position interpolation|\bpi\b/g, " interpolation longer contexts "],
@@ -26,42 +26,61 @@
     [/sinusoidal?( positional encodings?)?/g, " sinusoids clocks "],
     [/top[- ]?[kp]\b|temperature|sampling/g, " sampling $& decoder "],
     [/speed|fast|benchmark|triton/g, " speed $& "],
+    [/\brotar(y|ies)?\b/g, " rotary deriving rope "],
     [/exercises? solutions?/g, " exercises "],
+    [/(rope_?)?theta(?=[ =]*\d)/g, " base "],
   ];
-  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which with".split(" "));
+  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which why with".split(" "));
   const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, deeper: 0.75, exercises: 0.4, entry: 0.8, reference: 0.55, back: 0.45 };
 
+  // The one place where a text becomes terms; other scripts, such as Chinese, would be cut here.
   function words(text) {
     return text
       .toLowerCase()
       .normalize("NFKC")
-      .split(/[^\p{L}\p{N}_√²-]+/u)
-      .flatMap((word) => (word.includes("-") ? [word, ...word.split("-")] : [word]))
+      .replace(/(?<=\d),(?=\d{3})/g, "")
+      .split(/[^\p{L}\p{N}_√²^.-]+/u)
+      .map((word) => word.replace(/^[.-]+|[.-]+$/g, ""))
+      .flatMap((word) => (/[-.]/.test(word) ? [word, ...word.split(/[-.]/)] : [word]))
       .filter((word) => word && !SMALL.has(word));
   }
 
   const stem = (word) => (word.length > 4 ? word.replace(/(ies|es|s)$/, "") : word);
 
-  function makeSearch(MiniSearch, sections) {
+  // Indexing takes a phone a second; in between, the page can do other things.
+  async function makeSearch(MiniSearch, pages) {
     const index = new MiniSearch({
       fields: ["title", "chapter", "snippet", "words"],
       tokenize: words,
       processTerm: stem,
     });
-    const documents = sections.map(([page, anchor, title, chapter, kind, snippet, rest], id) => ({
-      id, page, anchor, title, chapter, kind, snippet, words: rest,
-    }));
-    index.addAll(documents);
+    const documents = Object.entries(pages).flatMap(([page, [chapter, sections]]) =>
+      sections.map(([anchor, title, kind, snippet, rest]) => ({ page, anchor, title, chapter, kind, snippet, words: rest })),
+    );
+    documents.forEach((one, id) => (one.id = id));
+    await index.addAllAsync(documents, { chunkSize: 200 });
     return function find(query) {
       let asked = query.toLowerCase().normalize("NFKC");
-      for (const [called, name] of CALLED) asked = asked.replace(called, (all) => ` ${all} ${name.replace("$&", all)} `);
+      let rest = asked;
+      for (const [called, name] of CALLED) {
+        asked = asked.replace(called, (all) => ` ${all} ${name.replace("$&", all)} `);
+        rest = rest.replace(called, " ");
+      }
+      const last = stem(words(query).at(-1) ?? "");
+      // Of several words, a section should have all; those that it may call otherwise do not count.
+      const needed = words(rest).map(stem);
+      const share = (matched) => (needed.length ? needed.filter((word) => matched.includes(word)).length / needed.length : 1);
       const options = {
         boost: { title: 5, chapter: 2.5, snippet: 1.2 },
-        prefix: (term) => term.length > 3,
+        // The last word may not be finished yet.
+        prefix: (term) => term.length > 3 || (term.length > 1 && term === last),
         fuzzy: (term) => (term.length > 6 ? 0.15 : false),
         boostDocument: (id) => WEIGHT[documents[id].kind],
       };
-      const found = index.search(asked, options).map(({ id, score }) => ({ ...documents[id], score }));
+      const found = index
+        .search(asked, options)
+        .map(({ id, score, queryTerms }) => ({ ...documents[id], score: score * (0.4 + share(queryTerms)) }))
+        .sort((a, b) => b.score - a.score);
       // Who types the very name of a symbol, a term or a function wants that.
       const named = ({ kind, title }) => (kind === "entry" || kind === "reference") && title.toLowerCase().split("(")[0].trim() === query.trim().toLowerCase();
       return [...found.filter(named), ...found.filter((one) => !named(one))];
@@ -71,50 +90,83 @@
   globalThis.bookSearch = { makeSearch };
   if (!globalThis.document) return;
 
-  addEventListener("DOMContentLoaded", () => {
-    const field = document.querySelector(".bd-search-container input[type=search]");
-    const place = document.getElementById("search-results");
-    if (!field || !place) return;
-    const find = makeSearch(MiniSearch, bookSections);
-    const status = document.createElement("p");
-    status.setAttribute("role", "status");
-    const list = document.createElement("ol");
-    list.className = "search-found";
+  const folder = document.currentScript.src.replace(/[^/]*$/, "");
+  let loading;
+
+  function element(name, attributes, ...children) {
+    const made = Object.assign(document.createElement(name), attributes);
+    made.append(...children);
+    return made;
+  }
+
+  // MiniSearch and the data come when a reader begins to search. From disk only scripts can be loaded.
+  function load() {
+    const script = (name) =>
+      new Promise((onload, onerror) => document.head.append(element("script", { src: folder + name, onload, onerror })));
+    loading ??= Promise.all(["minisearch.js", "search-data.js"].map(script)).then(() => makeSearch(MiniSearch, bookSections));
+    return loading;
+  }
+
+  function item({ page, anchor, title, chapter, snippet }) {
+    const link = element("a", { href: `${folder}../${page}.html${anchor ? `#${anchor}` : ""}` }, title);
+    const where = chapter === title ? [] : [" ", element("span", { className: "search-where" }, chapter)];
+    return element("li", {}, link, ...where, ...(snippet ? [element("p", {}, snippet)] : []));
+  }
+
+  // Shows what a field asks for in a place, at most so many results, while a reader types.
+  function connect(field, place, most) {
+    const status = element("p", { role: "status" });
+    const list = element("ol", { className: "search-found" });
     place.replaceChildren(status, list);
 
-    function show() {
+    async function show() {
       const query = field.value.trim();
-      const found = query ? find(query).slice(0, 30) : [];
-      status.textContent = query ? (found.length ? `${found.length === 30 ? "The best 30" : found.length} results` : `Nothing was found for “${query}”. Try one word of it, or the glossary.`) : "";
-      list.replaceChildren(
-        ...found.map(({ page, anchor, title, chapter, snippet }) => {
-          const item = document.createElement("li");
-          const link = document.createElement("a");
-          link.href = `${page}.html${anchor ? `#${anchor}` : ""}`;
-          link.textContent = title;
-          item.append(link);
-          if (chapter !== title) {
-            const where = document.createElement("span");
-            where.className = "search-where";
-            where.textContent = chapter;
-            item.append(" ", where);
-          }
-          if (snippet) {
-            const text = document.createElement("p");
-            text.textContent = snippet;
-            item.append(text);
-          }
-          return item;
-        }),
-      );
+      const find = query && (await load());
+      if (query !== field.value.trim()) return;
+      const found = query ? find(query) : [];
+      place.classList.toggle("empty", !query);
+      status.textContent = !query
+        ? ""
+        : !found.length
+          ? `Nothing was found for “${query}”. Try one word of it, or the glossary.`
+          : found.length > most
+            ? `The best ${most} of ${found.length} results`
+            : `${found.length} result${found.length > 1 ? "s" : ""}`;
+      list.replaceChildren(...found.slice(0, most).map(item));
+      place.scrollTop = 0;
     }
-    field.value = new URLSearchParams(location.search).get("q") ?? "";
-    field.addEventListener("input", show);
-    field.form?.addEventListener("submit", (event) => {
+
+    // The arrow keys go from the field to the results and back.
+    function move(event) {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const stops = [field, ...list.querySelectorAll("a")];
+      const here = stops.indexOf(document.activeElement);
+      if (!step || here < 0) return;
       event.preventDefault();
-      history.replaceState(null, "", `?q=${encodeURIComponent(field.value)}`);
+      stops[Math.min(stops.length - 1, Math.max(0, here + step))].focus();
+    }
+    field.addEventListener("focus", load, { once: true });
+    field.addEventListener("input", show);
+    for (const part of [field, list]) part.addEventListener("keydown", move);
+    return show;
+  }
+
+  const onPage = document.querySelector(".bd-search-container input[type=search]");
+  const dialog = document.getElementById("pst-search-dialog");
+  if (onPage) {
+    const show = connect(onPage, document.getElementById("search-results"), 30);
+    onPage.value = new URLSearchParams(location.search).get("q") ?? "";
+    onPage.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      history.replaceState(null, "", `?q=${encodeURIComponent(onPage.value)}`);
       show();
     });
     show();
-  });
+  } else if (dialog) {
+    const place = element("div", { id: "search-results", className: "empty" });
+    dialog.append(place);
+    connect(dialog.querySelector("input"), place, 8);
+    // A result on this page closes the box, too.
+    place.addEventListener("click", (event) => event.target.closest("a") && dialog.close());
+  }
 })();
