@@ -70,7 +70,7 @@
   bookWidgets.define("activation", {
     title: "activations, their slopes and their steps",
     controls: [
-      { name: "x", label: "x", value: -1, min: -4, max: 3, step: 0.05, show: number },
+      { name: "x", label: "x", value: -1, min: -4, max: 3, step: 0.1, show: number },
       { name: "beta", label: "β of Swish", value: 1, min: 0, max: 5, step: 0.1, show: (value) => number(value, 1), used: ({ f }) => f === "swish" },
       { name: "f", label: "Activation", value: "gelu", options: Object.entries(NAMES) },
     ],

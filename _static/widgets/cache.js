@@ -2,21 +2,23 @@
 "use strict";
 (() => {
   const { colour, panel, path, significant, tag, text } = bookWidgets.kit;
-  const D_K = 128; // of every head, as in the models below
   const D_R = 64; // the rotated key beside a latent row
   const WAYS = { heads: "keys and values", latent: "one latent row (MLA)" };
+  // As on the page of models, where every layer keeps the same.
   const MODELS = {
-    "Llama 2 7B": { way: "heads", h: 32, g: 32, L: 32 },
-    "Llama 3 70B": { way: "heads", h: 64, g: 8, L: 80 },
-    "DeepSeek-V3": { way: "latent", h: 128, d_c: 512, L: 61 },
+    "Llama 2-7B": { way: "heads", h: 32, g: 32, d_k: 128, L: 32 },
+    "Llama 3.2-1B": { way: "heads", h: 32, g: 8, d_k: 64, L: 16 },
+    "Llama 3.3-70B": { way: "heads", h: 64, g: 8, d_k: 128, L: 80 },
+    "DeepSeek-V3": { way: "latent", h: 128, d_c: 512, d_k: 128, L: 61 },
   };
   const HERE = "your choice";
   const WIDTH = 480;
+  const LAYERS = [1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 61, 64, 80, 96, 112, 126];
   const POWERS = [1, 2, 4, 8, 16, 32, 64, 128];
 
   // Numbers kept for a token in a layer: as chosen, and if every head kept its own key and value.
-  function kept({ way, h, g, d_c }) {
-    return way === "latent" ? [d_c + D_R, h * (D_K + D_R + D_K)] : [2 * g * D_K, 2 * h * D_K];
+  function kept({ way, h, g, d_k, d_c }) {
+    return way === "latent" ? [d_c + D_R, h * (d_k + D_R + d_k)] : [2 * g * d_k, 2 * h * d_k];
   }
 
   function compute(state) {
@@ -47,12 +49,12 @@
   const wide = (height, words, drawing) => panel(WIDTH, height, words, drawing).replace("book-panel", "book-panel wide");
 
   // Every query head above, what is stored below: its area is the count of numbers.
-  function drawHeads({ way, h, g, d_c }, { group, numbers }) {
+  function drawHeads({ way, h, g, d_k, d_c }, { group, numbers }) {
     const step = WIDTH / h;
     const gap = Math.min(3, 0.2 * step);
     const latent = way === "latent";
     const groups = latent ? 1 : g;
-    const stored = latent ? (step * numbers) / (2 * D_K) : step;
+    const stored = latent ? (step * numbers) / (2 * d_k) : step;
     const middle = (i) => ((i + 0.5) * WIDTH) / groups;
     const boxes = (places, width, y, height) =>
       places.map((x) => `M${(x - width / 2).toFixed(2)} ${y}h${width.toFixed(2)}v${height}h${(-width).toFixed(2)}Z`).join("");
@@ -113,12 +115,13 @@
   bookWidgets.define("cache", {
     title: "heads, what they share, and the size of the cache",
     controls: [
-      { name: "model", label: "Start from", value: "Llama 3 70B", options: Object.keys(MODELS).map((name) => [name, name]) },
+      { name: "model", label: "Start from", value: "Llama 3.3-70B", options: Object.keys(MODELS).map((name) => [name, name]) },
       { name: "way", label: "Each layer keeps", value: "heads", options: Object.entries(WAYS) },
       { name: "h", label: "h, query heads", value: 64, values: POWERS },
       { name: "g", label: "g, key-value heads", value: 8, values: POWERS, limit: ({ h }) => POWERS.indexOf(h), used: ({ way }) => way === "heads" },
       { name: "d_c", label: "d_c, latent row", value: 512, values: [64, 128, 256, 512, 1024], show: count, used: ({ way }) => way === "latent" },
-      { name: "L", label: "L, layers", value: 80, min: 1, max: 128 },
+      { name: "d_k", label: "d_k, per head", value: 128, values: [32, 64, 80, 96, 128, 192, 256] },
+      { name: "L", label: "L, layers", value: 80, values: LAYERS },
       { name: "N", label: "N, tokens", value: 2 ** 17, values: Array.from({ length: 11 }, (_, i) => 2 ** (10 + i)), show: count },
       { name: "s", label: "s, bytes a number", value: 2, options: [[4, "4"], [2, "2"], [1, "1"]] },
     ],
@@ -129,12 +132,11 @@
     },
     compute,
     draw: (state, result) => [drawHeads(state, result), drawSizes(state, result)],
-    numbers: ({ way, L, N, s }, { numbers, token, total, own, ratio }) => [
+    numbers: ({ way, L, N, s }, { numbers, token, total, ratio }) => [
       ["numbers", way === "latent" ? "numbers per token and layer, d_c + d_R =" : "numbers per token and layer, 2 g d_k =", count(numbers)],
       ["token", `a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
       ["total", `one text: × ${count(N)} =`, memory(total)],
-      ["own", "every head its own", memory(own)],
-      ["ratio", "factor", significant(ratio)],
+      ["ratio", "every head its own: times", significant(ratio)],
     ],
   });
 })();

@@ -2,6 +2,9 @@
 "use strict";
 (() => {
   const { colour, number, panel, path, significant, text } = bookWidgets.kit;
+  // Single positions at first, where the fast hands move; then longer steps, which the slow ones need.
+  const steps = (from, to, by) => Array.from({ length: (to - from) / by }, (_, place) => from + by * place);
+  const POSITIONS = [...steps(0, 40, 1), ...steps(40, 100, 5), ...steps(100, 200, 10), ...steps(200, 2050, 50)];
 
   function compute({ m, d, base }) {
     const theta = Array.from({ length: d / 2 }, (_, i) => base ** ((-2 * i) / d));
@@ -36,7 +39,7 @@
   bookWidgets.define("clocks", {
     title: "the sinusoidal encoding as the hands of clocks",
     controls: [
-      { name: "m", label: "m, position", value: 3, min: 0, max: 2000 },
+      { name: "m", label: "m, position", value: 3, values: POSITIONS, show: (value) => value.toLocaleString("en") },
       { name: "d", label: "d, dimension", value: 8, options: [[4, "4"], [8, "8"], [16, "16"]] },
       {
         name: "base",

@@ -76,7 +76,7 @@
     controls: [
       { name: "d", label: "d, dimension of the head", value: 8, options: [[4, "4"], [8, "8"], [12, "12"]] },
       { name: "pair", label: "i, pair", value: 1, min: 0, max: 5, limit: ({ d }) => d / 2 - 1 },
-      { name: "m", label: "m, position", value: 5, min: 0, max: 100 },
+      { name: "m", label: "m, position", value: 5, min: 0, max: 60 },
     ],
     link(state) {
       state.pair = Math.min(state.pair, state.d / 2 - 1);

@@ -191,23 +191,27 @@
   }
 
   // A button that moves one control to and fro by itself, until it is pressed again. It goes in whole
-  // steps, so that what is shown beside the drawing is what was computed; out of sight it waits.
+  // steps, so that what is shown beside the drawing is what was computed. It waits out of sight, and
+  // while the reader holds something.
   function player(control, speed, current, moved, live) {
     const button = element("button", { type: "button", class: "play" }, "Play");
-    const size = control.step ?? 1;
+    const { values, min = 0, max = values?.length - 1, step = 1 } = control;
+    const place = (value) => (values ? values.indexOf(value) : value);
+    let held = false;
     let direction = 1;
     let next;
-    const inSight = () => {
+    const waits = () => {
       const { top, bottom } = button.closest("[data-widget]").getBoundingClientRect();
-      return bottom > 0 && top < innerHeight;
+      return held || bottom <= 0 || top >= innerHeight;
     };
     const frame = (now) => {
       if (next === undefined || !button.isConnected) return;
       if (now >= next) {
         next = now + 1000 / speed;
-        if (inSight()) {
-          const wished = current() + direction * size;
-          const kept = moved(Math.min(control.max, Math.max(control.min, wished)));
+        if (!waits()) {
+          const wished = place(current()) + direction * step;
+          const near = Math.min(max, Math.max(min, wished));
+          const kept = place(moved(values ? values[near] : near));
           if (Math.abs(kept - wished) > 1e-9) direction = -direction;
         }
       }
@@ -220,6 +224,8 @@
       live.setAttribute("aria-live", start ? "off" : "polite");
       if (start) requestAnimationFrame(frame);
     });
+    addEventListener("pointerdown", ({ target }) => (held = button.closest("[data-widget]")?.contains(target)));
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (held = false));
     return button;
   }
 
@@ -229,20 +235,30 @@
     const control = (name) => widget.controls.find((candidate) => candidate.name === name);
     const inRange = ({ min, max }, value) => Math.min(max, Math.max(min, value));
     const nameAt = (target) => target.closest?.("[data-handle]")?.dataset.handle;
+    const point = (svg, { clientX, clientY }) => {
+      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+      return [x, y];
+    };
+    // A finger need not hit a handle: it takes the one that is nearest to it.
+    const nearest = (event) => {
+      const svg = event.target.closest("svg");
+      const far = (name) => Math.abs(widget.drag(state, name, point(svg, event)) - state[name]);
+      const names = [...(svg?.querySelectorAll("[data-handle]") ?? [])].map((part) => part.dataset.handle);
+      return names.sort((a, b) => far(a) - far(b))[0];
+    };
     let held;
 
     panels.addEventListener("pointerdown", (event) => {
-      held = nameAt(event.target);
+      held = nameAt(event.target) ?? (event.pointerType === "touch" ? nearest(event) : undefined);
       if (!held) return;
       event.preventDefault();
       panels.setPointerCapture(event.pointerId);
       panels.querySelector(`[data-handle="${held}"]`).focus({ preventScroll: true });
     });
-    panels.addEventListener("pointermove", ({ clientX, clientY }) => {
+    panels.addEventListener("pointermove", (event) => {
       if (!held) return;
       const svg = panels.querySelector(`[data-handle="${held}"]`).closest("svg");
-      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-      const value = inRange(control(held), widget.drag(state, held, [x, y]));
+      const value = inRange(control(held), widget.drag(state, held, point(svg, event)));
       if (value !== state[held]) update(held, value);
     });
     for (const end of ["pointerup", "pointercancel"]) panels.addEventListener(end, () => (held = undefined));
@@ -263,22 +279,52 @@
         const { label, min, max } = control(name);
         const said = { role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": min, "aria-valuemax": max };
         for (const [key, value] of Object.entries({ ...said, "aria-valuenow": state[name] })) part.setAttribute(key, value);
-        // A picture holds nothing that can be reached, a group does.
+        // A picture holds nothing that can be reached, a group does. A finger moves what it touches there,
+        // and does not scroll the page; browsers ask this of the whole drawing only.
         part.closest("svg").setAttribute("role", "group");
+        part.closest("svg").style.touchAction = "none";
         if (name === focused) part.focus({ preventScroll: true });
       }
     };
   }
 
+  // The state of a figure, with what the address of the page says of it: ?rotation.m=3&rotation.n=8.
+  function fromAddress(name) {
+    const state = widgets.initial(name);
+    const asked = new URLSearchParams(location.search);
+    for (const { name: part, options, values, min, max, step = 1 } of widgets[name].controls) {
+      const text = asked.get(`${name}.${part}`);
+      const listed = options?.map(([value]) => value) ?? values;
+      const onStep = Number((min + step * Math.round((Number(text) - min) / step)).toFixed(9));
+      const value = listed ? listed.find((one) => String(one) === text) : onStep;
+      if (text && (listed ? value !== undefined : value >= min && value <= max)) state[part] = value;
+    }
+    widgets[name].link?.(state, state);
+    return state;
+  }
+
+  // Puts what differs from the first state into the address, so that a link shows the same.
+  function toAddress(name, state) {
+    const address = new URL(location);
+    for (const { name: part, value } of widgets[name].controls) {
+      const own = `${name}.${part}`;
+      if (state[part] === undefined || state[part] === value) address.searchParams.delete(own);
+      else address.searchParams.set(own, state[part]);
+    }
+    address.hash = `interactive-${name}`;
+    history.replaceState(history.state, "", address);
+  }
+
   function mount(container) {
     const name = container.dataset.widget;
     const widget = widgets[name];
-    const state = widgets.initial(name);
+    const state = fromAddress(name);
     const id = `interactive-${++count}`;
     const panels = element("div", { class: "panels" });
     const list = element("dl");
     const numbers = element("div", { class: "numbers", "aria-live": "polite" }, list);
     const controls = {};
+    let writing;
     const drawn = widget.drag && dragging(panels, widget, state, update);
 
     function update(changedName, value) {
@@ -286,7 +332,14 @@
       state[changedName] = value;
       widget.link?.(state, previous, changedName);
       show();
+      keep();
       return state[changedName];
+    }
+
+    // Browsers refuse many changes of the address in a short time.
+    function keep() {
+      clearTimeout(writing);
+      writing = setTimeout(toAddress, 300, name, state);
     }
 
     function show() {
@@ -307,6 +360,7 @@
     }
 
     const box = element("div", { class: "controls" });
+    const buttons = element("div");
     widget.controls.forEach((control, place) => {
       const make = control.options ? choice : slider;
       const made = make(control, `${id}-${place}`, (value) => update(control.name, value));
@@ -316,8 +370,16 @@
     if (widget.play) {
       const [moving, speed] = widget.play;
       const control = widget.controls.find((candidate) => candidate.name === moving);
-      box.append(player(control, speed, () => state[moving], (value) => update(moving, value), numbers));
+      buttons.append(player(control, speed, () => state[moving], (value) => update(moving, value), numbers), " ");
     }
+    const reset = element("button", { type: "button" }, "Reset");
+    reset.addEventListener("click", () => {
+      Object.assign(state, widgets.initial(name));
+      show();
+      keep();
+    });
+    buttons.append(reset);
+    box.append(buttons);
     container.querySelector(".panels")?.remove();
     for (const about of container.querySelectorAll("[hidden]")) about.hidden = false;
     container.setAttribute("role", "group");

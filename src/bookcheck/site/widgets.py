@@ -74,7 +74,8 @@ class Interactive(SphinxDirective):
             raise self.error(
                 f"there is no interactive figure {name!r}; there are {', '.join(widget_names())}"
             )
-        start = raw(f'<div class="interactive" data-widget="{name}"><div class="about" hidden>')
+        place = f'class="interactive" id="interactive-{name}" data-widget="{name}"'
+        start = raw(f'<div {place}><div class="about" hidden>')
         text, still = nodes.container(), nodes.paragraph()
         self.state.nested_parse(self.content, self.content_offset, text)
         if fallback:  # Sphinx sees that there is such a figure

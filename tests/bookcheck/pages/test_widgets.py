@@ -65,28 +65,28 @@ def cache_bytes(layers, length, bytes_each, *shapes):
     return bytes_each * length * a2r.cache_numbers_per_token(*held * layers, length=length)
 
 
-# The models of the figure, as bookkit.models names them, and their query heads.
-CACHED = {"Llama 2-7B": 32, "Llama 3.3-70B": 64, "DeepSeek-V3": 128}
+# The models of the figure, as bookkit.models names them.
+CACHED = ("Llama 2-7B", "Llama 3.2-1B", "Llama 3.3-70B", "DeepSeek-V3")
 MODELS = {model["name"]: model for model in read_models()}
 
 
 def cache_of_model(name, *rest):
     """What the cache of a published model takes, and what it would if heads shared nothing."""
-    (group,) = MODELS[name]["layers"]
+    (group,), heads = MODELS[name]["layers"], MODELS[name]["heads"]
     if "latent" in group:
         shapes = [(1, group["latent"]), (1, group["rotary"])]
-        alone = [(CACHED[name], 128 + group["rotary"]), (CACHED[name], 128)]
+        alone = [(heads, 128 + group["rotary"]), (heads, 128)]
     else:
         shapes = [(group["kv_heads"], group["head_dim"])] * 2
-        alone = [(CACHED[name], group["head_dim"])] * 2
+        alone = [(heads, group["head_dim"])] * 2
     return [cache_bytes(group["count"], *rest, *held) for held in (shapes, alone)]
 
 
-def cache(way, h, g, d_c, L, N, s):
+def cache(way, h, g, d_k, d_c, L, N, s):
     latent = way == "latent"
-    shapes = [(1, d_c), (1, 64)] if latent else [(g, 128)] * 2
+    shapes = [(1, d_c), (1, 64)] if latent else [(g, d_k)] * 2
     total = cache_bytes(L, N, s, *shapes)
-    own = cache_bytes(L, N, s, (h, 192 if latent else 128), (h, 128))
+    own = cache_bytes(L, N, s, (h, d_k + 64 if latent else d_k), (h, d_k))
     models, alone = zip(*(cache_of_model(name, N, s) for name in CACHED), strict=True)
     return {
         "numbers": cache_bytes(1, 1, 1, *shapes), "token": total / N, "total": total, "own": own,
@@ -161,8 +161,8 @@ STATES = {
     clocks: {"m": (0, 1, 77, 2000), "d": (4, 8, 16), "base": (100, 10000, 500000)},
     mask: {"m": range(4), "factor": (0.0, 0.25, 3.0), "mask": ("none", "causal", "padding")},
     cache: {
-        "way": ("heads", "latent"), "h": (8, 64, 128), "g": (1, 2, 8), "d_c": (64, 512),
-        "L": (1, 80), "N": (1024, 1048576), "s": (1, 2),
+        "way": ("heads", "latent"), "h": (8, 128), "g": (1, 2, 8), "d_k": (64, 128),
+        "d_c": (64, 512), "L": (1, 80), "N": (1024, 1048576), "s": (1, 2),
     },
     counter: {"m": range(64)},
     softmax: {"d_k": (4, 64, 512), "N": (2, 3, 64), "divisor": ("one", "root", "whole")},
@@ -235,7 +235,7 @@ def test_the_script_computes_what_the_library_computes(name):
     ("name", "right", "wrong"),
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
-        ("cache", "2 * g * D_K", "g * D_K"),
+        ("cache", "2 * g * d_k", "g * d_k"),
         ("layout", "j % half", "Math.floor(j / 2)"),
     ],
 )
@@ -264,6 +264,7 @@ def test_scripts_are_linked_only_where_they_are_used(good_site):
 # The browser
 
 PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><title>x</title>
+<meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="_static/book.css">
 <link rel="stylesheet" href="_static/widgets/widgets.css">
 <script defer src="_static/widgets/shared.js"></script><main>
@@ -276,11 +277,11 @@ DRAWING = "() => [...document.querySelectorAll('.panels, dl')].map((one) => one.
 def figure(open_page, tmp_path):
     """Open a page with one figure, and wait until it is drawn."""
 
-    def open_figure(name):
+    def open_figure(name, width=1280):
         (tmp_path / "_static").symlink_to(STATIC)
         path = tmp_path / "page.html"
         path.write_text(PAGE.format(name), encoding="utf-8")
-        page = open_page(path)
+        page = open_page(path, width)
         page.wait_for_selector(".interactive[data-ready]")
         return page
 
@@ -308,23 +309,23 @@ def positions(page):
     return tuple(int(page.locator(f"input[name={name}]").input_value()) for name in "mn")
 
 
+def beside_query(page, angle):
+    """The point of the window at which the first query's arrow ends, rotated by an angle."""
+    box = page.locator("svg:has(.handle)").first.bounding_box()
+    x, y = rotation(2, 5, 0.5)["q"].tolist()
+    c, s = math.cos(angle), math.sin(angle)
+    across, up = 150 + 50 * (x * c - y * s), 150 - 50 * (x * s + y * c)
+    return box["x"] + box["width"] / 300 * across, box["y"] + box["width"] / 300 * up
+
+
 @pytest.mark.browser
 def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     page = figure("rotation")
     assert positions(page) == (2, 5)
-    box = page.locator("svg:has(.handle)").first.bounding_box()
-    scale = box["width"] / 300
-
-    def point(angle):
-        x, y = rotation(2, 5, 0.5)["q"].tolist()
-        c, s = math.cos(angle), math.sin(angle)
-        across, up = 150 + 50 * (x * c - y * s), 150 - 50 * (x * s + y * c)
-        return box["x"] + scale * across, box["y"] + scale * up
-
-    page.mouse.move(*point(0))
+    page.mouse.move(*beside_query(page, 0))
     page.mouse.down()
     for step in range(1, 11):
-        page.mouse.move(*point(0.15 * step))
+        page.mouse.move(*beside_query(page, 0.15 * step))
     page.mouse.up()
     assert positions(page) == (5, 8), "three steps of half a radian; the key follows"
     score = page.locator("dd[data-value=score]").inner_text()
@@ -337,3 +338,90 @@ def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     page.get_by_role("button", name="Play").click()
     expect(page.locator("input[name=m]")).not_to_have_value("5")
     page.get_by_role("button", name="Pause").click()
+
+
+def touch(page, kind, *points):
+    """Send what a finger does; no point: it is lifted."""
+    if not hasattr(page, "finger"):
+        page.finger = page.context.new_cdp_session(page)
+        page.finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    fingers = [{"x": x, "y": y} for x, y in points]
+    page.finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("beside", [0, 0.3], ids=["on the arrow", "beside it"])
+def test_a_finger_drags_an_arrow(figure, beside):
+    page = figure("rotation", 390)
+    page.evaluate("document.body.style.minHeight = '3000px'")  # a page that could scroll
+    touch(page, "touchStart", beside_query(page, beside))
+    for step in range(1, 11):
+        touch(page, "touchMove", beside_query(page, beside + 0.15 * step))
+        page.wait_for_timeout(20)
+    touch(page, "touchEnd")
+    assert positions(page)[0] in (5, 6), "the arrow is where the finger is"
+    assert page.evaluate("scrollY") == 0
+
+
+CENTRE = """(part) => {
+  const { x, y, width, height } = part.getBoundingClientRect();
+  return [x + width / 2, y + height / 2];
+}"""
+
+
+@pytest.mark.browser
+def test_what_is_held_does_not_play(figure):
+    page = figure("rotation")
+    page.locator("input[value=free]").check()
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("input[name=m]")).not_to_have_value("2")
+    page.mouse.move(*page.locator("[data-handle=n] text").evaluate(CENTRE))
+    page.mouse.down()
+    held = positions(page)
+    page.wait_for_timeout(1300)
+    assert positions(page) == held
+    page.mouse.up()
+    expect(page.locator("input[name=m]")).not_to_have_value(str(held[0]))
+
+
+@pytest.mark.browser
+def test_a_link_shows_the_state_and_reset_the_first(figure):
+    page = figure("rotation")
+    page.locator("input[value=free]").check()
+    page.locator("input[name=m]").press("End")
+    page.locator("input[name=theta]").press("ArrowRight")
+    page.wait_for_url("**rotation.theta=0.55**")
+    assert "rotation.m=20" in page.url
+    assert page.url.endswith("#interactive-rotation")
+    score = page.locator("dd[data-value=score]").inner_text()
+    page.reload()
+    page.wait_for_selector(".interactive[data-ready]")
+    assert page.locator("dd[data-value=score]").inner_text() == score
+    page.get_by_role("button", name="Reset").click()
+    assert positions(page) == (2, 5)
+    page.wait_for_url("**/page.html#interactive-rotation")
+
+
+@pytest.mark.browser
+def test_a_wrong_address_is_harmless(figure):
+    page = figure("cache")
+    page.goto(page.url + "?cache.L=none&cache.N=7&cache.s=1&cache.h=2&cache.way=no&cache.d_k=64")
+    page.wait_for_selector(".interactive[data-ready]")
+    wanted = cache("heads", 2, 2, 64, 512, 80, 2**17, 1)
+    shown = read_number(page.locator("dd[data-value=total]").inner_text())
+    assert shown[0] == pytest.approx(wanted["total"], rel=0.01)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", widget_names())
+def test_drawing_and_controls_fit_on_a_phone(figure, name):
+    page = figure(name, 390)
+    top, bottom = (
+        page.locator(part).evaluate("(part) => part.getBoundingClientRect().toJSON()")
+        for part in (".panels", ".controls")
+    )
+    assert bottom["bottom"] - top["top"] <= 664, "what a phone shows below the browser's bars"
+    # Ten steps of a slider take at least 25 px.
+    for slider in page.locator("input[type=range]:visible").all():
+        steps = slider.evaluate("(one) => (one.max - one.min) / one.step")
+        assert steps <= 0.4 * slider.bounding_box()["width"]
