@@ -11,6 +11,7 @@ import torch
 from playwright.sync_api import expect
 
 import attention_to_rope as a2r
+from attention_to_rope import context_extension as extend
 from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_norm
 from bookcheck.paths import STATIC
 from bookcheck.site import widgets
@@ -137,6 +138,25 @@ def wavelength(d, base, length):
     }  # fmt: skip
 
 
+def stretch(rule, s, L_0, base, d_k):
+    theta = a2r.rotary_frequencies(d_k, base)
+    changed = {
+        "none": lambda: theta,
+        "pi": lambda: extend.position_interpolation(theta, s),
+        "ntk": lambda: extend.ntk_aware(theta, s),
+        "parts": lambda: extend.ntk_by_parts(theta, s, original_length=L_0),
+        "llama": lambda: extend.llama3(theta, s, original_length=L_0),
+        "yarn": lambda: extend.yarn(theta, s, original_length=L_0),
+    }[rule]()
+    nu, kappa = L_0 * theta / (2 * math.pi), theta / changed
+    slow = kappa[nu < 1]
+    return {
+        "nu": nu, "kappa": kappa, "reached": s * L_0 * changed / (2 * math.pi), "slow": len(slow),
+        "unseen": (slow < 0.999999 * s).sum(), "safe": L_0 * min([s, *slow.tolist()]),
+        "fast": kappa[nu >= 1].mean(),
+    }  # fmt: skip
+
+
 def activation(f, x, beta):
     functions = {"relu": a2r.relu, "gelu": a2r.gelu, "tanh": a2r.gelu_tanh}
     point = torch.tensor(float(x), dtype=double, requires_grad=True)
@@ -168,6 +188,10 @@ STATES = {
     softmax: {"d_k": (4, 64, 512), "N": (2, 3, 64), "divisor": ("one", "root", "whole")},
     layout: {"d": (4, 8, 12), "pair": (0, 1), "m": (7,)},
     wavelength: {"d": (32, 128), "base": (100, 10**4, 10**7), "length": (512, 4096, 2**20)},
+    stretch: {
+        "rule": ("none", "pi", "ntk", "parts", "llama", "yarn"), "s": (1, 4, 64),
+        "L_0": (256, 8192, 131072), "base": (1000, 10**4, 500000), "d_k": (32, 128),
+    },
     activation: {
         "f": ("relu", "gelu", "tanh", "swish"), "x": (-4.0, -0.75, 0.05, 3.0),
         "beta": (0.0, 1.0, 5.0),
@@ -236,6 +260,7 @@ def test_the_script_computes_what_the_library_computes(name):
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
         ("cache", "2 * g * d_k", "g * d_k"),
+        ("stretch", "(kept + (1 - kept) / s)", "(kept / s + (1 - kept))"),
         ("layout", "j % half", "Math.floor(j / 2)"),
     ],
 )
