@@ -58,7 +58,7 @@
       sections.map(([anchor, title, kind, snippet, rest]) => ({ page, anchor, title, chapter, kind, snippet, words: rest })),
     );
     documents.forEach((one, id) => (one.id = id));
-    await index.addAllAsync(documents, { chunkSize: 200 });
+    await index.addAllAsync(documents, { chunkSize: 100 });
     return function find(query) {
       let asked = query.toLowerCase().normalize("NFKC");
       let rest = asked;
