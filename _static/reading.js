@@ -4,7 +4,7 @@
 (() => {
   const site = new URL(document.documentElement.dataset.content_root ?? "./", location.href).href;
   const KEY = `reading ${new URL(site).pathname}`;
-  const pageOf = (address) => address.split("#")[0].slice(site.length);
+  const pageOf = (address) => address.split(/[?#]/)[0].slice(site.length);
   const here = pageOf(location.href);
 
   function recall() {
