@@ -5,6 +5,7 @@ torchrun --standalone --nproc-per-node=3 tests/attention_to_rope/fast/ring_proce
 
 import itertools
 import os
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -43,7 +44,8 @@ def main() -> None:
     if own_gpu:
         torch.cuda.set_device(device)
     backend = "nccl" if own_gpu else "gloo"
-    dist.init_process_group(backend)
+    # A rank that waits for the wrong neighbour fails instead of waiting for half an hour.
+    dist.init_process_group(backend, timeout=timedelta(minutes=2))
     orders: tuple[Order, ...] = ("zigzag", "contiguous")
     failed = False
     try:
