@@ -27,6 +27,8 @@ LLAMA = {
     "hidden_act": "silu",
     "rope_theta": 1e4,
     "max_position_embeddings": 64,
+    # As in released configs; none of these changes a logit.
+    **{"bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.02, "pretraining_tp": 1},
     "use_cache": True,
 }
 QWEN = LLAMA | {

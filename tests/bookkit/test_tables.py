@@ -9,7 +9,8 @@ from bookkit.tables import show_table
 @pytest.fixture
 def shown(monkeypatch):
     seen = []
-    monkeypatch.setattr("bookkit.tables.display", lambda data, raw: seen.append(data))
+    # With raw=False IPython would show the dictionary itself.
+    monkeypatch.setattr("bookkit.tables.display", lambda data, raw: seen.append(raw and data))
     return seen
 
 

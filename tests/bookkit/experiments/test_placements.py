@@ -16,6 +16,11 @@ def test_the_scale_makes_what_the_sublayers_write_smaller_and_nothing_else():
         assert torch.equal(one, other)
     assert torch.equal(whole[1][:, :2], small[1][:, :2])
     assert torch.allclose(BETA * whole[1][:, 2:], small[1][:, 2:])
+    deviations = [
+        float(weights.detach().std()) * scale
+        for weights, scale in zip(whole, (1, 32**0.5, 32**0.5), strict=True)
+    ]
+    assert deviations == pytest.approx([1, 1, 1], rel=0.05)
 
 
 def test_a_model_starts_with_about_the_loss_of_a_guess_and_the_control_is_lower():
