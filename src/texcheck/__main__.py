@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import check, evaluate
-from texcheck.display import read_display
+from texcheck.check import check, evaluate, read_display
 from texcheck.errors import LatexError
-from texcheck.factors import symbol_table
+from texcheck.parser import symbol_table
 from texcheck.values import declared_values
 
 

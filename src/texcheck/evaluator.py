@@ -13,53 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from texcheck import patterns
+from texcheck import nodes, patterns
 from texcheck.arithmetic import Arithmetic
 from texcheck.errors import LatexError, ShapeError
-from texcheck.factors import canonical_name
-from texcheck.nodes import (
-    Absolute,
-    Bounds,
-    Call,
-    Cases,
-    Ceiling,
-    Chain,
-    Conjugate,
-    Constant,
-    DeclaredSet,
-    Derivative,
-    Dots,
-    DottedList,
-    Empty,
-    Factorial,
-    Floor,
-    Index,
-    Indicator,
-    Integral,
-    KnownCall,
-    Kronecker,
-    ListedSet,
-    Matrix,
-    Moment,
-    Node,
-    Nodes,
-    Norm,
-    Number,
-    NumberSet,
-    Power,
-    Product,
-    Quotient,
-    Reduction,
-    Root,
-    RunTogether,
-    SumOf,
-    Symbol,
-    Transpose,
-    TupleOf,
-    free_names,
-    names_in,
-    names_in_all,
-)
+from texcheck.nodes import Bounds, Chain, Node, Nodes
+from texcheck.parser import EXTREMES, canonical_name
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
     Array,
@@ -74,7 +32,6 @@ from texcheck.values import (
     plain,
     unify,
 )
-from texcheck.vocabulary import EXTREMES
 
 # Whole numbers stay exact up to this many bits (4,214 digits: Python writes no longer ones);
 # beyond, a float says whether they are finite.
@@ -117,7 +74,7 @@ EXPONENTIALS: dict[str, Callable[[Any], Any]] = {"exp": np.exp, "log": np.log, "
 
 MOST_TERMS = 200_000
 
-SETS = (NumberSet, ListedSet, DeclaredSet)
+SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet)
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -148,7 +105,7 @@ Outcome = tuple[dict[str, Value], float]
 
 
 # What is evaluated once for the same values of its symbols: most of the time goes into these.
-COSTLY = (Call, Derivative, Integral, Matrix, Moment, Reduction)
+COSTLY = (nodes.Call, nodes.Derivative, nodes.Integral, nodes.Matrix, nodes.Moment, nodes.Reduction)
 
 
 @dataclass
@@ -260,7 +217,7 @@ class Evaluator:
         """
         if id(node) not in self.known_nodes:
             if node not in self.memory.nodes:
-                self.memory.nodes[node] = node, sorted(self.reached(free_names(node)))
+                self.memory.nodes[node] = node, sorted(self.reached(nodes.free_names(node)))
             # With the node itself, which else could end, and another have its id.
             self.known_nodes[id(node)] = node, *self.memory.nodes[node]
         return self.known_nodes[id(node)][1:]
@@ -292,9 +249,9 @@ class Evaluator:
 
     def scale(self, node: Node, value: Value) -> float | None:
         """The largest entry of an array that comes from outside; None for what is computed here."""
-        if isinstance(node, Index) and isinstance(node.base, Symbol):
+        if isinstance(node, nodes.Index) and isinstance(node.base, nodes.Symbol):
             value = self.values[node.base.name]
-        elif not isinstance(node, (Symbol, Call)):
+        elif not isinstance(node, (nodes.Symbol, nodes.Call)):
             return None
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
             return None
@@ -319,7 +276,7 @@ class Evaluator:
         if np.all(np.isfinite(array)):
             return
         undefined = bool(np.any(np.isnan(array)))
-        if isinstance(node, (Symbol, Call, Constant)):
+        if isinstance(node, (nodes.Symbol, nodes.Call, nodes.Constant)):
             self.infinite, self.undefined = True, self.undefined or undefined
         elif undefined and not self.undefined:
             raise self.fail("the result is not a number, as in 0/0 or ∞ − ∞", node)
@@ -345,11 +302,11 @@ class Evaluator:
         except REFUSALS as error:
             raise self.fail(f"{name} refused its arguments: {error}", node) from error
 
-    def arguments(self, nodes: Nodes) -> list[Value]:
+    def arguments(self, listed: Nodes) -> list[Value]:
         """The values of a list in which dots may stand."""
         result: list[Value] = []
-        for node in nodes:
-            if isinstance(node, DottedList):
+        for node in listed:
+            if isinstance(node, nodes.DottedList):
                 entries = self.expanded_list(node.entries, node)
                 result += [self.evaluate(entry) for entry in entries]
             else:
@@ -394,15 +351,15 @@ class Evaluator:
 
     # -- Numbers, symbols, sums, products, powers and roots ----
 
-    def eval_number(self, node: Number) -> Value:
+    def eval_number(self, node: nodes.Number) -> Value:
         """A number as it is printed."""
         return node.value
 
-    def eval_constant(self, node: Constant) -> Value:
+    def eval_constant(self, node: nodes.Constant) -> Value:
         """π, e or the imaginary unit."""
         return CONSTANTS[node.name]
 
-    def eval_symbol(self, node: Symbol) -> Value:
+    def eval_symbol(self, node: nodes.Symbol) -> Value:
         """What a symbol is bound to."""
         name = node.name
         value = self.values[name]
@@ -415,14 +372,14 @@ class Evaluator:
             raise self.fail(f"{name} is a set and has no value", node)
         return value
 
-    def dependency(self, key: str, node: Symbol) -> Value:
+    def dependency(self, key: str, node: nodes.Symbol) -> Value:
         """The value of a symbol on which another depends."""
         name = canonical_name(key)
         if name not in self.values:
             raise self.fail(f"{node.name} depends on {key}, which is not declared", node)
-        return self.evaluate(Symbol(name, position=node.position))
+        return self.evaluate(nodes.Symbol(name, position=node.position))
 
-    def eval_sum_of(self, node: SumOf) -> Value:
+    def eval_sum_of(self, node: nodes.SumOf) -> Value:
         """Terms with their signs."""
         result: Any = None
         for sign, term in node.terms:
@@ -435,7 +392,7 @@ class Evaluator:
                 result = self.arithmetic.subtract(result, value, term.position)
         return result
 
-    def eval_product(self, node: Product) -> Value:
+    def eval_product(self, node: nodes.Product) -> Value:
         """A product by its printed operator."""
         operator, left, right = node.operator, self.evaluate(node.left), self.evaluate(node.right)
         arithmetic, position = self.arithmetic, node.position
@@ -478,14 +435,14 @@ class Evaluator:
             return float(left) / right
         return self.arithmetic.scale(left, inverse)
 
-    def eval_quotient(self, node: Quotient) -> Value:
+    def eval_quotient(self, node: nodes.Quotient) -> Value:
         """A fraction."""
         top, bottom = self.evaluate(node.top), self.evaluate(node.bottom)
         return self.divide(top, bottom, node.position)
 
-    def eval_power(self, node: Power) -> Value:
+    def eval_power(self, node: nodes.Power) -> Value:
         """A power of a number or of a square matrix."""
-        if isinstance(node.base, Constant) and node.base.name == "e":
+        if isinstance(node.base, nodes.Constant) and node.base.name == "e":
             return self.exponential("exp", self.evaluate(node.exponent), node)
         base, exponent = self.evaluate(node.base), self.evaluate(node.exponent)
         if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
@@ -515,14 +472,14 @@ class Evaluator:
 
     def indexes_square(self, node: Node) -> bool:
         """Whether a node is an entry of a square matrix, of which powers exist as well."""
-        if not (isinstance(node, Index) and self.indexes_matrix(node)):
+        if not (isinstance(node, nodes.Index) and self.indexes_matrix(node)):
             return False
         rows, columns = as_array(self.evaluate(node.base)).shape
         return bool(rows == columns)
 
     def indexes_matrix(self, node: Node) -> bool:
         """Whether a node is an entry or a row of a matrix."""
-        if not isinstance(node, Index):
+        if not isinstance(node, nodes.Index):
             return False
         base = self.evaluate(node.base)
         return isinstance(base, np.ndarray) and base.ndim == 2
@@ -553,14 +510,14 @@ class Evaluator:
             return float(base) ** exponent
         return base**exponent
 
-    def eval_factorial(self, node: Factorial) -> Value:
+    def eval_factorial(self, node: nodes.Factorial) -> Value:
         """A factorial, of a small whole number."""
         value = self.whole(self.evaluate(node.inner), node)
         if not 0 <= value <= LARGEST_FACTORIAL:
             raise self.fail(f"the factorial of {value}", node)
         return math.factorial(value)
 
-    def eval_root(self, node: Root) -> Value:
+    def eval_root(self, node: nodes.Root) -> Value:
         """A root, exact where it can be."""
         value = self.evaluate(node.inner)
         degree = 2 if node.degree is None else self.evaluate(node.degree)
@@ -578,7 +535,7 @@ class Evaluator:
 
     # -- Transposes, conjugates and indices ----
 
-    def eval_transpose(self, node: Transpose) -> Value:
+    def eval_transpose(self, node: nodes.Transpose) -> Value:
         """A transpose; of one entry it is refused."""
         if node.indexed and self.indexes_matrix(node.inner):
             value = self.evaluate(node.inner)
@@ -587,7 +544,7 @@ class Evaluator:
             return self.arithmetic.transpose(value, node.position)
         return self.arithmetic.transpose(self.evaluate(node.inner), node.position)
 
-    def eval_conjugate(self, node: Conjugate) -> Value:
+    def eval_conjugate(self, node: nodes.Conjugate) -> Value:
         """The conjugate under a long bar."""
         return self.conjugated(self.evaluate(node.inner), node)
 
@@ -597,10 +554,10 @@ class Evaluator:
             raise self.fail("the conjugate of a real value does nothing", node)
         return self.mapped(value, np.conj)
 
-    def eval_index(self, node: Index) -> Value:
+    def eval_index(self, node: nodes.Index) -> Value:
         """An entry, a row or a part of an array."""
         # The noise of a declared array is put on the entry, not on all entries for each of them.
-        with self.with_noise(None if isinstance(node.base, Symbol) else self.noise):
+        with self.with_noise(None if isinstance(node.base, nodes.Symbol) else self.noise):
             value = self.evaluate(node.base)
         if isinstance(value, Crossed):
             value = value.array
@@ -622,15 +579,15 @@ class Evaluator:
         node: Node,
     ) -> Nodes:
         """The indices of an array."""
-        if len(indices) != 1 or not isinstance(indices[0], RunTogether):
+        if len(indices) != 1 or not isinstance(indices[0], nodes.RunTogether):
             return indices
         items, product = indices[0].items, indices[0].whole
         if value.ndim == 1:
             if product is None:
                 raise self.fail("this index is not a product", node)
             return (product,)
-        symbols = all(isinstance(item, (Symbol, Index)) for item in items)
-        digits = all(isinstance(item, Number) for item in items) and max(value.shape) <= 9
+        symbols = all(isinstance(item, (nodes.Symbol, nodes.Index)) for item in items)
+        digits = all(isinstance(item, nodes.Number) for item in items) and max(value.shape) <= 9
         if len(items) == value.ndim and (symbols or digits or product is None):
             return tuple(items)
         raise self.fail(
@@ -649,12 +606,12 @@ class Evaluator:
 
     # -- Declared and known functions, norms, rounding ----
 
-    def eval_call(self, node: Call) -> Value:
+    def eval_call(self, node: nodes.Call) -> Value:
         """A declared function at its arguments."""
         arguments = [self.argument(value) for value in self.arguments(node.arguments)]
         return self.answered(node.name, self.values[node.name], arguments, node)
 
-    def eval_known_call(self, node: KnownCall) -> Value:
+    def eval_known_call(self, node: nodes.KnownCall) -> Value:
         """A function that every book knows, such as the sine."""
         name, arguments = node.name, self.arguments(node.arguments)
         if name in EXTREMES:
@@ -738,7 +695,7 @@ class Evaluator:
             return np.diag(value).copy()
         raise self.fail(f"the function {name} is not known", node)
 
-    def eval_absolute(self, node: Absolute) -> Value:
+    def eval_absolute(self, node: nodes.Absolute) -> Value:
         """The absolute value of a number."""
         value = self.evaluate(node.inner)
         if is_number(value):
@@ -749,7 +706,7 @@ class Evaluator:
             "|x| of a vector: its length is \\lVert x \\rVert, its entries are |x_i|", node
         )
 
-    def eval_norm(self, node: Norm) -> Value:
+    def eval_norm(self, node: nodes.Norm) -> Value:
         """A norm of a vector or a matrix."""
         kind, value = node.kind, self.evaluate(node.inner)
         if is_number(value):
@@ -766,11 +723,11 @@ class Evaluator:
             raise self.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
         return float(np.linalg.norm(array, order))
 
-    def eval_floor(self, node: Floor) -> Value:
+    def eval_floor(self, node: nodes.Floor) -> Value:
         """The whole number below."""
         return self.rounded(node.inner, math.floor, node)
 
-    def eval_ceiling(self, node: Ceiling) -> Value:
+    def eval_ceiling(self, node: nodes.Ceiling) -> Value:
         """The whole number above."""
         return self.rounded(node.inner, math.ceil, node)
 
@@ -786,7 +743,7 @@ class Evaluator:
                 return nearest
         return function(value)
 
-    def eval_kronecker(self, node: Kronecker) -> int:
+    def eval_kronecker(self, node: nodes.Kronecker) -> int:
         """1 where two indices are equal, else 0."""
         left, right = (self.whole(self.evaluate(part), part) for part in (node.left, node.right))
         return int(left == right)
@@ -811,7 +768,7 @@ class Evaluator:
         except LatexError:
             return None
 
-    def eval_tuple_of(self, node: TupleOf) -> Value:
+    def eval_tuple_of(self, node: nodes.TupleOf) -> Value:
         """A vector written as a list of numbers."""
         values = self.arguments(node.items)
         if not all(is_number(value) for value in values):
@@ -820,37 +777,41 @@ class Evaluator:
             )
         return np.array([float(v) if not isinstance(v, complex) else v for v in values])
 
-    def eval_matrix(self, node: Matrix) -> Value:
+    def eval_matrix(self, node: nodes.Matrix) -> Value:
         """A matrix written out; dots are filled by the pattern that the other entries show."""
         rows: Sequence[Sequence[Node]] = node.rows
-        if any(isinstance(cell, (Dots, Empty)) for row in rows for cell in row):
+        if any(isinstance(cell, (nodes.Dots, nodes.Empty)) for row in rows for cell in row):
             rows = self.filled(node)
         return self.assembled([[self.evaluate(cell) for cell in row] for row in rows], node)
 
-    def filled(self, node: Matrix) -> Sequence[Sequence[Node]]:
+    def filled(self, node: nodes.Matrix) -> Sequence[Sequence[Node]]:
         """One row, one column or a block-diagonal matrix with dots, all of it."""
         rows = node.rows
         if len(rows) == 1 or len(rows[0]) == 1:
             cells = [cell for row in rows for cell in row]
-            line = [None if isinstance(cell, Dots) else cell for cell in cells]
+            line = [None if isinstance(cell, nodes.Dots) else cell for cell in cells]
             if line.count(None) != 1 or None in (line[0], line[-1]):
                 raise self.fail("dots need entries before and after them", node)
             entries = self.expanded_list(line, node)
             return [entries] if len(rows) == 1 else [[entry] for entry in entries]
-        gaps = [k for k, row in enumerate(rows) if all(isinstance(c, (Dots, Empty)) for c in row)]
+        gaps = [
+            k
+            for k, row in enumerate(rows)
+            if all(isinstance(c, (nodes.Dots, nodes.Empty)) for c in row)
+        ]
         if len(gaps) != 1 or gaps[0] in (0, len(rows) - 1):
             raise self.fail("a matrix with dots must have one row and one column of them", node)
-        zero, gap = Number(0, position=node.position), gaps[0]
+        zero, gap = nodes.Number(0, position=node.position), gaps[0]
         grid = [
             [
-                zero if isinstance(cell, Empty) else cell
+                zero if isinstance(cell, nodes.Empty) else cell
                 for c, cell in enumerate(row)
                 if c != gaps[0]
             ]
             for r, row in enumerate(rows)
             if r != gap
         ]
-        if any(isinstance(cell, Dots) for row in grid for cell in row):
+        if any(isinstance(cell, nodes.Dots) for row in grid for cell in row):
             raise self.fail("dots that do not fill a row and a column of the matrix", node)
         expanded = patterns.expand_block_diagonal(grid, gap, self.whole_or_none)
         if expanded is None:
@@ -891,7 +852,7 @@ class Evaluator:
 
     # -- Sums, products and extremes over running indices, and how far the indices run ----
 
-    def eval_reduction(self, node: Reduction) -> Value:
+    def eval_reduction(self, node: nodes.Reduction) -> Value:
         """A sum, product, maximum or minimum over its range."""
         kind, names, body = node.kind, node.names, node.body
         values: list[Value] = []
@@ -930,8 +891,8 @@ class Evaluator:
         else:
             choices = self.choices(name, set(names[1:]), tests, body, node)
         later = set(names[1:])
-        ready = [test for test in tests if not names_in(test) & later]
-        waiting = tuple(test for test in tests if names_in(test) & later)
+        ready = [test for test in tests if not nodes.names_in(test) & later]
+        waiting = tuple(test for test in tests if nodes.names_in(test) & later)
         for value in choices:
             with self.bound({name: value}):
                 if not all(self.condition(test) for test in ready):
@@ -945,7 +906,7 @@ class Evaluator:
         """The range of an index: from its conditions, or from the arrays it indexes."""
         low: int | None = None
         high: int | None = None
-        subject = Symbol(name)
+        subject = nodes.Symbol(name)
         for test in tests:
             sides, relations = test.sides, test.relations
             for k, side in enumerate(sides):
@@ -987,7 +948,7 @@ class Evaluator:
                 break
             direction = direction or ("" if relation == "=" else relation[0])
             strict = strict or relation in ("<", ">")
-            if names_in(side) & unknown:
+            if nodes.names_in(side) & unknown:
                 continue
             value = self.evaluate(side)
             if not is_number(value) or isinstance(value, complex) or not math.isfinite(value):
@@ -1003,13 +964,13 @@ class Evaluator:
         """The length of the axis that an index without a stated range runs over."""
         sizes: set[int] = set()
         for part in body.walk() if body is not None else ():
-            if not isinstance(part, Index) or name not in names_in_all(part.indices):
+            if not isinstance(part, nodes.Index) or name not in nodes.names_in_all(part.indices):
                 continue
-            if not names_in(part.base) <= set(self.values):
+            if not nodes.names_in(part.base) <= set(self.values):
                 continue
             array = as_array(self.evaluate(part.base))
             for axis, index in enumerate(self.split_indices(array, part.indices, part)):
-                if index == Symbol(name) and axis < array.ndim:
+                if index == nodes.Symbol(name) and axis < array.ndim:
                     sizes.add(array.shape[axis])
         if len(sizes) != 1:
             found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"
@@ -1018,9 +979,9 @@ class Evaluator:
 
     def members(self, node: Node) -> list[int] | None:
         """The elements of a finite set of indices, or ``None``."""
-        if isinstance(node, ListedSet):
+        if isinstance(node, nodes.ListedSet):
             return [self.whole(value, node) for value in self.arguments(node.items)]
-        if isinstance(node, DeclaredSet) and isinstance(node.inner, Symbol):
+        if isinstance(node, nodes.DeclaredSet) and isinstance(node.inner, nodes.Symbol):
             value = self.values[node.inner.name]
             if isinstance(value, (range, set, frozenset)):
                 return sorted(value)
@@ -1028,11 +989,11 @@ class Evaluator:
 
     # -- Conditions on numbers, membership in sets, cases ----
 
-    def eval_indicator(self, node: Indicator) -> int:
+    def eval_indicator(self, node: nodes.Indicator) -> int:
         """1 where all conditions hold, else 0."""
         return int(all([self.decided(test) for test in node.tests]))
 
-    def eval_cases(self, node: Cases) -> Value:
+    def eval_cases(self, node: nodes.Cases) -> Value:
         """The value of the case that applies; two that apply must agree."""
         chosen: list[Node] = []
         for line in node.lines:
@@ -1089,10 +1050,10 @@ class Evaluator:
 
     def is_member(self, value: Value, node: Node, test: Node) -> bool:
         """Whether a value lies in a printed set."""
-        if isinstance(node, NumberSet):
+        if isinstance(node, nodes.NumberSet):
             return self.in_number_set(value, node)
         entries = as_array(value).reshape(-1)
-        if isinstance(node, ListedSet):
+        if isinstance(node, nodes.ListedSet):
             if not is_number(value):
                 self.arithmetic.require_broadcast(
                     f"look for {describe(value)} in a set of numbers", test.position
@@ -1106,7 +1067,7 @@ class Evaluator:
             raise self.fail("this is not a set that can be checked", node)
         return self.whole(value, test) in elements
 
-    def in_number_set(self, value: Value, node: NumberSet) -> bool:
+    def in_number_set(self, value: Value, node: nodes.NumberSet) -> bool:
         """Whether a value has the shape and the kind of numbers of a set such as ℝ^{n×d}."""
         shape = tuple(self.whole(self.evaluate(part), part) for part in node.shape)
         array = as_array(value)
@@ -1116,11 +1077,11 @@ class Evaluator:
 
     # -- Integrals and derivatives, by numbers ----
 
-    def eval_integral(self, node: Integral) -> Value:
+    def eval_integral(self, node: nodes.Integral) -> Value:
         """A definite integral of a number, of its real and of its imaginary part."""
         return self.estimated(node, lambda: self.integral(node))
 
-    def integral(self, node: Integral) -> tuple[Value, float]:
+    def integral(self, node: nodes.Integral) -> tuple[Value, float]:
         """A definite integral and its error."""
         low, high = self.evaluate(node.low), self.evaluate(node.high)
         if not all(is_number(end) and not isinstance(end, complex) for end in (low, high)):
@@ -1173,21 +1134,21 @@ class Evaluator:
                 queue += new
         return found
 
-    def eval_derivative(self, node: Derivative) -> Value:
+    def eval_derivative(self, node: nodes.Derivative) -> Value:
         """A derivative by a symbol or by an entry of it."""
         body, (variable, *others) = node.body, node.variables
         if body is None:
             raise self.fail("a derivative of nothing", node)
         inner = body if not others else replace(node, variables=tuple(others))
         name, place = self.variable(variable, node)
-        if name not in self.reached(names_in(body)):
+        if name not in self.reached(nodes.names_in(body)):
             raise self.fail(
                 f"the expression does not depend on {name}; "
                 f'bind its symbols with depends("{name}", …)',
                 node,
             )
         with self.with_noise(None):
-            value = self.evaluate(Symbol(name, position=node.position))
+            value = self.evaluate(nodes.Symbol(name, position=node.position))
         if place is not None or is_number(value):
             return self.estimated(node, lambda: self.slope(inner, name, value, place, node))
         return self.estimated(node, lambda: self.gradient(inner, name, value, node))
@@ -1206,9 +1167,9 @@ class Evaluator:
 
     def variable(self, node: Node, where: Node) -> tuple[str, tuple[int, ...] | None]:
         """The symbol by which is derived, and the place in it."""
-        if isinstance(node, Symbol):
+        if isinstance(node, nodes.Symbol):
             return node.name, None
-        if isinstance(node, Index) and isinstance(node.base, Symbol):
+        if isinstance(node, nodes.Index) and isinstance(node.base, nodes.Symbol):
             array = as_array(self.evaluate(node.base))
             indices = self.split_indices(array, node.indices, node)
             if len(indices) == array.ndim:
@@ -1279,14 +1240,14 @@ class Evaluator:
 
     # -- Expectations, variances and probabilities, by all outcomes ----
 
-    def eval_moment(self, node: Moment) -> Value:
+    def eval_moment(self, node: nodes.Moment) -> Value:
         """An expectation or variance over all outcomes."""
         return self.estimated(node, lambda: self.moment(node))
 
-    def moment(self, node: Moment) -> tuple[Value, float]:
+    def moment(self, node: nodes.Moment) -> tuple[Value, float]:
         """A moment and its error."""
         inner, over = node.inner, node.over
-        names = self.reached(names_in(inner))
+        names = self.reached(nodes.names_in(inner))
         # In one order: the last bit of a sum follows it.
         random = {name: self.values[name] for name in sorted(names) if name in self.values}
         random = {name: value for name, value in random.items() if isinstance(value, Random)}

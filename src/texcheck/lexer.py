@@ -1,46 +1,110 @@
 """Cut LaTeX mathematics into tokens for the grammar in ``grammar.lark``.
 
-Spacing is dropped here and delimiters are paired here (``|`` has no direction of its own).
+Spacing is dropped here and delimiters are paired here (``|`` has no direction of its own). In the
+end punctuation, words, spaces and the lines of ``aligned`` become separators of statements.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lark import Token
 
 from texcheck.errors import LatexError
-from texcheck.layout import Layout
-from texcheck.tokens import (
-    ACCENTS,
-    ALIGNMENTS,
-    ARGUMENTS,
-    BARS,
-    CLOSING,
-    COMMANDS,
-    DEEPEST,
-    DELIMITER,
-    DOTS,
-    ENDS_OPERAND,
-    EXPONENT,
-    FONTS,
-    IMPLICATIONS,
-    MATRICES,
-    MOST_DIGITS,
-    MOST_TOKENS,
-    OPENING,
-    OPERATORS,
-    OTHERWISE_WORDS,
-    PIECE,
-    RELATIONS,
-    SEPARATING_WORDS,
-    SIMPLE,
-    SIZES,
-    SPACING,
-    UNICODE_MINUS,
-    WIDE_SPACES,
+
+# The minus sign that editors and word processors write.
+UNICODE_MINUS = "\N{MINUS SIGN}"
+SPACING = {"\\,", "\\;", "\\:", "\\!", "\\ ", "\\displaystyle", "\\limits"}
+WIDE_SPACES = {"\\quad", "\\qquad"}
+RELATIONS = {
+    "=": "=",
+    "<": "<",
+    ">": ">",
+    "\\le": "<=",
+    "\\leq": "<=",
+    "\\ge": ">=",
+    "\\geq": ">=",
+    "\\ne": "!=",
+    "\\neq": "!=",
+    "\\approx": "approx",
+    "\\in": "in",
+}
+OPERATORS = {
+    "*": "star",  # part of a name, as in x^*
+    "\\cdot": "dot",
+    "\\times": "times",
+    "\\odot": "hadamard",
+    "\\bmod": "mod",
+}
+DOTS = {"\\ldots", "\\cdots", "\\dots", "\\vdots", "\\ddots"}
+ACCENTS = {"\\bar", "\\overline", "\\hat", "\\tilde"}
+FONTS = {"\\mathbf", "\\mathrm", "\\mathcal", "\\mathbb", "\\mathsf", "\\operatorname"}
+QUANTIFYING_WORDS = {"for", "for all", "for every", "for each", "for any"}
+# After a statement, these say under which condition it holds.
+CONDITION_WORDS = {"if", "when", "whenever"}
+CASE_WORDS = {"for", *CONDITION_WORDS}
+SEPARATING_WORDS = {"where", "with", "and", "so", *QUANTIFYING_WORDS, *CONDITION_WORDS}
+OTHERWISE_WORDS = {"otherwise", "else"}
+EQUIVALENCES = {"\\iff"}
+IMPLICATIONS = {"\\implies", *EQUIVALENCES}
+
+OPENING = {
+    "(": ("LPAR", "RPAR"),
+    "[": ("LBRACK", "RBRACK"),
+    "\\{": ("LSET", "RSET"),
+    "\\lfloor": ("LFLOOR", "RFLOOR"),
+    "\\lceil": ("LCEIL", "RCEIL"),
+    "\\lvert": ("LBAR", "RBAR"),
+    "\\lVert": ("LNORM", "RNORM"),
+}
+CLOSING = {
+    ")": "RPAR",
+    "]": "RBRACK",
+    "\\}": "RSET",
+    "\\rfloor": "RFLOOR",
+    "\\rceil": "RCEIL",
+    "\\rvert": "RBAR",
+    "\\rVert": "RNORM",
+}
+BARS = {"|": ("LBAR", "RBAR"), "\\|": ("LNORM", "RNORM")}
+MATRICES = {"pmatrix", "bmatrix"}
+ALIGNMENTS = {"aligned"}
+ENDS_OPERAND = {
+    *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RBAR", "RNORM"),
+    *("RBRACE", "PRIME", "BANG", "ENDMATRIX", "ENDCASES", "DOTS"),
+}
+ARGUMENTS = {"FRAC": 2, "SQRT": 1, "ACCENT": 1, "SUB": 1, "SUP": 1}
+SIMPLE = {
+    "_": "SUB",
+    "^": "SUP",
+    "+": "ADDOP",
+    "-": "ADDOP",
+    UNICODE_MINUS: "ADDOP",
+    "/": "SLASH",
+    "!": "BANG",
+    ";": "SEMI",
+    ",": "COMMA",
+}
+COMMANDS = {"\\frac": "FRAC", "\\tfrac": "FRAC", "\\sqrt": "SQRT"}
+
+PIECE = re.compile(
+    r"(?P<space>\s+|~)"
+    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?)"
+    r"|(?P<command>\\(?:[A-Za-z]+|.))"
+    r"|(?P<letter>[A-Za-z])"
+    r"|(?P<other>.)",
+    re.DOTALL,
 )
+
+# A formula beyond these cannot be read by a person, and would exhaust Python's stack.
+DEEPEST = 40
+MOST_TOKENS = 2_000
+MOST_DIGITS = 300
+DELIMITER = re.compile(r"\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL)
+# What a programmer writes for a power of ten: 1e-3.
+EXPONENT = re.compile(r"e[-+]?[0-9]")
 
 
 @dataclass
@@ -169,13 +233,7 @@ class Lexer:
 
     def command(self, piece: str, position: int) -> None:
         """Read a command."""
-        if piece.endswith("*") and piece != "\\operatorname*":
-            piece = piece[:-1]
-            self.place -= 1
         if piece in SPACING:
-            return
-        if piece in SIZES:
-            self.require_delimiter(piece, position)
             return
         if piece in ("\\left", "\\right"):
             self.sized_delimiter(piece, position)
@@ -202,7 +260,7 @@ class Lexer:
             self.pending.append(ARGUMENTS[kind])
             if kind == "SQRT":
                 self.optional_argument()
-        elif piece in FONTS or piece in ("\\operatorname*", "\\text", "\\mbox"):
+        elif piece in FONTS or piece == "\\text":
             self.named(piece, position)
         elif piece == "\\begin":
             self.begin(position)
@@ -210,8 +268,6 @@ class Lexer:
             self.end(position)
         elif piece == "\\\\":
             self.row_end(position)
-        elif piece == "\\forall":
-            self.emit("TEXT", "for all", position)
         else:
             self.operand("SYMBOL", piece, position)
 
@@ -241,13 +297,6 @@ class Lexer:
             position = match.end() - 1
             self.place = match.end()
             self.open("OPTL", "OPTR", "[", position)
-
-    def require_delimiter(self, piece: str, position: int) -> None:
-        """``\\big`` and its like enlarge a delimiter; anything else after them is a misprint."""
-        match = DELIMITER.match(self.text, self.place)
-        name = match.group(1) if match else ""
-        if not (name in OPENING or name in CLOSING or name in BARS or name == "/"):
-            raise self.fail(f"{piece} without a delimiter", position)
 
     def sized_delimiter(self, piece: str, position: int) -> None:
         r"""Read a delimiter behind `\\left` or `\\right`."""
@@ -303,7 +352,7 @@ class Lexer:
         """Read words or the name of an operator."""
         content = self.raw_argument(piece, position)
         words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
-        if piece in ("\\text", "\\mbox", "\\textrm"):
+        if piece == "\\text":
             if words in SEPARATING_WORDS:
                 self.emit("TEXT", words, position)
                 return
@@ -317,7 +366,7 @@ class Lexer:
         name = re.sub(r"\\[,;:! ]|\s+", "", content)
         if not name:
             raise self.fail(f"{piece} has an empty argument", position)
-        self.operand("SYMBOL", f"{piece.rstrip('*')}{{{name}}}", position)
+        self.operand("SYMBOL", f"{piece}{{{name}}}", position)
 
     def environment_name(self, piece: str, position: int) -> str:
         r"""The name behind `\\begin` or `\\end`."""
@@ -330,11 +379,9 @@ class Lexer:
     def begin(self, position: int) -> None:
         """Start an environment."""
         name = self.environment_name("\\begin", position)
-        if name == "array":
-            self.raw_argument("\\begin{array}", position)
         if name in MATRICES:
             self.open("BEGINMATRIX", "ENDMATRIX", name, position)
-        elif name in ("cases", "dcases"):
+        elif name == "cases":
             self.open("BEGINCASES", "ENDCASES", "cases", position)
         elif name in ALIGNMENTS:
             if not self.top_level:
@@ -347,8 +394,8 @@ class Lexer:
     def end(self, position: int) -> None:
         """End an environment."""
         name = self.environment_name("\\end", position)
-        closer = {"cases": "ENDCASES", "dcases": "ENDCASES"}.get(name)
-        closer = closer or ("ENDALIGNED" if name in ALIGNMENTS else "ENDMATRIX")
+        closer = "ENDALIGNED" if name in ALIGNMENTS else "ENDMATRIX"
+        closer = "ENDCASES" if name == "cases" else closer
         group = self.groups[-1] if self.groups else None
         if (
             group is None
@@ -367,9 +414,6 @@ class Lexer:
     def row_end(self, position: int) -> None:
         """Read the end of a row or of a line."""
         kind = self.groups[-1].kind if self.groups else "aligned"
-        spacing = re.compile(r"\s*\[[-\d.]+[a-z]+\]").match(self.text, self.place)
-        if spacing:
-            self.place = spacing.end()
         if kind == "aligned":
             self.emit("NEWLINE", "\\\\", position)
         elif kind == "cases" or self.groups[-1].closer == "ENDMATRIX":
@@ -394,8 +438,6 @@ class Lexer:
             else:
                 self.close(CLOSING[piece], piece, position)
         elif piece in RELATIONS:
-            if piece == "=" and self.tokens and self.tokens[-1].type == "COLON":
-                self.tokens.pop()
             self.emit("REL", RELATIONS[piece], position)
         elif piece in OPERATORS:
             self.operator(OPERATORS[piece], position)
@@ -435,3 +477,169 @@ class Lexer:
 def tokenize(text: str) -> list[Token]:
     """Cut a formula into tokens, each with its place in the text."""
     return Lexer(text).run()
+
+
+# What may continue an expression at the start of a line.
+CONTINUING = ("ADDOP", "MULOP", "SLASH")
+OPENERS = {"LBRACE", "OPTL", "BEGINMATRIX", "BEGINCASES"} | {
+    opening for opening, _ in [*OPENING.values(), *BARS.values()]
+}
+CLOSERS = {"RBRACE", "OPTR", "ENDMATRIX", "ENDCASES", *CLOSING.values()}
+
+
+@dataclass
+class Column:
+    """The statements of one column of ``aligned``; ``indented``: its lines start at the mark."""
+
+    statements: list[list[Token]] = field(default_factory=list)
+    indented: bool = False
+
+
+@dataclass
+class Layout:
+    """The tokens of one formula as the grammar takes them."""
+
+    text: str
+
+    def fail(self, message: str, position: int | None) -> LatexError:
+        """The error of this formula at a place."""
+        return LatexError(message, position or 0, self.text)
+
+    def tidy(self, tokens: list[Token]) -> list[Token]:
+        """Turn punctuation at the top level into separators of statements."""
+        aligned = self.join_aligned_lines(tokens)
+        result: list[Token] = []
+        depth: list[str] = []
+        for token in aligned:
+            kind = token.type
+            if kind in OPENERS:
+                depth.append(kind)
+            elif kind in CLOSERS:
+                depth.pop()
+            if not depth:
+                self.tidy_top(token, result)
+            elif depth[-1] == "BEGINCASES":
+                self.tidy_cases(token, result)
+            elif kind == "TEXT" and depth[-1] == "LBRACE" and token.value == "and":
+                result.append(Token("COMMA", ",", start_pos=token.start_pos))
+            elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE"):
+                raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
+            elif kind != "QUAD":
+                result.append(token)
+            elif result[-1].type not in ("COMMA", "SEMI", "AMP", "ROWSEP"):
+                raise self.fail("a wide space inside brackets separates nothing", token.start_pos)
+        while result and result[-1].type == "SEP":
+            dangling = result.pop()
+            if dangling.value in SEPARATING_WORDS or dangling.value in IMPLICATIONS:
+                raise self.fail(f"nothing follows {dangling.value!r}", dangling.start_pos)
+        if not result:
+            raise self.fail("the formula is empty", 0)
+        return result
+
+    def tidy_top(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words between statements separate them."""
+        if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
+            separator = Token("SEP", token.value, start_pos=token.start_pos)
+            if not result and token.type not in ("QUAD", "NEWLINE"):
+                raise self.fail(f"nothing stands before {token.value!r}", token.start_pos)
+            if result and result[-1].type != "SEP":
+                result.append(separator)
+            elif result and result[-1].value == token.value == ",":
+                raise self.fail("two commas with nothing between them", token.start_pos)
+            elif result[-1:] and result[-1].value in SEPARATING_WORDS and token.type == "QUAD":
+                pass  # the space after \\text{for} takes nothing from the word
+            elif result and token.type != "COMMA":
+                # A wide space, a word or a new line after a comma ends a list of values.
+                result[-1] = separator
+        elif token.type == "OTHERWISE":
+            raise self.fail(f"{token.value!r} outside cases", token.start_pos)
+        else:
+            result.append(token)
+
+    def tidy_cases(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words inside a case."""
+        if token.type == "QUAD":
+            return
+        if token.type == "TEXT" and token.value != "and":
+            if token.value not in CASE_WORDS or result[-1].type not in ("AMP", "COMMA"):
+                raise self.fail(f"{token.value!r} cannot stand here", token.start_pos)
+            return
+        if token.type in ("TEXT", "PERIOD"):
+            token = Token("COMMA", token.value, start_pos=token.start_pos)
+        if token.type in ("AMP", "ROWSEP", "ENDCASES", "OTHERWISE"):
+            while result[-1].type == "COMMA":
+                result.pop()
+        if token.type == "COMMA" and result[-1].type in ("AMP", "BEGINCASES", "ROWSEP", "COMMA"):
+            return
+        result.append(token)
+
+    def join_aligned_lines(self, tokens: list[Token]) -> list[Token]:
+        """The statements of ``aligned``, column by column, without its marks.
+
+        Marks alternate: the first, third, … stand before a relation, the second, fourth, … begin
+        a new column. A line that starts with a relation continues the chain of its column, one
+        that starts with an operator its expression; any other line is a statement of its own.
+        """
+        columns: list[Column] = []
+        for line in lines_of(tokens):
+            for number, cells in enumerate(line):
+                if number == len(columns):
+                    columns.append(Column())
+                self.join_line(columns[number], *cells)
+        result: list[Token] = []
+        for column in columns:
+            for statement in column.statements:
+                if result:
+                    result.append(Token("NEWLINE", "\\\\", start_pos=statement[0].start_pos))
+                result += statement
+        return result
+
+    def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
+        """Add one line to a column; ``right`` is what stands after the mark, if there is one."""
+        before, after = visible(left), visible(right or [])
+        content = [*left, *(right or [])]
+        start = next(iter(before or after), None)
+        if start is None:
+            return
+        if (
+            before
+            and after
+            and not (after[0].type in ("REL", "TEXT", *CONTINUING) or before[-1].type == "REL")
+        ):
+            raise self.fail("a mark & without a relation or a sign beside it", after[0].start_pos)
+        continuing = start.type == "REL" or (start.type in CONTINUING and not before)
+        indented = right is not None and not before
+        if continuing:
+            if not column.statements:
+                raise self.fail(f"{start.value!r} continues nothing", start.start_pos)
+            column.statements[-1] += content[content.index(start) :]
+            return
+        # Where every line starts at the mark, each is a whole statement.
+        whole = column.indented and any(token.type == "REL" for token in after)
+        if column.statements and indented and not (whole or after[0].type == "TEXT"):
+            raise self.fail(
+                "this line starts with neither a relation nor a sign of continuation",
+                start.start_pos,
+            )
+        if not column.statements:
+            column.indented = indented
+        column.statements.append(content)
+
+
+def visible(tokens: list[Token]) -> list[Token]:
+    """The tokens without wide spaces."""
+    return [token for token in tokens if token.type != "QUAD"]
+
+
+def lines_of(tokens: list[Token]) -> Iterator[list[tuple[list[Token], list[Token] | None]]]:
+    """The lines of ``aligned``, each as its columns: what stands left and right of the mark."""
+    line: list[list[Token]] = [[]]
+    for token in [*tokens, Token("NEWLINE", "")]:
+        if token.type == "NEWLINE":
+            pairs = [line[k : k + 2] for k in range(0, len(line), 2)]
+            yield [(pair[0], pair[1] if len(pair) == 2 else None) for pair in pairs]
+            line = [[]]
+        elif token.type == "MARK":
+            line.append([])
+        else:
+            line[-1].append(token)

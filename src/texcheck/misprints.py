@@ -17,10 +17,19 @@ from typing import Any
 
 from lark import Token, Tree
 
-from texcheck.factors import Factor, full_name, read_factor
 from texcheck.lexer import Lexer
-from texcheck.parser import canonical, parse, tokens_of
-from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS
+from texcheck.parser import (
+    INDICATORS,
+    LOOSE_FUNCTIONS,
+    REDUCTIONS,
+    TRANSPOSES,
+    Factor,
+    canonical,
+    full_name,
+    parse,
+    read_factor,
+    tokens_of,
+)
 
 SWAPS = {
     "\\sin": "\\cos",
@@ -42,7 +51,6 @@ STRICTNESS = {"\\le": "<", "\\leq": "<", "\\ge": ">", "\\geq": ">", "<": "\\le",
 # Letters that are printed side by side and taken for each other.
 PARTNERS = ("qk", "QK", "mn", "MN", "ij", "ab", "xy", "uv", "st")
 PARTNER = {pair[0]: pair[1] for pair in PARTNERS} | {pair[1]: pair[0] for pair in PARTNERS}
-TRANSPOSES = ("\\top", "\\mathsf{T}", "\\intercal")
 BARS = {"LBAR": "absolute value", "LNORM": "norm"}
 
 Change = tuple[int, int, str, str]
@@ -239,7 +247,7 @@ def script_changes(
     for script in scripts:
         start, end = span(script)
         content = text[start + 1 : end].strip().strip("{}").strip()
-        if script.data == "sup" and content in (*TRANSPOSES, "*", "\\ast", "\\dagger"):
+        if script.data == "sup" and content in TRANSPOSES:
             yield start, end, "", "drop transpose"
         if script.data == "sub":
             for token in tokens_of(script):

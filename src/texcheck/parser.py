@@ -1,8 +1,13 @@
-"""Parse tokens into the structure that the grammar describes."""
+"""Parse tokens into the structure that the grammar describes: factors with their scripts.
+
+The words of the dialect are here too: which commands are functions, sums, constants, transposes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +18,44 @@ from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
+
+CONSTANTS = {
+    "\\pi": "pi",
+    "e": "e",
+    "\\infty": "infinity",
+    "\\mathrm{i}": "imaginary unit",
+}
+LOOSE_FUNCTIONS = {
+    *("\\sin", "\\cos", "\\tan", "\\tanh", "\\exp", "\\log", "\\ln", "\\arctan", "\\det"),
+}
+NAMED_FUNCTIONS = {
+    *("softmax", "erf", "tr", "diag", "sign", "ReLU", "rank", "Re", "Im", "round"),
+    *("exp", "log", "ln", "sin", "cos", "tan", "tanh", "arctan", "det"),
+}
+# Those of the above that are printed without brackets as well: \operatorname{tr} A.
+LOOSE_NAMES = {"tr", "rank", "det", "sign", "Re", "Im", "erf"}
+REDUCTIONS = {"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"}
+EXTREMES = {"max", "min"}
+MOMENTS = {"E": "expectation", "Var": "variance"}
+TRANSPOSES = {"\\top", "\\mathsf{T}"}
+NORMS = {"2", "F"}
+NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
+DIFFERENCE = "\\Delta"
+DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
+INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}
+UPRIGHT = re.compile(r"\\(?:operatorname|mathrm|text|textrm)\{(\w{2,})\}")
+WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathsf|mathbb|textrm|mathbf)\{(\w+)\}")
+
+
+def bare_name(name: str) -> str:
+    """``softmax`` for ``\\operatorname{softmax}``, ``\\mathrm{softmax}``, ``\\text{softmax}``."""
+    match = WRAPPED.fullmatch(name)
+    return match.group(1) if match else name.removeprefix("\\")
+
+
+def upright(name: str) -> str:
+    """One spelling for words that are printed alike: ``\\text{PE}`` and ``\\mathrm{PE}``."""
+    return UPRIGHT.sub(r"\\operatorname{\1}", name)
 
 
 class TokenList(Lexer):
@@ -70,3 +113,128 @@ def position_of(tree: Tree[Token] | Token) -> int:
     for token in tokens_of(tree):
         return token.start_pos or 0
     return 0
+
+
+Part = Tree[Token] | Token
+
+
+def tree_of(part: Any) -> Tree[Token]:
+    """A part that is no single token."""
+    assert isinstance(part, Tree)
+    return part
+
+
+@dataclass
+class Factor:
+    """One printed factor: what stands on the line, and its scripts."""
+
+    base: Part
+    sub: Part | None
+    sup: Part | None
+    primes: str
+    factorials: int
+    position: int
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether the base is a symbol."""
+        if isinstance(self.base, Token):
+            return self.base.type == "SYMBOL"
+        return self.base.data == "accent"
+
+    @property
+    def name(self) -> str:
+        """The symbol with its primes."""
+        return canonical(self.base) + self.primes
+
+    @property
+    def bracket(self) -> str:
+        """The kind of the opening bracket, or an empty text."""
+        if isinstance(self.base, Tree) and self.base.data == "bracket":
+            first = self.base.children[0]
+            assert isinstance(first, Token)
+            return first.type
+        return ""
+
+
+def read_factor(tree: Part, text: str) -> Factor:
+    """A factor: its base, its scripts, primes and factorials."""
+    tree = tree_of(tree)
+    base, *scripts = tree.children
+    found: dict[str, Part] = {}
+    primes, factorials = "", 0
+    for script in scripts:
+        if isinstance(script, Token):
+            if "sup" in found or factorials:
+                raise LatexError(
+                    f"{script.value} after a power or a factorial is ambiguous; write brackets",
+                    position_of(script),
+                    text,
+                )
+            primes += "'" if script.type == "PRIME" else ""
+            factorials += script.type == "BANG"
+            continue
+        if script.data in found:
+            raise LatexError(f"two {script.data}scripts on one symbol", position_of(script), text)
+        if factorials:
+            raise LatexError(
+                "a script after a factorial is ambiguous; write brackets", position_of(script), text
+            )
+        found[script.data] = script.children[1]
+    factor = Factor(base, found.get("sub"), found.get("sup"), primes, factorials, position_of(tree))
+    if primes and not factor.is_symbol:
+        raise LatexError("a prime on something that is not a symbol", factor.position, text)
+    return factor
+
+
+def full_name(base: str, sub: Part | None, sup: Part | None) -> str:
+    """A symbol with its scripts, as it is declared."""
+    name = base
+    if sub is not None:
+        name += "_" + canonical(sub)
+    if sup is not None:
+        name += "^" + canonical(sup)
+    return name
+
+
+def canonical_name(printed: str) -> str:
+    """The name under which a declared symbol is found in formulas."""
+    if re.fullmatch(r"[A-Za-z]{2,}", printed):
+        return f"\\operatorname{{{printed}}}"
+    top = parse(printed)
+    while top.data != "term" and len(top.children) == 1:
+        top = tree_of(top.children[0])
+    factors = [read_factor(child, printed) for child in top.children if isinstance(child, Tree)]
+    if top.data == "term" and len(factors) == 2 == len(top.children):
+        first, factor = factors
+        if first.name == DIFFERENCE and not (first.sub or first.sup) and factor.is_symbol:
+            factors = [joined_difference(factor, 0)]
+    if top.data != "term" or len(factors) != 1 or len(top.children) > 2:
+        raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
+    factor = factors[0]
+    if not factor.is_symbol and factor.bracket not in ("LNORM", "LBAR"):
+        raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
+    return full_name(factor.name, factor.sub, factor.sup)
+
+
+def joined_difference(factor: Factor, position: int) -> Factor:
+    """``\\Delta w`` as one symbol: a difference is declared together with its letter."""
+    base = Token("SYMBOL", f"{DIFFERENCE} {canonical(factor.base)}", start_pos=position)
+    return replace(factor, base=base, position=position)
+
+
+def symbol_table(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared values by the one spelling of their symbols."""
+    table: dict[str, Any] = {}
+    for printed, value in values.items():
+        name = canonical_name(printed)
+        if name in table:
+            raise LatexError(f"{printed!r} is declared twice", 0, printed)
+        table[name] = value
+    return table
+
+
+def parse_token_chain(token: Token) -> Iterator[Tree[Token]]:
+    """A one-token subscript as the chain it stands for."""
+    factor: Tree[Token] = Tree("factor", [token])
+    yield Tree("chain", [Tree("expr", [Tree("term", [factor])])])

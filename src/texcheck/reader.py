@@ -12,59 +12,10 @@ from dataclasses import replace
 
 from lark import Token, Tree
 
+from texcheck import nodes
 from texcheck.errors import LatexError
-from texcheck.factors import (
-    Factor,
-    Part,
-    full_name,
-    joined_difference,
-    parse_token_chain,
-    read_factor,
-    tree_of,
-)
-from texcheck.nodes import (
-    Absolute,
-    Bounds,
-    Call,
-    Case,
-    Cases,
-    Ceiling,
-    Chain,
-    Conjugate,
-    Constant,
-    DeclaredSet,
-    Derivative,
-    Dots,
-    DottedList,
-    Empty,
-    Factorial,
-    Floor,
-    Index,
-    Indicator,
-    Integral,
-    KnownCall,
-    Kronecker,
-    ListedSet,
-    Matrix,
-    Moment,
-    Node,
-    Norm,
-    Number,
-    NumberSet,
-    Power,
-    Product,
-    Quotient,
-    Reduction,
-    Root,
-    RunTogether,
-    SumOf,
-    Symbol,
-    Transpose,
-    TupleOf,
-    names_in,
-)
-from texcheck.parser import canonical, position_of, tokens_of
-from texcheck.vocabulary import (
+from texcheck.nodes import Bounds, Chain, Node
+from texcheck.parser import (
     CONSTANTS,
     DIFFERENCE,
     DIFFERENTIALS,
@@ -78,7 +29,17 @@ from texcheck.vocabulary import (
     NUMBER_SETS,
     REDUCTIONS,
     TRANSPOSES,
+    Factor,
+    Part,
     bare_name,
+    canonical,
+    full_name,
+    joined_difference,
+    parse_token_chain,
+    position_of,
+    read_factor,
+    tokens_of,
+    tree_of,
     upright,
 )
 
@@ -259,10 +220,10 @@ class Reader:
             return [self.only_expression(chain) for chain in chains]
         if len(gaps) > 1 or gaps[0] in (0, len(chains) - 1):
             raise self.fail("dots need entries before and after them", chains[gaps[0]])
-        nodes = tuple(
+        found = tuple(
             None if k == gaps[0] else self.only_expression(chain) for k, chain in enumerate(chains)
         )
-        return [DottedList(nodes, position=position_of(chains[0]))]
+        return [nodes.DottedList(found, position=position_of(chains[0]))]
 
     def bracket_arguments(self, part: Part) -> list[Node]:
         """The arguments between brackets; ``x_1, \\ldots, x_n`` stays a pattern."""
@@ -272,31 +233,20 @@ class Reader:
 
     # -- Chains of relations, and the sets after ``\in`` ----
 
-    def bracketed_relations(self, chain: Tree[Token]) -> list[Tree[Token]]:
-        """The statements inside ``(0 \\le i < n)``, a side condition in brackets; else nothing."""
-        parts = self.term_parts(chain)
-        if len(chain.children) != 1 or len(parts) != 1 or isinstance(parts[0], Token):
-            return []
-        factor = read_factor(parts[0], self.text)
-        if factor.bracket != "LPAR" or factor.sub or factor.sup or factor.factorials:
-            return []
-        inner = [child for child in tree_of(factor.base).children if isinstance(child, Tree)]
-        return inner if any(len(piece.children) > 1 for piece in inner) else []
-
     def relation_chain(self, tree: Tree[Token]) -> Chain:
         """``a < b = c`` as a node; a chain without a relation is an error."""
         sides = [child for child in tree.children if isinstance(child, Tree)]
         relations = [child for child in tree.children if isinstance(child, Token)]
         if not relations:
             raise self.fail("a relation such as = or < is missing here", tree)
-        nodes: list[Node] = []
+        found: list[Node] = []
         for k, side in enumerate(sides):
             member = k > 0 and relations[k - 1].value == "in"
-            nodes.append(self.set_of(side) if member else self.expression(side))
+            found.append(self.set_of(side) if member else self.expression(side))
         symbols = tuple(relation.value for relation in relations)
         places = tuple(relation.start_pos or 0 for relation in relations)
         texts = tuple(self.printed(side) for side in sides)
-        return Chain(tuple(nodes), symbols, places, texts, position=position_of(tree))
+        return Chain(tuple(found), symbols, places, texts, position=position_of(tree))
 
     def printed(self, tree: Part) -> str:
         """The source of a piece, on one line."""
@@ -317,7 +267,7 @@ class Reader:
             if not factor.sub and factor.bracket == "LSET":
                 return self.listed_set(factor)
         node = self.expression(tree)
-        return DeclaredSet(node, position=position)
+        return nodes.DeclaredSet(node, position=position)
 
     def number_set(self, factor: Factor) -> Node:
         """Read a set such as ℝ^{n×d}."""
@@ -340,7 +290,7 @@ class Reader:
                 shape = [self.single(factor.sup)]
         if factor.sub is not None:
             raise self.fail("a number set with a subscript is not known", factor.position)
-        return NumberSet(factor.name[8:-1], tuple(shape), position=factor.position)
+        return nodes.NumberSet(factor.name[8:-1], tuple(shape), position=factor.position)
 
     def listed_set(self, factor: Factor) -> Node:
         """Read a set by its members."""
@@ -348,7 +298,7 @@ class Reader:
         chains = [child for child in children if isinstance(child, Tree)]
         if factor.sup is not None:
             raise self.fail("a power of a set", factor.sup)
-        return ListedSet(tuple(self.listed(chains)), position=factor.position)
+        return nodes.ListedSet(tuple(self.listed(chains)), position=factor.position)
 
     # -- Sums and products ----
 
@@ -368,10 +318,10 @@ class Reader:
         for _, term in terms:
             if self.is_dots(term):
                 raise self.fail("dots in a sum: write \\sum", term)
-        nodes = [(sign, self.product(list(term.children))) for sign, term in terms]
-        if len(nodes) == 1 and nodes[0][0] == "+":
-            return nodes[0][1]
-        return SumOf(tuple(nodes), position=position)
+        found = [(sign, self.product(list(term.children))) for sign, term in terms]
+        if len(found) == 1 and found[0][0] == "+":
+            return found[0][1]
+        return nodes.SumOf(tuple(found), position=position)
 
     def forbid_remainder(self, term: Tree[Token]) -> None:
         """``-1 \\bmod 3`` is 2 to one reader and -1 to another."""
@@ -411,7 +361,7 @@ class Reader:
             run = (
                 node
                 if run is None
-                else Product("juxtaposed", run, node, position=position_of(part))
+                else nodes.Product("juxtaposed", run, node, position=position_of(part))
             )
         return self.joined(result, operator, run)
 
@@ -420,7 +370,7 @@ class Reader:
         assert right is not None
         if left is None or operator is None:
             return right
-        return Product(operator.value, left, right, position=position_of(operator))
+        return nodes.Product(operator.value, left, right, position=position_of(operator))
 
     def forbid_side_by_side(self, part: Part, after_slash: bool) -> None:
         """Refuse neighbours whose product is ambiguous."""
@@ -438,7 +388,7 @@ class Reader:
         if factor.is_symbol:
             return self.symbol(factor, parts, place)
         node = self.base(factor)
-        if isinstance(node, Derivative) and node.body is None:
+        if isinstance(node, nodes.Derivative) and node.body is None:
             if place + 1 >= len(parts):
                 raise self.fail("a derivative of nothing", factor.position)
             body = self.product(parts[place + 1 :])
@@ -462,7 +412,7 @@ class Reader:
             name, sub, sup = found
             if self.is_function(name):
                 return self.declared_call(name, sub, sup, factor, parts, place)
-            node: Node = Symbol(name, position=factor.position)
+            node: Node = nodes.Symbol(name, position=factor.position)
             return self.with_scripts(node, sub, sup, factor), place + 1
         return self.known_construct(factor, parts, place)
 
@@ -472,7 +422,7 @@ class Reader:
         if isinstance(factor.base, Tree):
             return self.accented(factor), place + 1
         if name in CONSTANTS:
-            node = Constant(CONSTANTS[name], position=factor.position)
+            node = nodes.Constant(CONSTANTS[name], position=factor.position)
             return self.with_scripts(node, factor.sub, factor.sup, factor), place + 1
         if factor.factorials:
             raise self.fail(f"a factorial on {name}; write brackets", factor.position)
@@ -489,7 +439,7 @@ class Reader:
             indices = self.separate_indices(factor.sub)
             if len(indices) != 2:
                 raise self.fail("the Kronecker delta needs two indices", factor.position)
-            return Kronecker(*indices, position=factor.position), place + 1
+            return nodes.Kronecker(*indices, position=factor.position), place + 1
         if name in LOOSE_FUNCTIONS or (bare in NAMED_FUNCTIONS and name.startswith("\\")):
             return self.known_call(bare, factor, parts, place)
         if name in NUMBER_SETS:
@@ -507,7 +457,7 @@ class Reader:
         if accent != "\\overline":
             raise self.fail(f"unknown symbol {factor.name}: it is not declared", factor.position)
         inner = self.single(base.children[1])
-        node = Conjugate(inner, position=factor.position)
+        node = nodes.Conjugate(inner, position=factor.position)
         return self.with_scripts(node, factor.sub, factor.sup, factor)
 
     def declared_call(
@@ -542,7 +492,7 @@ class Reader:
             place += 1
         if not arguments:
             raise self.fail(f"{name} is a function and needs an argument", factor.position)
-        node: Node = Call(name, tuple(arguments), position=factor.position)
+        node: Node = nodes.Call(name, tuple(arguments), position=factor.position)
         if leftover is not None:
             node = self.with_scripts(node, None, leftover, factor)
         if scripts is not None:
@@ -553,8 +503,8 @@ class Reader:
         """Read a subscript as arguments of a function."""
         index = self.indices(sub)
         first = index[0]
-        if len(index) == 1 and isinstance(first, RunTogether):
-            if first.whole is None or all(isinstance(item, Symbol) for item in first.items):
+        if len(index) == 1 and isinstance(first, nodes.RunTogether):
+            if first.whole is None or all(isinstance(item, nodes.Symbol) for item in first.items):
                 raise self.fail("write a comma between the indices of a function", sub)
             return [first.whole]
         return index
@@ -579,7 +529,7 @@ class Reader:
         power = None
         if factor.sup is not None:
             power = self.single(factor.sup)
-            if not isinstance(power, Number) or power.value < 2:
+            if not isinstance(power, nodes.Number) or power.value < 2:
                 raise self.fail(
                     f"{factor.name} to the power {canonical(factor.sup)} is ambiguous",
                     factor.position,
@@ -594,9 +544,9 @@ class Reader:
             arguments = [argument]
         else:
             raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
-        node: Node = KnownCall(name, tuple(arguments), base, position=factor.position)
+        node: Node = nodes.KnownCall(name, tuple(arguments), base, position=factor.position)
         if power is not None:
-            node = Power(node, power, position=factor.position)
+            node = nodes.Power(node, power, position=factor.position)
         if scripts is not None:
             node = self.with_scripts(node, scripts.sub, scripts.sup, scripts)
         return node, place
@@ -619,7 +569,7 @@ class Reader:
             result = (
                 node
                 if result is None
-                else Product("juxtaposed", result, node, position=node.position)
+                else nodes.Product("juxtaposed", result, node, position=node.position)
             )
             if nested:
                 break
@@ -647,7 +597,7 @@ class Reader:
             self.forbid_scripts(factor)
             scripts = read_factor(parts[place + 1], self.text)
             arguments = self.bracket_arguments(parts[place + 1])
-            node: Node = KnownCall(kind, tuple(arguments), position=factor.position)
+            node: Node = nodes.KnownCall(kind, tuple(arguments), position=factor.position)
             return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
         pieces = self.index_chains(factor.sub)
         names, ranges, conditions = self.index_bounds(pieces, factor)
@@ -662,16 +612,20 @@ class Reader:
         with self.binding(names):
             tests = tuple(self.relation_chain(chain) for chain in conditions)
             body = self.product(rest)
-        if kind not in ("sum", "product") and not set(names) & names_in(body):
+        if kind not in ("sum", "product") and not set(names) & nodes.names_in(body):
             raise self.fail(f"{factor.name} over {', '.join(names)} does nothing", factor.position)
-        node = Reduction(kind, tuple(names), tuple(ranges), tests, body, position=factor.position)
+        node = nodes.Reduction(
+            kind, tuple(names), tuple(ranges), tests, body, position=factor.position
+        )
         return node, len(parts)
 
     def forbid_own_index(
         self, names: list[str], ranges: list[Bounds | None], factor: Factor
     ) -> None:
         """``\\sum_{n=0}^{n} n``: an index in its own bounds, or one that already runs."""
-        used = {name for stated in ranges if stated for end in stated for name in names_in(end)}
+        used = {
+            name for stated in ranges if stated for end in stated for name in nodes.names_in(end)
+        }
         for name in names:
             if name in used:
                 raise self.fail(f"the index {name} stands in its own bounds", factor.position)
@@ -741,36 +695,19 @@ class Reader:
         if factor.sub is None or factor.sup is None:
             raise self.fail("an integral needs both bounds", factor.position)
         low, high = self.single(factor.sub), self.single(factor.sup)
-        inner = 0
-        for end in range(place + 1, len(parts) - 1):
-            first, second = parts[end], parts[end + 1]
-            if isinstance(first, Token) or isinstance(second, Token):
-                continue
-            marker, variable = read_factor(first, self.text), read_factor(second, self.text)
-            inner += marker.name == "\\int"
-            if marker.name not in ("d", "\\mathrm{d}") or marker.sub or marker.sup:
-                continue
-            if not variable.is_symbol or variable.sub or variable.sup or variable.factorials:
-                continue
-            if marker.name == "d" and variable.name in self.table and "d" in self.table:
-                continue
-            if inner:  # this differential belongs to an integral further inside
-                inner -= 1
-                continue
+        names = [canonical(part) for part in parts]
+        if "\\mathrm{d}" not in names[place + 1 : -1]:
+            raise self.fail(
+                "an integral without its differential, such as \\mathrm{d}t", factor.position
+            )
+        end = names.index("\\mathrm{d}", place + 1)
+        name = self.lone_symbol(parts[end + 1])
+        if not name or name in nodes.names_in_all((low, high)) | set(self.running):
+            raise self.fail(f"an integral over {names[end + 1]}", parts[end + 1])
+        with self.binding([name]):
             inside = parts[place + 1 : end]
-            if inside and isinstance(inside[-1], Token) and inside[-1] == "dot":
-                inside.pop()  # f(t) \\cdot dt
-            if variable.name in names_in(low) | names_in(high) | set(self.running):
-                raise self.fail(
-                    f"{variable.name} is bound by the integral and used outside it", second
-                )
-            with self.binding([variable.name]):
-                body = self.product(inside) if inside else Number(1, position=factor.position)
-            node = Integral(variable.name, low, high, body, position=factor.position)
-            return node, end + 2
-        raise self.fail(
-            "an integral without its differential, such as \\mathrm{d}t", factor.position
-        )
+            body = self.product(inside) if inside else nodes.Number(1, position=factor.position)
+        return nodes.Integral(name, low, high, body, position=factor.position), end + 2
 
     def moment(self, kind: str, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         """Read an expectation or a variance."""
@@ -791,7 +728,7 @@ class Reader:
         if len(chains) != 1:
             raise self.fail(f"{factor.name} takes one argument", factor.position)
         inner = self.only_expression(chains[0])
-        node = Moment(kind, over, inner, position=factor.position)
+        node = nodes.Moment(kind, over, inner, position=factor.position)
         return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
 
     def indicator(self, parts: list[Part], place: int) -> tuple[Node, int]:
@@ -800,7 +737,7 @@ class Reader:
         tree = tree_of(scripts.base)
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
         tests = tuple(self.relation_chain(chain) for chain in chains)
-        node = Indicator(tests, position=scripts.position)
+        node = nodes.Indicator(tests, position=scripts.position)
         return self.with_scripts(node, scripts.sub, scripts.sup, scripts), place + 2
 
     # -- What stands on the line and is no symbol ----
@@ -811,7 +748,9 @@ class Reader:
         if isinstance(base, Token):
             if base.type == "NUMBER":
                 text = base.value
-                return Number(float(text) if "." in text else int(text), position=factor.position)
+                return nodes.Number(
+                    float(text) if "." in text else int(text), position=factor.position
+                )
             raise self.fail(f"{base.value} cannot stand here", base)
         readers = {
             "fraction": self.fraction,
@@ -830,29 +769,27 @@ class Reader:
         kind = factor.bracket
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
         position = factor.position
-        if kind == "LBRACK" and len(chains) == 1 and len(chains[0].children) > 1:
-            return Indicator((self.relation_chain(chains[0]),), position=position)
         if kind in ("LPAR", "LBRACK") and len(chains) > 1:
             separators = {child.type for child in tree.children[1:-1] if isinstance(child, Token)}
             if separators != {"COMMA"}:
                 raise self.fail("entries must be separated by commas", tree)
-            return TupleOf(tuple(self.listed(chains)), position=position)
+            return nodes.TupleOf(tuple(self.listed(chains)), position=position)
         if kind == "LSET":
             raise self.fail("a set can stand only after \\in", tree)
         if len(chains) != 1:
             raise self.fail("brackets with several entries cannot stand here", tree)
         inner = self.only_expression(chains[0])
         if kind == "LFLOOR" or kind == "LCEIL":
-            return (Floor if kind == "LFLOOR" else Ceiling)(inner, position=position)
+            return (nodes.Floor if kind == "LFLOOR" else nodes.Ceiling)(inner, position=position)
         if kind == "LBAR":
             if factor.sub is not None:
                 raise self.fail("an absolute value takes no subscript", factor.sub)
-            return Absolute(inner, position=position)
+            return nodes.Absolute(inner, position=position)
         if kind == "LNORM":
             name = "" if factor.sub is None else canonical(factor.sub)
             if name and name not in NORMS:
                 raise self.fail(f"the norm with subscript {name} is not known", tree)
-            return Norm(NORMS.get(name, ""), inner, position=position)
+            return nodes.Norm(name, inner, position=position)
         return inner
 
     def fraction(self, tree: Tree[Token]) -> Node:
@@ -861,7 +798,7 @@ class Reader:
         derivative = self.derivative(top, bottom)
         if derivative is not None:
             return derivative
-        return Quotient(self.single(top), self.single(bottom), position=position_of(tree))
+        return nodes.Quotient(self.single(top), self.single(bottom), position=position_of(tree))
 
     def derivative(self, top: Part, bottom: Part) -> Node | None:
         """Read a fraction as a derivative; None where it is none."""
@@ -881,12 +818,6 @@ class Reader:
             return None
         if first.sub is not None:
             return None
-        if marker == "d" and self.known("d"):
-            raise self.fail(
-                "d is a declared symbol, so this may be a fraction or a derivative; "
-                "write \\mathrm{d} for the derivative",
-                top,
-            )
         order = self.order(first.sup)
         variables: list[Node] = []
         place = 0
@@ -905,15 +836,19 @@ class Reader:
         if len(variables) != order:
             raise self.fail(f"a derivative of order {order} by {len(variables)} variables", bottom)
         body = self.derivative_body(above[1:], variables[0]) if len(above) > 1 else None
-        return Derivative(body, tuple(variables), position=position_of(top))
+        return nodes.Derivative(body, tuple(variables), position=position_of(top))
 
     def derivative_body(self, parts: list[Part], variable: Node) -> Node:
         """What is differentiated; a function without its argument is one of the variable."""
         if len(parts) == 1 and isinstance(parts[0], Tree):
             factor = read_factor(parts[0], self.text)
             plain_symbol = factor.is_symbol and factor.sub is None and factor.sup is None
-            if plain_symbol and self.is_function(factor.name) and isinstance(variable, Symbol):
-                return Call(factor.name, (variable,), position=factor.position)
+            if (
+                plain_symbol
+                and self.is_function(factor.name)
+                and isinstance(variable, nodes.Symbol)
+            ):
+                return nodes.Call(factor.name, (variable,), position=factor.position)
         return self.product(parts)
 
     def order(self, sup: Part | None) -> int:
@@ -928,9 +863,9 @@ class Reader:
         """Read a root."""
         inner = self.single(tree.children[-1])
         if len(tree.children) == 2:
-            return Root(inner, None, position=position_of(tree))
+            return nodes.Root(inner, None, position=position_of(tree))
         degree = self.expression(tree_of(tree.children[2]))
-        return Root(inner, degree, position=position_of(tree))
+        return nodes.Root(inner, degree, position=position_of(tree))
 
     def matrix(self, tree: Tree[Token]) -> Node:
         """Read a matrix."""
@@ -943,16 +878,16 @@ class Reader:
                 if isinstance(cell, Token):
                     continue
                 if not cell.children:
-                    cells.append(Empty(position=position_of(tree)))
+                    cells.append(nodes.Empty(position=position_of(tree)))
                 elif self.is_dots(cell):
-                    cells.append(Dots(position=position_of(cell)))
+                    cells.append(nodes.Dots(position=position_of(cell)))
                 else:
                     cells.append(self.expression(tree_of(cell.children[0])))
             rows.append(tuple(cells))
         width = max(len(row) for row in rows)
         if any(len(row) != width for row in rows):
             raise self.fail(f"the rows of the matrix have {[len(r) for r in rows]} entries", tree)
-        return Matrix(tuple(rows), position=position_of(tree))
+        return nodes.Matrix(tuple(rows), position=position_of(tree))
 
     def cases(self, tree: Tree[Token]) -> Node:
         """Read cases."""
@@ -963,8 +898,8 @@ class Reader:
             value = self.expression(tree_of(case.children[0]))
             chains = [child for child in case.children[2:] if isinstance(child, Tree)]
             tests = tuple(self.relation_chain(chain) for chain in chains)
-            rows.append(Case(value, tests, position=value.position))
-        return Cases(tuple(rows), position=position_of(tree))
+            rows.append(nodes.Case(value, tests, position=value.position))
+        return nodes.Cases(tuple(rows), position=position_of(tree))
 
     # -- Subscripts and superscripts ----
 
@@ -972,11 +907,11 @@ class Reader:
         """A node with its indices, power and factorials."""
         if sub is not None:
             indices = tuple(self.indices(sub))
-            node = Index(node, indices, sup is not None, position=factor.position)
+            node = nodes.Index(node, indices, sup is not None, position=factor.position)
         if sup is not None:
             node = self.superscript(node, sup, sub is not None)
         for _ in range(factor.factorials):
-            node = Factorial(node, position=factor.position)
+            node = nodes.Factorial(node, position=factor.position)
         return node
 
     def indices(self, sub: Part) -> list[Node]:
@@ -990,10 +925,7 @@ class Reader:
             run = self.run_together(pieces[0])
             if run is not None:
                 return [run]
-        found = [self.only_expression(piece) for piece in pieces]
-        if len(found) == 1 and isinstance(found[0], TupleOf):
-            return list(found[0].items)  # PE_{(m, 2i)}
-        return found
+        return [self.only_expression(piece) for piece in pieces]
 
     def run_together(self, piece: Tree[Token]) -> Node | None:
         """``ij``: two indices of a matrix or a product; the array's dimension decides later."""
@@ -1008,8 +940,8 @@ class Reader:
                 and len(base.value) > 1
                 and base.value.isdigit()
             ):
-                digits = tuple(Number(int(c), position=position) for c in base.value)
-                return RunTogether(digits, self.only_expression(piece), position=position)
+                digits = tuple(nodes.Number(int(c), position=position) for c in base.value)
+                return nodes.RunTogether(digits, self.only_expression(piece), position=position)
         if len(parts) < 2 or any(isinstance(part, Token) for part in parts):
             return None
         factors = [read_factor(part, self.text) for part in parts]
@@ -1024,12 +956,12 @@ class Reader:
         items = tuple(self.operand([part], 0)[0] for part in parts)
         numbered = any(isinstance(f.base, Token) and f.base.type == "NUMBER" for f in factors[1:])
         whole = None if numbered else self.product(parts)
-        return RunTogether(items, whole, position=position)
+        return nodes.RunTogether(items, whole, position=position)
 
     def separate_indices(self, sub: Part) -> list[Node]:
         """The indices of a subscript, also where no comma separates them."""
         indices = self.indices(sub)
-        if len(indices) == 1 and isinstance(indices[0], RunTogether):
+        if len(indices) == 1 and isinstance(indices[0], nodes.RunTogether):
             return list(indices[0].items)
         return indices
 
@@ -1037,13 +969,8 @@ class Reader:
         """Read a superscript: a power, a transpose or a conjugate."""
         name = canonical(sup)
         position = position_of(sup)
-        if name in TRANSPOSES or name == "T":
-            if name == "T" and self.known("T"):
-                raise self.fail("T is declared; write \\top for a transpose", sup)
-            return Transpose(node, indexed, position=position)
-        if name in ("-\\top", "-T"):
-            inverse = Power(node, Number(-1, position=position), position=position)
-            return Transpose(inverse, indexed, position=position)
+        if name in TRANSPOSES:
+            return nodes.Transpose(node, indexed, position=position)
         if isinstance(sup, Tree) and sup.data == "group" and self.is_parenthesised(sup):
             raise self.fail(
                 f"the superscript {name} is not a declared name; a power needs no brackets",
@@ -1051,4 +978,4 @@ class Reader:
             )
         if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
             raise self.fail(f"the superscript {name} is not a declared name", sup)
-        return Power(node, self.single(sup), indexed, position=position)
+        return nodes.Power(node, self.single(sup), indexed, position=position)

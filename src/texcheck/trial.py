@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, conditions_of, relations_of, sign_choices
+from texcheck.check import Options, conditions_of, read_display, relations_of, sign_choices
 from texcheck.comparison import ORDER, Relation, Seen
-from texcheck.display import read_display
 from texcheck.errors import LatexError
 from texcheck.evaluator import Memory
-from texcheck.factors import canonical_name, symbol_table
 from texcheck.nodes import Chain, Number, Symbol
+from texcheck.parser import canonical_name, symbol_table
 from texcheck.values import declared_values, is_number
 
 # How near, as a share of the larger side, an inequality must come to equality on some input.

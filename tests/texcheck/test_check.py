@@ -49,7 +49,6 @@ def test_a_false_relation_tells_both_sides_and_the_deviation():
         (r"100 \approx 110", False),
         (r"1 + 10^{-15} = 1", False),
         (r"1 + 10^{-6} = 1", False),
-        (r"a \equiv 2", True),
         (r"a \in \{1, 2\}", True),
         (r"a \in \mathbb{R}", True),
     ],
@@ -79,7 +78,7 @@ def test_shapes_and_sets(text, expected):
         r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \qquad \text{for all } i \in \{1, \ldots, n\}",
         r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \quad \text{for } 1 \le i \le n",
         r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}}, \quad \text{for every } i = 1, \ldots, n",
-        r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \qquad \text{for } (0 < i \le n)",
+        r"p_i = \frac{e^{x_i}}{\sum_{j=1}^n e^{x_j}} \qquad \text{for } 0 < i \le n",
     ],
 )
 def test_a_stated_range_is_run_through(text):

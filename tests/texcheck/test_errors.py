@@ -150,16 +150,6 @@ def test_two_declared_readings_of_one_symbol_are_ambiguous():
         evaluate("W_i^Q", {"W_i": 1, "W^Q": 2})
 
 
-def test_d_as_a_dimension_and_as_a_differential():
-    with pytest.raises(LatexError, match="mathrm"):
-        evaluate(r"\frac{d y}{d x}", {"d": 4, "x": 2.0, "y": 3.0})
-
-
-def test_the_transpose_letter_must_not_be_a_declared_number():
-    with pytest.raises(LatexError, match="top"):
-        evaluate("A^T", {"A": A, "T": 7})
-
-
 @pytest.mark.parametrize("name", ["x + y", "", "3", "(x)", r"\frac{a}{b}"])
 def test_only_symbols_can_be_declared(name):
     with pytest.raises(LatexError):

@@ -41,7 +41,7 @@ class Printed:
     def inside(self, rank: int, style: int) -> str:
         if self.rank >= rank:
             return self.text
-        left, right = [("(", ")"), (r"\left(", r"\right)"), ("[", "]"), (r"\bigl(", r"\bigr)")][
+        left, right = [("(", ")"), (r"\left(", r"\right)"), ("[", "]"), (r"\left(", r"\right)")][
             style
         ]
         return f"{left}{self.text}{right}"
