@@ -73,17 +73,11 @@ class Arithmetic:
         if is_number(left) and is_number(right):
             return function(left, right)
         if is_number(left) or is_number(right):
-            other = right if is_number(left) else left
-            self.require_broadcast(f"{name} {describe(left)} and {describe(right)}", position)
-            if isinstance(other, np.ndarray) and other.ndim >= 2:
-                raise self.fail(
-                    f"cannot {name} a number and {describe(other)}; "
-                    "write the number times a declared matrix of ones",
-                    position,
-                )
-            if isinstance(other, Crossed):
-                return Crossed(function(as_array(left), as_array(right)))
-            return function(left, right)
+            raise self.fail(
+                f"cannot {name} {describe(left)} and {describe(right)}: their shapes differ; "
+                "print the number times a vector or matrix of ones",
+                position,
+            )
         if self.is_vector(left) and self.is_vector(right):
             crossed = isinstance(left, Crossed)
             if crossed != isinstance(right, Crossed):
@@ -95,15 +89,6 @@ class Arithmetic:
             return self.vector_with_matrix(name, function, left, right, position)
         self.same_shape(name, left, right, left.shape, right.shape, position)
         return function(left, right)
-
-    def require_broadcast(self, what: str, position: int) -> None:
-        """Shapes that differ fit each other only where the check says so."""
-        if not self.broadcast:
-            raise self.fail(
-                f"cannot {what}: their shapes differ; print a vector or matrix of ones, "
-                "or let the check say broadcast=True",
-                position,
-            )
 
     def vector_with_matrix(
         self,
@@ -122,13 +107,17 @@ class Arithmetic:
             return Crossed(result) if isinstance(vector, Crossed) else result
         matrix = b if vector is left else a
         if (
-            self.orientation(vector) == "row"
+            self.broadcast
+            and self.orientation(vector) == "row"
             and matrix.ndim == 2
             and matrix.shape[1] == as_array(vector).shape[0]
         ):
-            self.require_broadcast(f"{name} {describe(left)} and {describe(right)}", position)
             return function(a, b)
-        raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
+        raise self.fail(
+            f"cannot {name} {describe(left)} and {describe(right)}; a row beside a matrix needs "
+            "broadcast=True",
+            position,
+        )
 
     def same_shape(
         self, name: str, left: Value, right: Value, a: Any, b: Any, position: int
@@ -161,12 +150,12 @@ class Arithmetic:
     def dot(self, left: Value, right: Value, position: int) -> Value:
         """A product printed with a dot: the inner product when both sides are vectors."""
         if self.is_vector(left) and self.is_vector(right):
-            a, b = unify(as_array(left), as_array(right))
+            a, b = as_array(left), as_array(right)
             if isinstance(left, Crossed) != isinstance(right, Crossed):
                 raise self.fail("a dot product of a row and a column; drop the transpose", position)
             if a.shape != b.shape:
                 raise self.fail(f"a dot product of lengths {len(a)} and {len(b)}", position)
-            return (a @ b).item() if a.dtype != object else sum(a * b)
+            return (a @ b).item()
         return self.multiply(left, right, position)
 
     def multiply(self, left: Value, right: Value, position: int) -> Value:
@@ -206,7 +195,7 @@ class Arithmetic:
         if directions == ("row", "column"):
             if a.shape != b.shape:
                 raise self.fail(f"an inner product of lengths {len(a)} and {len(b)}", position)
-            return (a @ b).item() if a.dtype != object else sum(a * b)
+            return (a @ b).item()
         if directions == ("column", "row"):
             return np.outer(a, b)
         raise self.fail(

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import functools
-import re
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from lark import Token, Tree
 
 from texcheck import nodes
-from texcheck.comparison import Comparison, Relation, Seen, covers, either, result_of, worse
+from texcheck.comparison import Comparison, Relation, Seen, covers, result_of, worse
 from texcheck.errors import LatexError
 from texcheck.evaluator import Evaluator, Memory
-from texcheck.lexer import CONDITION_WORDS, EQUIVALENCES, IMPLICATIONS, QUANTIFYING_WORDS
+from texcheck.lexer import IMPLICATIONS
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
 from texcheck.reader import Reader
 from texcheck.rounding import Noise
-from texcheck.values import declared_values, is_exact
+from texcheck.values import declared_values
 
-SIGNS = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 CONVENTIONS = ("row", "column")
 
 
@@ -57,22 +56,14 @@ def evaluate(
     ``vectors`` says how 1-D arrays are to be read, as ``"row"`` or as ``"column"``.
     """
     options = Options(vectors, first_index, broadcast=broadcast)
-    if SIGNS.search(text):
-        raise LatexError("\\pm is two values; check a relation with it", 0, text)
     table = symbol_table(declared_values(values))
     chains = [child for child in parse(text).children if isinstance(child, Tree)]
     if len(chains) != 1:
         raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
     symbols = {name: callable(value) for name, value in table.items()}
     node = Reader(text, symbols).only_expression(chains[0])
-    exact = any(
-        isinstance(value, Fraction) or (isinstance(value, np.ndarray) and is_exact(value))
-        for value in table.values()
-    )
-    evaluator = evaluator_for(text, table, options)
     with np.errstate(all="ignore"):
-        value = evaluator.evaluate(node)
-    return result_of(value, exact)
+        return result_of(evaluator_for(text, table, options).evaluate(node))
 
 
 def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any) -> list[Relation]:
@@ -98,17 +89,9 @@ def evaluator_for(
     return Evaluator(text, table, *reading, noise, memory)
 
 
-def sign_choices(text: str) -> tuple[str, str]:
-    """A text with the upper and with the lower signs of ± and ∓; every place stays where it is."""
-    upper = SIGNS.sub(lambda match: "+  " if match.group(1) == "pm" else "-  ", text)
-    lower = SIGNS.sub(lambda match: "-  " if match.group(1) == "pm" else "+  ", text)
-    return upper, lower
-
-
 def conditions_of(text: str, table: Mapping[str, Any]) -> Iterator[Chain]:
     """The conditions in a display's ``cases`` and indicators."""
-    statements, _ = read_display(sign_choices(text)[0], table)
-    for statement in statements:
+    for statement in read_display(text, table):
         for part in statement.node.walk():
             if isinstance(part, (nodes.Case, nodes.Indicator)):
                 yield from part.tests
@@ -121,33 +104,24 @@ def relations_of(
     memory: Memory | None = None,
     hasty: bool = False,
 ) -> list[Relation]:
-    """The relations of a display; with a memory, only up to the first instance that fails.
-
-    ``x = \\pm 2`` holds with either sign; where both sides have ± or ∓, the display must hold
-    with the upper signs and with the lower signs.
-    """
-    if SIGNS.search(text):
-        upper, lower = (relations_of(choice, table, options) for choice in sign_choices(text))
-        return [either(*pair) for pair in zip(upper, lower, strict=True)]
-    statements, quantifiers = read_display(text, table)
-    quantifiers = [*declared_ranges(statements, table), *quantifiers]
+    """The relations of a display; with a memory, only up to the first instance that fails."""
+    statements = read_display(text, table)
     comparison = Comparison(text, options.approx, options.sampling_error, hasty)
     evaluator = evaluator_for(text, table, options, memory)
     with np.errstate(all="ignore"):
-        return check_all(statements, quantifiers, evaluator, comparison, memory)
+        return check_all(statements, evaluator, comparison, memory)
 
 
 def check_all(
     statements: list[Statement],
-    quantifiers: list[Quantifier],
     evaluator: Evaluator,
     comparison: Comparison,
     memory: Memory | None,
 ) -> list[Relation]:
-    """Every statement at every value of its quantifiers; of each relation the worst case."""
+    """Every statement at every value of its indices; of each relation the worst case."""
     result: list[Relation] = []
-    cases = instances(quantifiers, evaluator)
-    ranges = tuple(quantifier.key for quantifier in quantifiers)
+    cases = instances(statements, evaluator)
+    ranges = tuple(cases[0])
     for statement in statements:
         key = (*statement.key, ranges)
         if memory is not None and key in memory.holding:
@@ -238,70 +212,26 @@ class Statement:
         return set().union(*(nodes.free_names(chain) for chain in self.chains))
 
 
-@dataclass
-class Quantifier:
-    """An index that the display itself ranges over."""
-
-    names: tuple[str, ...]
-    whole: range | None = None
-    test: Chain | None = None
-    listed: Nodes = ()
-
-    @property
-    def place(self) -> int:
-        """Where the range is printed; 0 for one that the check declares."""
-        stated = self.test or next(iter(self.listed), None)
-        return 0 if stated is None else stated.position
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells this range from another, wherever it is printed."""
-        return self.names, self.whole, self.test, self.listed
-
-    def names_used(self) -> set[str]:
-        """The symbols in the stated range."""
-        return nodes.names_in_all((*self.listed, *([self.test] if self.test else [])))
-
-
-Display = tuple[list[Statement], list[Quantifier]]
-
-
-def read_display(text: str, table: Mapping[str, Any]) -> Display:
-    """Split a display into statements to be checked and ranges for their free indices."""
+def read_display(text: str, table: Mapping[str, Any]) -> list[Statement]:
+    """The statements of a display, all of which must hold."""
     return read_with(text, frozenset((name, callable(value)) for name, value in table.items()))
 
 
 @functools.lru_cache(maxsize=64)
-def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> Display:
+def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement]:
     """Read a display by the names of the declared symbols, and whether they are functions."""
     reader = Reader(text, dict(symbols))
-    groups: list[list[Tree[Token]]] = []
-    introduced: list[bool] = []
-    joined_by: list[str] = []
-    separator, quantifying = ",", False
+    claims: list[tuple[str, list[Tree[Token]]]] = []
+    separator = ","
     for child in parse(text).children:
         if isinstance(child, Token):
             separator = child.value
-            # \text{for} reaches over commas: for i = 1, …, n, j = 1, …, m.
-            quantifying = separator in QUANTIFYING_WORDS or (quantifying and separator == ",")
-            continue
         # Only commas hold a list of values together, as in i = 0, 1, 2.
-        if len(child.children) == 1 and groups and separator == ",":
-            groups[-1].append(child)
+        elif len(child.children) == 1 and claims and separator == ",":
+            claims[-1][1].append(child)
         else:
-            groups.append([child])
-            introduced.append(quantifying)
-            joined_by.append(separator)
-        separator = ","
-    quantifiers: list[Quantifier] = []
-    claims: list[tuple[str, list[Tree[Token]]]] = []
-    for word, group, after_for in zip(joined_by, groups, introduced, strict=True):
-        quantifier = read_quantifier(group, reader) if after_for else None
-        if quantifier is None:
-            claims.append((word, group))
-            continue
-        reader.bound.extend(quantifier.names)
-        quantifiers.append(quantifier)
+            claims.append((separator, [child]))
+            separator = ","
     statements: list[Statement] = []
     for number, (word, group) in enumerate(claims):
         chain = group[0]
@@ -324,32 +254,10 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> Display:
             premise = statements[-1]
             if premise.premise is None:
                 statements.pop()
-            statements.append(Statement(node, premise.node, both=word in EQUIVALENCES))
-        elif word in CONDITION_WORDS and number > 0:
-            if statements[-1].premise is not None:
-                raise reader.fail("a second condition on one statement", chain)
-            statements[-1].premise = node
+            statements.append(Statement(node, premise.node, both=word == "\\iff"))
         else:
             statements.append(Statement(node))
-    if not statements:
-        raise LatexError("the display holds no relation that could be checked", 0, text)
-    used = set().union(*(statement.free_names() for statement in statements))
-    for place, quantifier in enumerate(quantifiers):
-        later = set().union(*(q.names_used() for q in quantifiers[place + 1 :]))
-        for name in quantifier.names:
-            if name not in used | later:
-                raise LatexError(f"{name} runs over a range, but no statement uses it", 0, text)
-    return statements, quantifiers
-
-
-def declared_ranges(statements: list[Statement], table: Mapping[str, Any]) -> list[Quantifier]:
-    """Indices declared as a ``range``: the display must hold for every value in it."""
-    used = set().union(*(statement.free_names() for statement in statements))
-    return [
-        Quantifier((name,), value)
-        for name, value in table.items()
-        if isinstance(value, range) and name in used
-    ]
+    return statements
 
 
 def listed_after(group: list[Tree[Token]], reader: Reader) -> Nodes:
@@ -367,58 +275,15 @@ def membership(first: Chain, items: Nodes, reader: Reader) -> Chain:
     return replace(first, sides=(first.sides[0], listed), relations=("in",), texts=texts)
 
 
-def read_quantifier(group: list[Tree[Token]], reader: Reader) -> Quantifier | None:
-    """A range for an undeclared symbol: ``i = 0, \\ldots, n``, ``0 \\le i < n``, ``i \\in S``."""
-    chain = group[0]
-    sides = [child for child in chain.children if isinstance(child, Tree)]
-    relations = [child.value for child in chain.children if isinstance(child, Token)]
-    fresh: list[str] = []
-    for place, side in enumerate(sides):
-        name = reader.lone_symbol(side)
-        if place and relations[place - 1] == "in":
-            continue
-        if name and not reader.known(name) and name not in ("e", r"\pi", r"\infty"):
-            fresh.append(name)
-    if not fresh or not relations:
-        return None
-    names = tuple(dict.fromkeys(fresh))
-    if relations == ["="]:
-        if len(group) == 1:
-            return None
-        items = listed_after(group, reader)
-        return Quantifier(names, listed=items)
-    if len(group) > 1:
-        raise reader.fail("a list after this relation is not understood", group[1])
-    reader.bound.extend(names)
-    test = reader.relation_chain(chain)
-    del reader.bound[len(reader.bound) - len(names) :]
-    return Quantifier(names, test=test)
-
-
-def instances(quantifiers: list[Quantifier], evaluator: Evaluator) -> list[dict[str, int]]:
-    """All values of the indices that the display ranges over."""
-    if not quantifiers:
-        return [{}]
-    first, *rest = quantifiers
-    position = first.place
-    if first.whole is not None:
-        choices = [{first.names[0]: number} for number in first.whole]
-    elif first.listed:
-        node = first.listed[0]
-        numbers = [evaluator.whole(v, node) for v in evaluator.arguments(first.listed)]
-        choices = [{first.names[0]: number} for number in numbers]
-    else:
-        assert first.test is not None
-        unstated = (None,) * len(first.names)
-        choices = list(
-            evaluator.assignments(first.names, unstated, (first.test,), None, first.test)
-        )
-    found: list[dict[str, int]] = []
-    for choice in choices:
-        with evaluator.bound(choice):
-            found += [{**choice, **others} for others in instances(rest, evaluator)]
-    if not found:
-        raise evaluator.fail("the stated range is empty", position)
-    if len(found) > MOST_INSTANCES:
-        raise evaluator.fail(f"more than {MOST_INSTANCES} instances", position)
-    return found
+def instances(statements: list[Statement], evaluator: Evaluator) -> list[dict[str, int]]:
+    """All values of the indices that are declared as a ``range``; the display must hold at each."""
+    used = set().union(*(statement.free_names() for statement in statements))
+    ranges = {
+        name: value
+        for name, value in evaluator.declared.items()
+        if isinstance(value, range) and name in used
+    }
+    count = math.prod(map(len, ranges.values()))
+    if not 0 < count <= MOST_INSTANCES:
+        raise evaluator.fail(f"{count} instances of the indices", 0)
+    return [dict(zip(ranges, case, strict=True)) for case in itertools.product(*ranges.values())]

@@ -43,7 +43,7 @@ class Seen:
     ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
     same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
     and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
-    premise and the conclusion of an implication held; ``signs``: which of ± did.
+    premise and the conclusion of an implication held.
     """
 
     slack: float = math.inf
@@ -51,7 +51,6 @@ class Seen:
     attained: bool = False
     differ: bool = False
     outcomes: frozenset[tuple[bool, bool]] = frozenset()
-    signs: frozenset[str] = frozenset()
 
     def joined(self, other: Seen) -> Seen:
         """What two sets of instances have shown together."""
@@ -64,7 +63,6 @@ class Seen:
             self.attained or other.attained,
             self.differ or other.differ,
             self.outcomes | other.outcomes,
-            self.signs | other.signs,
         )
 
 
@@ -113,13 +111,11 @@ def shown(value: Any) -> str:
     )
 
 
-def result_of(value: Any, exact: bool) -> Any:
+def result_of(value: Any) -> Any:
     """A value as the caller receives it: a number or an array."""
     if isinstance(value, Crossed):
         return value.array
-    if isinstance(value, Fraction) and not exact:
-        return float(value)
-    return value
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def covers(node: Chain, evaluator: Evaluator) -> bool:
@@ -168,22 +164,6 @@ def worse(one: Relation, other: Relation) -> Relation:
         return one
     seen = one.seen.joined(other.seen)
     chosen = max(one, other, key=severity)
-    chosen.seen = seen
-    return chosen
-
-
-def either(upper: Relation, lower: Relation) -> Relation:
-    """A relation with ± by its upper and its lower signs.
-
-    Where only one side has a sign, one of the two must hold; else both.
-    """
-    left = upper.left_text != lower.left_text
-    right = upper.right_text != lower.right_text
-    if left == right:
-        return worse(upper, lower)
-    seen = upper.seen.joined(lower.seen)
-    seen.signs = frozenset(sign for sign, one in (("+", upper), ("-", lower)) if one.holds)
-    chosen = min(upper, lower, key=severity)
     chosen.seen = seen
     return chosen
 
@@ -307,7 +287,7 @@ class Comparison:
                 self.nearness(node.sides[k], side, found.slack, case) if relation in ORDER else {}
             )
             seen = Seen(found.slack, near, found.attained, found.differ)
-            shown_left, shown_right = result_of(left, False), result_of(right, False)
+            shown_left, shown_right = result_of(left), result_of(right)
             result.append(
                 Relation(
                     relation,
@@ -430,29 +410,17 @@ class Comparison:
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
     ) -> tuple[Array, Array]:
         """Both sides with one shape."""
-        arithmetic = evaluator.arithmetic
-        if is_number(left) and is_number(right):
-            return numeric(as_array(left)), numeric(as_array(right))
-        if is_number(left) or is_number(right):
-            number = left if is_number(left) else right
-            # x = 0 and x ≠ 0 speak of the array of zeros; anything else is a broadcast.
-            if relation in ("=", "approx", "!=") and number != 0:
-                raise ShapeError("a number against an array", position, self.text)
-            if relation not in ("=", "!="):
-                arithmetic.require_broadcast("compare a number with an array", position)
-            return numeric(as_array(left)), numeric(as_array(right))
         a, b = as_array(left), as_array(right)
+        if is_number(left) and is_number(right):
+            return a, b
+        if is_number(left) or is_number(right):
+            # x = 0 and x ≠ 0 speak of the array of zeros.
+            if relation not in ("=", "!=") or (left if is_number(left) else right) != 0:
+                raise ShapeError("a number against an array", position, self.text)
+            return a, b
         same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
         if a.shape != b.shape or (a.ndim == 1 and not same_kind):
-            a, b = arithmetic.grid(left), arithmetic.grid(right)
+            a, b = evaluator.arithmetic.grid(left), evaluator.arithmetic.grid(right)
         if a.shape != b.shape:
             raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
-        return numeric(a), numeric(b)
-
-
-def numeric(array: Array) -> Array:
-    """An array of numbers without Python objects."""
-    if array.dtype != object:
-        return array
-    has_complex = any(isinstance(entry, complex) for entry in array.flat)
-    return array.astype(np.complex128 if has_complex else np.float64)
+        return a, b

@@ -17,7 +17,7 @@ from texcheck import nodes, patterns
 from texcheck.arithmetic import Arithmetic
 from texcheck.errors import LatexError, ShapeError
 from texcheck.nodes import Bounds, Chain, Node, Nodes
-from texcheck.parser import EXTREMES, canonical_name
+from texcheck.parser import CONSTANTS, EXTREMES, canonical_name
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
     Array,
@@ -27,6 +27,7 @@ from texcheck.values import (
     Value,
     as_array,
     describe,
+    is_exact,
     is_number,
     is_real,
     plain,
@@ -40,26 +41,9 @@ MOST_BITS = 14_000
 # What a declared function may say to arguments that it does not take.
 REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
 
-CONSTANTS: dict[str, Value] = {
-    "pi": math.pi,
-    "e": math.e,
-    "infinity": math.inf,
-    "imaginary unit": 1j,
-}
-
-LARGEST_FACTORIAL = 1_500
-
-
-def softmax(values: Array) -> Array:
-    """Softmax over the last axis."""
-    shifted = np.exp(values - values.max(axis=-1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
-
-
 ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "sin": np.sin,
     "cos": np.cos,
-    "tan": np.tan,
     "tanh": np.tanh,
     "arctan": np.arctan,
     "erf": special.erf,
@@ -328,26 +312,13 @@ class Evaluator:
         if isinstance(value, Crossed):
             return Crossed(function(value.array))
         if isinstance(value, np.ndarray):
-            if value.dtype == object:
-                value = value.astype(np.float64)
             return np.asarray(function(value))
         number = float(value) if isinstance(value, (int, Fraction)) else value
         return np.asarray(function(number)).item()
 
-    def is_real_number(self, value: Value) -> bool:
-        """Whether a value is one real number."""
-        return is_number(value) and not isinstance(value, complex)
-
     def bits(self, value: int | Fraction) -> int:
         """The length of an exact number."""
         return max(abs(value.numerator), value.denominator).bit_length()
-
-    def total(self, terms: list[Value], node: Node) -> Value:
-        """The sum of some values."""
-        result = terms[0]
-        for value in terms[1:]:
-            result = self.arithmetic.add(result, value, node.position)
-        return result
 
     # -- Numbers, symbols, sums, products, powers and roots ----
 
@@ -421,28 +392,17 @@ class Evaluator:
             raise self.shape_error(f"division by {describe(right)}", position)
         if right == 0:
             raise self.fail("division by zero", position)
-        if isinstance(left, (int, Fraction)) and isinstance(right, (int, Fraction)):
+        if is_exact(left) and is_exact(right):
             quotient = Fraction(left) / Fraction(right)
             return int(quotient) if quotient.denominator == 1 else quotient
-        inverse = Fraction(1, right) if isinstance(right, int) else 1 / right
-        if isinstance(left, np.ndarray) and left.dtype != object:
-            return left / (float(right) if isinstance(right, Fraction) else right)
-        if is_number(left) and not isinstance(left, (int, Fraction)):
-            return left / (float(right) if isinstance(right, Fraction) else right)
-        if isinstance(left, int) and not isinstance(right, (int, Fraction)):
-            return left / right
-        if isinstance(left, Fraction):
-            return float(left) / right
-        return self.arithmetic.scale(left, inverse)
-
-    def eval_quotient(self, node: nodes.Quotient) -> Value:
-        """A fraction."""
-        top, bottom = self.evaluate(node.top), self.evaluate(node.bottom)
-        return self.divide(top, bottom, node.position)
+        if isinstance(left, Crossed):
+            return Crossed(self.divide(left.array, right, position))
+        left, right = unify(left, right)
+        return left / right
 
     def eval_power(self, node: nodes.Power) -> Value:
         """A power of a number or of a square matrix."""
-        if isinstance(node.base, nodes.Constant) and node.base.name == "e":
+        if node.base == nodes.Constant("e"):
             return self.exponential("exp", self.evaluate(node.exponent), node)
         base, exponent = self.evaluate(node.base), self.evaluate(node.exponent)
         if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
@@ -456,17 +416,8 @@ class Evaluator:
             if node.indexed and self.indexes_square(node.base):
                 raise self.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
             return self.number_power(base, exponent, node)
-        if is_number(base) and self.arithmetic.is_vector(exponent):
-            self.arithmetic.require_broadcast(
-                f"raise {describe(base)} to {describe(exponent)}", node.position
-            )
-            if isinstance(base, complex) or base <= 0:
-                raise self.fail("a vector as exponent needs a positive base", node)
-            powers = np.power(float(base), as_array(exponent))
-            return Crossed(powers) if isinstance(exponent, Crossed) else powers
         raise self.shape_error(
-            f"{describe(base)} to the power of {describe(exponent)}; "
-            r"an entrywise power is written ^{\odot 2}",
+            f"{describe(base)} to the power of {describe(exponent)}; there is no entrywise power",
             node.position,
         )
 
@@ -510,28 +461,16 @@ class Evaluator:
             return float(base) ** exponent
         return base**exponent
 
-    def eval_factorial(self, node: nodes.Factorial) -> Value:
-        """A factorial, of a small whole number."""
-        value = self.whole(self.evaluate(node.inner), node)
-        if not 0 <= value <= LARGEST_FACTORIAL:
-            raise self.fail(f"the factorial of {value}", node)
-        return math.factorial(value)
-
-    def eval_root(self, node: nodes.Root) -> Value:
-        """A root, exact where it can be."""
-        value = self.evaluate(node.inner)
-        degree = 2 if node.degree is None else self.evaluate(node.degree)
-
-        def root(x: Any) -> Value:
-            if not np.iscomplexobj(x) and np.any(np.asarray(x) < 0):
-                raise self.fail("the root of a negative number", node)
-            return np.sqrt(x) if degree == 2 else np.power(x, 1 / float(degree))
-
-        if isinstance(value, (int, Fraction)) and value >= 0 and degree == 2:
+    def root(self, value: Value, node: Node) -> Value:
+        """A square root, exact where it can be."""
+        if isinstance(value, (int, Fraction)) and value >= 0:
             top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
             if top * top == value.numerator and bottom * bottom == value.denominator:
                 return top if bottom == 1 else Fraction(top, bottom)
-        return self.mapped(value, root)
+        entries = as_array(value)
+        if not np.iscomplexobj(entries) and np.any(entries < 0):
+            raise self.fail("the root of a negative number", node)
+        return self.mapped(value, np.sqrt)
 
     # -- Transposes, conjugates and indices ----
 
@@ -543,10 +482,6 @@ class Evaluator:
                 raise self.fail("write (A^\\top)_{ij}", node)
             return self.arithmetic.transpose(value, node.position)
         return self.arithmetic.transpose(self.evaluate(node.inner), node.position)
-
-    def eval_conjugate(self, node: nodes.Conjugate) -> Value:
-        """The conjugate under a long bar."""
-        return self.conjugated(self.evaluate(node.inner), node)
 
     def conjugated(self, value: Value, node: Node) -> Value:
         """A conjugate; of a real value it is refused."""
@@ -619,11 +554,13 @@ class Evaluator:
         if len(arguments) != 1:
             raise self.fail(f"{name} takes one argument, got {len(arguments)}", node)
         value = arguments[0]
+        by_name = {"sqrt": self.root, "conj": self.conjugated, "abs": self.absolute}
+        if name in by_name:
+            return by_name[name](value, node)
+        if name in ("floor", "ceil"):
+            return self.rounded(value, getattr(math, name), node)
         if name in EXPONENTIALS:
-            result = self.exponential(name, value, node)
-            if node.base is None:
-                return result
-            return self.divide(result, self.logarithm_of_base(node.base), node.position)
+            return self.exponential(name, value, node)
         if name in ELEMENTWISE:
             if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
                 raise self.fail(f"{name} of a complex number", node)
@@ -631,13 +568,6 @@ class Evaluator:
                 raise self.fail(f"{name} of a real value does nothing", node)
             return self.mapped(value, ELEMENTWISE[name])
         return self.linear_function(name, value, node)
-
-    def logarithm_of_base(self, node: Node) -> float:
-        """The divisor of a logarithm with a printed base."""
-        base = self.evaluate(node)
-        if not is_number(base) or isinstance(base, complex) or base <= 0:
-            raise self.fail(f"a logarithm with {describe(base)} as its base", node)
-        return math.log(base)
 
     def exponential(self, name: str, value: Value, node: Node) -> Value:
         """Exponential or logarithm, entry by entry of a vector."""
@@ -655,31 +585,16 @@ class Evaluator:
         """The largest or smallest of some values, or of the entries of one."""
         if any(np.iscomplexobj(as_array(value)) for value in arguments):
             raise self.fail(f"the {name} of complex numbers", node)
-        if len(arguments) == 1:
-            if is_number(arguments[0]):
-                raise self.fail(f"the {name} of one number does nothing", node)
-            return getattr(as_array(arguments[0]), name)().item()
-        if all(is_number(value) for value in arguments):
-            return (max if name == "max" else min)(arguments)
-        chosen = np.maximum if name == "max" else np.minimum
-        result = arguments[0]
-        for value in arguments[1:]:
-            if is_number(result) or is_number(value):
-                array, number = (value, result) if is_number(result) else (result, value)
-                self.arithmetic.require_broadcast(f"take the {name} of these", node.position)
-                result = self.mapped(array, functools.partial(chosen, float(number)))
-            else:
-                result = self.arithmetic.elementwise(
-                    "compare", chosen, result, value, node.position
-                )
-        return result
+        if len(arguments) == 1 or not all(is_number(value) for value in arguments):
+            raise self.fail(f"the {name} needs several numbers", node)
+        return (max if name == "max" else min)(arguments)
 
     def linear_function(self, name: str, value: Value, node: Node) -> Value:
         """Softmax, diagonal, trace, determinant or rank."""
         if name == "softmax":
             if is_number(value):
                 raise self.fail(f"softmax of {describe(value)}", node)
-            return self.mapped(value, softmax)
+            return self.mapped(value, functools.partial(special.softmax, axis=-1))
         if name == "diag" and self.arithmetic.is_vector(value):
             return np.diag(as_array(value))
         square = isinstance(value, np.ndarray) and value.ndim == 2
@@ -695,15 +610,12 @@ class Evaluator:
             return np.diag(value).copy()
         raise self.fail(f"the function {name} is not known", node)
 
-    def eval_absolute(self, node: nodes.Absolute) -> Value:
+    def absolute(self, value: Value, node: Node) -> Value:
         """The absolute value of a number."""
-        value = self.evaluate(node.inner)
         if is_number(value):
             return abs(value)
-        if isinstance(value, np.ndarray) and value.ndim == 2:
-            raise self.fail("|A| of a matrix: write \\det, or declare the symbol", node)
         raise self.fail(
-            "|x| of a vector: its length is \\lVert x \\rVert, its entries are |x_i|", node
+            "bars around an array: its length is \\lVert x \\rVert, its determinant \\det A", node
         )
 
     def eval_norm(self, node: nodes.Norm) -> Value:
@@ -723,17 +635,8 @@ class Evaluator:
             raise self.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
         return float(np.linalg.norm(array, order))
 
-    def eval_floor(self, node: nodes.Floor) -> Value:
-        """The whole number below."""
-        return self.rounded(node.inner, math.floor, node)
-
-    def eval_ceiling(self, node: nodes.Ceiling) -> Value:
-        """The whole number above."""
-        return self.rounded(node.inner, math.ceil, node)
-
-    def rounded(self, inner: Node, function: Callable[[Any], int], node: Node) -> Value:
+    def rounded(self, value: Value, function: Callable[[Any], int], node: Node) -> Value:
         """A number rounded by a function; one that is whole up to its last digits stays."""
-        value = self.evaluate(inner)
         if not is_number(value) or isinstance(value, complex):
             raise self.shape_error(f"rounding of {describe(value)}", node.position)
         if isinstance(value, float):
@@ -742,11 +645,6 @@ class Evaluator:
             if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
                 return nearest
         return function(value)
-
-    def eval_kronecker(self, node: nodes.Kronecker) -> int:
-        """1 where two indices are equal, else 0."""
-        left, right = (self.whole(self.evaluate(part), part) for part in (node.left, node.right))
-        return int(left == right)
 
     # -- Lists and matrices, with or without dots ----
 
@@ -780,42 +678,27 @@ class Evaluator:
     def eval_matrix(self, node: nodes.Matrix) -> Value:
         """A matrix written out; dots are filled by the pattern that the other entries show."""
         rows: Sequence[Sequence[Node]] = node.rows
-        if any(isinstance(cell, (nodes.Dots, nodes.Empty)) for row in rows for cell in row):
+        if any(isinstance(cell, nodes.Dots) for row in rows for cell in row):
             rows = self.filled(node)
         return self.assembled([[self.evaluate(cell) for cell in row] for row in rows], node)
 
     def filled(self, node: nodes.Matrix) -> Sequence[Sequence[Node]]:
-        """One row, one column or a block-diagonal matrix with dots, all of it."""
+        """A block-diagonal matrix with dots, all of it."""
         rows = node.rows
-        if len(rows) == 1 or len(rows[0]) == 1:
-            cells = [cell for row in rows for cell in row]
-            line = [None if isinstance(cell, nodes.Dots) else cell for cell in cells]
-            if line.count(None) != 1 or None in (line[0], line[-1]):
-                raise self.fail("dots need entries before and after them", node)
-            entries = self.expanded_list(line, node)
-            return [entries] if len(rows) == 1 else [[entry] for entry in entries]
-        gaps = [
-            k
-            for k, row in enumerate(rows)
-            if all(isinstance(c, (nodes.Dots, nodes.Empty)) for c in row)
-        ]
+        gaps = [k for k, row in enumerate(rows) if all(isinstance(c, nodes.Dots) for c in row)]
         if len(gaps) != 1 or gaps[0] in (0, len(rows) - 1):
             raise self.fail("a matrix with dots must have one row and one column of them", node)
-        zero, gap = nodes.Number(0, position=node.position), gaps[0]
+        gap = gaps[0]
         grid = [
-            [
-                zero if isinstance(cell, nodes.Empty) else cell
-                for c, cell in enumerate(row)
-                if c != gaps[0]
-            ]
+            [cell for c, cell in enumerate(row) if c != gap]
             for r, row in enumerate(rows)
             if r != gap
         ]
         if any(isinstance(cell, nodes.Dots) for row in grid for cell in row):
             raise self.fail("dots that do not fill a row and a column of the matrix", node)
-        expanded = patterns.expand_block_diagonal(grid, gap, self.whole_or_none)
+        expanded = patterns.expand_diagonal(grid, gap, self.whole_or_none)
         if expanded is None:
-            raise self.fail("the dots of this matrix show no pattern of blocks", node)
+            raise self.fail("the diagonal of this matrix shows no pattern", node)
         return expanded
 
     def assembled(self, rows: list[list[Value]], node: Node) -> Value:
@@ -862,7 +745,8 @@ class Evaluator:
             if len(values) > MOST_TERMS:
                 raise self.fail(f"more than {MOST_TERMS} terms", node)
         if kind == "sum":
-            return self.total(values, node) if values else 0
+            add = functools.partial(self.arithmetic.add, position=node.position)
+            return functools.reduce(add, values) if values else 0
         if kind == "product":
             result: Any = 1
             for value in values:
@@ -1052,16 +936,11 @@ class Evaluator:
         """Whether a value lies in a printed set."""
         if isinstance(node, nodes.NumberSet):
             return self.in_number_set(value, node)
-        entries = as_array(value).reshape(-1)
         if isinstance(node, nodes.ListedSet):
-            if not is_number(value):
-                self.arithmetic.require_broadcast(
-                    f"look for {describe(value)} in a set of numbers", test.position
-                )
             members = self.arguments(node.items)
-            if not all(is_number(member) for member in members):
-                raise self.fail("the members of a set must be numbers", node)
-            return all(any(CONDITIONS["="](e, m) for m in members) for e in entries)
+            if not all(is_number(one) for one in (value, *members)):
+                raise self.fail("the members of a list must be numbers", node)
+            return any(same(value, member) for member in members)
         elements = self.members(node)
         if elements is None:
             raise self.fail("this is not a set that can be checked", node)
@@ -1078,49 +957,38 @@ class Evaluator:
     # -- Integrals and derivatives, by numbers ----
 
     def eval_integral(self, node: nodes.Integral) -> Value:
-        """A definite integral of a number, of its real and of its imaginary part."""
+        """A definite integral of a real number."""
         return self.estimated(node, lambda: self.integral(node))
 
     def integral(self, node: nodes.Integral) -> tuple[Value, float]:
-        """A definite integral and its error."""
-        low, high = self.evaluate(node.low), self.evaluate(node.high)
-        if not all(is_number(end) and not isinstance(end, complex) for end in (low, high)):
-            raise self.fail("the bounds of an integral must be real numbers", node)
-
-        def integrand(part: Callable[[Any], float]) -> Callable[[float], float]:
-            def value_at(t: float) -> float:
-                with self.bound({node.name: t}):
-                    value = self.evaluate(node.body)
-                if not is_number(value):
-                    raise self.fail(f"an integral of {describe(value)}", node)
-                return float(part(value))
-
-            return value_at
-
+        """A definite integral and its error; refused where that is not small."""
         # Few formulas have an integral, and the import takes longer than most checks.
-        from scipy.integrate import IntegrationWarning
+        from scipy.integrate import IntegrationWarning, quad
+
+        low, high = self.evaluate(node.low), self.evaluate(node.high)
+
+        def integrand(t: float) -> float:
+            with self.bound({node.name: t}):
+                return self.real(self.evaluate(node.body), node)
 
         with warnings.catch_warnings():
             warnings.simplefilter("error", IntegrationWarning)
             try:
-                real, error = self.quadrature(integrand(np.real), float(low), float(high), node)
-                imaginary, more = self.quadrature(integrand(np.imag), float(low), float(high), node)
+                ends = self.real(low, node), self.real(high, node)
+                size, _ = quad(lambda t: abs(integrand(t)), *ends, epsabs=0, epsrel=1e-2, limit=200)
+                size = abs(size)
+                value, error = quad(integrand, *ends, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
             except IntegrationWarning as problem:
                 raise self.fail(f"the integral does not settle: {problem}", node) from None
-        return (complex(real, imaginary) if imaginary else real), error + more
-
-    def quadrature(
-        self, function: Callable[[float], float], low: float, high: float, node: Node
-    ) -> tuple[float, float]:
-        """An integral of a real function and its error; refused where that is not small."""
-        from scipy.integrate import quad
-
-        size, _ = quad(lambda t: abs(function(t)), low, high, epsabs=0.0, epsrel=1e-2, limit=200)
-        size = abs(size)
-        value, error = quad(function, low, high, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
         if error > 1e-9 * size:
             raise self.fail(f"the integral is known only to {error:.1e}", node)
         return float(value), float(error + EPSILON * size)
+
+    def real(self, value: Value, node: Node) -> float:
+        """A value as a real number, or an error."""
+        if not is_number(value) or isinstance(value, complex):
+            raise self.fail(f"a real number is needed here, got {describe(value)}", node)
+        return float(value)
 
     def reached(self, names: set[str]) -> set[str]:
         """The symbols that a set of symbols is computed from, themselves included."""
@@ -1136,11 +1004,12 @@ class Evaluator:
 
     def eval_derivative(self, node: nodes.Derivative) -> Value:
         """A derivative by a symbol or by an entry of it."""
-        body, (variable, *others) = node.body, node.variables
+        body = node.body
         if body is None:
             raise self.fail("a derivative of nothing", node)
-        inner = body if not others else replace(node, variables=tuple(others))
-        name, place = self.variable(variable, node)
+        if node.order > 1:
+            body = replace(node, order=node.order - 1)
+        name, place = self.variable(node.variable, node)
         if name not in self.reached(nodes.names_in(body)):
             raise self.fail(
                 f"the expression does not depend on {name}; "
@@ -1150,8 +1019,8 @@ class Evaluator:
         with self.with_noise(None):
             value = self.evaluate(nodes.Symbol(name, position=node.position))
         if place is not None or is_number(value):
-            return self.estimated(node, lambda: self.slope(inner, name, value, place, node))
-        return self.estimated(node, lambda: self.gradient(inner, name, value, node))
+            return self.estimated(node, lambda: self.slope(body, name, value, place, node))
+        return self.estimated(node, lambda: self.gradient(body, name, value, node))
 
     def gradient(self, body: Node, name: str, value: Value, node: Node) -> tuple[Value, float]:
         """The derivatives by all entries of an array, and their error."""

@@ -16,7 +16,7 @@ from texcheck.errors import LatexError
 
 # The minus sign that editors and word processors write.
 UNICODE_MINUS = "\N{MINUS SIGN}"
-SPACING = {"\\,", "\\;", "\\:", "\\!", "\\ ", "\\displaystyle", "\\limits"}
+SPACING = {"\\,", "\\;", "\\:", "\\!", "\\ "}
 WIDE_SPACES = {"\\quad", "\\qquad"}
 RELATIONS = {
     "=": "=",
@@ -41,19 +41,23 @@ OPERATORS = {
 DOTS = {"\\ldots", "\\cdots", "\\dots", "\\vdots", "\\ddots"}
 ACCENTS = {"\\bar", "\\overline", "\\hat", "\\tilde"}
 FONTS = {"\\mathbf", "\\mathrm", "\\mathcal", "\\mathbb", "\\mathsf", "\\operatorname"}
-QUANTIFYING_WORDS = {"for", "for all", "for every", "for each", "for any"}
-# After a statement, these say under which condition it holds.
-CONDITION_WORDS = {"if", "when", "whenever"}
-CASE_WORDS = {"for", *CONDITION_WORDS}
-SEPARATING_WORDS = {"where", "with", "and", "so", *QUANTIFYING_WORDS, *CONDITION_WORDS}
-OTHERWISE_WORDS = {"otherwise", "else"}
-EQUIVALENCES = {"\\iff"}
-IMPLICATIONS = {"\\implies", *EQUIVALENCES}
+# Words between statements, and those before the condition of a case.
+SEPARATING_WORDS = {"where", "with", "and", "so", "for", "for all", "for every", "for each"}
+CASE_WORDS = {"for", "if", "when"}
+IMPLICATIONS = {"\\implies", "\\iff"}
+# What has more than one meaning, or what no formula needed; and what to print instead.
+REFUSED = {
+    "|": "| has no direction; write \\lvert … \\rvert",
+    "\\|": "\\| has no direction; write \\lVert … \\rVert",
+    "!": "a factorial; write \\prod",
+    "\\pm": "\\pm is two values; write both statements",
+    "\\mp": "\\mp is two values; write both statements",
+    "\\{": "a set by its members; declare it under a name",
+}
 
 OPENING = {
     "(": ("LPAR", "RPAR"),
     "[": ("LBRACK", "RBRACK"),
-    "\\{": ("LSET", "RSET"),
     "\\lfloor": ("LFLOOR", "RFLOOR"),
     "\\lceil": ("LCEIL", "RCEIL"),
     "\\lvert": ("LBAR", "RBAR"),
@@ -62,20 +66,15 @@ OPENING = {
 CLOSING = {
     ")": "RPAR",
     "]": "RBRACK",
-    "\\}": "RSET",
     "\\rfloor": "RFLOOR",
     "\\rceil": "RCEIL",
     "\\rvert": "RBAR",
     "\\rVert": "RNORM",
 }
-BARS = {"|": ("LBAR", "RBAR"), "\\|": ("LNORM", "RNORM")}
-MATRICES = {"pmatrix", "bmatrix"}
-ALIGNMENTS = {"aligned"}
-ENDS_OPERAND = {
-    *("SYMBOL", "NUMBER", "RPAR", "RBRACK", "RSET", "RFLOOR", "RCEIL", "RBAR", "RNORM"),
-    *("RBRACE", "PRIME", "BANG", "ENDMATRIX", "ENDCASES", "DOTS"),
+ENVIRONMENTS = {
+    "pmatrix": ("BEGINMATRIX", "ENDMATRIX"),
+    "cases": ("BEGINCASES", "ENDCASES"),
 }
-ARGUMENTS = {"FRAC": 2, "SQRT": 1, "ACCENT": 1, "SUB": 1, "SUP": 1}
 SIMPLE = {
     "_": "SUB",
     "^": "SUP",
@@ -83,11 +82,9 @@ SIMPLE = {
     "-": "ADDOP",
     UNICODE_MINUS: "ADDOP",
     "/": "SLASH",
-    "!": "BANG",
-    ";": "SEMI",
     ",": "COMMA",
 }
-COMMANDS = {"\\frac": "FRAC", "\\tfrac": "FRAC", "\\sqrt": "SQRT"}
+COMMANDS = {"\\frac": "FRAC", "\\sqrt": "SQRT", **dict.fromkeys(ACCENTS, "ACCENT")}
 
 PIECE = re.compile(
     r"(?P<space>\s+|~)"
@@ -102,7 +99,7 @@ PIECE = re.compile(
 DEEPEST = 40
 MOST_TOKENS = 2_000
 MOST_DIGITS = 300
-DELIMITER = re.compile(r"\s*(\\[A-Za-z]+|\\.|.)", re.DOTALL)
+ARGUMENT = re.compile(r"\s*\{([^{}]*)\}")
 # What a programmer writes for a power of ten: 1e-3.
 EXPONENT = re.compile(r"e[-+]?[0-9]")
 
@@ -114,7 +111,7 @@ class Group:
     closer: str
     position: int
     kind: str
-    sized: bool = False
+    sized: bool
 
 
 @dataclass
@@ -125,7 +122,8 @@ class Lexer:
     place: int = 0
     tokens: list[Token] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
-    pending: list[int] = field(default_factory=list)
+    # Whether \\left or \\right stands before the delimiter that is read next.
+    sized: bool = False
 
     def fail(self, message: str, position: int | None = None) -> LatexError:
         """The error of this formula at a place."""
@@ -149,6 +147,8 @@ class Lexer:
         if self.groups:
             group = self.groups[-1]
             raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
+        if self.sized:
+            raise self.fail("\\left or \\right without a delimiter")
         return Layout(self.text).tidy(self.tokens)
 
     def step(self) -> None:
@@ -160,27 +160,21 @@ class Lexer:
         self.place = match.end()
         if match.lastgroup == "space":
             return
+        if piece in REFUSED:
+            raise self.fail(REFUSED[piece], position)
+        if self.sized and piece not in OPENING and piece not in CLOSING:
+            raise self.fail("\\left or \\right without a delimiter", position)
         if match.lastgroup == "number":
             self.number(piece, position)
         elif match.lastgroup == "letter":
-            self.operand("SYMBOL", piece, position)
+            self.emit("SYMBOL", piece, position)
         elif match.lastgroup == "command":
             self.command(piece, position)
         else:
             self.punctuation(piece, position)
 
     def number(self, piece: str, position: int) -> None:
-        """Read a number; LaTeX takes one digit as an argument."""
-        if self.pending_argument() and len(piece) > 1:
-            if self.tokens[-1].type in ("SUB", "SUP"):
-                mark = self.tokens[-1].value
-                raise self.fail(
-                    f"{mark}{piece} is printed as {mark}{{{piece[0]}}}{piece[1:]}; "
-                    f"write {mark}{{{piece}}}",
-                    position,
-                )
-            piece = piece[0]
-            self.place = position + 1
+        """Read a number."""
         if EXPONENT.match(self.text, self.place):
             raise self.fail(
                 f"{piece}e… is printed as {piece} times e; write {piece} \\cdot 10^{{…}}", position
@@ -188,60 +182,37 @@ class Lexer:
         value = piece.replace("{,}", "").replace("\\,", "")
         if len(value) > MOST_DIGITS:
             raise self.fail(f"a number of {len(value)} digits", position)
-        self.operand("NUMBER", value, position)
+        self.emit("NUMBER", value, position)
 
-    def pending_argument(self) -> bool:
-        """Whether a command waits for an argument."""
-        return bool(self.pending) and self.pending[-1] > 0
-
-    def argument_done(self) -> None:
-        """Note that a command has one argument more."""
-        while self.pending and self.pending[-1] > 0:
-            self.pending[-1] -= 1
-            if self.pending[-1] > 0:
-                return
-            self.pending.pop()
-
-    def operand(self, kind: str, value: str, position: int) -> None:
-        """Add a token that can be an argument."""
-        self.emit(kind, value, position)
-        self.argument_done()
-
-    def open(self, kind: str, closer: str, name: str, position: int, sized: bool = False) -> None:
+    def open(self, kind: str, closer: str, name: str, position: int) -> None:
         """Start a group."""
         if len(self.groups) == DEEPEST:
             raise self.fail("the formula is nested too deeply", position)
         self.emit(kind, name, position)
-        self.groups.append(Group(closer, position, name, sized))
-        self.pending.append(0)
+        self.groups.append(Group(closer, position, name, self.sized))
+        self.sized = False
 
-    def close(self, kind: str, name: str, position: int, sized: bool = False) -> None:
+    def close(self, kind: str, name: str, position: int) -> None:
         """End the group that this sign closes."""
         group = self.groups[-1] if self.groups else None
         if group is None or group.closer != kind:
             opened = f"; the last open one is {group.kind!r}" if group else ""
             raise self.fail(f"{name!r} closes nothing that is open{opened}", position)
-        if group.sized != sized:
+        if group.sized != self.sized:
             expected = "\\right" if group.sized else "no \\right"
             raise self.fail(f"{group.kind!r} needs {expected} before {name!r}", position)
         self.groups.pop()
-        self.pending.pop()
+        self.sized = False
         self.emit(kind, name, position)
-        if kind == "OPTR":
-            return
-        self.argument_done()
 
     def command(self, piece: str, position: int) -> None:
         """Read a command."""
         if piece in SPACING:
             return
         if piece in ("\\left", "\\right"):
-            self.sized_delimiter(piece, position)
-        elif piece in BARS:
-            self.bar(piece, position)
+            self.sized = True
         elif piece in OPENING:
-            kind, closer = OPENING[piece]
-            self.open(kind, closer, piece, position)
+            self.open(*OPENING[piece], piece, position)
         elif piece in CLOSING:
             self.close(CLOSING[piece], piece, position)
         elif piece in WIDE_SPACES:
@@ -251,15 +222,11 @@ class Lexer:
         elif piece in RELATIONS:
             self.emit("REL", RELATIONS[piece], position)
         elif piece in OPERATORS:
-            self.operator(OPERATORS[piece], position)
+            self.emit("MULOP", OPERATORS[piece], position)
         elif piece in DOTS:
-            self.operand("DOTS", piece, position)
-        elif piece in COMMANDS or piece in ACCENTS:
-            kind = COMMANDS.get(piece, "ACCENT")
-            self.emit(kind, piece, position)
-            self.pending.append(ARGUMENTS[kind])
-            if kind == "SQRT":
-                self.optional_argument()
+            self.emit("DOTS", piece, position)
+        elif piece in COMMANDS:
+            self.emit(COMMANDS[piece], piece, position)
         elif piece in FONTS or piece == "\\text":
             self.named(piece, position)
         elif piece == "\\begin":
@@ -269,14 +236,7 @@ class Lexer:
         elif piece == "\\\\":
             self.row_end(position)
         else:
-            self.operand("SYMBOL", piece, position)
-
-    def operator(self, value: str, position: int) -> None:
-        """Read a sign between factors."""
-        self.emit("MULOP", value, position)
-        previous = self.tokens[-2].type if len(self.tokens) > 1 else ""
-        if previous in ("SUB", "SUP"):
-            self.argument_done()
+            self.emit("SYMBOL", piece, position)
 
     def sign_as_script(self, piece: str, position: int) -> None:
         """``x_+`` is a name; ``10^-3`` prints a raised minus and then a 3 on the line."""
@@ -288,75 +248,20 @@ class Lexer:
                 f"write {mark}{{{piece}{match.group(1)}}}",
                 position,
             )
-        self.argument_done()
-
-    def optional_argument(self) -> None:
-        """Start an argument in square brackets, where there is one."""
-        match = re.compile(r"\s*\[").match(self.text, self.place)
-        if match:
-            position = match.end() - 1
-            self.place = match.end()
-            self.open("OPTL", "OPTR", "[", position)
-
-    def sized_delimiter(self, piece: str, position: int) -> None:
-        r"""Read a delimiter behind `\\left` or `\\right`."""
-        match = DELIMITER.match(self.text, self.place)
-        if match is None:
-            raise self.fail(f"{piece} without a delimiter", position)
-        self.place = match.end()
-        name = match.group(1)
-        if name in BARS:
-            kind, closer = BARS[name]
-            if piece == "\\left":
-                self.open(kind, closer, name, position, sized=True)
-            else:
-                self.close(closer, name, position, sized=True)
-        elif piece == "\\left" and name in OPENING:
-            kind, closer = OPENING[name]
-            self.open(kind, closer, name, position, sized=True)
-        elif piece == "\\right" and name in CLOSING:
-            self.close(CLOSING[name], name, position, sized=True)
-        else:
-            raise self.fail(f"{piece}{name} is not a delimiter that can be evaluated", position)
-
-    def bar(self, piece: str, position: int) -> None:
-        """Read a bar, which opens or closes by what stands before it."""
-        kind, closer = BARS[piece]
-        previous = self.tokens[-1].type if self.tokens else ""
-        inner = self.groups[-1] if self.groups else None
-        if inner and inner.closer == closer and not inner.sized and previous in ENDS_OPERAND:
-            self.close(closer, piece, position)
-        else:
-            self.open(kind, closer, piece, position)
-
-    def raw_argument(self, piece: str, position: int) -> str:
-        """The text of the next argument: one token or a balanced group, unread."""
-        match = re.compile(r"\s*(\{|\\[A-Za-z]+|.)", re.DOTALL).match(self.text, self.place)
-        if match is None:
-            raise self.fail(f"{piece} without an argument", position)
-        self.place = match.end()
-        if match.group(1) != "{":
-            return match.group(1)
-        start, depth = self.place, 1
-        while depth:
-            if self.place >= len(self.text):
-                raise self.fail(f"the argument of {piece} is never closed", position)
-            character = self.text[self.place]
-            if character == "\\":
-                self.place += 1
-            depth += {"{": 1, "}": -1}.get(character, 0)
-            self.place += 1
-        return self.text[start : self.place - 1]
 
     def named(self, piece: str, position: int) -> None:
         """Read words or the name of an operator."""
-        content = self.raw_argument(piece, position)
+        match = ARGUMENT.match(self.text, self.place)
+        if match is None:
+            raise self.fail(f"{piece} without a name in braces", position)
+        self.place = match.end()
+        content = match.group(1)
         words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
         if piece == "\\text":
-            if words in SEPARATING_WORDS:
+            if words in SEPARATING_WORDS or words in CASE_WORDS:
                 self.emit("TEXT", words, position)
                 return
-            if words in OTHERWISE_WORDS:
+            if words == "otherwise":
                 self.emit("OTHERWISE", words, position)
                 return
             if not re.fullmatch(r"[A-Za-z0-9 _.\-]+", content):
@@ -366,11 +271,11 @@ class Lexer:
         name = re.sub(r"\\[,;:! ]|\s+", "", content)
         if not name:
             raise self.fail(f"{piece} has an empty argument", position)
-        self.operand("SYMBOL", f"{piece}{{{name}}}", position)
+        self.emit("SYMBOL", f"{piece}{{{name}}}", position)
 
     def environment_name(self, piece: str, position: int) -> str:
         r"""The name behind `\\begin` or `\\end`."""
-        match = re.compile(r"\s*\{([A-Za-z*]+)\}").match(self.text, self.place)
+        match = ARGUMENT.match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} without the name of an environment", position)
         self.place = match.end()
@@ -379,44 +284,33 @@ class Lexer:
     def begin(self, position: int) -> None:
         """Start an environment."""
         name = self.environment_name("\\begin", position)
-        if name in MATRICES:
-            self.open("BEGINMATRIX", "ENDMATRIX", name, position)
-        elif name == "cases":
-            self.open("BEGINCASES", "ENDCASES", "cases", position)
-        elif name in ALIGNMENTS:
-            if not self.top_level:
-                raise self.fail(f"{name} inside another construct", position)
-            self.groups.append(Group("ENDALIGNED", position, "aligned"))
-            self.pending.append(0)
-        else:
+        if name in ENVIRONMENTS:
+            self.open(*ENVIRONMENTS[name], name, position)
+        elif name != "aligned":
             raise self.fail(f"environment {name!r} is not known", position)
+        elif self.groups:
+            raise self.fail(f"{name} inside another construct", position)
+        else:
+            self.groups.append(Group("", position, name, sized=False))
 
     def end(self, position: int) -> None:
         """End an environment."""
         name = self.environment_name("\\end", position)
-        closer = "ENDALIGNED" if name in ALIGNMENTS else "ENDMATRIX"
-        closer = "ENDCASES" if name == "cases" else closer
-        group = self.groups[-1] if self.groups else None
-        if (
-            group is None
-            or group.closer != closer
-            or (closer == "ENDMATRIX" and group.kind != name)
-        ):
+        if not self.groups or self.groups[-1].kind != name:
             raise self.fail(f"\\end{{{name}}} closes nothing that is open", position)
-        if closer == "ENDALIGNED":
+        if name == "aligned":
             self.groups.pop()
-            self.pending.pop()
             return
         while self.tokens[-1].type in ("ROWSEP", "COMMA", "QUAD"):
             self.tokens.pop()
-        self.close(closer, name, position)
+        self.close(ENVIRONMENTS[name][1], name, position)
 
     def row_end(self, position: int) -> None:
         """Read the end of a row or of a line."""
         kind = self.groups[-1].kind if self.groups else "aligned"
         if kind == "aligned":
             self.emit("NEWLINE", "\\\\", position)
-        elif kind == "cases" or self.groups[-1].closer == "ENDMATRIX":
+        elif kind in ENVIRONMENTS:
             self.emit("ROWSEP", "\\\\", position)
         else:
             raise self.fail(f"a line break inside {kind!r}", position)
@@ -427,20 +321,14 @@ class Lexer:
             self.open("LBRACE", "RBRACE", "{", position)
         elif piece == "}":
             self.close("RBRACE", "}", position)
-        elif piece in BARS:
-            self.bar(piece, position)
         elif piece in OPENING:
-            kind, closer = OPENING[piece]
-            self.open(kind, closer, piece, position)
+            self.open(*OPENING[piece], piece, position)
         elif piece in CLOSING:
-            if piece == "]" and self.groups and self.groups[-1].closer == "OPTR":
-                self.close("OPTR", piece, position)
-            else:
-                self.close(CLOSING[piece], piece, position)
+            self.close(CLOSING[piece], piece, position)
         elif piece in RELATIONS:
             self.emit("REL", RELATIONS[piece], position)
         elif piece in OPERATORS:
-            self.operator(OPERATORS[piece], position)
+            self.emit("MULOP", OPERATORS[piece], position)
         elif piece == "'":
             self.emit("PRIME", piece, position)
         elif piece == "&":
@@ -451,13 +339,9 @@ class Lexer:
             self.emit("PERIOD", piece, position)
         elif piece in SIMPLE:
             kind = SIMPLE[piece]
-            if kind in ("SUB", "SUP"):
-                self.emit(kind, piece, position)
-                self.pending.append(1)
-            else:
-                if kind == "ADDOP" and self.tokens and self.tokens[-1].type in ("SUB", "SUP"):
-                    self.sign_as_script(piece, position)
-                self.emit(kind, "-" if piece == UNICODE_MINUS else piece, position)
+            if kind == "ADDOP" and self.tokens and self.tokens[-1].type in ("SUB", "SUP"):
+                self.sign_as_script(piece, position)
+            self.emit(kind, "-" if piece == UNICODE_MINUS else piece, position)
         else:
             raise self.fail(f"the character {piece!r} is not understood here", position)
 
@@ -468,7 +352,7 @@ class Lexer:
             raise self.fail("an alignment mark & outside an environment", position)
         if group.kind == "aligned":
             self.emit("MARK", "&", position)
-        elif group.kind == "cases" or group.closer == "ENDMATRIX":
+        elif group.kind in ENVIRONMENTS:
             self.emit("AMP", "&", position)
         else:
             raise self.fail(f"an alignment mark & inside {group.kind!r}", position)
@@ -481,10 +365,8 @@ def tokenize(text: str) -> list[Token]:
 
 # What may continue an expression at the start of a line.
 CONTINUING = ("ADDOP", "MULOP", "SLASH")
-OPENERS = {"LBRACE", "OPTL", "BEGINMATRIX", "BEGINCASES"} | {
-    opening for opening, _ in [*OPENING.values(), *BARS.values()]
-}
-CLOSERS = {"RBRACE", "OPTR", "ENDMATRIX", "ENDCASES", *CLOSING.values()}
+PAIRS = [("LBRACE", "RBRACE"), *OPENING.values(), *ENVIRONMENTS.values()]
+OPENERS, CLOSERS = {pair[0] for pair in PAIRS}, {pair[1] for pair in PAIRS}
 
 
 @dataclass
@@ -520,13 +402,11 @@ class Layout:
                 self.tidy_top(token, result)
             elif depth[-1] == "BEGINCASES":
                 self.tidy_cases(token, result)
-            elif kind == "TEXT" and depth[-1] == "LBRACE" and token.value == "and":
-                result.append(Token("COMMA", ",", start_pos=token.start_pos))
             elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE"):
                 raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
             elif kind != "QUAD":
                 result.append(token)
-            elif result[-1].type not in ("COMMA", "SEMI", "AMP", "ROWSEP"):
+            elif result[-1].type not in ("COMMA", "AMP", "ROWSEP"):
                 raise self.fail("a wide space inside brackets separates nothing", token.start_pos)
         while result and result[-1].type == "SEP":
             dangling = result.pop()
@@ -538,8 +418,10 @@ class Layout:
 
     def tidy_top(self, token: Token, result: list[Token]) -> None:
         """Punctuation and words between statements separate them."""
-        if token.type in ("COMMA", "SEMI", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
+        if token.type in ("COMMA", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
             separator = Token("SEP", token.value, start_pos=token.start_pos)
+            if token.type == "TEXT" and token.value not in SEPARATING_WORDS:
+                raise self.fail("a condition outside cases; write \\implies", token.start_pos)
             if not result and token.type not in ("QUAD", "NEWLINE"):
                 raise self.fail(f"nothing stands before {token.value!r}", token.start_pos)
             if result and result[-1].type != "SEP":

@@ -214,7 +214,7 @@ def named(
 ) -> tuple[str, int]:
     """The declared name that a factor is or starts with, and where it ends; else empty."""
     whole = full_name(factor.name, factor.sub, factor.sup)
-    if whole in kinds and not factor.factorials:
+    if whole in kinds:
         return whole, span(part)[1]
     bare = factor.name in kinds and not factor.primes
     return (factor.name, span(factor.base)[1]) if bare else ("", 0)

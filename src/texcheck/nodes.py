@@ -96,19 +96,11 @@ class DottedList(Node):
 
 @dataclass(frozen=True)
 class Product(Node):
-    r"""Two factors and the operator between them; side by side is ``juxtaposed``."""
+    r"""Two factors and the operator between them; ``juxtaposed``: side by side; a fraction: /."""
 
     operator: str
     left: Node
     right: Node
-
-
-@dataclass(frozen=True)
-class Quotient(Node):
-    r"""``\frac{a}{b}``."""
-
-    top: Node
-    bottom: Node
 
 
 @dataclass(frozen=True)
@@ -120,21 +112,6 @@ class Power(Node):
     indexed: bool = False
 
 
-@dataclass(frozen=True)
-class Factorial(Node):
-    """``n!``."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
-class Root(Node):
-    r"""``\sqrt{x}``, ``\sqrt[3]{x}``."""
-
-    inner: Node
-    degree: Node | None
-
-
 # -- turning and indexing ----
 
 
@@ -144,13 +121,6 @@ class Transpose(Node):
 
     inner: Node
     indexed: bool
-
-
-@dataclass(frozen=True)
-class Conjugate(Node):
-    r"""``\overline{z}``."""
-
-    inner: Node
 
 
 @dataclass(frozen=True)
@@ -183,48 +153,18 @@ class Call(Node):
 
 @dataclass(frozen=True)
 class KnownCall(Node):
-    r"""A known function such as ``\sin``; ``base`` is the subscript of a logarithm."""
+    r"""A known function such as ``\sin``, also one that is printed as brackets, a root or a bar."""
 
     name: str
     arguments: Nodes
-    base: Node | None = None
-
-
-@dataclass(frozen=True)
-class Absolute(Node):
-    """``|x|``."""
-
-    inner: Node
 
 
 @dataclass(frozen=True)
 class Norm(Node):
-    r"""``\lVert x \rVert_2``; ``kind`` is ``2``, ``1``, ``inf``, ``F`` or empty."""
+    r"""``\lVert x \rVert_2``; ``kind`` is ``2``, ``F`` or empty."""
 
     kind: str
     inner: Node
-
-
-@dataclass(frozen=True)
-class Floor(Node):
-    r"""``\lfloor x \rfloor``."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
-class Ceiling(Node):
-    r"""``\lceil x \rceil``."""
-
-    inner: Node
-
-
-@dataclass(frozen=True)
-class Kronecker(Node):
-    r"""``\delta_{ij}``."""
-
-    left: Node
-    right: Node
 
 
 @dataclass(frozen=True)
@@ -240,11 +180,6 @@ class TupleOf(Node):
 @dataclass(frozen=True)
 class Dots(Node):
     """A cell of a matrix that holds dots alone."""
-
-
-@dataclass(frozen=True)
-class Empty(Node):
-    """A cell of a matrix that holds nothing."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +235,8 @@ class Derivative(Node):
     r"""``\frac{\partial f}{\partial x}``; without a body it is an operator that awaits one."""
 
     body: Node | None
-    variables: Nodes
+    variable: Node
+    order: int = 1
 
 
 @dataclass(frozen=True)
@@ -327,14 +263,14 @@ class Chain(Node):
 
 @dataclass(frozen=True)
 class Indicator(Node):
-    r"""``\mathbb{1}[n \le m]``: 1 where all tests hold, else 0."""
+    r"""``\mathbb{1}[n \le m]`` and ``\delta_{mn}``: 1 where all tests hold, else 0."""
 
     tests: tuple[Chain, ...]
 
 
 @dataclass(frozen=True)
 class NumberSet(Node):
-    r"""``\mathbb{R}^{n \times d}``: R, C, Z or N with a shape."""
+    r"""``\mathbb{R}^{n \times d}``: R or C with a shape."""
 
     letter: str
     shape: Nodes
@@ -342,7 +278,7 @@ class NumberSet(Node):
 
 @dataclass(frozen=True)
 class ListedSet(Node):
-    r"""``\{-1, 1\}``: a set of numbers."""
+    r"""``0, 1, \ldots, n`` after ``i =``: a set of numbers."""
 
     items: Nodes
 

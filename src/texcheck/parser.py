@@ -5,6 +5,7 @@ The words of the dialect are here too: which commands are functions, sums, const
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,24 +14,19 @@ from importlib.resources import files
 from typing import Any
 
 from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
 
-CONSTANTS = {
-    "\\pi": "pi",
-    "e": "e",
-    "\\infty": "infinity",
-    "\\mathrm{i}": "imaginary unit",
-}
+CONSTANTS = {"\\pi": math.pi, "e": math.e, "\\infty": math.inf, "\\mathrm{i}": 1j}
 LOOSE_FUNCTIONS = {
-    *("\\sin", "\\cos", "\\tan", "\\tanh", "\\exp", "\\log", "\\ln", "\\arctan", "\\det"),
+    *("\\sin", "\\cos", "\\tanh", "\\exp", "\\log", "\\ln", "\\arctan", "\\det"),
 }
 NAMED_FUNCTIONS = {
     *("softmax", "erf", "tr", "diag", "sign", "ReLU", "rank", "Re", "Im", "round"),
-    *("exp", "log", "ln", "sin", "cos", "tan", "tanh", "arctan", "det"),
+    *("exp", "log", "ln", "sin", "cos", "tanh", "arctan", "det"),
 }
 # Those of the above that are printed without brackets as well: \operatorname{tr} A.
 LOOSE_NAMES = {"tr", "rank", "det", "sign", "Re", "Im", "erf"}
@@ -41,21 +37,17 @@ TRANSPOSES = {"\\top", "\\mathsf{T}"}
 NORMS = {"2", "F"}
 NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
 DIFFERENCE = "\\Delta"
+# The rules whose argument may be one token without braces.
+ARGUMENTS = ("sub", "sup", "fraction", "root", "accent")
 DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}
-UPRIGHT = re.compile(r"\\(?:operatorname|mathrm|text|textrm)\{(\w{2,})\}")
-WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathsf|mathbb|textrm|mathbf)\{(\w+)\}")
+WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathbb)\{(\w+)\}")
 
 
 def bare_name(name: str) -> str:
     """``softmax`` for ``\\operatorname{softmax}``, ``\\mathrm{softmax}``, ``\\text{softmax}``."""
     match = WRAPPED.fullmatch(name)
     return match.group(1) if match else name.removeprefix("\\")
-
-
-def upright(name: str) -> str:
-    """One spelling for words that are printed alike: ``\\text{PE}`` and ``\\mathrm{PE}``."""
-    return UPRIGHT.sub(r"\\operatorname{\1}", name)
 
 
 class TokenList(Lexer):
@@ -81,15 +73,22 @@ def parse(text: str) -> Tree[Token]:
     """The structure of a displayed formula; its symbols are not yet given a meaning."""
     tokens = tokenize(text)
     try:
-        return grammar().parse(tokens)
+        tree = grammar().parse(tokens)
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise LatexError("the formula ends too early", len(text), text) from None
         raise LatexError(
             f"{error.token.value!r} cannot stand here", error.token.start_pos or 0, text
         ) from None
-    except UnexpectedInput as error:  # pragma: no cover - the token list gives no other kind
-        raise LatexError(str(error), 0, text) from None
+    for part in tree.find_pred(lambda part: part.data in ARGUMENTS):
+        for token in part.children:
+            if isinstance(token, Token) and token.type == "NUMBER" and len(token) > 1:
+                raise LatexError(
+                    f"LaTeX takes only the first digit of {token}; write {{{token}}}",
+                    token.start_pos or 0,
+                    text,
+                )
+    return tree
 
 
 def tokens_of(tree: Tree[Token] | Token) -> Iterator[Token]:
@@ -132,7 +131,6 @@ class Factor:
     sub: Part | None
     sup: Part | None
     primes: str
-    factorials: int
     position: int
 
     @property
@@ -158,30 +156,21 @@ class Factor:
 
 
 def read_factor(tree: Part, text: str) -> Factor:
-    """A factor: its base, its scripts, primes and factorials."""
+    """A factor: its base, its scripts and primes."""
     tree = tree_of(tree)
     base, *scripts = tree.children
     found: dict[str, Part] = {}
-    primes, factorials = "", 0
+    primes = ""
     for script in scripts:
         if isinstance(script, Token):
-            if "sup" in found or factorials:
-                raise LatexError(
-                    f"{script.value} after a power or a factorial is ambiguous; write brackets",
-                    position_of(script),
-                    text,
-                )
-            primes += "'" if script.type == "PRIME" else ""
-            factorials += script.type == "BANG"
+            if "sup" in found:
+                raise LatexError("a prime after a power is ambiguous", position_of(script), text)
+            primes += "'"
             continue
         if script.data in found:
             raise LatexError(f"two {script.data}scripts on one symbol", position_of(script), text)
-        if factorials:
-            raise LatexError(
-                "a script after a factorial is ambiguous; write brackets", position_of(script), text
-            )
         found[script.data] = script.children[1]
-    factor = Factor(base, found.get("sub"), found.get("sup"), primes, factorials, position_of(tree))
+    factor = Factor(base, found.get("sub"), found.get("sup"), primes, position_of(tree))
     if primes and not factor.is_symbol:
         raise LatexError("a prime on something that is not a symbol", factor.position, text)
     return factor
@@ -205,16 +194,15 @@ def canonical_name(printed: str) -> str:
     while top.data != "term" and len(top.children) == 1:
         top = tree_of(top.children[0])
     factors = [read_factor(child, printed) for child in top.children if isinstance(child, Tree)]
-    if top.data == "term" and len(factors) == 2 == len(top.children):
-        first, factor = factors
-        if first.name == DIFFERENCE and not (first.sub or first.sup) and factor.is_symbol:
-            factors = [joined_difference(factor, 0)]
-    if top.data != "term" or len(factors) != 1 or len(top.children) > 2:
+    if len(factors) == 2 and factors[0].name == DIFFERENCE:
+        factors = [joined_difference(factors[1], 0)]
+    if (
+        top.data != "term"
+        or len(factors) != 1
+        or not (factors[0].is_symbol or factors[0].bracket in ("LNORM", "LBAR"))
+    ):
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
-    factor = factors[0]
-    if not factor.is_symbol and factor.bracket not in ("LNORM", "LBAR"):
-        raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
-    return full_name(factor.name, factor.sub, factor.sup)
+    return full_name(factors[0].name, factors[0].sub, factors[0].sup)
 
 
 def joined_difference(factor: Factor, position: int) -> Factor:

@@ -1,8 +1,7 @@
 """Dots: find the pattern that printed entries show, and print the entries left out.
 
 The entries before and after the dots are compared as trees. Where they differ there must stand
-whole numbers in arithmetic progression; the same progression fills the gap. Entries may repeat in
-blocks (``\\cos\\theta_1, \\cos\\theta_1, \\cos\\theta_2, …``) and matrices may be block diagonal.
+whole numbers in arithmetic progression; the same progression fills the gap.
 """
 
 from __future__ import annotations
@@ -58,11 +57,11 @@ def replaced(node: Any, path: Path, new: Node) -> Any:
 
 @dataclass
 class Progression:
-    """One entry as a function of its place; ``count`` is ``None`` when nothing changes."""
+    """One entry as a function of its place."""
 
     first: Node
     steps: dict[Path, tuple[int, int]]
-    count: int | None
+    count: int
 
     def entry(self, place: int) -> Node:
         """The entry at a place of the progression."""
@@ -73,7 +72,7 @@ class Progression:
 
 
 def progression(
-    lead: Sequence[Node], trail: Sequence[Node], whole: WholeNumber, step_of_one: bool
+    lead: Sequence[Node], trail: Sequence[Node], whole: WholeNumber
 ) -> Progression | None:
     """The rule that gives both the entries before the dots and those after them."""
     first = lead[0]
@@ -97,10 +96,8 @@ def progression(
             step = before[1] - start
         elif len(after) > 1:
             step = end - after[-2]
-        elif step_of_one:
-            step = (end > start) - (end < start)
         else:
-            return None
+            step = (end > start) - (end < start)
         if step == 0 or (end - start) % step or (end - start) // step < 0:
             return None
         length = (end - start) // step + 1
@@ -112,66 +109,28 @@ def progression(
         if after != [end - k * step for k in reversed(range(len(after)))]:
             return None
         steps[path] = (start, step)
-    return Progression(first, steps, count)
+    return None if count is None else Progression(first, steps, count)
 
 
 def expand(lead: Sequence[Node], trail: Sequence[Node], whole: WholeNumber) -> list[Node] | None:
     """All entries of ``lead, …, trail``; ``None`` when they show no pattern."""
-    for period in range(1, min(len(lead), len(trail)) + 1):
-        if len(lead) % period or len(trail) % period:
-            continue
-        rules = [
-            progression(lead[k::period], trail[k::period], whole, period == 1)
-            for k in range(period)
-        ]
-        if any(rule is None for rule in rules):
-            continue
-        counts = {rule.count for rule in rules if rule is not None and rule.count is not None}
-        if len(counts) != 1:
-            continue
-        count = counts.pop()
-        if count * period < max(len(lead), len(trail)):
-            continue
-        return [rule.entry(k) for k in range(count) for rule in rules if rule is not None]
-    return None
+    rule = progression(lead, trail, whole)
+    if rule is None or rule.count < max(len(lead), len(trail)):
+        return None
+    return [rule.entry(place) for place in range(rule.count)]
 
 
-def expand_block_diagonal(
+def expand_diagonal(
     grid: Sequence[Sequence[Node]], lead: int, whole: WholeNumber
 ) -> list[list[Node]] | None:
-    """A printed square grid (dots removed after ``lead`` rows and columns), all of it."""
+    """A diagonal matrix of numbers or blocks (its dots removed after ``lead`` rows), all of it."""
     size = len(grid)
-    trail = size - lead
-    if any(len(row) != size for row in grid):
+    outside = {cell for r, row in enumerate(grid) for c, cell in enumerate(row) if r != c}
+    if any(len(row) != size for row in grid) or len(outside) != 1:
         return None
-    for period in range(1, min(lead, trail) + 1):
-        if lead % period or trail % period:
-            continue
-        outside = {
-            grid[r][c] for r in range(size) for c in range(size) if r // period != c // period
-        }
-        if len(outside) != 1:
-            continue
-        fill = outside.pop()
-        starts = range(0, size, period)
-        blocks = {
-            (i, j): progression(
-                [grid[s + i][s + j] for s in starts if s < lead],
-                [grid[s + i][s + j] for s in starts if s >= lead],
-                whole,
-                True,
-            )
-            for i in range(period)
-            for j in range(period)
-        }
-        counts = {rule.count for rule in blocks.values() if rule and rule.count is not None}
-        if any(rule is None for rule in blocks.values()) or len(counts) != 1:
-            continue
-        count = counts.pop()
-        result = [[fill] * (count * period) for _ in range(count * period)]
-        for (i, j), rule in blocks.items():
-            assert rule is not None
-            for block in range(count):
-                result[block * period + i][block * period + j] = rule.entry(block)
-        return result
-    return None
+    printed = [grid[k][k] for k in range(size)]
+    entries = expand(printed[:lead], printed[lead:], whole)
+    if entries is None:
+        return None
+    places, fill = range(len(entries)), outside.pop()
+    return [[entries[r] if r == c else fill for c in places] for r in places]

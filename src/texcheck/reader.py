@@ -40,8 +40,10 @@ from texcheck.parser import (
     read_factor,
     tokens_of,
     tree_of,
-    upright,
 )
+
+# The functions that are printed as brackets.
+BRACKETS = {"LFLOOR": "floor", "LCEIL": "ceil", "LBAR": "abs"}
 
 
 class Reader:
@@ -55,9 +57,6 @@ class Reader:
         self.table = table
         self.bound: list[str] = []
         self.running: list[str] = []
-        self.spellings: dict[str, set[str]] = {}
-        for name in table:
-            self.spellings.setdefault(upright(name), set()).add(name)
 
     def fail(self, message: str, where: Part | int) -> LatexError:
         """The error of this formula at a part."""
@@ -76,13 +75,6 @@ class Reader:
     def known(self, name: str) -> bool:
         """Whether a name has a meaning here."""
         return name in self.bound or name in self.table
-
-    def declared(self, name: str) -> str | None:
-        """The declared name that a printed one stands for."""
-        if self.known(name):
-            return name
-        spelled = self.spellings.get(upright(name), set())
-        return next(iter(spelled)) if len(spelled) == 1 else None
 
     def is_function(self, name: str) -> bool:
         """Whether a name is declared as a function."""
@@ -125,7 +117,7 @@ class Reader:
             tree = tree.children[0]
         if isinstance(tree, Tree) and tree.data == "factor":
             factor = read_factor(tree, self.text)
-            if factor.is_symbol and not (factor.sub or factor.sup or factor.factorials):
+            if factor.is_symbol and not (factor.sub or factor.sup):
                 return factor.name
         return ""
 
@@ -176,28 +168,21 @@ class Reader:
     def match(self, factor: Factor) -> tuple[str, Part | None, Part | None] | None:
         """The longest declared name in a symbol with its scripts, and the scripts left over."""
         name, sub, sup = factor.name, factor.sub, factor.sup
+        whole, bare = full_name(name, sub, sup), name
+        if self.known(whole):
+            return whole, None, None
         if sub is not None and sup is not None:
-            both = self.declared(full_name(name, sub, sup))
-            if both is not None:
-                return both, None, None
-            lower = self.declared(full_name(name, sub, None))
-            upper = self.declared(full_name(name, None, sup))
-            if lower is not None and upper is not None:
+            lower, upper = full_name(name, sub, None), full_name(name, None, sup)
+            if self.known(lower) and self.known(upper):
                 raise self.fail(
-                    f"{lower} and {upper} are both declared, "
-                    f"so {full_name(name, sub, sup)} is ambiguous",
+                    f"{lower} and {upper} are both declared, so {whole} is ambiguous",
                     factor.position,
                 )
-            if lower is not None:
+            if self.known(lower):
                 return lower, None, sup
-            if upper is not None:
+            if self.known(upper):
                 return upper, sub, None
-        elif sub is not None or sup is not None:
-            whole = self.declared(full_name(name, sub, sup))
-            if whole is not None:
-                return whole, None, None
-        bare = self.declared(name)
-        return None if bare is None else (bare, sub, sup)
+        return (bare, sub, sup) if self.known(bare) else None
 
     def takes_argument(self, part: Part) -> bool:
         """Whether a factor takes what follows it as its argument."""
@@ -260,45 +245,25 @@ class Reader:
         position = position_of(tree)
         if len(parts) == 1 and isinstance(parts[0], Tree):
             factor = read_factor(parts[0], self.text)
-            if factor.factorials:
-                raise self.fail("a factorial of a set", factor.position)
             if factor.is_symbol and factor.name in NUMBER_SETS:
                 return self.number_set(factor)
-            if not factor.sub and factor.bracket == "LSET":
-                return self.listed_set(factor)
         node = self.expression(tree)
         return nodes.DeclaredSet(node, position=position)
 
     def number_set(self, factor: Factor) -> Node:
         """Read a set such as ℝ^{n×d}."""
-        shape: list[Node] = []
-        if factor.sup is not None:
-            if isinstance(factor.sup, Tree) and factor.sup.data == "group":
-                piece = [child for child in factor.sup.children if isinstance(child, Tree)]
-                parts = self.term_parts(factor.sup)
-                groups: list[list[Part]] = [[]]
-                for part in parts:
-                    if isinstance(part, Token) and part.value == "times":
-                        groups.append([])
-                    else:
-                        groups[-1].append(part)
-                if parts and all(groups):
-                    shape = [self.product(group) for group in groups]
-                else:
-                    shape = [self.only_expression(piece[0])]
-            else:
-                shape = [self.single(factor.sup)]
         if factor.sub is not None:
             raise self.fail("a number set with a subscript is not known", factor.position)
-        return nodes.NumberSet(factor.name[8:-1], tuple(shape), position=factor.position)
-
-    def listed_set(self, factor: Factor) -> Node:
-        """Read a set by its members."""
-        children = tree_of(factor.base).children[1:-1]
-        chains = [child for child in children if isinstance(child, Tree)]
-        if factor.sup is not None:
-            raise self.fail("a power of a set", factor.sup)
-        return nodes.ListedSet(tuple(self.listed(chains)), position=factor.position)
+        groups: list[list[Part]] = [[]]
+        for part in self.term_parts(factor.sup) if factor.sup is not None else ():
+            if isinstance(part, Token) and part.value == "times":
+                groups.append([])
+            else:
+                groups[-1].append(part)
+        if factor.sup is not None and not all(groups):
+            raise self.fail("this shape is not understood", factor.sup)
+        shape = tuple(self.product(group) for group in groups if group)
+        return nodes.NumberSet(factor.name[8:-1], shape, position=factor.position)
 
     # -- Sums and products ----
 
@@ -402,7 +367,7 @@ class Reader:
     def symbol(self, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         """Read a symbol: declared, or known to every book."""
         found = self.match(factor)
-        plain = not (factor.sub or factor.sup or factor.factorials)
+        plain = not (factor.sub or factor.sup)
         if found is None and plain and factor.name == DIFFERENCE and self.next_name(parts, place):
             joined = joined_difference(read_factor(parts[place + 1], self.text), factor.position)
             found = self.match(joined)
@@ -422,10 +387,8 @@ class Reader:
         if isinstance(factor.base, Tree):
             return self.accented(factor), place + 1
         if name in CONSTANTS:
-            node = nodes.Constant(CONSTANTS[name], position=factor.position)
+            node = nodes.Constant(name, position=factor.position)
             return self.with_scripts(node, factor.sub, factor.sup, factor), place + 1
-        if factor.factorials:
-            raise self.fail(f"a factorial on {name}; write brackets", factor.position)
         if name in REDUCTIONS:
             return self.reduction(REDUCTIONS[name], factor, parts, place)
         if name == "\\int":
@@ -439,7 +402,9 @@ class Reader:
             indices = self.separate_indices(factor.sub)
             if len(indices) != 2:
                 raise self.fail("the Kronecker delta needs two indices", factor.position)
-            return nodes.Kronecker(*indices, position=factor.position), place + 1
+            printed = "the first index", "the second"
+            equal = Chain(tuple(indices), ("=",), (factor.position,), printed)
+            return nodes.Indicator((equal,), position=factor.position), place + 1
         if name in LOOSE_FUNCTIONS or (bare in NAMED_FUNCTIONS and name.startswith("\\")):
             return self.known_call(bare, factor, parts, place)
         if name in NUMBER_SETS:
@@ -457,7 +422,7 @@ class Reader:
         if accent != "\\overline":
             raise self.fail(f"unknown symbol {factor.name}: it is not declared", factor.position)
         inner = self.single(base.children[1])
-        node = nodes.Conjugate(inner, position=factor.position)
+        node = nodes.KnownCall("conj", (inner,), position=factor.position)
         return self.with_scripts(node, factor.sub, factor.sup, factor)
 
     def declared_call(
@@ -470,19 +435,10 @@ class Reader:
         place: int,
     ) -> tuple[Node, int]:
         """Read a declared function with its arguments."""
-        arguments: list[Node] = []
-        leftover = sup
-        if factor.factorials:
-            raise self.fail(f"a factorial on the function {name}; write brackets", factor.position)
-        if sub is not None:
-            arguments += self.call_indices(sub)
-        if sup is not None and self.is_parenthesised(sup):
-            arguments.append(self.superscript_content(sup))
-            leftover = None
-        following = self.next_bracket(parts, place)
+        arguments: list[Node] = [] if sub is None else self.call_indices(sub)
         scripts: Factor | None = None
-        if following in ("LPAR", "LBRACK") and (leftover is None or not arguments):
-            if leftover is not None:
+        if self.next_bracket(parts, place) in ("LPAR", "LBRACK") and (sup is None or not arguments):
+            if sup is not None:
                 raise self.fail(
                     f"{name} is a function; write {name}(…)^… for a power of its value",
                     factor.position,
@@ -493,8 +449,7 @@ class Reader:
         if not arguments:
             raise self.fail(f"{name} is a function and needs an argument", factor.position)
         node: Node = nodes.Call(name, tuple(arguments), position=factor.position)
-        if leftover is not None:
-            node = self.with_scripts(node, None, leftover, factor)
+        node = self.with_scripts(node, None, sup, factor)
         if scripts is not None:
             node = self.with_scripts(node, scripts.sub, scripts.sup, scripts)
         return node, place + 1
@@ -509,23 +464,13 @@ class Reader:
             return [first.whole]
         return index
 
-    def superscript_content(self, sup: Part) -> Node:
-        """Read a superscript as one expression."""
-        pieces = [child for child in tree_of(sup).children if isinstance(child, Tree)]
-        if len(pieces) != 1:
-            raise self.fail("a superscript with several parts", sup)
-        return self.only_expression(pieces[0])
-
     def known_call(
         self, name: str, factor: Factor, parts: list[Part], place: int
     ) -> tuple[Node, int]:
         """A known function with brackets, or (``\\sin m\\theta``) with the factors after it."""
         loose = factor.name in LOOSE_FUNCTIONS or name in LOOSE_NAMES
-        base: Node | None = None
         if factor.sub is not None:
-            if name != "log":
-                raise self.fail(f"{factor.name} takes no subscript", factor.position)
-            base = self.single(factor.sub)
+            raise self.fail(f"{factor.name} takes no subscript", factor.position)
         power = None
         if factor.sup is not None:
             power = self.single(factor.sup)
@@ -535,7 +480,7 @@ class Reader:
                     factor.position,
                 )
         scripts: Factor | None = None
-        if self.next_bracket(parts, place) in ("LPAR", "LBRACK", "LSET"):
+        if self.next_bracket(parts, place) in ("LPAR", "LBRACK"):
             scripts = read_factor(parts[place + 1], self.text)
             arguments = self.bracket_arguments(parts[place + 1])
             place += 2
@@ -544,7 +489,7 @@ class Reader:
             arguments = [argument]
         else:
             raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
-        node: Node = nodes.KnownCall(name, tuple(arguments), base, position=factor.position)
+        node: Node = nodes.KnownCall(name, tuple(arguments), position=factor.position)
         if power is not None:
             node = nodes.Power(node, power, position=factor.position)
         if scripts is not None:
@@ -590,7 +535,7 @@ class Reader:
         if factor.sub is None:
             if kind not in EXTREMES:
                 raise self.fail(f"{factor.name} without an index below it", factor.position)
-            if self.next_bracket(parts, place) not in ("LPAR", "LBRACK", "LSET"):
+            if self.next_bracket(parts, place) not in ("LPAR", "LBRACK"):
                 raise self.fail(
                     f"{factor.name} needs an index below it or brackets", factor.position
                 )
@@ -711,7 +656,7 @@ class Reader:
 
     def moment(self, kind: str, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         """Read an expectation or a variance."""
-        if self.next_bracket(parts, place) not in ("LPAR", "LBRACK", "LSET"):
+        if self.next_bracket(parts, place) not in ("LPAR", "LBRACK"):
             raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
         over: tuple[str, ...] = ()
         if factor.sub is not None:
@@ -770,21 +715,14 @@ class Reader:
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
         position = factor.position
         if kind in ("LPAR", "LBRACK") and len(chains) > 1:
-            separators = {child.type for child in tree.children[1:-1] if isinstance(child, Token)}
-            if separators != {"COMMA"}:
-                raise self.fail("entries must be separated by commas", tree)
             return nodes.TupleOf(tuple(self.listed(chains)), position=position)
-        if kind == "LSET":
-            raise self.fail("a set can stand only after \\in", tree)
         if len(chains) != 1:
             raise self.fail("brackets with several entries cannot stand here", tree)
         inner = self.only_expression(chains[0])
-        if kind == "LFLOOR" or kind == "LCEIL":
-            return (nodes.Floor if kind == "LFLOOR" else nodes.Ceiling)(inner, position=position)
-        if kind == "LBAR":
-            if factor.sub is not None:
-                raise self.fail("an absolute value takes no subscript", factor.sub)
-            return nodes.Absolute(inner, position=position)
+        if kind == "LBAR" and factor.sub is not None:
+            raise self.fail("an absolute value takes no subscript", factor.sub)
+        if kind in BRACKETS:
+            return nodes.KnownCall(BRACKETS[kind], (inner,), position=position)
         if kind == "LNORM":
             name = "" if factor.sub is None else canonical(factor.sub)
             if name and name not in NORMS:
@@ -798,7 +736,8 @@ class Reader:
         derivative = self.derivative(top, bottom)
         if derivative is not None:
             return derivative
-        return nodes.Quotient(self.single(top), self.single(bottom), position=position_of(tree))
+        position = position_of(tree)
+        return nodes.Product("/", self.single(top), self.single(bottom), position=position)
 
     def derivative(self, top: Part, bottom: Part) -> Node | None:
         """Read a fraction as a derivative; None where it is none."""
@@ -811,61 +750,29 @@ class Reader:
         ):
             return None
         first, lower = read_factor(above[0], self.text), read_factor(below[0], self.text)
-        marker = first.name
-        if marker in DIFFERENTIALS and first.factorials:
-            raise self.fail("a factorial inside a derivative; write brackets", top)
-        if marker not in DIFFERENTIALS or lower.name != marker or lower.sub or lower.sup:
+        if first.name not in DIFFERENTIALS or lower.name != first.name:
             return None
-        if first.sub is not None:
-            return None
-        order = self.order(first.sup)
-        variables: list[Node] = []
-        place = 0
-        while place < len(below):
-            sign = read_factor(below[place], self.text)
-            if sign.name != marker or place + 1 >= len(below):
-                raise self.fail("the lower side of a derivative is not understood", bottom)
-            variable = read_factor(below[place + 1], self.text)
-            count = self.order(variable.sup)
-            if sign.factorials or variable.factorials:
-                raise self.fail("a factorial inside a derivative; write brackets", bottom)
-            variable.sup = None
-            node = self.symbol(variable, [below[place + 1]], 0)[0]
-            variables += [node] * count
-            place += 2
-        if len(variables) != order:
-            raise self.fail(f"a derivative of order {order} by {len(variables)} variables", bottom)
-        body = self.derivative_body(above[1:], variables[0]) if len(above) > 1 else None
-        return nodes.Derivative(body, tuple(variables), position=position_of(top))
+        self.forbid_scripts(lower)
+        order, variable = first.sup, read_factor(below[1], self.text)
+        if len(below) != 2 or first.sub is not None or not same_text(order, variable.sup):
+            raise self.fail("this derivative is not understood", bottom)
+        variable.sup = None
+        by = self.symbol(variable, [below[1]], 0)[0]
+        body = self.derivative_body(above[1:], by) if len(above) > 1 else None
+        times = 1 if order is None else int(canonical(order))
+        return nodes.Derivative(body, by, times, position=position_of(top))
 
     def derivative_body(self, parts: list[Part], variable: Node) -> Node:
         """What is differentiated; a function without its argument is one of the variable."""
-        if len(parts) == 1 and isinstance(parts[0], Tree):
-            factor = read_factor(parts[0], self.text)
-            plain_symbol = factor.is_symbol and factor.sub is None and factor.sup is None
-            if (
-                plain_symbol
-                and self.is_function(factor.name)
-                and isinstance(variable, nodes.Symbol)
-            ):
-                return nodes.Call(factor.name, (variable,), position=factor.position)
+        name = self.lone_symbol(parts[0])
+        if len(parts) == 1 and self.is_function(name) and isinstance(variable, nodes.Symbol):
+            return nodes.Call(name, (variable,), position=position_of(parts[0]))
         return self.product(parts)
-
-    def order(self, sup: Part | None) -> int:
-        """How often a derivative is taken: the number above the sign."""
-        if sup is None:
-            return 1
-        if not canonical(sup).isdigit():
-            raise self.fail(f"a derivative of order {canonical(sup)}", sup)
-        return int(canonical(sup))
 
     def root(self, tree: Tree[Token]) -> Node:
         """Read a root."""
         inner = self.single(tree.children[-1])
-        if len(tree.children) == 2:
-            return nodes.Root(inner, None, position=position_of(tree))
-        degree = self.expression(tree_of(tree.children[2]))
-        return nodes.Root(inner, degree, position=position_of(tree))
+        return nodes.KnownCall("sqrt", (inner,), position=position_of(tree))
 
     def matrix(self, tree: Tree[Token]) -> Node:
         """Read a matrix."""
@@ -877,9 +784,7 @@ class Reader:
             for cell in row.children:
                 if isinstance(cell, Token):
                     continue
-                if not cell.children:
-                    cells.append(nodes.Empty(position=position_of(tree)))
-                elif self.is_dots(cell):
+                if self.is_dots(cell):
                     cells.append(nodes.Dots(position=position_of(cell)))
                 else:
                     cells.append(self.expression(tree_of(cell.children[0])))
@@ -904,14 +809,12 @@ class Reader:
     # -- Subscripts and superscripts ----
 
     def with_scripts(self, node: Node, sub: Part | None, sup: Part | None, factor: Factor) -> Node:
-        """A node with its indices, power and factorials."""
+        """A node with its indices and its power."""
         if sub is not None:
             indices = tuple(self.indices(sub))
             node = nodes.Index(node, indices, sup is not None, position=factor.position)
         if sup is not None:
             node = self.superscript(node, sup, sub is not None)
-        for _ in range(factor.factorials):
-            node = nodes.Factorial(node, position=factor.position)
         return node
 
     def indices(self, sub: Part) -> list[Node]:
@@ -979,3 +882,9 @@ class Reader:
         if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
             raise self.fail(f"the superscript {name} is not a declared name", sup)
         return nodes.Power(node, self.single(sup), indexed, position=position)
+
+
+def same_text(order: Part | None, other: Part | None) -> bool:
+    """Whether the order of a derivative is the same number above and below, or nowhere."""
+    above, below = ("" if part is None else canonical(part) for part in (order, other))
+    return above == below and (not above or above.isdigit())

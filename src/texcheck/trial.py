@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, conditions_of, read_display, relations_of, sign_choices
+from texcheck.check import Options, conditions_of, read_display, relations_of
 from texcheck.comparison import ORDER, Relation, Seen
 from texcheck.errors import LatexError
 from texcheck.evaluator import Memory
@@ -126,9 +126,7 @@ class Trial:
     def coincidence(self, text: str) -> str:
         """Which symbol equals, on every input, a whole number that is printed beside it."""
         chains = [
-            chain
-            for statement in read_display(sign_choices(text)[0], self.tables[0])[0]
-            for chain in statement.chains
+            chain for statement in read_display(text, self.tables[0]) for chain in statement.chains
         ]
         printed = {
             part.value
@@ -188,8 +186,6 @@ def one_weakness(relation: str, seen: Seen) -> str:
             "holds" if (True, True) not in seen.outcomes else "fails together with its premise"
         )
         return f"never {missing}; draw values for which it does"
-    if seen.signs and len(seen.signs) < 2:
-        return f"holds with {min(seen.signs)} alone; draw values for both signs, or print the one"
     if relation in (*WEAK, "approx") and not seen.differ:
         return "is an equality on every input; print =, or draw values for which the sides differ"
     if relation not in ORDER:

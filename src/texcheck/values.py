@@ -103,8 +103,6 @@ def plain(value: Any) -> Any:
     if callable(value):
         return value
     array = np.asarray(value)
-    if array.dtype == object and all(is_number(entry) for entry in array.flat):
-        return array if array.ndim else array.item()
     if array.dtype.kind not in "biufc":
         raise TypeError(f"a symbol must be a number, an array or a callable, got {value!r}")
     if array.ndim == 0:
@@ -127,8 +125,6 @@ def is_number(value: Any) -> bool:
 
 def is_exact(value: Any) -> bool:
     """Whether a value has no rounding."""
-    if isinstance(value, np.ndarray):
-        return bool(value.dtype == object)
     return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
 
 
@@ -143,7 +139,8 @@ def as_array(value: Any) -> Array:
         return value.array
     if isinstance(value, np.ndarray):
         return value
-    return np.asarray(float(value) if isinstance(value, Fraction) else value)
+    large = isinstance(value, int) and value.bit_length() > 63
+    return np.asarray(float(value) if large or isinstance(value, Fraction) else value)
 
 
 def describe(value: Any) -> str:
@@ -173,8 +170,6 @@ def unify(left: Any, right: Any) -> tuple[Any, Any]:
             return float(value)
         if isinstance(value, int) and abs(value) > 2**53:
             return float(value)
-        if isinstance(value, np.ndarray) and value.dtype == object:
-            return value.astype(np.float64)
         return value
 
     return loosen(left), loosen(right)

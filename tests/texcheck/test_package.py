@@ -51,12 +51,16 @@ def test_a_false_formula_and_a_blunt_binding_fail(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "shown"),
     [
-        (["c^2 = a^2 + b^2", "--with", "a = 3, b = 4, c = 5"], 0, "holds: 25 against 25"),
-        (["c^2 = a^2 - b^2", "--with", "a = 3, b = 4, c = 5"], 1, "fails: 25 against -7"),
+        (["c^2 = a^2 + b^2", "--with", "a = 3", "b = 4", "c = 5"], 0, "holds: 25 against 25"),
+        (["c^2 = a^2 - b^2", "--with", "a = 3", "b = 4", "c = 5"], 1, "fails: 25 against -7"),
         ([r"x x^\top", "--with", "x = [1, 2, 3]"], 0, "14.0"),
         ([r"x^\top x", "--with", "x = [1, 2]", "--vectors", "column"], 0, "5.0"),
-        ([r"x_n = n + 1", "--with", "x = [1, 2], n = range(2)", "--first-index", "0"], 0, "holds"),
-        (["c = a + b", "--with", "a = 3, b = 4"], 2, "unknown symbol c"),
+        (
+            [r"x_n = n + 1", "--with", "x = [1, 2]", "n = range(2)", "--first-index", "0"],
+            0,
+            "holds",
+        ),
+        (["c = a + b", "--with", "a = 3", "b = 4"], 2, "unknown symbol c"),
         (["c = 1", "--with", "c"], 2, "write symbol = value"),
         (["c = = 1", "--with", "c = 1"], 2, "cannot stand here"),
     ],
