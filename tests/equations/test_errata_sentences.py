@@ -68,11 +68,11 @@ test_sentences = sentences(
         "There is one: …": jacobian,
         "small Jacobian, …": uniform,
         "In general …": independent,
+        "the note has …": lambda rng: {"D": D, "d": len(book.rotary_frequencies(D))},
     },
     unchecked={
-        "S2.4 writes …": "Not executed yet.",
-        "S4.9 sets … ,": "Not executed yet.",
-        "the note has …": "Not executed yet.",
-        "RoPE prints …": "Not executed yet.",
+        "S2.4 writes …": "Quoted, and corrected by this erratum: the block without residuals.",
+        "S4.9 sets … ,": "Quoted, and corrected by this erratum: the angle with a factor 2π.",
+        "RoPE prints …": "Quoted, and corrected by this erratum: an exponent without its sign.",
     },
 )(bindings)
