@@ -78,7 +78,15 @@ def aligned(rng, d_k=2):
     return {"q": q, "z": z, "k": k, r"\rho": rho, "d_k": d_k, "a": range(d_k)}
 
 
-@equation("eq-initial-variance", first_index=0, draws=2)
+@equation(
+    "eq-initial-variance",
+    first_index=0,
+    draws=2,
+    equivalent=dict.fromkeys(
+        ("exchange name at 22: m → n", "exchange name at 23: n → m"),
+        "The score of a token with itself has the same variance.",
+    ),
+)
 def test_initial_variance(rng):
     # Both matrices are drawn; the tokens are given, with ‖x‖² = d as after a norm layer.
     return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1))]
@@ -133,6 +141,12 @@ def trained(rng):
         "has the mean $, so that …": aligned,
         "equal to its key, …": trained,
         "at once from …": None,
+    },
+    equivalent={
+        "are uncorrelated: …": dict.fromkeys(
+            ("drop factor at 11: q_a → ∅", "drop factor at 15: q_c → ∅"),
+            "Every entry has the mean 0 by itself.",
+        )
     },
 )
 def test_sentences(rng):

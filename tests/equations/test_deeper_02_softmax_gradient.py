@@ -35,7 +35,11 @@ def test_gershgorin(rng):
         eigenvalues, vectors = np.linalg.eigh(values["J"])
         for eigenvalue, u in zip(eigenvalues[1:], vectors.T[1:], strict=True):
             place = int(np.abs(u).argmax())
-            cases.append({**values, "u": u, "n": place, r"\lambda": eigenvalue})
+            # With a negative entry the bars count. The display binds l in its sums alone.
+            u = -np.sign(u[place]) * u
+            case = {**values, "u": u, "n": place, r"\lambda": eigenvalue}
+            del case["l"]
+            cases.append(case)
     return cases
 
 
