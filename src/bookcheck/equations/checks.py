@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from bookcheck.equations.files import load
-from bookcheck.equations.records import Record, write_record
+from bookcheck.equations.records import SENTENCES, Record, write_record
 from bookcheck.equations.scan import Equation, collect, inline_relations
 from bookcheck.equations.sentences import Page
 from bookcheck.paths import CHECKS, RECORDS
@@ -119,8 +119,14 @@ def sentences(
             REGISTRY[-1].append(known)
 
         def test() -> None:
-            problems = known.problems(inline_relations().get(page, []))
+            formulas = inline_relations().get(page, [])
+            label = SENTENCES + page.replace("/", "-")
+            problems = known.problems(formulas)
+            if problems:
+                (RECORDS / f"{label}.json").unlink(missing_ok=True)
             assert not problems, "\n".join(problems)
+            texts = [formula.text for formula, _ in known.checks(formulas)]
+            write_record(Record(label, "\n".join(texts)), RECORDS)
 
         return named_like(test, function)
 

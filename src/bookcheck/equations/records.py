@@ -1,13 +1,17 @@
-"""The records of `make test`: the label and the text of every displayed formula that was checked.
+"""The records of `make test`: the label and the text of every formula that was checked.
 
 A check that passes writes its record, one that fails takes it away. Building the site reads them
-where they are, and marks an equation whose printed text is still the text of its record.
+where they are, and marks an equation whose printed text is still the text of its record. The
+relations inside the sentences of a page are one record, with a line for each.
 """
 
 import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+# The label of the record of a page's sentences starts so.
+SENTENCES = "sentences-of-"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from bookcheck.equations.records import Record, read_records, same_text
-from bookcheck.equations.scan import Equation, collect, markdown_cells
+from bookcheck.equations.records import SENTENCES, Record, read_records, same_text
+from bookcheck.equations.scan import Equation, collect, inline_relations, markdown_cells
 from bookcheck.notebooks.values import values_in
 from bookcheck.paths import CHAPTERS, book_pages
 
@@ -57,8 +57,17 @@ def ledger_markdown(app: Sphinx) -> str:
     text = f"The book displays {sum(map(len, pages.values()))} equations."
     if executed or by_hand:
         text += (
-            f" In the last run of the tests {executed} of them were executed from their own text, "
-            f"and {by_hand} were checked by hand."
+            f" The last run of the tests executed {executed} of them from their own text and "
+            f"checked {by_hand} by hand."
+        )
+    relations = [one.text for page in inline_relations(folder).values() for one in page]
+    records = [one for label, one in records_of(app).items() if label.startswith(SENTENCES)]
+    stated = [line for one in records for line in one.text.splitlines() if line in relations]
+    if stated:
+        text += (
+            f" It executed {len(stated)} of the {len(relations)} relations inside sentences as "
+            "well; the others introduce a symbol, a condition or an example, or are left out for a "
+            "reason that their check states."
         )
     cells = [text for page in book_pages(folder) for _, text in markdown_cells(page)]
     values = sum(len(values_in(cell)) for cell in cells)

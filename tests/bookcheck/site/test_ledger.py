@@ -11,9 +11,10 @@ from bookcheck.site.extension import write_all_pages
 
 EXECUTED = Record("eq-score", "a = b")
 BY_HAND = Record("eq-weight", "b = c", "It is a limit.")
+IN_SENTENCES = Record("sentences-of-01-x", "d = 3\ne = 5")
 PAGES = {
     "index": "# Book\n\n```{toctree}\nchapters/01-x\nchapters/ledger\n```\n",
-    "chapters/01-x": "# A chapter\n\n3 of {value}`4 = 2 + 2`.\n\n"
+    "chapters/01-x": "# A chapter\n\n3 of {value}`4 = 2 + 2`. So $d = 3$ with $f = 7$.\n\n"
     "$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n",
     "chapters/ledger": "# Ledger\n\n```{equation-ledger}\n```\n",
 }
@@ -58,12 +59,13 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
         assert f'href="01-x.html#equation-{label}"' in ledger
     for words in ("xecuted", "not checked", "by hand", "last run"):
         assert words not in ledger
-    marks, ledger = build(tmp_path, EXECUTED, BY_HAND)
+    marks, ledger = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES)
     (title, sign), weight = marks
     assert (title.split(":")[0], sign) == ("Executed", "✓")
     assert weight == ("Checked by hand: It is a limit.", "by hand")
-    assert "In the last run of the tests 1 of them were executed" in ledger
-    assert "and 1 were checked by hand." in ledger
+    assert "The last run of the tests executed 1 of them from their own text" in ledger
+    assert "and checked 1 by hand." in ledger
+    assert "executed 1 of the 2 relations inside sentences" in ledger
     assert re.search(r"#equation-eq-weight.* \[by hand: It is a limit\.\]", ledger)
     (tmp_path / "_build" / "equations" / "eq-score.json").unlink()
     assert [sign for _, sign in build(tmp_path)[0]] == ["by hand"]
@@ -73,4 +75,4 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
 def test_a_record_of_another_text_gives_no_mark(tmp_path, text):
     marks, ledger = build(tmp_path, Record("eq-score", text), BY_HAND)
     assert [sign for _, sign in marks] == ["by hand"]
-    assert "0 of them were executed" in ledger
+    assert "executed 0 of them" in ledger
