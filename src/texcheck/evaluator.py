@@ -423,17 +423,10 @@ class Evaluator:
 
     def indexes_square(self, node: Node) -> bool:
         """Whether a node is an entry of a square matrix, of which powers exist as well."""
-        if not (isinstance(node, nodes.Index) and self.indexes_matrix(node)):
-            return False
-        rows, columns = as_array(self.evaluate(node.base)).shape
-        return bool(rows == columns)
-
-    def indexes_matrix(self, node: Node) -> bool:
-        """Whether a node is an entry or a row of a matrix."""
         if not isinstance(node, nodes.Index):
             return False
-        base = self.evaluate(node.base)
-        return isinstance(base, np.ndarray) and base.ndim == 2
+        base = as_array(self.evaluate(node.base))
+        return base.ndim == 2 and base.shape[0] == base.shape[1]
 
     def inverse(self, matrix: Array, node: Node) -> Array:
         """The inverse of a matrix, or an error."""
@@ -476,12 +469,10 @@ class Evaluator:
 
     def eval_transpose(self, node: nodes.Transpose) -> Value:
         """A transpose; of one entry it is refused."""
-        if node.indexed and self.indexes_matrix(node.inner):
-            value = self.evaluate(node.inner)
-            if is_number(value):
-                raise self.fail("write (A^\\top)_{ij}", node)
-            return self.arithmetic.transpose(value, node.position)
-        return self.arithmetic.transpose(self.evaluate(node.inner), node.position)
+        value = self.evaluate(node.inner)
+        if node.indexed and is_number(value):
+            raise self.fail("write (A^\\top)_{ij}", node)
+        return self.arithmetic.transpose(value, node.position)
 
     def conjugated(self, value: Value, node: Node) -> Value:
         """A conjugate; of a real value it is refused."""

@@ -25,8 +25,10 @@ from texcheck.parser import (
     TRANSPOSES,
     Factor,
     canonical,
+    end_of,
     full_name,
     parse,
+    position_of,
     read_factor,
     tokens_of,
 )
@@ -115,8 +117,7 @@ def changes(
 
 def span(tree: Tree[Token] | Token) -> tuple[int, int]:
     """Where a part of the formula starts and ends."""
-    tokens = list(tokens_of(tree))
-    return tokens[0].start_pos or 0, tokens[-1].end_pos or 0
+    return position_of(tree), end_of(tree)
 
 
 def spaced(word: str) -> str:

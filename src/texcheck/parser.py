@@ -5,6 +5,7 @@ The words of the dialect are here too: which commands are functions, sums, const
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -37,8 +38,8 @@ TRANSPOSES = {"\\top", "\\mathsf{T}"}
 NORMS = {"2", "F"}
 NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
 DIFFERENCE = "\\Delta"
-# The rules whose argument may be one token without braces.
-ARGUMENTS = ("sub", "sup", "fraction", "root", "accent")
+# What is followed by an argument, which may be one token without braces.
+ARGUMENTS = ("SUB", "SUP", "FRAC", "SQRT", "ACCENT")
 DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}
 WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathbb)\{(\w+)\}")
@@ -72,23 +73,23 @@ def grammar() -> Lark:
 def parse(text: str) -> Tree[Token]:
     """The structure of a displayed formula; its symbols are not yet given a meaning."""
     tokens = tokenize(text)
+    for before, token in itertools.pairwise(tokens):
+        if before.type in ARGUMENTS and token.type == "NUMBER" and len(token) > 1:
+            raise long_argument(token, text)
     try:
-        tree = grammar().parse(tokens)
+        return grammar().parse(tokens)
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise LatexError("the formula ends too early", len(text), text) from None
         raise LatexError(
             f"{error.token.value!r} cannot stand here", error.token.start_pos or 0, text
         ) from None
-    for part in tree.find_pred(lambda part: part.data in ARGUMENTS):
-        for token in part.children:
-            if isinstance(token, Token) and token.type == "NUMBER" and len(token) > 1:
-                raise LatexError(
-                    f"LaTeX takes only the first digit of {token}; write {{{token}}}",
-                    token.start_pos or 0,
-                    text,
-                )
-    return tree
+
+
+def long_argument(token: Token, text: str) -> LatexError:
+    """The error of a number without braces that LaTeX would cut after its first digit."""
+    message = f"LaTeX takes only the first digit of {token}; write {{{token}}}"
+    return LatexError(message, token.start_pos or 0, text)
 
 
 def tokens_of(tree: Tree[Token] | Token) -> Iterator[Token]:
@@ -109,9 +110,16 @@ def canonical(tree: Tree[Token] | Token) -> str:
 
 def position_of(tree: Tree[Token] | Token) -> int:
     """Where a part starts."""
-    for token in tokens_of(tree):
-        return token.start_pos or 0
-    return 0
+    while isinstance(tree, Tree):
+        tree = tree.children[0]
+    return tree.start_pos or 0
+
+
+def end_of(tree: Tree[Token] | Token) -> int:
+    """Where a part ends."""
+    while isinstance(tree, Tree):
+        tree = tree.children[-1]
+    return tree.end_pos or 0
 
 
 Part = Tree[Token] | Token
@@ -220,9 +228,3 @@ def symbol_table(values: Mapping[str, Any]) -> dict[str, Any]:
             raise LatexError(f"{printed!r} is declared twice", 0, printed)
         table[name] = value
     return table
-
-
-def parse_token_chain(token: Token) -> Iterator[Tree[Token]]:
-    """A one-token subscript as the chain it stands for."""
-    factor: Tree[Token] = Tree("factor", [token])
-    yield Tree("chain", [Tree("expr", [Tree("term", [factor])])])

@@ -33,12 +33,12 @@ from texcheck.parser import (
     Part,
     bare_name,
     canonical,
+    end_of,
     full_name,
     joined_difference,
-    parse_token_chain,
+    long_argument,
     position_of,
     read_factor,
-    tokens_of,
     tree_of,
 )
 
@@ -235,9 +235,7 @@ class Reader:
 
     def printed(self, tree: Part) -> str:
         """The source of a piece, on one line."""
-        tokens = list(tokens_of(tree))
-        piece = self.text[tokens[0].start_pos : tokens[-1].end_pos]
-        return " ".join(piece.split())
+        return " ".join(self.text[position_of(tree) : end_of(tree)].split())
 
     def set_of(self, tree: Tree[Token]) -> Node:
         """What stands after ``\\in``: shapes, listed sets, declared sets."""
@@ -582,7 +580,7 @@ class Reader:
     def index_chains(self, sub: Part) -> list[Tree[Token]]:
         """The conditions below a sum."""
         if isinstance(sub, Token):
-            return list(parse_token_chain(sub))
+            return [Tree("chain", [Tree("expr", [Tree("term", [Tree("factor", [sub])])])])]
         pieces = [child for child in sub.children if isinstance(child, Tree)]
         chains = []
         for piece in pieces:
@@ -733,6 +731,8 @@ class Reader:
     def fraction(self, tree: Tree[Token]) -> Node:
         """Read a fraction, which may be a derivative."""
         top, bottom = tree.children[1], tree.children[2]
+        if isinstance(bottom, Token) and bottom.type == "NUMBER" and len(bottom) > 1:
+            raise long_argument(bottom, self.text)
         derivative = self.derivative(top, bottom)
         if derivative is not None:
             return derivative
