@@ -1,4 +1,4 @@
-"""A display's statements and the ranges of their indices; the value of an expression, a verdict."""
+"""A display's statements at all values of their indices; the value of an expression, a verdict."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any)
     are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed number,
     else ``approx`` (0.02) times the larger side. ``sampling_error`` is for values that are
     averages of random draws: the share by which they may differ from their expectation.
-    ``broadcast`` lets a number stand beside a vector and a row beside a matrix. ``noise`` is the
-    seed of random changes by one unit in the last place; no verdict may depend on them.
+    ``broadcast`` lets a row stand beside a matrix. ``noise`` is the seed of random changes by one
+    unit in the last place; no verdict may depend on them.
     """
     chosen = Options(vectors, **options)
     return relations_of(text, symbol_table(declared_values(values)), chosen)

@@ -869,7 +869,7 @@ class Reader:
         return indices
 
     def superscript(self, node: Node, sup: Part, indexed: bool) -> Node:
-        """Read a superscript: a power, a transpose or a conjugate."""
+        """Read a superscript: a power or a transpose."""
         name = canonical(sup)
         position = position_of(sup)
         if name in TRANSPOSES:
