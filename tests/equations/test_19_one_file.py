@@ -5,7 +5,7 @@ import torch
 
 from attention_to_rope.model import Block, Config, rope_frequencies
 from bookcheck.equations.checks import equation, sentences
-from bookkit.trained import CONFIG as BOOK_MODEL
+from bookkit.trained.train import CONFIG as BOOK_MODEL
 
 CONFIG = Config(
     vocab_size=7,
