@@ -38,8 +38,17 @@ function openFoldOfTarget() {
   target?.scrollIntoView();
 }
 
+// The theme gives the sidebar the place that it had on the page before, where the current page's entry
+// may be out of sight.
+function showCurrentEntry() {
+  document.querySelector(".bd-docs-nav a.current")?.scrollIntoView({ block: "nearest" });
+}
+
 window.addEventListener("load", () => {
   letKeyboardIntoWideBoxes();
+  showCurrentEntry();
+  // On a narrow screen the sidebar opens only now.
+  document.querySelector(".primary-toggle")?.addEventListener("click", showCurrentEntry);
   document.querySelector(".bd-search-container input")?.focus();
   if (location.hash) openFoldOfTarget();
 });

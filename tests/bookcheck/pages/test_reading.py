@@ -97,6 +97,17 @@ def test_the_focus_is_seen(open_page):
 
 
 @pytest.mark.built
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_the_sidebar_shows_the_current_page(open_page, width):
+    page = open_page(SITE / "chapters" / "01-attention.html", width)
+    for name in ("18-speed-of-memory", "02-why-sqrt-d", "deeper/17-reach"):
+        page.goto((SITE / "chapters" / f"{name}.html").as_uri())
+        if width == PHONE:
+            page.locator(".primary-toggle").click()
+        expect(page.locator(".bd-docs-nav a.current")).to_be_in_viewport()
+
+
+@pytest.mark.built
 def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
     page = open_page(CHAPTER, PHONE)
     for anchor in ("exercises", "what-to-remember"):
