@@ -7,7 +7,7 @@ from docutils.nodes import make_id
 
 from bookcheck.equations.scan import collect
 from bookcheck.notebooks.files import chapter_notebooks, page_name
-from bookcheck.paths import BUILD
+from bookcheck.paths import BUILD, ROOT
 from bookcheck.site.reference import entries, modules
 
 pytestmark = pytest.mark.built
@@ -27,6 +27,14 @@ def test_every_notebook_can_be_downloaded_and_every_figure_stands_in_its_page(si
         page = (site / "chapters" / f"{name}.html").read_text(encoding="utf-8")
         assert f'href="{up}notebooks/{name}.ipynb"' in page
         assert not re.search(r'<img\b[^>]*_images/[^>]*\.svg"', page), name
+
+
+def test_the_table_of_the_readme_leads_to_notebooks_for_readers(site):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    # On GitHub this is the branch to which the workflow writes this folder.
+    names = re.findall(r"\]\(\.\./(notebooks/[^)]*)\)", readme)
+    assert len(names) == len(list((site / "chapters").glob("[0-9][0-9]-*.html")))
+    assert all((site / name).is_file() for name in names)
 
 
 def test_what_no_page_needs_is_not_there(site):
