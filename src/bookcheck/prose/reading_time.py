@@ -1,8 +1,8 @@
 """How long the main line of a chapter takes to read; the page prints it, a test holds it.
 
 170 words a minute, 15 seconds a displayed formula, 3 seconds a visible line of code, 25 seconds a
-figure or table. What folds, the quiz, the exercises, notes in the margin and interactive figures
-are left out: a reader who follows the main line does not need them.
+figure or table. What folds, the quiz, the exercises and interactive figures are left out: a reader
+who follows the main line does not need them.
 """
 
 import re
@@ -17,7 +17,7 @@ from bookcheck.myst import blocks_of, included_source
 from bookcheck.notebooks.files import read
 
 LONGEST = 15
-APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "margin", "interactive"}
+APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "interactive"}
 FOLD = re.compile(r"^:class:.*\bdropdown\b", re.MULTILINE)
 # Below such a heading the main line has ended, up to "What to remember".
 APART_HEADING = re.compile(r"exercise|check your|deeper|fine print", re.IGNORECASE)

@@ -270,8 +270,8 @@ class Page:
             return "\n\n".join(self.question(number, question) for number, question in questions)
         if kind == "literalinclude":
             return f"```python\n{included_source(block).rstrip()}\n```"
-        if kind == "margin":
-            return quoted(self.nested(text))
+        if kind == "admonition":
+            return folded(title, self.nested(text))
         if kind == "interactive":
             where = self.linked("On the book's page this figure can be moved", f"{self.name}.md")
             return quoted(f"{where}. {self.inline(text)}".strip())

@@ -35,7 +35,7 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
         new_code_cell("import torch\n\nx = 1\ny = 2", outputs=[table], execution_count=1),
         new_code_cell("z = 3", metadata={"tags": ["hide-input"]}, execution_count=2),
         new_markdown_cell(
-            "```{margin}\nNot this.\n```\n\n| a |\n|---|\n| b |\n\n"
+            "```{prf:proof}\nNot this.\n```\n\n| a |\n|---|\n| b |\n\n"
             "## Exercises\n\nNot these words.\n\n$$\ny\n$$ (b)"
         ),
         new_code_cell("w = 4", execution_count=3),
