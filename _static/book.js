@@ -35,6 +35,8 @@ function openFoldOfTarget() {
   for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     fold.open = true;
   }
+  // What was not laid out above it would move it later.
+  document.documentElement.dataset.whole = "";
   target?.scrollIntoView();
 }
 
@@ -53,3 +55,6 @@ window.addEventListener("load", () => {
   if (location.hash) openFoldOfTarget();
 });
 window.addEventListener("hashchange", openFoldOfTarget);
+
+// On a narrow screen a tap shows a figure larger, in a box that scrolls, and the next tap whole again.
+document.addEventListener("click", ({ target }) => target.closest(".figure-box")?.classList.toggle("enlarged"));

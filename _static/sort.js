@@ -1,4 +1,5 @@
-// A table marked "sortable" is sorted by a click on a heading. Without scripts it stays as written.
+// A table marked "sortable" is sorted by a click on a heading, and a field above it shows only the rows
+// that hold what is typed. Without scripts it stays as written.
 (() => {
   // Numbers by size, words by the alphabet, what is missing last.
   const key = (row, column) => {
@@ -17,22 +18,44 @@
     rows.sort((a, b) => compare(a.key, b.key, sign));
     for (const { row } of rows) body.append(row);
   };
+  const filter = (table) => {
+    const label = document.createElement("label");
+    const field = document.createElement("input");
+    field.type = "search";
+    field.style.cssText =
+      "width: 12rem; padding: 0.2rem 0.6rem; border: 1px solid; border-radius: 0.3rem; " +
+      "background: transparent; color: inherit; font: inherit";
+    field.addEventListener("input", () => {
+      const wanted = field.value.trim().toLowerCase();
+      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+    label.append("Show rows with ", field);
+    (table.closest(".output") ?? table).before(label);
+  };
   const prepare = () => {
     for (const table of document.querySelectorAll("table.sortable")) {
+      filter(table);
       const heads = [...table.tHead.rows[0].cells];
       for (const [column, head] of heads.entries()) {
         const button = document.createElement("button");
         button.type = "button";
-        button.textContent = head.textContent;
+        const sign = document.createElement("span");
+        sign.setAttribute("aria-hidden", "true");
+        sign.textContent = "\u00a0↕";
+        button.append(head.textContent, sign);
         button.title = "Sort by this column";
         button.style.cssText =
           "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +
           "background: none; padding: 0; border: 0; cursor: pointer; display: inline";
         button.addEventListener("click", () => {
-          const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-          for (const other of heads) other.removeAttribute("aria-sort");
-          head.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
-          sort(table, column, sign);
+          const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+          for (const other of heads) {
+            other.removeAttribute("aria-sort");
+            other.querySelector("span").textContent = "\u00a0↕";
+          }
+          head.setAttribute("aria-sort", way === 1 ? "ascending" : "descending");
+          sign.textContent = way === 1 ? "\u00a0↑" : "\u00a0↓";
+          sort(table, column, way);
         });
         head.replaceChildren(button);
       }
