@@ -1,7 +1,8 @@
 """The reference of the library, and links to it from the cells that use it.
 
-A page that holds the directive ``{api}`` alone on two lines becomes the reference. griffe reads the
-source files and imports nothing, so a build needs no PyTorch. Every name is an object of Sphinx's
+A page with the directive ``{api}`` describes the modules that it names; where it names none, it is
+an index of all names, followed by the modules that no other page has. griffe reads the source files
+and imports nothing, so a build needs no PyTorch. Every name is an object of Sphinx's
 Python domain, so that the search finds it; Sphinx's own extension `viewcode` shows the sources.
 """
 
@@ -10,6 +11,7 @@ import functools
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import griffe
@@ -22,7 +24,7 @@ from sphinx.transforms import SphinxTransform
 from bookcheck.paths import SOURCES
 
 PACKAGE = "attention_to_rope"
-PLACEHOLDER = "```{api}\n```"
+PLACE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 FOLDED_CELL = {"tag_hide-input", "tag_hide-cell", "tag_remove-input", "tag_remove-cell"}
@@ -61,18 +63,28 @@ def entries(module: Any) -> list[Any]:
     return exported or [one for one in own if one.name != "main" and one.docstring]
 
 
-def reference_markdown() -> str:
-    """The page as MyST text: an index of names by module, then every module with its entries."""
-    contents, parts = ["## All names", ""], []
+def short(module: Any) -> str:
+    """The name of a module inside the package."""
+    return str(module.path.removeprefix(f"{PACKAGE}."))
+
+
+def index_markdown() -> str:
+    """Every name as a link, by module, as MyST text."""
+    parts = ["## All names", ""]
     for module in modules():
-        here = entries(module)
-        if here:
-            name, about = module.path.removeprefix(f"{PACKAGE}."), module.docstring.lines[0]
-            names = " · ".join(f"{{py:obj}}`{one.name} <{one.path}>`" for one in here)
-            contents += [f"**{name}**: {about}\\\n{names}", ""]
-            parts += [f"## {name}", "", about, "", f"```{{py:currentmodule}} {module.path}\n```"]
-            parts += [line for one in here for line in described(one, "`````")]
-    return "\n".join([*contents, *parts])
+        names = [f"{{py:obj}}`{one.name} <{one.path}>`" for one in entries(module)]
+        parts += [f"**{short(module)}**: {module.docstring.lines[0]}\\\n{' · '.join(names)}", ""]
+    return "\n".join(parts)
+
+
+def modules_markdown(chosen: list[Any]) -> str:
+    """Modules with their entries, as MyST text."""
+    parts: list[str] = []
+    for module in filter(entries, chosen):
+        parts += [f"## {short(module)}", "", module.docstring.lines[0], ""]
+        parts += [f"```{{py:currentmodule}} {module.path}\n```"]
+        parts += [line for one in entries(module) for line in described(one, "`````")]
+    return "\n".join(parts)
 
 
 def described(one: Any, fence: str) -> Iterator[str]:
@@ -102,10 +114,21 @@ def header(one: Any) -> str:
     return "\n".join(lines).rstrip()
 
 
-def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
+def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
     """Put the reference in the place of its directive, before the page is read."""
-    if PLACEHOLDER in source[0]:
-        source[0] = source[0].replace(PLACEHOLDER, reference_markdown())
+    place = PLACE.search(source[0])
+    if place is None:
+        return
+    named = place[1].split()
+    text = ""
+    if not named:
+        others = (Path(app.srcdir) / docname).parent.glob("*.md")
+        elsewhere = [PLACE.search(page.read_text(encoding="utf-8")) for page in others]
+        taken = {name for found in elsewhere if found for name in found[1].split()}
+        named = [name for name in map(short, modules()) if name not in taken]
+        text = index_markdown() + "\n"
+    here = [module for module in modules() if short(module) in named]
+    source[0] = source[0].replace(place[0], text + modules_markdown(here))
 
 
 @functools.cache

@@ -77,6 +77,8 @@ def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
 
 def kind_of(page: str, anchor: str) -> str:
     """What a section is, by which results are weighted; no anchor: the page as a whole."""
+    if page.startswith(REFERENCE):
+        return "reference"
     if page in KINDS:
         return KINDS[page]
     if f"/{DEEPER}/" in page:
@@ -148,7 +150,7 @@ def entries_of(env: BuildEnvironment) -> Iterator[Section]:
         about = dict(explanations(env.get_doctree(page)))
         for kind, value, target, _main, _key in entries:
             for word in split_index_msg(kind, value)[:1]:
-                kind_here = "reference" if page == REFERENCE else "entry"
+                kind_here = "reference" if page.startswith(REFERENCE) else "entry"
                 word = re.sub(r" \((?:class )?in .*\)", "", word)
                 yield Section(page, target or "", word, kind_here, about.get(target, ""))
     if NOTATION in env.found_docs:

@@ -11,10 +11,11 @@ from bookcheck.site.reference import (
     PACKAGE,
     entries,
     header,
+    index_markdown,
     library,
     modules,
+    modules_markdown,
     names_to_link,
-    reference_markdown,
     source_of,
 )
 
@@ -40,10 +41,10 @@ def test_a_name_is_described_as_python_sees_it(path):
     assert first <= entry.lineno <= entry.endlineno <= last + 1
 
 
-def test_the_page_holds_every_entry_and_its_examples_are_fenced():
-    text = reference_markdown()
+def test_the_pages_hold_every_entry_and_its_examples_are_fenced():
+    index, text = index_markdown(), modules_markdown(modules())
     for path, entry in ENTRIES.items():
-        assert f"<{path}>`" in text
+        assert f"<{path}>`" in index
         assert re.search(rf"^`````{{py:\w+}} {entry.name}$", text, re.MULTILINE), path
     assert not re.search(r"^>>>", re.sub(r"```pycon\n.*?\n```", "", text, flags=re.S), re.M)
 
