@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from fontTools import subset
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -37,6 +38,10 @@ STYLE_SHEETS = (
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
 FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
 
+# What the theme's style sheet says of an icon: its names, and its place in the icon font.
+ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\(\w+)"\}')
+ICON = re.compile(r"\bfa-[\w-]+")
+
 
 def add_fonts(app: Sphinx, config: Config) -> None:
     """Write one style sheet with all fonts, and copy the font files that it names."""
@@ -54,6 +59,31 @@ def add_fonts(app: Sphinx, config: Config) -> None:
     config.html_static_path += [str(folder.parent), str(HERE / "static")]
     config.templates_path.insert(0, str(HERE / "templates"))
     app.add_css_file("fonts/fonts.css")
+
+
+def shrink_icon_fonts(app: Sphinx, error: Exception | None) -> None:
+    """Keep only the icons that pages show, a dozen of two thousand, in the theme's icon fonts."""
+    if error is not None or app.builder.name != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    sheet = static / "styles" / "pydata-sphinx-theme.css"
+    style = sheet.read_text(encoding="utf-8")
+    codes = {
+        name: int(code, 16)
+        for names, code in ICON_RULE.findall(style)
+        for name in ICON.findall(names)
+    }
+    pages = [*Path(app.outdir).rglob("*.html"), static / "scripts" / "pydata-sphinx-theme.js"]
+    shown = {name for page in pages for name in ICON.findall(page.read_text(encoding="utf-8"))}
+    kept = ICON_RULE.sub(lambda rule: rule[0] if shown & {*ICON.findall(rule[1])} else "", style)
+    sheet.write_text(kept, encoding="utf-8")
+    for path in (static / "vendor" / "fontawesome" / "webfonts").glob("*.woff2"):
+        options = subset.Options(flavor="woff2")
+        font = subset.load_font(path, options)
+        subsetter = subset.Subsetter(options)
+        subsetter.populate(unicodes=[codes[name] for name in sorted(shown & codes.keys())])
+        subsetter.subset(font)
+        subset.save_font(font, path, options)
 
 
 def take_addresses(_app: Sphinx, config: Config) -> None:
@@ -96,5 +126,6 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("comments_config", {}, "")
     app.add_post_transform(UniqueIds)
     app.connect("config-inited", add_fonts)
+    app.connect("build-finished", shrink_icon_fonts)
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)

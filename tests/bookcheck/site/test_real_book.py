@@ -39,6 +39,9 @@ def test_the_table_of_the_readme_leads_to_notebooks_for_readers(site):
 
 def test_what_no_page_needs_is_not_there(site):
     assert not (site / "searchindex.js").exists()
+    fonts = list((site / "_static" / "vendor").rglob("*.woff2"))
+    assert fonts
+    assert all(font.stat().st_size < 5000 for font in fonts), "icons that no page shows"
     assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
     # The search loads its data when a reader begins to type.
     assert not any(b"search-data" in page.read_bytes() for page in site.rglob("*.html"))
