@@ -25,6 +25,20 @@ globalThis.book = (() => {
     }
   }
 
+  // Answers stand at the end of their chapter, not below their questions.
+  function gatherAnswers(article) {
+    const forms = all(".quiz form", article);
+    if (!forms.length) return;
+    article.insertAdjacentHTML("beforeend", "<h2>Answers to the questions</h2><ol></ol>");
+    for (const form of forms) {
+      const right = form.querySelector(".choice[data-right]");
+      const answer = document.createElement("li");
+      if (right) answer.append(`${right.querySelector("label > span").textContent}. `);
+      answer.append(...(right?.querySelector(".why") ?? form.querySelector("details p")).childNodes);
+      article.lastElementChild.append(answer);
+    }
+  }
+
   async function join(site, title) {
     const pages = all("template").map(({ content, dataset: { path, part } }) => {
       const key = path.replace(/\.html$/, "").replaceAll("/", "-");
@@ -41,6 +55,7 @@ globalThis.book = (() => {
         sheets.add(new URL(link.getAttribute("href").split("?")[0], address).href);
       }
       for (const extra of all("script, .headerlink, .downloads", article)) extra.remove();
+      gatherAnswers(article);
       for (const fold of all("details", article)) fold.open = true;
       if (key === "index") {
         add(".print-question", article.querySelector("p > em")?.innerHTML ?? "");

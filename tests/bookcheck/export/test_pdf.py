@@ -37,7 +37,9 @@ ONE = (
 <pre>{"a word " * 20}</pre><pre>{"x" * 110}</pre>"""
     + f'<table class="table"><tr>{"<td>widewidewidewide</td>" * 8}</tr></table>'
     + WIDE_LINE.format("a + b + " * 15)
-    + "<script>document.title = 'gone'</script>"
+    + """<div class="quiz"><form>Sure?<div class="choice" data-right><label><span>B</span></label>
+<div class="why">It is.</div></div></form><form>How many?<details><p><strong>4.00</strong> Two
+twos.</p></details></form></div><p>Exercise.</p><script>document.title = 'gone'</script>"""
 )
 
 
@@ -79,13 +81,16 @@ def test_a_small_book(printed):
     assert pdf.root_object["/MarkInfo"]["/Marked"], "a screen reader needs the tags"
     assert list(titles(pdf.outline)) == [
         (0, "A small book"), (1, "Contents"), (1, "About this book"),
-        (0, "First part"), (1, "Page a/one"), (2, "Why √𝑑𝑘"), (1, "Page a/two"),
+        (0, "First part"), (1, "Page a/one"), (2, "Why √𝑑𝑘"),
+        (2, "Answers to the questions"), (1, "Page a/two"),
     ]  # fmt: skip
     title, contents, _, one, two = (page.extract_text() for page in pdf.pages)
     assert "Why?" in title
     # Every chapter starts on a new page, which the contents name.
     assert re.search(r"About this book\s+3\b.*Page a/one\s+4\b.*Page a/two\s+5\b", contents, re.S)
     assert "Folded." in one
+    assert re.search(r"Sure\?.*many\?.*Exercise.*questions\s.*B\. It is\..*4\.00 Two", one, re.S)
+    assert one.count("It is.") == one.count("4.00") == 1
     assert not re.search("Play|not printed|#", one)
     # The running head has the names of the book and of the page.
     assert {"A small book", "Page a/two"} <= set(re.split(r"\n|(?<=book) ", two))
