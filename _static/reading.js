@@ -1,5 +1,5 @@
 // What this browser's reader has read, and where they were. Kept here only; without storage, nothing
-// is shown. A page counts as read when its end has been in sight.
+// is shown. A page counts as read when its end and half of its headings have been in sight.
 "use strict";
 (() => {
   const site = new URL(document.documentElement.dataset.content_root ?? "./", location.href).href;
@@ -76,12 +76,15 @@
     if (!/^chapters\/(deeper\/)?\d\d-/.test(here)) return;
     window.addEventListener("pagehide", remember);
     const end = document.querySelector(".prev-next-area") ?? document.querySelector("article")?.lastElementChild;
-    const seen = new IntersectionObserver((entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      seen.disconnect();
+    const headings = document.querySelectorAll("article h2");
+    const seen = new Set();
+    const observer = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting) seen.add(entry.target);
+      if (!seen.has(end) || 2 * (seen.size - 1) < headings.length) return;
+      observer.disconnect();
       keep({ read: [...new Set([...recall().read, here])] });
       mark();
     });
-    if (end) seen.observe(end);
+    for (const place of end ? [end, ...headings] : []) observer.observe(place);
   });
 })();

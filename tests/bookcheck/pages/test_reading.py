@@ -17,7 +17,7 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 <a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
 <nav id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></nav>
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
-<h2 id="late">Late</h2><div class="prev-next-area">end</div></article>
+<h2 id="late">Late</h2><div style="height: 3000px"></div><div class="prev-next-area">end</div></article>
 <script src="{root}_static/reading.js"></script></html>"""
 
 
@@ -33,7 +33,7 @@ def small(tmp_path):
 
 
 @pytest.mark.browser
-def test_a_page_is_read_when_its_end_was_seen_and_can_be_forgotten(small, open_page):
+def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(small, open_page):
     opening, chapter = small
     page = open_page(opening)
     mark, offer = page.locator("#pst-primary-sidebar .read-mark"), page.locator(".go-on")
@@ -41,6 +41,9 @@ def test_a_page_is_read_when_its_end_was_seen_and_can_be_forgotten(small, open_p
     page.goto(f"{chapter.as_uri()}?rotation.m=3")  # with the state of a figure
     expect(mark).to_have_count(0)
     page.locator(".prev-next-area").scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    expect(mark).to_have_count(0)
+    page.locator("#late").scroll_into_view_if_needed()
     expect(mark).to_have_count(1)
     page.goto(opening.as_uri())
     expect(mark).to_have_count(1)
