@@ -43,7 +43,11 @@ function openFoldOfTarget() {
 // The theme gives the sidebar the place that it had on the page before, where the current page's entry
 // may be out of sight.
 function showCurrentEntry() {
-  document.querySelector(".bd-docs-nav a.current")?.scrollIntoView({ block: "nearest" });
+  const entry = document.querySelector(".bd-docs-nav a.current");
+  const box = entry?.closest(".bd-sidebar-primary");
+  if (!box) return;
+  const place = entry.getBoundingClientRect().top - box.getBoundingClientRect().top;
+  if (place < 0 || place > 0.8 * box.clientHeight) box.scrollTop += place - box.clientHeight / 2;
 }
 
 window.addEventListener("load", () => {

@@ -17,7 +17,8 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 <a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
 <nav id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></nav>
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
-<h2 id="late">Late</h2><div style="height: 3000px"></div><div class="prev-next-area">end</div></article>
+<h2 id="late">Late</h2><div style="height: 3000px"></div>
+<div class="prev-next-area">end</div></article>
 <script src="{root}_static/reading.js"></script></html>"""
 
 
