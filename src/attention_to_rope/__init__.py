@@ -5,7 +5,7 @@ asks for a seed. Shapes are in the signatures; `jaxtyping.install_import_hook` c
 
 Attention (chapters 1, 2)
     attention, softmax, soft_cap, softmax_jacobian, softmax_jacobian_norm, saturation, gap_bound,
-    log_length_factor, query_key_norm, sink_attention, sink_gate
+    log_length_factor, sink_gate
 Heads, masks and cache (3, 13)
     MultiHeadAttention, KeyValueCache, cache_numbers_per_token, LatentAttention, attend_to_latents,
     causal_mask, padding_mask, sliding_window_mask, dilated_mask, global_mask
@@ -74,9 +74,9 @@ from attention_to_rope.positions import Sinusoidal as Sinusoidal
 from attention_to_rope.positions import T5Bias as T5Bias
 from attention_to_rope.positions import alibi_bias as alibi_bias
 from attention_to_rope.positions import alibi_slopes as alibi_slopes
-from attention_to_rope.positions import relative_positions as relative_positions
 from attention_to_rope.positions import sinusoidal as sinusoidal
-from attention_to_rope.positions import t5_bucket as t5_bucket
+from attention_to_rope.relative import relative_positions as relative_positions
+from attention_to_rope.relative import t5_bucket as t5_bucket
 from attention_to_rope.rope import RotaryTable as RotaryTable
 from attention_to_rope.rope import convert_layout as convert_layout
 from attention_to_rope.rope import convert_projection_layout as convert_projection_layout
@@ -91,9 +91,7 @@ from attention_to_rope.rope import rotation_matrix as rotation_matrix
 from attention_to_rope.scaled_dot_product import attention as attention
 from attention_to_rope.scaled_dot_product import gap_bound as gap_bound
 from attention_to_rope.scaled_dot_product import log_length_factor as log_length_factor
-from attention_to_rope.scaled_dot_product import query_key_norm as query_key_norm
 from attention_to_rope.scaled_dot_product import saturation as saturation
-from attention_to_rope.scaled_dot_product import sink_attention as sink_attention
 from attention_to_rope.scaled_dot_product import sink_gate as sink_gate
 from attention_to_rope.scaled_dot_product import soft_cap as soft_cap
 from attention_to_rope.scaled_dot_product import softmax as softmax

@@ -30,6 +30,9 @@ class Architecture:
     `FeedForward`. eps: of all norms, the norm's own if not given. kv_heads, head_dim, scale,
     qk_norm, soft_cap, sink, gate: as in `MultiHeadAttention`. embedding_scale: what multiplies the
     embedded tokens, √d if not given.
+
+    >>> Architecture(d=8, heads=2, layers=1, norm="rms").new_norm()
+    RMSNorm()
     """
 
     d: int

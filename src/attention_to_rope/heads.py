@@ -61,8 +61,8 @@ class MultiHeadAttention(nn.Module):
         self.key = Linear(d, narrow, bias=bias, seed=rng)
         self.value = Linear(d, narrow, bias=bias, seed=rng, gain=gain)
         self.output = Linear(wide, d, bias=bias, seed=rng, gain=gain)
-        self.query_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else nn.Identity()
-        self.key_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else nn.Identity()
+        self.query_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
+        self.key_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
         self.sink = nn.Parameter(torch.zeros(heads)) if sink else None
         self.gate = Linear(d, wide, bias=bias, seed=rng) if gate else None
 
@@ -145,11 +145,11 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
         """The attention of every head; a variant overrides this function.
 
-        Without gradients, torch's fused kernel does what it can do: it keeps no scores in memory.
+        torch's fused kernel does what it can do, plain and causal: it keeps no scores in memory.
         """
         group, n, m = self.heads // self.kv_heads, q.shape[2], k.shape[2]
         shaped = self.soft_cap is not None or self.sink is not None or bias is not None
-        if not (mask is not None or shaped or return_weights or torch.is_grad_enabled()):
+        if not (mask is not None or shaped or return_weights):
             whole = causal and n > 1  # `_mask` gives a mask where the triangle is not a square one
             output = functional.scaled_dot_product_attention(
                 q, k, v, is_causal=whole, scale=self.scale, enable_gqa=group > 1
@@ -213,12 +213,12 @@ class MultiHeadAttention(nn.Module):
         return position, position.at(positions, x.dtype, start)
 
     def _queries(self, x: Tensor) -> Tensor:
-        q: Tensor = self.query_norm(_split(self.query(x), self.heads))
-        return q
+        q = _split(self.query(x), self.heads)
+        return q if self.query_norm is None else self.query_norm(q)
 
     def _keys(self, x: Tensor) -> Tensor:
-        k: Tensor = self.key_norm(_split(self.key(x), self.kv_heads))
-        return k
+        k = _split(self.key(x), self.kv_heads)
+        return k if self.key_norm is None else self.key_norm(k)
 
     def _values(self, x: Tensor) -> Tensor:
         return _split(self.value(x), self.kv_heads)

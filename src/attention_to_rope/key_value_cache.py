@@ -51,12 +51,8 @@ class KeyValueCache:
             return KeyValueCache(*both, capacity=self._capacity)
         start, stop = self.length, self.length + keys.shape[-2]
         room = self._room_until(stop, keys, values)
-        for memory, new in zip(room[:2], (keys, values), strict=True):
-            memory[..., start:stop, :] = new
-        room[2][0] = stop
-        longer = KeyValueCache(
-            room[0][..., :stop, :], room[1][..., :stop, :], capacity=self._capacity
-        )
+        room[0][:, :, start:stop], room[1][:, :, start:stop], room[2][0] = keys, values, stop
+        longer = KeyValueCache(room[0][:, :, :stop], room[1][:, :, :stop], capacity=self._capacity)
         longer._room = room
         return longer
 

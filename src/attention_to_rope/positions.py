@@ -4,15 +4,15 @@ A `PositionalScheme` has three places to act. Each scheme overrides the one it u
 changes its scheme by changing one argument.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Float64, Int, Integer
+from jaxtyping import Float, Float64, Integer
 from torch import Tensor, nn
 
 from attention_to_rope.layers import Embedding, Seed, stream_of
 from attention_to_rope.masks import Device
+from attention_to_rope.relative import relative_positions, t5_bucket
 from attention_to_rope.rope import (
     BASE,
     Layout,
@@ -34,7 +34,11 @@ class Placed(NamedTuple):
 
 
 class PositionalScheme(nn.Module):
-    """No position at all, and the interface of all schemes: three places, nothing done in each."""
+    """No position at all, and the interface of all schemes: three places, nothing done in each.
+
+    >>> PositionalScheme().embed(torch.ones(1, 1, 2), torch.arange(1))
+    tensor([[[1., 1.]]])
+    """
 
     acts_on_input = False  # True: `embed` is all that the scheme does
 
@@ -92,7 +96,11 @@ def sinusoidal(
 
 
 class Sinusoidal(PositionalScheme):
-    """Add the sinusoidal encoding to the input."""
+    """Add the sinusoidal encoding to the input.
+
+    >>> Sinusoidal().embed(torch.zeros(1, 1, 4), torch.arange(1))
+    tensor([[[0., 1., 0., 1.]]])
+    """
 
     acts_on_input = True
 
@@ -108,7 +116,11 @@ class Sinusoidal(PositionalScheme):
 
 
 class Learned(PositionalScheme):
-    """Add one trained vector per position to the input; positions end at `length` − 1."""
+    """Add one trained vector per position to the input; positions end at `length` − 1.
+
+    >>> Learned(length=8, d=2, seed=0).embed(torch.zeros(1, 3, 2), torch.arange(3)).shape
+    torch.Size([1, 3, 2])
+    """
 
     acts_on_input = True
 
@@ -125,51 +137,12 @@ class Learned(PositionalScheme):
         return x + rows
 
 
-def relative_positions(
-    q_positions: Integer[Tensor, "*b n"], k_positions: Integer[Tensor, "*b m"]
-) -> Int[Tensor, "*b n m"]:
-    """The offset of each key from each query, n − m: negative for earlier keys.
-
-    >>> relative_positions(torch.tensor([2]), torch.arange(4))
-    tensor([[-2, -1,  0,  1]])
-    """
-    check_integer_positions(q_positions)
-    check_integer_positions(k_positions)
-    return k_positions.unsqueeze(-2).long() - q_positions.unsqueeze(-1).long()
-
-
-def t5_bucket(
-    relative: Integer[Tensor, "*shape"],
-    *,
-    bidirectional: bool,
-    buckets: int = 32,
-    max_distance: int = 128,
-) -> Int[Tensor, "*shape"]:
-    r"""The bucket of each offset n − m: exact when near, logarithmic when far.
-
-    Half of the buckets (of each direction, if `bidirectional`) hold one distance each, the others
-    grow geometrically up to `max_distance`; all beyond shares the last. Without `bidirectional`,
-    later keys count as distance 0.
-
-    $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$ with $e = n/2$ exact ones
-    of the n of a direction.
-
-    >>> t5_bucket(torch.tensor([0, -1, -100, 1]), bidirectional=True)
-    tensor([ 0,  1, 15, 17])
-    """
-    per_side = buckets // 2 if bidirectional else buckets
-    exact = per_side // 2
-    offset = relative.long()  # small integer types would overflow when negated
-    distance = offset.abs() if bidirectional else (-offset).clamp_min(0)
-    share = (distance.clamp_min(1).double() / exact).log() / math.log(max_distance / exact)
-    # Distances such as 8 · 2^k lie on a border, and rounding must not put them below it.
-    far = exact + ((per_side - exact) * share + 1e-9).long()
-    bucket = torch.where(distance < exact, distance, far.clamp_max(per_side - 1))
-    return bucket + per_side * (offset > 0) if bidirectional else bucket
-
-
 class T5Bias(PositionalScheme):
-    """Add a trained number per head and bucket of the distance to the scores."""
+    """Add a trained number per head and bucket of the distance to the scores.
+
+    >>> T5Bias(2, bidirectional=True, seed=0).bias(torch.arange(3), torch.arange(4)).shape
+    torch.Size([2, 3, 4])
+    """
 
     def __init__(
         self,
@@ -233,7 +206,11 @@ def alibi_bias(
 
 
 class ALiBi(PositionalScheme):
-    """Add the ALiBi penalty to the scores."""
+    """Add the ALiBi penalty to the scores.
+
+    >>> ALiBi(1).bias(torch.tensor([1]), torch.arange(2))
+    tensor([[[-0.0039, -0.0000]]], dtype=torch.float64)
+    """
 
     def __init__(self, heads: int) -> None:
         super().__init__()

@@ -1,19 +1,60 @@
 """Schemes that edit the score, between Shaw and ALiBi: what the added term may depend on.
 
-`relative` is the offset n − m, from `relative_positions`; TUPE, FIRE, CoPE and FoPE depend on more
-than it. None rotates but FoPE.
+`relative` is the offset n − m, from `relative_positions`; TUPE, FIRE and CoPE depend on more.
 """
 
 import math
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 from torch.nn import functional
 
-from attention_to_rope.positions import relative_positions
-from attention_to_rope.rope import RotaryTable
+from attention_to_rope.rope import check_integer_positions
+
+
+def relative_positions(
+    q_positions: Integer[Tensor, "*b n"], k_positions: Integer[Tensor, "*b m"]
+) -> Int[Tensor, "*b n m"]:
+    """The offset of each key from each query, n − m: negative for earlier keys.
+
+    >>> relative_positions(torch.tensor([2]), torch.arange(4))
+    tensor([[-2, -1,  0,  1]])
+    """
+    check_integer_positions(q_positions)
+    check_integer_positions(k_positions)
+    return k_positions.unsqueeze(-2).long() - q_positions.unsqueeze(-1).long()
+
+
+def t5_bucket(
+    relative: Integer[Tensor, "*shape"],
+    *,
+    bidirectional: bool,
+    buckets: int = 32,
+    max_distance: int = 128,
+) -> Int[Tensor, "*shape"]:
+    r"""The bucket of each offset n − m: exact when near, logarithmic when far.
+
+    Half of the buckets (of each direction, if `bidirectional`) hold one distance each, the others
+    grow geometrically up to `max_distance`; all beyond shares the last. Without `bidirectional`,
+    later keys count as distance 0.
+
+    $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$ with $e = n/2$ exact ones
+    of the n of a direction.
+
+    >>> t5_bucket(torch.tensor([0, -1, -100, 1]), bidirectional=True)
+    tensor([ 0,  1, 15, 17])
+    """
+    per_side = buckets // 2 if bidirectional else buckets
+    exact = per_side // 2
+    offset = relative.long()  # small integer types would overflow when negated
+    distance = offset.abs() if bidirectional else (-offset).clamp_min(0)
+    share = (distance.clamp_min(1).double() / exact).log() / math.log(max_distance / exact)
+    # Distances such as 8 · 2^k lie on a border, and rounding must not put them below it.
+    far = exact + ((per_side - exact) * share + 1e-9).long()
+    bucket = torch.where(distance < exact, distance, far.clamp_max(per_side - 1))
+    return bucket + per_side * (offset > 0) if bidirectional else bucket
 
 
 def relative_rows(
@@ -145,13 +186,3 @@ def cope_scores(
     of_rows = q @ table.mT  # (..., n, steps)
     low, high = (of_rows.gather(-1, at.long()) for at in (below, above))
     return (q @ k.mT + low + (places - below) * (high - low)) / math.sqrt(q.shape[-1])
-
-
-def fope_table(table: RotaryTable, mixing: Float[Tensor, "pairs pairs"]) -> RotaryTable:
-    r"""FoPE: every pair's cos and sin become fixed mixtures of those of all frequencies.
-
-    Pair i at position m gets $\sum_{j=0}^{d/2-1} M_{ji} \cos(m \theta_j)$ and
-    $\sum_{j=0}^{d/2-1} M_{ji} \sin(m \theta_j)$ with mixing M. A mixture of rotations is no
-    rotation: `rotate` by this table is not relative, unless each pair keeps one frequency.
-    """
-    return RotaryTable(table.cos @ mixing, table.sin @ mixing)

@@ -5,7 +5,7 @@ A pair consists of dimensions (2i, 2i + 1) in the `interleaved` layout (RoFormer
 is a safe guess, so every function that depends on it asks for `layout=`.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Integer, Shaped
@@ -19,7 +19,11 @@ BASE = 10000.0  # the slowest pair rotates by about 1 / BASE per position
 
 
 class RotaryTable(NamedTuple):
-    """cos and sin of the angle of every position and pair, (N, d/2) or (B, N, d/2) each."""
+    """cos and sin of the angle of every position and pair, (N, d/2) or (B, N, d/2) each.
+
+    >>> RotaryTable(torch.ones(1, 2), torch.zeros(1, 2)).cos
+    tensor([[1., 1.]])
+    """
 
     cos: Float[Tensor, "*batch n pairs"]
     sin: Float[Tensor, "*batch n pairs"]
@@ -76,9 +80,10 @@ def rotary_table(
     check_integer_positions(positions)
     angles = positions.to(frequencies.dtype).unsqueeze(-1) * frequencies
     exact = torch.float64 if dtype == torch.float64 else torch.float32
-    return RotaryTable(
-        (angles.cos() * attention_factor).to(exact), (angles.sin() * attention_factor).to(exact)
-    )
+    cos, sin = angles.cos(), angles.sin()
+    if attention_factor != 1.0:
+        cos, sin = cos * attention_factor, sin * attention_factor
+    return RotaryTable(cos.to(exact), sin.to(exact))
 
 
 def rotate(
@@ -102,36 +107,35 @@ def rotate(
     >>> rotate(torch.tensor([[1.0, 0.0]]), table, layout="half")
     tensor([[0.5403, 0.8415]])
     """
-    cos, sin = _table_for(x, table, rotary_dim, sequence_axis)
-    if rotary_dim is not None and rotary_dim < x.shape[-1]:
+    (cos, sin), shape = table, x.shape
+    if cos.shape != (shape[-2], shape[-1] // 2) or cos.dtype != x.dtype or sequence_axis != -2:
+        cos, sin = _table_for(x, table, rotary_dim, sequence_axis)
+    if rotary_dim is not None and rotary_dim < shape[-1]:
         first, rest = x.tensor_split((rotary_dim,), dim=-1)
-        return torch.cat(
-            (rotate(first, table, layout=layout, sequence_axis=sequence_axis), rest), -1
-        )
-    turning = wide(x)
+        rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
+        return torch.cat((rotated, rest), -1)
     if layout == "interleaved" and not torch.compiler.is_compiling():
         # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
-        z = _as_complex(turning) * torch.complex(cos, sin)
-        rotated = torch.view_as_real(z).view_as(x)
-        return rotated if turning is x else rotated.to(x.dtype)
-    x_a, x_b = turning.chunk(2, -1) if layout == "half" else _pairs(turning, layout)
-    new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)
+        z = _as_complex(wide(x)) * torch.complex(cos, sin)
+        return torch.view_as_real(z).view_as(x).to(x.dtype)
+    x_a, x_b = _pairs(x, layout)
+    new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
     new_b = torch.addcmul(x_b * cos, x_a, sin)
     rotated = _join(new_a, new_b, layout)
-    return rotated if turning is x else rotated.to(x.dtype)
+    return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
 
 
 def rotate_back(
-    x: Float[Tensor, "*shape d"],
-    table: RotaryTable | tuple[Tensor, Tensor],
-    *,
-    layout: Layout,
-    rotary_dim: int | None = None,
-    sequence_axis: int = -2,
+    x: Float[Tensor, "*shape d"], table: RotaryTable | tuple[Tensor, Tensor], **options: Any
 ) -> Float[Tensor, "*shape d"]:
-    """Rotate by the opposite angles: the inverse of `rotate`, for an attention factor of 1."""
-    opposite = RotaryTable(table[0], -table[1])
-    return rotate(x, opposite, layout=layout, rotary_dim=rotary_dim, sequence_axis=sequence_axis)
+    """Rotate by the opposite angles, the inverse for an attention factor of 1; see `rotate`.
+
+    >>> table = rotary_table(torch.arange(3), rotary_frequencies(2))
+    >>> rotated = rotate(torch.ones(3, 2), table, layout="half")
+    >>> rotate_back(rotated, table, layout="half")[2].round(decimals=4)
+    tensor([1., 1.])
+    """
+    return rotate(x, RotaryTable(table[0], -table[1]), **options)
 
 
 def rotation_matrix(
@@ -141,6 +145,9 @@ def rotation_matrix(
 
     Each pair holds $\begin{pmatrix}\cos m\theta & \sin m\theta\\ -\sin m\theta & \cos m\theta
     \end{pmatrix}$. To learn from, not to use: it costs d² where `rotate` costs d.
+
+    >>> rotation_matrix(torch.tensor(1), rotary_frequencies(2), layout="half")[0]
+    tensor([0.5403, 0.8415], dtype=torch.float64)
     """
     cos, sin = rotary_table(positions.unsqueeze(-1), frequencies, dtype=torch.float64)
     unit = torch.eye(2 * frequencies.shape[0], dtype=torch.float64, device=cos.device)
@@ -156,7 +163,12 @@ def rotate_complex(
     *,
     layout: Layout,
 ) -> Float[Tensor, "*batch n d"]:
-    r"""The same rotation as a product of complex numbers: $(x_a + i x_b)\, e^{i m \theta}$."""
+    r"""The same rotation as a product of complex numbers: $(x_a + i x_b)\, e^{i m \theta}$.
+
+    >>> x, theta = torch.tensor([[1.0, 0.0]]), rotary_frequencies(2)
+    >>> rotate_complex(x, torch.tensor([1]), theta, layout="half")
+    tensor([[0.5403, 0.8415]])
+    """
     first, second = _pairs(wide(x), layout)
     cos, sin = rotary_table(positions, frequencies, dtype=x.dtype)
     product = torch.complex(first, second) * torch.complex(cos, sin)
@@ -174,7 +186,8 @@ def layout_permutation(
     rotary_dim = dim if rotary_dim is None else rotary_dim
     _check_even(rotary_dim)
     order = torch.arange(dim)
-    return torch.cat((_join(*_pairs(order[:rotary_dim], source), target), order[rotary_dim:]))
+    first, second = _pairs(order[:rotary_dim], source)
+    return torch.cat((_join(first, second, target), order[rotary_dim:]))
 
 
 def convert_layout(
@@ -205,6 +218,10 @@ def convert_projection_layout(
     W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads:
     torch's `nn.Linear` stores the transpose, so its `weight` needs axis=0. Scores stay the same if
     W^Q and W^K both change.
+
+    >>> b = torch.tensor([0.0, 1, 2, 3])
+    >>> convert_projection_layout(b, heads=1, source="half", target="interleaved")
+    tensor([0., 2., 1., 3.])
     """
     last = W.movedim(axis, -1)
     per_head = last.reshape(*last.shape[:-1], heads, -1)
@@ -215,23 +232,18 @@ def convert_projection_layout(
 def check_integer_positions(positions: Tensor) -> None:
     """Raise unless positions are integers: bfloat16 holds only 769 of the positions 0…4095."""
     if positions.is_floating_point() or positions.dtype == torch.bool:
-        raise TypeError(
-            f"positions must be integers, got {positions.dtype}, in which positions collide"
-        )
+        raise TypeError(f"positions must be integers, got {positions.dtype}, in which they collide")
 
 
 def _check_even(dim: int) -> None:
     if dim % 2 or dim < 2:
-        raise ValueError(
-            f"rotary dim must be even, got {dim}; dimensions rotate in pairs, so use {dim - 1} or "
-            f"{dim + 1}"
-        )
+        raise ValueError(f"rotary dim must be even, got {dim}; dimensions rotate in pairs")
 
 
-def _pairs(x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
+def _pairs(x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
     """First and second members of all pairs, views of x. (..., d) → (..., d/2) twice"""
     if layout == "half":
-        return x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+        return x.chunk(2, -1)
     if layout == "interleaved":
         return x[..., 0::2], x[..., 1::2]
     raise ValueError(f"layout must be 'half' or 'interleaved', got {layout!r}")
@@ -240,7 +252,7 @@ def _pairs(x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
 def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
     """The vector whose pairs these are. (..., d/2) twice → (..., d)"""
     if layout == "half":
-        return torch.cat((first, second), dim=-1)
+        return torch.cat((first, second), -1)
     return torch.stack((first, second), dim=-1).flatten(-2)
 
 
@@ -258,22 +270,18 @@ def _table_for(
 ) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
     cos, sin = table
-    given, shape = cos.shape, x.shape
-    axis, batch = axis % len(shape), len(given) - 2
-    wanted = shape[-1] if rotary_dim is None else rotary_dim
-    if 2 * given[-1] != wanted or given[-2] != shape[axis]:
+    shape, rotary = x.shape, x.shape[-1] if rotary_dim is None else rotary_dim
+    axis %= len(shape)
+    batch = shape[: min(cos.ndim - 2, axis)]
+    if cos.shape != (*batch, shape[axis], rotary // 2) or rotary % 2:
         raise ValueError(
-            f"a table of {given[-2]} positions and {2 * given[-1]} rotary dimensions does "
-            f"not fit x of shape {tuple(shape)} with rotary_dim={wanted}"
-        )
-    if batch > axis or given[:batch] != shape[:batch]:
-        raise ValueError(
-            f"a table with batch axes {tuple(given[:batch])} does not fit x {tuple(shape)}"
+            f"a table of shape {tuple(cos.shape)} does not fit x of shape {tuple(shape)} with "
+            f"{rotary} rotary dimensions: expected {(*batch, shape[axis], rotary / 2)}"
         )
     if (cos.dtype == torch.float64) != (x.dtype == torch.float64):
         raise TypeError(f"the table has {cos.dtype}: build it with rotary_table(dtype={x.dtype})")
-    if batch == 0 and axis == len(shape) - 2:  # all leading axes share it
+    if not batch and axis == len(shape) - 2:  # all leading axes share it
         return cos, sin
-    wide = [1] * len(shape)
-    wide[:batch], wide[axis], wide[-1] = given[:batch], given[-2], given[-1]
+    wide = [*batch] + [1] * (len(shape) - len(batch))
+    wide[axis], wide[-1] = cos.shape[-2:]
     return cos.reshape(wide), sin.reshape(wide)

@@ -1,42 +1,22 @@
 """Scaled dot-product attention, its softmax and the derivative, and what models do to scores."""
 
 import math
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from attention_to_rope.layers import RMS_NORM_EPS, rms_norm, wide
+from attention_to_rope.layers import wide
 
 
 @overload
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    scale: float | None = None,
-    soft_cap: float | None = None,
-    sink: Tensor | None = None,
-    return_weights: Literal[False] = False,
-) -> Tensor: ...
-@overload
-def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    scale: float | None = None,
-    soft_cap: float | None = None,
-    sink: Tensor | None = None,
-    return_weights: Literal[True],
+    q: Tensor, k: Tensor, v: Tensor, *, return_weights: Literal[True], **options: Any
 ) -> tuple[Tensor, Tensor]: ...
-def attention(
+@overload
+def attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor: ...
+def attention(  # type: ignore[misc]  # what is above names few of the options
     q: Float[Tensor, "*batch n d_k"],
     k: Float[Tensor, "*batch m d_k"],
     v: Float[Tensor, "*batch m d_v"],
@@ -136,7 +116,7 @@ def visible_scores(
 def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:
     """x, if it is (n, m) or has all axes of the scores: others would be repeated unseen."""
     pairs = zip(x.shape[::-1], scores.shape[::-1], strict=False)
-    sizes_fit = x.shape[-1] == scores.shape[-1] and all(a in (1, b) for a, b in pairs)
+    sizes_fit = x.shape[-1] == scores.shape[-1] and all([a in (1, b) for a, b in pairs])
     if x.ndim not in (2, scores.ndim) or not sizes_fit:
         raise ValueError(
             f"{name} must have shape (n, m) or the {scores.ndim} axes of the scores "
@@ -160,7 +140,11 @@ def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"
 def softmax_jacobian_norm(
     p: Float[Tensor, "*batch n"], kind: Literal["spectral", "frobenius"]
 ) -> Float[Tensor, "*batch"]:
-    r"""The size of the Jacobian at weights p: $\lVert J \rVert_2$ or $\lVert J \rVert_F$."""
+    r"""The size of the Jacobian at weights p: $\lVert J \rVert_2$ or $\lVert J \rVert_F$.
+
+    >>> softmax_jacobian_norm(torch.tensor([0.5, 0.5]), "spectral")
+    tensor(0.5000)
+    """
     J = softmax_jacobian(p)
     if kind == "frobenius":
         return J.square().sum((-2, -1)).sqrt()
@@ -173,6 +157,9 @@ def saturation(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
     r"""What the largest weight leaves to the others: $m = 1 - \max_i p_i$.
 
     Summed over the others, so that tiny values keep their digits.
+
+    >>> saturation(torch.tensor([0.75, 0.25]))
+    tensor(0.2500)
     """
     return p.sort(-1).values[..., :-1].sum(-1)
 
@@ -189,54 +176,10 @@ def gap_bound(gap: float, n: int) -> float:
     return rest / (1 + rest)
 
 
-def query_key_norm(
-    q: Float[Tensor, "*q d"],
-    k: Float[Tensor, "*k d"],
-    q_gain: Float[Tensor, " d"] | None = None,
-    k_gain: Float[Tensor, " d"] | None = None,
-    *,
-    eps: float = RMS_NORM_EPS,
-) -> tuple[Float[Tensor, "*q d"], Float[Tensor, "*k d"]]:
-    r"""QK-norm: queries and keys of root mean square 1, times learned gains.
-
-    $q / \operatorname{rms}(q) \odot w_q$ and $k / \operatorname{rms}(k) \odot w_k$. Without gains
-    every score is bounded: $\lvert q k^\top \rvert / \sqrt{d} \le \sqrt{d}$.
-
-    Per head (Qwen3, Gemma 3): after splitting the heads; all heads together (OLMo 2): before. It
-    commutes with RoPE only if the two gains of every rotated pair are equal.
-
-    >>> query_key_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 1.0]]))[0]
-    tensor([[0.8485, 1.1314]])
-    """
-    return rms_norm(q, q_gain, eps=eps), rms_norm(k, k_gain, eps=eps)
-
-
-def sink_attention(
-    q: Float[Tensor, "*batch h n d_k"],
-    k: Float[Tensor, "*batch h m d_k"],
-    v: Float[Tensor, "*batch h m d_v"],
-    sink: Float[Tensor, " h"],
-    *,
-    mask: Bool[Tensor, "..."] | None = None,
-    scale: float | None = None,
-) -> Float[Tensor, "*batch h n d_v"]:
-    r"""Attention with a learned score per head that takes weight and contributes nothing.
-
-    $p_{ij} = e^{s_{ij}} / (e^{b_h} + \sum_l e^{s_{il}})$: one more key, with score $b_h$, value 0.
-    Equal to $\sigma(\operatorname{lse}_i - b_h)$ times plain attention, see `sink_gate`.
-
-    >>> zero, one = torch.zeros(1, 1, 4), torch.ones(1, 1, 1)
-    >>> sink_attention(zero, zero, one, torch.zeros(1))
-    tensor([[[0.5000]]])
-    """
-    per_query = sink[:, None, None].expand(*q.shape[:-1], 1)
-    return attention(q, k, v, mask=mask, scale=scale, sink=per_query)
-
-
 def sink_gate(
     log_sum_exp: Float[Tensor, "*batch h n"], sink: Float[Tensor, " h"]
 ) -> Float[Tensor, "*batch h n"]:
-    r"""What a sink does, as a gate: $\sigma(\operatorname{lse}_i - b_h)$.
+    r"""What a sink of score $b_h$ does, as a gate: $\sigma(\operatorname{lse}_i - b_h)$.
 
     Multiply the output of plain attention by it. A kernel that returns the log-sum-exp of each
     row's scores can therefore have sinks at almost no cost.

@@ -23,6 +23,9 @@ class LayerPattern(NamedTuple):
     window: how many of the nearest positions a query sees, itself included; None: all earlier ones.
     position: the scheme of this layer's scores, such as `Rotary` with a base of its own; None: none
     (NoPE).
+
+    >>> LayerPattern(window=512)
+    LayerPattern(window=512, position=None)
     """
 
     window: int | None = None
@@ -237,7 +240,13 @@ class Decoder(_Stack):
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder reads the source; a decoder with cross-attention writes the target."""
+    """An encoder reads the source; a decoder with cross-attention writes the target.
+
+    >>> small, source = Architecture(d=8, heads=2, layers=1), torch.tensor([[1, 4, 2]])
+    >>> model = EncoderDecoder(Encoder(5, small, seed=0), Decoder(5, small, seed=0, cross=True))
+    >>> model(source, source[:, :2]).shape
+    torch.Size([1, 2, 5])
+    """
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()

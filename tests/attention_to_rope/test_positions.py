@@ -156,7 +156,7 @@ def test_distances_in_uint8_are_no_mask_and_tables_have_a_middle():
         family.relative_rows(torch.zeros(1, 2, dtype=torch.long, device="meta"), table)
 
 
-def test_kerple_fire_and_fope():
+def test_kerple_and_fire():
     offsets = torch.tensor([[-3, 0, 2]])
     expected = [-0.5 * math.log(1 + 0.3 * d) for d in (3, 0, 2)]
     assert family.kerple_log_bias(offsets, 0.5, 0.3)[0].tolist() == pytest.approx(expected)
@@ -169,11 +169,6 @@ def test_kerple_fire_and_fope():
     far = torch.tensor([3, 900])
     named = family.fire_bias(far, k, torch.exp, c=0.1, threshold=512.0)
     assert torch.equal(family.fire_bias(far, k, torch.exp), named)
-    table = book.rotary_table(torch.arange(4), book.rotary_frequencies(6), dtype=torch.float64)
-    mixing = normal(3, 3)
-    cos, sin = family.fope_table(table, mixing)
-    torch.testing.assert_close(cos[2, 1], (table.cos[2] * mixing[:, 1]).sum())
-    torch.testing.assert_close(sin[3, 0], (table.sin[3] * mixing[:, 0]).sum())
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -147,11 +147,11 @@ def test_what_would_be_silent_is_refused():
         with pytest.raises((ValueError, TypeError)):
             book.rotate(x, table, layout=layout)
     one = book.rotary_table(torch.arange(1), theta, dtype=x.dtype)
-    with pytest.raises(ValueError, match="1 positions"):
+    with pytest.raises(ValueError, match=r"expected \(5, 2"):
         book.rotate(x, one, layout="half")
     with pytest.raises(ValueError, match="does not fit"):
         book.rotate(normal(5, 8), table, layout="half")  # half of the head would stay
-    with pytest.raises(ValueError, match="batch axes"):
+    with pytest.raises(ValueError, match="does not fit"):
         book.rotate(normal(3, 2, 5, 4), (table[0].expand(2, 5, 2),) * 2, layout="half")
     with pytest.raises(TypeError, match="build it with"):
         book.rotate(x, book.rotary_table(torch.arange(5), theta), layout="half")

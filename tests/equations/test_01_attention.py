@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import attention, sink_attention, softmax
+from attention_to_rope import attention, softmax
 from attention_to_rope.layers import Linear
 from attention_to_rope.recurrent_attention import linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
@@ -93,7 +93,7 @@ def test_flops_balance(rng):
 def test_sink(rng):
     """The library's weights, read off with the values e_0, e_1, …"""
     q, k, b = rng.normal(size=(N, D_K)), rng.normal(size=(5, D_K)), rng.normal()
-    A = sink_attention(*(tensor(x)[None] for x in (q, k, np.eye(5))), tensor([b])).numpy()[0]
+    A = attention(*(tensor(x) for x in (q, k, np.eye(5))), sink=tensor([[b]])).numpy()
     return {"A": A, "S": library_scores(q, k), "b": b, "m": range(N), "n": range(5), "N": 5}
 
 

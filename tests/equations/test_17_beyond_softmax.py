@@ -7,7 +7,6 @@ from scipy.special import expit
 from attention_to_rope import (
     MultiHeadAttention,
     attention,
-    sink_attention,
     sink_gate,
     sliding_window_mask,
 )
@@ -79,7 +78,8 @@ def sink(rng):
     b, lam = tokens(rng, 1), scores.logsumexp(0)
     o = attention(one, s, v, scale=1.0)
     gated = sink_gate(lam[None, None], b)[..., None] * o
-    assert torch.allclose(gated, sink_attention(one, s, v, b, scale=1.0), rtol=0, atol=1e-12)
+    sunk = attention(one, s, v, sink=b.view(1, 1, 1), scale=1.0)
+    assert torch.allclose(gated, sunk, rtol=0, atol=1e-12)
     named = {"s": scores, "v": values, "N": 7, "b": b.item(), "o": o[0, 0]}
     return {**named, r"\lambda": lam.item(), r"\sigma": expit}
 

@@ -1,6 +1,7 @@
 """Deeper, chapter 8: parameters, operations and the spread of tokens, counted in real blocks."""
 
 import numpy as np
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import Architecture, Block
@@ -63,7 +64,7 @@ def counted(rng, *, cross):
     block = Block(Architecture(d=d, heads=2, layers=1, hidden=d_f), seed=0, cross=cross).double()
     source = tensor(rng.normal(size=(1, source_length, d)))
     x = tensor(rng.normal(size=(1, target_length, d))) if cross else source
-    with FlopCounterMode(display=False) as counter:
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         block(x, memory=source if cross else None)
     return {"d": d, "d_f": d_f, "N": target_length, "N_k": source_length}, counter.get_total_flops()
 
