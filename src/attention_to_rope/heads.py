@@ -146,6 +146,7 @@ class MultiHeadAttention(nn.Module):
         """The attention of every head; a variant overrides this function.
 
         torch's fused kernel does what it can do, plain and causal: it keeps no scores in memory.
+        For second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
         """
         group, n, m = self.heads // self.kv_heads, q.shape[2], k.shape[2]
         shaped = self.soft_cap is not None or self.sink is not None or bias is not None

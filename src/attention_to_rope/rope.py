@@ -117,11 +117,12 @@ def rotate(
     if layout == "interleaved" and not torch.compiler.is_compiling():
         # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
         z = _as_complex(wide(x)) * torch.complex(cos, sin)
-        return torch.view_as_real(z).view_as(x).to(x.dtype)
-    x_a, x_b = _pairs(x, layout)
-    new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
-    new_b = torch.addcmul(x_b * cos, x_a, sin)
-    rotated = _join(new_a, new_b, layout)
+        rotated = torch.view_as_real(z).flatten(-2)
+    else:
+        x_a, x_b = _pairs(x, layout)
+        new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
+        new_b = torch.addcmul(x_b * cos, x_a, sin)
+        rotated = _join(new_a, new_b, layout)
     return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
 
 

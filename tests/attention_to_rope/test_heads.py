@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import attention_to_rope as book
 from attention_to_rope.latent_attention import LatentCache
@@ -139,6 +140,23 @@ def test_padding_on_the_left_is_harmless_in_whole_and_in_chunks():
         )
         outputs.append(output)
     torch.testing.assert_close(torch.cat(outputs, dim=1)[:, 3:], expected)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.usefixtures("unchecked")
+def test_vmap_and_second_derivatives_as_torch_has_them():
+    m, x = layer_of(), normal(3, 2, 4, 16)
+    each = torch.stack([m(one, causal=True) for one in x])
+    torch.testing.assert_close(torch.vmap(lambda one: m(one, causal=True))(x), each)
+
+    def curvature(**options):
+        leaf = x[0].clone().requires_grad_()
+        (first,) = torch.autograd.grad(m(leaf, **options).square().sum(), leaf, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), leaf)[0]
+
+    expected = curvature(mask=book.causal_mask(4))  # with a mask, the heads use `attention`
+    with sdpa_kernel(SDPBackend.MATH):
+        torch.testing.assert_close(curvature(causal=True), expected)
 
 
 def test_training_through_a_cache_with_frozen_keys_and_values():
