@@ -115,9 +115,8 @@ def visible_scores(
 
 def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:
     """x, if it is (n, m) or has all axes of the scores: others would be repeated unseen."""
-    pairs = zip(x.shape[::-1], scores.shape[::-1], strict=False)
-    sizes_fit = x.shape[-1] == scores.shape[-1] and all([a in (1, b) for a, b in pairs])
-    if x.ndim not in (2, scores.ndim) or not sizes_fit:
+    fits = x.ndim in (2, scores.ndim) and x.shape[-1] == scores.shape[-1]
+    if not (fits and all([x.shape[-i] in (1, scores.shape[-i]) for i in range(2, x.ndim + 1)])):
         raise ValueError(
             f"{name} must have shape (n, m) or the {scores.ndim} axes of the scores "
             f"{tuple(scores.shape)}, with 1 where it repeats; got {tuple(x.shape)}"
