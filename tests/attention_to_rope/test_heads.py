@@ -186,6 +186,7 @@ def test_a_cache_can_be_kept_branched_and_reordered():
     assert torch.equal(two.keys[:, :, 3:], -new)
     swapped = one.reorder(torch.tensor([1, 0])).append(new, new)
     assert torch.equal(swapped.keys[:, :, :3], keys.flip(0))
+    assert torch.equal(swapped.values[:, :, :3], values.flip(0))
     assert torch.equal(one.keys[:, :, :3], keys)
     assert book.KeyValueCache().reorder(torch.tensor([0])).length == 0
     for i in range(9):  # beyond the room
