@@ -7,13 +7,15 @@ import pytest
 
 from bookcheck.node.packages import NodePackagesError, ensure_packages
 from bookcheck.paths import NODE_ROOM
+from bookcheck.site.runnable import ROOM
 
 
-def test_versions_are_exact_and_the_lock_holds_no_addresses():
-    manifest = json.loads((NODE_ROOM / "package.json").read_text(encoding="utf-8"))
-    versions = {**manifest["dependencies"], **manifest["devDependencies"]}
-    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions.values())
-    lock = json.loads((NODE_ROOM / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+@pytest.mark.parametrize("room", [NODE_ROOM, ROOM], ids=lambda room: room.name)
+def test_versions_are_exact_and_the_lock_holds_no_addresses(room):
+    manifest = json.loads((room / "package.json").read_text(encoding="utf-8"))
+    versions = {**manifest["dependencies"], **manifest.get("devDependencies", {})}
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+(-[\w-]+)?", version) for version in versions.values())
+    lock = json.loads((room / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     for name, version in versions.items():
         assert lock[f"node_modules/{name}"]["version"] == version
     for name, package in lock.items():
