@@ -28,7 +28,7 @@ def test_experts(rng):
         return mixture.experts[int(i)](torch.as_tensor(x)).detach().numpy()
 
     values |= {"x": x, "y": mixture(x).detach(), r"\operatorname{FFN}": expert}
-    return [{**values, r"\mathcal{T}": set(chosen), "j": j} for j in chosen]
+    return [{**values, r"\mathcal{T}": set(chosen), "i": i} for i in chosen]
 
 
 @equation("eq-expert-weights")
@@ -74,7 +74,13 @@ def test_the_listing_runs_alone_agrees_with_the_library_and_balances():
         torch.testing.assert_close(mine.bias, library.bias)
 
 
-@sentences("deeper/05-experts", first_index=0)
+def common_part(rng):
+    """The library's router, a token, and a vector that is added to it."""
+    mixture, x, _, _ = routed(rng, 1)
+    return {"W": mixture.router.W.detach().numpy(), "x": x.numpy(), "c": rng.normal(size=D)}
+
+
+@sentences("deeper/05-experts", first_index=0, where={"the logits are …": common_part})
 def test_sentences(rng):
     """The gate that the library's mixture gives to its one chosen expert, and all scores."""
     _, _, (chosen,), values = routed(rng, 1)
