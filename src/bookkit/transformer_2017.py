@@ -67,14 +67,14 @@ class DecoderBlock(EncoderBlock):
         self.cross, self.norm_3 = Attention(d, h), nn.LayerNorm(d)
 
     def forward(
-        self, x: Tensor, mask: Tensor, source: KeysValues, real: Tensor, past: KeysValues | None
+        self, x: Tensor, mask: Tensor, memory: KeysValues, real: Tensor, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """Causal attention, cross-attention, the feed-forward layer; also all keys and values."""
         k, v = self.attention.project(x)
         if past:  # keys and values of earlier tokens
             k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
         y = self.norm_1(x + self.drop(self.attention(x, (k, v), mask)))
-        z = self.norm_2(y + self.drop(self.cross(y, source, real)))
+        z = self.norm_2(y + self.drop(self.cross(y, memory, real)))
         return self.norm_3(z + self.drop(self.feed_forward(z))), (k, v)
 
 
@@ -112,9 +112,9 @@ class Transformer(nn.Module):
         self, target: Tensor, memory: Memory, caches: list[KeysValues] | None = None
     ) -> tuple[Tensor, list[KeysValues]]:
         """Logits (B, N, words) of the next tokens, and caches that include `target`."""
-        past = caches[0][0].shape[2] if caches else 0  # tokens in the caches
-        N, x, longer = target.shape[1], self.embed(target, past), []
-        mask = torch.ones(N, past + N, dtype=torch.bool, device=x.device).tril(past)
+        cached = caches[0][0].shape[2] if caches else 0  # tokens in the caches
+        N, x, longer = target.shape[1], self.embed(target, cached), []
+        mask = torch.ones(N, cached + N, dtype=torch.bool, device=x.device).tril(cached)
         for i, block in enumerate(self.decoder):
             x, cache = block(x, mask, memory[0][i], memory[1], caches[i] if caches else None)
             longer.append(cache)
