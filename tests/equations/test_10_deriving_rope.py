@@ -61,6 +61,7 @@ test_score = equation("eq-rope-score", first_index=0)(sequence)
 test_sum = equation("eq-rope-sum", first_index=0)(pairs)
 test_value_back = equation("eq-rope-value-back", first_index=0)(sequence)
 test_gauge = equation("eq-gauge-rope")(pairs)
+test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1], [0, 1]])})
 
 
 @equation("eq-rope-matrix", first_index=0)
