@@ -6,7 +6,7 @@ attention with RoPE, SwiGLU, a key-value cache, generation. Released checkpoints
     config = Config.from_dict(json.loads(Path("config.json").read_text()))
     model = Model(config).load(safetensors.torch.load_file("model.safetensors"))
 
-Shapes: B sequences, N new tokens, M tokens in all, those in the cache included, d = hidden_size,
+Shapes: B sequences, N new tokens, N_k tokens in all, those in the cache included, d = hidden_size,
 h query heads, g key-value heads, d_k = head_dim, V = vocab_size.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, silu
 
 Table = tuple[Tensor, Tensor]  # cosines and sines of the new positions, (N, d_k/2) each
-Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, M, d_k) each
+Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, N_k, d_k) each
 Caches = tuple[Cache, ...]  # one for each layer; none before the first token
 
 
@@ -104,9 +104,9 @@ class Attention(nn.Module):
         q, k = rotate(self.q_norm(q), table), rotate(self.k_norm(k), table)
         if cache is not None:
             k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
-        n, m = q.shape[2], k.shape[2]  # new tokens, all tokens: a token sees those up to itself
-        mask = x.new_ones(n, m, dtype=torch.bool).tril(m - n) if 1 < n < m else None
-        out = scaled_dot_product_attention(q, k, v, mask, is_causal=n == m, enable_gqa=True)
+        N, N_k = q.shape[2], k.shape[2]  # new tokens, all tokens: a token sees those up to itself
+        mask = x.new_ones(N, N_k, dtype=torch.bool).tril(N_k - N) if 1 < N < N_k else None
+        out = scaled_dot_product_attention(q, k, v, mask, is_causal=N_k == N, enable_gqa=True)
         return self.o_proj(out.transpose(1, 2).flatten(-2)), (k, v)
 
 
