@@ -1,0 +1,1 @@
+"""The book in another language: its messages, their translations, and the translated sources."""
