@@ -7,6 +7,8 @@ A message that has changed a little keeps its old translation, marked "fuzzy", f
 the page shows English until somebody has looked at it and removed the mark.
 """
 
+import csv
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -46,7 +48,7 @@ def read_catalog(page: Path, language: str) -> Catalog:
 def translations(page: Path, language: str) -> dict[str, str]:
     """The finished translations of a page."""
     return {
-        message.id: message.string
+        str(message.id): str(message.string)
         for message in read_catalog(page, language)
         if message.id and message.string and not message.fuzzy
     }
@@ -67,32 +69,56 @@ def update(page: Path, language: str) -> None:
         write_po(file, catalog, width=98, omit_header=True, sort_output=False)
 
 
-# What a translation must hold unchanged.
-KEPT = {
-    "formulas": re.compile(r"\$[^$]+\$"),
-    "code": re.compile(r"(?<![}`])`[^`]+`"),
-    "citations and references": re.compile(r"\{(?!value|term)[^}]+\}`[^`]+`"),
-    "expressions of values": re.compile(r"(?<=\{value\}`).*? = ([^`]+)(?=`)"),
-    "terms": re.compile(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`"),
-    "targets of links": re.compile(r"(?<=\]\()[^()\s]+(?=\))"),
-}
-ROLE = re.compile(r"\{[^}]+\}`[^`]+`|\$[^$]+\$|`[^`]+`|\]\([^()\s]+\)")
+# What a translation holds unchanged: formulas, code, what roles refer to, targets, numbers.
+FORMULA = re.compile(r"\$[^$]+\$")
+ROLE = re.compile(r"(?:\{(?P<role>[^}]+)\})?`(?P<inside>[^`]+)`")
+TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
 NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-VALUE = re.compile(r"\{value\}`(.*?) = ")
 
 
-def differences(message: str, translation: str) -> Iterator[str]:
-    """Name what a translation has lost, added or changed."""
-    kept = [(name, pattern.findall(message), pattern.findall(translation)) for name, pattern in KEPT.items()]
-    numbers = [NUMBER.findall(ROLE.sub(" ", text)) for text in (message, translation)]
-    values = [
-        [number for value in VALUE.findall(text) for number in NUMBER.findall(value)]
-        for text in (message, translation)
+def kept_of(text: str) -> Counter[str]:
+    """Everything in a message that no translation changes."""
+    found = FORMULA.findall(text)
+    words = FORMULA.sub(" ", text)
+    for role in ROLE.finditer(words):
+        inside = role["inside"]
+        if role["role"] == "value":  # a number stays, a word is translated
+            shown, _, inside = inside.partition(" = ")
+            found += NUMBER.findall(shown)
+        elif role["role"] == "term":
+            inside = inside.rpartition("<")[2].rstrip(">")
+        found.append(f"{{{role['role'] or ''}}}`{inside}`")
+    words = ROLE.sub(" ", words)
+    found += TARGET.findall(words)
+    return Counter([*found, *NUMBER.findall(TARGET.sub(" ", words))])
+
+
+@functools.cache
+def terms(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The terms of terms.tsv that are translated in the same way wherever they occur."""
+    with (LOCALE / language / "terms.tsv").open(encoding="utf-8", newline="") as file:
+        rows = [*csv.reader(file, delimiter="\t")][1:]
+    return [
+        (
+            re.compile(
+                rf"(?<![\w-]){english.removesuffix('y')}(?:s|y|ies)?(?![\w-])", re.IGNORECASE
+            ),
+            other,
+        )
+        for english, other, _, always in rows
+        if always
     ]
-    for name, before, after in (*kept, ("numbers", *numbers), ("numbers of values", *values)):
-        lost, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
-        if lost or added:
-            yield f"{name}: {[*lost]} became {[*added]}"
+
+
+def differences(message: str, translation: str, language: str) -> Iterator[str]:
+    """Name what a translation has lost, added or changed, and terms it does not use."""
+    before, after = kept_of(message), kept_of(translation)
+    if before != after:
+        yield f"{[*(before - after)]} became {[*(after - before)]}"
+    words = ROLE.sub(" ", FORMULA.sub(" ", message))
+    for english, other in terms(language):
+        if (used := english.search(words)) and other not in translation:
+            yield f"terms.tsv translates {used[0]!r} as {other}"
 
 
 def status(page: Path, language: str) -> dict[str, list[str]]:
@@ -106,5 +132,7 @@ def status(page: Path, language: str) -> dict[str, list[str]]:
         elif entry.fuzzy:
             found["outdated"].append(message)
         else:
-            found["wrong"] += [f"{message}: {one}" for one in differences(message, entry.string)]
+            found["wrong"] += [
+                f"{message}: {one}" for one in differences(message, str(entry.string), language)
+            ]
     return found

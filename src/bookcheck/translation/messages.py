@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bookcheck.myst import DIRECTIVE, LITERAL, directive_of, tokens_of
+from bookcheck.myst import LITERAL, directive_of, tokens_of
 
 # What is said about a page's kind of text, not part of a message.
-AROUND = re.compile(r"(?P<before>(?:\[[ x=]\] )?)(?P<text>.*?)(?P<after>(?:\s*\{check\}`[^`]*`)*)", re.DOTALL)
+AROUND = re.compile(
+    r"(?P<before>(?:\[[ x=]\] )?)(?P<text>.*?)(?P<after>(?:\s*\{check\}`[^`]*`)*)", re.DOTALL
+)
 LETTERS = re.compile(r"[A-Za-z]{2,}")
 # What of a message says nothing by itself: formulas, code, roles.
 SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+")
@@ -34,7 +36,7 @@ class Span(NamedTuple):
     start: int
     end: int
     text: str
-    # A word of the glossary stays below its translation, so that links by the word still lead there.
+    # A word of the glossary stays below its translation, so that links to it still work.
     stays: bool = False
 
 
@@ -50,7 +52,7 @@ def spans_of(text: str) -> Iterator[Span]:
     for token in tokens_of(text):
         if token.map is None:
             continue
-        first, end = token.map
+        first = token.map[0]
         found = directive_of(token)
         if found and found["kind"] not in NOT_PROSE:
             yield from directive_spans(found, token.content, first, lines)
@@ -68,7 +70,9 @@ def spans_of(text: str) -> Iterator[Span]:
                 yield Span(line, last, start, stop, " ".join(part.strip() for part in parts))
 
 
-def directive_spans(found: re.Match[str], content: str, first: int, lines: list[str]) -> Iterator[Span]:
+def directive_spans(
+    found: re.Match[str], content: str, first: int, lines: list[str]
+) -> Iterator[Span]:
     """The messages of a directive: its title, its options that say something, its text."""
     title = found["argument"].strip()
     if found["kind"] in TITLED and said(title):
@@ -86,7 +90,12 @@ def directive_spans(found: re.Match[str], content: str, first: int, lines: list[
     for span in glossary_spans(text) if found["kind"] == "glossary" else spans_of(text):
         line = first + 1 + rows + span.first
         shift = len(lines[line]) - len(body[rows + span.first])
-        yield span._replace(first=line, last=first + 1 + rows + span.last, start=span.start + shift, end=span.end + shift)
+        yield span._replace(
+            first=line,
+            last=first + 1 + rows + span.last,
+            start=span.start + shift,
+            end=span.end + shift,
+        )
 
 
 def glossary_spans(text: str) -> Iterator[Span]:
@@ -125,7 +134,8 @@ def translate_notebook(notebook: Any, lookup: Lookup) -> Any:
             svg = output.get("data", {}).get("image/svg+xml")
             if svg:
                 output["data"]["image/svg+xml"] = DESCRIPTION.sub(
-                    lambda at: html.escape(lookup(html.unescape(at[0])) or html.unescape(at[0])), "".join(svg)
+                    lambda at: html.escape(lookup(html.unescape(at[0])) or html.unescape(at[0])),
+                    "".join(svg),
                 )
     return notebook
 

@@ -1,0 +1,123 @@
+"""The translations of the book: what stays the same in them, and how they reach the page."""
+
+import pytest
+
+from bookcheck.translation import catalogs
+from bookcheck.translation.messages import spans_of, translate_text
+
+TEXT = """\
+# A heading
+
+Words with $x$ in
+two lines.
+
+- [x] A choice {check}`1 == 1`
+  > Because of
+  > the rest.
+
+| a | Some words |
+|---|---|
+| $x$ | other words |
+
+:::{exercise-start} A title
+:label: name
+:::
+
+$$
+x = \\text{no message}
+$$ (label)
+
+:::{glossary}
+token
+  What a model
+  reads.
+:::
+"""
+MESSAGES = [
+    "A heading",
+    "Words with $x$ in two lines.",
+    "A choice",
+    "Because of the rest.",
+    "Some words",
+    "other words",
+    "A title",
+    "token",
+    "What a model reads.",
+]
+
+
+def test_messages_are_found_and_put_back_in_their_places():
+    assert [span.text for span in spans_of(TEXT)] == MESSAGES
+    assert translate_text(TEXT, lambda _: None) == TEXT
+    translated = translate_text(TEXT, str.upper)
+    assert (
+        "# A HEADING\n\nWORDS WITH $X$ IN TWO LINES.\n\n- [x] A CHOICE {check}`1 == 1`"
+        in translated
+    )
+    assert "  > BECAUSE OF THE REST.\n" in translated
+    assert "| a | SOME WORDS |\n|---|---|\n| $x$ | OTHER WORDS |" in translated
+    assert "{exercise-start} A TITLE\n:label: name" in translated
+    assert "TOKEN\ntoken\n  WHAT A MODEL READS.\n" in translated
+    assert "\\text{no message}" in translated
+
+
+MESSAGE = (
+    "A token has {value}`3 = len(x)` of 10 $q$ in `code`, see {eq}`eq-one`, {term}`head`, "
+    "{cite:p}`su2021` and [there](01-attention.ipynb#a-place); it is "
+    '{value}`larger = "larger" if x else "smaller"`.'
+)
+RIGHT = (
+    "词元有 10 个 $q$ 中的 {value}`3 = len(x)` 个，代码是 `code`，见 {eq}`eq-one`、"
+    "{term}`头 <head>`、{cite:p}`su2021` 和[那里](01-attention.ipynb#a-place)；它"
+    '{value}`更大 = "larger" if x else "smaller"`。'
+)
+
+
+def test_a_right_translation_has_no_difference():
+    assert [*catalogs.differences(MESSAGE, RIGHT, "zh_CN")] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("$q$", "$k$"),
+        ("3 = len(x)", "4 = len(x)"),
+        ("3 = len(x)", "3 = len(y)"),
+        ("10 个", "12 个"),
+        ("`code`", "`other`"),
+        ("eq-one", "eq-two"),
+        ("<head>", "<key>"),
+        ("su2021", "su2022"),
+        ("#a-place", "#place"),
+        ("词元", "标记"),
+    ],
+)
+def test_what_must_not_change_is_compared(old, new):
+    assert [*catalogs.differences(MESSAGE, RIGHT.replace(old, new), "zh_CN")]
+
+
+@pytest.mark.parametrize("page", catalogs.pages(), ids=lambda page: page.stem)
+def test_translations_keep_what_must_not_change(page):
+    found = catalogs.status(page, "zh_CN")
+    open_ones = len(found["missing"]) + len(found["outdated"])
+    if open_ones:
+        print(f"{page.name}: {open_ones} messages are shown in English")
+    assert found["wrong"] == []
+
+
+def test_a_changed_message_keeps_its_old_translation_for_the_translator(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogs, "LOCALE", tmp_path)
+    page = catalogs.ROOT / "index.md"
+    for text in (
+        "An old sentence about tokens and heads.",
+        "An old sentence about tokens and keys.",
+    ):
+        monkeypatch.setattr(catalogs, "messages_of", lambda _, text=text: [text])
+        catalogs.update(page, "zh_CN")
+        assert catalogs.translations(page, "zh_CN") == {}
+        file = catalogs.file_of(page, "zh_CN")
+        file.write_text(
+            file.read_text(encoding="utf-8").replace('msgstr ""', 'msgstr "旧句"'), encoding="utf-8"
+        )
+    found = catalogs.status(page, "zh_CN")
+    assert (len(found["missing"]), len(found["outdated"])) == (0, 1)
