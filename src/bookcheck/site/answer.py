@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -27,8 +28,8 @@ logger = logging.getLogger(__name__)
 
 def facts(page: str, minutes: int) -> str:
     """How long a page takes."""
-    name = "Reading time" if f"{DEEPER}/" in page else "Main line"
-    return f"{name}: {minutes} {'minute' if minutes == 1 else 'minutes'}."
+    name = _("Reading time") if f"{DEEPER}/" in page else _("Main line")
+    return _("%s: %d minutes.") % (name, minutes)
 
 
 class Answer(SphinxDirective):
@@ -42,7 +43,7 @@ class Answer(SphinxDirective):
         problem = answer_problem("\n".join(self.content))
         if problem:
             logger.warning("answer: %s", problem, location=self.get_location())
-        box = nodes.admonition("", nodes.title("", "The answer"), classes=["answer"])
+        box = nodes.admonition("", nodes.title("", _("The answer")), classes=["answer"])
         self.set_source_info(box)
         self.state.nested_parse(self.content, self.content_offset, box)
         line = nodes.paragraph(classes=["answer-facts"])
@@ -50,8 +51,8 @@ class Answer(SphinxDirective):
         if path.suffix == ".ipynb":
             line += nodes.Text(facts(self.env.docname, reading_time(path).minutes) + " ")
         if "needs" in self.options:
-            needs, _ = self.state.inline_text(self.options["needs"], self.lineno)
-            line += [nodes.Text("Needs "), *needs, nodes.Text(".")]
+            needs, _messages = self.state.inline_text(self.options["needs"], self.lineno)
+            line += [nodes.Text(_("Needs ")), *needs, nodes.Text(_("."))]
         box += line
         return [box]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.myst import blocks_of, tokens_of
@@ -158,9 +159,9 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 
-JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>Check</button>'
+JUDGED = '<div class="verdict" role="status"></div><button type="submit" hidden>{}</button>'
 END = """<p class="progress-line" hidden><span role="status"></span>
-<button type="button">Forget my answers</button></p></div>"""
+<button type="button">{}</button></p></div>"""
 
 
 class Quiz(SphinxDirective):
@@ -190,11 +191,11 @@ class Quiz(SphinxDirective):
                 *(self.number(number) if number else self.choices(question, count)),
                 raw("</fieldset></form>"),
             ]
-        return [*parts, raw(END), *script(self, "quiz.js")]
+        return [*parts, raw(END.format(_("Forget my answers"))), *script(self, "quiz.js")]
 
     def inline(self, text: str) -> nodes.inline:
         """A line of Markdown."""
-        parsed, _ = self.state.inline_text(text, self.lineno)
+        parsed, _messages = self.state.inline_text(text, self.lineno)
         return nodes.inline("", "", *parsed)
 
     def choices(self, question: Question, count: int) -> Iterator[nodes.Node]:
@@ -206,17 +207,18 @@ class Quiz(SphinxDirective):
                 f"<span>{chr(ord('A') + value)}</span> "
             )
             yield self.inline(answer.text)
-            verdict = "Right." if answer.right else "Not yet."
+            verdict = _("Right.") if answer.right else _("Not yet.")
             yield raw(f'</label><div class="why"><strong>{verdict}</strong> ')
             yield self.inline(answer.feedback)
             yield raw("</div></div>")
-        yield raw(JUDGED)
+        yield raw(JUDGED.format(_("Check")))
 
     def number(self, answer: Answer) -> Iterator[nodes.Node]:
         """A field for a number, and the answer in a fold."""
         yield raw(
-            '<label hidden>Your number <input type="text" inputmode="decimal" autocomplete="off" '
-            f'size="10"></label>{JUDGED}<details><summary>Show the answer</summary>'
+            f'<label hidden>{_("Your number")} <input type="text" inputmode="decimal" '
+            f'autocomplete="off" size="10"></label>{JUDGED.format(_("Check"))}'
+            f"<details><summary>{_('Show the answer')}</summary>"
             f"<p><strong>{escape(answer.text)}</strong> "
         )
         yield self.inline(answer.feedback)

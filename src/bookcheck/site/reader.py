@@ -18,6 +18,7 @@ from docutils.nodes import make_id
 from pybtex.backends.plaintext import Backend
 from pybtex.database import Entry
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import _
 
 from bookcheck.myst import Block, blocks_of, included_source
 from bookcheck.notebooks.files import chapter_notebooks, page_name
@@ -263,8 +264,10 @@ class Page:
             return f"### {name}" + (f": {title}" if title else "")
         if kind == "answer":
             needs = self.inline(options.get("needs", ""))
-            line = f"{facts(self.name, self.minutes)}{f' Needs {needs}.' if needs else ''}"
-            return quoted(f"**The answer.** {self.inline(text)}\n\n{line}")
+            line = facts(self.name, self.minutes) + (
+                f" {_('Needs ')}{needs}{_('.')}" if needs else ""
+            )
+            return quoted(f"**{_('The answer')}{_('.')}** {self.inline(text)}\n\n{line}")
         if kind == "quiz":
             questions = enumerate(parse_quiz(text), start=1)
             return "\n\n".join(self.question(number, question) for number, question in questions)
@@ -273,12 +276,12 @@ class Page:
         if kind == "admonition":
             return folded(title, self.nested(text))
         if kind == "interactive":
-            where = self.linked("On the book's page this figure can be moved", f"{self.name}.md")
-            return quoted(f"{where}. {self.inline(text)}".strip())
+            where = self.linked(_("On the book's page this figure can be moved"), f"{self.name}.md")
+            return quoted(f"{where}{_('.')} {self.inline(text)}".strip())
         if kind == "prf:proof":
             body = self.nested(text)
             fold = "dropdown" in options.get("class", "")
-            return folded("Proof", body) if fold else f"**Proof.** {body}"
+            return folded(_("Proof"), body) if fold else f"**{_('Proof')}{_('.')}** {body}"
         if name:
             return f"**{name}{f' ({title})' if title else ''}.** {self.nested(text)}"
         raise ReaderError(
@@ -296,17 +299,17 @@ class Page:
 
     def question(self, number: int, question: Question) -> str:
         """A question with its choices, and the answers in a fold."""
-        lines = [f"### Question {number}", self.inline(question.text)]
+        lines = [f"### {_('Question')} {number}", self.inline(question.text)]
         if question.wants_number:
             (answer,) = question.answers
-            lines.append(folded("Answer", f"**{answer.text}.** {self.inline(answer.feedback)}"))
+            lines.append(folded(_("Answer"), f"**{answer.text}.** {self.inline(answer.feedback)}"))
             return "\n\n".join(lines)
         choices, whys = [], []
         for letter, answer in zip("ABCDEFGH", question.answers, strict=False):
             choices.append(f"- **{letter}.** {self.inline(answer.text)}")
-            verdict = "Right." if answer.right else "Not yet."
+            verdict = _("Right.") if answer.right else _("Not yet.")
             whys.append(f"- **{letter}.** {verdict} {self.inline(answer.feedback)}")
-        lines += ["\n".join(choices), folded("Answer", "\n".join(whys))]
+        lines += ["\n".join(choices), folded(_("Answer"), "\n".join(whys))]
         return "\n\n".join(lines)
 
 
