@@ -19,7 +19,7 @@ AROUND = re.compile(
 )
 LETTERS = re.compile(r"[A-Za-z]{2,}")
 # What of a message says nothing by itself: formulas, code, roles.
-SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+")
+SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+|\]\([^()]*\)")
 TITLED = {"exercise-start", "admonition", "prf:theorem", "prf:lemma", "prf:definition"}
 OPTION = re.compile(r"(:(?:needs|name|alt): +)(\S.*)")
 NOT_PROSE = {*LITERAL, "math"}
