@@ -10,6 +10,9 @@ BUILDER := $(VENV)/builder
 INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
+# The book in another language: its sources are written here, and its site goes below the English one.
+LANGUAGE ?=
+TRANSLATED := _build/$(LANGUAGE)
 PIP := --quiet --disable-pip-version-check
 # The pip that comes with Python 3.11 takes twice as long.
 PIP_VERSION := 26.3
@@ -56,7 +59,9 @@ $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 
 .PHONY: book
 book: $(BUILDER)  ## Build the site; ARGUMENTS=--all: all anew; RUNNABLE=yes: its NumPy listings run in the page
-	$(if $(RUNNABLE),BOOK_RUNNABLE=yes) $(BIN)/jupyter-book build . -q $(ARGUMENTS)
+	$(if $(LANGUAGE),@$(BIN)/python -m bookcheck.translation sources --language $(LANGUAGE))
+	$(if $(RUNNABLE),BOOK_RUNNABLE=yes) $(BIN)/jupyter-book build $(if $(LANGUAGE),$(TRANSLATED),.) -q $(ARGUMENTS)
+	$(if $(LANGUAGE),@rm -rf $(SITE)/zh && mkdir -p $(SITE) && cp -r $(TRANSLATED)/$(SITE) $(SITE)/zh)
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html"
 

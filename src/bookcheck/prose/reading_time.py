@@ -79,6 +79,12 @@ def reading_time(path: Path) -> ReadingTime:
     return reading_time_of(read(path).cells)
 
 
+def minutes_of(notebook: Any) -> int:
+    """The minutes of a notebook; a translated one has those of the English text."""
+    stored = notebook["metadata"].get("minutes")
+    return int(stored or reading_time_of(notebook["cells"]).minutes)
+
+
 def reading_time_of(cells: list[Any]) -> ReadingTime:
     """Measure the cells of a notebook."""
     found = ReadingTime()

@@ -19,9 +19,10 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from bookcheck.notebooks.files import read
 from bookcheck.paths import DEEPER
 from bookcheck.prose.answers import answer_problem
-from bookcheck.prose.reading_time import reading_time
+from bookcheck.prose.reading_time import minutes_of
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Answer(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """The answer as a box, with a line of facts below it."""
         problem = answer_problem("\n".join(self.content))
-        if problem:
+        if problem and self.config.language == "en":
             logger.warning("answer: %s", problem, location=self.get_location())
         box = nodes.admonition("", nodes.title("", _("The answer")), classes=["answer"])
         self.set_source_info(box)
@@ -49,7 +50,7 @@ class Answer(SphinxDirective):
         line = nodes.paragraph(classes=["answer-facts"])
         path = Path(self.env.doc2path(self.env.docname))
         if path.suffix == ".ipynb":
-            line += nodes.Text(facts(self.env.docname, reading_time(path).minutes) + " ")
+            line += nodes.Text(facts(self.env.docname, minutes_of(read(path))) + " ")
         if "needs" in self.options:
             needs, _messages = self.state.inline_text(self.options["needs"], self.lineno)
             line += [nodes.Text(_("Needs ")), *needs, nodes.Text(_("."))]

@@ -12,6 +12,7 @@ PARTS = (
     "theorems",
     "folding",
     "theme",
+    "languages",
     "launch_box",
     "widgets",
     "runnable",

@@ -24,7 +24,7 @@ from bookcheck.myst import Block, blocks_of, included_source
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS
-from bookcheck.prose.reading_time import reading_time_of
+from bookcheck.prose.reading_time import minutes_of
 from bookcheck.site.answer import facts
 from bookcheck.site.quiz import Question, parse_quiz
 
@@ -335,10 +335,11 @@ def reader_notebook(path: Path, book: Book, folder: Path) -> dict[str, Any]:
     """The reader's form of a stored notebook."""
     # Not `files.read`, which validates: the chapters' own tests do, and a build waits here.
     stored = json.loads(path.read_text(encoding="utf-8"))
-    cells = nbformat.from_dict(stored).cells
+    notebook = nbformat.from_dict(stored)
+    cells = notebook.cells
     for cell in cells:
         cell.source = "".join(cell.source)
-    page = Page(page_name(path, folder), book, reading_time_of(cells).minutes)
+    page = Page(page_name(path, folder), book, minutes_of(notebook))
     for number, cell in enumerate(cells):
         if cell.cell_type == "markdown":
             page.markdown(cell.source)

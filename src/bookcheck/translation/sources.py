@@ -1,18 +1,21 @@
 """Write the book's sources in another language, for Jupyter Book to build like the English ones."""
 
+import itertools
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookcheck.myst import tokens_of
 from bookcheck.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC, book_pages
-from bookcheck.translation.catalogs import pages, translations
+from bookcheck.prose.reading_time import reading_time
+from bookcheck.translation.catalogs import LOCALE, pages, translations
 from bookcheck.translation.messages import translate_notebook, translate_text
 
-LONGEST_HEADING = 100
 TITLES = {"zh_CN": "从注意力到 RoPE"}
 
 
@@ -24,12 +27,23 @@ def write_sources(folder: Path, language: str) -> None:
     # Pages show functions of the book's own code.
     code = shutil.ignore_patterns("node_modules", "__pycache__", "*.safetensors", "*.egg-info")
     shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
-    shutil.copy(ROOT / "_toc.yml", folder)
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    for part in contents["parts"]:
+        part["caption"] = words_of_site(language).get(part["caption"], part["caption"])
+    (folder / "_toc.yml").write_text(yaml.safe_dump(contents, sort_keys=False), encoding="utf-8")
     shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     settings["title"] = settings["project"] = TITLES[language]
     slug_function = f"{slug.__module__}.{slug.__name__}"
-    settings["sphinx"]["config"] |= {"language": language, "myst_heading_slug_func": slug_function}
+    settings["sphinx"]["config"] |= {
+        "language": language,
+        "locale_dirs": ["locale"],
+        "myst_heading_slug_func": slug_function,
+    }
+    # Of the catalogs, Sphinx needs the one with the words of the site; pages are translated here.
+    words = folder / "locale" / language / "LC_MESSAGES"
+    words.mkdir(parents=True)
+    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", words)
     settings["sphinx"]["config"]["html_theme_options"]["logo"]["text"] = TITLES[language]
     settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(SOURCES)}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
@@ -39,16 +53,35 @@ def write_sources(folder: Path, language: str) -> None:
         known = translations(page, language) if page in translated else {}
         text = page.read_text(encoding="utf-8")
         if page.suffix == ".ipynb":
-            text = json.dumps(translate_notebook(json.loads(text), known.get), ensure_ascii=False)
+            notebook = translate_notebook(json.loads(text), known.get)
+            # Reading time is measured in English.
+            notebook["metadata"]["minutes"] = reading_time(page).minutes
+            text = json.dumps(notebook, ensure_ascii=False)
         else:
             text = translate_text(text, known.get)
         (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
-        slugs |= {
-            title_of(known[text]): default_slugify(title_of(text))
-            for text in known
-            if len(text) < LONGEST_HEADING
-        }
+        for heading in headings_of(page):
+            name = default_slugify(title_of(heading))
+            if slugs.setdefault(title_of(known.get(heading, heading)), name) != name:
+                raise ValueError(f"{page.name}: another heading has the translation of {heading!r}")
     (BUILD / "slugs.json").write_text(json.dumps(slugs), encoding="utf-8")
+
+
+def words_of_site(language: str) -> dict[str, str]:
+    """The words of the site that are on no page, such as the names of its parts."""
+    with (LOCALE / language / "LC_MESSAGES" / "sphinx.po").open("rb") as file:
+        return {str(message.id): str(message.string) for message in read_po(file)}
+
+
+def headings_of(page: Path) -> Iterator[str]:
+    """The headings of a page, as messages."""
+    text = page.read_text(encoding="utf-8")
+    cells = json.loads(text)["cells"] if page.suffix == ".ipynb" else [{"source": text}]
+    for cell in cells:
+        tokens = tokens_of("".join(cell["source"])) if cell.get("cell_type") != "code" else ()
+        for mark, words in itertools.pairwise(tokens):
+            if mark.type == "heading_open":
+                yield words.content
 
 
 def title_of(heading: str) -> str:
