@@ -30,7 +30,9 @@ def write_sources(folder: Path, language: str) -> None:
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:
         part["caption"] = words_of_site(language).get(part["caption"], part["caption"])
-    (folder / "_toc.yml").write_text(yaml.safe_dump(contents, sort_keys=False), encoding="utf-8")
+    (folder / "_toc.yml").write_text(
+        yaml.safe_dump(contents, sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
     shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     settings["title"] = settings["project"] = TITLES[language]

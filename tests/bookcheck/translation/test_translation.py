@@ -1,8 +1,11 @@
 """The translations of the book: what stays the same in them, and how they reach the page."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from bookcheck.translation import catalogs
+from bookcheck.site import languages
+from bookcheck.translation import catalogs, sources
 from bookcheck.translation.messages import spans_of, translate_text
 
 TEXT = """\
@@ -121,3 +124,29 @@ def test_a_changed_message_keeps_its_old_translation_for_the_translator(tmp_path
         )
     found = catalogs.status(page, "zh_CN")
     assert (len(found["missing"]), len(found["outdated"])) == (0, 1)
+
+
+def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "BUILD", tmp_path)
+    sources.write_sources(tmp_path / "book", "zh_CN")
+    page = (tmp_path / "book" / "chapters" / "00-short-road.ipynb").read_text(encoding="utf-8")
+    assert "# 捷径：从注意力到 RoPE" in page
+    assert sources.slug("旋转查询和键") == "rotate-the-queries-and-the-keys"
+    assert sources.slug("No such heading") == "no-such-heading"
+    assert "注意力" in (tmp_path / "book" / "_toc.yml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("language", "there_is", "address"),
+    [
+        ("en", "zh", "../zh/chapters/x.html"),
+        ("en", "", None),
+        ("zh_CN", "", "../../chapters/x.html"),
+    ],
+)
+def test_a_page_leads_to_itself_in_the_other_language(language, there_is, address, monkeypatch):
+    monkeypatch.setenv(languages.VARIABLE, there_is)
+    builder = SimpleNamespace(get_target_uri=lambda page: f"{page}.html")
+    app, context = SimpleNamespace(config=SimpleNamespace(language=language), builder=builder), {}
+    languages.offer_other_language(app, "chapters/x", "", context, None)
+    assert context.get("other_language", {}).get("address") == address
