@@ -37,15 +37,18 @@ def write_sources(folder: Path, language: str) -> None:
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     settings["title"] = settings["project"] = TITLES[language]
     slug_function = f"{slug.__module__}.{slug.__name__}"
+    words = words_of_site(language)
     settings["sphinx"]["config"] |= {
         "language": language,
+        "nb_code_prompt_show": words["Code"],
+        "nb_code_prompt_hide": words["Hide code"],
         "locale_dirs": ["locale"],
         "myst_heading_slug_func": slug_function,
     }
     # Of the catalogs, Sphinx needs the one with the words of the site; pages are translated here.
-    words = folder / "locale" / language / "LC_MESSAGES"
-    words.mkdir(parents=True)
-    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", words)
+    catalogs = folder / "locale" / language / "LC_MESSAGES"
+    catalogs.mkdir(parents=True)
+    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", catalogs)
     settings["sphinx"]["config"]["html_theme_options"]["logo"]["text"] = TITLES[language]
     settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(SOURCES)}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
