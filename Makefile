@@ -11,7 +11,11 @@ INSTALLED := $(VENV)/installed
 PEERS := .venv-peers
 SITE := _build/html
 # The book in another language: its sources are written here, and its site goes below the English one.
-LANGUAGE ?=
+# Only `make book LANGUAGE=zh_CN` counts: many systems set a variable of this name for their messages.
+ifneq ($(origin LANGUAGE),command line)
+LANGUAGE :=
+endif
+unexport LANGUAGE
 TRANSLATED := _build/$(LANGUAGE)
 PIP := --quiet --disable-pip-version-check
 # The pip that comes with Python 3.11 takes twice as long.

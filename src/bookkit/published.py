@@ -1,10 +1,10 @@
-"""Numbers that others have published and a page repeats: each stands once, in `published.jsonl`.
+"""Numbers that others have published and a page repeats: each once, in `published.jsonl`.
 
 One line is one table, file or sentence of a source: `name`, `source` (a key of the bibliography, or
 an address), `place` in the source, `what` the numbers are, `opened` (what was read when the line
 was written, as owner/repository:path@commit or in words; where the source itself was not, it says
 so) and `numbers`, each under a name of its own. Sizes of whole models that a page computes with
-stand in `models.jsonl` (`bookkit.models`).
+are in `models.jsonl` (`bookkit.models`).
 
     >>> reported("GQA, T5-XXL", "all heads")
     47.2

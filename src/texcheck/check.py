@@ -73,7 +73,7 @@ def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any)
     are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed number,
     else ``approx`` (0.02) times the larger side. ``sampling_error`` is for values that are
     averages of random draws: the share by which they may differ from their expectation.
-    ``broadcast`` lets a row stand beside a matrix. ``noise`` is the seed of random changes by one
+    ``broadcast`` lets a row be beside a matrix. ``noise`` is the seed of random changes by one
     unit in the last place; no verdict may depend on them.
     """
     chosen = Options(vectors, **options)

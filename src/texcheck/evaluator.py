@@ -287,7 +287,7 @@ class Evaluator:
             raise self.fail(f"{name} refused its arguments: {error}", node) from error
 
     def arguments(self, listed: Nodes) -> list[Value]:
-        """The values of a list in which dots may stand."""
+        """The values of a list in which dots may be."""
         result: list[Value] = []
         for node in listed:
             if isinstance(node, nodes.DottedList):

@@ -12,7 +12,7 @@ A book gives its formulas by name, from wherever it keeps them; each test binds 
 
 pytest collects the decorated functions. Each runs its formula on some draws; with ``--misprints``
 it then plants every misprint of ``texcheck.misprints``, and one that still passes fails the test,
-unless it stands in ``equivalent={change: reason}``.
+unless it is in ``equivalent={change: reason}``.
 """
 
 from __future__ import annotations

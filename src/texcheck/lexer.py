@@ -477,7 +477,7 @@ class Layout:
         return result
 
     def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
-        """Add one line to a column; ``right`` is what stands after the mark, if there is one."""
+        """Add one line to a column; ``right`` is what comes after the mark, if there is one."""
         before, after = visible(left), visible(right or [])
         content = [*left, *(right or [])]
         start = next(iter(before or after), None)
@@ -514,7 +514,7 @@ def visible(tokens: list[Token]) -> list[Token]:
 
 
 def lines_of(tokens: list[Token]) -> Iterator[list[tuple[list[Token], list[Token] | None]]]:
-    """The lines of ``aligned``, each as its columns: what stands left and right of the mark."""
+    """The lines of ``aligned``, each as its columns: what is left and right of the mark."""
     line: list[list[Token]] = [[]]
     for token in [*tokens, Token("NEWLINE", "")]:
         if token.type == "NEWLINE":

@@ -239,7 +239,7 @@ def index_symbols(tree: Tree[Token]) -> list[str]:
 def script_changes(
     text: str, factor: Tree[Token], indices: Sequence[str], matrices: set[str]
 ) -> Iterator[Change]:
-    """The changes of what stands above and below."""
+    """The changes of what is above and below."""
     base = factor.children[0]
     scripts = [child for child in factor.children[1:] if isinstance(child, Tree)]
     if isinstance(base, Token) and base.type == "SYMBOL" and base.value in REDUCTIONS:

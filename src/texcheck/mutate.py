@@ -3,7 +3,7 @@ r"""Mutation test of the mathematics: would a misprint in a formula be noticed?
 Each formula is changed in one place (``texcheck.misprints``) and its check runs on the changed
 text, which is then refuted (a relation does not hold, or the values could not have refuted it),
 refused (it means nothing), or it has survived; an error of the interpreter itself is counted apart
-and fails the run. A survivor that is equivalent, or true as well, stands with its reason beside the
+and fails the run. A survivor that is equivalent, or true as well, has its reason beside the
 check: ``equivalent={change: reason}``. Any other survivor shows a check that is not sharp.
 """
 

@@ -125,7 +125,7 @@ class Transpose(Node):
 
 @dataclass(frozen=True)
 class Index(Node):
-    """``x_i``, ``A_{i,j}``; ``powered``: a superscript stands beside the subscript."""
+    """``x_i``, ``A_{i,j}``; ``powered``: a superscript is beside the subscript."""
 
     base: Node
     indices: Nodes

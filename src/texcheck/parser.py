@@ -133,7 +133,7 @@ def tree_of(part: Any) -> Tree[Token]:
 
 @dataclass
 class Factor:
-    """One printed factor: what stands on the line, and its scripts."""
+    """One printed factor: what is on the line, and its scripts."""
 
     base: Part
     sub: Part | None

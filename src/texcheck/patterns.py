@@ -1,6 +1,6 @@
 """Dots: find the pattern that printed entries show, and print the entries left out.
 
-The entries before and after the dots are compared as trees. Where they differ there must stand
+The entries before and after the dots are compared as trees. Where they differ there must be
 whole numbers in arithmetic progression; the same progression fills the gap.
 """
 

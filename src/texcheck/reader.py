@@ -159,7 +159,7 @@ class Reader:
         return self.operand([Tree("factor", [part])], 0)[0]
 
     def group(self, tree: Tree[Token]) -> Node:
-        """Read what stands between braces."""
+        """Read what is between braces."""
         pieces = [child for child in tree.children if isinstance(child, Tree)]
         if len(pieces) != 1 or len(tree.children) != 3:
             raise self.fail("this group is not one expression", tree)
@@ -194,11 +194,11 @@ class Reader:
         return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"
 
     def is_parenthesised(self, sup: Part) -> bool:
-        """Whether a superscript stands in parentheses."""
+        """Whether a superscript is in parentheses."""
         return bool(re.fullmatch(r"\([^()]*\)", canonical(sup)))
 
     def listed(self, chains: list[Tree[Token]]) -> list[Node]:
-        """Read a list, in which dots may stand."""
+        """Read a list, in which dots may be."""
         gaps = [k for k, chain in enumerate(chains) if self.is_dots(chain)]
         self.forbid_vertical_dots(chains)
         if not gaps:
@@ -238,7 +238,7 @@ class Reader:
         return " ".join(self.text[position_of(tree) : end_of(tree)].split())
 
     def set_of(self, tree: Tree[Token]) -> Node:
-        """What stands after ``\\in``: shapes, listed sets, declared sets."""
+        """What comes after ``\\in``: shapes, listed sets, declared sets."""
         parts = self.term_parts(tree)
         position = position_of(tree)
         if len(parts) == 1 and isinstance(parts[0], Tree):
@@ -707,7 +707,7 @@ class Reader:
         return self.bracket(factor)
 
     def bracket(self, factor: Factor) -> Node:
-        """Read what stands between brackets."""
+        """Read what is between brackets."""
         tree = tree_of(factor.base)
         kind = factor.bracket
         chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]

@@ -149,12 +149,12 @@ SPOILT = {
         ("seen = abs(np.mean(differences))", "seen = np.mean(differences)", "[-1.0, -2.0, -1.5]"),
         ("y = np.abs(differences)", "y = np.sign(differences)", "[1.0, 2.0, 1.5]"),
     ],
-    "turn_in_place": [
-        (".mul_(turn)", ".mul(turn)", "must overwrite"),
-        (".mul_(turn)", ".mul_(turn.conj())", "x afterwards"),
+    "rotate_in_place": [
+        (".mul_(phases)", ".mul(phases)", "must overwrite"),
+        (".mul_(phases)", ".mul_(phases.conj())", "x afterwards"),
         (
-            "torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turn)",
-            "y = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * turn\n"
+            "torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(phases)",
+            "y = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * phases\n"
             "    x.copy_(torch.view_as_real(y).flatten(-2))",
             "second tensor",
         ),
@@ -257,7 +257,7 @@ def off(result):
 def test_every_check_refuses_a_result_that_is_off_and_a_function_that_does_nothing(name):
     solution = function_of(name)
     assert ": not right yet." in verdict(name, lambda *arguments, **named: None)
-    if name != "turn_in_place":  # its result is its argument
+    if name != "rotate_in_place":  # its result is its argument
         spoilt = verdict(name, lambda *arguments, **named: off(solution(*arguments, **named)))
         assert ": not right yet." in spoilt
 

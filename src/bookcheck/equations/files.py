@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 def load(path: Path) -> ModuleType:
-    """Execute a file as a module; what it imports may stand beside it.
+    """Execute a file as a module; what it imports may be beside it.
 
     Always its text: kept bytecode would stand for a file that changed within the same second.
     """

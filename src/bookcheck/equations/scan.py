@@ -1,4 +1,4 @@
-"""The formulas that the book prints, displayed or in sentences: where they stand, how they read."""
+"""The formulas that the book prints, displayed or in sentences: where they are, how they read."""
 
 import functools
 import re
@@ -90,7 +90,7 @@ def formulas_in(markdown: str) -> Iterator[str]:
 
 
 def is_relation(formula: str) -> bool:
-    """Whether a formula compares two sides; what stands below a sum does not count."""
+    """Whether a formula compares two sides; what is below a sum does not count."""
     return RELATION.search(BELOW.sub("", formula)) is not None
 
 

@@ -146,5 +146,5 @@ class Page:
 
 
 def matching(places: Mapping[str, Any], formula: InlineFormula) -> Any:
-    """What is said about the place at which a relation stands; None where nothing is."""
+    """What is said about the relation at this place; None where nothing is."""
     return next((said for place, said in places.items() if place in formula.context), None)

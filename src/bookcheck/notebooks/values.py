@@ -1,6 +1,6 @@
 """Numbers in prose that are computed: {value}`0.30 = scores.std()`.
 
-The page shows what stands before the first ` = `; the rest is Python, evaluated after the code
+The page shows what is before the first ` = `; the rest is Python, evaluated after the code
 above it (in a page without code: with `math`, `np`, `torch` and the library as `book`). A number
 must be the value, rounded to the printed digits; a text must be the value itself. A number may
 have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.

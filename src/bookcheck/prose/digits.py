@@ -5,7 +5,7 @@ a chapter, section, figure, step or item, a year, a version, a part of a name (f
 Llama 3), a source's reference. Any other must be a constant that the page declares nearby, in the
 same cell or one of the two before and after it: a number (no text) of the code, of a {value}'s
 expression or of a formula. The first cell sums the page up and may take its constants from all of
-it; 0 and 1 stand everywhere. The rest are faults: somebody typed what a program should compute, or
+it; 0 and 1 may be anywhere. The rest are faults: somebody typed what a program should compute, or
 what `bookkit.published` should hold. A citation excuses nothing.
 """
 

@@ -28,7 +28,7 @@ SMALLEST_LETTER = 11  # pixels
 
 
 class FigureError(ValueError):
-    """What keeps an SVG from standing inside a page."""
+    """What keeps an SVG from being part of a page."""
 
 
 def least_width(text: str) -> int | None:

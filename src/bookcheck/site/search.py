@@ -194,7 +194,7 @@ def typed_names(tex: str) -> list[str]:
 
 
 def record(section: Section, common: Counter[str]) -> list[str]:
-    """A section as it stands in the data: the snippet, and the rarest of its other words."""
+    """A section as it is in the data: the snippet, and the rarest of its other words."""
     snippet = section.text
     if len(snippet) > SNIPPET:
         snippet = snippet[:SNIPPET].rsplit(" ", 1)[0] + " …"

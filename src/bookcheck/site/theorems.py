@@ -1,6 +1,6 @@
 """A theorem's box holds its formula.
 
-A displayed formula with a label stands behind the theorem's block in the source, where every tool
+A displayed formula with a label is behind the theorem's block in the source, where every tool
 reads it; on the page it belongs to the statement.
 """
 

@@ -11,7 +11,7 @@ class ValueRole(SphinxRole):
     """{value}`0.30 = scores.std()` shows 0.30."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Show what stands before the sign; a value without an expression is an error."""
+        """Show what is before the sign; a value without an expression is an error."""
         try:
             printed = parse_value(self.text).printed
         except ValueSyntaxError as problem:

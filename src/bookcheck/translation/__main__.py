@@ -10,7 +10,7 @@ import sys
 
 from bookcheck.paths import BUILD, ROOT
 from bookcheck.translation.catalogs import pages, status, update
-from bookcheck.translation.sources import write_sources
+from bookcheck.translation.sources import TITLES, write_sources
 
 
 def main() -> int:
@@ -21,7 +21,7 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("task", choices=("update", "status", "sources"))
-    parser.add_argument("--language", default="zh_CN")
+    parser.add_argument("--language", choices=sorted(TITLES), default="zh_CN")
     given = parser.parse_args()
     if given.task == "sources":
         write_sources(BUILD / given.language, given.language)

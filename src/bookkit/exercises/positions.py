@@ -111,10 +111,10 @@ def rotate_patch(function: Callable[..., Any]) -> None:
 
 
 def detect(function: Callable[..., Any]) -> None:
-    """Chapter 11: layout, direction and frequencies, from one call; a part may stand still."""
-    turning = ((8, 1, "forward"), (8, -1, "backward"), (4, 1, "forward"))
+    """Chapter 11: layout, direction and frequencies, from one call; a part may stay unrotated."""
+    rotated = ((8, 1, "forward"), (8, -1, "backward"), (4, 1, "forward"))
     for layout in ("half", "interleaved"):
-        for part, sign, direction in turning:
+        for part, sign, direction in rotated:
             case = f"For the layout {layout!r} turning {part} of 8 dimensions {direction}"
             theta = rotary_frequencies(part, 50.0)
             calls: list[Any] = []
@@ -148,13 +148,13 @@ def step(function: Callable[..., Any]) -> None:
     theta = 2 * math.pi / L_0 * torch.tensor([30.0, 1.01, 1.0, 0.99, 0.1], dtype=torch.float64)
     for s in (4.0, 16.0):
         case = f"With pairs of 30, 1.01, 1, 0.99 and 0.1 turns and s = {s:g}"
-        # Exactly one turn is a matter of the last bit, and is not asked.
+        # Exactly one rotation is a matter of the last bit, and is not asked.
         keep = [0, 1, 3, 4]
         result = result_of(case, function, theta.clone(), s, L_0)
         if getattr(result, "shape", None) != theta.shape:
             expect(case, result, theta)
         divided = theta[keep] / torch.tensor([1.0, 1.0, s, s], dtype=theta.dtype)
-        expect(f"{case} (that of 1 turn left out)", 100 * result[keep], 100 * divided)
+        expect(f"{case} (that of 1 rotation left out)", 100 * result[keep], 100 * divided)
 
 
 def join_finished(function: Callable[..., Any]) -> None:
@@ -185,14 +185,14 @@ def sign_test(function: Callable[..., Any]) -> None:
         expect(case, result_of(case, function, np.array(differences)), expected)
 
 
-def turn_in_place(function: Callable[..., Any]) -> None:
+def rotate_in_place(function: Callable[..., Any]) -> None:
     """Chapter 18: the rotation overwrites its argument, and makes no second tensor of its size."""
     x = normal(2, 3, 16, 8, seed=6, dtype=torch.float32)
     table = rotary_table(torch.arange(16), rotary_frequencies(8))
     expected, own, case = rotate(x, table, layout="interleaved"), x.clone(), "With 16 positions"
-    turn = torch.complex(*table)
+    phases = torch.complex(*table)
     with Traffic() as moved:
-        result_of(case, function, own, turn)
+        result_of(case, function, own, phases)
     if torch.equal(own, x):
         raise Wrong(f"{case}, x is what it was before: the rotation must overwrite it.")
     expect(f"{case}, x afterwards", own, expected, tolerance=1e-5)

@@ -4,7 +4,7 @@
 
 Each rule is tried as it is and after a short training at four times the trained length. Loss is
 that of the last 256 bytes of held-out text; recall is the share of rows whose last line gives the
-four digits of a line that stands anywhere before.
+four digits of a line that is anywhere before.
 """
 
 import argparse

@@ -88,7 +88,7 @@ PACKAGES = {LLAMA: "transformers", LIGER: "liger-kernel", FLASH: "flash-attn"}
 
 
 def forms(table: RotaryTable) -> dict[str, Both]:
-    """Every way to turn q and k that is there: name → a function of both."""
+    """Every available way to rotate q and k: name → a function of both."""
     # The tables of other libraries, made once as theirs are: as wide as x, or half, in its dtype.
     wide = [torch.cat((part, part), -1).bfloat16() for part in table]
     narrow = [part.bfloat16() for part in table]
