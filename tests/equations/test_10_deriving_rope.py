@@ -119,7 +119,7 @@ def example(rng):
         "for all pairs, and …": None,
         "the matrix … is": projections,
         "So let …": in_the_plane,
-        "in each term, …": None,
+        "in each term …": None,
         "Let … , $ and $": example,
         "Let $, … and $": example,
         "Let $, $ and …": example,
