@@ -137,5 +137,5 @@ def one_number(rng):
 test_sentences = sentences(
     "05-feed-forward",
     first_index=0,
-    where={"By we have …": one_number, "square of a number: …": one_number},
+    where={"With a smooth step as in we have …": one_number, "square of a number: …": one_number},
 )(bindings)
