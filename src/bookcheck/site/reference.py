@@ -1,4 +1,4 @@
-"""The reference of the library, and links to it from the cells that use it.
+"""The reference of the library.
 
 A page with the directive ``{api}`` describes the modules that it names; where it names none, it is
 an index of all names, followed by the modules that no other page has. griffe reads the source files
@@ -15,11 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import griffe
-from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
-from sphinx.transforms import SphinxTransform
 
 from bookcheck.paths import SOURCES
 
@@ -27,7 +24,6 @@ PACKAGE = "attention_to_rope"
 PLACE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
-FOLDED_CELL = {"tag_hide-input", "tag_hide-cell", "tag_remove-input", "tag_remove-cell"}
 
 
 @functools.cache
@@ -141,63 +137,10 @@ def source_of(_app: Sphinx, module: str) -> tuple[str, dict[str, Any]] | None:
     return text, ModuleAnalyzer.for_string(text, module).find_tags()
 
 
-def names_to_link(cells: list[tuple[str, bool]]) -> list[dict[str, str]]:
-    """For each cell, code and whether it is seen: the names that it is first to use, with paths."""
-    known = {one.path for module in modules() for one in entries(module)}
-    imported: dict[str, str] = {}
-    linked: set[str] = set()
-    result: list[dict[str, str]] = []
-    for code, visible in cells:
-        result.append({})
-        try:
-            tree = list(ast.walk(ast.parse(code)))
-        except SyntaxError:  # a line of IPython
-            continue
-        for node in tree:
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}."):
-                for alias in node.names:
-                    target = library()[f"{node.module}.{alias.name}".removeprefix(f"{PACKAGE}.")]
-                    imported[alias.asname or alias.name] = target.canonical_path
-        names = {node.id for node in tree if isinstance(node, ast.Name)}
-        for name in sorted(names & imported.keys()) if visible else ():
-            path = imported[name]
-            if path in known and path not in linked:
-                linked.add(path)
-                result[-1][name] = path
-    return result
-
-
-class LinkLibrary(SphinxTransform):
-    """Put a line of links below the cells that are first to use names of the library."""
-
-    default_priority = 700
-
-    def apply(self, **_: Any) -> None:
-        """Read all cells in order, then add what each introduces."""
-        places, cells = [], []
-        for cell in self.document.findall(nodes.container):
-            for part in cell.children if "cell" in cell["classes"] else ():
-                if isinstance(part, nodes.container) and "cell_input" in part["classes"]:
-                    places.append((cell, part))
-                    code = next(iter(part.findall(nodes.literal_block))).astext()
-                    cells.append((code, not FOLDED_CELL & {*cell["classes"]}))
-        for (cell, part), names in zip(places, names_to_link(cells), strict=True):
-            if not names:
-                continue
-            line = nodes.paragraph("", "From the library: ", classes=["library-names"])
-            for count, (name, path) in enumerate(names.items()):
-                link = addnodes.pending_xref(
-                    "", nodes.literal("", name), refdomain="py", reftype="obj", reftarget=path
-                )
-                line += [nodes.Text(", " if count else ""), link]
-            cell.insert(cell.index(part) + 1, line)
-
-
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     app.setup_extension("sphinx.ext.viewcode")
     app.config.viewcode_follow_imported_members = False  # it would import them
     app.connect("viewcode-find-source", source_of)
     app.connect("source-read", write_reference)
-    app.add_transform(LinkLibrary)
     app.add_css_file("api.css")
