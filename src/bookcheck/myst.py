@@ -1,6 +1,5 @@
 """Read MyST text as the site reads it: its directives, displayed formulas and inline formulas."""
 
-import ast
 import functools
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
+from sphinx.pycode import ModuleAnalyzer
 
 from bookcheck.paths import ROOT
 
@@ -38,15 +38,13 @@ def included_source(block: Block) -> str:
     (name,) = (line.removeprefix(":pyobject: ") for line in block.lines if ":pyobject:" in line)
     path = ROOT / block.argument.strip().replace("../", "")
     text = path.read_text(encoding="utf-8")
-    body: list[ast.stmt] = ast.parse(text).body
-    for part in name.split("."):  # a function, a class, or the method of a class
-        kinds = (ast.FunctionDef, ast.ClassDef)
-        found = [node for node in body if isinstance(node, kinds) and node.name == part]
-        body = found[-1].body if found else []
-    if found:
-        first, last = found[-1].lineno - 1, found[-1].end_lineno  # after its overloads
-        return "".join(text.splitlines(keepends=True)[first:last])
-    raise ValueError(f"{path.relative_to(ROOT)} has no {name!r}; correct :pyobject: on the page")
+    found = ModuleAnalyzer.for_string(text, path.stem).find_tags().get(name)
+    if found is None:
+        raise ValueError(
+            f"{path.relative_to(ROOT)} has no {name!r}; correct :pyobject: on the page"
+        )
+    _, first, last = found
+    return "".join(text.splitlines(keepends=True)[first - 1 : last])
 
 
 class Display(NamedTuple):
