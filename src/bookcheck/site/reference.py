@@ -1,8 +1,8 @@
 """The reference of the library.
 
 A page with the directive ``{api}`` describes the modules that it names; where it names none, it is
-an index of all names, followed by the modules that no other page has. griffe reads the source files
-and imports nothing, so a build needs no PyTorch. Every name is an object of Sphinx's
+an index of all names, and a strict build finds a name that no page describes. griffe reads the
+source files and imports nothing, so a build needs no PyTorch. Every name is an object of Sphinx's
 Python domain, so that the search finds it; Sphinx's own extension `viewcode` shows the sources.
 """
 
@@ -11,7 +11,6 @@ import functools
 import re
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import griffe
@@ -110,21 +109,13 @@ def header(one: Any) -> str:
     return "\n".join(lines).rstrip()
 
 
-def write_reference(app: Sphinx, docname: str, source: list[str]) -> None:
+def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
     """Put the reference in the place of its directive, before the page is read."""
     place = PLACE.search(source[0])
-    if place is None:
-        return
-    named = place[1].split()
-    text = ""
-    if not named:
-        others = (Path(app.srcdir) / docname).parent.glob("*.md")
-        elsewhere = [PLACE.search(page.read_text(encoding="utf-8")) for page in others]
-        taken = {name for found in elsewhere if found for name in found[1].split()}
-        named = [name for name in map(short, modules()) if name not in taken]
-        text = index_markdown() + "\n"
-    here = [module for module in modules() if short(module) in named]
-    source[0] = source[0].replace(place[0], text + modules_markdown(here))
+    if place:
+        here = [module for module in modules() if short(module) in place[1].split()]
+        text = modules_markdown(here) if here else index_markdown()
+        source[0] = source[0].replace(place[0], text)
 
 
 @functools.cache
