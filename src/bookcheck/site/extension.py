@@ -9,7 +9,6 @@ PARTS = (
     "math",
     "tables",
     "figures",
-    "theorems",
     "folding",
     "theme",
     "languages",
