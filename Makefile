@@ -136,9 +136,21 @@ $(SITE)/notebooks: $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb)
 	@$(MAKE) book
 	@touch $@
 
+# Where readers work: a notebook that is there already is kept as it is.
+LAB := lab
+LAB_FOLDER := $(if $(SOURCES),chapters,$(LAB))
+LAB_SETTINGS := $(CURDIR)/src/bookcheck/export/jupyter
 .PHONY: lab
 lab: $(INSTALLED) $(if $(SOURCES),,$(SITE)/notebooks)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
-	@$(BIN)/python -m bookcheck.export.lab $(if $(SOURCES),--sources)
+	$(if $(SOURCES),,@mkdir -p $(LAB) && { cp -Rn $(SITE)/notebooks/. $(LAB) || true; })
+	$(if $(SOURCES),,@echo "Notebooks that $(LAB) has are kept as they are; remove one to get it anew.")
+	@# JupyterLab shows no figures of a notebook that it does not trust.
+	-@$(BIN)/jupyter trust $(LAB_FOLDER)/*.ipynb $(LAB_FOLDER)/deeper/*.ipynb >/dev/null
+	@# Containers have no user but root. Readers' notebooks are plain Markdown, without jupyterlab-myst.
+	JUPYTER_CONFIG_PATH="$(if $(SOURCES),,$(LAB_SETTINGS)/readers:)$(LAB_SETTINGS)/all$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+	  $(BIN)/jupyter lab --allow-root --LabApp.custom_css=True \
+	  --ServerApp.tornado_settings="{'static_custom_path': ['$(LAB_SETTINGS)/custom']}" \
+	  --ServerApp.root_dir=$(abspath $(LAB_FOLDER)) --LabApp.default_url=/lab/tree/00-short-road.ipynb $(ARGUMENTS)
 
 .PHONY: notebooks
 notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=01-attention
