@@ -50,44 +50,31 @@ class FormulaError(SphinxError):
     category = "Formula error"
 
 
-class UnreadableFormulaError(ValueError):
-    """KaTeX's own words about one formula."""
+@functools.cache
+def katex() -> subprocess.Popen[str]:
+    """A Node.js process that turns lines of TeX into HTML until the build ends."""
+    ensure_packages(NODE_ROOM)
+    pipe = subprocess.PIPE
+    return subprocess.Popen([NODE, SERVER, PACKAGE], stdin=pipe, stdout=pipe, encoding="utf8")
 
 
-class Katex:
-    """A node process that turns TeX into HTML, from the first formula to the end of the build."""
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
-
-    @functools.cache  # noqa: B019 - there is one
-    def render(self, tex: str, *, display: bool) -> str:
-        """Return the HTML of a formula, or raise UnreadableFormulaError."""
-        numbered = SELF_NUMBERED.search(tex)
-        if numbered:
-            name = numbered[1]
-            raise UnreadableFormulaError(
-                f"{name} numbers its own rows: write {name}* and label the whole formula"
-            )
-        if self.process is None:
-            ensure_packages(NODE_ROOM)
-            self.process = subprocess.Popen(
-                [NODE, SERVER, PACKAGE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf8",
-            )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"tex": tex, "display": display}) + "\n")
-        self.process.stdin.flush()
-        answer: dict[str, str] = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            raise UnreadableFormulaError(answer["error"])
-        return answer["html"]
-
-
-KATEX = Katex()
+@functools.cache
+def render(tex: str, *, display: bool) -> str:
+    """Return the HTML of a formula, or raise FormulaError."""
+    if numbered := SELF_NUMBERED.search(tex):
+        name = numbered[1]
+        raise FormulaError(
+            f"{name} numbers its own rows: write {name}* and label the whole formula"
+        )
+    process = katex()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"tex": tex, "display": display}) + "\n")
+    process.stdin.flush()
+    answer: dict[str, str] = json.loads(process.stdout.readline())
+    if "error" in answer:
+        raise FormulaError(answer["error"])
+    return answer["html"]
 
 
 def coloured(html: str, page: str) -> str:
@@ -108,24 +95,14 @@ def coloured(html: str, page: str) -> str:
 
 
 def rendered(translator: Any, node: nodes.Element, *, display: bool) -> str:
-    """The HTML of a formula; one that cannot be read stops the build and names all of its page."""
+    """The HTML of a formula; one that cannot be read stops the build."""
     try:
-        html = KATEX.render(node.astext(), display=display)
-    except UnreadableFormulaError:
-        raise FormulaError("\n".join(bad_formulas(node, translator.builder.srcdir))) from None
+        html = render(node.astext(), display=display)
+    except FormulaError as error:
+        place = place_of(node, translator.builder.srcdir)
+        text = " ".join(node.astext().split())
+        raise FormulaError(f"{place}: {error}\n    in: {text}") from None
     return coloured(html, translator.builder.current_docname)
-
-
-def bad_formulas(node: nodes.Element, source_root: Path) -> list[str]:
-    """Name the place of every formula of a node's document that KaTeX cannot read."""
-    complaints = []
-    for formula in node.document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):
-        try:
-            KATEX.render(formula.astext(), display=isinstance(formula, nodes.math_block))
-        except UnreadableFormulaError as error:
-            text = " ".join(formula.astext().split())
-            complaints.append(f"{place_of(formula, source_root)}: {error}\n    in: {text}")
-    return complaints
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
