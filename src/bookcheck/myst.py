@@ -17,7 +17,7 @@ from bookcheck.paths import ROOT
 
 FENCES = ("fence", "colon_fence")
 DIRECTIVE = re.compile(r"\{(?P<kind>[^}]+)\}(?P<argument>.*)")
-OPTION = re.compile(r"\s*:(?P<name>\w+):(?P<value>.*)")
+OPTION = re.compile(r":([\w-]+):(.*)")
 # The text of these directives is not MyST.
 LITERAL = {"code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(])|\n\s*\n")
@@ -26,17 +26,26 @@ CHOICE = "[ ] "
 
 
 class Block(NamedTuple):
-    """A directive with its lines, or (kind "") the lines between two of them."""
+    """A directive with its options and its text, or (kind "") the text between two of them."""
 
     kind: str
     argument: str
-    lines: list[str]
+    options: dict[str, str]
+    text: str
+
+
+def split_options(text: str) -> tuple[dict[str, str], str]:
+    """The options at the head of a directive's text, and the text after them."""
+    lines = text.splitlines()
+    options: dict[str, str] = {}
+    while len(options) < len(lines) and (found := OPTION.match(lines[len(options)])):
+        options[found[1]] = found[2].strip()
+    return options, "\n".join(lines[len(options) :]).strip("\n")
 
 
 def included_source(block: Block) -> str:
     """The function or class of our own code that a `literalinclude` with `:pyobject:` shows."""
-    (name,) = (line.removeprefix(":pyobject: ") for line in block.lines if ":pyobject:" in line)
-    path = ROOT / block.argument.strip().replace("../", "")
+    name, path = block.options["pyobject"], ROOT / block.argument.replace("../", "")
     text = path.read_text(encoding="utf-8")
     found = ModuleAnalyzer.for_string(text, path.stem).find_tags().get(name)
     if found is None:
@@ -92,11 +101,11 @@ def blocks_of(text: str) -> Iterator[Block]:
             continue
         first, end = token.map
         if row < first:
-            yield Block("", "", lines[row:first])
+            yield Block("", "", {}, "\n".join(lines[row:first]))
         row = end
-        yield Block(found["kind"], found["argument"].strip(), token.content.splitlines())
+        yield Block(found["kind"], found["argument"].strip(), *split_options(token.content))
     if row < len(lines):
-        yield Block("", "", lines[row:])
+        yield Block("", "", {}, "\n".join(lines[row:]))
 
 
 def displays_of(text: str, above: int = 0) -> Iterator[Display]:
@@ -107,11 +116,8 @@ def displays_of(text: str, above: int = 0) -> Iterator[Display]:
         if token.type in ("math_block", "math_block_label", "amsmath"):
             yield Display(token.info or None, token.content.strip(), line)
         elif found and found["kind"] == "math":
-            lines = token.content.split("\n")
-            options = [OPTION.match(part) for part in lines]
-            labels = [o["value"].strip() for o in options if o and o["name"] == "label"]
-            formula = [part for part, option in zip(lines, options, strict=True) if not option]
-            yield Display(labels[0] if labels else None, "\n".join(formula).strip(), line)
+            options, formula = split_options(token.content)
+            yield Display(options.get("label"), formula.strip(), line)
         elif found and found["kind"] not in LITERAL:
             yield from displays_of(token.content, line)
         elif any("$$" in part.content for part in token.children or () if part.type == "text"):

@@ -15,7 +15,7 @@ def answer_of(path: Path) -> str:
     """The text of the answer in a notebook's first cell; empty where it has none."""
     for block in blocks_of(read(path).cells[0].source):
         if block.kind == "answer":
-            return "\n".join(line for line in block.lines if not line.startswith(":")).strip()
+            return block.text
     return ""
 
 

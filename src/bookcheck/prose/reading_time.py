@@ -18,7 +18,6 @@ from bookcheck.notebooks.files import read
 
 LONGEST = 15
 APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "interactive"}
-FOLD = re.compile(r"^:class:.*\bdropdown\b", re.MULTILINE)
 # Below such a heading the main line has ended, up to "What to remember".
 APART_HEADING = re.compile(r"exercise|check your|deeper|fine print", re.IGNORECASE)
 HEADING = re.compile(r"##+ +(.*)")
@@ -52,9 +51,9 @@ def main_text(markdown: str) -> str:
     kept = []
     for block in blocks_of(markdown):
         if not block.kind:
-            kept += block.lines
-        elif block.kind not in APART and not FOLD.search("\n".join(block.lines[:4])):
-            kept.append(main_text("\n".join(line for line in block.lines if line[:1] != ":")))
+            kept.append(block.text)
+        elif block.kind not in APART and "dropdown" not in block.options.get("class", ""):
+            kept.append(main_text(block.text))
     return "\n".join(kept)
 
 

@@ -132,7 +132,7 @@ def parse_quiz(text: str) -> list[Question]:
 
 def quizzes_in(markdown: str) -> list[str]:
     """Return the text of each quiz in a Markdown cell or page."""
-    return ["\n".join(block.lines) for block in blocks_of(markdown) if block.kind == "quiz"]
+    return [block.text for block in blocks_of(markdown) if block.kind == "quiz"]
 
 
 def problems(text: str, names: dict[str, Any]) -> Iterator[str]:

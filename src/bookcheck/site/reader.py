@@ -6,7 +6,6 @@ each exercise that code solves has an empty cell, with a check where it asks for
 stay. What is not known here is refused, so that no raw directive reaches a reader.
 """
 
-import json
 import posixpath
 import re
 from dataclasses import dataclass, field
@@ -15,13 +14,14 @@ from typing import Any, NamedTuple
 
 import nbformat
 from docutils.nodes import make_id
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from pybtex.backends.plaintext import Backend
 from pybtex.database import Entry
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import _
 
 from bookcheck.myst import Block, blocks_of, included_source
-from bookcheck.notebooks.files import chapter_notebooks, page_name
+from bookcheck.notebooks.files import chapter_notebooks, page_name, read
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS
 from bookcheck.prose.reading_time import minutes_of
@@ -39,7 +39,6 @@ PLAINER = [
     (re.compile(r"\[([^\[\]]*)\]\{[#.][^}\n]*\}"), r"\1"),
     (re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL), r"[\2](\1)"),
 ]
-OPTION = re.compile(r"^:([\w-]+): *(.*)$")
 CHECKED = re.compile(r'^check\("(\w+)"\)', re.MULTILINE)
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 
@@ -115,9 +114,9 @@ class Page:
     prose: list[str] = field(default_factory=list)
     exercise: str = ""
     solution: str = ""
-    cells: list[dict[str, Any]] = field(default_factory=list)
+    cells: list[Any] = field(default_factory=list)
     # The cells in which a reader writes and checks, by the label of the exercise.
-    room: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    room: dict[str, list[Any]] = field(default_factory=dict)
 
     def markdown(self, text: str) -> None:
         """A Markdown cell of the source; pieces that follow each other share a cell."""
@@ -131,23 +130,20 @@ class Page:
                 title = f"Solution of {self.target(self.solution).name.lower()}"
                 self.prose, self.solution = [folded(title, "\n\n".join(self.prose))], ""
             else:
-                piece = self.block(block) if block.kind else self.inline("\n".join(block.lines))
-                self.prose += [piece.strip("\n")] if piece.strip() else []
+                piece = self.block(block).strip("\n")
+                self.prose += [piece] if piece else []
 
     def end_prose(self) -> None:
         """Make a cell of the prose so far."""
         if self.prose:
-            text = "\n\n".join(self.prose)
-            self.cells.append({"cell_type": "markdown", "metadata": {}, "source": text})
+            self.cells.append(new_markdown_cell("\n\n".join(self.prose)))
         self.prose = []
 
-    def code(self, source: str, **others: Any) -> dict[str, Any]:
+    def code(self, source: str, **others: Any) -> Any:
         """Add a cell of code."""
         self.end_prose()
-        cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}}
-        cell |= {"outputs": [], "source": source, **others}
-        self.cells.append(cell)
-        return cell
+        self.cells.append(new_code_cell(source, **others))
+        return self.cells[-1]
 
     def source_code(self, cell: Any) -> None:
         """A code cell of the source; a solution's is read and does not run."""
@@ -155,11 +151,11 @@ class Page:
             self.prose.append(f"```python\n{cell.source}\n```")
             write, check = self.room[self.solution]
             names = CHECKED.findall(cell.source)
-            write["source"] = write["source"] or "# Your code. The solution is folded below."
+            write.source = write.source or "# Your code. The solution is folded below."
             if names:
-                write["source"] = f"# Write {' and '.join(names)} here, then run the next cell."
+                write.source = f"# Write {' and '.join(names)} here, then run the next cell."
                 calls = "\n".join(f'check("{name}")' for name in names)
-                check["source"] = f"from bookkit.exercises import check\n\n{calls}"
+                check.source = f"from bookkit.exercises import check\n\n{calls}"
             return
         metadata = {k: v for k, v in cell.metadata.items() if k in ("jupyter", "cellView", "tags")}
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
@@ -254,9 +250,11 @@ class Page:
     # -- blocks
 
     def block(self, block: Block) -> str:
-        """A directive with its text as plain Markdown."""
-        options, text = options_of(block.lines)
-        kind, title = block.kind, self.inline(block.argument)
+        """A directive with its text, or the text between two of them, as plain Markdown."""
+        kind, argument, options, text = block
+        if not kind:
+            return self.inline(text)
+        title = self.inline(argument)
         name = self.target(options["label"]).name if "label" in options else ""
         if kind == "exercise-start":
             self.end_prose()
@@ -291,11 +289,8 @@ class Page:
 
     def nested(self, text: str) -> str:
         """The text of a directive, which may hold others."""
-        pieces = [
-            self.block(block) if block.kind else self.inline("\n".join(block.lines))
-            for block in blocks_of(text)
-        ]
-        return "\n\n".join(piece.strip("\n") for piece in pieces if piece.strip())
+        pieces = (self.block(block).strip("\n") for block in blocks_of(text))
+        return "\n\n".join(filter(None, pieces))
 
     def question(self, number: int, question: Question) -> str:
         """A question with its choices, and the answers in a fold."""
@@ -313,14 +308,6 @@ class Page:
         return "\n\n".join(lines)
 
 
-def options_of(lines: list[str]) -> tuple[dict[str, str], str]:
-    """The options at the head of a directive, and the text after them."""
-    options: dict[str, str] = {}
-    while len(options) < len(lines) and (found := OPTION.match(lines[len(options)])):
-        options[found[1]] = found[2].strip()
-    return options, "\n".join(lines[len(options) :]).strip("\n")
-
-
 def folded(title: str, text: str) -> str:
     """A fold that needs no script; the blank lines let Markdown be read inside."""
     return f"<details>\n<summary>{title}</summary>\n\n{text.strip()}\n\n</details>"
@@ -331,16 +318,11 @@ def quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
 
 
-def reader_notebook(path: Path, book: Book, folder: Path) -> dict[str, Any]:
+def reader_notebook(path: Path, book: Book, folder: Path) -> Any:
     """The reader's form of a stored notebook."""
-    # Not `files.read`, which validates: the chapters' own tests do, and a build waits here.
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    notebook = nbformat.from_dict(stored)
-    cells = notebook.cells
-    for cell in cells:
-        cell.source = "".join(cell.source)
+    notebook = read(path)
     page = Page(page_name(path, folder), book, minutes_of(notebook))
-    for number, cell in enumerate(cells):
+    for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             page.markdown(cell.source)
         else:
@@ -349,20 +331,18 @@ def reader_notebook(path: Path, book: Book, folder: Path) -> dict[str, Any]:
             install = INSTALL.format(repository=book.repository) if book.repository else INSTALLED
             page.code(install, metadata=FOLDED)
     page.end_prose()
-    made = [cell for cell in page.cells if cell["source"]]
+    made = [cell for cell in page.cells if cell.source]
     for place, cell in enumerate(made):
-        cell["id"] = f"cell-{place}"
+        cell.id = f"cell-{place}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return {"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return new_notebook(cells=made, metadata=metadata)
 
 
 def write_notebooks(target: Path, folder: Path, book: Book) -> None:
     """Write the reader's notebooks of a folder of chapters, and what Binder needs beside them."""
     texts = {
-        f"{page_name(path, folder)}.ipynb": json.dumps(
-            reader_notebook(path, book, folder), indent=1, ensure_ascii=False, sort_keys=True
-        )
+        f"{page_name(path, folder)}.ipynb": nbformat.writes(reader_notebook(path, book, folder))
         for path in chapter_notebooks(folder)
     }
     if book.repository:

@@ -1,6 +1,5 @@
 """Reader's notebooks: what each part of a page becomes, and that nothing raw is left in any."""
 
-import json
 import re
 
 import nbformat
@@ -8,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pybtex.database import parse_string
 
-from bookcheck.notebooks.files import chapter_notebooks, page_name
+from bookcheck.notebooks.files import chapter_notebooks, page_name, read
 from bookcheck.paths import BUILD
 from bookcheck.site.reader import (
     INSTALLED,
@@ -169,11 +168,11 @@ def notebook(tmp_path):
 
 def test_an_exercise_has_a_cell_to_write_in_and_its_solution_does_not_run(notebook):
     made = reader_notebook(notebook, Book(TARGETS, SOURCES), notebook.parent)
-    nbformat.validate(nbformat.from_dict(made))
+    nbformat.validate(made)
     title, install, sum_, caption, asked, write, check, solution = made["cells"]
     assert title["source"] == "# One\n\n*Why?*"
     assert install["source"] == INSTALLED
-    assert sum_["outputs"][0]["data"] == {"text/plain": ["2"]}
+    assert sum_["outputs"][0]["data"] == {"text/plain": "2"}
     assert caption["source"] == "**Fig. 1.1.** A 2."
     assert asked["source"].startswith("### Exercise 1.1: Sum\n\nWrite `lead_for(weight, n)`.")
     assert write["source"].startswith("# Write lead_for here")
@@ -199,12 +198,10 @@ def test_binder_finds_the_library_beside_the_notebooks(notebook, tmp_path):
 @pytest.mark.parametrize("path", chapter_notebooks(), ids=page_name)
 def test_a_reader_gets_the_code_of_the_page_and_nothing_raw(path):
     made = BUILD / "html" / "notebooks" / f"{page_name(path)}.ipynb"
-    cells = json.loads(made.read_text(encoding="utf-8"))["cells"]
+    cells = read(made).cells
     for cell in cells:
-        raw = RAW.search(CODE.sub("", cell["source"])) if cell["cell_type"] == "markdown" else None
-        assert raw is None, f"{cell['id']}: {raw.group()!r}"
+        raw = RAW.search(CODE.sub("", cell.source)) if cell.cell_type == "markdown" else None
+        assert raw is None, f"{cell.id}: {raw.group()!r}"
     # The code runs, or is read in the solutions.
-    said = "\n".join(cell["source"] for cell in cells)
-    stored = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    for cell in stored:
-        assert cell["cell_type"] == "markdown" or "".join(cell["source"]) in said
+    said = "\n".join(cell.source for cell in cells)
+    assert all(cell.cell_type == "markdown" or cell.source in said for cell in read(path).cells)
