@@ -6,7 +6,6 @@ answer, or the truth of the choice. `problems` computes them all.
 """
 
 import hashlib
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.myst import blocks_of, tokens_of
+from bookcheck.notebooks.values import complete, disagreement
 from bookcheck.site.widgets import raw, script
 
 ANSWER = re.compile(r"\[([ x=])\] (.*)", re.DOTALL)
@@ -49,18 +49,13 @@ class Answer:
     @property
     def number(self) -> float | None:
         """The number that the answer is, if it is one."""
-        plain = self.text.strip("$ ").replace("−", "-").replace(",", "")
+        plain = self.text.strip("$").replace("−", "-").replace(",", "")
         return float(plain) if NUMBER.fullmatch(plain) else None
 
     @property
     def decimals(self) -> int:
         """How many digits are printed behind the point."""
-        return len(self.text.strip("$ ").partition(".")[2])
-
-    @property
-    def tolerance(self) -> float:
-        """Half a unit of the last printed digit."""
-        return 0.5 * 10.0**-self.decimals
+        return len(self.text.strip("$").partition(".")[2])
 
 
 @dataclass
@@ -82,8 +77,8 @@ class Question:
         What rounds to the printed decimals is right. A whole number is a count, and 7.6 is not 8,
         unless the question asks for the nearest one.
         """
-        answer = self.answers[0]
-        return answer.tolerance if answer.decimals or NEAREST in self.text else 0.0
+        decimals = self.answers[0].decimals
+        return 0.5 * 10.0**-decimals if decimals or NEAREST in self.text else 0.0
 
     @property
     def identifier(self) -> str:
@@ -143,19 +138,14 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
                 continue
             place = f"{question.text.splitlines()[0]!r}, answer {answer.text!r}"
             try:
-                value = eval(answer.check, dict(names))
+                value = eval(complete(answer.check), dict(names))
             except Exception as error:
                 yield f"{place}: its check fails: {error}"
                 continue
-            if isinstance(value, bool):
-                agrees = value
-            elif answer.number is None:
+            agrees = value is True or not disagreement(answer.text.strip("$"), value)
+            if answer.number is None and not isinstance(value, bool):
                 yield f"{place}: its check must give True or False, got {value!r}"
-                continue
-            else:
-                allowed = answer.tolerance * (1 + 1e-9)
-                agrees = math.isclose(float(value), answer.number, rel_tol=0, abs_tol=allowed)
-            if agrees != answer.right:
+            elif agrees != answer.right:
                 yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 

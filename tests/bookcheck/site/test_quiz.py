@@ -36,7 +36,7 @@ def test_a_quiz_is_read(quiz_text):
     assert choice.answers[1].feedback == "The scores then have variance 1."
     assert not choice.wants_number
     assert number.wants_number
-    assert (number.answers[0].number, number.answers[0].tolerance) == (4.0, 0.005)
+    assert (number.answers[0].number, number.accepted) == (4.0, 0.005)
     assert choice.identifier != number.identifier
 
 
