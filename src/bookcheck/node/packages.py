@@ -23,34 +23,30 @@ class NodePackagesError(SphinxError):
     category = "npm packages"
 
 
-def missing_packages(root: Path) -> list[str]:
-    """Return what package.json pins and `root` has not in this version, as "name version"."""
-    manifest = json.loads((root / "package.json").read_text(encoding="utf-8"))
-    pinned = {**manifest.get("dependencies", {}), **manifest.get("devDependencies", {})}
-    files = {name: root / "node_modules" / name / "package.json" for name in pinned}
-    installed = {
-        name: json.loads(file.read_text(encoding="utf-8"))["version"]
-        for name, file in files.items()
-        if file.is_file()
-    }
-    return [f"{name} {pin}" for name, pin in pinned.items() if installed.get(name) != pin]
+def installed(root: Path) -> bool:
+    """Whether node_modules holds what the lock file names; npm keeps a note of it there."""
+    lock, note = root / "package-lock.json", root / "node_modules" / ".package-lock.json"
+    if not note.is_file():
+        return False
+    wanted, found = (json.loads(file.read_text(encoding="utf-8")) for file in (lock, note))
+    del wanted["packages"][""]  # the folder itself
+    return bool(wanted["packages"] == found["packages"])
 
 
 def ensure_packages(root: Path) -> None:
     """Install the npm packages of `root` when one is absent or has another version."""
-    if not missing_packages(root):
+    if installed(root):
         return
     # Tests that run side by side must not install at the same time.
     with FileLock(root / ".installing.lock"):
-        missing = ", ".join(missing_packages(root))
-        if not missing:
+        if installed(root):
             return
-        logger.info("npm ci: installing %s", missing)
+        logger.info("npm ci: installing the packages of %s", root)
         command = [str(NODE), str(NPM), "ci", "--no-progress"]
         done = subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
         first_lines = "\n".join(done.stderr.strip().splitlines()[:5])
         raise NodePackagesError(
-            f"The npm packages {missing} are missing, and `npm ci` in {root} failed: "
+            f"npm packages are missing, and `npm ci` in {root} failed: "
             f"connect to a package registry and build again.\n{first_lines}"
         )
