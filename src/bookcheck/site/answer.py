@@ -16,15 +16,11 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.locale import _
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.notebooks.files import read
 from bookcheck.paths import DEEPER
-from bookcheck.prose.answers import answer_problem
 from bookcheck.prose.reading_time import minutes_of
-
-logger = logging.getLogger(__name__)
 
 
 def facts(page: str, minutes: int) -> str:
@@ -41,9 +37,6 @@ class Answer(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """The answer as a box, with a line of facts below it."""
-        problem = answer_problem("\n".join(self.content))
-        if problem and self.config.language == "en":
-            logger.warning("answer: %s", problem, location=self.get_location())
         box = nodes.admonition("", nodes.title("", _("The answer")), classes=["answer"])
         self.set_source_info(box)
         self.state.nested_parse(self.content, self.content_offset, box)

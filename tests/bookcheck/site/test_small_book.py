@@ -116,7 +116,6 @@ def test_the_templates_of_the_book_are_used(page):
         "no-page",
         "no-heading",
         "no-target",
-        "the answer has 4 sentences, at most 3",
         "write {value}`printed = expression`",
         "'Is it?': needs two choices or more",
         "no interactive figure 'clock'; there are activation, cache, clocks, counter",
