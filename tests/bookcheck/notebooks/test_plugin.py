@@ -5,14 +5,12 @@ import json
 import re
 from collections import Counter
 from contextlib import redirect_stdout
-from types import SimpleNamespace
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.notebooks.execute import execute, main
 from bookcheck.notebooks.files import stored_form
-from bookcheck.notebooks.plugin import pytest_collection_modifyitems
 from bookcheck.paths import ROOT
 
 pytestmark = pytest.mark.long
@@ -158,13 +156,3 @@ def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path, capsys):
 def test_an_unknown_chapter_is_named():
     with pytest.raises(SystemExit, match="no chapter 99-nothing"):
         main(["99-nothing"])
-
-
-def test_what_takes_long_begins_first():
-    places = [("test_a.py", False), ("test_b.py", True), ("c.ipynb", False)]
-    items = [
-        SimpleNamespace(path=ROOT / place, get_closest_marker={"long": long}.get)
-        for place, long in places
-    ]
-    pytest_collection_modifyitems(items)
-    assert [item.path.stem for item in items] == ["test_b", "c", "test_a"]
