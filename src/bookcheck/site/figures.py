@@ -1,11 +1,11 @@
 """SVG figures of notebooks become part of the page, so that they follow its colours.
 
-An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
+An SVG behind `<img>` sees neither the page's text colour nor its CSS variables. A test asks every
+figure for its description (`notebooks.rules`).
 """
 
 import math
 import re
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from bookcheck.site.source_place import place_of
 logger = logging.getLogger(__name__)
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
-ROOT = re.compile(r"<svg\b[^>]*>")
 WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
 SIZE = re.compile(r"font-size: ([\d.]+)px")
@@ -41,28 +40,17 @@ def least_width(text: str) -> int | None:
     return math.ceil(SMALLEST_LETTER / min(filter(None, letters)) * float(width[1]))
 
 
-def inline_svg(text: str, *, prefix: str, alt: str | None = None) -> str:
-    """Return SVG text fit for a page, in a box that may scroll.
-
-    Its ids start with `prefix`, its root is labelled.
-    """
-    root = ROOT.search(text)
-    if root is None:
-        raise FigureError("the output is not an SVG: it has no <svg> element")
+def inline_svg(text: str, *, prefix: str) -> str:
+    """Return SVG text fit for a page, in a box that may scroll; its ids start with `prefix`."""
     if re.search(r"<(style|script)\b", text):
         raise FigureError(
             "the SVG holds a <style> or <script>, which would act on the whole page; "
             "draw it with bookkit.figures.show"
         )
-    label = "" if "aria-label=" in root[0] else alt
-    if label is None:
-        raise FigureError("the SVG has no aria-label: draw it with bookkit.figures.show(…, alt=…)")
     width = least_width(text)
-    additions = ' class="book-figure"' + (f' style="--least-width: {width}px"' if width else "")
-    additions += f' aria-label="{escape(label)}"' if label else ""
-    additions += "" if "role=" in root[0] else ' role="img"'
-    drawing = root[0].replace("<svg", f"<svg{additions}", 1) + text[root.end() :]
-    drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing).strip()
+    style = f' style="--least-width: {width}px"' if width else ""
+    drawing = text.strip().replace("<svg", f'<svg class="book-figure"{style}', 1)
+    drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing)
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 
 
@@ -83,7 +71,7 @@ class InlineFigures(SphinxPostTransform):
             count += 1
             text, prefix = path.read_text(encoding="utf8"), f"figure-{count}-"
             try:
-                drawing = inline_svg(text, prefix=prefix, alt=image.get("alt"))
+                drawing = inline_svg(text, prefix=prefix)
                 image.replace_self(nodes.raw("", drawing, format="html"))
             except FigureError as problem:
                 place = place_of(image, self.app.srcdir)

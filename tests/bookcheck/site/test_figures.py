@@ -37,12 +37,6 @@ def test_each_colour_stands_out_on_light_and_dark(name):
     assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
 
 
-def test_a_label_from_the_cell_is_used_where_the_drawing_has_none():
-    drawing = inline_svg("<svg viewBox='0 0 1 1'/>", prefix="f-", alt='a "b" < c & d')
-    assert 'aria-label="a &quot;b&quot; &lt; c &amp; d"' in drawing
-    assert 'role="img"' in drawing
-
-
 def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
     drawing, axes = figure(8, 3)
     axes.set_title("A title", fontsize=14)
@@ -56,15 +50,7 @@ def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("<svg/>", "no aria-label"),
-        ("<p>not a drawing</p>", "not an SVG"),
-        ('<svg aria-label="x"><style>*{}</style></svg>', "<style>"),
-        ('<svg aria-label="x"><script>1</script></svg>', "<script>"),
-    ],
-)
-def test_a_drawing_that_would_harm_the_page_is_refused(text, complaint):
-    with pytest.raises(FigureError, match=re.escape(complaint)):
-        inline_svg(text, prefix="f-")
+@pytest.mark.parametrize("name", ["style", "script"])
+def test_a_drawing_that_would_harm_the_page_is_refused(name):
+    with pytest.raises(FigureError, match="act on the whole page"):
+        inline_svg(f"<svg><{name}></{name}></svg>", prefix="f-")
