@@ -1,6 +1,5 @@
 """Where the chapters are, and the one form in which a notebook is stored."""
 
-import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,7 +79,7 @@ def page_text(path: Path) -> str:
 
 
 def read(path: Path) -> Any:
-    """Read a notebook, or say which file is broken."""
+    """Read a notebook, or say which file is broken; nbformat gives every cell an id of its own."""
     try:
         return nbformat.read(path, as_version=4)
     except Exception as error:
@@ -94,12 +93,10 @@ def stored_form(notebook: Any) -> str:
     notebook = nbformat.from_dict(notebook)  # a copy
     notebook.metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
     notebook.nbformat_minor = 5
-    ids: set[str] = set()
     count = 0
     for cell in notebook.cells:
         code = cell.cell_type == "code"
         cell.source = cell.source.rstrip() if code else cell.source.strip("\n")
-        cell.id = _identifier(cell, ids)
         cell.metadata = _metadata(cell)
         if code and cell.execution_count is not None:
             count += 1
@@ -117,12 +114,3 @@ def _metadata(cell: Any) -> dict[str, Any]:
         kept["jupyter"] = {"source_hidden": True}  # JupyterLab, VS Code
         kept["cellView"] = "form"  # Colab
     return kept
-
-
-def _identifier(cell: Any, taken: set[str]) -> str:
-    """The cell's own id; a cell without one, or a copy, gets a new one from its text."""
-    name = cell.get("id") or hashlib.sha256(cell.source.encode()).hexdigest()[:12]
-    while name in taken:
-        name = hashlib.sha256(name.encode()).hexdigest()[:12]
-    taken.add(name)
-    return str(name)

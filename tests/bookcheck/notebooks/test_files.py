@@ -21,15 +21,10 @@ def test_a_page_of_depth_stands_after_its_chapter(tmp_path):
     assert [page_name(p, tmp_path) for p in main_line(tmp_path)] == ["01-m", "02-b"]
 
 
-def test_an_id_stays_when_the_text_changes_and_no_two_are_the_same():
-    cell = new_markdown_cell("Before.")
-    cell.id = "mine"
-    notebook = new_notebook(cells=[cell])
+def test_an_id_stays_when_the_text_changes():
+    cell = new_markdown_cell("Before.", id="mine")
     cell.source = "After."
-    assert json.loads(stored_form(notebook))["cells"][0]["id"] == "mine"
-    notebook.cells.append(cell)
-    first, second = (one["id"] for one in json.loads(stored_form(notebook))["cells"])
-    assert (first, second != first) == ("mine", True)
+    assert json.loads(stored_form(new_notebook(cells=[cell])))["cells"][0]["id"] == "mine"
 
 
 def test_a_page_is_chosen_by_name_or_path():
