@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.equations.scan import collect, formulas_in, markdown_cells
+from bookcheck.equations.scan import formulas_in, markdown_cells
+from bookcheck.myst import displays_of
 from bookcheck.paths import CHAPTERS, DEEPER, book_pages
 
 # "all", or a list such as "1, 8–10, 12*": 12* is the depth pages of chapter 12 without the chapter.
@@ -39,17 +40,13 @@ class Meaning(NamedTuple):
 def formulas_by_place(folder: Path = CHAPTERS) -> dict[str, list[str]]:
     """All formulas of each chapter ("12") and of its depth pages together ("12*")."""
     found: dict[str, list[str]] = {}
-
-    def texts_of(page: Path) -> list[str]:
-        number = NUMBER.match(page.name)
-        depth = "*" if page.parent.name == DEEPER else ""
-        return found.setdefault(f"{int(number[1])}{depth}", []) if number else []
-
     for path in book_pages(folder):
-        for _, source in markdown_cells(path):
-            texts_of(path).extend(formulas_in(source))
-    for equation in collect(folder):
-        texts_of(Path(equation.chapter)).append(equation.text)
+        if number := NUMBER.match(path.name):
+            depth = "*" if path.parent.name == DEEPER else ""
+            texts = found.setdefault(f"{int(number[1])}{depth}", [])
+            for _, source in markdown_cells(path):
+                texts += formulas_in(source)
+                texts += [display.text for display in displays_of(source)]
     return found
 
 
