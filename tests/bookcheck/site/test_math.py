@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
+from docutils import nodes
 from nbformat.v4 import new_markdown_cell
 
 from bookcheck.site.math import FormulaError, coloured, render
-from bookcheck.site.source_place import describe_place
+from bookcheck.site.source_place import place_of
 
 
 def test_a_formula_becomes_html_and_mathml():
@@ -53,14 +54,20 @@ def test_places_are_named_as_jupyter_shows_cells(tmp_path):
     path = tmp_path / "a.ipynb"
     cells = [{"cell_type": kind, "source": []} for kind in ("markdown", "code", "markdown")]
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    named = [describe_place(str(path), 10_000 * cell + 9, tmp_path) for cell in (1, 2, 3)]
-    assert named == [
+
+    def place(file, line):
+        paragraph, formula = nodes.paragraph(), nodes.math()
+        paragraph.document = formula.document = nodes.document(None, None, source=str(file))
+        paragraph.line = line
+        paragraph += formula
+        return place_of(formula, tmp_path)
+
+    assert [place(path, 10_000 * cell + 9) for cell in (1, 2, 3)] == [
         "a.ipynb, text above cell [1], line 8",
         "a.ipynb, cell [1], line 8",
         "a.ipynb, text below cell [1], line 8",
     ]
-    assert describe_place("/b/index.md", 7, "/b") == "index.md, line 7"
-    assert describe_place("/elsewhere/x.md", None, "/b") == "x.md"
+    assert place(tmp_path / "index.md", 7) == "index.md, line 7"
 
 
 def test_a_bad_formula_stops_the_plain_build_and_is_named(build, write_book, tmp_path):
