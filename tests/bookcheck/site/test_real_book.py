@@ -3,12 +3,9 @@
 import re
 
 import pytest
-from docutils.nodes import make_id
 
-from bookcheck.equations.scan import collect
 from bookcheck.notebooks.files import chapter_notebooks, page_name
 from bookcheck.paths import BUILD, ROOT
-from bookcheck.site.reference import entries, modules
 
 pytestmark = pytest.mark.built
 
@@ -45,25 +42,6 @@ def test_what_no_page_needs_is_not_there(site):
     assert "mathjax" not in (site / "index.html").read_text(encoding="utf-8").lower()
     # The search loads its data when a reader begins to type.
     assert not any(b"search-data" in page.read_bytes() for page in site.rglob("*.html"))
-
-
-def test_every_name_of_the_library_has_its_place_and_source(site):
-    pages = sorted((site / "chapters").glob("api*.html"))
-    page = "".join(page.read_text(encoding="utf-8") for page in pages)
-    for entry in (entry for module in modules() for entry in entries(module)):
-        body = page.partition(f'id="{entry.path}"')[2]
-        body = re.split(r'<dl class="py (?:function|class)', body)[0]
-        source = f"_modules/{entry.parent.path.replace('.', '/')}.html"
-        assert f'href="../{source}#{entry.name}"' in body, entry.path
-        assert f'id="{entry.name}"' in (site / source).read_text(encoding="utf-8")
-
-
-def test_every_equation_is_in_the_ledger(site):
-    page = (site / "chapters" / "ledger.html").read_text(encoding="utf-8")
-    labels = [item.label for item in collect() if item.label]
-    assert len(labels) > 300
-    places = set(re.findall(r'html#([^"]+)"', page))
-    assert [label for label in labels if make_id(f"equation-{label}") not in places] == []
 
 
 def test_next_leads_from_chapter_to_chapter(site):

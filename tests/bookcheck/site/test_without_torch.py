@@ -80,3 +80,4 @@ def test_a_book_with_a_reference_is_built_without_torch(write_book, tmp_path):
     assert "equation-mark" not in page
     reference = (site / "chapters" / "api.html").read_text(encoding="utf-8")
     assert 'id="attention_to_rope.masks.causal_mask"' in reference
+    assert 'href="../_modules/attention_to_rope/masks.html#causal_mask"' in reference
