@@ -4,7 +4,6 @@ An SVG behind `<img>` sees neither the page's text colour nor its CSS variables.
 figure for its description (`notebooks.rules`).
 """
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -19,37 +18,11 @@ from bookcheck.site.source_place import place_of
 logger = logging.getLogger(__name__)
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
-WIDTH = re.compile(r'viewBox="\S+ \S+ (\S+) ')
-TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
-SIZE = re.compile(r"font-size: ([\d.]+)px")
-# Where the screen is narrower than a figure, its letters are this high and the figure scrolls.
-SMALLEST_LETTER = 11  # pixels
-
-
-class FigureError(ValueError):
-    """What keeps an SVG from being part of a page."""
-
-
-def least_width(text: str) -> int | None:
-    """Return the width in pixels at which an SVG's smallest letters can be read."""
-    width = WIDTH.search(text)
-    # An exponent is smaller than its line, and may be.
-    letters = [max(map(float, SIZE.findall(line)), default=0.0) for line in TEXT.findall(text)]
-    if width is None or not any(letters):
-        return None
-    return math.ceil(SMALLEST_LETTER / min(filter(None, letters)) * float(width[1]))
 
 
 def inline_svg(text: str, *, prefix: str) -> str:
     """Return SVG text fit for a page, in a box that may scroll; its ids start with `prefix`."""
-    if re.search(r"<(style|script)\b", text):
-        raise FigureError(
-            "the SVG holds a <style> or <script>, which would act on the whole page; "
-            "draw it with bookkit.figures.show"
-        )
-    width = least_width(text)
-    style = f' style="--least-width: {width}px"' if width else ""
-    drawing = text.strip().replace("<svg", f'<svg class="book-figure"{style}', 1)
+    drawing = text.strip().replace("<svg", '<svg class="book-figure"', 1)
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing)
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 
@@ -69,13 +42,18 @@ class InlineFigures(SphinxPostTransform):
             if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
                 continue
             count += 1
-            text, prefix = path.read_text(encoding="utf8"), f"figure-{count}-"
-            try:
-                drawing = inline_svg(text, prefix=prefix)
-                image.replace_self(nodes.raw("", drawing, format="html"))
-            except FigureError as problem:
+            text = path.read_text(encoding="utf8")
+            if re.search(r"<(style|script)\b", text):
                 place = place_of(image, self.app.srcdir)
-                logger.warning("%s: %s", place, problem, type="figure", once=True)
+                logger.warning(
+                    "%s: the SVG holds a <style> or <script>, which would act on the whole page; "
+                    "draw it with bookkit.figures.show",
+                    place,
+                    type="figure",
+                    once=True,
+                )
+            drawing = inline_svg(text, prefix=f"figure-{count}-")
+            image.replace_self(nodes.raw("", drawing, format="html"))
 
 
 def setup(app: Sphinx) -> None:

@@ -1,12 +1,11 @@
-"""Figures inside the page, in the page's colours."""
+"""Figures in the colours of the page."""
 
 import re
 
 import pytest
 
 from bookcheck.paths import ROOT
-from bookcheck.site.figures import SMALLEST_LETTER, FigureError, inline_svg, least_width
-from bookkit.figures import PALETTE, figure, svg
+from bookkit.figures import PALETTE
 
 STYLE = (ROOT / "_static" / "book.css").read_text(encoding="utf8")
 
@@ -35,22 +34,3 @@ def test_each_colour_stands_out_on_light_and_dark(name):
     light, dark = rule('html[data-theme="light"]'), rule('html[data-theme="dark"]')
     assert contrast(PALETTE[name], light["pst-color-background"]) >= 3
     assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
-
-
-def test_a_figure_knows_the_width_at_which_its_letters_can_be_read():
-    drawing, axes = figure(8, 3)
-    axes.set_title("A title", fontsize=14)
-    axes.text(0.5, 0.5, "$x^2$", fontsize=8)
-    text = svg(drawing, "eight inches wide with letters of eight points")
-    width = 8 * 72 * SMALLEST_LETTER / 8
-    assert least_width(text) == pytest.approx(width, abs=1)
-    boxed = inline_svg(text, prefix="f-")
-    assert boxed.startswith(
-        '<div class="figure-box" tabindex="0"><svg class="book-figure" style="--least-width'
-    )
-
-
-@pytest.mark.parametrize("name", ["style", "script"])
-def test_a_drawing_that_would_harm_the_page_is_refused(name):
-    with pytest.raises(FigureError, match="act on the whole page"):
-        inline_svg(f"<svg><{name}></{name}></svg>", prefix="f-")
