@@ -1,4 +1,4 @@
-"""The way through the book: "next" leads from chapter to chapter, and two levels have numbers.
+"""The way through the book: "next" leads from chapter to chapter.
 
 A page of depth is reached from its chapter and leads back to it. It has no number of its own, so
 its headings have none; figures, theorems and equations keep the numbers of their chapter.
@@ -11,8 +11,6 @@ from sphinx.application import Sphinx
 
 from bookcheck.paths import CHAPTERS, DEEPER
 
-NUMBERED_LEVELS = 2
-
 
 def is_depth(page: str) -> bool:
     """Whether a page belongs to a chapter and is not on the way through the book."""
@@ -20,25 +18,18 @@ def is_depth(page: str) -> bool:
 
 
 def drop_numbers(app: Sphinx, _builder: Any) -> None:
-    """Take the numbers from pages of depth and from headings below the second level.
+    """Take the numbers from pages of depth.
 
     This happens when pages are written: the numbers of figures and equations are known by then, and
     the stored environment still has all numbers for the next build.
     """
     env = app.env
-    for page, numbers in env.toc_secnumbers.items():
-        dropped = {
-            anchor
-            for anchor, number in numbers.items()
-            if is_depth(page) or (number and len(number) > NUMBERED_LEVELS)
-        }
-        kept: Any = {a: None if a in dropped else number for a, number in numbers.items()}
-        env.toc_secnumbers[page] = kept
+    for page in filter(is_depth, env.found_docs):
+        nothing: Any = dict.fromkeys(env.toc_secnumbers.get(page, {}))
+        env.toc_secnumbers[page] = nothing
+        env.titles[page].attributes.pop("secnumber", None)
         for reference in env.tocs[page].findall(nodes.reference):
-            if reference.get("anchorname") in dropped:
-                reference.attributes.pop("secnumber", None)
-        if "" in dropped:
-            env.titles[page].attributes.pop("secnumber", None)
+            reference.attributes.pop("secnumber", None)
 
 
 def lead_past_depth(
