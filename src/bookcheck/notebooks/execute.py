@@ -6,7 +6,6 @@ changes nothing that did not change. Files whose cells fail are left as they wer
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +61,18 @@ def chosen_pages(names: list[str]) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Execute the named chapters, or all, with a line of progress for each."""
+    """Execute the named chapters, or all, with a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page", nargs="*", help="01-attention, or a path; else all")
-    failed = 0
+    failed = False
     for path in chosen_pages(parser.parse_args(arguments).page):
-        print(f"{path.name} ...", end=" ", flush=True)
-        started = time.perf_counter()
         try:
-            changed = execute(path)
+            said = "outputs stored" if execute(path) else "unchanged"
         except CellExecutionError as error:
-            failed += 1
-            print(f"failed; the file is left as it was\n{error}", flush=True)
-            continue
-        seconds = time.perf_counter() - started
-        print(f"{seconds:.1f} s, {'outputs stored' if changed else 'unchanged'}", flush=True)
-    return min(failed, 1)
+            failed = True
+            said = f"failed; the file is left as it was\n{error}"
+        print(f"{path.name}: {said}", flush=True)
+    return int(failed)
 
 
 if __name__ == "__main__":
