@@ -11,18 +11,6 @@ from bookcheck.site.math import FormulaError, coloured, render
 from bookcheck.site.source_place import place_of
 
 
-def test_a_formula_becomes_html_and_mathml():
-    html = render(r"\frac{QK^\top}{\sqrt{d_k}}", display=True)
-    assert 'class="katex-display"' in html
-    assert "<math" in html
-
-
-def test_the_process_serves_again_after_a_bad_formula():
-    with pytest.raises(FormulaError, match="KaTeX parse error"):
-        render(r"\frac{a", display=False)
-    assert "katex" in render("a", display=False)
-
-
 @pytest.mark.parametrize(
     ("chapter", "tex", "roles"),
     [
