@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from bookcheck.paths import CHAPTERS
-from bookcheck.site.reader import Book, ReaderError, targets_of, write_notebooks
+from bookcheck.site.reader import Book, targets_of, write_notebooks
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def offer_notebooks(app: Sphinx, error: Exception | None) -> None:
     book = Book(targets_of(app.env), sources, app.config.html_baseurl, repository)
     try:
         write_notebooks(Path(app.outdir) / NOTEBOOKS, folder, book)
-    except ReaderError as problem:
+    except LookupError as problem:
         logger.warning("the reader's notebooks: %s", problem, type="reader")
 
 

@@ -51,14 +51,14 @@ import sys
 if importlib.util.find_spec("bookkit") is None:
     library = "attention-to-rope[pages] @ git+{repository}"
     subprocess.check_call([sys.executable, "-m", "pip", "install", "--quiet", library])"""
-# Without the repository's address there is nothing to install from.
-INSTALLED = """\
-# The book's library. Where it is missing, run in the folder of the book: pip install ".[pages]"
-import bookkit"""
 
 
-class ReaderError(ValueError):
-    """What a page has that a reader's notebook cannot show."""
+class ReaderError(LookupError):
+    """A role or directive that has no plain form here."""
+
+    def __init__(self, page: str, what: str) -> None:
+        advice = "give it one in bookcheck/site/reader.py"
+        super().__init__(f"chapters/{page}.ipynb: no plain form is known for {what}; {advice}")
 
 
 class Target(NamedTuple):
@@ -206,28 +206,18 @@ class Page:
             target = self.target(inside)
             here = target.page == self.name
             return target.name if here else self.linked(target.name, f"{target.page}.ipynb")
-        raise ReaderError(
-            f"chapters/{self.name}.ipynb: no plain form is known for the role {found.group()}; "
-            "give it one in bookcheck/site/reader.py"
-        )
+        raise ReaderError(self.name, f"the role {found.group()}")
 
     def citation(self, key: str, in_text: bool) -> str:
         """Who wrote a source and when, with a link to it."""
-        if key not in self.book.sources:
-            raise ReaderError(f"chapters/{self.name}.ipynb: references.bib has no source {key!r}")
         entry = self.book.sources[key]
         year, address = entry.fields.get("year", ""), entry.fields.get("url", "")
         text = authors_of(entry) + (f" ({year})" if in_text else f", {year}")
         return f"[{text}]({address})" if address else text
 
     def target(self, label: str) -> Target:
-        """The thing that has a label, or an error that names the page."""
-        try:
-            return self.book.targets[make_id(label)]
-        except KeyError:
-            raise ReaderError(
-                f"chapters/{self.name}.ipynb: nothing has the label {label!r}"
-            ) from None
+        """The thing that has a label; of one that is missing, Sphinx says where it is used."""
+        return self.book.targets[make_id(label)]
 
     def link(self, found: re.Match[str]) -> str:
         """A link of the source; relative to its page."""
@@ -282,10 +272,7 @@ class Page:
             return folded(_("Proof"), body) if fold else f"**{_('Proof')}{_('.')}** {body}"
         if name:
             return f"**{name}{f' ({title})' if title else ''}.** {self.nested(text)}"
-        raise ReaderError(
-            f"chapters/{self.name}.ipynb: no plain form is known for the directive {kind!r}; "
-            "give it one in bookcheck/site/reader.py"
-        )
+        raise ReaderError(self.name, f"the directive {kind!r}")
 
     def nested(self, text: str) -> str:
         """The text of a directive, which may hold others."""
@@ -327,9 +314,8 @@ def reader_notebook(path: Path, book: Book, folder: Path) -> Any:
             page.markdown(cell.source)
         else:
             page.source_code(cell)
-        if number == 0:
-            install = INSTALL.format(repository=book.repository) if book.repository else INSTALLED
-            page.code(install, metadata=FOLDED)
+        if number == 0 and book.repository:
+            page.code(INSTALL.format(repository=book.repository), metadata=FOLDED)
     page.end_prose()
     made = [cell for cell in page.cells if cell.source]
     for place, cell in enumerate(made):
