@@ -124,13 +124,10 @@ def plain_formula(tex: str) -> str:
 
 
 def unseen_words(part: nodes.Element) -> Iterator[str]:
-    """Names in the code of a section, and the heads of rows and columns in its computed tables."""
+    """Names in the code of a section."""
     for node in part.children:
         if isinstance(node, nodes.literal_block):
             yield from IDENTIFIER.findall(node.astext())
-        elif isinstance(node, nodes.raw):
-            heads = [cell for row in table_rows(node.astext()) for cell in row[:1]]
-            yield from WORD.findall(" ".join(heads).lower())
         elif isinstance(node, nodes.Element) and not isinstance(node, nodes.section):
             yield from unseen_words(node)
 
