@@ -139,7 +139,7 @@ def inline_of(text: str) -> Iterator[Inline]:
                 words.append("")
             else:
                 words[-1] += child.content if child.type == "text" else " "
-        for place, formula in enumerate(formulas, start=1):
-            before = SENTENCE_END.split("$".join(words[:place]))[-1]
-            after = SENTENCE_END.split("$".join(words[place:]))[0]
+        for count, formula in enumerate(formulas, start=1):
+            before = SENTENCE_END.split("$".join(words[:count]))[-1]
+            after = SENTENCE_END.split("$".join(words[count:]))[0]
             yield Inline(formula, " ".join(before.split()), " ".join(after.split()))

@@ -17,11 +17,11 @@ NODE_ROOM = SOURCES / "bookcheck" / "node"
 
 def book_pages(folder: Path = CHAPTERS) -> list[Path]:
     """All pages below a folder of chapters, in order: pages of depth after their chapter."""
-    found = [path for place in (folder, folder / DEEPER) for path in place.glob("*.[im]*")]
+    found = [path for part in (folder, folder / DEEPER) for path in part.glob("*.[im]*")]
     pages = [path for path in found if path.suffix in (".ipynb", ".md")]
 
-    def place(path: Path) -> tuple[str, bool, str]:
+    def order(path: Path) -> tuple[str, bool, str]:
         number = path.name.partition("-")[0]
         return (number if number.isdigit() else path.name), path.parent != folder, path.name
 
-    return sorted(pages, key=place)
+    return sorted(pages, key=order)

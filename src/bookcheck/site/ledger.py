@@ -76,7 +76,7 @@ def ledger_markdown(app: Sphinx) -> str:
 
 
 def write_ledger(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the list in the place of its directive, before the page is read."""
+    """Replace the directive by the list, before the page is read."""
     if docname == LEDGER:
         source[0] = source[0].replace(PLACEHOLDER, ledger_markdown(app))
 

@@ -140,17 +140,17 @@ class KeepPunctuation(SphinxPostTransform):
     def run(self, **_: Any) -> None:
         """Box the short formulas of a page."""
         for node in list(self.document.findall(nodes.math)):
-            parent, place = node.parent, node.parent.index(node)
+            parent, index = node.parent, node.parent.index(node)
             if len(node.astext()) > LONGEST_WHOLE:
                 continue
             marks = ["", ""]
-            for side, (at, pattern) in enumerate([(place - 1, OPENING), (place + 1, CLOSING)]):
+            for side, (at, pattern) in enumerate([(index - 1, OPENING), (index + 1, CLOSING)]):
                 text = parent[at] if 0 <= at < len(parent) else None
                 if isinstance(text, nodes.Text) and (found := pattern.search(text)):
                     marks[side] = found[0]
                     parent[at] = nodes.Text(pattern.sub("", text))
             if any(marks):
-                parent[place] = nodes.inline(
+                parent[index] = nodes.inline(
                     "", marks[0], node, nodes.Text(marks[1]), classes=["whole"]
                 )
 

@@ -111,7 +111,7 @@ def parse_quiz(text: str) -> list[Question]:
         if token.level == 1:  # a paragraph outside the list of answers
             questions.append(Question(token.content))
         elif not questions:
-            raise QuizError(f"an answer stands before any question: {token.content!r}")
+            raise QuizError(f"an answer comes before any question: {token.content!r}")
         elif start:
             check = CHECK.search(start[2])
             plain = " ".join(CHECK.sub("", start[2]).split())

@@ -116,13 +116,13 @@ class Page:
     solution: str = ""
     cells: list[Any] = field(default_factory=list)
     # The cells in which a reader writes and checks, by the label of the exercise.
-    room: dict[str, list[Any]] = field(default_factory=dict)
+    answer_cells: dict[str, list[Any]] = field(default_factory=dict)
 
     def markdown(self, text: str) -> None:
         """A Markdown cell of the source; pieces that follow each other share a cell."""
         for block in blocks_of(text):
             if block.kind == "exercise-end":
-                self.room[self.exercise] = [self.code(""), self.code("")]
+                self.answer_cells[self.exercise] = [self.code(""), self.code("")]
             elif block.kind == "solution-start":
                 self.end_prose()
                 self.solution = block.argument
@@ -149,7 +149,7 @@ class Page:
         """A code cell of the source; a solution's is read and does not run."""
         if self.solution:
             self.prose.append(f"```python\n{cell.source}\n```")
-            write, check = self.room[self.solution]
+            write, check = self.answer_cells[self.solution]
             names = CHECKED.findall(cell.source)
             write.source = write.source or "# Your code. The solution is folded below."
             if names:
@@ -318,8 +318,8 @@ def reader_notebook(path: Path, book: Book, folder: Path) -> Any:
             page.code(INSTALL.format(repository=book.repository), metadata=FOLDED)
     page.end_prose()
     made = [cell for cell in page.cells if cell.source]
-    for place, cell in enumerate(made):
-        cell.id = f"cell-{place}"
+    for number, cell in enumerate(made):
+        cell.id = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return new_notebook(cells=made, metadata=metadata)

@@ -20,7 +20,7 @@ from sphinx.pycode import ModuleAnalyzer
 from bookcheck.paths import SOURCES
 
 PACKAGE = "attention_to_rope"
-PLACE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
+DIRECTIVE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
@@ -40,8 +40,8 @@ def modules() -> list[Any]:
         found += [module for module in inner if not module.is_init_module]
 
     def order(module: Any) -> tuple[int, str]:
-        places = [text.find(one.name) for one in entries(module) if one.name in text]
-        return (min(places, default=len(text)), module.path)
+        positions = [text.find(one.name) for one in entries(module) if one.name in text]
+        return (min(positions, default=len(text)), module.path)
 
     return sorted(found, key=order)
 
@@ -110,12 +110,12 @@ def header(one: Any) -> str:
 
 
 def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
-    """Put the reference in the place of its directive, before the page is read."""
-    place = PLACE.search(source[0])
-    if place:
-        here = [module for module in modules() if short(module) in place[1].split()]
+    """Replace the directive by the reference, before the page is read."""
+    found = DIRECTIVE.search(source[0])
+    if found:
+        here = [module for module in modules() if short(module) in found[1].split()]
         text = modules_markdown(here) if here else index_markdown()
-        source[0] = source[0].replace(place[0], text)
+        source[0] = source[0].replace(found[0], text)
 
 
 @functools.cache

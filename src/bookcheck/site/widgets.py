@@ -1,7 +1,7 @@
-"""Interactive figures: a directive for their places, and their scripts on the pages that have one.
+"""Interactive figures: a directive, and scripts on the pages that use it.
 
 README.md shows how to write one. The scripts are in _static/widgets: shared.js, and one file a
-figure that shared.js loads when the reader comes near; the place stays empty until then. Readers
+figure that shared.js loads when the reader comes near; their boxes stay empty until then. Readers
 without JavaScript, and paper, have the figure named as fallback or a still picture.
 """
 
@@ -68,7 +68,7 @@ class Interactive(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {"fallback": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """Make the place, or say which figures there are."""
+        """Make the box, or say which figures there are."""
         name, fallback = self.arguments[0], self.options.get("fallback")
         if name not in widget_names():
             raise self.error(
