@@ -9,26 +9,18 @@ import torch
 from torch import Tensor
 
 
-def adam(
-    weights: Iterable[Tensor],
-    loss: Callable[[int], Tensor],
-    steps: int,
-    rate: float | Callable[[int], float],
-    betas: tuple[float, float] = (0.9, 0.999),
-) -> None:
+def adam(weights: Iterable[Tensor], loss: Callable[[int], Tensor], steps: int, rate: float) -> None:
     """Take steps of Adam (Kingma and Ba, 2015) that lower a loss; the weights change in place.
 
-    `loss` computes the loss of a step, usually on a new batch. `rate` may be a function of the
-    step. Steps count from 0.
+    `loss` computes the loss of a step, usually on a new batch. Steps count from 0.
     """
     weights = list(weights)
     means, squares = ([torch.zeros_like(w) for w in weights] for _ in range(2))
     for step in range(steps):
         gradients = torch.autograd.grad(loss(step), weights)
-        eta = rate(step) if callable(rate) else rate
-        low, high = (1 - beta ** (step + 1) for beta in betas)
+        low, high = (1 - beta ** (step + 1) for beta in (0.9, 0.999))
         with torch.no_grad():
             for w, gradient, mean, square in zip(weights, gradients, means, squares, strict=True):
-                mean.lerp_(gradient, 1 - betas[0])
-                square.lerp_(gradient.square(), 1 - betas[1])
-                w.addcdiv_(mean, (square / high).sqrt_().add_(1e-8), value=-eta / low)
+                mean.lerp_(gradient, 1 - 0.9)
+                square.lerp_(gradient.square(), 1 - 0.999)
+                w.addcdiv_(mean, (square / high).sqrt_().add_(1e-8), value=-rate / low)

@@ -13,10 +13,9 @@ def test_its_steps_are_those_of_torch_optim():
     def loss(weights):
         return ((weights[0] * weights[1]) @ goal).square().sum()
 
-    adam(ours, lambda step: (step + 1) * loss(ours), 6, lambda step: 0.1 / (step + 1), (0.8, 0.95))
-    optimizer = torch.optim.Adam(theirs, betas=(0.8, 0.95))
+    adam(ours, lambda step: (step + 1) * loss(ours), 6, 0.1)
+    optimizer = torch.optim.Adam(theirs, lr=0.1)
     for step in range(6):
-        optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)
         optimizer.zero_grad()
         ((step + 1) * loss(theirs)).backward()
         optimizer.step()
