@@ -36,13 +36,13 @@ SPOILT = {
     ],
     "clip": [
         ("W_Q * factor**0.5, W_K * factor**0.5", "W_Q * factor, W_K", "the first matrix"),
-        ("if largest > threshold else 1.0", "", "largest score afterwards"),
+        ("if largest > threshold else 1.0", "", "the first matrix"),
         ("return W_Q * factor**0.5, W_K * factor**0.5", "return W_Q", "2 things"),
-        ("largest_score(W_Q, W_K, X)", "float(((X @ W_Q) @ (X @ W_K).T / 2).max())", "afterwards"),
+        ("largest_score(W_Q, W_K, X)", "float(((X @ W_Q) @ (X @ W_K).T / 2).max())", "matrix"),
         (
             "largest_score(W_Q, W_K, X)",
             "max(largest_score(W_Q, W_K, X), largest_score(-W_Q, W_K, X))",
-            "afterwards",
+            "the first matrix",
         ),
     ],
     "copying": [
@@ -86,7 +86,7 @@ SPOILT = {
     "relative": [
         ("gram[1:, 1:], gram[:-1, :-1]", "gram[1:2, 1:2], gram[:1, :1]", "breaks at position"),
         ("code(N) @ code(N).T", "code(40) @ code(40).T", "N = 20"),
-        ("gram[1:, 1:], gram[:-1, :-1]", "gram.diag()[1:], gram.diag()[:-1]", "directions"),
+        ("gram[1:, 1:], gram[:-1, :-1]", "gram.diag()[1:], gram.diag()[:-1]", "back and forth"),
         ("gram[1:, 1:], gram[:-1, :-1]", "gram.diag(1)[1:], gram.diag(1)[:-1]", "back and forth"),
     ],
     "sinusoids_2017": [
@@ -134,7 +134,7 @@ SPOILT = {
     "step": [
         ("< 2 * math.pi", "> 2 * math.pi", "s = 4"),
         ("< 2 * math.pi", "< 1", "s = 4"),
-        ("theta / s, theta)", "theta / s, theta)[:3]", "shape (5,)"),
+        ("theta / s, theta)", "theta / s, theta)[:3]", "shape (4,)"),
         ("theta / s", "theta / 4", "s = 16"),
     ],
     "join_finished": [

@@ -1,11 +1,11 @@
 """Checks of the exercises that ask for code: `check("attend_with_sink")` says what is wrong.
 
 comparing   one case of a check: what arrived, against what was expected, in words
-attention   checks on attention, heads, caches, norms, feed-forward layers and sampling
+attention   checks on attention, heads, caches, norms, feed-forward layers and masks
 positions   checks on positions, RoPE, long contexts and speed
 
-Every public function of the last two is a check and has the name of the function that it tries, on
-inputs of its own. It tells the case, what came and what was expected there, and never how to do it.
+Every public function of the last two is a check and has the name of the function that it tries. It
+yields cases; the verdict tells one, what came and what was expected there, and never how to do it.
 """
 
 import inspect
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from bookkit.exercises import attention, positions
-from bookkit.exercises.comparing import Wrong
+from bookkit.exercises.comparing import Cases, Wrong, try_all
 
-CHECKS: dict[str, Callable[[Any], None]] = {
+CHECKS: dict[str, Callable[[], Cases]] = {
     name: function
     for module in (attention, positions)
     for name, function in inspect.getmembers(module, inspect.isfunction)
@@ -48,7 +48,7 @@ def verdict(name: str, function: Any) -> str:
     if not callable(function):
         return f"{name}: not right yet. It must be a function, got {type(function).__name__}."
     try:
-        CHECKS[name](function)
+        try_all(CHECKS[name](), function)
     except Wrong as problem:
         return f"{name}: not right yet. {problem}"
     return f"{name}: right."

@@ -1,18 +1,15 @@
 """Checks of the exercises on attention, heads, caches, norms, feed-forward layers and masks."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from attention_to_rope import relu, rms_norm, softmax
 from attention_to_rope.recurrent_attention import linear_attention_steps
-from bookkit.exercises.comparing import as_array, expect, parts_of, result_of
+from bookkit.exercises.comparing import ANY, Cases, expect, parts_of, result_of
 from bookkit.randomness import normal
 
 
-def attend_with_sink(function: Callable[..., Any]) -> None:
+def attend_with_sink() -> Cases:
     """Chapter 1: one more term exp(b) in every sum, and no value for it."""
     Q, K, V = normal(3, 6, seed=1), normal(5, 6, seed=2), normal(5, 2, seed=3)
     low = torch.full_like(Q, -1000.0)  # with positive keys: all scores far below 0
@@ -24,75 +21,56 @@ def attend_with_sink(function: Callable[..., Any]) -> None:
         highest = S.amax(1, keepdim=True).clamp(min=b)
         E = (S - highest).exp()
         expected = E @ V / (E.sum(1, keepdim=True) + (b - highest).exp())
-        case = f"With {words}, b = {b:g}"
-        expect(case, result_of(case, function, queries, keys, V, b), expected)
+        yield f"With {words}, b = {b:g}", (queries, keys, V, b), expected
 
 
-def clip(function: Callable[..., Any]) -> None:
+def clip() -> Cases:
     """Chapter 2: both matrices times one number, so that the largest score is the threshold."""
     for d_k, seed in ((5, 2), (9, 7)):  # the smallest score is larger in size than the largest
         X, (W_Q, W_K) = normal(7, 6, seed=seed), normal(2, 6, d_k, seed=seed + 1)
-        largest = _largest(W_Q, W_K, X)
+        largest = float(((X @ W_Q) @ (X @ W_K).T / d_k**0.5).max())
         for threshold in (largest / 3, 2 * largest):
             case = f"With d_k = {d_k}, largest score {largest:.2f} and threshold {threshold:.2f}"
-            result = result_of(case, function, W_Q, W_K, X, threshold)
-            new_Q, new_K = parts_of(case, result, 2)
-            factor = min(threshold / largest, 1.0) ** 0.5
-            found = _largest(new_Q, new_K, X)
-            expect(f"{case}, the largest score afterwards", found, factor**2 * largest)
-            expect(f"{case}, the first matrix", new_Q, factor * W_Q)
-            expect(f"{case}, the second matrix", new_K, factor * W_K)
+            root = min(threshold / largest, 1.0) ** 0.5
+            expected = {"the first matrix": root * W_Q, "the second matrix": root * W_K}
+            yield case, (W_Q, W_K, X, threshold), expected
 
 
-def _largest(W_Q: Any, W_K: Any, X: Tensor) -> float:
-    case = "The two results must be matrices like W_Q and W_K"
-    scores = result_of(case, lambda: (X @ W_Q) @ (X @ W_K).T / W_Q.shape[-1] ** 0.5)
-    return float(scores.max())
-
-
-def copying(function: Callable[..., Any]) -> None:
+def copying() -> Cases:
     """Chapter 3: the mean weight on the token after the previous occurrence of one's own."""
     for heads, length, period in ((2, 11, 4), (3, 8, 5)):
         A = softmax(normal(heads, length, length, seed=length).tril())
         rows = torch.arange(period, length)
         expected = A[:, rows, rows - period + 1].mean(-1)
-        case = f"With {heads} heads, {length} tokens and the period {period}"
-        expect(case, result_of(case, function, A, period), expected)
+        yield f"With {heads} heads, {length} tokens and the period {period}", (A, period), expected
 
 
-def cache_gib(function: Callable[..., Any]) -> None:
+def cache_gib() -> Cases:
     """Chapter 13: layers that keep all tokens, and layers that keep a window."""
-    sizes: dict[str, Any] = {"layers": 4, "numbers": 256, "N": 1000}
-    for case, named in (
-        ("With no windows", sizes),
-        ("With a text longer than two windows of 100", sizes | {"windows": [100, 100]}),
-        ("With a text shorter than its window", sizes | {"N": 60, "windows": [100]}),
-        ("With 4 bytes a number", sizes | {"bytes_per_number": 4}),
-    ):
-        N, kept = named["N"], sum(min(window, named["N"]) for window in named.get("windows", []))
-        numbers = (named["layers"] * N + kept) * named["numbers"]
-        expected = numbers * named.get("bytes_per_number", 2) / 2**30
-        expect(case, 1e6 * as_array(result_of(case, function, **named)), 1e6 * expected)
+    yield "With no windows", (4, 256, 1000), 256 * 4000 * 2 / 2**30
+    windows = (4, 256, 1000, [100, 100])
+    yield "With a text longer than two windows of 100", windows, 256 * 4200 * 2 / 2**30
+    yield "With a text shorter than its window", (4, 256, 60, [100]), 256 * 300 * 2 / 2**30
+    yield "With 4 bytes a number", (4, 256, 1000, (), 4), 256 * 4000 * 4 / 2**30
 
 
-def rms_norm_gradient(function: Callable[..., Any]) -> None:
+def rms_norm_gradient() -> Cases:
     """Chapter 4: the gradient that RMSNorm passes back, for vectors in any batch."""
-    cases = {
-        "With one token of 6 coordinates": (normal(6, seed=6), normal(6, seed=7)),
-        "With 2 × 3 tokens of 5 coordinates": (normal(2, 3, 5, seed=8), normal(2, 3, 5, seed=9)),
-        "With a gradient along the token": (normal(7, seed=10), 2 * normal(7, seed=10)),
-        "With a token of size 100": (100 * normal(4, seed=11), normal(4, seed=12)),
-    }
-    for case, (x, gradient) in cases.items():
+    for case, x, gradient in (
+        ("With one token of 6 coordinates", normal(6, seed=6), normal(6, seed=7)),
+        ("With 2 × 3 tokens of 5 coordinates", normal(2, 3, 5, seed=8), normal(2, 3, 5, seed=9)),
+        ("With a gradient along the token", normal(7, seed=10), 2 * normal(7, seed=10)),
+        ("With a token of size 100", 100 * normal(4, seed=11), normal(4, seed=12)),
+    ):
         token = x.clone().requires_grad_()
         (expected,) = torch.autograd.grad(rms_norm(token, eps=1e-30), token, gradient)
-        expect(case, result_of(case, function, x, gradient), expected)
+        yield case, (x, gradient), expected
 
 
-def product_layer(function: Callable[..., Any]) -> None:
+def product_layer() -> Cases:
     """Chapter 5: a layer with the square of ReLU, without biases, that multiplies two features."""
     case = "With inputs of both signs"
-    W_1, W_2 = parts_of(case, result_of(case, function), 2)
+    W_1, W_2 = parts_of(case, (yield case, (), ANY), 2)
     x = torch.cat([torch.eye(2), -torch.eye(2), torch.ones(1, 2), normal(9, 2, seed=10)])
 
     def layer() -> Tensor:
@@ -103,19 +81,17 @@ def product_layer(function: Callable[..., Any]) -> None:
     expect(case, result_of(wanted, layer), x[:, :1] * x[:, 1:])
 
 
-def document_mask(function: Callable[..., Any]) -> None:
+def document_mask() -> Cases:
     """Chapter 8: who sees whom where several documents are packed into one sequence."""
     for documents in ([0, 0, 1, 1, 1], [3, 3, 3, 1, 2, 2], [5]):
-        case, numbers = f"With the documents {documents}", torch.tensor(documents)
-        m = torch.arange(len(documents))
+        numbers, m = torch.tensor(documents), torch.arange(len(documents))
         allowed = (numbers[:, None] == numbers) & (m <= m[:, None])
-        expect(case, result_of(case, function, numbers), allowed)
+        yield f"With the documents {documents}", (numbers,), allowed
 
 
-def linear_attention(function: Callable[..., Any]) -> None:
+def linear_attention() -> Cases:
     """Chapter 17: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
         Q, K, V = normal(N, d_k, seed=1), normal(N, d_k, seed=2), normal(N, d_v, seed=3)
-        case = f"With N = {N}, d_k = {d_k} and d_v = {d_v}"
         expected = linear_attention_steps(Q, K, V)[0]
-        expect(case, result_of(case, function, Q, K, V), expected)
+        yield f"With N = {N}, d_k = {d_k} and d_v = {d_v}", (Q, K, V), expected

@@ -1,28 +1,46 @@
 """One case of a check: what a reader's function gave, against what was expected, in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 import torch
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5  # relative to the largest number of a result
+ANY = object()  # what a case expects that looks at the result itself
+
+# A check yields cases: words, arguments and what is expected, which is a dict by their names for a
+# result of several parts. It receives the result of each case.
+Cases = Generator[tuple[str, tuple[Any, ...], Any], Any, None]
 
 
 class Wrong(Exception):  # noqa: N818 - it is no error of the book's
     """What is wrong with a reader's function, in words."""
 
 
-def result_of(case: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def try_all(cases: Cases, function: Callable[..., Any]) -> None:
+    """Call the reader's function for each case and compare what it gives."""
+    result = None
+    while True:
+        try:
+            case, arguments, expected = cases.send(result)
+        except StopIteration:
+            return
+        result = result_of(case, function, *arguments)
+        if expected is not ANY:
+            expect(case, result, expected)
+
+
+def result_of(case: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call the reader's function; if it raises, say for which case."""
     try:
-        return function(*arguments, **named)
+        return function(*arguments)
     except Exception as error:
         raise Wrong(f"{case}, it raised {type(error).__name__}: {error}") from error
 
 
-def expect(case: str, result: Any, expected: Any, *, tolerance: float = TOLERANCE) -> None:
-    """Compare numbers: their shape, that they are finite where expected, and each value.
+def expect(case: str, result: Any, expected: Any) -> None:
+    """Compare words and truth values, or numbers: their shape and each value.
 
     >>> expect("With b = 1", torch.tensor([1.0, 2.5]), [1.0, 2.0])
     Traceback (most recent call last):
@@ -31,6 +49,14 @@ def expect(case: str, result: Any, expected: Any, *, tolerance: float = TOLERANC
     """
     if result is None:
         raise Wrong(f"{case}, it gave None: does it end with `return`?")
+    if isinstance(expected, dict):
+        for part, one in zip(expected, parts_of(case, result, len(expected)), strict=True):
+            expect(f"{case}, {part}", one, expected[part])
+        return
+    if isinstance(expected, (str, bool)):
+        if result != expected:
+            raise Wrong(f"{case}, expected {expected!r}, got {result!r}.")
+        return
     wanted = as_array(expected)
     try:
         found = as_array(result)
@@ -39,17 +65,12 @@ def expect(case: str, result: Any, expected: Any, *, tolerance: float = TOLERANC
         raise Wrong(f"{case}, expected numbers of shape {wanted.shape}, got {kind}.") from error
     if found.shape != wanted.shape:
         raise Wrong(f"{case}, expected shape {wanted.shape}, got {found.shape}.")
-    far = ~np.isclose(found, wanted, rtol=tolerance, atol=tolerance)
+    largest = float(np.abs(wanted).max(initial=0.0)) or 1.0
+    far = ~np.isclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE * largest)
     if far.any():
         place = tuple(int(index) for index in np.argwhere(far)[0])
         at = f" at {list(place)}" if place else ""
         raise Wrong(f"{case}, expected {wanted[place]:.6g}{at}, got {found[place]:.6g}.")
-
-
-def expect_same(case: str, result: Any, expected: Any) -> None:
-    """Compare what is no number: a word, a truth value, a list of indices."""
-    if result != expected:
-        raise Wrong(f"{case}, expected {expected!r}, got {result!r}.")
 
 
 def parts_of(case: str, result: Any, count: int) -> tuple[Any, ...]:
