@@ -33,7 +33,7 @@ from bookkit.trained.train import (
     windows,
 )
 
-Part = tuple[int, int]  # a head or a unit: its layer, and its number there
+Head = tuple[int, int]  # its layer, and its number there
 Choice = Callable[[int, Tensor, Tensor], Tensor]
 
 
@@ -129,31 +129,14 @@ def loss(model: Model, tokens: Tensor, last: int | None = None) -> float:
         return float(loss_by_position(model, tokens)[:, -(last or 0) :].mean())
 
 
-@contextmanager
-def without(
-    model: Model, heads: Sequence[Part] = (), units: Sequence[Part] = ()
-) -> Iterator[Model]:
-    """The model with the outputs of some heads and units set to zero."""
-
-    def silence(layer: Any, columns: list[int]) -> Any:
-        def hook(_: Any, arguments: tuple[Tensor]) -> tuple[Tensor]:
-            return (arguments[0].index_fill(-1, torch.tensor(columns), 0.0),)
-
-        return layer.register_forward_pre_hook(hook) if columns else None
-
-    hooks, d_k = [], model.config.head_dim
-    for index, block in enumerate(model.layers):
+def without(model: Model, heads: Sequence[Head]) -> Model:
+    """A copy of the model in which nothing reads the outputs of some heads."""
+    other, d_k = copy.deepcopy(model), model.config.head_dim
+    for layer, head in heads:
+        block = other.layers[layer]
         assert isinstance(block, Block)
-        first = [head * d_k for layer, head in heads if layer == index]
-        columns = [start + one for start in first for one in range(d_k)]
-        hooks.append(silence(block.self_attn.o_proj, columns))
-        hooks.append(silence(block.mlp.down_proj, [unit for one, unit in units if one == index]))
-    try:
-        yield model
-    finally:
-        for hook in hooks:
-            if hook is not None:
-                hook.remove()
+        block.self_attn.o_proj.weight.data[:, head * d_k : (head + 1) * d_k] = 0
+    return other
 
 
 def other_layout(model: Model) -> Model:
@@ -169,8 +152,8 @@ def other_layout(model: Model) -> Model:
     return other
 
 
-def largest(values: Tensor, count: int) -> list[Part]:
-    """The heads (or units) with the largest values of an (L, h) table."""
+def largest(values: Tensor, count: int) -> list[Head]:
+    """The heads with the largest values of an (L, h) table."""
     best = values.flatten().topk(count).indices.tolist()
     return [divmod(one, values.shape[1]) for one in best]
 
@@ -261,16 +244,18 @@ def fewer(model: Model, seed: int, length: int) -> Row:
     return {**row, "found": {rank: [round(one, 3) for one in pair] for rank, pair in means.items()}}
 
 
-def rows(folder: Path, length: int = 384) -> Iterator[Row]:
-    """What the pages show of one model, for every model of a folder and for untrained ones."""
+def models(folder: Path) -> Iterator[tuple[int, Model]]:
+    """The trained models of a folder, with their seeds."""
     for file in sorted(folder.glob("model-*.safetensors")):
-        seed = int(file.stem.removeprefix("model-"))
-        for trained in (True, False):
-            model = load(file) if trained else untrained(seed)
-            more: Row = {}
-            if trained:
-                more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed, length)}
-            yield {"seed": seed, "trained": trained, **measured(model, seed), **more}
+        yield int(file.stem.removeprefix("model-")), load(file)
+
+
+def rows(folder: Path, length: int = 384) -> Iterator[Row]:
+    """What the pages show of every model of a folder, and of the same models before training."""
+    for seed, model in models(folder):
+        more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed, length)}
+        yield {"seed": seed, "trained": True, **measured(model, seed), **more}
+        yield {"seed": seed, "trained": False, **measured(untrained(seed), seed)}
 
 
 def measured(model: Model, seed: int) -> Row:
@@ -288,28 +273,21 @@ def measured(model: Model, seed: int) -> Row:
         controls = []
         for _ in range(8):
             picked = torch.randperm(len(others), generator=draw)[:2].tolist()
-            with without(model, heads=[others[one] for one in picked]):
-                controls.append(round(loss(model, again, half), 3))
-        with without(model, heads=chosen):
-            cut = round(loss(model, again, half), 3)
+            other = without(model, [others[one] for one in picked])
+            controls.append(round(loss(other, again, half), 3))
+        cut = round(loss(without(model, chosen), again, half), 3)
         row[name] = {"heads": chosen, "loss_without": cut, "loss_without_others": controls}
     order = torch.randperm(text.shape[1], generator=draw)
     targets = text[0, 1:]
     for name, positions in (("shuffled", order), ("none", torch.zeros_like(order))):
         logits = trace(model, text, positions).logits[0, :-1]
-        row[f"loss_positions_{name}"] = round(
-            float(torch.nn.functional.cross_entropy(logits, targets)), 3
-        )
-    size, causal = (
-        found.hidden.abs().amax((1, 2)),
-        torch.ones(found.scores.shape[-2:]).tril().bool(),
-    )
+        row[f"loss_positions_{name}"] = round(float(cross_entropy(logits, targets)), 3)
+    size = found.hidden.abs().amax((1, 2))
+    causal = torch.ones(found.scores.shape[-2:]).tril().bool()
     totals = found.scores.masked_fill(~causal, -math.inf).logsumexp(-1).mean((0, 1, 2))  # (N,)
     tables = {
         "spread": score_spread(found),
         "stream": stream_size(found),
-        "weight_on_previous": previous,
-        "weight_on_copy": copying,
         "weight_on_first": weight_on_first(found),
         "frequency_share": frequency_share(found).mean((0, 1)),
         "log_total": torch.stack([totals[2**i : 2 ** (i + 1)].mean() for i in range(5, 10)]),
@@ -317,15 +295,20 @@ def measured(model: Model, seed: int) -> Row:
     return {
         "loss": round(loss(model, text), 3),
         "loss_other_layout": round(loss(other_layout(model), text), 3),
-        "loss_repeated": round(loss(model, again, half), 3),
         **row,
         "silent_units": int((size < 0.01 * size.median()).sum()),
         **{name: [round(float(one), 4) for one in t.flatten()] for name, t in tables.items()},
     }
 
 
+def main(name: str, rows: Callable[[Path], Iterator[Row]], arguments: list[str]) -> None:
+    """The command of a measurement: write NAME.jsonl into the folder that holds the models."""
+    command = f"python -m bookkit.trained.{name} FOLDER"
+    if len(arguments) != 1:
+        raise SystemExit(f"usage: {command}")
+    folder = Path(arguments[0])
+    write(folder / f"{name}.jsonl", rows(folder), origin(command))
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m bookkit.trained.probes FOLDER")
-    command = "python -m bookkit.trained.probes FOLDER"
-    write(Path(sys.argv[1]) / "probes.jsonl", rows(Path(sys.argv[1])), origin(command))
+    main("probes", rows, sys.argv[1:])

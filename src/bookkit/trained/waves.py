@@ -6,6 +6,7 @@ A head's mean query and key have the means of other heads as their control; a pa
 rotates has a pair that is removed, so that its content is lost too.
 """
 
+import copy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,9 @@ import torch
 from torch import Tensor
 
 from attention_to_rope.model import Block, Model
-from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.probes import loss, trace
+from bookkit.experiments.record import Row
+from bookkit.trained.probes import loss, main, models, trace
 from bookkit.trained.text import held_out
-from bookkit.trained.train import load
 
 
 @torch.no_grad()
@@ -46,28 +46,20 @@ def explained(measured: Tensor, predicted: Tensor) -> Tensor:
 
 def loss_with(model: Model, tokens: Tensor, pairs: list[int], *, removed: bool) -> float:
     """The loss if some pairs are removed from all scores, or only do not rotate."""
-    kept = model.frequencies
-    keep = torch.ones(2, len(kept)).index_fill(1, torch.tensor(pairs), 0.0)  # half layout
-
-    def without_pairs(_: object, __: object, q: Tensor) -> Tensor:
-        return q * keep.flatten().repeat(q.shape[-1] // keep.numel())
-
-    blocks = [block for block in model.layers if removed and isinstance(block, Block)]
-    hooks = [block.self_attn.q_proj.register_forward_hook(without_pairs) for block in blocks]
+    other = copy.deepcopy(model)
+    keep = torch.ones(2, len(model.frequencies)).index_fill(1, torch.tensor(pairs), 0.0)
     if not removed:
-        model.frequencies = kept * keep[0]
-    try:
-        return loss(model, tokens)
-    finally:
-        model.frequencies = kept
-        for hook in hooks:
-            hook.remove()
+        other.frequencies = model.frequencies * keep[0]
+    for block in other.layers if removed else ():
+        assert isinstance(block, Block)
+        weight = block.self_attn.q_proj.weight.data  # the rows of a head are in the half layout
+        weight *= keep.flatten().repeat(len(weight) // keep.numel())[:, None]
+    return loss(other, tokens)
 
 
 def rows(folder: Path, texts: int = 4, length: int = 1024) -> Iterator[Row]:
     """What chapter 12 shows of every model of a folder, each on texts of its own."""
-    for file in sorted(folder.glob("model-*.safetensors")):
-        model, seed = load(file), int(file.stem.removeprefix("model-"))
+    for seed, model in models(folder):
         starts = [200_000 * seed + 40_000 * text for text in range(texts)]
         tokens = torch.cat([held_out(length, start=start) for start in starts])
         curves = by_distance(model, tokens[:, :512], torch.arange(64))
@@ -88,7 +80,4 @@ def rows(folder: Path, texts: int = 4, length: int = 1024) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    command = "python -m bookkit.trained.waves FOLDER"
-    if len(sys.argv) != 2:
-        raise SystemExit(f"usage: {command}")
-    write(Path(sys.argv[1]) / "waves.jsonl", rows(Path(sys.argv[1])), origin(command))
+    main("waves", rows, sys.argv[1:])
