@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 from attention_to_rope import rotate
 from attention_to_rope.checkpoints import load_hugging_face
+from attention_to_rope.model import Model
 from bookkit import book_model, trained
 from bookkit.experiments.record import recorded
 from bookkit.trained import probes, stretch, text, train, waves
@@ -148,6 +149,40 @@ def test_every_rule_that_stretches_changes_what_its_name_says():
     for rule in ("by parts", "YaRN", "Llama 3"):  # fast pairs stay, slow pairs are divided by 4
         torch.testing.assert_close(found[rule][0][[0, -1]], theta[[0, -1]] / torch.tensor([1, 4]))
     assert len({tuple(one.tolist()) for one, _ in found.values()}) == 6
+
+
+def test_the_rate_rises_to_its_top_and_falls_to_a_tenth(small, monkeypatch):
+    rates = []
+
+    class Logged(torch.optim.AdamW):
+        def step(self):
+            rates.append(self.param_groups[0]["lr"])
+            super().step()
+
+    monkeypatch.setattr(torch.optim, "AdamW", Logged)
+    sizes = {"steps": 12, "count": 16, "length": 320, "rate": 1e-3}
+    assert len(list(train.train(Model(train.CONFIG), text.installed(), seed=0, **sizes))) == 1
+    assert rates[:2] == pytest.approx([5e-4, 1e-3])  # the warm-up
+    assert rates[6] == pytest.approx(5.5e-4)
+    assert rates[-1] == pytest.approx(1e-4)
+
+
+def test_half_the_frequencies_are_tried_on_four_texts_within_and_beyond(model, monkeypatch):
+    seen, N = [], train.TRAINED_LENGTH
+
+    def positions(model, tokens):
+        seen.append((tokens, model.frequencies))
+        return torch.arange(2.0 * N - 1).expand(len(tokens), -1)
+
+    monkeypatch.setattr(probes, "loss_by_position", positions)
+    row = probes.halved(model, 1)
+    assert row == {name: [N - 129.5, 2 * N - 129.5] for name in ("none", "slow", "fast")}
+    assert torch.equal(seen[0][0][3:], trained.held_out(2 * N, start=275_000))
+    assert [len(tokens) for tokens, _ in seen] == [4, 4, 4]
+    theta = model.frequencies
+    slow = theta < 2 * torch.pi / N  # no full rotation within the trained length
+    for (_, found), halved in zip(seen, (slow & ~slow, slow, ~slow), strict=True):
+        assert torch.equal(found, torch.where(halved, theta / 2, theta))
 
 
 def test_the_commands_write_weights_and_rows(small):

@@ -83,6 +83,11 @@ def test_recorded_rows_are_found_by_their_values_or_missed_aloud():
         recorded("speed/cpu.jsonl", group="tables")
 
 
+def test_what_is_recorded_of_rotations_has_a_shape_that_is_still_measured():
+    known = {tuple(shape.recorded) for shape in gpu.SHAPES}
+    assert {tuple(row["shape"]) for row in recorded("speed/gpu.jsonl", group="rope")} <= known
+
+
 def test_gpu_group_needs_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit, match="no CUDA device found"):

@@ -60,3 +60,9 @@ def test_products_are_counted_as_pytorchs_own_counter_does_backward_too():
         compute()
     assert flops(compute) == counter.get_total_flops() > 4 * 2 * 3 * 5 * 7
     assert flops(lambda: x + x) == 0
+
+
+def test_counting_leaves_the_operations_as_they_are():
+    made = []
+    flops(lambda: made.append(torch.ones(2, dtype=torch.int8)))
+    assert made[0].dtype == torch.int8
