@@ -151,6 +151,31 @@ def test_every_rule_that_stretches_changes_what_its_name_says():
     assert len({tuple(one.tolist()) for one, _ in found.values()}) == 6
 
 
+def test_a_cut_text_is_the_end_of_the_whole_one(monkeypatch):
+    seen, N, draw = [], train.TRAINED_LENGTH, torch.Generator().manual_seed(0)
+
+    def losses(_, tokens):  # the position
+        seen.append(tokens)
+        return torch.arange(tokens.shape[1] - 1.0).expand(len(tokens), -1)
+
+    def answers(_, tokens):  # one of four is right
+        seen.append(tokens)
+        return torch.arange(len(tokens)) % 4 == 0
+
+    monkeypatch.setattr(stretch, "loss_by_position", losses)
+    monkeypatch.setattr(stretch, "recalled", answers)
+    source = torch.randint(256, (4 * N,), generator=draw).byte()
+    for kept in (2 * N, N):
+        row = stretch.measure(None, text.Text(source, source, ""), 2, 0, 3, kept)
+        assert (row["loss"], row["recall"]) == (kept - (stretch.LAST + 1) / 2, 0.25)
+        assert row["bins"][0] == (kept / stretch.BINS - 1) / 2
+    whole, asked, cut, asked_cut = seen
+    assert (len(whole), len(asked)) == (3, 12)
+    assert (cut.shape[1], asked_cut.shape[1]) == (N + 1, N)
+    assert torch.equal(whole[:, -N:], cut[:, 1:])
+    assert torch.equal(asked[:, 1 - N :], asked_cut[:, 1:])
+
+
 def test_the_rate_rises_to_its_top_and_falls_to_a_tenth(small, monkeypatch):
     rates = []
 
