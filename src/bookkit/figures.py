@@ -174,37 +174,27 @@ def heatmap(
     columns: Sequence[str] | None = None,
     digits: int | None = None,
     signed: bool = False,
-    low: float | None = None,
     high: float | None = None,
 ) -> Any:
     """Draw a matrix as coloured cells, row 0 on top; `digits` also prints each number.
 
-    Unsigned values run from 0 to their largest; signed ones are symmetric around 0. Give `low` and
-    `high` to compare several heat maps. Returns the mesh, for a colour bar.
+    Unsigned values run from 0 to their largest; signed ones are symmetric around 0. Give `high` to
+    compare several heat maps. Returns the mesh, for a colour bar.
     """
     table = np.asarray(values, dtype=float)
     if table.ndim != 2:
         raise ValueError(f"heatmap draws a matrix, got shape {table.shape}; pick one head or item")
-    largest = float(np.abs(table[np.isfinite(table)]).max(initial=0.0)) or 1.0
-    high = largest if high is None else high
-    low = (-high if signed else 0.0) if low is None else low
-    colours = SIGNED_MAP if signed else WEIGHTS_MAP
-    mesh: Any
-    if table.size <= 4096:
-        mesh = axes.pcolormesh(table, cmap=colours, vmin=low, vmax=high)
-        axes.set_ylim(table.shape[0], 0)
-    else:  # a vector cell each would make the page heavy
-        mesh = axes.imshow(
-            table,
-            cmap=colours,
-            vmin=low,
-            vmax=high,
-            aspect="auto",
-            extent=(0, table.shape[1], table.shape[0], 0),
-        )
+    high = high or float(np.abs(table[np.isfinite(table)]).max(initial=0.0)) or 1.0
+    mesh = axes.pcolormesh(
+        table,
+        cmap=SIGNED_MAP if signed else WEIGHTS_MAP,
+        vmin=-high if signed else 0.0,
+        vmax=high,
+        rasterized=table.size > 4096,  # a vector cell each would make the page heavy
+    )
+    axes.set_ylim(table.shape[0], 0)
     axes.grid(False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     if rows is not None:
         axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
     if columns is not None:
@@ -213,14 +203,7 @@ def heatmap(
         axes.tick_params(length=0)
     if digits is not None:
         for (row, column), value in np.ndenumerate(table):
-            share = (value - low) / (high - low) if high > low else 0.0
-            strength = colours(min(max(share, 0.0), 1.0))[3]
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                f"{value:.{digits}f}",
-                ha="center",
-                va="center",
-                color=PAPER if strength > STRONG else "#000000",
-            )
+            letters = PAPER if mesh.to_rgba(value)[3] > STRONG else "#000000"
+            text = f"{value:.{digits}f}"
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=letters)
     return mesh

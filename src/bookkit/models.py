@@ -9,14 +9,12 @@ is missing.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from attention_to_rope import cache_numbers_per_token
 from attention_to_rope.checkpoints import rotary_settings
 
 Model = Mapping[str, Any]
@@ -80,17 +78,9 @@ def cache_bytes_per_token(model: Model) -> float | None:
     if not model.get("causal", True) or not known or (windowed and "context" not in model):
         return None
     length = model.get("context", 1)
-    held = [tensor for group in groups for tensor in _held(group, length)]
-    return BYTES * cache_numbers_per_token(*held, length=length)
-
-
-def _held(group: Mapping[str, Any], length: int) -> Iterator[Tensor]:
-    """What the cache of these layers holds, as shapes without memory."""
-    kept = min(length, group.get("window", length))
-    shapes: list[tuple[int, ...]]
-    if "latent" in group:
-        shapes = [(1, kept, group["latent"]), (1, kept, group["rotary"])]
-    else:
-        shapes = [(1, group["kv_heads"], kept, group["head_dim"])] * 2
-    for shape in shapes * group["count"]:
-        yield torch.empty(shape, device="meta")
+    numbers = 0
+    for group in groups:
+        kept = min(length, group.get("window", length))
+        latent = "latent" in group and group["latent"] + group["rotary"]
+        numbers += group["count"] * kept * (latent or 2 * group["kv_heads"] * group["head_dim"])
+    return float(BYTES * numbers / length)

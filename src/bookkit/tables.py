@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
 from IPython.display import display
 
 
@@ -23,7 +22,7 @@ def show_table(
     and words stay as they are. Columns hold what their heading says, units included. A `sortable`
     table is sorted by a click on a heading, where the reader's browser runs scripts.
     """
-    body = [[_cell(value, digits) for value in row] for row in _rows(values)]
+    body = [[_cell(value, digits) for value in row] for row in values]
     for number, row in enumerate(body):
         if len(row) != len(columns):
             raise ValueError(
@@ -42,16 +41,10 @@ def show_table(
     )
 
 
-def _rows(values: Any) -> list[list[Any]]:
-    if hasattr(values, "tolist"):
-        values = values.tolist()
-    return [row.tolist() if hasattr(row, "tolist") else list(row) for row in values]
-
-
 def _cell(value: Any, digits: int) -> str:
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (float, np.floating)):
+    if not isinstance(value, float):
         return str(value)
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text

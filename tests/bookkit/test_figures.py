@@ -97,7 +97,7 @@ def test_letters_on_the_palette_take_the_colour_of_the_page():
 def test_a_heat_map_of_zeros_and_of_given_limits():
     _, axes = figure(3, 3)
     assert heatmap(axes, np.zeros((2, 2)), digits=1).get_clim() == (0, 1)
-    assert heatmap(axes, np.ones((2, 2)), low=0.5, high=0.5, digits=1).get_clim() == (0.5, 0.5)
+    assert heatmap(axes, np.ones((2, 2)), high=0.5, digits=1).get_clim() == (0, 0.5)
 
 
 def test_a_heat_map_needs_a_matrix():
