@@ -79,8 +79,6 @@ _STYLE: dict[Any, Any] = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
-    "image.cmap": "viridis",
-    "image.interpolation": "nearest",
 }
 
 

@@ -1,6 +1,8 @@
 """Checks of the exercises on positions, RoPE, long contexts and speed."""
 
 import math
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,27 +24,17 @@ from bookkit.randomness import normal
 
 def relative() -> Cases:
     """Chapter 6: is the dot product of two codes a function of their offset alone?"""
-
-    def clocks(N: int) -> Tensor:
-        return sinusoidal(torch.arange(N), 8, dtype=torch.float64)
-
-    def integers(N: int) -> Tensor:
-        return torch.arange(N, dtype=torch.float64)[:, None]
-
-    def late(N: int) -> Tensor:
-        # Relative up to position 30, and no further.
-        return torch.cat([clocks(N), (torch.arange(N)[:, None] > 30).double()], dim=1)
-
-    def back_and_forth(N: int) -> Tensor:
-        # Neighbours are always one radian apart, and others are not.
-        angles = torch.tensor([1.0, 1.0, -1.0, -1.0], dtype=torch.float64).repeat(N)[:N].cumsum(0)
-        return torch.stack((angles.cos(), angles.sin()), dim=1)
-
-    yield "For sinusoids", (clocks,), True
-    yield "For the integers", (integers,), False
-    yield "For a code that breaks at position 31", (late,), False
-    yield "For points that go back and forth on a circle", (back_and_forth,), False
-    yield "For the code that breaks at position 31, with N = 20", (late, 20), True
+    m = torch.arange(200)
+    clocks = sinusoidal(m, 8, dtype=torch.float64)
+    late = torch.cat([clocks, (m[:, None] > 30).double()], dim=1)  # relative up to position 30
+    # Neighbours are always one radian apart on a circle, and others are not.
+    angles = torch.tensor([1.0, 1.0, -1.0, -1.0], dtype=torch.float64).repeat(50).cumsum(0)
+    back_and_forth = torch.stack((angles.cos(), angles.sin()), dim=1)
+    yield "For sinusoids", (lambda N: clocks[:N],), True
+    yield "For the integers", (lambda N: m[:N, None].double(),), False
+    yield "For a code that breaks at position 31", (lambda N: late[:N],), False
+    yield "For points that go back and forth on a circle", (lambda N: back_and_forth[:N],), False
+    yield "For the code that breaks at position 31, with N = 20", (lambda N: late[:N], 20), True
 
 
 def sinusoids_2017() -> Cases:
@@ -57,19 +49,16 @@ def sinusoids_2017() -> Cases:
 def largest_change() -> Cases:
     """Chapter 9: how much scores change when all positions move."""
     x = normal(4, 3, seed=1)
+    for case, term, expected in (
+        ("For scores of distances", lambda m, n: -(m - n).abs(), 0.0),
+        ("For scores that fall by (m + n)/2", lambda m, n: -(m + n) / 2, 7.0),
+        ("For scores with m(9 − n) added", lambda m, n: m * (9 - n), 28.0),
+    ):
 
-    def distances(x: Tensor, at: Tensor) -> Tensor:
-        return x @ x.T - (at[:, None] - at[None]).abs()
+        def scores(x: Tensor, at: Tensor, term: Callable[..., Tensor] = term) -> Tensor:
+            return x @ x.T + term(at[:, None], at)
 
-    def sums(x: Tensor, at: Tensor) -> Tensor:
-        return x @ x.T - 0.5 * (at[:, None] + at[None])
-
-    def products(x: Tensor, at: Tensor) -> Tensor:
-        return x @ x.T + at[:, None] * (9 - at[None])
-
-    yield "For scores of distances, with tau = 7", (distances, x, 4, 7), 0.0
-    yield "For scores that fall by (m + n)/2, with tau = 7", (sums, x, 4, 7), 7.0
-    yield "For scores with m(9 − n) added, with tau = 7", (products, x, 4, 7), 28.0
+        yield f"{case}, with tau = 7", (scores, x, 4, 7), expected
 
 
 def offset_score() -> Cases:
@@ -94,23 +83,22 @@ def rotate_patch() -> Cases:
 def detect() -> Cases:
     """Chapter 11: layout, direction and frequencies, from one call; a part may stay unrotated."""
     rotated = ((8, 1, "forward"), (8, -1, "backward"), (4, 1, "forward"))
-    for layout in ("half", "interleaved"):
-        for part, sign, direction in rotated:
-            case = f"For the layout {layout!r} turning {part} of 8 dimensions {direction}"
-            theta = rotary_frequencies(part, 50.0)
-            calls: list[Any] = []
+    for layout, (part, sign, direction) in product(("half", "interleaved"), rotated):
+        theta = rotary_frequencies(part, 50.0)
+        calls: list[Any] = []
 
-            def turns(
-                x: Tensor, positions: Tensor, layout: Any = layout, sign: int = sign,
-                theta: Tensor = theta, calls: list[Any] = calls,
-            ) -> Tensor:  # fmt: skip
-                calls.append(positions)
-                table = rotary_table(sign * torch.as_tensor(positions), theta, dtype=x.dtype)
-                return rotate(x, table, layout=layout, rotary_dim=2 * len(theta))
+        def turns(
+            x: Tensor, positions: Tensor, layout: Any = layout, sign: int = sign,
+            theta: Tensor = theta, calls: list[Any] = calls,
+        ) -> Tensor:  # fmt: skip
+            calls.append(positions)
+            table = rotary_table(sign * torch.as_tensor(positions), theta, dtype=x.dtype)
+            return rotate(x, table, layout=layout, rotary_dim=2 * len(theta))
 
-            expected = {"the layout": layout, "the direction": direction, "the frequencies": theta}
-            yield case, (turns, 8), expected
-            expect(f"{case}, calls of f", len(calls), 1)
+        case = f"For the layout {layout!r} turning {part} of 8 dimensions {direction}"
+        expected = {"the layout": layout, "the direction": direction, "the frequencies": theta}
+        yield case, (turns, 8), expected
+        expect(f"{case}, calls of f", len(calls), 1)
 
 
 def lead_for() -> Cases:

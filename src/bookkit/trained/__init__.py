@@ -16,33 +16,17 @@ waves    how scores depend on distance   schemes  smaller models with other posi
 
 from pathlib import Path
 
-from bookkit.trained.probes import (
-    largest,
-    loss,
-    repeated,
-    trace,
-    untrained,
-    weight_on_copy,
-    weight_on_previous,
-    without,
-)
-from bookkit.trained.text import START, held_out
-from bookkit.trained.train import TRAINED_LENGTH, load
-
-__all__ = [
-    "START",
-    "STORED",
-    "TRAINED_LENGTH",
-    "held_out",
-    "largest",
-    "load",
-    "loss",
-    "repeated",
-    "trace",
-    "untrained",
-    "weight_on_copy",
-    "weight_on_previous",
-    "without",
-]
+from bookkit.trained.probes import largest as largest
+from bookkit.trained.probes import loss as loss
+from bookkit.trained.probes import repeated as repeated
+from bookkit.trained.probes import trace as trace
+from bookkit.trained.probes import untrained as untrained
+from bookkit.trained.probes import weight_on_copy as weight_on_copy
+from bookkit.trained.probes import weight_on_previous as weight_on_previous
+from bookkit.trained.probes import without as without
+from bookkit.trained.text import START as START
+from bookkit.trained.text import held_out as held_out
+from bookkit.trained.train import TRAINED_LENGTH as TRAINED_LENGTH
+from bookkit.trained.train import load as load
 
 STORED = Path(__file__).parent / "model.safetensors"  # the weights that seed 0 gave
