@@ -13,7 +13,6 @@ from bookkit.exercises import CHECKS, check, verdict
 SPOILT = {
     "attend_with_sink": [
         ("K.shape[-1] ** 0.5", "K.shape[-1]", "b = -inf"),
-        ("K.shape[-1] ** 0.5", "(K.shape[-1] / 2)", "b = -inf"),
         ("[:, :-1] @ V", "[:, :-1] @ V + 0.01", "b = -inf"),
         ("torch.full((len(S), 1), b)", "torch.full((len(S), 1), -torch.inf)", "b = 0"),
         ("return ", "", "None"),
@@ -21,11 +20,6 @@ SPOILT = {
         (
             "softmax(torch.cat([S, column], dim=-1))[:, :-1]",
             "(S.exp() / (column.exp() + S.exp().sum(-1, keepdim=True)))",
-            "in the thousands",
-        ),
-        (
-            "softmax(torch.cat([S, column], dim=-1))[:, :-1]",
-            "(S.clamp(max=700).exp() / (column.exp() + S.clamp(max=700).exp().sum(-1)[:, None]))",
             "in the thousands",
         ),
         (
@@ -67,20 +61,17 @@ SPOILT = {
         ("[-1.0], [-1.0]", "[1.0], [1.0]", "at [0, 0]"),
         ("[1.0, -1.0, -1.0, 1.0]", "[1.0, -1.0, 1.0, -1.0]", "at [4, 0]"),
         ("[1.0, -1.0, 1.0, -1.0]", "[1.0, 0.0, 1.0, 0.0]", "at ["),
-        ("return W_1, W_2", "return W_1", "2 things"),
         ("return W_1, W_2", "return W_1.T, W_2", "shapes (2, 4), (4, 1)"),
     ],
     "document_mask": [
         ("same.tril()", "same", "documents [0, 0, 1, 1, 1]"),  # sees the future
         ("same.tril()", "same.tril(-1)", "documents [0, 0, 1, 1, 1]"),  # not itself
-        ("same.tril()", "same.triu()", "documents [0, 0, 1, 1, 1]"),
         ("==", ">=", "documents [0, 0, 1, 1, 1]"),  # sees earlier documents
         ("==", "<=", "documents [3, 3, 3, 1, 2, 2]"),  # right while the numbers grow
     ],
     "linear_attention": [
         (".tril()", "", "N = 5"),  # sees the future
         (".tril()", ".tril(-1)", "N = 5"),  # not itself
-        (".tril()", ".triu()", "N = 5"),
         (".tril()", ".tril() / K.shape[-1] ** 0.5", "N = 5"),
     ],
     "relative": [
@@ -98,7 +89,6 @@ SPOILT = {
     "largest_change": [
         (".abs().max()", ".max()", "(m + n)/2"),
         (".abs().max()", ".abs().mean()", "m(9 − n)"),
-        (".abs().max()", ".abs().min()", "m(9 − n)"),
         (".abs().max()", ".abs()[0, 0]", "m(9 − n)"),
         ("scores(x, at + tau) - scores(x, at)", "scores(x, at)", "of distances"),
     ],
@@ -108,7 +98,6 @@ SPOILT = {
         ("delta * theta", "abs(delta) * theta", "At the offset -5"),
         ("[..., 0::2], q[..., 1::2]", "[..., :3], q[..., 3:]", "At the offset 0"),
         (".sum(-1)", ".sum(-1) / q.shape[-1] ** 0.5", "At the offset 0"),
-        (".sum(-1)", ".sum()", "shape (3,)"),
     ],
     "rotate_patch": [
         ("[row, column]", "[column, row]", "row 2 and column 0"),

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,7 @@ PLACES: dict[str, Callable[..., Tensor]] = {
     "pre": partial(pre_norm, norm=norm),
     "deep": partial(deep_norm, norm=norm, alpha=ALPHA),
 }
-VARIANTS = [
-    *(("post", scale) for scale in (1.0, 0.55, SMALL)),
-    *(("pre", scale) for scale in (1.0, SMALL)),
-    ("deep", SMALL),
-]
+VARIANTS = [*product(("post", "pre"), (1.0, SMALL)), ("deep", SMALL)]
 # What is read of SymPy 1.14.0, without its tests; a tenth of the files, by the hash of their names,
 # was held out for another experiment.
 FOLDERS = (
