@@ -47,14 +47,14 @@ class MultiHeadAttention(nn.Module):
         eps: float = RMS_NORM_EPS,
     ) -> None:
         super().__init__()
-        self.d, self.heads, self.kv_heads = d, heads, kv_heads or heads
-        if (head_dim is None and d % heads) or heads % self.kv_heads:
+        self.d, self.heads, self.kv_heads = d, heads, heads if kv_heads is None else kv_heads
+        if (head_dim is None and d % heads) or self.kv_heads < 1 or heads % self.kv_heads:
             raise ValueError(
                 f"heads must divide d and kv_heads must divide heads, got d={d}, heads={heads} and "
                 f"kv_heads={self.kv_heads}"
             )
-        self.d_k = head_dim or d // heads
-        self.scale, self.soft_cap = scale or self.d_k**-0.5, soft_cap
+        self.d_k = d // heads if head_dim is None else head_dim
+        self.scale, self.soft_cap = self.d_k**-0.5 if scale is None else scale, soft_cap
         rng = stream_of(seed, "MultiHeadAttention")
         wide, narrow = heads * self.d_k, self.kv_heads * self.d_k
         self.query = Linear(d, wide, bias=bias, seed=rng)

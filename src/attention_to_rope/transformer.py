@@ -73,8 +73,8 @@ class _Stack(nn.Module):
         self, tokens: Integer[Tensor, "b n"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
         """The vectors of tokens, with their positions if the scheme acts there."""
-        a = self.architecture
-        x = self.embedding(tokens) * (a.embedding_scale or math.sqrt(a.d))
+        d, scale = self.architecture.d, self.architecture.embedding_scale
+        x = self.embedding(tokens) * (math.sqrt(d) if scale is None else scale)
         return self.position.embed(x, positions)
 
     def run(

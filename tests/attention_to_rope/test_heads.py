@@ -104,6 +104,8 @@ def test_weights_positions_and_options():
     torch.testing.assert_close(both[1:], m(x[1:], position=book.ALiBi(4), positions=rows[1:]))
     scaled = layer_of(scale=0.25, head_dim=8)
     assert scaled.query.W.shape == (16, 32)
+    _, equal = layer_of(scale=0.0)(x, return_weights=True)
+    torch.testing.assert_close(equal, torch.full((2, 4, 3, 3), 1 / 3).double())
 
 
 def test_what_would_be_silent_is_refused():
@@ -116,7 +118,7 @@ def test_what_would_be_silent_is_refused():
         m(x, position=book.Sinusoidal())
     with pytest.raises(ValueError, match="one sequence"):
         m(x, x, causal=True)
-    for sizes in ({"heads": 3}, {"heads": 4, "kv_heads": 3}):
+    for sizes in ({"heads": 3}, {"heads": 4, "kv_heads": 3}, {"heads": 4, "kv_heads": 0}):
         with pytest.raises(ValueError, match="divide"):
             book.MultiHeadAttention(16, seed=0, **sizes)
 

@@ -114,8 +114,9 @@ def test_layers_may_differ_and_share_schemes():
 
 
 def test_tied_embedding_positions_and_memory():
-    tied = decoder(tied=True)
-    text = tokens(1, 3)
+    silent = book.Architecture(d=8, heads=2, layers=2, embedding_scale=0.0)
+    tied, text = decoder(tied=True), tokens(1, 3)
+    assert (book.Decoder(7, silent, seed=1).embed(text, torch.arange(3)) == 0).all()
     x, _, _ = tied.run(text)
     torch.testing.assert_close(tied(text), x @ tied.embedding.rows.mT)
     moved = decoder(rotary())
