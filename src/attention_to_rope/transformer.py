@@ -95,6 +95,8 @@ class _Stack(nn.Module):
             positions = torch.arange(length, device=tokens.device)
         if positions.shape[-1] != length:
             raise ValueError(f"positions must be given for all {length}, got {positions.shape[-1]}")
+        if caches is not None and return_weights:
+            raise ValueError("attention weights are returned by a call without a cache only")
         x = self.embed(tokens, positions[..., start:])
         shared: dict[int, Placed] = {}  # layers with one scheme share its table and bias
         longer: list[KeyValueCache] = []

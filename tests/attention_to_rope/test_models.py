@@ -126,6 +126,8 @@ def test_tied_embedding_positions_and_memory():
             decoder(book.Sinusoidal())(text, positions=wrong)
     with pytest.raises(ValueError, match="for all 3, got 1"):
         decoder().run(text, positions=torch.arange(1))
+    with pytest.raises(ValueError, match="without a cache"):
+        tied.extend(text, tied.empty_caches(), return_weights=True)
     crossed = decoder(cross=True)
     memory = normal(1, 4, 8)
     torch.testing.assert_close(
