@@ -81,8 +81,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n m"]]:
         """Attention of x to itself, or to a context: vectors, or what `remember` made of them.
 
-        mask: (n, m), (b, n, m) or with the axis of heads, where n may be 1; causal and window see
-        as `causal_mask` and `sliding_window_mask` do. position: the scheme of the scores, at
+        mask: (b, n, m) or (b, h, n, m), with 1 where it repeats; causal and window see as
+        `causal_mask` and `sliding_window_mask` do. position: the scheme of the scores, at
         `positions`, 0…n−1 if not given; placed: what `position.at` gave for them, if known already.
         """
         q, bias = self._queries(x), None
@@ -97,9 +97,8 @@ class MultiHeadAttention(nn.Module):
             assert known.keys is not None
             assert known.values is not None
             k, v = known.keys, known.values
-        joined, weights = self.attend(
-            q, k, v, self._mask(x, k.shape[-2], mask, window, causal), bias, causal, return_weights
-        )
+        seen, is_causal = self._mask(x, k.shape[2], mask, causal, window)
+        joined, weights = self.attend(q, k, v, seen, is_causal, bias, return_weights)
         output = self._combine(x, joined)
         return output if weights is None else (output, weights)
 
@@ -125,8 +124,10 @@ class MultiHeadAttention(nn.Module):
         assert longer.keys is not None
         assert longer.values is not None
         q = position.rotate(self._queries(x), placed.angles)
-        seen = self._mask(x, longer.length, mask, window, causal=True)
-        joined, _ = self.attend(q, longer.keys, longer.values, seen, placed.bias, True, False)
+        seen, is_causal = self._mask(x, longer.length, mask, True, window)
+        joined, _ = self.attend(
+            q, longer.keys, longer.values, seen, is_causal, placed.bias, return_weights=False
+        )
         return self._combine(x, joined), longer
 
     def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
@@ -139,30 +140,26 @@ class MultiHeadAttention(nn.Module):
         k: Float[Tensor, "b g m d_k"],
         v: Float[Tensor, "b g m d_k"],
         mask: Bool[Tensor, "..."] | None,
+        is_causal: bool,
         bias: Float[Tensor, "*b h n m"] | None,
-        causal: bool,
         return_weights: bool,
     ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
-        """The attention of every head; a variant overrides this function.
+        """The attention of every head, and its weights; a variant overrides this function.
 
-        torch's fused kernel does what it can do, plain and causal: it keeps no scores in memory.
-        For second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
+        Without weights, bias, cap and sink it is PyTorch's fused kernel, which keeps no scores in
+        memory; for its second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
         """
-        group, n, m = self.heads // self.kv_heads, q.shape[2], k.shape[2]
-        shaped = self.soft_cap is not None or self.sink is not None or bias is not None
-        if not (mask is not None or shaped or return_weights):
-            whole = causal and n > 1  # `_mask` gives a mask where the triangle is not a square one
+        group = self.heads // self.kv_heads
+        if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
             output = functional.scaled_dot_product_attention(
-                q, k, v, is_causal=whole, scale=self.scale, enable_gqa=group > 1
+                q, k, v, mask, is_causal=is_causal, scale=self.scale, enable_gqa=group > 1
             )
             return output, None
-        if causal and mask is None and n > 1:
-            mask = causal_mask(n, m, device=q.device)
         output, weights = attention(
             q,
             k.repeat_interleave(group, dim=1),
             v.repeat_interleave(group, dim=1),
-            mask=mask,
+            mask=causal_mask(q.shape[2], device=q.device) if is_causal else mask,
             bias=bias if bias is None or bias.ndim == 4 else bias.unsqueeze(0),
             scale=self.scale,
             soft_cap=self.soft_cap,
@@ -172,25 +169,25 @@ class MultiHeadAttention(nn.Module):
         return output, weights if return_weights else None
 
     def _mask(
-        self, x: Tensor, m: int, mask: Tensor | None, window: int | None, causal: bool
-    ) -> Tensor | None:
-        """What mask, causality and window allow together; None for all, or a plain triangle."""
-        b, n = x.shape[:2]
-        if mask is not None and mask.ndim == 2 and b == n > 1:
-            raise ValueError(
-                f"a mask of shape {tuple(mask.shape)} for {b} sequences of {n} queries can be read "
-                "in two ways: pass mask[:, None] for a row per sequence, mask[None] for a row per "
-                "query"
-            )
-        if mask is not None and mask.ndim == 3:
-            mask = mask.unsqueeze(1)
+        self, x: Tensor, m: int, mask: Tensor | None, causal: bool, window: int | None
+    ) -> tuple[Tensor | None, bool]:
+        """What mask, causality and window allow together: a mask, or None and `is_causal`."""
+        n, order = x.shape[1], None
+        if mask is None and window is None and n in (1, m):
+            return None, causal and n > 1
         if window is not None:
-            near = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
-            return near if mask is None else mask & near
-        if causal and n > 1 and (mask is not None or n < m):
-            earlier = causal_mask(n, m, device=x.device)
-            return earlier if mask is None else mask & earlier
-        return mask
+            order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
+        elif causal and n > 1:
+            order = causal_mask(n, m, device=x.device)
+        if mask is None:
+            return order, False
+        if mask.ndim not in (3, 4):
+            raise ValueError(
+                f"a mask needs the axis of the batch, got {tuple(mask.shape)}: pass mask[None] for "
+                "a row per query, mask[:, None] for a row per sequence"
+            )
+        mask = mask if mask.ndim == 4 else mask.unsqueeze(1)
+        return mask if order is None else mask & order, False
 
     def _placed(
         self,

@@ -46,7 +46,7 @@ def test_many_heads_are_the_sum_of_single_ones(kv_heads, position):
     causal = book.causal_mask(5)
     expected = sum_of_heads(m, x, x, causal, position)
     torch.testing.assert_close(m(x, causal=True, position=position), expected)
-    torch.testing.assert_close(m(x, mask=causal, position=position), expected)
+    torch.testing.assert_close(m(x, mask=causal[None], position=position), expected)
     with torch.no_grad():  # torch's fused kernel
         torch.testing.assert_close(m(x, causal=True, position=position), expected)
         torch.testing.assert_close(m(x, position=position), sum_of_heads(m, x, x, None, position))
@@ -110,10 +110,9 @@ def test_weights_positions_and_options():
 
 def test_what_would_be_silent_is_refused():
     m, x = layer_of(), normal(3, 3, 16)
-    for mask in (torch.ones(3, 3, dtype=torch.bool), book.causal_mask(3)):
-        with pytest.raises(ValueError, match="two ways"):
-            m(x, mask=mask)
-    m(x, mask=book.causal_mask(3)[None])
+    for batch in (x, x[:2]):  # a mask with two axes, whether or not it could be read in two ways
+        with pytest.raises(ValueError, match="axis of the batch"):
+            m(batch, mask=book.causal_mask(3))
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, position=book.Sinusoidal())
     with pytest.raises(ValueError, match="one sequence"):
@@ -151,14 +150,25 @@ def test_vmap_and_second_derivatives_as_torch_has_them():
     each = torch.stack([m(one, causal=True) for one in x])
     torch.testing.assert_close(torch.vmap(lambda one: m(one, causal=True))(x), each)
 
-    def curvature(**options):
+    def curvature(f):
         leaf = x[0].clone().requires_grad_()
-        (first,) = torch.autograd.grad(m(leaf, **options).square().sum(), leaf, create_graph=True)
+        (first,) = torch.autograd.grad(f(leaf).square().sum(), leaf, create_graph=True)
         return torch.autograd.grad(first.square().sum(), leaf)[0]
 
-    expected = curvature(mask=book.causal_mask(4))  # with a mask, the heads use `attention`
+    expected = curvature(lambda y: m(y, causal=True, return_weights=True)[0])
     with sdpa_kernel(SDPBackend.MATH):
-        torch.testing.assert_close(curvature(causal=True), expected)
+        torch.testing.assert_close(curvature(lambda y: m(y, causal=True)), expected)
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_masks_reach_the_fused_kernel(kv_heads, monkeypatch):
+    m, x = layer_of(kv_heads=kv_heads), normal(2, 5, 16)
+    mask = torch.ones(2, 5, 5, dtype=torch.bool)
+    mask[0, 3] = mask[1, :, 2] = False  # a query that sees nothing, a key that nobody sees
+    expected, _ = m(x, mask=mask, causal=True, return_weights=True)
+    monkeypatch.delattr("attention_to_rope.heads.attention")
+    torch.testing.assert_close(m(x, mask=mask, causal=True), expected)
+    torch.testing.assert_close(expected[0, 3], m.output.b)
 
 
 def test_training_through_a_cache_with_frozen_keys_and_values():
