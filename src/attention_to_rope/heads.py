@@ -8,7 +8,7 @@ from torch.nn import functional
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import RMS_NORM_EPS, Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.positions import NO_POSITION, Placed, PositionalScheme
+from attention_to_rope.positions import NO_ENCODING, Encoding, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 
@@ -74,31 +74,29 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         causal: bool = False,
         window: int | None = None,
-        position: PositionalScheme | None = None,
+        scheme: PositionalScheme | Encoding | None = None,
         positions: Integer[Tensor, "*b n"] | None = None,
-        placed: Placed | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n m"]]:
         """Attention of x to itself, or to a context: vectors, or what `remember` made of them.
 
         mask: (b, n, m) or (b, h, n, m), with 1 where it repeats; causal and window see as
-        `causal_mask` and `sliding_window_mask` do. position: the scheme of the scores, at
-        `positions`, 0…n−1 if not given; placed: what `position.at` gave for them, if known already.
+        `causal_mask` and `sliding_window_mask` do. scheme: encodes the positions, 0…n−1 if not
+        given; or the encoding that its `at` gave for them.
         """
-        q, bias = self._queries(x), None
+        encoding = self._encoding(x, 0, scheme, positions)
+        q = encoding.rotate(self._queries(x))
         if context is None:
-            position, placed = self._placed(x, 0, position, positions, placed)
-            q, k = (position.rotate(y, placed.angles) for y in (q, self._keys(x)))
-            v, bias = self._values(x), placed.bias
+            k, v = encoding.rotate(self._keys(x)), self._values(x)
         else:
-            if position is not None or causal or window is not None:
-                raise ValueError("position, causal and window compare positions of one sequence")
+            if scheme is not None or causal or window is not None:
+                raise ValueError("scheme, causal and window compare positions of one sequence")
             known = context if isinstance(context, KeyValueCache) else self.remember(context)
             assert known.keys is not None
             assert known.values is not None
             k, v = known.keys, known.values
         seen, is_causal = self._mask(x, k.shape[2], mask, causal, window)
-        joined, weights = self.attend(q, k, v, seen, is_causal, bias, return_weights)
+        joined, weights = self.attend(q, k, v, seen, is_causal, encoding.bias, return_weights)
         output = self._combine(x, joined)
         return output if weights is None else (output, weights)
 
@@ -108,9 +106,8 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache,
         *,
         mask: Bool[Tensor, "..."] | None = None,
-        position: PositionalScheme | None = None,
+        scheme: PositionalScheme | Encoding | None = None,
         positions: Integer[Tensor, "*b m"] | None = None,
-        placed: Placed | None = None,
         window: int | None = None,
     ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
         """Causal self-attention of new positions x to the cache and to themselves.
@@ -119,14 +116,14 @@ class MultiHeadAttention(nn.Module):
         n rows of `forward` with `causal=True` over the whole sequence; mask and positions are those
         of all m positions, the cached and the new.
         """
-        position, placed = self._placed(x, cache.length, position, positions, placed)
-        longer = cache.append(position.rotate(self._keys(x), placed.angles), self._values(x))
+        encoding = self._encoding(x, cache.length, scheme, positions)
+        q, k = encoding.rotate(self._queries(x)), encoding.rotate(self._keys(x))
+        longer = cache.append(k, self._values(x))
         assert longer.keys is not None
         assert longer.values is not None
-        q = position.rotate(self._queries(x), placed.angles)
         seen, is_causal = self._mask(x, longer.length, mask, True, window)
         joined, _ = self.attend(
-            q, longer.keys, longer.values, seen, is_causal, placed.bias, return_weights=False
+            q, longer.keys, longer.values, seen, is_causal, encoding.bias, return_weights=False
         )
         return self._combine(x, joined), longer
 
@@ -189,26 +186,21 @@ class MultiHeadAttention(nn.Module):
         mask = mask if mask.ndim == 4 else mask.unsqueeze(1)
         return mask if order is None else mask & order, False
 
-    def _placed(
+    def _encoding(
         self,
         x: Tensor,
         start: int,
-        position: PositionalScheme | None,
+        scheme: PositionalScheme | Encoding | None,
         positions: Tensor | None,
-        placed: Placed | None,
-    ) -> tuple[PositionalScheme, Placed]:
-        """The scheme, and what it needs at the positions of this call."""
-        position = NO_POSITION if position is None else position
-        if position.acts_on_input:
-            raise ValueError(
-                f"{type(position).__name__} acts on the input of a model: call its embed(x, "
-                "positions) first, and leave out position="
-            )
-        if placed is not None:
-            return position, placed
+    ) -> Encoding:
+        """What the scheme computes for the positions of this call."""
+        if scheme is None:
+            return NO_ENCODING
+        if isinstance(scheme, Encoding):
+            return scheme
         if positions is None:
             positions = torch.arange(start + x.shape[1], device=x.device)
-        return position, position.at(positions, x.dtype, start)
+        return scheme.at(positions, x.dtype, start)
 
     def _queries(self, x: Tensor) -> Tensor:
         q = _split(self.query(x), self.heads)

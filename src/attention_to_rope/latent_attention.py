@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.layers import Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask
-from attention_to_rope.positions import NO_POSITION, PositionalScheme
+from attention_to_rope.positions import NO_ENCODING, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 Form = Literal["naive", "absorbed"]
@@ -118,27 +118,28 @@ class LatentAttention(nn.Module):
         cache: LatentCache | None = None,
         *,
         form: Form = "naive",
-        position: PositionalScheme | None = None,
+        scheme: PositionalScheme | None = None,
     ) -> tuple[Float[Tensor, "b n d"], LatentCache]:
         """Causal attention of new positions x to the cache and to themselves; both forms are equal.
 
-        position: rotates the d_r rotary dimensions, such as `Rotary(rotary_frequencies(d_r), …)`.
+        scheme: rotates the d_r rotary dimensions, such as `Rotary(rotary_frequencies(d_r), …)`.
         """
-        position = NO_POSITION if position is None else position
         start, n = 0 if cache is None else cache.latents.shape[1], x.shape[1]
-        angles, bias = position.at(torch.arange(start + n, device=x.device), x.dtype, start)
-        if bias is not None or position.acts_on_input:
-            raise ValueError(f"position must rotate, got a {type(position).__name__}")
+        encoding = NO_ENCODING
+        if scheme is not None:
+            encoding = scheme.at(torch.arange(start + n, device=x.device), x.dtype, start)
+        if encoding.bias is not None:
+            raise ValueError(f"scheme must rotate, got a {type(scheme).__name__}")
         q = self.query_up(self.query_norm(self.query_down(x)))
         q = q.unflatten(-1, (self.heads, -1)).transpose(1, 2)
         q_content, q_rotary = q.split((self.head_dim, self.rotary_dim), dim=-1)
-        rotary_key = position.rotate(self.rotary_key(x).unsqueeze(1), angles).squeeze(1)
+        rotary_key = encoding.rotate(self.rotary_key(x).unsqueeze(1)).squeeze(1)
         new = LatentCache(self.latent_norm(self.latent_down(x)), rotary_key)
         if cache is not None:
             new = LatentCache(*(torch.cat(both, dim=1) for both in zip(cache, new, strict=True)))
         mixed = attend_to_latents(
             q_content,
-            position.rotate(q_rotary, angles),
+            encoding.rotate(q_rotary),
             *new,
             self._per_head(self.key_up),
             self._per_head(self.value_up),

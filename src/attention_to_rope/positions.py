@@ -4,6 +4,8 @@ A `PositionalScheme` has three places to act. Each scheme overrides the one it u
 changes its scheme by changing one argument.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -26,11 +28,14 @@ from attention_to_rope.rope import (
 DEVIATION = 0.02  # of learned tables at the start
 
 
-class Placed(NamedTuple):
+class Encoding(NamedTuple):
     """A scheme at the positions of one call: what all layers of a model can share."""
 
-    angles: Tensor | RotaryTable
-    bias: Float[Tensor, "*batch h n m"] | None
+    rotate: Callable[[Tensor], Tensor]  # queries or keys
+    bias: Float[Tensor, "*batch h n m"] | None  # of the scores
+
+
+NO_ENCODING = Encoding(lambda x: x, None)
 
 
 class PositionalScheme(nn.Module):
@@ -66,13 +71,18 @@ class PositionalScheme(nn.Module):
         """What to add to the scores."""
         return None
 
-    def at(self, positions: Integer[Tensor, "*b m"], dtype: torch.dtype, start: int = 0) -> Placed:
+    def at(
+        self, positions: Integer[Tensor, "*b m"], dtype: torch.dtype, start: int = 0
+    ) -> Encoding:
         """The scheme for queries at the positions from `start` on and keys at all of them."""
+        if self.acts_on_input:
+            raise ValueError(
+                f"{type(self).__name__} acts on the input of a model: call its embed(x, positions) "
+                "first, and leave out scheme="
+            )
         new = positions[..., start:]
-        return Placed(self.angles(new, dtype), self.bias(new, positions))
-
-
-NO_POSITION = PositionalScheme()  # it has no state, so all layers can share it
+        rotate_new = partial(self.rotate, positions=self.angles(new, dtype))
+        return Encoding(rotate_new, self.bias(new, positions))
 
 
 def sinusoidal(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attention_to_rope.block import Architecture, Block, BlockWeights, Mask
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
-from attention_to_rope.positions import NO_POSITION, Placed, PositionalScheme
+from attention_to_rope.positions import NO_ENCODING, Encoding, PositionalScheme
 
 Memory = Float[Tensor, "b m d"] | Sequence[KeyValueCache] | None
 
@@ -21,15 +21,14 @@ class LayerPattern(NamedTuple):
     """What may differ from layer to layer of a decoder.
 
     window: how many of the nearest positions a query sees, itself included; None: all earlier ones.
-    position: the scheme of this layer's scores, such as `Rotary` with a base of its own; None: none
-    (NoPE).
+    scheme: that of this layer's scores, such as `Rotary` with a base of its own; None: none (NoPE).
 
     >>> LayerPattern(window=512)
-    LayerPattern(window=512, position=None)
+    LayerPattern(window=512, scheme=None)
     """
 
     window: int | None = None
-    position: PositionalScheme | None = None
+    scheme: PositionalScheme | None = None
 
 
 class _Stack(nn.Module):
@@ -42,7 +41,7 @@ class _Stack(nn.Module):
         vocabulary: int,
         architecture: Architecture,
         rng: np.random.Generator,
-        position: PositionalScheme | None,
+        scheme: PositionalScheme | None,
         cross: bool = False,
         layers: Sequence[LayerPattern] | None = None,
         decoder_layers: int | None = None,
@@ -51,11 +50,11 @@ class _Stack(nn.Module):
         a = architecture
         self.architecture, self.cross = a, cross
         self.embedding = Embedding(vocabulary, a.d, seed=rng, deviation=1 / math.sqrt(a.d))
-        self.position = PositionalScheme() if position is None else position
+        self.scheme = PositionalScheme() if scheme is None else scheme
         self.layers = None if layers is None else tuple(layers)
-        if layers is not None and position is not None and not position.acts_on_input:
-            raise ValueError("with layers=, give each LayerPattern the position that acts there")
-        different = {id(one.position): one.position for one in layers or () if one.position}
+        if layers is not None and scheme is not None and not scheme.acts_on_input:
+            raise ValueError("with layers=, give each LayerPattern the scheme that acts there")
+        different = {id(one.scheme): one.scheme for one in layers or () if one.scheme}
         self.layer_schemes = nn.ModuleList(different.values())
         self.blocks = nn.ModuleList(
             Block(a, seed=rng, cross=cross, decoder_layers=decoder_layers) for _ in range(a.layers)
@@ -65,8 +64,8 @@ class _Stack(nn.Module):
 
     def patterns(self) -> list[LayerPattern]:
         """Window and scheme of every layer: those given, repeated, or the same for all."""
-        scheme = None if self.position.acts_on_input else self.position
-        given = self.layers or (LayerPattern(position=scheme),)
+        scheme = None if self.scheme.acts_on_input else self.scheme
+        given = self.layers or (LayerPattern(scheme=scheme),)
         return [given[i % len(given)] for i in range(len(self.blocks))]
 
     def embed(
@@ -75,7 +74,7 @@ class _Stack(nn.Module):
         """The vectors of tokens, with their positions if the scheme acts there."""
         d, scale = self.architecture.d, self.architecture.embedding_scale
         x = self.embedding(tokens) * (math.sqrt(d) if scale is None else scale)
-        return self.position.embed(x, positions)
+        return self.scheme.embed(x, positions)
 
     def run(
         self,
@@ -98,19 +97,16 @@ class _Stack(nn.Module):
         if caches is not None and return_weights:
             raise ValueError("attention weights are returned by a call without a cache only")
         x = self.embed(tokens, positions[..., start:])
-        shared: dict[int, Placed] = {}  # layers with one scheme share its table and bias
+        encodings: dict[PositionalScheme | None, Encoding] = {None: NO_ENCODING}  # one per scheme
         longer: list[KeyValueCache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
-            scheme = pattern.position or NO_POSITION
-            key = 0 if pattern.position is None else id(scheme)
-            if key not in shared:
-                shared[key] = scheme.at(positions, x.dtype, start)
+            if pattern.scheme is not None and pattern.scheme not in encodings:
+                encodings[pattern.scheme] = pattern.scheme.at(positions, x.dtype, start)
             options: dict[str, Any] = {
                 "mask": mask,
                 "window": pattern.window,
-                "position": scheme,
-                "placed": shared[key],
+                "scheme": encodings[pattern.scheme],
                 "memory": memory if memory is None or isinstance(memory, Tensor) else memory[i],
                 "memory_mask": memory_mask,
             }
@@ -129,7 +125,7 @@ class _Stack(nn.Module):
 class Encoder(_Stack):
     """Every position sees every other. Tokens → vectors.
 
-    `position` is the positional scheme: `Sinusoidal()`, `Rotary(...)`, … or None for none.
+    `scheme` is the positional scheme: `Sinusoidal()`, `Rotary(...)`, … or None for none.
     decoder_layers: the depth of the decoder behind it, which DeepNorm's constants depend on.
 
     >>> Encoder(5, Architecture(d=8, heads=2, layers=1), seed=0)(torch.tensor([[1, 4]])).shape
@@ -142,11 +138,11 @@ class Encoder(_Stack):
         architecture: Architecture,
         *,
         seed: Seed,
-        position: PositionalScheme | None = None,
+        scheme: PositionalScheme | None = None,
         decoder_layers: int | None = None,
     ) -> None:
         rng = stream_of(seed, "Encoder")
-        super().__init__(vocabulary, architecture, rng, position, decoder_layers=decoder_layers)
+        super().__init__(vocabulary, architecture, rng, scheme, decoder_layers=decoder_layers)
 
     def forward(
         self,
@@ -168,7 +164,7 @@ class Decoder(_Stack):
 
     With `cross=True` every block also attends to `memory`, an encoder's output.
 
-    `position` is one scheme for all layers. `layers` gives each layer its own window and scheme
+    `scheme` is that of all layers. `layers` gives each layer its own window and scheme
     instead, a list of `LayerPattern` that is repeated until every layer has one: five local layers
     and a global one, a NoPE layer among rotary ones, two bases. `tied`: the embedding, transposed,
     is the head as well.
@@ -185,13 +181,13 @@ class Decoder(_Stack):
         architecture: Architecture,
         *,
         seed: Seed,
-        position: PositionalScheme | None = None,
+        scheme: PositionalScheme | None = None,
         cross: bool = False,
         layers: Sequence[LayerPattern] | None = None,
         tied: bool = False,
     ) -> None:
         rng = stream_of(seed, "Decoder")
-        super().__init__(vocabulary, architecture, rng, position, cross, layers)
+        super().__init__(vocabulary, architecture, rng, scheme, cross, layers)
         self.head = None if tied else Linear(architecture.d, vocabulary, bias=False, seed=rng)
 
     def logits(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n vocabulary"]:

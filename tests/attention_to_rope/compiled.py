@@ -22,7 +22,7 @@ SHAPE = book.Architecture(d=16, heads=2, layers=1, norm="rms", activation="swigl
 MASK = book.causal_mask(4)
 HEADS = book.MultiHeadAttention(16, 2, seed=0)
 LATENTS = book.LatentAttention(16, 2, head_dim=4, rotary_dim=8, latent_dim=4, seed=0)
-DECODER = book.Decoder(7, SHAPE, seed=0, position=ROTARY)
+DECODER = book.Decoder(7, SHAPE, seed=0, scheme=ROTARY)
 
 
 class Function(nn.Module):
@@ -43,8 +43,8 @@ GROUPS = {
     "norms and feed-forward": nn.Sequential(
         book.RMSNorm(16), book.LayerNorm(16), book.FeedForward(16, activation="geglu", seed=0)
     ),
-    "heads": Function(lambda x: HEADS(x[0], causal=True, position=ROTARY)),
-    "latents": Function(lambda x: LATENTS(x[0], position=ROTARY)[0]),
+    "heads": Function(lambda x: HEADS(x[0], causal=True, scheme=ROTARY)),
+    "latents": Function(lambda x: LATENTS(x[0], scheme=ROTARY)[0]),
     "decoder": Function(lambda x: DECODER(x[0, :, :, 0].abs().long() % 7)),
     "recurrence": Function(lambda x: delta_rule_steps(x, x, x, x[..., 0])[0]),
     "blocks": Function(lambda x: blockwise_attention(x, x, x, causal=True, q_block=2, k_block=2)),

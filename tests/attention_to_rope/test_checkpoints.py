@@ -205,7 +205,7 @@ def test_a_rotation_that_depends_on_the_length_is_fixed_for_one():
     scaling = {"rope_type": "dynamic", "factor": 4.0}
     model = load_hugging_face(LLAMA | {"rope_scaling": scaling}, weights(LLAMA), length=128)
     expected = dynamic_ntk(book.rotary_frequencies(4), 4.0, length=128, original_length=64)
-    torch.testing.assert_close(model.layers[0].position.frequencies, expected)
+    torch.testing.assert_close(model.layers[0].scheme.frequencies, expected)
 
 
 BASE = {"head_dim": 64, "rope_theta": 1e4, "max_position_embeddings": 4096}

@@ -24,7 +24,7 @@ def layer_of(**options):
     return book.MultiHeadAttention(16, 4, seed=1, **options).double()
 
 
-def sum_of_heads(m, x, context, mask, position=None):
+def sum_of_heads(m, x, context, mask, scheme=None):
     """The formula, head by head."""
     output = torch.zeros_like(x)
     for j in range(m.heads):
@@ -32,24 +32,24 @@ def sum_of_heads(m, x, context, mask, position=None):
         own, shared = slice(j * 4, j * 4 + 4), slice(g * 4, g * 4 + 4)
         q = x @ m.query.W[:, own] + m.query.b[own]
         k, v = (context @ p.W[:, shared] + p.b[shared] for p in (m.key, m.value))
-        if position is not None:
+        if scheme is not None:
             at = torch.arange(x.shape[1])
-            q, k = (position.rotate(y[:, None], at)[:, 0] for y in (q, k))
+            q, k = (scheme.rotate(y[:, None], at)[:, 0] for y in (q, k))
         output = output + book.attention(q, k, v, mask=mask) @ m.output.W[own]
     return output + m.output.b
 
 
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
-@pytest.mark.parametrize("position", [None, ROTARY])
-def test_many_heads_are_the_sum_of_single_ones(kv_heads, position):
+@pytest.mark.parametrize("scheme", [None, ROTARY])
+def test_many_heads_are_the_sum_of_single_ones(kv_heads, scheme):
     m, x = layer_of(kv_heads=kv_heads), normal(3, 5, 16)
     causal = book.causal_mask(5)
-    expected = sum_of_heads(m, x, x, causal, position)
-    torch.testing.assert_close(m(x, causal=True, position=position), expected)
-    torch.testing.assert_close(m(x, mask=causal[None], position=position), expected)
+    expected = sum_of_heads(m, x, x, causal, scheme)
+    torch.testing.assert_close(m(x, causal=True, scheme=scheme), expected)
+    torch.testing.assert_close(m(x, mask=causal[None], scheme=scheme), expected)
     with torch.no_grad():  # torch's fused kernel
-        torch.testing.assert_close(m(x, causal=True, position=position), expected)
-        torch.testing.assert_close(m(x, position=position), sum_of_heads(m, x, x, None, position))
+        torch.testing.assert_close(m(x, causal=True, scheme=scheme), expected)
+        torch.testing.assert_close(m(x, scheme=scheme), sum_of_heads(m, x, x, None, scheme))
     context = normal(3, 7, 16, seed=2)
     allowed = book.padding_mask(torch.tensor([7, 2, 1]), 7)
     expected = sum_of_heads(m, x, context, allowed)
@@ -74,17 +74,17 @@ def test_many_heads_are_the_sum_of_single_ones(kv_heads, position):
 )
 def test_extending_a_cache_equals_the_whole_sequence(sizes, options, window, scheme, grad):
     m, x = layer_of(**options), normal(2, sum(sizes), 16)
-    position = {
+    scheme = {
         "none": None,
         "rotary": ROTARY,
         "alibi": book.ALiBi(4),
         "t5": book.T5Bias(4, bidirectional=False, seed=0).double(),
     }[scheme]
     with torch.set_grad_enabled(grad):
-        expected = m(x, causal=True, window=window, position=position)
+        expected = m(x, causal=True, window=window, scheme=scheme)
         cache, outputs = book.KeyValueCache(), []
         for part in x.split(sizes, dim=1):
-            output, cache = m.extend(part, cache, window=window, position=position)
+            output, cache = m.extend(part, cache, window=window, scheme=scheme)
             outputs.append(output)
     torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
     assert cache.length == sum(sizes)
@@ -97,11 +97,11 @@ def test_weights_positions_and_options():
     near = book.sliding_window_mask(3, window=2, causal=False)
     assert (weights[..., ~near] == 0).all()
     torch.testing.assert_close(output, m(x, window=2))
-    moved = m(x, causal=True, position=ROTARY, positions=torch.arange(3) + 40)
-    torch.testing.assert_close(moved, m(x, causal=True, position=ROTARY))
+    moved = m(x, causal=True, scheme=ROTARY, positions=torch.arange(3) + 40)
+    torch.testing.assert_close(moved, m(x, causal=True, scheme=ROTARY))
     rows = torch.tensor([[0, 1, 2], [5, 6, 9]])
-    both = m(x, position=book.ALiBi(4), positions=rows)
-    torch.testing.assert_close(both[1:], m(x[1:], position=book.ALiBi(4), positions=rows[1:]))
+    both = m(x, scheme=book.ALiBi(4), positions=rows)
+    torch.testing.assert_close(both[1:], m(x[1:], scheme=book.ALiBi(4), positions=rows[1:]))
     scaled = layer_of(scale=0.25, head_dim=8)
     assert scaled.query.W.shape == (16, 32)
     _, equal = layer_of(scale=0.0)(x, return_weights=True)
@@ -114,7 +114,7 @@ def test_what_would_be_silent_is_refused():
         with pytest.raises(ValueError, match="axis of the batch"):
             m(batch, mask=book.causal_mask(3))
     with pytest.raises(ValueError, match="acts on the input"):
-        m(x, position=book.Sinusoidal())
+        m(x, scheme=book.Sinusoidal())
     with pytest.raises(ValueError, match="one sequence"):
         m(x, x, causal=True)
     for sizes in ({"heads": 3}, {"heads": 4, "kv_heads": 3}, {"heads": 4, "kv_heads": 0}):
@@ -124,11 +124,11 @@ def test_what_would_be_silent_is_refused():
 
 def test_padding_on_the_left_is_harmless_in_whole_and_in_chunks():
     m, x = layer_of(), normal(1, 5, 16)
-    expected = m(x, causal=True, position=ROTARY)
+    expected = m(x, causal=True, scheme=ROTARY)
     filled = torch.cat((torch.full((1, 3, 16), 1e6, dtype=x.dtype), x), dim=1)
     real = (torch.arange(8) >= 3)[None, None]
     positions = (torch.arange(8) - 3).clamp_min(0)
-    whole = m(filled, mask=real, causal=True, position=ROTARY, positions=positions)
+    whole = m(filled, mask=real, causal=True, scheme=ROTARY, positions=positions)
     torch.testing.assert_close(whole[:, 3:], expected)
     cache, outputs = book.KeyValueCache(), []
     for start, stop in ((0, 2), (2, 5), (5, 8)):  # the first chunk is padding alone
@@ -136,7 +136,7 @@ def test_padding_on_the_left_is_harmless_in_whole_and_in_chunks():
             filled[:, start:stop],
             cache,
             mask=real[..., :stop],
-            position=ROTARY,
+            scheme=ROTARY,
             positions=positions[:stop],
         )
         outputs.append(output)
@@ -238,7 +238,7 @@ def test_latent_attention(form, query_latent_dim):
         8, 2, head_dim=3, rotary_dim=4, latent_dim=5, query_latent_dim=query_latent_dim, seed=0
     ).double()
     x = normal(2, 6, 8)
-    output, cache = layer(x, form=form, position=ROTARY)
+    output, cache = layer(x, form=form, scheme=ROTARY)
     c = layer.latent_norm(x @ layer.latent_down.W)
     torch.testing.assert_close(cache.latents, c)
     shared = ROTARY.rotate((x @ layer.rotary_key.W)[:, None], torch.arange(6))
@@ -251,13 +251,13 @@ def test_latent_attention(form, query_latent_dim):
         v = c @ layer.value_up.W[:, own]
         heads.append(book.attention(q[:, h], k, v, mask=book.causal_mask(6)))
     torch.testing.assert_close(output, torch.cat(heads, dim=-1) @ layer.output.W)
-    first, held = layer(x[:, :2], form=form, position=ROTARY)
-    rest, longer = layer(x[:, 2:], held, form=form, position=ROTARY)
+    first, held = layer(x[:, :2], form=form, scheme=ROTARY)
+    rest, longer = layer(x[:, 2:], held, form=form, scheme=ROTARY)
     torch.testing.assert_close(torch.cat((first, rest), dim=1), output)
     assert isinstance(longer, LatentCache)
     torch.testing.assert_close(layer(x)[0], layer(x, form=form)[0])
     with pytest.raises(ValueError, match="must rotate"):
-        layer(x, position=book.ALiBi(2))
+        layer(x, scheme=book.ALiBi(2))
     with pytest.raises((ValueError, TypeError)):
         layer(x, form="folded")
 

@@ -34,8 +34,8 @@ def schemes():
     }
 
 
-def decoder(position=None, **options):
-    return book.Decoder(7, SHAPE, seed=1, position=position, **options).double()
+def decoder(scheme=None, **options):
+    return book.Decoder(7, SHAPE, seed=1, scheme=scheme, **options).double()
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -80,13 +80,13 @@ def test_a_block_takes_memory_if_it_has_cross_attention_and_only_then():
 
 @pytest.mark.parametrize("name", schemes())
 def test_the_decoder_by_hand_and_through_its_cache(name):
-    position = schemes()[name]
-    model, text = decoder(position), tokens(2, 6)
+    scheme = schemes()[name]
+    model, text = decoder(scheme), tokens(2, 6)
     x = model.embedding(text) * 8**0.5
     if name in ("sinusoidal", "learned"):
-        x, position = position.embed(x, torch.arange(6)), None
+        x, scheme = scheme.embed(x, torch.arange(6)), None
     for block in model.blocks:
-        x = block(x, causal=True, position=position)
+        x = block(x, causal=True, scheme=scheme)
     expected = model.norm(x) @ model.head.W
     torch.testing.assert_close(model(text), expected)
     _, weights = model(text, return_weights=True)
@@ -99,18 +99,18 @@ def test_the_decoder_by_hand_and_through_its_cache(name):
 
 
 def test_layers_may_differ_and_share_schemes():
-    local = book.LayerPattern(window=2, position=rotary())
-    layers = [local, book.LayerPattern(position=rotary(1e6)), book.LayerPattern()]
+    local = book.LayerPattern(window=2, scheme=rotary())
+    layers = [local, book.LayerPattern(scheme=rotary(1e6)), book.LayerPattern()]
     shape = book.Architecture(d=8, heads=2, layers=4)
-    model = book.Decoder(7, shape, seed=1, layers=layers, position=book.Sinusoidal()).double()
+    model = book.Decoder(7, shape, seed=1, layers=layers, scheme=book.Sinusoidal()).double()
     text = tokens(2, 5)
     x = model.embed(text, torch.arange(5))
     for block, pattern in zip(model.blocks, [*layers, local], strict=True):
-        x = block(x, causal=True, window=pattern.window, position=pattern.position)
+        x = block(x, causal=True, window=pattern.window, scheme=pattern.scheme)
     torch.testing.assert_close(model(text), model.logits(model.norm(x)))
     assert len(model.layer_schemes) == 2
     with pytest.raises(ValueError, match="LayerPattern"):
-        book.Decoder(7, shape, seed=1, layers=layers, position=rotary())
+        book.Decoder(7, shape, seed=1, layers=layers, scheme=rotary())
 
 
 def test_tied_embedding_positions_and_memory():
@@ -136,7 +136,7 @@ def test_tied_embedding_positions_and_memory():
 
 
 def test_padding_does_not_change_a_sentence():
-    encoder = book.Encoder(7, SHAPE, seed=0, position=rotary()).double()
+    encoder = book.Encoder(7, SHAPE, seed=0, scheme=rotary()).double()
     model = book.EncoderDecoder(encoder, decoder(book.Sinusoidal(), cross=True))
     source, target = tokens(2, 5), tokens(2, 4, seed=1)
     mask = book.padding_mask(torch.tensor([5, 3]), 5)

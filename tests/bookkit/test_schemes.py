@@ -34,10 +34,10 @@ def test_it_trains_tests_and_records(small):
 
 def test_models_of_one_seed_share_their_weights_and_differ_in_their_positions():
     models = {name: build(name, 0) for name in SCHEMES}
-    kinds = {name: type(model.position).__name__ for name, model in models.items()}
+    kinds = {name: type(model.scheme).__name__ for name, model in models.items()}
     assert len({*kinds.values()}) == 5  # the hybrid has its positions in its layers
     layers = models["hybrid, last"].patterns()
-    assert [isinstance(one.position, Rotary) for one in layers] == [True, True, True, False]
+    assert [isinstance(one.scheme, Rotary) for one in layers] == [True, True, True, False]
     assert all(
         torch.equal(models["none"].embedding.rows, m.embedding.rows) for m in models.values()
     )

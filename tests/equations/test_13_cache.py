@@ -63,11 +63,11 @@ def latents(rng):
     layer = LatentAttention(D, H, **sizes, seed=rng).double()
     layer.latent_norm = layer.query_norm = torch.nn.Identity()
     x, (_, theta) = tensor(rng.normal(size=(1, N, D))), some_frequencies(rng, D_R)
-    position = Rotary(theta, layout="interleaved")
+    scheme = Rotary(theta, layout="interleaved")
     with mock.patch.object(latent, "attention", wraps=attention) as spied, torch.no_grad():
-        naive, cache = layer(x, form="naive", position=position)
+        naive, cache = layer(x, form="naive", scheme=scheme)
         q, k, v = (part[0].numpy() for part in spied.call_args.args)
-        assert torch.allclose(naive, layer(x, form="absorbed", position=position)[0])
+        assert torch.allclose(naive, layer(x, form="absorbed", scheme=scheme)[0])
     per_head = {"W^{UK}": layer.key_up, "W^{UV}": layer.value_up, "W": layer.query_up}
     W = {
         name: part.W.detach().reshape(len(part.W), H, -1).transpose(0, 1).numpy()

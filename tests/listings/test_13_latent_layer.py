@@ -22,7 +22,7 @@ def test_it_agrees_with_the_library(absorbed):
     missing, _ = mine.load_state_dict(weights, strict=False)
     assert missing == ["norm_u.weight", "norm_c.weight"]
     x = torch.randn(2, 9, 16, dtype=torch.float64)
-    expected, cache = theirs(x, position=Rotary(rotary_frequencies(4), layout="half"))
+    expected, cache = theirs(x, scheme=Rotary(rotary_frequencies(4), layout="half"))
     first, held = mine(x[:, :4], absorbed=absorbed)
     rest, held = mine(x[:, 4:], held, absorbed=absorbed)
     torch.testing.assert_close(torch.cat((first, rest), dim=1), expected)

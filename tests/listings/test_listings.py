@@ -129,7 +129,7 @@ def test_self_attention_with_rope(names: dict[str, Any]) -> None:
     parts = library.query, library.key, library.value, library.output
     for part, weight in zip(parts, weights, strict=True):
         part.W.data = weight.T
-    torch.testing.assert_close(y, library(x, causal=True, position=Rotary(theta, layout="half")))
+    torch.testing.assert_close(y, library(x, causal=True, scheme=Rotary(theta, layout="half")))
     cache, steps = None, []
     for n in range(N):
         step, cache = layer(x[:, n : n + 1], table(torch.tensor([[n]]), theta), cache=cache)

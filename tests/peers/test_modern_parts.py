@@ -81,8 +81,8 @@ def test_latent_attention_is_deepseek_v3(form: str, query_rank: int | None) -> N
     mask = torch.zeros(N, N).masked_fill(~book.causal_mask(N), -torch.inf)[None, None]
     table = rotary(x, torch.arange(N)[None])
     expected, _ = layer(x, table, mask)
-    position = book.Rotary(book.rotary_frequencies(ROPE), layout="interleaved")
-    got, _ = ours(x, form=form, position=position)
+    scheme = book.Rotary(book.rotary_frequencies(ROPE), layout="interleaved")
+    got, _ = ours(x, form=form, scheme=scheme)
     assert expected.std() > 0.1
     assert (got - expected).abs().max() <= 1e-5
 

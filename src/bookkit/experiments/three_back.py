@@ -38,7 +38,7 @@ def right_share(model: Decoder, seed: int, length: int = LENGTH, first: int = 0)
 
 def run(scheme: str, rate: float, seed: int, steps: int) -> Row:
     """Train one model and test it."""
-    model = Decoder(SYMBOLS, MODEL, seed=seed, position=SCHEMES[scheme](100 + seed))
+    model = Decoder(SYMBOLS, MODEL, seed=seed, scheme=SCHEMES[scheme](100 + seed))
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     rng = generator(200 + seed)
     for _ in range(steps):

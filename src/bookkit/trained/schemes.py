@@ -60,9 +60,9 @@ def build(scheme: str, seed: int, stretch: str = "") -> Decoder:
         theta = rules[stretch](theta, float(TIMES), original_length=LENGTH)
     factor = yarn_attention_factor(float(TIMES)) if stretch == "YaRN" else 1.0
     rotary = Rotary(theta, layout="half", attention_factor=factor)
-    options: Mapping[str, Any] = {"position": rotary}
+    options: Mapping[str, Any] = {"scheme": rotary}
     if scheme == "hybrid, last":  # the last layer does not rotate
-        layers = [*[LayerPattern(position=rotary)] * (a.layers - 1), LayerPattern()]
+        layers = [*[LayerPattern(scheme=rotary)] * (a.layers - 1), LayerPattern()]
         options = {"layers": layers}
     elif scheme != "RoPE":
         schemes: dict[str, Callable[[], PositionalScheme]] = {
@@ -71,7 +71,7 @@ def build(scheme: str, seed: int, stretch: str = "") -> Decoder:
             "T5, fast table": lambda: T5Bias(a.heads, bidirectional=False, seed=seed),
             "ALiBi": lambda: ALiBi(a.heads),
         }
-        options = {"position": schemes[scheme]()}
+        options = {"scheme": schemes[scheme]()}
     return Decoder(VOCABULARY, a, seed=seed, **options)
 
 
@@ -123,7 +123,7 @@ def train(group: Group, rates: Tensor, steps: int, draw: Callable[[], Tensor]) -
         with torch.no_grad():
             for (name, w), g in zip(weights.items(), found, strict=True):
                 shape = (-1, *[1] * (w.dim() - 1))
-                fast = 10.0 if group.scheme == "T5, fast table" and "position" in name else 1.0
+                fast = 10.0 if group.scheme == "T5, fast table" and "scheme" in name else 1.0
                 means[name].lerp_(g * clip.view(shape), 0.1)
                 squares[name].lerp_((g * clip.view(shape)).square(), 0.02)
                 change = (means[name] / low) / ((squares[name] / high).sqrt() + 1e-8)
