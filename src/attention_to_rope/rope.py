@@ -78,7 +78,7 @@ def rotary_table(
             [0.5403]])
     """
     check_integer_positions(positions)
-    angles = positions.to(frequencies.dtype).unsqueeze(-1) * frequencies
+    angles = positions.unsqueeze(-1) * frequencies
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     cos, sin = angles.cos(), angles.sin()
     if attention_factor != 1.0:
@@ -107,22 +107,20 @@ def rotate(
     >>> rotate(torch.tensor([[1.0, 0.0]]), table, layout="half")
     tensor([[0.5403, 0.8415]])
     """
-    (cos, sin), shape = table, x.shape
-    if cos.shape != (shape[-2], shape[-1] // 2) or cos.dtype != x.dtype or sequence_axis != -2:
-        cos, sin = _table_for(x, table, rotary_dim, sequence_axis)
-    if rotary_dim is not None and rotary_dim < shape[-1]:
+    if rotary_dim is not None and rotary_dim < x.shape[-1]:
         first, rest = x.tensor_split((rotary_dim,), dim=-1)
         rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
-        return torch.cat((rotated, rest), -1)
+        return torch.cat((rotated, rest), dim=-1)
+    cos, sin = _table_for(x, table, sequence_axis)
     if layout == "interleaved" and not torch.compiler.is_compiling():
         # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
         z = _as_complex(wide(x)) * torch.complex(cos, sin)
         rotated = torch.view_as_real(z).flatten(-2)
     else:
         x_a, x_b = _pairs(x, layout)
-        new_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
-        new_b = torch.addcmul(x_b * cos, x_a, sin)
-        rotated = _join(new_a, new_b, layout)
+        y_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
+        y_b = torch.addcmul(x_b * cos, x_a, sin)  # x_b cos + x_a sin
+        rotated = _join(y_a, y_b, layout)
     return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
 
 
@@ -266,23 +264,20 @@ def _as_complex(x: Tensor) -> Tensor:
         return torch.view_as_complex(neighbours.clone(memory_format=torch.contiguous_format))
 
 
-def _table_for(
-    x: Tensor, table: tuple[Tensor, Tensor], rotary_dim: int | None, axis: int
-) -> tuple[Tensor, Tensor]:
+def _table_for(x: Tensor, table: tuple[Tensor, Tensor], axis: int) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
-    cos, sin = table
-    shape, rotary = x.shape, x.shape[-1] if rotary_dim is None else rotary_dim
-    axis %= len(shape)
-    batch = shape[: min(cos.ndim - 2, axis)]
-    if cos.shape != (*batch, shape[axis], rotary // 2) or rotary % 2:
-        raise ValueError(
-            f"a table of shape {tuple(cos.shape)} does not fit x of shape {tuple(shape)} with "
-            f"{rotary} rotary dimensions: expected {(*batch, shape[axis], rotary / 2)}"
-        )
+    (cos, sin), shape = table, x.shape
+    if axis == -2 and cos.shape == (shape[-2], shape[-1] / 2) and cos.dtype == x.dtype:
+        return table  # all leading axes share it
     if (cos.dtype == torch.float64) != (x.dtype == torch.float64):
         raise TypeError(f"the table has {cos.dtype}: build it with rotary_table(dtype={x.dtype})")
-    if not batch and axis == len(shape) - 2:  # all leading axes share it
-        return cos, sin
-    wide = [*batch] + [1] * (len(shape) - len(batch))
-    wide[axis], wide[-1] = cos.shape[-2:]
-    return cos.reshape(wide), sin.reshape(wide)
+    axis %= x.ndim
+    batch = shape[: min(cos.ndim - 2, axis)]
+    if cos.shape != (*batch, shape[axis], shape[-1] / 2):
+        raise ValueError(
+            f"a table of shape {tuple(cos.shape)} does not fit x of shape {tuple(shape)} with "
+            f"{shape[-1]} rotary dimensions: expected {(*batch, shape[axis], shape[-1] / 2)}"
+        )
+    size = [*batch] + [1] * (x.ndim - len(batch))
+    size[axis], size[-1] = cos.shape[-2:]
+    return cos.reshape(size), sin.reshape(size)
