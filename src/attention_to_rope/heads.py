@@ -92,8 +92,6 @@ class MultiHeadAttention(nn.Module):
             if scheme is not None or causal or window is not None:
                 raise ValueError("scheme, causal and window compare positions of one sequence")
             known = context if isinstance(context, KeyValueCache) else self.remember(context)
-            assert known.keys is not None
-            assert known.values is not None
             k, v = known.keys, known.values
         seen, is_causal = self._mask(x, k.shape[2], mask, causal, window)
         joined, weights = self.attend(q, k, v, seen, is_causal, encoding.bias, return_weights)
@@ -118,14 +116,10 @@ class MultiHeadAttention(nn.Module):
         """
         encoding = self._encoding(x, cache.length, scheme, positions)
         q, k = encoding.rotate(self._queries(x)), encoding.rotate(self._keys(x))
-        longer = cache.append(k, self._values(x))
-        assert longer.keys is not None
-        assert longer.values is not None
-        seen, is_causal = self._mask(x, longer.length, mask, True, window)
-        joined, _ = self.attend(
-            q, longer.keys, longer.values, seen, is_causal, encoding.bias, return_weights=False
-        )
-        return self._combine(x, joined), longer
+        cache = cache.append(k, self._values(x))
+        seen, is_causal = self._mask(x, cache.length, mask, True, window)
+        joined, _ = self.attend(q, cache.keys, cache.values, seen, is_causal, encoding.bias, False)
+        return self._combine(x, joined), cache
 
     def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
         """The keys and values of a context, for many calls with the same one."""

@@ -1,12 +1,23 @@
 """What attention keeps of the positions it has seen, so that a new token costs one position."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
 
+@dataclass
+class _Memory:
+    """Tensors with room for later positions, which a cache shares with those that continue it."""
+
+    keys: Tensor
+    values: Tensor
+    filled: int  # the number of positions written
+
+
 class KeyValueCache:
-    """The keys and values of the positions seen so far, (B, H_kv, N, d_k) each; None at the start.
+    """The keys and values of the positions seen so far, (B, H_kv, N, d_k) each.
 
     A cache never changes: `append` gives a new one, so it can be kept and continued twice. Without
     gradients, `append` writes into memory that has room for `capacity` positions or more, and
@@ -25,16 +36,18 @@ class KeyValueCache:
         capacity: int = 0,
     ) -> None:
         self._keys, self._values, self._capacity = keys, values, capacity
-        self._room: tuple[Tensor, Tensor, list[int]] | None = None  # the list holds what is filled
+        self._memory: _Memory | None = None
 
     @property
-    def keys(self) -> Float[Tensor, "b h n d_k"] | None:
+    def keys(self) -> Float[Tensor, "b h n d_k"]:
         """The keys of all positions."""
+        assert self._keys is not None, "the cache is empty"
         return self._keys
 
     @property
-    def values(self) -> Float[Tensor, "b h n d_v"] | None:
+    def values(self) -> Float[Tensor, "b h n d_v"]:
         """The values of all positions."""
+        assert self._values is not None, "the cache is empty"
         return self._values
 
     @property
@@ -50,42 +63,40 @@ class KeyValueCache:
             both = _joined(self._keys, keys), _joined(self._values, values)
             return KeyValueCache(*both, capacity=self._capacity)
         start, stop = self.length, self.length + keys.shape[-2]
-        room = self._room_until(stop, keys, values)
-        room[0][:, :, start:stop], room[1][:, :, start:stop], room[2][0] = keys, values, stop
-        longer = KeyValueCache(room[0][:, :, :stop], room[1][:, :, :stop], capacity=self._capacity)
-        longer._room = room
+        memory = self._memory_until(stop, keys, values)
+        memory.keys[:, :, start:stop], memory.values[:, :, start:stop] = keys, values
+        memory.filled = stop
+        both = memory.keys[:, :, :stop], memory.values[:, :, :stop]
+        longer = KeyValueCache(*both, capacity=self._capacity)
+        longer._memory = memory
         return longer
 
     def reorder(self, rows: Integer[Tensor, " rows"]) -> "KeyValueCache":
         """The cache that holds these rows of the batch, as beam search needs it."""
-        if self._keys is None or self._values is None:
+        if not self.length:
             return self
-        return KeyValueCache(self._keys[rows], self._values[rows], capacity=self._capacity)
+        return KeyValueCache(self.keys[rows], self.values[rows], capacity=self._capacity)
 
-    def _room_until(
-        self, stop: int, keys: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor, list[int]]:
+    def _memory_until(self, stop: int, keys: Tensor, values: Tensor) -> _Memory:
         """Memory for so many positions, with those of this cache in it: its own, or a copy."""
-        held = self._keys
+        held, memory = self._keys, self._memory
         if held is not None and (held.shape[:2], held.dtype) != (keys.shape[:2], keys.dtype):
             raise ValueError(
                 f"new keys {tuple(keys.shape)} of {keys.dtype} do not continue a cache "
                 f"{tuple(held.shape)} of {held.dtype}"
             )
-        room = self._room
         if (
-            room is not None
-            and room[2][0] == self.length
-            and stop <= room[0].shape[-2]
-            and room[0].is_inference() == torch.is_inference_mode_enabled()
+            memory is not None
+            and memory.filled == self.length
+            and stop <= memory.keys.shape[2]
+            and memory.keys.is_inference() == torch.is_inference_mode_enabled()
         ):
-            return room
+            return memory
         size = max(self._capacity, 2 * stop)
-        larger = [x.new_empty(*x.shape[:2], size, x.shape[-1]) for x in (keys, values)]
-        for memory, held in zip(larger, (self._keys, self._values), strict=True):
-            if held is not None:
-                memory[..., : self.length, :] = held
-        return larger[0], larger[1], [self.length]
+        k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (keys, values))
+        if held is not None:
+            k[:, :, : self.length], v[:, :, : self.length] = self.keys, self.values
+        return _Memory(k, v, self.length)
 
 
 def _joined(held: Tensor | None, new: Tensor) -> Tensor:
