@@ -172,10 +172,11 @@ class MultiHeadAttention(nn.Module):
             order = causal_mask(n, m, device=x.device)
         if mask is None:
             return order, False
-        if mask.ndim not in (3, 4):
+        if mask.dtype != torch.bool or mask.ndim not in (3, 4) or mask.shape[-1] != m:
             raise ValueError(
-                f"a mask needs the axis of the batch, got {tuple(mask.shape)}: pass mask[None] for "
-                "a row per query, mask[:, None] for a row per sequence"
+                f"mask must be boolean, (b, n, m) or (b, h, n, m) with m = {m} keys, got "
+                f"{tuple(mask.shape)} of {mask.dtype}; of two axes, pass mask[None] for a row per "
+                "query, mask[:, None] for a row per sequence"
             )
         mask = mask if mask.ndim == 4 else mask.unsqueeze(1)
         return mask if order is None else mask & order, False

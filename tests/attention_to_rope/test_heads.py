@@ -110,9 +110,11 @@ def test_weights_positions_and_options():
 
 def test_what_would_be_silent_is_refused():
     m, x = layer_of(), normal(3, 3, 16)
-    for batch in (x, x[:2]):  # a mask with two axes, whether or not it could be read in two ways
-        with pytest.raises(ValueError, match="axis of the batch"):
-            m(batch, mask=book.causal_mask(3))
+    see = torch.ones(1, 3, 3, dtype=torch.bool)
+    for batch in (x, x[:2]):  # whether or not two axes could be read in two ways
+        for mask in (see[0], see[..., :1], see.float()):
+            with pytest.raises(ValueError, match="mask must be boolean"):
+                inspect.unwrap(type(m)._mask)(m, batch, 3, mask, False, None)
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, scheme=book.Sinusoidal())
     with pytest.raises(ValueError, match="one sequence"):
