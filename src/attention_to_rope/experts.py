@@ -158,8 +158,8 @@ class MixtureOfExperts(nn.Module):
         experts, gates = self.route(tokens)
         y = torch.zeros_like(tokens)
         for index, expert in enumerate(self.experts):
-            row, place = (experts == index).nonzero(as_tuple=True)
-            weighted = expert(tokens[row]) * gates[row, place].unsqueeze(-1)
+            row, choice = (experts == index).nonzero(as_tuple=True)
+            weighted = expert(tokens[row]) * gates[row, choice].unsqueeze(-1)
             y = y.index_add(0, row, weighted.to(y.dtype))
         for expert in self.shared:
             y = y + expert(tokens)

@@ -105,15 +105,15 @@ def generate(
     padding = torch.zeros_like(prompt[:, 0]) if lengths is None else width - lengths
     tokens = functional.pad(_moved(prompt.long(), padding), (0, steps), value=fill)
     slots = torch.arange(width + steps, device=prompt.device)
-    places = slots - padding[:, None]
+    positions = slots - padding[:, None]
     known = None if memory is None else decoder.remember(memory)
     caches, start = decoder.empty_caches(capacity=width + steps), 0
     ended = torch.zeros(batch, dtype=torch.bool, device=prompt.device)
     for length, drawn in enumerate(uniform.unsqueeze(-1).unbind(1), start=width):
         options: dict[str, Any] = {"memory": known, "memory_mask": memory_mask}
         if lengths is not None:
-            options["mask"] = (places[:, :length] >= 0).unsqueeze(1)
-            options["positions"] = places[:, :length].clamp_min(0)
+            options["mask"] = (positions[:, :length] >= 0).unsqueeze(1)
+            options["positions"] = positions[:, :length].clamp_min(0)
         if not use_cache:
             caches, start = decoder.empty_caches(), 0
         logits, caches = decoder.extend(tokens[:, start:length], caches, **options)

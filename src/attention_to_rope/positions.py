@@ -1,6 +1,6 @@
 """Where position enters: added to the input, added to the scores, or as a rotation of q and k.
 
-A `PositionalScheme` has three places to act. Each scheme overrides the one it uses, so a model
+A `PositionalScheme` has a method for each. Each scheme overrides the one it uses, so a model
 changes its scheme by changing one argument.
 """
 
@@ -39,7 +39,7 @@ NO_ENCODING = Encoding(lambda x: x, None)
 
 
 class PositionalScheme(nn.Module):
-    """No position at all, and the interface of all schemes: three places, nothing done in each.
+    """No position at all, and the interface of all schemes: three methods that do nothing.
 
     >>> PositionalScheme().embed(torch.ones(1, 1, 2), torch.arange(1))
     tensor([[[1., 1.]]])

@@ -181,8 +181,8 @@ def cope_scores(
     """
     gates = torch.sigmoid(q @ k.mT / math.sqrt(q.shape[-1]))
     gates = gates if mask is None else gates * mask
-    places = gates.flip(-1).cumsum(-1).flip(-1).clamp_max(table.shape[0] - 1)
-    below, above = places.detach().floor(), places.detach().ceil()
+    p = gates.flip(-1).cumsum(-1).flip(-1).clamp_max(table.shape[0] - 1)
+    below, above = p.detach().floor(), p.detach().ceil()
     of_rows = q @ table.mT  # (..., n, steps)
     low, high = (of_rows.gather(-1, at.long()) for at in (below, above))
-    return (q @ k.mT + low + (places - below) * (high - low)) / math.sqrt(q.shape[-1])
+    return (q @ k.mT + low + (p - below) * (high - low)) / math.sqrt(q.shape[-1])

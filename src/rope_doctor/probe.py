@@ -67,7 +67,7 @@ class Measured(NamedTuple):
     rounded_to: torch.dtype | None  # a half type that holds all entries exactly
     order: list[int]  # where each dimension of a rotated vector goes
     pairs_agree: bool  # both dimensions of a pair rotate by one angle
-    swapped: bool  # every pair starts a quarter of a turn ahead: cos and sin have changed places
+    swapped: bool  # every pair starts a quarter of a turn ahead: cos and sin are exchanged
     orthogonal: bool  # all lengths change by one factor, and angles between vectors stay
     effective: dict[int, float]  # position asked for → position by which was rotated
 
@@ -299,13 +299,13 @@ def _shift(frequencies: list[float], starts: list[float]) -> float:
 
 
 def _order(at_zero: Tensor) -> list[int]:
-    """Where the matrix of position 0 puts each dimension, if it only changes their places.
+    """Where the matrix of position 0 puts each dimension, if it only changes their order.
 
     Some functions rotate neighbours and give halves: scores do not notice.
     """
-    places = at_zero.argmax(-1)
-    only_places = torch.equal(at_zero / at_zero.max(), torch.eye(len(at_zero))[places])
-    return places.tolist() if only_places else list(range(len(at_zero)))
+    order = at_zero.argmax(-1)
+    reorders = torch.equal(at_zero / at_zero.max(), torch.eye(len(at_zero))[order])
+    return order.tolist() if reorders else list(range(len(at_zero)))
 
 
 def _frequency(angles: list[float], positions: tuple[int, ...]) -> float:

@@ -168,7 +168,7 @@ def test_a_loaded_model_computes_what_its_family_computes(config):
         ),
         (LLAMA | {"vocab_size": 12}, "must fit embedding.rows"),
         (LLAMA | {"num_hidden_layers": 3}, "state_dict has no 'model.layers.2"),
-        (LLAMA | {"num_hidden_layers": 1}, "without a place"),
+        (LLAMA | {"num_hidden_layers": 1}, "does not have"),
         (LLAMA | {"tie_word_embeddings": True}, "differ"),
     ],
 )

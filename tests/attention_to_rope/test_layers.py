@@ -44,9 +44,9 @@ def test_embedding_takes_rows():
     tokens = torch.tensor([[4, 0]], dtype=torch.uint8)
     assert torch.equal(table(tokens)[0], table.rows[[4, 0]])
     shape = book.Architecture(d=64, heads=2, layers=1)
-    words, places = book.Decoder(400, shape, seed=0).embedding, book.Learned(400, 64, seed=0).table
+    words, learned = book.Decoder(400, shape, seed=0).embedding, book.Learned(400, 64, seed=0).table
     assert math.isclose(words.rows.detach().std(), 1 / 8, rel_tol=0.02)
-    assert math.isclose(places.rows.detach().std(), 0.02, rel_tol=0.02)
+    assert math.isclose(learned.rows.detach().std(), 0.02, rel_tol=0.02)
 
 
 @given(st.integers(1, 9), st.floats(1e-8, 1), st.integers(0, 50))

@@ -79,8 +79,8 @@ def test_multimodal_rotation_of_qwen(interleaved: bool) -> None:
     else:
         theirs = Qwen2VLRotaryEmbedding(Qwen2VLTextConfig(**options))
         axes = rope_axes.axes_in_sections(sections)
-    places = torch.tensor([[5, 5, 5, 5], [5, 5, 6, 6], [5, 6, 5, 6]])
-    cos, sin = theirs(torch.zeros(1), places[:, None])
-    table = rope_axes.axial_table(places, book.rotary_frequencies(128, 1e6), axes)
+    positions = torch.tensor([[5, 5, 5, 5], [5, 5, 6, 6], [5, 6, 5, 6]])
+    cos, sin = theirs(torch.zeros(1), positions[:, None])
+    table = rope_axes.axial_table(positions, book.rotary_frequencies(128, 1e6), axes)
     assert (cos[0, :, :64] - table.cos).abs().max() <= 1e-6
     assert (sin[0, :, :64] - table.sin).abs().max() <= 1e-6

@@ -16,7 +16,7 @@ from attention_to_rope.positions import Rotary
 from attention_to_rope.transformer import Decoder, LayerPattern
 
 Config = Mapping[str, Any]
-Place = tuple[str, str, Callable[[Tensor], Tensor]]
+Rename = tuple[str, str, Callable[[Tensor], Tensor]]
 LOCAL, GLOBAL = "sliding_attention", "full_attention"
 PRE_NORMS = ("input_layernorm", "post_attention_layernorm")
 SANDWICH_NORMS = (*PRE_NORMS, "pre_feedforward_layernorm", "post_feedforward_layernorm")
@@ -96,7 +96,7 @@ def load_hugging_face(
         decoder = _decoder_for(config, family, length)
     own = {name: value.shape for name, value in decoder.state_dict().items()}
     loaded, used = {}, set()
-    for name, target, convert in _places(config, family):
+    for name, target, convert in _renames(config, family):
         if name not in state_dict:
             raise ValueError(f"state_dict has no {name!r}; it has {_some(state_dict)}")
         loaded[target] = convert(state_dict[name]).clone()
@@ -114,7 +114,7 @@ def load_hugging_face(
     # Older checkpoints also store the frequencies, which the config says.
     left = [name for name in rest if not name.endswith("rotary_emb.inv_freq")]
     if left:
-        raise ValueError(f"state_dict has tensors without a place in this model: {_some(left)}")
+        raise ValueError(f"state_dict has tensors that this model does not have: {_some(left)}")
     example = loaded["embedding.rows"]
     for name in own.keys() - loaded.keys():  # biases that the checkpoint does not have
         loaded[name] = example.new_zeros(own[name])
@@ -149,8 +149,8 @@ def _checked_family(config: Config) -> Family:
     for key in GEMMA3_OFF:
         if config.get(key):
             raise ValueError(f"config[{key!r}] must be off, as in Gemma 3; got {config[key]!r}")
-    places = (config, config.get("rope_parameters") or {}, config.get("rope_scaling") or {})
-    if any(place.get("partial_rotary_factor") not in (None, 1, 1.0) for place in places):
+    parts = (config, config.get("rope_parameters") or {}, config.get("rope_scaling") or {})
+    if any(part.get("partial_rotary_factor") not in (None, 1, 1.0) for part in parts):
         raise ValueError(f"partial_rotary_factor must be 1: transformers' {kind} rotates all of it")
     if config[family.activation] not in ACTIVATIONS:
         raise ValueError(f"{family.activation} must be one of {', '.join(ACTIVATIONS)}")
@@ -219,7 +219,7 @@ def _is_tied(config: Config, family: Family) -> bool:
     return bool(config.get("tie_word_embeddings", family.tied))
 
 
-def _places(config: Config, family: Family) -> Iterator[Place]:
+def _renames(config: Config, family: Family) -> Iterator[Rename]:
     """Every stored name, the name in the book's decoder, and what converts one into the other."""
 
     def same(tensor: Tensor) -> Tensor:

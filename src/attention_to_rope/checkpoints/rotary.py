@@ -22,7 +22,7 @@ from attention_to_rope.context_extension import (
 from attention_to_rope.rope import Layout, proportional_frequencies, rotary_frequencies
 
 # fmt: off
-# Which pairs the code of transformers 5.22 turns, read there.
+# Which pairs the code of transformers 5.22 rotates, read there.
 INTERLEAVED_MODELS = frozenset({
     "codegen", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "deepseek_v4",
     "ernie4_5", "glm", "glm4", "glm4_moe_lite", "gptj", "helium", "llama4", "llama4_text",
@@ -33,7 +33,7 @@ HALF_MODELS = frozenset({
     "mistral", "mixtral", "olmo2", "olmo3", "phi", "phi3", "qwen2", "qwen3", "qwen3_5",
     "qwen3_next", "smollm3", "stablelm",
 })
-# Their classes turn a part of the head even where the configuration does not say so.
+# Their classes rotate a part of the head even where the configuration does not say so.
 PARTIAL_MODELS = frozenset({
     "glm", "glm4", "glm4_moe", "gpt_neox", "nemotron", "persimmon", "phi", "qwen3_5",
     "qwen3_next", "stablelm",

@@ -27,7 +27,7 @@ if triton is not None:  # pragma: no cover - no line of a kernel runs as Python
         head = tl.program_id(1).to(tl.int64) * N * d  # where this head's numbers begin
         rows = tl.program_id(0) * b + tl.arange(0, b)  # the positions of my queries
         columns = tl.arange(0, d)[None, :]
-        mine = head + rows[:, None] * d + columns  # their places in memory, (b, d)
+        mine = head + rows[:, None] * d + columns  # their addresses in memory, (b, d)
         inside = rows[:, None] < N  # the last block may hang over the end
         query = tl.load(q + mine, mask=inside, other=0.0)
 

@@ -139,7 +139,7 @@ class SimulatedRing:
         return everyone
 
 
-Ring = ProcessRing | SimulatedRing  # a rank's place in the ring, and the way to its neighbours
+Ring = ProcessRing | SimulatedRing  # a rank, its neighbours and the way to them
 
 
 def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[Result]:
