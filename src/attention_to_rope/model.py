@@ -44,14 +44,15 @@ class Config:
         """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
         h, rope = config["num_attention_heads"], {"rope_theta": config.get("rope_theta", 10_000.0)}
         rope |= (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
-        names = "attention_bias mlp_bias use_sliding_window partial_rotary_factor hidden_act"
-        said = {str((config | rope).get(name)) for name in ["model_type", *names.split()]}
-        said |= {*(config.get("layer_types") or ())}
-        if other := said - {"llama", "qwen3", "full_attention", "silu", "1.0", "False", "None"}:
-            raise ValueError(f"expected a llama or qwen3 without {other}, got {config}")
+        names = ("attention_bias", "mlp_bias", "use_sliding_window", "partial_rotary_factor")
+        settings = {str((config | rope).get(name)) for name in ("model_type", "hidden_act", *names)}
+        settings |= {*(config.get("layer_types") or ())}
+        usual = {"llama", "qwen3", "silu", "full_attention", "1.0", "False", "None"}
+        if unknown := settings - usual:
+            raise ValueError(f"expected a llama or qwen3 without {unknown}, got {config}")
         defaults = {"num_key_value_heads": h, "head_dim": config["hidden_size"] // h}
         given = {f.name: config[f.name] for f in fields(cls) if config.get(f.name) is not None}
-        return cls(**defaults | given | {"rope_parameters": rope, "qk_norm": "qwen3" in said})
+        return cls(**defaults | given | {"rope_parameters": rope, "qk_norm": "qwen3" in settings})
 
 
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
@@ -94,14 +95,14 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(d, g * self.d_k, bias=False)
         self.v_proj = nn.Linear(d, g * self.d_k, bias=False)
         self.o_proj = nn.Linear(h * self.d_k, d, bias=False)
-        norm = nn.RMSNorm if config.qk_norm else nn.Identity
-        self.q_norm, self.k_norm = (norm(self.d_k, config.rms_norm_eps) for _ in range(2))
+        self.q_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps) if config.qk_norm else nn.Identity()
+        self.k_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps) if config.qk_norm else nn.Identity()
 
     def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
         """Attend from the new tokens x, (B, N, d), to all tokens so far."""
-        projected = self.q_proj(x), self.k_proj(x), self.v_proj(x)  # to (B, h or g, N, d_k):
+        projected = self.q_proj(x), self.k_proj(x), self.v_proj(x)  # (B, N, h or g times d_k)
         q, k, v = (y.unflatten(-1, (-1, self.d_k)).transpose(1, 2) for y in projected)
-        q, k = rotate(self.q_norm(q), table), rotate(self.k_norm(k), table)
+        q, k = rotate(self.q_norm(q), table), rotate(self.k_norm(k), table)  # (B, h or g, N, d_k)
         if cache is not None:
             k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
         N, N_k = q.shape[2], k.shape[2]  # new tokens, all tokens: a token sees those up to itself
@@ -153,8 +154,8 @@ class Model(nn.Module):
         self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.embed_tokens.weight
-        for weight in (weight for weight in self.parameters() if weight.dim() == 2):
-            nn.init.normal_(weight, std=0.02)
+        for matrix in (weight for weight in self.parameters() if weight.dim() == 2):
+            nn.init.normal_(matrix, std=0.02)
         self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
 
     def load(self, weights: dict[str, Tensor]) -> "Model":
