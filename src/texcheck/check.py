@@ -24,6 +24,8 @@ from texcheck.rounding import Noise
 from texcheck.values import declared_values
 
 CONVENTIONS = ("row", "column")
+# Relations that hold wherever = does.
+WEAKER = ("<=", ">=", "approx")
 
 
 @dataclass(frozen=True)
@@ -127,13 +129,25 @@ def check_all(
         if memory is not None and key in memory.holding:
             result += memory.holding[key]
             continue
-        found = check_statement(statement, cases, evaluator, comparison, memory)
+        some = cases[-1:] if memory and holds_as_equality(statement, memory, ranges) else cases
+        found = check_statement(statement, some, evaluator, comparison, memory)
         result += found
         if memory is not None:
             if not all(relation.holds for relation in found):
                 return result
             memory.holding[key] = found
     return result
+
+
+def holds_as_equality(statement: Statement, memory: Memory, ranges: tuple[str, ...]) -> bool:
+    """Whether ``a = b`` in place of ``a \\le b`` held at all instances, so that one tells all."""
+    node = statement.node
+    for k, relation in enumerate(node.relations):
+        if relation in WEAKER and statement.premise is None:
+            relations = (*node.relations[:k], "=", *node.relations[k + 1 :])
+            if (replace(node, relations=relations), False, ranges) in memory.holding:
+                return True
+    return False
 
 
 def check_statement(
@@ -209,7 +223,7 @@ class Statement:
 
     def free_names(self) -> set[str]:
         """The symbols whose values it needs."""
-        return set().union(*(nodes.free_names(chain) for chain in self.chains))
+        return set().union(*(chain.free_names for chain in self.chains))
 
 
 def read_display(text: str, table: Mapping[str, Any]) -> list[Statement]:

@@ -13,14 +13,7 @@ import numpy as np
 
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluator import Evaluator
-from texcheck.nodes import (
-    Chain,
-    Node,
-    Number,
-    Symbol,
-    free_names,
-    names_in,
-)
+from texcheck.nodes import Chain, Node, Number, Symbol, names_in
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
 from texcheck.values import (
     Array,
@@ -115,7 +108,7 @@ def result_of(value: Any) -> Any:
     """A value as the caller receives it: a number or an array."""
     if isinstance(value, Crossed):
         return value.array
-    return float(value) if isinstance(value, Fraction) else value
+    return float(value) if type(value) is Fraction else value
 
 
 def covers(node: Chain, evaluator: Evaluator) -> bool:
@@ -189,13 +182,13 @@ def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Findi
     """Whether an equality or inequality of real or complex entries holds within the room."""
     largest = float(np.max(gap))
     if relation == "=":
-        return Finding(largest, bool(np.all(gap <= room)))
+        return Finding(largest, bool((gap <= room).all()))
     if relation == "!=":
-        return Finding(0.0, bool(np.any(gap > room)))
-    differ = bool(np.any(gap > room))
+        return Finding(0.0, bool((gap > room).any()))
+    differ = bool((gap > room).any())
     size = np.maximum(np.abs(a), np.abs(b))
     slack = smallest_slack(relation, a, b, gap, size)
-    attained = bool(np.any(gap <= room))
+    attained = bool((gap <= room).any())
     if relation in (">", ">="):
         a, b = b, a
     excess = float(np.max(np.where(a > b, gap, 0.0)))
@@ -214,7 +207,7 @@ def clearly_fails(relation: str, a: Array, b: Array, gap: Array) -> bool:
         far &= a > b
     elif relation in (">", ">="):
         far &= a < b
-    return relation != "!=" and bool(np.any(far))
+    return relation != "!=" and bool(far.any())
 
 
 # A number as it is printed, with thousands, decimals and a power of ten.
@@ -313,7 +306,7 @@ class Comparison:
 
         ``0 \\le i < n`` is no bound but a range of i.
         """
-        names = free_names(left) | free_names(right)
+        names = left.free_names | right.free_names
         names -= {side.name for side in (left, right) if isinstance(side, Symbol)}
         return {(name, value): slack for name, value in case.items() if name in names}
 
@@ -355,7 +348,7 @@ class Comparison:
         except OverflowError:
             raise LatexError("a number too large to compare", position, self.text) from None
         gap = np.where(a == b, 0.0, np.abs(a - b))
-        if np.any(np.isnan(gap)):
+        if np.isnan(gap).any():
             return Finding(math.inf, False)
         if relation == "approx":
             texts = node.texts[place], node.texts[k + 1]
@@ -391,9 +384,9 @@ class Comparison:
             noisy.append(pair(noise))
             room = room_between(sides, noisy)
             # So far apart that no further sample could tell it is rounding.
-            if np.any(gap > 1e6 * room):
+            if (gap > 1e6 * room).any():
                 return room
-            if np.all(gap <= room):
+            if (gap <= room).all():
                 break  # A further sample could only make the room larger.
         agree = gap <= room
         a, b = np.broadcast_arrays(*sides)

@@ -186,13 +186,13 @@ class Evaluator:
         context = tuple((name, self.local[name]) for name in needed if name in self.local)
         if not all(isinstance(value, (int, float)) for _, value in context):
             return compute()
-        key = (what, id(same), self.noise and (self.noise.seed, self.noise.units), context)
+        # What is infinite or undefined already decides what may be, and stays so afterwards.
+        state = self.infinite, self.undefined
+        key = (what, id(same), self.noise and (self.noise.seed, self.noise.units), context, state)
         if key not in self.memory.known:
-            value = compute()
-            if self.infinite or self.undefined:
-                return value
-            self.memory.known[key] = value
-        return self.memory.known[key]
+            self.memory.known[key] = compute(), self.infinite, self.undefined
+        value, self.infinite, self.undefined = self.memory.known[key]
+        return value
 
     def known_node(self, node: Node) -> tuple[Node, list[str]]:
         """The first node that was equal to this one, and the symbols that it needs.
@@ -201,7 +201,7 @@ class Evaluator:
         """
         if id(node) not in self.known_nodes:
             if node not in self.memory.nodes:
-                self.memory.nodes[node] = node, sorted(self.reached(nodes.free_names(node)))
+                self.memory.nodes[node] = node, sorted(self.reached(node.free_names))
             # With the node itself, which else could end, and another have its id.
             self.known_nodes[id(node)] = node, *self.memory.nodes[node]
         return self.known_nodes[id(node)][1:]
@@ -224,7 +224,7 @@ class Evaluator:
             raise self.fail("a number too large to be evaluated", node) from None
         except ZeroDivisionError as error:
             raise self.fail(str(error), node) from None
-        if isinstance(value, (int, Fraction)) and self.bits(value) > MOST_BITS:
+        if is_exact(value) and self.bits(value) > MOST_BITS:
             raise self.fail("a number too large to be written", node)
         if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
             raise self.fail("an array without entries", node)
@@ -257,7 +257,7 @@ class Evaluator:
             array = value
         else:
             return
-        if np.all(np.isfinite(array)):
+        if np.isfinite(array).all():
             return
         undefined = bool(np.any(np.isnan(array)))
         if isinstance(node, (nodes.Symbol, nodes.Call, nodes.Constant)):
@@ -958,6 +958,7 @@ class Evaluator:
 
         low, high = self.evaluate(node.low), self.evaluate(node.high)
 
+        @functools.cache
         def integrand(t: float) -> float:
             with self.bound({node.name: t}):
                 return self.real(self.evaluate(node.body), node)

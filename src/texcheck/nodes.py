@@ -40,6 +40,11 @@ class Node:
         """All fields but the position, in their order."""
         return tuple(getattr(self, one.name) for one in fields(self) if one.name != "position")
 
+    @functools.cached_property
+    def free_names(self) -> set[str]:
+        """The symbols whose value a tree needs: not those it binds itself, nor names of sets."""
+        return free_names_of(self)
+
     def rebuilt(self, parts: tuple[Any, ...]) -> Self:
         """The same construct at the same place with other parts."""
         return type(self)(*parts, position=self.position)
@@ -312,9 +317,8 @@ def names_in_all(nodes: Nodes) -> set[str]:
     return set().union(*(names_in(node) for node in nodes))
 
 
-@functools.lru_cache(maxsize=4096)
-def free_names(node: Node) -> set[str]:
-    """The symbols whose value a tree needs: not those it binds itself, nor names of sets."""
+def free_names_of(node: Node) -> set[str]:
+    """What ``Node.free_names`` keeps."""
     if isinstance(node, Symbol):
         return {node.name}
     if isinstance(node, DeclaredSet):
@@ -323,7 +327,7 @@ def free_names(node: Node) -> set[str]:
         inside = free_in_parts((node.tests, node.body)) - set(node.names)
         return free_in_parts(node.ranges) | inside
     if isinstance(node, Integral):
-        return free_in_parts((node.low, node.high)) | (free_names(node.body) - {node.name})
+        return free_in_parts((node.low, node.high)) | (node.body.free_names - {node.name})
     return free_in_parts(node.parts)
 
 
@@ -332,7 +336,7 @@ def free_in_parts(parts: tuple[Any, ...]) -> set[str]:
     found: set[str] = set()
     for part in parts:
         if isinstance(part, Node):
-            found |= free_names(part)
+            found |= part.free_names
         elif isinstance(part, tuple):
             found |= free_in_parts(part)
     return found

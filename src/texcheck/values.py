@@ -114,6 +114,7 @@ def plain(value: Any) -> Any:
 
 # Looked at first: most values are one of these, and abstract number types are slow to test.
 COMMON_NUMBERS = {int, float, complex}
+EXACT_NUMBERS = {int, Fraction}
 
 
 def is_number(value: Any) -> bool:
@@ -125,7 +126,7 @@ def is_number(value: Any) -> bool:
 
 def is_exact(value: Any) -> bool:
     """Whether a value has no rounding."""
-    return isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+    return type(value) in EXACT_NUMBERS
 
 
 def is_real(array: Array) -> bool:
@@ -140,7 +141,7 @@ def as_array(value: Any) -> Array:
     if isinstance(value, np.ndarray):
         return value
     large = isinstance(value, int) and value.bit_length() > 63
-    return np.asarray(float(value) if large or isinstance(value, Fraction) else value)
+    return np.asarray(float(value) if large or type(value) is Fraction else value)
 
 
 def describe(value: Any) -> str:
@@ -166,7 +167,7 @@ def unify(left: Any, right: Any) -> tuple[Any, Any]:
         return left, right
 
     def loosen(value: Any) -> Any:
-        if isinstance(value, Fraction):
+        if type(value) is Fraction:
             return float(value)
         if isinstance(value, int) and abs(value) > 2**53:
             return float(value)
