@@ -25,7 +25,7 @@ SERVER = Path(__file__).with_name("katex_lines.cjs")
 PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
 # KaTeX would number the rows of these by itself, beside the book's own number.
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
-OPENING, CLOSING = re.compile(r"[(\[‘“]+$"), re.compile(r"^[,.;:!?)\]’”]+")
+MARKS = re.compile(r"[,.;:!?)\]’”]+")
 LONGEST_WHOLE = 25  # characters of TeX
 
 CHAPTER = re.compile(r"chapters/(?:deeper/)?(\d\d)-")
@@ -129,9 +129,9 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
 
 
 class KeepPunctuation(SphinxPostTransform):
-    """Put a short formula and the marks that touch it into one box that no line end divides.
+    """Put a short formula and the marks behind it into one box that no line end divides.
 
-    A browser may end the line on both sides of a formula: a comma would begin the next line.
+    A browser may end the line behind a formula: a comma would begin the next line.
     """
 
     default_priority = 900
@@ -141,18 +141,11 @@ class KeepPunctuation(SphinxPostTransform):
         """Box the short formulas of a page."""
         for node in list(self.document.findall(nodes.math)):
             parent, index = node.parent, node.parent.index(node)
-            if len(node.astext()) > LONGEST_WHOLE:
-                continue
-            marks = ["", ""]
-            for side, (at, pattern) in enumerate([(index - 1, OPENING), (index + 1, CLOSING)]):
-                text = parent[at] if 0 <= at < len(parent) else None
-                if isinstance(text, nodes.Text) and (found := pattern.search(text)):
-                    marks[side] = found[0]
-                    parent[at] = nodes.Text(pattern.sub("", text))
-            if any(marks):
-                parent[index] = nodes.inline(
-                    "", marks[0], node, nodes.Text(marks[1]), classes=["whole"]
-                )
+            following = parent[index + 1] if index + 1 < len(parent) else None
+            marks = MARKS.match(following) if isinstance(following, nodes.Text) else None
+            if marks and len(node.astext()) <= LONGEST_WHOLE:
+                parent[index + 1] = nodes.Text(marks.string[marks.end() :])
+                parent[index] = nodes.inline("", "", node, nodes.Text(marks[0]), classes=["whole"])
 
 
 def setup(app: Sphinx) -> None:
