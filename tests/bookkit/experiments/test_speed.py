@@ -4,7 +4,13 @@ import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
 
-from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope import (
+    KeyValueCache,
+    MultiHeadAttention,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+)
 from bookkit.experiments.record import recorded
 from bookkit.experiments.speed import cpu, gpu, peers, run
 from bookkit.experiments.speed.measure import compare
@@ -13,10 +19,10 @@ from bookkit.randomness import normal
 pytestmark = pytest.mark.long
 
 
-def test_compare_gives_ratios_to_the_floor_of_the_same_round(monkeypatch):
-    clock = iter(range(1000))
-    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
-    rows = compare({"floor": lambda: None, "slow": lambda: next(clock)}, floor="floor", rounds=3)
+def test_compare_gives_ratios_to_the_floor_of_the_same_round():
+    ticks = iter(range(1000))
+    candidates = {"floor": lambda: None, "slow": lambda: next(ticks)}
+    rows = compare(candidates, floor="floor", rounds=3, clock=lambda: float(next(ticks)))
     assert [row["ratio"] for row in rows] == [1.0, 2.0]
     assert rows[1]["ratio_quartiles"] == [2.0, 2.0]
     assert rows[1]["seconds"] == 2.0
@@ -65,6 +71,19 @@ def test_every_part_on_a_cpu_measures_every_form():
     fused = torch.nn.functional.scaled_dot_product_attention
     for causal in (False, True):
         torch.testing.assert_close(cpu.textbook(q, k, v, causal), fused(q, k, v, is_causal=causal))
+    calls = cpu.call_rows(2, widths=(64,), length=3)
+    assert [row["candidate"] for row in calls] == ["plain", "ours"] * 3
+
+
+@torch.no_grad()
+def test_the_plain_layer_computes_what_the_library_s_does():
+    plain, ours = cpu.PlainHeads(16, 2).double(), MultiHeadAttention(16, 2, seed=0).double()
+    for mine, theirs in zip(plain.children(), ours.children(), strict=True):
+        theirs.W.copy_(mine.weight.mT)
+        theirs.b.copy_(mine.bias)
+    tokens, room = normal(1, 5, 16, seed=0), torch.empty(2, 1, 2, 5, 8).double()
+    expected = cpu.decode(ours, KeyValueCache(), tokens)
+    torch.testing.assert_close(cpu.decode(plain, (room, 0), tokens), expected)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -1,14 +1,22 @@
 """The library on a CPU: rotation against copying, attention against PyTorch's fused kernel."""
 
+import time
 from functools import partial
 from itertools import product
-from typing import get_args
+from typing import Any, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
+from attention_to_rope import (
+    KeyValueCache,
+    MultiHeadAttention,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    rotation_matrix,
+)
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
@@ -86,3 +94,68 @@ def textbook_rows(
 
 def _gradients(form: Candidate, inputs: list[Tensor]) -> object:
     return torch.autograd.grad(form().sum(), inputs)
+
+
+class PlainHeads(nn.Module):
+    """A layer that decodes, as one writes it by hand: `nn.Linear` and PyTorch's fused kernel."""
+
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.output = (nn.Linear(d, d) for _ in range(4))
+
+    def extend(self, x: Tensor, cache: tuple[Tensor, int]) -> tuple[Tensor, tuple[Tensor, int]]:
+        """Attention of one token to n others and to itself; the cache has room for all of them."""
+        projected = self.query(x), self.key(x), self.value(x)
+        q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in projected)
+        (keys, values), n = cache
+        keys[:, :, n : n + 1], values[:, :, n : n + 1] = k, v
+        y = scaled_dot_product_attention(q, keys[:, :, : n + 1], values[:, :, : n + 1])
+        return self.output(y.transpose(1, 2).flatten(2)), (cache[0], n + 1)
+
+
+def decode(layer: Any, cache: Any, tokens: Tensor) -> Tensor:
+    """The outputs of a layer, token by token."""
+    outputs = []
+    for x in tokens.split(1, dim=1):
+        output, cache = layer.extend(x, cache)
+        outputs.append(output)
+    return torch.cat(outputs, dim=1)
+
+
+@torch.no_grad()
+def call_rows(
+    rounds: int, *, widths: tuple[int, ...] = (256, 512, 1024), length: int = 32
+) -> list[Row]:
+    """Calls in which Python counts: one token rotated, a layer that decodes, against plain code."""
+    x = normal(1, 32, 1, 128, seed=0, dtype=torch.float32)
+    cos, sin = table = rotary_table(torch.arange(1), rotary_frequencies(128))
+
+    def by_formula() -> Tensor:
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+
+    calls: dict[tuple[str, torch.Size], tuple[Candidate, Candidate]] = {
+        ("one token, half", x.shape): (
+            by_formula,
+            partial(rotate, x, table, layout="half"),
+        ),
+        ("one token, interleaved", x.shape): (
+            partial(as_complex, x, torch.complex(cos, sin)),
+            partial(rotate, x, table, layout="interleaved"),
+        ),
+    }
+    for d in widths:
+        tokens = normal(1, length, d, seed=0, dtype=torch.float32)
+        room, empty = torch.empty(2, 1, d // 64, length, 64), KeyValueCache(capacity=length)
+        calls["decode", tokens.shape] = (
+            partial(decode, PlainHeads(d, d // 64), (room, 0), tokens),
+            partial(decode, MultiHeadAttention(d, d // 64, seed=0), empty, tokens),
+        )
+    rows = []
+    for (group, shape), (plain, ours) in calls.items():
+        options: dict[str, Any] = {"rounds": rounds, "repeats": 3 if group == "decode" else 100}
+        options |= {"floor": "plain", "clock": time.process_time}  # that of this program alone
+        about = {"group": group, "shape": list(shape), "dtype": "float32"}
+        rows += [row | about for row in compare({"plain": plain, "ours": ours}, **options)]
+    return rows

@@ -208,8 +208,9 @@ def rope_rows(
             "tuned": shape.tuned,
             "seed": 0,
         }
-        options = {"rounds": rounds, "repeats": 20 if shape.batch * shape.length <= 8192 else 5}
-        for row in compare(candidates, floor="clone", device=device, **options):
+        repeats = 20 if shape.batch * shape.length <= 8192 else 5
+        options: dict[str, Any] = {"device": device, "rounds": rounds, "repeats": repeats}
+        for row in compare(candidates, floor="clone", **options):
             package = PACKAGES.get(row["candidate"])
             yield row | about | ({"package": f"{package} {version(package)}"} if package else {})
         del candidates, q, k

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 Candidate = Callable[[], Any]
+Clock = Callable[[], float]
 
 
 def _as_graph(candidate: Candidate, repeats: int, pool: Any) -> Candidate:
@@ -24,7 +25,7 @@ def _as_graph(candidate: Candidate, repeats: int, pool: Any) -> Candidate:
     return graph.replay
 
 
-def _seconds(candidate: Candidate, repeats: int, device: str) -> float:
+def _seconds(candidate: Candidate, repeats: int, device: str, clock: Clock) -> float:
     if device == "cuda":
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
@@ -33,10 +34,10 @@ def _seconds(candidate: Candidate, repeats: int, device: str) -> float:
         end.record()
         torch.cuda.synchronize()
         return float(start.elapsed_time(end)) / 1e3 / repeats
-    began = time.perf_counter()
+    began = clock()
     for _ in range(repeats):
         candidate()
-    return (time.perf_counter() - began) / repeats
+    return (clock() - began) / repeats
 
 
 def compare(
@@ -46,6 +47,7 @@ def compare(
     device: str = "cpu",
     rounds: int = 15,
     repeats: int = 1,
+    clock: Clock = time.perf_counter,
 ) -> list[dict[str, Any]]:
     """One row a candidate: median seconds, and the ratio to the floor of the same round.
 
@@ -61,14 +63,14 @@ def compare(
         pool = torch.cuda.graph_pool_handle()  # one for all: only one graph runs at a time
         graphs = {name: _as_graph(run, repeats, pool) for name, run in candidates.items()}
     for name in names:  # warm-up: compilation, caches, allocator
-        _seconds(candidates[name], max(2, repeats // 4), device)
+        _seconds(candidates[name], max(2, repeats // 4), device, clock)
     eager, graph, fastest = ({name: list[float]() for name in names} for _ in range(3))
     for number in range(rounds):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            eager[name].append(_seconds(candidates[name], repeats, device))
+            eager[name].append(_seconds(candidates[name], repeats, device, clock))
             if device == "cuda":
-                graph[name].append(_seconds(graphs[name], 1, device) / repeats)
+                graph[name].append(_seconds(graphs[name], 1, device, clock) / repeats)
             fastest[name].append(min(times[name][-1] for times in (eager, graph) if times[name]))
     rows = []
     for name in names:

@@ -16,6 +16,7 @@ Part = Callable[[int], Iterable[Row]]
 
 GROUPS: dict[str, list[Part]] = {
     "cpu": [cpu.form_rows, cpu.textbook_rows],
+    "cpu-calls": [cpu.call_rows],
     "gpu": [gpu.rope_rows, gpu.attention_rows],
     "gpu-calls": [gpu.call_rows],
     "gpu-tiles": [gpu.tile_rows],
@@ -46,10 +47,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, help="(default: results/speed/GROUP.jsonl)")
     given = parser.parse_args(arguments)
-    if given.group != "cpu" and not torch.cuda.is_available():
+    device = "cuda" if given.group.startswith("gpu") else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("no CUDA device found; run it with --group cpu")
     out = given.out or RESULTS / "speed" / f"{given.group}.jsonl"
-    device = "cpu" if given.group == "cpu" else "cuda"
     about = origin(f"{COMMAND} --group {given.group}", device)
     unfinished = out.with_name(f"{out.name}.part")  # a run that breaks off leaves its rows here
     write(unfinished, measured(GROUPS[given.group], given.rounds), about)
