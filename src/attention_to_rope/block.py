@@ -166,9 +166,9 @@ class Block(nn.Module):
     ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
         """The block for new positions, causal, with the cache of the earlier ones."""
         inside = self.attention_residual.enter(x)
-        y, longer = self.attention.extend(inside, cache, **options)
+        y, cache = self.attention.extend(inside, cache, **options)
         x = self.attention_residual.leave(x, y)
-        return self._rest(x, memory, memory_mask, return_weights=False)[0], longer
+        return self._rest(x, memory, memory_mask, return_weights=False)[0], cache
 
     def _rest(
         self,

@@ -169,14 +169,14 @@ class Model(nn.Module):
     def forward(self, tokens: Tensor, caches: Caches = ()) -> tuple[Tensor, Caches]:
         """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these."""
         x = self.embed_tokens(tokens)  # (B, N, d)
-        start = caches[0][0].shape[2] if caches else 0
+        start = caches[0][0].shape[2] if caches else 0  # the number of tokens before
         positions = torch.arange(start, start + tokens.shape[1], device=x.device)
         angles = positions[:, None] * self.frequencies.to(x.device, torch.float32)  # (N, d_k/2)
         table = (angles.cos() * self.factor).to(x), (angles.sin() * self.factor).to(x)
         updated: Caches = ()
         for index, block in enumerate(self.layers):
-            x, pair = block(x, table, caches[index] if caches else None)
-            updated += (pair,)
+            x, cache = block(x, table, caches[index] if caches else None)
+            updated += (cache,)
         return self.lm_head(self.norm(x)), updated
 
 

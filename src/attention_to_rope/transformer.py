@@ -98,7 +98,7 @@ class _Stack(nn.Module):
             raise ValueError("attention weights are returned by a call without a cache only")
         x = self.embed(tokens, positions[..., start:])
         encodings: dict[PositionalScheme | None, Encoding] = {None: NO_ENCODING}  # one per scheme
-        longer: list[KeyValueCache] = []
+        new_caches: list[KeyValueCache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
             if pattern.scheme is not None and pattern.scheme not in encodings:
@@ -113,13 +113,13 @@ class _Stack(nn.Module):
             if caches is not None:
                 assert isinstance(block, Block)  # a ModuleList forgets the type of what it holds
                 x, cache = block.extend(x, caches[i], **options)
-                longer.append(cache)
-                continue
-            x = block(x, causal=self.causal, return_weights=return_weights, **options)
-            if return_weights:
-                x, seen = x
-                weights.append(seen)
-        return self.norm(x), longer, weights
+                new_caches.append(cache)
+            elif return_weights:
+                x, of_block = block(x, causal=self.causal, return_weights=True, **options)
+                weights.append(of_block)
+            else:
+                x = block(x, causal=self.causal, **options)
+        return self.norm(x), new_caches, weights
 
 
 class Encoder(_Stack):
@@ -220,12 +220,12 @@ class Decoder(_Stack):
     def extend(
         self, tokens: Integer[Tensor, "b n"], caches: Sequence[KeyValueCache], **options: Any
     ) -> tuple[Float[Tensor, "b n vocabulary"], list[KeyValueCache]]:
-        """The logits of new tokens after those in the caches, and the longer caches.
+        """The logits of new tokens after those in the caches, and the caches that hold them too.
 
         Options as in `forward`; mask and positions are those of the cached and the new tokens.
         """
-        x, longer, _ = self.run(tokens, caches=caches, **options)
-        return self.logits(x), longer
+        x, new_caches, _ = self.run(tokens, caches=caches, **options)
+        return self.logits(x), new_caches
 
     def empty_caches(self, *, capacity: int = 0) -> list[KeyValueCache]:
         """One empty cache per block, to begin with; with room for `capacity` positions."""
