@@ -8,13 +8,15 @@ import torch
 from attention_to_rope import Architecture, Rotary
 from bookkit.experiments.record import recorded
 from bookkit.trained import schemes, text
-from bookkit.trained.schemes import RATES, SCHEMES, best_rate, build, main
+from bookkit.trained.schemes import SCHEMES, best_rate, build, main
+from bookkit.trained.text import START
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     shape = Architecture(d=16, heads=2, layers=4, norm="rms", activation="gelu")
     small = {"ARCHITECTURE": shape, "D_K": 8, "LENGTH": 32, "BINS": 8, "BATCH": 2}
+    small |= {"PASSAGE": 8, "KNOWN": 2, "FARTHER": {32: (8,), 128: (8, 120)}}
     for name, value in small.items():
         monkeypatch.setattr(schemes, name, value)
     part = text.Text(*(torch.frombuffer(bytearray(b"x = 1\n" * 99), dtype=torch.uint8),) * 2, "")
@@ -24,12 +26,26 @@ def small(monkeypatch, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_it_trains_tests_and_records(small):
-    short = [str(small), "--steps", "2", "--rates", "1", "--tests", "2"]
-    main([*short, "--seeds", "4", "--schemes", "T5, fast table", "RoPE"])
+    short = [str(small), "--steps", "2", "--rates", "1e-3", "--grid", "3", "--tests", "2"]
+    main([*short, "--seeds", "1", "--schemes", "T5, fast table", "RoPE"])
     rows = recorded(small / "schemes.jsonl")
     assert [row["part"] for row in rows] == ["grid", "grid", "grid", "best"] * 2
-    assert all(row["loss"][:2] == row["cut"][:2] for row in rows)
-    assert ["YaRN" in row for row in rows[::4]] == [False, True]
+    assert all(row["validation"] > 0 for row in recorded(small / "schemes.jsonl", part="grid"))
+    found = recorded(small / "schemes.jsonl", part="best")
+    assert all(row["loss"][:2] == row["cut"][:2] for row in found)
+    assert all(len(row["loss"]) == len(row["cut"]) == 8 for row in found)
+    assert all(len(row["copy"]) == 3 for row in found)
+    assert ["YaRN" in row for row in found] == [False, True]
+
+
+def test_controls_begin_with_a_start_token_and_passages_come_twice(small):
+    tokens = torch.arange(2 * 129).view(2, 129)
+    shorter = schemes.cut(tokens, 64)
+    assert shorter[:, 0].tolist() == [START, START]
+    assert torch.equal(shorter[:, 1:], tokens[:, 33:65])
+    twice = schemes.repeated(tokens, 120)
+    assert torch.equal(twice[:, 1:9], tokens[:, -8:])
+    assert torch.equal(twice[:, 9:], tokens[:, 9:])
 
 
 def test_models_of_one_seed_share_their_weights_and_differ_in_their_positions():
@@ -48,13 +64,17 @@ def test_the_best_rate_has_the_lowest_mean_and_a_broken_training_is_the_worst():
     assert best_rate([{"rate": rate, "validation": value} for rate, value in tried]) == 2
 
 
-def test_the_record_has_the_same_configurations_for_every_scheme_and_no_best_rate_at_an_edge():
-    rows = recorded("trained/schemes.jsonl")
-    for scheme in {row["scheme"] for row in rows}:
-        grid = recorded("trained/schemes.jsonl", scheme=scheme, part="grid")
-        cases = {(row["rate"], row["seed"]) for row in grid}
-        assert cases == {(rate, seed) for rate in RATES for seed in range(3)}
-        best = recorded("trained/schemes.jsonl", scheme=scheme, part="best")
-        assert [row["seed"] for row in best] == [3, 4, 5, 6, 7]
-        assert {row["rate"] for row in best} == {best_rate(grid)} <= {*RATES[1:-1]}
-    assert all(math.isfinite(value) for row in rows for value in (*row["loss"], *row["cut"]))
+@pytest.mark.parametrize(("steps", "grid", "others"), [(600, 3, 5), (3600, 2, 10)])
+def test_the_record_has_the_same_configurations_for_every_scheme_and_no_best_rate_at_an_edge(
+    steps, grid, others
+):
+    rates = sorted({row["rate"] for row in recorded("trained/schemes.jsonl", steps=steps)})
+    for scheme in SCHEMES:
+        wanted = {"scheme": scheme, "steps": steps}
+        tried = recorded("trained/schemes.jsonl", part="grid", **wanted)
+        cases = [(row["rate"], row["seed"]) for row in tried]
+        assert cases == [(rate, seed) for rate in rates for seed in range(grid)]
+        best = recorded("trained/schemes.jsonl", part="best", **wanted)
+        assert [row["seed"] for row in best] == [*range(grid, grid + others)]
+        assert {row["rate"] for row in best} == {best_rate(tried)} <= {*rates[1:-1]}
+        assert all(math.isfinite(value) for row in best for value in row["loss"])

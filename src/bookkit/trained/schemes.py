@@ -1,19 +1,20 @@
 """Chapter 16: the same small decoder with every positional encoding, learning rate and seed.
 
-    python -m bookkit.trained.schemes FOLDER      # eight minutes on one GPU for six schemes
-    python -m bookkit.trained.schemes FOLDER --steps 2 --rates 1 --seeds 1 --tests 2  # on a CPU
+    python -m bookkit.trained.schemes FOLDER      # one GPU; every scheme, 600 steps
+    python -m bookkit.trained.schemes FOLDER --steps 2 --grid 1 --seeds 1 --tests 2  # on a CPU
 
 The models read the text of the book's model in windows of 256 bytes and are tested up to four times
 as long.
 
-Every scheme gets the same rates with three seeds; then five other seeds at the rate that was best
-on validation data. A seed draws the initial weights and all batches, so schemes can be compared in
+Every scheme gets the same rates with a few seeds; then other seeds at the rate that was best on
+validation data. A seed draws the initial weights and all batches, so schemes can be compared in
 pairs. Models of one scheme are trained side by side, as one batch of models.
 """
 
 import argparse
 import itertools
 import math
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -23,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 
 from attention_to_rope import (
@@ -38,7 +40,7 @@ from attention_to_rope import (
 )
 from attention_to_rope.context_extension import llama3, yarn, yarn_attention_factor
 from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.text import Text, arguments_of_text, chosen_text
+from bookkit.trained.text import START, Text, arguments_of_text, chosen_text
 from bookkit.trained.train import windows
 
 SCHEMES = ("none", "sinusoidal", "T5, fast table", "ALiBi", "RoPE", "hybrid, last")
@@ -49,6 +51,8 @@ D_K = ARCHITECTURE.d // ARCHITECTURE.heads
 LENGTH, TIMES, BINS = 256, 4, 32
 VOCABULARY = 257
 STEPS, BATCH = 600, 16
+PASSAGE, KNOWN = 64, 16  # bytes that come twice, and how many of them tell which ones they are
+FARTHER = {LENGTH: (64, 128, 192), TIMES * LENGTH: (64, 192, 448, 960)}  # distances by length
 
 
 def build(scheme: str, seed: int, stretch: str = "") -> Decoder:
@@ -110,24 +114,32 @@ def train(group: Group, rates: Tensor, steps: int, draw: Callable[[], Tensor]) -
     """
     weights = group.weights
     means, squares = ({n: torch.zeros_like(w) for n, w in weights.items()} for _ in range(2))
+
+    @torch.no_grad()
+    def update(found: Sequence[Tensor], eta: Tensor, low: Tensor, high: Tensor) -> None:
+        squared = torch.stack([g.flatten(1).square().sum(1) for g in found]).sum(0)
+        clip = (1 / squared.sqrt()).clamp(max=1.0)
+        for (name, w), g in zip(weights.items(), found, strict=True):
+            shape = (-1, *[1] * (w.dim() - 1))
+            fast = 10.0 if group.scheme == "T5, fast table" and "scheme" in name else 1.0
+            means[name].lerp_(g * clip.view(shape), 0.1)
+            squares[name].lerp_((g * clip.view(shape)).square(), 0.02)
+            change = (means[name] / low) / ((squares[name] / high).sqrt() + 1e-8)
+            w.sub_((change + 0.01 * w) * (fast * eta).view(shape))
+
+    losses, apply = group.losses, update
+    if rates.is_cuda:
+        losses = torch.compile(losses, dynamic=False)
+        apply = torch.compile(apply, dynamic=False)
     warm_up = min(100, steps // 10 + 1)
     for step in range(steps):
         # The models do not share a weight, so the gradient of the sum holds that of each.
-        loss = group.losses(draw()).mean((-1, -2)).sum()
+        with sdpa_kernel(SDPBackend.MATH):  # the fused kernels cannot be compiled as a batch
+            loss = losses(draw()).mean((-1, -2)).sum()
         found = torch.autograd.grad(loss, list(weights.values()))
-        squared = torch.stack([g.flatten(1).square().sum(1) for g in found]).sum(0)
-        clip = (1 / squared.sqrt()).clamp(max=1.0)
         cosine = 0.55 + 0.45 * math.cos(math.pi * max(step - warm_up, 0) / steps)
         eta = rates * min((step + 1) / warm_up, 1.0) * cosine
-        low, high = 1 - 0.9 ** (step + 1), 1 - 0.98 ** (step + 1)
-        with torch.no_grad():
-            for (name, w), g in zip(weights.items(), found, strict=True):
-                shape = (-1, *[1] * (w.dim() - 1))
-                fast = 10.0 if group.scheme == "T5, fast table" and "scheme" in name else 1.0
-                means[name].lerp_(g * clip.view(shape), 0.1)
-                squares[name].lerp_((g * clip.view(shape)).square(), 0.02)
-                change = (means[name] / low) / ((squares[name] / high).sqrt() + 1e-8)
-                w.sub_((change + 0.01 * w) * (fast * eta).view(shape))
+        apply(found, eta, *(rates.new_tensor(1 - b ** (step + 1)) for b in (0.9, 0.98)))
 
 
 def batches(text: Text, seeds: Sequence[int]) -> Callable[[], Tensor]:
@@ -146,38 +158,84 @@ def _rounded(values: Tensor) -> Any:
     return [None if math.isnan(v) else round(v, 4) for v in values.tolist()]
 
 
+def cut(tokens: Tensor, stop: int) -> Tensor:
+    """The windows that end at `stop`, as long as in training and behind a start token too."""
+    shorter = tokens[:, stop - LENGTH : stop + 1].clone()
+    shorter[:, 0] = START
+    return shorter
+
+
+def repeated(tokens: Tensor, distance: int) -> Tensor:
+    """Each window with the bytes of its last `PASSAGE` also `distance` before."""
+    end, longer = tokens.shape[1], tokens.clone()
+    first = end - PASSAGE - distance
+    longer[:, first : first + PASSAGE] = tokens[:, end - PASSAGE :]
+    return longer
+
+
 @torch.no_grad()
-def test(group: Group, text: Text, tests: int) -> Iterator[Row]:
-    """Loss by position for each model: whole texts, and texts cut to the trained length."""
+def losses_of(group: Group, tokens: Tensor) -> Tensor:
+    """The mean loss of each model by position: (M, N)."""
+    parts = torch.split(tokens, max(1, 4 * TIMES * LENGTH // tokens.shape[1]))
+    return torch.stack([group.losses(part).sum(1) for part in parts]).sum(0) / len(tokens)
+
+
+def validate(group: Group, text: Text, tests: int) -> Iterator[Row]:
+    """The mean loss of each model on text that chooses the rate."""
     draw = torch.Generator(text.train.device).manual_seed(6_000_000)
-    other = windows(text.held_out, tests, LENGTH + 1, draw)  # chooses the rate
+    found = losses_of(group, windows(text.held_out, tests, LENGTH + 1, draw)).mean(1)
+    yield from ({"validation": value} for value in _rounded(found))
+
+
+def test(group: Group, text: Text, tests: int) -> Iterator[Row]:
+    """What the chapter shows of each model, on other text than `validate` reads.
+
+    "loss": by position, of whole texts; "cut": of the same bytes in texts cut to the trained
+    length; "copy": what the end of a text gains if its last bytes come a second time there, by
+    length and distance; the first two also with stretched frequencies.
+    """
+    draw = torch.Generator(text.train.device).manual_seed(7_000_000)
     tokens = windows(text.held_out, tests, TIMES * LENGTH + 1, draw)
     wide = TIMES * LENGTH // BINS
 
     def by_bin(group: Group, tokens: Tensor) -> Tensor:  # (M, bins)
-        parts = torch.split(tokens, 4)
-        losses = torch.stack([group.losses(part).sum(1) for part in parts]).sum(0)  # (M, N)
-        return losses.view(len(losses), -1, wide).mean(-1) / len(tokens)
+        losses = losses_of(group, tokens)
+        return losses.view(len(losses), -1, wide).mean(-1)
 
-    validation, loss = by_bin(group, other).mean(1), by_bin(group, tokens)
-    cut = [loss[:, : LENGTH // wide]]
-    for stop in range(LENGTH + wide, TIMES * LENGTH + 1, wide):
-        cut.append(by_bin(group, tokens[:, stop - LENGTH : stop + 1])[:, -1:])
-    found = {"loss": loss, "cut": torch.cat(cut, dim=1)}
-    if group.scheme in ROTATED:
-        found |= {rule: by_bin(group.stretched(rule), tokens) for rule in ("YaRN", "Llama 3")}
-    for number, value in enumerate(_rounded(validation)):
-        yield {"validation": value} | {n: _rounded(v[number]) for n, v in found.items()}
+    def gains(group: Group) -> Tensor:  # (M, cases)
+        asked = PASSAGE - KNOWN
+        found = []
+        for length, distances in FARTHER.items():
+            shorter = tokens if length > LENGTH else cut(tokens, TIMES * LENGTH)
+            control = losses_of(group, shorter)
+            twice = [losses_of(group, repeated(shorter, distance)) for distance in distances]
+            found += [(control - one)[:, -asked:].mean(1) for one in twice]
+        return torch.stack(found, 1)
+
+    loss = by_bin(group, tokens)
+    stops = range(LENGTH + wide, TIMES * LENGTH + 1, wide)
+    last = [by_bin(group, cut(tokens, stop))[:, -1:] for stop in stops]
+    found = {"loss": loss, "cut": torch.cat([loss[:, : LENGTH // wide], *last], 1)}
+    found["copy"] = gains(group)
+    for rule in ("YaRN", "Llama 3") if group.scheme in ROTATED else ():
+        other = group.stretched(rule)
+        found |= {rule: by_bin(other, tokens), f"copy, {rule}": gains(other)}
+    for number in range(len(loss)):
+        yield {name: _rounded(values[number]) for name, values in found.items()}
 
 
 def work(
-    scheme: str, chosen: Sequence[tuple[float, int]], text: Text, given: argparse.Namespace
+    scheme: str,
+    chosen: Sequence[tuple[float, int]],
+    text: Text,
+    steps: int,
+    measure: Callable[[Group], Iterator[Row]],
 ) -> Iterator[Row]:
-    """Train the models of these rates and seeds; test each."""
+    """Train the models of these rates and seeds; measure each."""
     device, (rates, seeds) = text.train.device, zip(*chosen, strict=True)
     group = Group(scheme, seeds, device)
-    train(group, torch.tensor(rates, device=device), given.steps, batches(text, seeds))
-    for (rate, seed), row in zip(chosen, test(group, text, given.tests), strict=True):
+    train(group, torch.tensor(rates, device=device), steps, batches(text, seeds))
+    for (rate, seed), row in zip(chosen, measure(group), strict=True):
         yield {"scheme": scheme, "rate": rate, "seed": seed, **row}
 
 
@@ -191,16 +249,14 @@ def best_rate(found: Sequence[Row]) -> float:
 
 
 def rows(scheme: str, given: argparse.Namespace, text: Text) -> Iterator[Row]:
-    """Every rate with seeds 0 to 2, then the best rate with the other seeds."""
-    grid = list(itertools.product(RATES[: given.rates], range(min(3, given.seeds))))
-    tried = []
-    for row in work(scheme, grid, text, given):
+    """Every rate with the first seeds, then the best rate with the other seeds."""
+    grid, tried = list(itertools.product(given.rates, range(given.grid))), []
+    for row in work(scheme, grid, text, given.steps, lambda g: validate(g, text, given.tests)):
         tried.append(row)
         yield row | {"part": "grid"}
-    rate, others = best_rate(tried), range(3, given.seeds)
-    if others:
-        for row in work(scheme, [(rate, seed) for seed in others], text, given):
-            yield row | {"part": "best"}
+    best = [(best_rate(tried), seed) for seed in range(given.grid, given.grid + given.seeds)]
+    for row in work(scheme, best, text, given.steps, lambda g: test(g, text, given.tests)):
+        yield row | {"part": "best"}
 
 
 def main(arguments: list[str]) -> None:
@@ -209,13 +265,14 @@ def main(arguments: list[str]) -> None:
     arguments_of_text(parser)
     parser.add_argument("--schemes", nargs="*", default=SCHEMES)
     parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--rates", type=int, default=len(RATES), help="how many of the rates")
-    parser.add_argument("--seeds", type=int, default=8, help="how many, from 0")
+    parser.add_argument("--rates", type=float, nargs="*", default=RATES)
+    parser.add_argument("--grid", type=int, default=3, help="seeds at every rate, from 0")
+    parser.add_argument("--seeds", type=int, default=5, help="other seeds at the best rate")
     parser.add_argument("--tests", type=int, default=128, help="windows of held-out text")
     given = parser.parse_args(arguments)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     text = chosen_text(given, device)
-    about = origin(f"{parser.prog} FOLDER", device.type)
+    about = origin(f"{parser.prog} FOLDER {shlex.join(arguments[1:])}", device.type)
     about |= {"steps": given.steps, "text_sha256": text.sha256}
     for scheme in given.schemes:
         out = Path(given.folder) / "schemes.jsonl"
