@@ -24,7 +24,7 @@ from attention_to_rope.context_extension import (
 )
 from attention_to_rope.model import Model
 from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.text import Text, arguments_of_text, chosen_text
+from bookkit.trained.text import START, Text, arguments_of_text, chosen_text
 from bookkit.trained.train import (
     TRAINED_LENGTH,
     load,
@@ -61,6 +61,7 @@ def measure(model: Model, text: Text, times: int, seed: int, sequences: int, kep
     draw = torch.Generator(device).manual_seed(2_000_000 + seed)
     tokens = windows(text.held_out, sequences, length + 1, draw)[:, -kept - 1 :]
     asked = questions(text.held_out, 4 * sequences, length, draw)[:, -kept:]
+    tokens[:, 0] = asked[:, 0] = START  # a text that was cut begins like every other
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
         losses = torch.cat(
             [loss_by_position(model, part) for part in torch.split(tokens, 16)]
