@@ -65,8 +65,14 @@ def test_every_part_on_a_cpu_measures_every_form():
     named = {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
     assert {row["candidate"] for row in rows} > named
     assert counter.frame_count == 2, "each layout must be compiled once for all lengths"
-    attention = cpu.textbook_rows(2, lengths=(8, 16), heads=2, dim=8)
-    assert {tuple(row["shape"]) for row in attention} == {(1, 2, n, 8) for n in (8, 16)}
+    shapes = [(1, 2, n, 8) for n in (8, 16)]
+    attention = list(cpu.textbook_rows(2, shapes=shapes))
+    assert [tuple(row["shape"]) for row in attention[::8]] == shapes
+    assert {(row["causal"], row["pass"], row["dtype"]) for row in attention} == {
+        (causal, passed, "float32")
+        for causal in (False, True)
+        for passed in ("forward", "forward and backward")
+    }
     q, k, v = (normal(2, 5, 8, seed=seed) for seed in range(3))
     fused = torch.nn.functional.scaled_dot_product_attention
     for causal in (False, True):
@@ -88,7 +94,7 @@ def test_the_plain_layer_computes_what_the_library_s_does():
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_block_is_timed_with_and_without_a_rotation_eager_and_compiled():
-    rows = list(gpu.block_rows(2, sizes=(2, 6, 32, 4, 2), device="cpu", compiler="eager"))
+    rows = list(gpu.block_rows(2, sizes=((2, 6, 32, 4, 2),), device="cpu", compiler="eager"))
     forms = ("no rotation", "fused", "published form")
     ways = ("eager", "compiled")
     assert {row["candidate"] for row in rows} == {f"{form}, {w}" for form in forms for w in ways}
@@ -197,10 +203,7 @@ def test_calls_compare_our_fused_rotation_with_the_peers():
 
 
 @pytest.mark.usefixtures("gpu_forms")
-def test_attention_and_the_kernels_tiles_are_compared_with_their_floors():
-    rows = list(gpu.attention_rows(2, lengths=(8,), device="cpu"))
-    assert rows[0]["candidate"] == rows[1]["floor"] == "PyTorch's fused kernel"
-    assert rows[1]["candidate"] == "blockwise_attention"
+def test_the_kernels_tiles_are_compared_with_their_floor():
     before = gpu.rope_triton.TILES["positions"]
     rows = list(gpu.tile_rows(2, shapes=(TOY[0][0],), device="cpu"))
     assert len({row["candidate"] for row in rows}) == 1 + 5 * 4

@@ -1,6 +1,7 @@
 """The library on a CPU: rotation against copying, attention against PyTorch's fused kernel."""
 
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, get_args
@@ -25,6 +26,7 @@ from bookkit.randomness import normal
 
 FEW = 8  # positions: so few that the call is what is measured
 FUSED = "PyTorch's fused kernel"
+SHAPES = [(1, 4, length, 64) for length in (512, 1024, 2048, 4096)]  # of the textbook form
 
 
 def form_rows(
@@ -61,7 +63,7 @@ def textbook(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
     """Attention as chapter 1 writes it: all scores, all weights, in operations of their own."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
-        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores = scores.masked_fill(hidden, -torch.inf)
     output: Tensor = scores.softmax(-1) @ v
     return output
@@ -70,26 +72,25 @@ def textbook(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
 def textbook_rows(
     rounds: int,
     *,
-    lengths: tuple[int, ...] = (512, 1024, 2048, 4096),
-    heads: int = 4,
-    dim: int = 64,
-) -> list[Row]:
+    shapes: Sequence[tuple[int, ...]] = SHAPES,
+    device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[Row]:
     """The textbook form against PyTorch's fused kernel, the same pass and the same mask."""
-    rows = []
-    for length, causal, backward in product(lengths, (False, True), (False, True)):
-        shape = (1, heads, length, dim)
-        q, k, v = (normal(*shape, seed=seed, dtype=torch.float32) for seed in range(3))
-        inputs = [x.requires_grad_(backward) for x in (q, k, v)]
-        forms: dict[str, Candidate] = {
-            FUSED: partial(scaled_dot_product_attention, q, k, v, is_causal=causal),
-            "textbook": partial(textbook, q, k, v, causal),
-        }
-        if backward:
-            forms = {name: partial(_gradients, form, inputs) for name, form in forms.items()}
-        about: Row = {"group": "textbook", "shape": list(shape), "dtype": "float32"}
-        about |= {"causal": causal, "pass": "forward and backward" if backward else "forward"}
-        rows += [row | about for row in compare(forms, floor=FUSED, rounds=rounds)]
-    return rows
+    for shape in shapes:
+        drawn = [normal(*shape, seed=seed, dtype=dtype).to(device) for seed in range(3)]
+        for causal, backward in product((False, True), repeat=2):
+            q, k, v = (x.requires_grad_(backward) for x in drawn)
+            forms: dict[str, Candidate] = {
+                FUSED: partial(scaled_dot_product_attention, q, k, v, is_causal=causal),
+                "textbook": partial(textbook, q, k, v, causal),
+            }
+            if backward:
+                forms = {name: partial(_gradients, form, drawn) for name, form in forms.items()}
+            about: Row = {"group": "textbook", "shape": list(shape), "dtype": str(dtype)[6:]}
+            about |= {"causal": causal, "pass": "forward and backward" if backward else "forward"}
+            for row in compare(forms, floor=FUSED, device=device, rounds=rounds):
+                yield row | about
 
 
 def _gradients(form: Candidate, inputs: list[Tensor]) -> object:

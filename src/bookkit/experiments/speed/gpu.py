@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast import blockwise_attention, rope_triton, rotate_queries_and_keys
+from attention_to_rope.fast import rope_triton, rotate_queries_and_keys
 from attention_to_rope.fast.rope_triton import Tile
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
+from bookkit.experiments.speed.cpu import textbook_rows
 from bookkit.experiments.speed.measure import Candidate, compare
 from bookkit.experiments.speed.peers import as_complex, imported, rotated_half, without_its_start
 
@@ -217,21 +218,11 @@ def rope_rows(
         torch.cuda.empty_cache()
 
 
-def attention_rows(
-    rounds: int = 15, *, lengths: tuple[int, ...] = (2048, 8192, 32768), device: str = "cuda"
-) -> Iterator[Row]:
-    """Causal attention, 16 heads of 128: the library's against PyTorch's fused kernel."""
-    for length in lengths:
-        shape = [1, 16, length, 128]
-        torch.manual_seed(0)
-        q, k, v = (torch.randn(shape, device=device, dtype=torch.bfloat16) for _ in range(3))
-        floor = "PyTorch's fused kernel"
-        candidates: dict[str, Candidate] = {
-            floor: partial(scaled_dot_product_attention, q, k, v, is_causal=True),
-            "blockwise_attention": partial(blockwise_attention, q, k, v, causal=True),
-        }
-        for row in compare(candidates, floor=floor, device=device, rounds=rounds, repeats=5):
-            yield row | {"group": "attention", "shape": shape, "seed": 0}
+def attention_rows(rounds: int = 15) -> Iterator[Row]:
+    """The textbook form of attention against PyTorch's fused kernel, in bfloat16."""
+    shapes = [(1, 16, length, 128) for length in (1024, 2048, 4096, 8192, 16384)]
+    shapes += [(4, 12, 3000, 64), (2, 24, 6000, 96)]
+    return textbook_rows(rounds, shapes=shapes, device="cuda", dtype=torch.bfloat16)
 
 
 def tile_rows(
@@ -264,38 +255,47 @@ def tile_rows(
     rope_triton.TILES["positions"] = chosen
 
 
+def _block(x: Tensor, W: Tensor, W_O: Tensor, rotation: Both, heads: int, groups: int) -> Tensor:
+    projected = (x @ W).unflatten(-1, (heads + 2 * groups, -1)).transpose(1, 2)
+    q, k, v = projected.split((heads, groups, groups), 1)
+    q, k = rotation(q, k)
+    mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    output: Tensor = mixed.transpose(1, 2).flatten(-2) @ W_O
+    return output
+
+
+BLOCKS = ((1, 8192, 4096, 32, 8), (2, 5000, 3072, 24, 8), (1, 131072, 4096, 32, 8))
+
+
 def block_rows(
     rounds: int = 15,
     *,
-    sizes: tuple[int, int, int, int, int] = (1, 8192, 4096, 32, 8),
+    sizes: tuple[tuple[int, int, int, int, int], ...] = BLOCKS,
     device: str = "cuda",
     compiler: str = "inductor",
 ) -> Iterator[Row]:
     """One attention block without rotation (the control), fused, and in the published form."""
-    B, N, d, heads, groups = sizes
-    d_k = d // heads
-    torch.manual_seed(0)
     draw = partial(torch.randn, device=device, dtype=torch.bfloat16)
-    x, W, W_O = draw(B, N, d), draw(d, (heads + 2 * groups) * d_k) * d**-0.5, draw(d, d) * d**-0.5
-    table = rotary_table(torch.arange(N, device=device), rotary_frequencies(d_k, device=device))
-    wide = [torch.cat((part, part), -1).bfloat16() for part in table]
-    rotations: dict[str, Both] = {
-        "no rotation": lambda q, k: (q, k),
-        "fused": partial(rotate_queries_and_keys, table=table, layout="half"),
-        "published form": _each(rotated_half, *wide),
-    }
+    for B, N, d, heads, groups in sizes:
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        d_k = d // heads
+        x, W_O = draw(B, N, d), draw(d, d) * d**-0.5
+        W = draw(d, (heads + 2 * groups) * d_k) * d**-0.5
+        table = rotary_table(torch.arange(N, device=device), rotary_frequencies(d_k, device=device))
+        wide = [torch.cat((part, part), -1).bfloat16() for part in table]
+        rotations: dict[str, Both] = {
+            "no rotation": lambda q, k: (q, k),
+            "fused": partial(rotate_queries_and_keys, table=table, layout="half"),
+            "published form": _each(rotated_half, *wide),
+        }
 
-    def block(x: Tensor, form: str) -> Tensor:
-        projected = (x @ W).unflatten(-1, (-1, d_k)).transpose(1, 2)
-        q, k, v = projected.split((heads, groups, groups), 1)
-        q, k = rotations[form](q, k)
-        mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        out: Tensor = mixed.transpose(1, 2).flatten(-2) @ W_O
-        return out
-
-    ways = {"eager": block, "compiled": torch.compile(block, backend=compiler, dynamic=False)}
-    candidates: dict[str, Candidate] = {
-        f"{form}, {way}": partial(run, x, form) for way, run in ways.items() for form in rotations
-    }
-    for row in compare(candidates, floor="no rotation, compiled", device=device, rounds=rounds):
-        yield row | {"group": "block", "shape": [B, heads + groups, N, d_k], "seed": 0}
+        ways = {"eager": _block, "compiled": torch.compile(_block, backend=compiler, dynamic=False)}
+        candidates: dict[str, Candidate] = {
+            f"{form}, {way}": partial(run, x, W, W_O, rotation, heads, groups)
+            for way, run in ways.items()
+            for form, rotation in rotations.items()
+        }
+        floor = "no rotation, compiled"
+        for row in compare(candidates, floor=floor, device=device, rounds=rounds):
+            yield row | {"group": "block", "shape": [B, heads + groups, N, d_k], "seed": 0}

@@ -17,7 +17,8 @@ Part = Callable[[int], Iterable[Row]]
 GROUPS: dict[str, list[Part]] = {
     "cpu": [cpu.form_rows, cpu.textbook_rows],
     "cpu-calls": [cpu.call_rows],
-    "gpu": [gpu.rope_rows, gpu.attention_rows],
+    "gpu": [gpu.rope_rows],
+    "gpu-attention": [gpu.attention_rows],
     "gpu-calls": [gpu.call_rows],
     "gpu-tiles": [gpu.tile_rows],
     "gpu-block": [gpu.block_rows],
