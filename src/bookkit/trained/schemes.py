@@ -18,7 +18,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -191,8 +190,8 @@ def test(group: Group, text: Text, tests: int) -> Iterator[Row]:
     """What the chapter shows of each model, on other text than `validate` reads.
 
     "loss": by position, of whole texts; "cut": of the same bytes in texts cut to the trained
-    length; "copy": what the end of a text gains if its last bytes come a second time there, by
-    length and distance; the first two also with stretched frequencies.
+    length; "copy": what the end of a text gains if the same bytes came before, by length and
+    distance. Loss and copy also with stretched frequencies.
     """
     draw = torch.Generator(text.train.device).manual_seed(7_000_000)
     tokens = windows(text.held_out, tests, TIMES * LENGTH + 1, draw)
@@ -275,8 +274,7 @@ def main(arguments: list[str]) -> None:
     about = origin(f"{parser.prog} FOLDER {shlex.join(arguments[1:])}", device.type)
     about |= {"steps": given.steps, "text_sha256": text.sha256}
     for scheme in given.schemes:
-        out = Path(given.folder) / "schemes.jsonl"
-        write(out, rows(scheme, given, text), about, append=True)
+        write(given.folder / "schemes.jsonl", rows(scheme, given, text), about, append=True)
         print(scheme, flush=True)
 
 
