@@ -42,6 +42,10 @@ FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
 ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\(\w+)"\}')
 ICON = re.compile(r"\bfa-[\w-]+")
 
+# On load the theme asks for the width of every box that may scroll, which makes a phone lay out the
+# whole page at once; book.js asks each box when it has been laid out.
+MEASURING = re.compile(r'"complete"===document\.readyState\?(\w+)\(\):[^;]+\("load",\1\)')
+
 
 def add_fonts(app: Sphinx, config: Config) -> None:
     """Write one style sheet with all fonts, and copy the font files that it names."""
@@ -61,8 +65,8 @@ def add_fonts(app: Sphinx, config: Config) -> None:
     app.add_css_file("fonts/fonts.css")
 
 
-def shrink_icon_fonts(app: Sphinx, error: Exception | None) -> None:
-    """Keep only the icons that pages show, a dozen of two thousand, in the theme's icon fonts."""
+def lighten_theme(app: Sphinx, error: Exception | None) -> None:
+    """Keep of the theme's icons a dozen of two thousand, and do not measure all boxes on load."""
     if error is not None or app.builder.name != "html":
         return
     static = Path(app.outdir) / "_static"
@@ -73,7 +77,9 @@ def shrink_icon_fonts(app: Sphinx, error: Exception | None) -> None:
         for names, code in ICON_RULE.findall(style)
         for name in ICON.findall(names)
     }
-    pages = [*Path(app.outdir).rglob("*.html"), static / "scripts" / "pydata-sphinx-theme.js"]
+    script = static / "scripts" / "pydata-sphinx-theme.js"
+    script.write_text(MEASURING.sub("0", script.read_text(encoding="utf-8")), encoding="utf-8")
+    pages = [*Path(app.outdir).rglob("*.html"), script]
     shown = {name for page in pages for name in ICON.findall(page.read_text(encoding="utf-8"))}
     kept = ICON_RULE.sub(lambda rule: rule[0] if shown & {*ICON.findall(rule[1])} else "", style)
     sheet.write_text(kept, encoding="utf-8")
@@ -126,6 +132,6 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("comments_config", {}, "")
     app.add_post_transform(UniqueIds)
     app.connect("config-inited", add_fonts)
-    app.connect("build-finished", shrink_icon_fonts)
+    app.connect("build-finished", lighten_theme)
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)

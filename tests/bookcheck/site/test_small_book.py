@@ -39,6 +39,11 @@ def test_fonts_come_from_the_site(good_site, page):
     assert all((good_site / "_static" / "fonts" / font).is_file() for font in fonts)
 
 
+def test_the_theme_does_not_measure_every_box_on_load(good_site):
+    script = good_site / "_static" / "scripts" / "pydata-sphinx-theme.js"
+    assert '("load",' not in script.read_text(encoding="utf-8")
+
+
 def test_figures_are_inlined_with_ids_of_their_own(page):
     assert page.count('<div class="figure-box" tabindex="0"><svg class="book-figure"') == 2
     assert "Fig. 1.1" in page
