@@ -18,11 +18,27 @@ from bookcheck.site.source_place import place_of
 logger = logging.getLogger(__name__)
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
+TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
+LETTER = re.compile(r'<tspan x="([^"]+)" (y="[^"]+" style="[^"]*")>([^<]+)</tspan>')
+
+
+def join_letters(label: re.Match[str]) -> str:
+    """Join the letters of words, which matplotlib places one by one as in its own font."""
+    words: list[list[str]] = []
+    for x, look, letter in sorted(LETTER.findall(label[0]), key=lambda found: float(found[0])):
+        if words and words[-1][1] == look and (words[-1][2] + letter).isalnum():
+            words[-1][2] += letter
+        else:
+            words.append([x, look, letter])
+    parts = "".join(
+        f'<tspan x="{x}" {look}>{word}</tspan>' for x, look, word in words if word.strip()
+    )
+    return re.sub(r">.*<", f">{parts}<", label[0], count=1, flags=re.DOTALL) if words else label[0]
 
 
 def inline_svg(text: str, *, prefix: str) -> str:
     """Return SVG text fit for a page, in a box that may scroll; its ids start with `prefix`."""
-    drawing = text.strip().replace("<svg", '<svg class="book-figure"', 1)
+    drawing = TEXT.sub(join_letters, text.strip()).replace("<svg", '<svg class="book-figure"', 1)
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing)
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bookcheck.paths import ROOT
+from bookcheck.site.figures import inline_svg
 from bookkit.figures import PALETTE
 
 STYLE = (ROOT / "_static" / "book.css").read_text(encoding="utf8")
@@ -34,3 +35,11 @@ def test_each_colour_stands_out_on_light_and_dark(name):
     light, dark = rule('html[data-theme="light"]'), rule('html[data-theme="dark"]')
     assert contrast(PALETTE[name], light["pst-color-background"]) >= 3
     assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
+
+
+def test_words_of_labels_are_whole():
+    letters = [("0", "0.0", "d"), ("7", "2.0", "k"), ("33", "0.0", "6"), ("26", "0.0", "="),
+               ("40", "0.0", "4"), ("47", "0.0", "\xa0"), ("50", "0.0", "8")]  # fmt: skip
+    label = "".join(f'<tspan x="{x}" y="{y}" style="">{sign}</tspan>\n' for x, y, sign in letters)
+    drawing = inline_svg(f'<svg aria-label="a"><text>{label}</text></svg>', prefix="p-")
+    assert re.findall(r"<tspan[^>]*>(.*?)</tspan>", drawing) == ["d", "k", "=", "64", "8"]

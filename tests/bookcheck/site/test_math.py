@@ -12,11 +12,11 @@ from bookcheck.site.source_place import place_of
 
 
 def test_no_line_ends_inside_the_brackets_of_a_formula_in_a_sentence():
-    html = KATEX.render("a + f(g(x + y)) = b", display=False)
+    html = render("a + f(g(x + y)) = b", display=False)
     parts = re.sub(r"<math.*?</math>", "", html).split('<span class="whole">')
     assert [part.count('class="base"') for part in parts] == [1, 3]
     for tex in ("a + f(g(x + y)) = b", "(a + b", "a + b) + c"):
-        html = KATEX.render(tex, display=False)
+        html = render(tex, display=False)
         assert html.count("<span") == html.count("</span")
 
 
