@@ -1,4 +1,4 @@
-"""Columns of numbers in the tables of outputs: set at the right, with true minus signs."""
+"""Tables of outputs: columns of numbers at the right, with true minus signs, and true indices."""
 
 import itertools
 import re
@@ -11,11 +11,12 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 TABLE = '<table class="book-table'
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)</\1>", re.DOTALL)
+INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?\s*[%×]?|[-−]?inf|nan")
 
 
 def mark_numbers(table: str) -> str:
-    """Give the cells of a column the class `number` where most of the column is numbers."""
+    """Give columns that are mostly numbers the class `number`, and set d_k as a formula."""
     rows = [[cell[2] for cell in CELL.findall(row)] for row in ROW.findall(table)]
     numeric = [
         2 * sum(bool(NUMBER.fullmatch(text)) for text in column) > len(column)
@@ -25,9 +26,10 @@ def mark_numbers(table: str) -> str:
 
     def mark(cell: re.Match[str]) -> str:
         tag, attributes, text = cell.groups()
-        if not next(columns):
-            return cell[0]
-        return f'<{tag}{attributes} class="number">{re.sub("^-", "−", text)}</{tag}>'
+        text = INDEX.sub(r"<i>\1</i><sub>\2</sub>", text)
+        if next(columns):
+            attributes, text = f'{attributes} class="number"', re.sub("^-", "−", text)
+        return f"<{tag}{attributes}>{text}</{tag}>"
 
     return CELL.sub(mark, table)
 

@@ -3,7 +3,7 @@
 from bookcheck.site.tables import mark_numbers
 
 
-def test_a_column_of_numbers_is_marked_and_has_true_minus_signs():
+def test_columns_of_numbers_are_marked_and_signs_and_indices_are_true():
     table = (
         '<table class="book-table"><thead><tr><td></td><th scope="col">d_k</th></tr></thead>'
         '<tbody><tr><th scope="row">1-a</th><td>-0.71</td></tr>'
@@ -11,7 +11,7 @@ def test_a_column_of_numbers_is_marked_and_has_true_minus_signs():
         '<tr><th scope="row">c</th><td>–</td></tr></tbody></table>'
     )
     marked = mark_numbers(table)
-    assert '<th scope="col" class="number">d_k</th>' in marked
+    assert '<th scope="col" class="number"><i>d</i><sub>k</sub></th>' in marked
     assert '<th scope="row">1-a</th><td class="number">−0.71</td>' in marked
     assert '<td class="number">1e-07</td>' in marked
     assert '<td class="number">–</td>' in marked
