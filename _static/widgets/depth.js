@@ -3,10 +3,10 @@
 (() => {
   const { axes, colour, panel, path, significant, tag, text } = bookWidgets.kit;
   const WAYS = {
-    plain: ["f(x)", "red"],
+    plain: ["f(x)", "green"],
     residual: ["x + f(x)", "orange"],
     pre: ["x + f(norm(x))", "blue"],
-    post: ["norm(x + f(x))", "green"],
+    post: ["norm(x + f(x))", "red"],
   };
   // Mean square of the signal after l layers, and of the gradient there in a stack of L.
   const SIGNAL = {
