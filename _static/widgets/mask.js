@@ -85,7 +85,7 @@
     const [cx, cy] = place(output);
     // Once around the rectangle.
     const around = [0, 3, 1, 2].filter((n) => seen[n]).map((n) => place(X[n]).join(" "));
-    const faint = { fill: colour("blue"), "fill-opacity": 0.15, stroke: colour("blue"), "stroke-width": 1 };
+    const faint = { fill: colour("green"), "fill-opacity": 0.15, stroke: colour("green"), "stroke-width": 1 };
     let drawing = tag("path", { d: `M${around.join("L")}Z`, ...faint });
     X.forEach((v, n) => {
       const [x, y] = place(v);
@@ -98,8 +98,8 @@
       drawing += text(x + away, line + 19, `weight ${shown(weights[n], seen[n])}`, side(anchor));
     });
     const corners = [[cx, cy - 8], [cx + 8, cy], [cx, cy + 8], [cx - 8, cy]].map((corner) => corner.join(" "));
-    drawing += tag("path", { d: `M${corners.join("L")}Z`, fill: colour("orange") });
-    drawing += text(left + size / 2, top + size + 26, `output ${point(output, 2)}`, { style: `fill: ${colour("orange")}; font-weight: 600` });
+    drawing += tag("path", { d: `M${corners.join("L")}Z`, fill: colour("red") });
+    drawing += text(left + size / 2, top + size + 26, `output ${point(output, 2)}`, { style: `fill: ${colour("red")}; font-weight: 600` });
     const words = `The values are four corners; the output lies between those that are seen, at ${point(output, 2)}.`;
     return panel(480, 158, words, drawing).replace("book-panel", "book-panel wide");
   }
