@@ -23,7 +23,9 @@ function keepBrackets(html) {
 
 function render({ tex, display }) {
   try {
-    const html = katex.renderToString(tex, { displayMode: display, strict: "error", throwOnError: true });
+    // On a narrow screen, two formulas of one display may stand on two lines.
+    const parted = display ? tex.replaceAll("\\qquad", "\\qquad\\allowbreak ") : tex;
+    const html = katex.renderToString(parted, { displayMode: display, strict: "error", throwOnError: true });
     const kept = html.replace(SOURCE, "");
     return { html: display ? kept : keepBrackets(kept) };
   } catch (error) {
