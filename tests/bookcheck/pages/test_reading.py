@@ -147,6 +147,7 @@ def test_a_table_is_filtered_and_its_first_column_stays_in_sight(open_page):
 def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
     page = open_page(CHAPTER, PHONE)
     for anchor in ("exercises", "what-to-remember", "code-to-take-away", "in-practice"):
+        page.wait_for_load_state("networkidle")  # or what still loads would count as failed
         page.goto("about:blank")
         page.goto(f"{CHAPTER.as_uri()}#{anchor}")
         assert 0 < page.locator(f"#{anchor} > h2").bounding_box()["y"] < 200, anchor
