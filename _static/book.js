@@ -2,6 +2,7 @@
 // not stop at the others. A box is looked at when the browser has laid it out, and again when its size
 // or the letters change: to ask for the width of one far below would make the browser lay it out now.
 function letKeyboardIntoWideBoxes() {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   const boxes = document.querySelectorAll(
     ".math-formula, .figure-box, pre, .cell_output > .output, .pst-scrollable-table-container",
   );
@@ -10,11 +11,11 @@ function letKeyboardIntoWideBoxes() {
     const seen = entries.map(({ target }) => target);
     const wide = seen.map((box) => box.scrollWidth > box.clientWidth);
     seen.forEach((box, place) => {
-      const what = box.matches(".figure-box") ? "figure" : box.matches(".math-formula") ? "formula" : "";
+      const what = box.matches(".figure-box") ? phrase`Wide figure, scrolls` : box.matches(".math-formula") ? phrase`Wide formula, scrolls` : "";
       if (wide[place]) {
         box.tabIndex = 0;
         if (what) box.setAttribute("role", "group");
-        if (what) box.setAttribute("aria-label", `Wide ${what}, scrolls`);
+        if (what) box.setAttribute("aria-label", what);
       } else {
         box.removeAttribute("tabindex");
         for (const name of what ? ["role", "aria-label"] : []) box.removeAttribute(name);

@@ -2,6 +2,7 @@
 // is shown. A page counts as read when its end and half of its headings have been in sight.
 "use strict";
 (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   const site = new URL(document.documentElement.dataset.content_root ?? "./", location.href).href;
   const KEY = `reading ${new URL(site).pathname}`;
   const pageOf = (address) => address.split(/[?#]/)[0].slice(site.length);
@@ -32,7 +33,7 @@
       const sign = document.createElement("span");
       sign.className = "read-mark";
       sign.setAttribute("role", "img");
-      sign.setAttribute("aria-label", "read");
+      sign.setAttribute("aria-label", phrase`read`);
       sign.textContent = "✓";
       link.append(sign);
     }
@@ -48,11 +49,11 @@
       const link = document.createElement("a");
       link.href = new URL(last.address, site);
       link.textContent = last.words;
-      line.append("Go on at ", link, ".");
+      line.append(phrase`Go on at `, link, phrase`.`);
     }
     const forget = document.createElement("button");
     forget.type = "button";
-    forget.textContent = "Forget what I have read";
+    forget.textContent = phrase`Forget what I have read`;
     forget.addEventListener("click", () => {
       localStorage.removeItem(KEY);
       line.remove();

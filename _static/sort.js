@@ -1,6 +1,7 @@
 // A table marked "sortable" is sorted by a click on a heading, and a field above it shows only the rows
 // that hold what is typed. Without scripts it stays as written.
 (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   // Numbers by size, words by the alphabet, what is missing last.
   const key = (row, column) => {
     const text = row.cells[column].textContent.trim();
@@ -29,7 +30,7 @@
       const wanted = field.value.trim().toLowerCase();
       for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     });
-    label.append("Show rows with ", field);
+    label.append(phrase`Show rows with `, field);
     (table.closest(".output") ?? table).before(label);
   };
   const prepare = () => {
@@ -43,7 +44,7 @@
         sign.setAttribute("aria-hidden", "true");
         sign.textContent = "\u00a0↕";
         button.append(head.textContent, sign);
-        button.title = "Sort by this column";
+        button.title = phrase`Sort by this column`;
         button.style.cssText =
           "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +
           "background: none; padding: 0; border: 0; cursor: pointer; display: inline";

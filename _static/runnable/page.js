@@ -1,6 +1,7 @@
 // Listings that run in the page: buttons, an editor, and a comparison with the printed output.
 // Python comes from the site itself, when a reader first asks for it, and stays in a worker.
 (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   const note = document.querySelector(".run-note");
   // From a file no browser starts a worker; the note says what to do instead.
   if (!location.protocol.startsWith("http")) return;
@@ -43,12 +44,12 @@
   function receive({ bytes, running, done, broken, ...result }) {
     if (!active) return;
     if (bytes) active.progress.value = bytes / allBytes;
-    if (bytes >= allBytes) active.say("Starting Python …");
-    if (running) active.say("Running …");
+    if (bytes >= allBytes) active.say(phrase`Starting Python …`);
+    if (running) active.say(phrase`Running …`);
     if (done) active.show(result);
     if (broken) {
       stopWorker();
-      active.say("Python could not be loaded here; see “Run this chapter” at the top of the page.");
+      active.say(phrase`Python could not be loaded here; see “Run this chapter” at the top of the page.`);
     }
     if (done || broken) finish();
   }
@@ -58,11 +59,11 @@
     const loaded = worker !== null;
     worker ??= startWorker();
     for (const { run } of listings) run.disabled = run !== listing.run;
-    listing.run.textContent = "Stop";
+    listing.run.textContent = phrase`Stop`;
     listing.progress.hidden = loaded;
     listing.progress.value = 0;
     listing.output.replaceChildren();
-    listing.say(loaded ? "Running …" : `Loading Python and NumPy, ${megabytes} MB …`);
+    listing.say(loaded ? phrase`Running …` : phrase`Loading Python and NumPy, ${megabytes} MB …`);
     // Earlier listings define what this one uses, so they run first, as the page shows them.
     const sources = listings
       .slice(0, listings.indexOf(listing) + 1)
@@ -72,12 +73,12 @@
 
   function stop() {
     stopWorker();
-    active.say("Stopped.");
+    active.say(phrase`Stopped.`);
     finish();
   }
 
   function finish() {
-    active.run.textContent = "Run";
+    active.run.textContent = phrase`Run`;
     active.progress.hidden = true;
     for (const { run } of listings) run.disabled = false;
     active = null;
@@ -103,7 +104,7 @@
       value: code.textContent.trimEnd(),
       spellcheck: false,
       autocapitalize: "off",
-      ariaLabel: "Code of this listing",
+      ariaLabel: phrase`Code of this listing`,
     });
     const { fontFamily, fontSize, lineHeight, padding } = getComputedStyle(code);
     Object.assign(editor.style, { fontFamily, fontSize, lineHeight, padding, whiteSpace: "pre" });
@@ -139,8 +140,8 @@
     });
     bar.style.fontFamily = "var(--book-sans)";
     const button = (textContent) => make(bar, "button", { type: "button", textContent });
-    const [run, edit] = [button("Run"), button("Edit")];
-    const progress = make(bar, "progress", { hidden: true, value: 0, ariaLabel: "Loading Python" });
+    const [run, edit] = [button(phrase`Run`), button(phrase`Edit`)];
+    const progress = make(bar, "progress", { hidden: true, value: 0, ariaLabel: phrase`Loading Python` });
     progress.style.accentColor = "var(--pst-color-primary)";
     const status = make(bar, "span", { role: "status" });
     const output = make(cell, "div", { className: "cell_output docutils container" });
@@ -155,11 +156,11 @@
       const same = !failed && lines.join("\n") === printed.join("\n");
       if (text) writeOutput(output, lines, failed ? lines : printed);
       const missing = printed.length - lines.length;
-      const fewer = missing > 0 ? `, and ${missing} of the printed lines are missing` : "";
-      if (failed && listings[number - 1] !== listing) say("An earlier listing, which runs first, failed:");
-      else if (failed) say("Python reports an error:");
-      else if (same) say(text ? "The same as printed:" : "It ran without an error; it prints nothing.");
-      else say(`Not as printed; new and changed lines are marked${fewer}:`);
+      const fewer = missing > 0 ? phrase`, and ${missing} of the printed lines are missing` : "";
+      if (failed && listings[number - 1] !== listing) say(phrase`An earlier listing, which runs first, failed:`);
+      else if (failed) say(phrase`Python reports an error:`);
+      else if (same) say(text ? phrase`The same as printed:` : phrase`It ran without an error; it prints nothing.`);
+      else say(phrase`Not as printed; new and changed lines are marked${fewer}:`);
     };
 
     run.onclick = () => {
@@ -169,7 +170,7 @@
     edit.onclick = () => {
       const { editor } = listing;
       code.hidden = !editor;
-      edit.textContent = editor ? "Edit" : "Restore";
+      edit.textContent = editor ? phrase`Edit` : phrase`Restore`;
       editor?.remove();
       listing.editor = editor ? null : addEditor(code, run);
       listing.editor?.focus();

@@ -1,8 +1,8 @@
 // ReLU, GELU, its tanh form and Swish: value, slope and soft step at one point.
 "use strict";
 (() => {
-  const { axes, colour, number, panel, path, significant, tag } = bookWidgets.kit;
-  const NAMES = { relu: "ReLU", gelu: "GELU", tanh: "GELU, tanh form", swish: "Swish" };
+  const { axes, colour, number, panel, path, phrase, significant, tag } = bookWidgets.kit;
+  const NAMES = { relu: "ReLU", gelu: "GELU", tanh: phrase`GELU, tanh form`, swish: "Swish" };
 
   // The error function by a series of positive terms: no digits are lost.
   function erf(x) {
@@ -63,27 +63,27 @@
       const ends = [Math.max(-4, state.x - 0.8), Math.min(3, state.x + 0.8)];
       tangent = path(ends.map(at), { stroke: colour("orange"), "stroke-width": 2 });
     }
-    const words = `The ${label} of ${NAMES[state.f]} over x; at ${number(state.x)} it is ${number(now[key], 3)}.`;
+    const words = phrase`The ${label} of ${NAMES[state.f]} over x; at ${number(state.x)} it is ${number(now[key], 3)}.`;
     return panel(300, 260, words, drawing + path(points, { stroke: paint, "stroke-width": 2 }) + tangent + dot);
   }
 
   bookWidgets.define("activation", {
-    title: "activations, their slopes and their steps",
+    title: phrase`activations, their slopes and their steps`,
     controls: [
       { name: "x", label: "x", value: -1, min: -4, max: 3, step: 0.1, show: number },
-      { name: "beta", label: "β of Swish", value: 1, min: 0, max: 5, step: 0.1, show: (value) => number(value, 1), used: ({ f }) => f === "swish" },
-      { name: "f", label: "Activation", value: "gelu", options: Object.entries(NAMES) },
+      { name: "beta", label: phrase`β of Swish`, value: 1, min: 0, max: 5, step: 0.1, show: (value) => number(value, 1), used: ({ f }) => f === "swish" },
+      { name: "f", label: phrase`Activation`, value: "gelu", options: Object.entries(NAMES) },
     ],
     compute,
     draw: (state) => [
-      drawCurve(state, "value", [-0.6, 3], [0, 1, 2, 3], "value", colour("blue")),
-      drawCurve(state, "slope", [-0.4, 1.4], [0, 0.5, 1], "slope", colour("purple")),
+      drawCurve(state, "value", [-0.6, 3], [0, 1, 2, 3], phrase`value`, colour("blue")),
+      drawCurve(state, "slope", [-0.4, 1.4], [0, 0.5, 1], phrase`slope`, colour("purple")),
     ],
     numbers: (state, { value, slope, step, error }) => [
       ["value", "f(x)", number(value, 4)],
-      ["slope", "slope", number(slope, 4)],
-      ["step", "step s(x), with f(x) = x s(x)", number(step, 4)],
-      ["error", "tanh form − GELU", significant(error)],
+      ["slope", phrase`slope`, number(slope, 4)],
+      ["step", phrase`step s(x), with f(x) = x s(x)`, number(step, 4)],
+      ["error", phrase`tanh form − GELU`, significant(error)],
     ],
   });
 })();

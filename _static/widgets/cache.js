@@ -1,9 +1,9 @@
 // What a model keeps while it writes: heads that share keys and values, or one latent row.
 "use strict";
 (() => {
-  const { colour, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { colour, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   const D_R = 64; // the rotated key beside a latent row
-  const WAYS = { heads: "keys and values", latent: "one latent row (MLA)" };
+  const WAYS = { heads: phrase`keys and values`, latent: phrase`one latent row (MLA)` };
   // As on the page of models, where every layer keeps the same.
   const MODELS = {
     "Llama 2-7B": { way: "heads", h: 32, g: 32, d_k: 128, L: 32 },
@@ -11,7 +11,7 @@
     "Llama 3.3-70B": { way: "heads", h: 64, g: 8, d_k: 128, L: 80 },
     "DeepSeek-V3": { way: "latent", h: 128, d_c: 512, d_k: 128, L: 61 },
   };
-  const HERE = "your choice";
+  const HERE = phrase`your choice`;
   const WIDTH = 480;
   const LAYERS = [1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 61, 64, 80, 96, 112, 126];
   const POWERS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -39,7 +39,7 @@
   }
 
   function memory(bytes) {
-    const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    const units = [phrase`bytes`, "KiB", "MiB", "GiB", "TiB"];
     const step = Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
     return `${significant(bytes / 1024 ** step)} ${units[step]}`;
   }
@@ -61,22 +61,22 @@
     const heads = group.map((_, j) => (j + 0.5) * step);
     const shared = Array.from({ length: groups }, (_, i) => middle(i));
     const lines = heads.map((x, j) => `M${x.toFixed(1)} 40L${middle(group[j]).toFixed(1)} 78`).join("");
-    let drawing = text(0, 16, `${h} query heads`, { ...start, class: "is-q" });
+    let drawing = text(0, 16, phrase`${h} query heads`, { ...start, class: "is-q" });
     drawing += tag("path", { d: boxes(heads, step - gap, 24, 16), fill: colour("blue") });
     drawing += tag("path", { d: lines, fill: "none", stroke: colour("grey"), "stroke-width": Math.min(1.5, 0.3 * step) });
-    const name = latent ? "latent (MLA)" : g === h ? "multi-head (MHA)" : g === 1 ? "multi-query (MQA)" : "grouped-query (GQA)";
+    const name = latent ? phrase`latent (MLA)` : g === h ? phrase`multi-head (MHA)` : g === 1 ? phrase`multi-query (MQA)` : phrase`grouped-query (GQA)`;
     drawing += text(WIDTH, 16, name, { "text-anchor": "end" });
     let words;
     if (latent) {
-      words = `one row of ${count(d_c)}, one rotated key of ${D_R}`;
+      words = phrase`one row of ${count(d_c)}, one rotated key of ${D_R}`;
       drawing += tag("path", { d: boxes(shared, stored, 78, 24), fill: colour("red") });
     } else {
-      words = g === 1 ? "one key and one value for all heads" : `${g} keys and ${g} values` + (g === h ? ", one each" : `, each for ${h / g} heads`);
+      words = g === 1 ? phrase`one key and one value for all heads` : g === h ? phrase`${g} keys and ${g} values, one each` : phrase`${g} keys and ${g} values, each for ${h / g} heads`;
       drawing += tag("path", { d: boxes(shared, stored - gap, 78, 12), fill: colour("orange") });
       drawing += tag("path", { d: boxes(shared, stored - gap, 90, 12), fill: colour("green") });
     }
-    drawing += text(0, 122, `kept: ${words}`, start);
-    return wide(130, `${h} query heads, ${name}; kept for each token in each layer: ${words}.`, drawing);
+    drawing += text(0, 122, phrase`kept: ${words}`, start);
+    return wide(130, phrase`${h} query heads, ${name}; kept for each token in each layer: ${words}.`, drawing);
   }
 
   // One line for each cache, on a logarithmic scale: from what is kept to what all heads would keep.
@@ -93,7 +93,7 @@
       const paint = i ? colour("grey") : colour("blue");
       const bold = i ? {} : { style: `fill: ${paint}; font-weight: 600` };
       drawing += text(0, y - 13, name, { ...start, ...bold });
-      const amount = few === many ? memory(few) : `${memory(few)} of ${memory(many)}`;
+      const amount = few === many ? memory(few) : phrase`${memory(few)} of ${memory(many)}`;
       drawing += text(WIDTH, y - 13, amount, { "text-anchor": "end", ...bold });
       const marks = ticks.map(([place]) => `M${place.toFixed(1)} ${y - 7}v14`).join("");
       drawing += tag("path", { d: `${marks}M8 ${y}h${WIDTH - 16}`, fill: "none", stroke: "currentColor", "stroke-opacity": 0.55 });
@@ -101,8 +101,8 @@
       drawing += tag("circle", { cx: x(many), cy: y, r: 5, fill: "var(--book-tint, #fff)", stroke: paint, "stroke-width": 2 });
       drawing += tag("circle", { cx: x(few), cy: y, r: 6, fill: paint });
     });
-    const said = rows.map(([name, few, many]) => `${name} ${memory(few)} of ${memory(many)}`);
-    const words = `The cache of one text of ${count(N)} tokens at ${s} bytes a number, and what it would be if every head kept its own: ${said.join("; ")}.`;
+    const said = rows.map(([name, few, many]) => `${name} ${phrase`${memory(few)} of ${memory(many)}`}`);
+    const words = phrase`The cache of one text of ${count(N)} tokens at ${s} bytes a number, and what it would be if every head kept its own: ${said.join("; ")}.`;
     return wide(bottom + 24, words, drawing);
   }
 
@@ -113,17 +113,17 @@
   }
 
   bookWidgets.define("cache", {
-    title: "heads, what they share, and the size of the cache",
+    title: phrase`heads, what they share, and the size of the cache`,
     controls: [
-      { name: "model", label: "Start from", value: "Llama 3.3-70B", options: Object.keys(MODELS).map((name) => [name, name]) },
-      { name: "way", label: "Each layer keeps", value: "heads", options: Object.entries(WAYS) },
-      { name: "h", label: "h, query heads", value: 64, values: POWERS },
-      { name: "g", label: "g, key-value heads", value: 8, values: POWERS, limit: ({ h }) => POWERS.indexOf(h), used: ({ way }) => way === "heads" },
-      { name: "d_c", label: "d_c, latent row", value: 512, values: [64, 128, 256, 512, 1024], show: count, used: ({ way }) => way === "latent" },
-      { name: "d_k", label: "d_k, per head", value: 128, values: [32, 64, 80, 96, 128, 192, 256] },
-      { name: "L", label: "L, layers", value: 80, values: LAYERS },
-      { name: "N", label: "N, tokens", value: 2 ** 17, values: Array.from({ length: 11 }, (_, i) => 2 ** (10 + i)), show: count },
-      { name: "s", label: "s, bytes a number", value: 2, options: [[4, "4"], [2, "2"], [1, "1"]] },
+      { name: "model", label: phrase`Start from`, value: "Llama 3.3-70B", options: Object.keys(MODELS).map((name) => [name, name]) },
+      { name: "way", label: phrase`Each layer keeps`, value: "heads", options: Object.entries(WAYS) },
+      { name: "h", label: phrase`h, query heads`, value: 64, values: POWERS },
+      { name: "g", label: phrase`g, key-value heads`, value: 8, values: POWERS, limit: ({ h }) => POWERS.indexOf(h), used: ({ way }) => way === "heads" },
+      { name: "d_c", label: phrase`d_c, latent row`, value: 512, values: [64, 128, 256, 512, 1024], show: count, used: ({ way }) => way === "latent" },
+      { name: "d_k", label: phrase`d_k, per head`, value: 128, values: [32, 64, 80, 96, 128, 192, 256] },
+      { name: "L", label: phrase`L, layers`, value: 80, values: LAYERS },
+      { name: "N", label: phrase`N, tokens`, value: 2 ** 17, values: Array.from({ length: 11 }, (_, i) => 2 ** (10 + i)), show: count },
+      { name: "s", label: phrase`s, bytes a number`, value: 2, options: [[4, "4"], [2, "2"], [1, "1"]] },
     ],
     link(state, previous, changed) {
       if (changed === "model") Object.assign(state, MODELS[state.model]);
@@ -133,10 +133,10 @@
     compute,
     draw: (state, result) => [drawHeads(state, result), drawSizes(state, result)],
     numbers: ({ way, L, N, s }, { numbers, token, total, ratio }) => [
-      ["numbers", way === "latent" ? "numbers per token and layer, d_c + d_R =" : "numbers per token and layer, 2 g d_k =", count(numbers)],
-      ["token", `a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
-      ["total", `one text: × ${count(N)} =`, memory(total)],
-      ["ratio", "every head its own: times", significant(ratio)],
+      ["numbers", way === "latent" ? phrase`numbers per token and layer, d_c + d_R =` : phrase`numbers per token and layer, 2 g d_k =`, count(numbers)],
+      ["token", phrase`a token, all layers: × ${L} × ${s} bytes =`, memory(token)],
+      ["total", phrase`one text: × ${count(N)} =`, memory(total)],
+      ["ratio", phrase`every head its own: times`, significant(ratio)],
     ],
   });
 })();

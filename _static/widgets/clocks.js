@@ -1,7 +1,7 @@
 // The sinusoidal encoding of one position as the hands of clocks.
 "use strict";
 (() => {
-  const { colour, number, panel, path, significant, text } = bookWidgets.kit;
+  const { colour, number, panel, path, phrase, significant, text } = bookWidgets.kit;
   // Single positions at first, where the fast hands move; then longer steps, which the slow ones need.
   const steps = (from, to, by) => Array.from({ length: (to - from) / by }, (_, place) => from + by * place);
   const POSITIONS = [...steps(0, 40, 1), ...steps(40, 100, 5), ...steps(100, 200, 10), ...steps(200, 2050, 50)];
@@ -32,18 +32,18 @@
       drawing += text(x, y + radius + 39, `λ ${significant(wavelength[i])}`);
     });
     const turns = theta.map((angle) => number((m * angle) / (2 * Math.PI)));
-    const words = `${theta.length} clocks at position ${Math.round(m)}; their hands have made ${turns.join(", ")} turns.`;
+    const words = phrase`${theta.length} clocks at position ${Math.round(m)}; their hands have made ${turns.join(", ")} turns.`;
     return [panel(400, height, words, drawing).replace("book-panel", "book-panel wide")];
   }
 
   bookWidgets.define("clocks", {
-    title: "the sinusoidal encoding as the hands of clocks",
+    title: phrase`the sinusoidal encoding as the hands of clocks`,
     controls: [
-      { name: "m", label: "m, position", value: 3, values: POSITIONS, show: (value) => value.toLocaleString("en") },
-      { name: "d", label: "d, dimension", value: 8, options: [[4, "4"], [8, "8"], [16, "16"]] },
+      { name: "m", label: phrase`m, position`, value: 3, values: POSITIONS, show: (value) => value.toLocaleString("en") },
+      { name: "d", label: phrase`d, dimension`, value: 8, options: [[4, "4"], [8, "8"], [16, "16"]] },
       {
         name: "base",
-        label: "base",
+        label: phrase`base`,
         value: 10000,
         options: [[100, "100"], [10000, "10,000"], [500000, "500,000"]],
       },
@@ -51,6 +51,6 @@
     play: ["m", 6],
     compute,
     draw,
-    numbers: (state, { row }) => [["row", "the row P of this position", row.map((value) => number(value)).join("  ")]],
+    numbers: (state, { row }) => [["row", phrase`the row P of this position`, row.map((value) => number(value)).join("  ")]],
   });
 })();

@@ -1,7 +1,7 @@
 // A binary counter, and six waves whose periods double in the same way.
 "use strict";
 (() => {
-  const { colour, number, panel, path, tag, text } = bookWidgets.kit;
+  const { colour, number, panel, path, phrase, tag, text } = bookWidgets.kit;
   const DIGITS = 6;
 
   function compute({ m }) {
@@ -18,13 +18,13 @@
       const box = { x: 150, y, width: 34, height: 34, rx: 4, stroke: colour("blue"), "stroke-width": 2 };
       const ink = bit ? { style: "fill: var(--pst-color-background, #fff); font-weight: 700" } : {};
       return (
-        text(130, y + 22, `bit ${i}`, { "text-anchor": "end" }) +
+        text(130, y + 22, phrase`bit ${i}`, { "text-anchor": "end" }) +
         tag("rect", { ...box, fill: colour("blue"), "fill-opacity": bit }) +
         text(167, y + 22, bit, ink)
       );
     });
-    const words = `Position ${Math.floor(m)} in binary, lowest bit first: ${bits.join(" ")}.`;
-    return panel(300, 280, words, text(150, 18, "bits jump") + cells.join(""));
+    const words = phrase`Position ${Math.floor(m)} in binary, lowest bit first: ${bits.join(" ")}.`;
+    return panel(300, 280, words, text(150, 18, phrase`bits jump`) + cells.join(""));
   }
 
   function drawWaves({ m }, { waves }) {
@@ -38,19 +38,19 @@
         tag("circle", { cx: place(value), cy: y, r: 8, fill: colour("orange") })
       );
     });
-    const words = `Six waves at position ${Math.floor(m)}, between −1 and 1: ${waves.map((value) => number(value)).join(", ")}.`;
-    return panel(300, 280, words, text(150, 18, "waves slide") + rows.join(""));
+    const words = phrase`Six waves at position ${Math.floor(m)}, between −1 and 1: ${waves.map((value) => number(value)).join(", ")}.`;
+    return panel(300, 280, words, text(150, 18, phrase`waves slide`) + rows.join(""));
   }
 
   bookWidgets.define("counter", {
-    title: "a binary counter and six waves",
-    controls: [{ name: "m", label: "m, position", value: 5, min: 0, max: 63 }],
+    title: phrase`a binary counter and six waves`,
+    controls: [{ name: "m", label: phrase`m, position`, value: 5, min: 0, max: 63 }],
     play: ["m", 2],
     compute,
     draw: (state, result) => [drawBits(state, result), drawWaves(state, result)],
     numbers: (state, { bits, waves }) => [
-      ["bits", "bits, lowest first", bits.join(" ")],
-      ["waves", "waves", waves.map((value) => number(value)).join("  ")],
+      ["bits", phrase`bits, lowest first`, bits.join(" ")],
+      ["waves", phrase`waves`, waves.map((value) => number(value)).join("  ")],
     ],
   });
 })();

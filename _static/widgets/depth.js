@@ -1,7 +1,7 @@
 // Signal and gradient through L random layers, connected in four ways: what theory predicts.
 "use strict";
 (() => {
-  const { axes, colour, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { axes, colour, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   const WAYS = {
     plain: ["f(x)", "green"],
     residual: ["x + f(x)", "orange"],
@@ -49,7 +49,7 @@
       y: [10 ** -down, 10 ** up],
       xTicks: state.L > 1 ? [0, Math.round(state.L / 2), state.L] : [0, 1],
       yTicks: [-down, ...(middle < down ? [-middle] : []), 0, up].map(power),
-      xLabel: "layer l",
+      xLabel: phrase`layer l`,
       yLabel: label,
       log: "y",
     });
@@ -73,12 +73,12 @@
   }
 
   bookWidgets.define("depth", {
-    title: "signal and gradient through many layers",
+    title: phrase`signal and gradient through many layers`,
     controls: [
-      { name: "L", label: "L, number of layers", value: 40, min: 1, max: 100 },
+      { name: "L", label: phrase`L, number of layers`, value: 40, min: 1, max: 100 },
       {
         name: "way",
-        label: "Each layer gives",
+        label: phrase`Each layer gives`,
         value: "plain",
         options: Object.entries(WAYS).map(([way, [name]]) => [way, name]),
       },
@@ -87,18 +87,18 @@
     draw(state, { signal, first }) {
       const name = WAYS[state.way][0];
       const words = [
-        `Size of the signal over the layers; with ${name} it is ${significant(signal)} after ${state.L} layers.`,
-        `Size of the gradient over the layers; with ${name} it is ${significant(first)} before the first of ${state.L} layers.`,
+        phrase`Size of the signal over the layers; with ${name} it is ${significant(signal)} after ${state.L} layers.`,
+        phrase`Size of the gradient over the layers; with ${name} it is ${significant(first)} before the first of ${state.L} layers.`,
       ];
       return [
-        drawCurves(state, "size of the signal", SIGNAL, state.L, words[0]),
-        drawCurves(state, "size of the gradient", GRADIENT, 0, words[1]),
+        drawCurves(state, phrase`size of the signal`, SIGNAL, state.L, words[0]),
+        drawCurves(state, phrase`size of the gradient`, GRADIENT, 0, words[1]),
       ];
     },
     numbers: (state, { signal, first, last }) => [
-      ["signal", "signal after L layers", significant(signal)],
-      ["first", "gradient before the first layer", significant(first)],
-      ["last", "gradient after the last layer", significant(last)],
+      ["signal", phrase`signal after L layers`, significant(signal)],
+      ["first", phrase`gradient before the first layer`, significant(first)],
+      ["last", phrase`gradient after the last layer`, significant(last)],
     ],
   });
 })();

@@ -1,7 +1,7 @@
 // Which dimensions turn together in the two layouts of RoPE.
 "use strict";
 (() => {
-  const { colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { colour, number, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
 
   function compute({ d, pair, m }) {
     const half = d / 2;
@@ -26,7 +26,7 @@
     return (
       tag("circle", { cx: x, cy: y, r: radius, fill: "none", stroke: "currentColor", "stroke-opacity": 0.5 }) +
       path([[x, y], tip], { stroke: "currentColor", "stroke-width": 3 }) +
-      text(x - radius - 8, y + 5, "turned by mθ", { "text-anchor": "end" })
+      text(x - radius - 8, y + 5, phrase`turned by mθ`, { "text-anchor": "end" })
     );
   }
 
@@ -35,8 +35,8 @@
     const step = width / d;
     const rows = { interleaved: 44, half: 190 };
     const middle = (j) => (j + 0.5) * step;
-    let drawing = text(0, 16, "interleaved: neighbours", { "text-anchor": "start" });
-    drawing += text(0, 263, "half-split: half apart", { "text-anchor": "start" });
+    let drawing = text(0, 16, phrase`interleaved: neighbours`, { "text-anchor": "start" });
+    drawing += text(0, 263, phrase`half-split: half apart`, { "text-anchor": "start" });
     drawing += dial(width - 22, 258, 18, angle);
     permutation.forEach((source, j) => {
       const own = half[j] === pair;
@@ -65,18 +65,17 @@
         drawing += text(middle(j), y + 29, j, ink);
       });
     }
-    const words =
-      `Two rows of ${d} dimensions. Pair ${pair} is dimensions ${interleavedPair.join(" and ")} in the ` +
-      `interleaved layout and ${halfPair.join(" and ")} in the half-split layout.`;
+    const [together, apart] = [interleavedPair, halfPair].map(([one, other]) => phrase`${one} and ${other}`);
+    const words = phrase`Two rows of ${d} dimensions. Pair ${pair} is dimensions ${together} in the interleaved layout and ${apart} in the half-split layout.`;
     return [panel(width, 286, words, drawing).replace("book-panel", "book-panel wide")];
   }
 
   bookWidgets.define("layout", {
-    title: "the pairs of dimensions in both layouts",
+    title: phrase`the pairs of dimensions in both layouts`,
     controls: [
-      { name: "d", label: "d, dimension of the head", value: 8, options: [[4, "4"], [8, "8"], [12, "12"]] },
-      { name: "pair", label: "i, pair", value: 1, min: 0, max: 5, limit: ({ d }) => d / 2 - 1 },
-      { name: "m", label: "m, position", value: 5, min: 0, max: 60 },
+      { name: "d", label: phrase`d, dimension of the head`, value: 8, options: [[4, "4"], [8, "8"], [12, "12"]] },
+      { name: "pair", label: phrase`i, pair`, value: 1, min: 0, max: 5, limit: ({ d }) => d / 2 - 1 },
+      { name: "m", label: phrase`m, position`, value: 5, min: 0, max: 60 },
     ],
     link(state) {
       state.pair = Math.min(state.pair, state.d / 2 - 1);
@@ -84,11 +83,11 @@
     compute,
     draw,
     numbers: (state, { interleavedPair, halfPair, permutation, theta, angle }) => [
-      ["interleaved", "interleaved", interleavedPair.join(", ")],
-      ["half", "half-split", halfPair.join(", ")],
-      ["theta", "both turn by θ =", significant(theta)],
-      ["angle", "at m: mθ =", number(angle, 3)],
-      ["permutation", "half-split takes the interleaved dimensions", permutation.join(" ")],
+      ["interleaved", phrase`interleaved`, interleavedPair.join(", ")],
+      ["half", phrase`half-split`, halfPair.join(", ")],
+      ["theta", phrase`both turn by θ =`, significant(theta)],
+      ["angle", phrase`at m: mθ =`, number(angle, 3)],
+      ["permutation", phrase`half-split takes the interleaved dimensions`, permutation.join(" ")],
     ],
   });
 })();

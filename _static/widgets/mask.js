@@ -1,12 +1,12 @@
 // One query of the ticket: scores, their exponentials, the weights and the output, under a mask.
 "use strict";
 (() => {
-  const { colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { colour, number, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   // Queries, keys and values are the vectors of bookkit.tickets.
   const TOKENS = ["from", "Beijing", "to", "Shanghai"];
   const X = [[0, -1], [2, 1], [0, 1], [2, -1]];
   // Padding: the last token is filler.
-  const MASKS = { none: "no mask", causal: "causal", padding: "padding" };
+  const MASKS = { none: phrase`no mask`, causal: phrase`causal`, padding: phrase`padding` };
   const MOST = 3; // the largest factor
   // Whether the query at position m may see the key at position n.
   const SEES = { none: () => true, causal: (m, n) => n <= m, padding: (m, n) => n < 3 };
@@ -49,9 +49,9 @@
     const room = [Math.min(...ends), Math.max(...ends)];
     const zero = 162 - (76 * room[0]) / (room[1] - room[0]);
     const across = (score) => zero + (76 * score) / (room[1] - room[0]);
-    let drawing = text(0, 16, `${TOKENS[m]} asks, q = ${point(X[m], 0)}`, { ...side("start"), class: "is-q" });
-    drawing += text(0, 44, "key", { ...side("start"), class: "is-k" });
-    drawing += text(166, 44, `score × ${number(factor)}`, { class: "is-s" }) + text(310, 44, "exp") + text(430, 44, "weight");
+    let drawing = text(0, 16, phrase`${TOKENS[m]} asks, q = ${point(X[m], 0)}`, { ...side("start"), class: "is-q" });
+    drawing += text(0, 44, phrase`key`, { ...side("start"), class: "is-k" });
+    drawing += text(166, 44, phrase`score × ${number(factor)}`, { class: "is-s" }) + text(310, 44, "exp") + text(430, 44, phrase`weight`);
     TOKENS.forEach((token, n) => {
       const y = row(n);
       drawing += text(0, y + 5, token, { ...side("start"), style: seen[n] ? undefined : "text-decoration: line-through" });
@@ -65,7 +65,7 @@
     drawing += path([[zero, 50], [zero, row(3) + 12]], { stroke: "currentColor" });
     drawing += path([[0, row(3) + 16], [479, row(3) + 16]], { stroke: "currentColor" });
     const y = row(4) + 4;
-    drawing += text(0, y + 5, "sum", side("start")) + text(308, y + 5, significant(total), side("end"));
+    drawing += text(0, y + 5, phrase`sum`, side("start")) + text(308, y + 5, significant(total), side("end"));
     drawing += text(404, y + 5, number(sum), side("end"));
     // The whole weight, cut where one key's share ends.
     let end = 410;
@@ -73,8 +73,8 @@
       if (seen[n]) drawing += bar(end, end + 68 * weight - 1, y - 8, blue);
       end += 68 * weight;
     });
-    const said = TOKENS.map((token, n) => (seen[n] ? `${token} ${number(weights[n])}` : `${token} 0, masked`));
-    const words = `${TOKENS[m]} asks; scores times ${number(factor)}. Weights: ${said.join("; ")}. Their sum is ${number(sum)}.`;
+    const said = TOKENS.map((token, n) => (seen[n] ? `${token} ${number(weights[n])}` : phrase`${token} 0, masked`));
+    const words = phrase`${TOKENS[m]} asks; scores times ${number(factor)}. Weights: ${said.join("; ")}. Their sum is ${number(sum)}.`;
     return panel(480, 190, words, drawing).replace("book-panel", "book-panel wide");
   }
 
@@ -95,28 +95,28 @@
       const [away, anchor] = v[0] ? [13, "start"] : [-13, "end"];
       const line = v[1] > 0 ? y + 2 : y - 15;
       drawing += text(x + away, line, `${TOKENS[n]} ${point(v, 0)}`, side(anchor));
-      drawing += text(x + away, line + 19, `weight ${shown(weights[n], seen[n])}`, side(anchor));
+      drawing += text(x + away, line + 19, phrase`weight ${shown(weights[n], seen[n])}`, side(anchor));
     });
     const corners = [[cx, cy - 8], [cx + 8, cy], [cx, cy + 8], [cx - 8, cy]].map((corner) => corner.join(" "));
     drawing += tag("path", { d: `M${corners.join("L")}Z`, fill: colour("red") });
-    drawing += text(left + size / 2, top + size + 26, `output ${point(output, 2)}`, { style: `fill: ${colour("red")}; font-weight: 600` });
-    const words = `The values are four corners; the output lies between those that are seen, at ${point(output, 2)}.`;
+    drawing += text(left + size / 2, top + size + 26, phrase`output ${point(output, 2)}`, { style: `fill: ${colour("red")}; font-weight: 600` });
+    const words = phrase`The values are four corners; the output lies between those that are seen, at ${point(output, 2)}.`;
     return panel(480, 158, words, drawing).replace("book-panel", "book-panel wide");
   }
 
   bookWidgets.define("mask", {
-    title: "the weights of one query, with and without a mask",
+    title: phrase`the weights of one query, with and without a mask`,
     controls: [
-      { name: "m", label: "The token that asks", value: 2, options: TOKENS.map((token, m) => [m, token]) },
-      { name: "mask", label: "Mask", value: "none", options: Object.entries(MASKS) },
-      { name: "factor", label: "factor on all scores", value: 1, min: 0, max: MOST, step: 0.25, show: number },
+      { name: "m", label: phrase`The token that asks`, value: 2, options: TOKENS.map((token, m) => [m, token]) },
+      { name: "mask", label: phrase`Mask`, value: "none", options: Object.entries(MASKS) },
+      { name: "factor", label: phrase`factor on all scores`, value: 1, min: 0, max: MOST, step: 0.25, show: number },
     ],
     compute,
     draw: (state, result) => [drawSteps(state, result), drawOutput(state, result)],
     numbers: (state, { seen, weights, sum, output }) => [
-      ["weights", "weights", weights.map((weight, n) => shown(weight, seen[n])).join("  ")],
-      ["sum", "their sum", number(sum)],
-      ["output", "output", point(output, 2)],
+      ["weights", phrase`weights`, weights.map((weight, n) => shown(weight, seen[n])).join("  ")],
+      ["sum", phrase`their sum`, number(sum)],
+      ["output", phrase`output`, point(output, 2)],
     ],
   });
 })();

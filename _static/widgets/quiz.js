@@ -1,6 +1,7 @@
 // Judges answers in the page. They are kept in this browser only, until the reader forgets them.
 "use strict";
 (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   // Numbers as people write them: 0.25, −0,25, 1/4, ½, ２．５, 1e-3, 1·10^-3, 4,096,000, 4 096 000, 6'283.
   // "6,283" groups thousands, and "0,125" does not, since nobody groups after a zero.
   function one(text) {
@@ -23,14 +24,14 @@
 
   // What kind of miss a number is: of sign, of size, or of rounding.
   function hint(value, answer, decimals, accepts) {
-    if (accepts(-value)) return "Right size, wrong sign.";
+    if (accepts(-value)) return phrase`Right size, wrong sign.`;
     for (const factor of [10, 100, 1000]) {
-      if (accepts(value * factor) || accepts(value / factor)) return `Off by a factor of ${factor === 10 ? "ten" : factor}.`;
+      if (accepts(value * factor) || accepts(value / factor)) return factor === 10 ? phrase`Off by a factor of ten.` : phrase`Off by a factor of ${factor}.`;
     }
-    if (value * answer < 0) return "Look at the sign, then at the size.";
-    const wanted = ["a whole number", "one decimal", "two decimals", "three decimals"][decimals] ?? `${decimals} decimals`;
-    if (Math.abs(value - answer) <= 0.1 * Math.abs(answer)) return `Close: give ${wanted}.`;
-    return Math.abs(value) > Math.abs(answer) ? "Too large." : "Too small.";
+    if (value * answer < 0) return phrase`Look at the sign, then at the size.`;
+    const wanted = [phrase`a whole number`, phrase`one decimal`, phrase`two decimals`, phrase`three decimals`][decimals] ?? phrase`${decimals} decimals`;
+    if (Math.abs(value - answer) <= 0.1 * Math.abs(answer)) return phrase`Close: give ${wanted}.`;
+    return Math.abs(value) > Math.abs(answer) ? phrase`Too large.` : phrase`Too small.`;
   }
 
   // A page opened from disk, or a strict browser, may have no storage: then nothing is kept.
@@ -69,21 +70,21 @@
     let result;
     verdict.replaceChildren();
     if (given(form).trim() === "") {
-      verdict.textContent = answer === undefined ? "Choose an answer first." : "Write a number first.";
+      verdict.textContent = answer === undefined ? phrase`Choose an answer first.` : phrase`Write a number first.`;
     } else if (answer === undefined) {
       const choice = form.querySelector("input:checked").closest(".choice");
       result = "right" in choice.dataset ? "right" : "wrong";
       verdict.append(...choice.querySelector(".why").cloneNode(true).childNodes);
     } else if (Number.isNaN(parse(given(form)))) {
-      verdict.textContent = "Write one number, such as 0.25 or 1/4.";
+      verdict.textContent = phrase`Write one number, such as 0.25 or 1/4.`;
     } else {
       const value = parse(given(form));
       const slack = 1e-9 * Math.abs(answer);
       const accepts = (number) => Math.abs(number - Number(answer)) <= Number(tolerance) + slack;
       result = accepts(value) ? "right" : "wrong";
       const word = document.createElement("strong");
-      word.textContent = result === "right" ? "Right. " : "Not yet. ";
-      verdict.append(word);
+      word.textContent = result === "right" ? phrase`Right.` : phrase`Not yet.`;
+      verdict.append(word, " ");
       if (result === "right") verdict.append(...form.querySelector("details > p > span").cloneNode(true).childNodes);
       else verdict.append(hint(value, Number(answer), Number(decimals), accepts));
     }
@@ -99,7 +100,7 @@
 
     const tell = () => {
       const right = forms.filter((form) => form.dataset.result === "right").length;
-      line.firstElementChild.textContent = `${right} of ${forms.length} right.`;
+      line.firstElementChild.textContent = phrase`${right} of ${forms.length} right.`;
     };
 
     for (const form of forms) {

@@ -1,7 +1,7 @@
 // Two arrows turned by their positions: the score knows their offset only.
 "use strict";
 (() => {
-  const { arrow, axes, colour, handle, number, panel, path, text } = bookWidgets.kit;
+  const { arrow, axes, colour, handle, number, panel, path, phrase, text } = bookWidgets.kit;
   const Q = [2, 1];
   const K = [1, 2];
   const LAST = 20;
@@ -42,7 +42,7 @@
       const label = text(x, y + 5, name, { class: `is-${name}` });
       drawing += handle(moves, path([centre, place(now)], { class: "grip" }) + arrow(centre, place(now), paint) + label);
     }
-    const words = `The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
+    const words = phrase`The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
     return panel(size, size, words, drawing);
   }
 
@@ -61,30 +61,30 @@
       y: [-5.5, 5.5],
       xTicks: [-20, -10, 0, 10, 20],
       yTicks: [-5, 0, 5],
-      xLabel: "offset n − m",
-      yLabel: "score",
+      xLabel: phrase`offset n − m`,
+      yLabel: phrase`score`,
     });
     const curve = [];
     for (let step = -LAST; step <= LAST; step += 0.25) {
       curve.push([x(step), y(compute({ m: 0, n: step, theta }).score)]);
     }
     const dot = `<circle cx="${x(offset).toFixed(1)}" cy="${y(score).toFixed(1)}" r="6" fill="${colour("purple")}"/>`;
-    const words = `The score as a wave over the offset; at offset ${number(offset, 0)} it is ${number(score)}.`;
+    const words = phrase`The score as a wave over the offset; at offset ${number(offset, 0)} it is ${number(score)}.`;
     return panel(size, size, words, drawing + path(curve, { stroke: colour("grey"), "stroke-width": 2 }) + dot);
   }
 
   const positions = { min: 0, max: LAST };
   bookWidgets.define("rotation", {
-    title: "a query and a key turned by their positions",
+    title: phrase`a query and a key turned by their positions`,
     controls: [
-      { name: "m", label: "m, position of the query", value: 2, ...positions },
-      { name: "n", label: "n, position of the key", value: 5, ...positions },
-      { name: "theta", label: "θ, angle per position", value: 0.5, min: 0.05, max: 1, step: 0.05, show: number },
+      { name: "m", label: phrase`m, position of the query`, value: 2, ...positions },
+      { name: "n", label: phrase`n, position of the key`, value: 5, ...positions },
+      { name: "theta", label: phrase`θ, angle per position`, value: 0.5, min: 0.05, max: 1, step: 0.05, show: number },
       {
         name: "lock",
-        label: "When one moves",
+        label: phrase`When one moves`,
         value: "difference",
-        options: [["free", "the other stays"], ["difference", "keep n − m"], ["sum", "keep n + m"]],
+        options: [["free", phrase`the other stays`], ["difference", phrase`keep n − m`], ["sum", phrase`keep n + m`]],
       },
     ],
     play: ["m", 2],
@@ -101,7 +101,7 @@
     drag,
     draw: (state, result) => [drawArrows(state, result), drawScores(state, result)],
     numbers: ({ m, n, theta }, { offset, relative, score }) => [
-      ["score", "score q R(mθ) · k R(nθ) = q · k R((n − m)θ)", number(score, 4)],
+      ["score", phrase`score q R(mθ) · k R(nθ) = q · k R((n − m)θ)`, number(score, 4)],
       ["relative", `k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})`, vector(relative)],
       ["offset", "n − m", number(offset, 0)],
     ],

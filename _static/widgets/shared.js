@@ -3,6 +3,8 @@
 // may not load modules. Without a document (in the tests) only the arithmetic and drawing exist.
 "use strict";
 (() => {
+  // What readers see in words is tagged; another language has a dictionary in the place of this.
+  const phrase = globalThis.bookPhrase ?? String.raw;
   // The palette of bookkit.figures.
   const COLOURS = {
     blue: "#1f6fb2",
@@ -127,7 +129,7 @@
   }
 
   const widgets = {
-    kit: { arrow, axes, colour, handle, inLine, number, panel, path, significant, tag, text },
+    kit: { arrow, axes, colour, handle, inLine, number, panel, path, phrase, significant, tag, text },
     define(name, widget) {
       widgets[name] = widget;
       if (globalThis.document) mountAll(name);
@@ -194,7 +196,7 @@
   // steps, so that what is shown beside the drawing is what was computed. It waits out of sight, and
   // while the reader holds something.
   function player(control, speed, current, moved, live) {
-    const button = element("button", { type: "button", class: "play" }, "Play");
+    const button = element("button", { type: "button", class: "play" }, phrase`Play`);
     const { values, min = 0, max = values?.length - 1, step = 1 } = control;
     const place = (value) => (values ? values.indexOf(value) : value);
     let held = false;
@@ -220,7 +222,7 @@
     button.addEventListener("click", () => {
       const start = next === undefined;
       next = start ? performance.now() : undefined;
-      button.textContent = start ? "Pause" : "Play";
+      button.textContent = start ? phrase`Pause` : phrase`Play`;
       live.setAttribute("aria-live", start ? "off" : "polite");
       if (start) requestAnimationFrame(frame);
     });
@@ -372,7 +374,7 @@
       const control = widget.controls.find((candidate) => candidate.name === moving);
       buttons.append(player(control, speed, () => state[moving], (value) => update(moving, value), numbers), " ");
     }
-    const reset = element("button", { type: "button" }, "Reset");
+    const reset = element("button", { type: "button" }, phrase`Reset`);
     reset.addEventListener("click", () => {
       Object.assign(state, widgets.initial(name));
       show();
@@ -383,7 +385,7 @@
     container.querySelector(".panels")?.remove();
     for (const about of container.querySelectorAll("[hidden]")) about.hidden = false;
     container.setAttribute("role", "group");
-    container.setAttribute("aria-label", `Interactive figure: ${widget.title}`);
+    container.setAttribute("aria-label", phrase`Interactive figure: ${widget.title}`);
     // The drawing and its numbers first: a phone then shows them together with what moves them.
     container.append(panels, numbers, box);
     show();

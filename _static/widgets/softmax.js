@@ -1,7 +1,7 @@
 // The weights of one query for growing d_k, under three divisors, and the size of the Jacobian.
 "use strict";
 (() => {
-  const { axes, colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { axes, colour, number, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   // Standard normal numbers, the stand-in for q · k / √d_k: normal(64, seed=2), rounded to 3 digits.
   const Z = [
     0.189, -0.523, -0.413, -2.441, 1.8, 1.144, -0.325, 0.774, 0.281, -0.554, 0.978, -0.311,
@@ -55,8 +55,8 @@
       y: [0, 1],
       xTicks: [],
       yTicks: [0, 0.5, 1],
-      xLabel: `${N} keys, sorted by weight`,
-      yLabel: "weight",
+      xLabel: phrase`${N} keys, sorted by weight`,
+      yLabel: phrase`weight`,
     });
     const bars = weights.map((weight, place) =>
       tag("rect", {
@@ -67,7 +67,7 @@
         fill: PAINT[divisor],
       }),
     );
-    const words = `Sorted weights of ${N} keys: the largest is ${number(weights[0])}, the second ${number(weights[1])}.`;
+    const words = phrase`Sorted weights of ${N} keys: the largest is ${number(weights[0])}, the second ${number(weights[1])}.`;
     return panel(300, 270, words, drawing + bars.join(""));
   }
 
@@ -77,7 +77,7 @@
     const below = { one: 0, root: -10, whole: 18 }[divisor];
     const side = divisor === "one" ? { "text-anchor": "start" } : {};
     const shift = divisor === "one" ? 12 : 0;
-    return text(x + shift, y + below, `by ${WORDS[divisor]}`, { ...side, class: "on-lines", style: `fill: ${PAINT[divisor]}` });
+    return text(x + shift, y + below, phrase`by ${WORDS[divisor]}`, { ...side, class: "on-lines", style: `fill: ${PAINT[divisor]}` });
   }
 
   function drawNorms(state, { norm }) {
@@ -89,7 +89,7 @@
       xTicks: [4, 32, 256, [2048, "2,048"]],
       yTicks: [0, 0.25, 0.5],
       xLabel: "d_k",
-      yLabel: "size of the Jacobian, ‖J‖₂",
+      yLabel: phrase`size of the Jacobian, ‖J‖₂`,
       log: "x",
     });
     const curves = Object.keys(DIVISORS).map((divisor) => {
@@ -100,18 +100,18 @@
       );
     });
     const dot = tag("circle", { cx: x(state.d_k), cy: y(norm), r: 6, fill: PAINT[state.divisor] });
-    const words = `The size of the Jacobian over d_k for three divisors; here, divided by ${WORDS[state.divisor]}, it is ${number(norm, 3)}.`;
+    const words = phrase`The size of the Jacobian over d_k for three divisors; here, divided by ${WORDS[state.divisor]}, it is ${number(norm, 3)}.`;
     return panel(300, 270, words, drawing + curves.join("") + dot);
   }
 
   bookWidgets.define("softmax", {
-    title: "attention weights for three divisors",
+    title: phrase`attention weights for three divisors`,
     controls: [
-      { name: "d_k", label: "d_k, length of query and key", value: 64, values: SIZES },
-      { name: "N", label: "N, number of keys", value: 8, min: 2, max: Z.length },
+      { name: "d_k", label: phrase`d_k, length of query and key`, value: 64, values: SIZES },
+      { name: "N", label: phrase`N, number of keys`, value: 8, min: 2, max: Z.length },
       {
         name: "divisor",
-        label: "Scores are divided by",
+        label: phrase`Scores are divided by`,
         value: "one",
         options: Object.entries(WORDS),
       },
@@ -119,11 +119,11 @@
     compute,
     draw: (state, result) => [drawWeights(state, result), drawNorms(state, result)],
     numbers: (state, { largest, rest, norm, lower, upper }) => [
-      ["largest", "largest weight", number(largest, 4)],
-      ["rest", "what it leaves, r", significant(rest)],
+      ["largest", phrase`largest weight`, number(largest, 4)],
+      ["rest", phrase`what it leaves, r`, significant(rest)],
       ["norm", "‖J‖₂", significant(norm)],
-      ["lower", "at least N/(N−1) · r(1−r) =", significant(lower)],
-      ["upper", "at most 2 · max p(1−p) =", significant(upper)],
+      ["lower", phrase`at least N/(N−1) · r(1−r) =`, significant(lower)],
+      ["upper", phrase`at most 2 · max p(1−p) =`, significant(upper)],
     ],
   });
 })();

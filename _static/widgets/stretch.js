@@ -1,8 +1,8 @@
 // Which pairs meet new angles in a longer text, and what a rule of stretching does to them.
 "use strict";
 (() => {
-  const { axes, colour, panel, path, significant, tag, text } = bookWidgets.kit;
-  const RULES = { none: "as trained", pi: "PI", ntk: "NTK-aware", parts: "NTK-by-parts", llama: "Llama 3", yarn: "YaRN" };
+  const { axes, colour, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
+  const RULES = { none: phrase`as trained`, pi: "PI", ntk: "NTK-aware", parts: "NTK-by-parts", llama: "Llama 3", yarn: "YaRN" };
   const TURN = 2 * Math.PI;
   const WIDTH = 480;
   const count = (value) => value.toLocaleString("en");
@@ -56,7 +56,7 @@
       y: [0, 1],
       xTicks: ticks(pairs),
       yTicks: [0, 0.5, 1],
-      xLabel: "pair i, from fast to slow",
+      xLabel: phrase`pair i, from fast to slow`,
     });
     const bars = (from, to, share, paint) => {
       const half = share * (x(0.5) - x(0));
@@ -69,9 +69,9 @@
     const added = bars(nu, reached, 0.4, colour("red"));
     const paint = (name) => ({ style: `fill: ${colour(name)}; font-weight: 600` });
     const names =
-      text(4, 16, "part of the circle seen in training", { "text-anchor": "start", ...paint("blue") }) +
-      text(box.right, 16, `new with s = ${s}`, { "text-anchor": "end", ...paint("red") });
-    const words = `${slow} of ${pairs} pairs have covered only a part of their circle in training; in a text ${s} times as long, ${unseen} of them meet new angles.`;
+      text(4, 16, phrase`part of the circle seen in training`, { "text-anchor": "start", ...paint("blue") }) +
+      text(box.right, 16, phrase`new with s = ${s}`, { "text-anchor": "end", ...paint("red") });
+    const words = phrase`${slow} of ${pairs} pairs have covered only a part of their circle in training; in a text ${s} times as long, ${unseen} of them meet new angles.`;
     return wide(190, words, drawing + seen + added + names);
   }
 
@@ -84,34 +84,34 @@
       y: [0.9, 1.1 * s],
       xTicks: ticks(pairs),
       yTicks: [1, Math.sqrt(s), s].filter((one, i, all) => all.indexOf(one) === i).map((one) => [one, significant(one)]),
-      xLabel: "pair i",
-      yLabel: `stretch factor κ: ${RULES[rule]}`,
+      xLabel: phrase`pair i`,
+      yLabel: phrase`stretch factor κ: ${RULES[rule]}`,
       log: "y",
     });
     const border = x(nu.filter((one) => one >= 1).length - 0.5);
     const line = slow ? path([[border, box.top], [border, box.bottom]], { stroke: "currentColor", "stroke-dasharray": "3 3" }) : "";
-    const label = slow ? text(box.right, 16, "slow pairs: right of the line", { "text-anchor": "end" }) : "";
+    const label = slow ? text(box.right, 16, phrase`slow pairs: right of the line`, { "text-anchor": "end" }) : "";
     const dots = kappa.map((one, i) => tag("circle", { cx: x(i), cy: y(one), r: 3.5, fill: colour("green") }));
-    const words = `The stretch factor of each pair with the rule ${RULES[rule]}: ${significant(kappa[0])} for the fastest pair, ${significant(kappa[pairs - 1])} for the slowest.`;
+    const words = phrase`The stretch factor of each pair with the rule ${RULES[rule]}: ${significant(kappa[0])} for the fastest pair, ${significant(kappa[pairs - 1])} for the slowest.`;
     return wide(170, words, drawing + line + label + dots.join(""));
   }
 
   bookWidgets.define("stretch", {
-    title: "angles that a longer text adds, under each rule",
+    title: phrase`angles that a longer text adds, under each rule`,
     controls: [
-      { name: "rule", label: "Rule", value: "none", options: Object.entries(RULES) },
-      { name: "s", label: "s, times as long as in training", value: 4, values: powers(0, 6) },
-      { name: "L_0", label: "L_0, training length", value: 1024, values: powers(8, 17), show: count },
-      { name: "base", label: "b, base", value: 10000, values: [1000, 10000, 50000, 100000, 500000, 1000000, 5000000], show: count },
-      { name: "d_k", label: "d_k, rotary dimensions", value: 32, options: [[32, "32"], [64, "64"], [128, "128"]] },
+      { name: "rule", label: phrase`Rule`, value: "none", options: Object.entries(RULES) },
+      { name: "s", label: phrase`s, times as long as in training`, value: 4, values: powers(0, 6) },
+      { name: "L_0", label: phrase`L_0, training length`, value: 1024, values: powers(8, 17), show: count },
+      { name: "base", label: phrase`b, base`, value: 10000, values: [1000, 10000, 50000, 100000, 500000, 1000000, 5000000], show: count },
+      { name: "d_k", label: phrase`d_k, rotary dimensions`, value: 32, options: [[32, "32"], [64, "64"], [128, "128"]] },
     ],
     compute,
     draw: (state, result) => [drawArcs(state, result), drawFactors(state, result)],
     numbers: ({ d_k, L_0, s }, { slow, unseen, safe, fast }) => [
-      ["slow", "slow pairs", `${slow} of ${d_k / 2}`],
-      ["unseen", "slow pairs that meet new angles", `${unseen} of ${d_k / 2}`],
-      ["safe", `safe length (of ${count(s * L_0)})`, count(Math.round(safe))],
-      ["fast", "fast pairs slowed down, on average by", significant(fast)],
+      ["slow", phrase`slow pairs`, phrase`${slow} of ${d_k / 2}`],
+      ["unseen", phrase`slow pairs that meet new angles`, phrase`${unseen} of ${d_k / 2}`],
+      ["safe", phrase`safe length (of ${count(s * L_0)})`, count(Math.round(safe))],
+      ["fast", phrase`fast pairs slowed down, on average by`, significant(fast)],
     ],
   });
 })();

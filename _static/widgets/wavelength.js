@@ -1,7 +1,7 @@
 // The wavelength of every pair against the length of the context.
 "use strict";
 (() => {
-  const { axes, colour, number, panel, path, significant, tag, text } = bookWidgets.kit;
+  const { axes, colour, number, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   const LENGTHS = Array.from({ length: 12 }, (_, power) => 2 ** (power + 9));
 
   function compute({ d, base, length }) {
@@ -23,8 +23,8 @@
       y: [1, 1e8],
       xTicks: [0, d / 8, d / 4, (3 * d) / 8, d / 2 - 1],
       yTicks: [[1, "1"], [100, "10²"], [1e4, "10⁴"], [1e6, "10⁶"], [1e8, "10⁸"]],
-      xLabel: "pair i",
-      yLabel: "wavelength λ, in positions",
+      xLabel: phrase`pair i`,
+      yLabel: phrase`wavelength λ, in positions`,
       log: "y",
     });
     const dots = wavelength.map((value, i) => {
@@ -40,38 +40,36 @@
       "stroke-width": 2,
       "stroke-dasharray": "7 4",
     });
-    const name = text(box.left + 8, y(length) - 7, `context L = ${significant(length)}`, { "text-anchor": "start" });
-    const words =
-      `The wavelength grows with the pair from 6.28 to ${significant(wavelength[wavelength.length - 1])}; ` +
-      `${incomplete} of ${wavelength.length} pairs lie above the context of ${length} positions.`;
+    const name = text(box.left + 8, y(length) - 7, phrase`context L = ${significant(length)}`, { "text-anchor": "start" });
+    const words = phrase`The wavelength grows with the pair from 6.28 to ${significant(wavelength.at(-1))}; ${incomplete} of ${wavelength.length} pairs lie above the context of ${length} positions.`;
     return [panel(480, 300, words, drawing + dots.join("") + line + name).replace("book-panel", "book-panel wide")];
   }
 
   bookWidgets.define("wavelength", {
-    title: "wavelengths of the pairs against the context",
+    title: phrase`wavelengths of the pairs against the context`,
     controls: [
       {
         name: "base",
-        label: "b, base",
+        label: phrase`b, base`,
         value: 10000,
         values: [100, 1000, 10000, 100000, 500000, 1000000, 10000000],
         show: (value) => value.toLocaleString("en"),
       },
       {
         name: "length",
-        label: "L, length of the context",
+        label: phrase`L, length of the context`,
         value: 4096,
         values: LENGTHS,
         show: (value) => value.toLocaleString("en"),
       },
-      { name: "d", label: "d, dimension of the head", value: 128, options: [[32, "32"], [64, "64"], [128, "128"]] },
+      { name: "d", label: phrase`d, dimension of the head`, value: 128, options: [[32, "32"], [64, "64"], [128, "128"]] },
     ],
     compute,
     draw,
     numbers: ({ d }, { longest, incomplete, turns }) => [
-      ["longest", "longest wavelength", significant(longest)],
-      ["incomplete", "pairs that never complete a turn", `${incomplete} of ${d / 2}`],
-      ["turns", "turns of the slowest pair", significant(turns)],
+      ["longest", phrase`longest wavelength`, significant(longest)],
+      ["incomplete", phrase`pairs that never complete a turn`, phrase`${incomplete} of ${d / 2}`],
+      ["turns", phrase`turns of the slowest pair`, significant(turns)],
     ],
   });
 })();

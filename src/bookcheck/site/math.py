@@ -14,6 +14,7 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
+from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.math import get_node_equation_number
 
@@ -122,7 +123,7 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
         number = get_node_equation_number(translator, node)
         # The ledger says how the equation was checked.
         translator.body.append(f'<span class="eqno">{node.get("mark", "")}({number})')
-        translator.add_permalink_ref(node, "Link to this equation")
+        translator.add_permalink_ref(node, _("Link to this equation"))
         translator.body.append("</span>")
     translator.body.append("</div>\n")
     raise nodes.SkipNode
@@ -137,7 +138,7 @@ class KeepPunctuation(SphinxPostTransform):
     default_priority = 900
     formats = ("html",)
 
-    def run(self, **_: Any) -> None:
+    def run(self, **_others: Any) -> None:
         """Box the short formulas of a page."""
         for node in list(self.document.findall(nodes.math)):
             parent, index = node.parent, node.parent.index(node)

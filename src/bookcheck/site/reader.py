@@ -80,10 +80,10 @@ class Book:
 
 def targets_of(env: BuildEnvironment) -> dict[str, Target]:
     """The numbers that Sphinx gave to equations, figures, theorems and exercises."""
-    names = {"displaymath": "({})", "figure": "Fig. {}"}
+    names = {"displaymath": "({})", "figure": _("Fig.") + " {}"}
     return {
         identifier.removeprefix("equation-"): Target(
-            names.get(kind, f"{kind.capitalize()} {{}}").format(".".join(map(str, number))),
+            names.get(kind, f"{_(kind.capitalize())} {{}}").format(".".join(map(str, number))),
             page.removeprefix(f"{CHAPTERS.name}/"),
         )
         for page, kinds in env.toc_fignumbers.items()
@@ -127,7 +127,7 @@ class Page:
                 self.end_prose()
                 self.solution = block.argument
             elif block.kind == "solution-end":
-                title = f"Solution of {self.target(self.solution).name.lower()}"
+                title = _("Solution of %s") % self.target(self.solution).name.lower()
                 self.prose, self.solution = [folded(title, "\n\n".join(self.prose))], ""
             else:
                 piece = self.block(block).strip("\n")
@@ -151,9 +151,10 @@ class Page:
             self.prose.append(f"```python\n{cell.source}\n```")
             write, check = self.answer_cells[self.solution]
             names = CHECKED.findall(cell.source)
-            write.source = write.source or "# Your code. The solution is folded below."
+            write.source = write.source or _("# Your code. The solution is folded below.")
             if names:
-                write.source = f"# Write {' and '.join(names)} here, then run the next cell."
+                asked = _(" and ").join(names)
+                write.source = _("# Write %s here, then run the next cell.") % asked
                 calls = "\n".join(f'check("{name}")' for name in names)
                 check.source = f"from bookkit.exercises import check\n\n{calls}"
             return
@@ -163,11 +164,11 @@ class Page:
         source = cell.source
         if metadata.get("jupyter", {}).get("source_hidden"):
             # JupyterLab shows the first line of folded code.
-            source = f"# The code of {name or 'what comes next'}\n{source}"
+            source = f"# {_('The code of %s') % (name or _('what comes next'))}\n{source}"
         count = cell.execution_count
         self.code(source, metadata=metadata, outputs=cell.outputs, execution_count=count)
         if figure:
-            self.prose.append(f"**{name}.** {self.inline(figure['caption'])}")
+            self.prose.append(f"**{name}{_('.')}** {self.inline(figure['caption'])}")
 
     # -- text
 
@@ -271,7 +272,7 @@ class Page:
             fold = "dropdown" in options.get("class", "")
             return folded(_("Proof"), body) if fold else f"**{_('Proof')}{_('.')}** {body}"
         if name:
-            return f"**{name}{f' ({title})' if title else ''}.** {self.nested(text)}"
+            return f"**{name}{f' ({title})' if title else ''}{_('.')}** {self.nested(text)}"
         raise ReaderError(self.name, f"the directive {kind!r}")
 
     def nested(self, text: str) -> str:
@@ -284,7 +285,9 @@ class Page:
         lines = [f"### {_('Question')} {number}", self.inline(question.text)]
         if question.wants_number:
             (answer,) = question.answers
-            lines.append(folded(_("Answer"), f"**{answer.text}.** {self.inline(answer.feedback)}"))
+            lines.append(
+                folded(_("Answer"), f"**{answer.text}{_('.')}** {self.inline(answer.feedback)}")
+            )
             return "\n\n".join(lines)
         choices, whys = [], []
         for letter, answer in zip("ABCDEFGH", question.answers, strict=False):

@@ -17,6 +17,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from bookcheck.node.packages import ensure_packages
@@ -36,9 +37,8 @@ FILES = {
 }
 IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 NOTE = (
-    '<p class="run-note small d-print-none" data-bytes="{}">On the book\'s website, with '
-    "JavaScript on, you can run this listing and change it. Here, see “Run this chapter” at the "
-    "top of the page.</p>"
+    "On the book's website, with JavaScript on, you can run this listing and change it. Here, see "
+    "“Run this chapter” at the top of the page."
 )
 
 
@@ -75,7 +75,7 @@ class MarkListings(SphinxPostTransform):
     default_priority = 900
     formats = ("html",)
 
-    def run(self, **_: Any) -> None:
+    def run(self, **_others: Any) -> None:
         """Look at all cells of a page, in order."""
         sources = [
             source
@@ -95,8 +95,9 @@ class MarkListings(SphinxPostTransform):
             fetched = [path for path in FILES.values() if not path.endswith(".js")]
             size = sum((ROOM / "node_modules" / path).stat().st_size for path in fetched)
             up = "../" * self.env.docname.count("/")
+            note = f'<p class="run-note small d-print-none" data-bytes="{size}">{_(NOTE)}</p>'
             script = f'<script defer src="{up}_static/{SCRIPTS}/page.js"></script>'
-            cell += nodes.raw("", NOTE.format(size) + script, format="html")
+            cell += nodes.raw("", note + script, format="html")
 
 
 def copy_python(app: Sphinx, error: Exception | None) -> None:

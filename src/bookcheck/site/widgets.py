@@ -15,6 +15,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 
 from bookcheck.node.packages import NODE
@@ -79,7 +80,8 @@ class Interactive(SphinxDirective):
         text, still = nodes.container(), nodes.paragraph()
         self.state.nested_parse(self.content, self.content_offset, text)
         if fallback:  # Sphinx sees that there is such a figure
-            words = f"<noscript>{{numref}}`{fallback}` shows one state of it.</noscript>"
+            shows = _("%s shows one state of it.") % f"{{numref}}`{fallback}`"
+            words = f"<noscript>{shows}</noscript>"
             still += self.state.inline_text(words, self.lineno)[0]
         else:
             (picture,) = run_widgets([{"widget": name, "call": "picture", "arguments": []}])

@@ -140,22 +140,22 @@ def translate_notebook(notebook: Any, lookup: Lookup) -> Any:
     return notebook
 
 
-def messages_of(path: Path) -> list[str]:
-    """Every message of a page once, in the order of the page."""
-    found: dict[str, None] = {}
-
-    def note(message: str) -> None:
-        found[message] = None
-
+def read_page(path: Path) -> Any:
+    """A page as a notebook; one of Markdown is a single cell."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == ".ipynb":
-        cells = json.loads(text)
-        for cell in cells["cells"]:
-            if cell["cell_type"] == "markdown":
-                for span in spans_of("".join(cell["source"])):
-                    note(span.text)
-        translate_notebook(cells, note)
-    else:
-        for span in spans_of(text):
-            note(span.text)
+    alone = {"cells": [{"cell_type": "markdown", "source": text}]}
+    return json.loads(text) if path.suffix == ".ipynb" else alone
+
+
+def texts_of(notebook: Any) -> list[str]:
+    """The texts of a notebook's Markdown cells."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    return ["".join(cell["source"]) for cell in cells]
+
+
+def messages_of(path: Path) -> list[str]:
+    """Every message of a page once: those of its text in order, then those of its figures."""
+    notebook = read_page(path)
+    found = dict.fromkeys(span.text for text in texts_of(notebook) for span in spans_of(text))
+    translate_notebook(notebook, found.setdefault)
     return list(found)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,11 @@ from bookcheck.myst import tokens_of
 from bookcheck.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC, book_pages
 from bookcheck.prose.reading_time import reading_time
 from bookcheck.translation.catalogs import LOCALE, pages, translations
-from bookcheck.translation.messages import translate_notebook, translate_text
+from bookcheck.translation.messages import read_page, texts_of, translate_notebook
 
 TITLES = {"zh_CN": "从注意力到 RoPE"}
+# What a link to a page leads to.
+TO_PAGE = re.compile(r"\]\(([^()#\s]+\.(?:ipynb|md))")
 
 
 def write_sources(folder: Path, language: str) -> None:
@@ -24,6 +27,7 @@ def write_sources(folder: Path, language: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / CHAPTERS.name / "deeper").mkdir(parents=True)
     shutil.copytree(STATIC, folder / STATIC.name)
+    shutil.copy(LOCALE / language / "words.js", folder / STATIC.name)
     # Pages show functions of the book's own code.
     code = shutil.ignore_patterns("node_modules", "__pycache__", "*.safetensors", "*.egg-info")
     shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
@@ -35,9 +39,10 @@ def write_sources(folder: Path, language: str) -> None:
     )
     shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    settings["title"] = settings["project"] = TITLES[language]
-    slug_function = f"{slug.__module__}.{slug.__name__}"
     words = words_of_site(language)
+    settings["title"] = settings["project"] = TITLES[language]
+    settings["author"] = words[settings["author"]]
+    slug_function = f"{slug.__module__}.{slug.__name__}"
     settings["sphinx"]["config"] |= {
         "language": language,
         "nb_code_prompt_show": words["Code"],
@@ -49,21 +54,25 @@ def write_sources(folder: Path, language: str) -> None:
     catalogs = folder / "locale" / language / "LC_MESSAGES"
     catalogs.mkdir(parents=True)
     shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", catalogs)
-    settings["sphinx"]["config"]["html_theme_options"]["logo"]["text"] = TITLES[language]
+    options = settings["sphinx"]["config"]["html_theme_options"]
+    options["logo"]["text"], options["search_bar_text"] = TITLES[language], words["Search"]
     settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(SOURCES)}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     translated = set(pages())
     slugs: dict[str, str] = {}
     for page in (ROOT / "index.md", *book_pages()):
         known = translations(page, language) if page in translated else {}
-        text = page.read_text(encoding="utf-8")
+        for message, text in known.items():
+            for target in {*TO_PAGE.findall(text)}:
+                if (page.parent / target).resolve() not in translated:
+                    text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
+            known[message] = text
+        notebook = translate_notebook(read_page(page), known.get)
+        (text, *_) = texts_of(notebook)
         if page.suffix == ".ipynb":
-            notebook = translate_notebook(json.loads(text), known.get)
             # Reading time is measured in English.
             notebook["metadata"]["minutes"] = reading_time(page).minutes
             text = json.dumps(notebook, ensure_ascii=False)
-        else:
-            text = translate_text(text, known.get)
         (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
         for heading in headings_of(page):
             name = default_slugify(title_of(heading))
@@ -80,11 +89,8 @@ def words_of_site(language: str) -> dict[str, str]:
 
 def headings_of(page: Path) -> Iterator[str]:
     """The headings of a page, as messages."""
-    text = page.read_text(encoding="utf-8")
-    cells = json.loads(text)["cells"] if page.suffix == ".ipynb" else [{"source": text}]
-    for cell in cells:
-        tokens = tokens_of("".join(cell["source"])) if cell.get("cell_type") != "code" else ()
-        for mark, words in itertools.pairwise(tokens):
+    for text in texts_of(read_page(page)):
+        for mark, words in itertools.pairwise(tokens_of(text)):
             if mark.type == "heading_open":
                 yield words.content
 
