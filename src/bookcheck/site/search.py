@@ -32,6 +32,8 @@ LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js
 SNIPPET = 160  # letters that a result shows
 WORDS = 14  # further words of a section that find it; more would make the file heavy
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
+CHINESE = re.compile("[一-鿿]+")
+END = re.compile(f".{{,{SNIPPET - 1}}}[\\s，。：；、？！]")  # where a snippet may be cut
 # A name in code; names without an underscore are words of the sentences, or say little.
 IDENTIFIER = re.compile(r"\b[a-z]+_[a-z_]+\b")
 # What is no sentence of a section: displays, code, drawings, inner sections, and what has an entry
@@ -192,17 +194,21 @@ def typed_names(tex: str) -> list[str]:
 
 def record(section: Section, common: Counter[str]) -> list[str]:
     """A section as it is in the data: the snippet, and the rarest of its other words."""
-    snippet = section.text
+    snippet = rest = section.text
     if len(snippet) > SNIPPET:
-        snippet = snippet[:SNIPPET].rsplit(" ", 1)[0] + " …"
+        end = END.match(snippet)
+        snippet = (end[0] if end else snippet[:SNIPPET]).rstrip()
+        snippet, rest = f"{snippet} …", rest[len(snippet) :]
     shown = set(WORD.findall(snippet.lower()))
-    others = sorted(words_of(section) - shown, key=lambda word: (common[word], word))
-    return [section.anchor, section.title, section.kind, snippet, " ".join(others[:WORDS])]
+    others = sorted(words_of(section) - shown, key=lambda word: (common[word], word))[:WORDS]
+    # Chinese stays whole: search.js cuts it, and it is short.
+    words = " ".join(others + CHINESE.findall(rest))
+    return [section.anchor, section.title, section.kind, snippet, words]
 
 
 def words_of(section: Section) -> set[str]:
     """Every word that could find a section, once."""
-    return {*WORD.findall(section.text.lower()), *section.unseen}
+    return {*WORD.findall(CHINESE.sub(" ", section.text.lower())), *section.unseen}
 
 
 def write_data(app: Sphinx, error: Exception | None) -> None:

@@ -62,6 +62,23 @@ TYPED = {
     "models": ["theta 500000", "llama 3", "qwen3", "gemma 3"],
 }
 
+# What readers of the Chinese edition type, by the page that must be among the first three.
+CHINESE = {
+    "01-attention": ["因果掩码", "加权平均"],
+    "02-why-sqrt-d": ["为什么除以根号d", "softmax 饱和", "梯度消失"],
+    "03-many-heads": ["多头注意力"],
+    "04-residuals-and-norms": ["残差连接", "层归一化"],
+    "05-feed-forward": ["前馈网络"],
+    "07-sinusoids": ["正弦位置编码", "波长"],
+    "09-relative-positions": ["相对位置"],
+    "10-deriving-rope": ["旋转位置编码"],
+    "11-implementing-rope": ["RoPE 频率", "怎么实现RoPE", "交错排列"],
+    "12-what-rope-encodes": ["远程衰减"],
+    "13-cache": ["键值缓存", "分组查询", "KV cache", "什么是潜在注意力"],
+    "15-longer-contexts": ["外推", "长文本"],
+    "glossary": ["注意力", "键", "滑动窗口"],
+}
+
 
 def wanted_pages(wanted):
     names = (wanted,) if isinstance(wanted, str) else wanted
@@ -78,9 +95,25 @@ FIND = """async (queries) => {
 @pytest.fixture
 def find(open_page):
     """Ask the search of the built site: the pages and anchors that it gives for each query."""
-    page = open_page(SITE / "search.html")
-    page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
-    return lambda queries: dict(zip(queries, page.evaluate(FIND, queries), strict=True))
+
+    def ask(queries, site=SITE):
+        page = open_page(site / "search.html")
+        page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
+        return dict(zip(queries, page.evaluate(FIND, queries), strict=True))
+
+    return ask
+
+
+@pytest.mark.built
+@pytest.mark.skipif(not (SITE / "zh").is_dir(), reason="only with make book LANGUAGE=zh_CN")
+def test_chinese_words_are_found(find):
+    found = find([query for queries in CHINESE.values() for query in queries], SITE / "zh")
+    pages = {query: [page for page, _ in found[query][:3]] for query in found}
+    missed = {
+        q: pages[q] for name in CHINESE for q in CHINESE[name] if f"chapters/{name}" not in pages[q]
+    }
+    assert missed == {}
+    assert find(["齐柏林飞艇"], SITE / "zh") == {"齐柏林飞艇": []}
 
 
 @pytest.mark.built

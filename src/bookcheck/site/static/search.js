@@ -1,6 +1,7 @@
 // Search while typing: sections ranked by MiniSearch, with the words that readers use for things.
 "use strict";
 (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
     [/√\s*d(_k)?|sqrt\(?d(_k)?\)?|sqrt d(_k)?|root of d|scaling factor/g, " divide root √d "],
@@ -29,11 +30,16 @@
     [/\brotar(y|ies)?\b/g, " rotary deriving rope "],
     [/exercises? solutions?/g, " exercises "],
     [/(rope_?)?theta(?=[ =]*\d)/g, " base "],
+    ...(globalThis.bookCalled ?? []),
   ];
-  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which why with".split(" "));
+  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which why with 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
   const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, deeper: 0.75, exercises: 0.4, entry: 0.8, reference: 0.55, back: 0.45 };
 
-  // The one place where a text becomes terms; other scripts, such as Chinese, would be cut here.
+  // Chinese has no spaces between its words: there, two neighbouring characters are a term.
+  const CHINESE = /\p{Script=Han}/u;
+  const pairs = (run) => (run.length > 2 && CHINESE.test(run) ? [...run].slice(1).map((letter, i) => run[i] + letter) : [run]);
+
+  // The one place where a text becomes terms.
   function words(text) {
     return text
       .toLowerCase()
@@ -41,6 +47,8 @@
       .replace(/(?<=\d),(?=\d{3})/g, "")
       .split(/[^\p{L}\p{N}_√²^.-]+/u)
       .map((word) => word.replace(/^[.-]+|[.-]+$/g, ""))
+      .flatMap((word) => word.match(/\p{Script=Han}+|\P{Script=Han}+/gu) ?? [])
+      .flatMap(pairs)
       .flatMap((word) => (/[-.]/.test(word) ? [word, ...word.split(/[-.]/)] : [word]))
       .filter((word) => word && !SMALL.has(word));
   }
@@ -73,7 +81,7 @@
       const options = {
         boost: { title: 5, chapter: 2.5, snippet: 1.2 },
         // The last word may not be finished yet.
-        prefix: (term) => term.length > 3 || (term.length > 1 && term === last),
+        prefix: (term) => term.length > 3 || ((term.length > 1 || CHINESE.test(term)) && term === last),
         fuzzy: (term) => (term.length > 6 ? 0.15 : false),
         boostDocument: (id) => WEIGHT[documents[id].kind],
       };
@@ -128,10 +136,10 @@
       status.textContent = !query
         ? ""
         : !found.length
-          ? `Nothing was found for “${query}”. Try one word of it, or the glossary.`
+          ? phrase`Nothing was found for “${query}”. Try one word of it, or the glossary.`
           : found.length > most
-            ? `The best ${most} of ${found.length} results`
-            : `${found.length} result${found.length > 1 ? "s" : ""}`;
+            ? phrase`The best ${most} of ${found.length} results`
+            : found.length > 1 ? phrase`${found.length} results` : phrase`1 result`;
       list.replaceChildren(...found.slice(0, most).map(item));
       place.scrollTop = 0;
     }
