@@ -104,7 +104,8 @@ misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the chec
 .PHONY: downloads
 downloads: $(INSTALLED)  ## Print the built site as a PDF, pack it into a zip file, and offer both on its opening page
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	@$(BIN)/python -m bookcheck.export.downloads $(SITE) _build/downloads/from-attention-to-rope
+	@$(BIN)/python -m bookcheck.export.downloads $(if $(LANGUAGE),$(SITE)/zh _build/downloads/from-attention-to-rope-zh \
+	  $(TRANSLATED),$(SITE) _build/downloads/from-attention-to-rope)
 
 # Other people's libraries, in an environment of their own, which finds torch in the book's.
 PLACE := import sysconfig; print(sysconfig.get_path("purelib"))
@@ -132,17 +133,19 @@ coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its 
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 
-$(SITE)/notebooks: $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb)
-	@$(MAKE) book
+# The reader's notebooks of the site, in English or translated.
+NOTEBOOKS := $(SITE)/$(if $(LANGUAGE),zh/)notebooks
+$(NOTEBOOKS): $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb locale/$(LANGUAGE)/LC_MESSAGES/chapters/*.po)
+	@$(MAKE) book LANGUAGE=$(LANGUAGE)
 	@touch $@
 
 # Where readers work: a notebook that is there already is kept as it is.
-LAB := lab
+LAB := lab$(if $(LANGUAGE),/zh)
 LAB_FOLDER := $(if $(SOURCES),chapters,$(LAB))
 LAB_SETTINGS := $(CURDIR)/src/bookcheck/export/jupyter
 .PHONY: lab
-lab: $(INSTALLED) $(if $(SOURCES),,$(SITE)/notebooks)  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
-	$(if $(SOURCES),,@mkdir -p $(LAB) && { cp -Rn $(SITE)/notebooks/. $(LAB) || true; })
+lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
+	$(if $(SOURCES),,@mkdir -p $(LAB) && { cp -Rn $(NOTEBOOKS)/. $(LAB) || true; })
 	$(if $(SOURCES),,@echo "Notebooks that $(LAB) has are kept as they are; remove one to get it anew.")
 	@# JupyterLab shows no figures of a notebook that it does not trust.
 	-@$(BIN)/jupyter trust $(LAB_FOLDER)/*.ipynb $(LAB_FOLDER)/deeper/*.ipynb >/dev/null

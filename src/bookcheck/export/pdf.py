@@ -5,6 +5,8 @@ It is printed twice: the first print tells on which page a chapter starts, the s
 numbers in its contents.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -18,12 +20,18 @@ from bookcheck.paths import ROOT
 
 SCRIPT = Path(__file__).with_name("print_book.js")
 LONGEST_WAIT = 300_000  # milliseconds
+# Radicals of Chinese letters, in a PDF's tables that say which letter a shape is, and those of them
+# for which Unicode has no letter.
+RADICAL = re.compile(rb"(?<=> )<(2[EF][0-9A-F]{2})>")
+LETTERS = str.maketrans(
+    "⺟⻄⻅⻆⻉⻋⻓⻔⻘⻚⻛⻜⻝⻢⻣⻥⻩⻬⻮⻰", "母西见角贝车长门青页风飞食马骨鱼黄齐齿龙"
+)
 DOCUMENT = """<!doctype html><html lang="{language}" data-theme="light" data-mode="light">
 <head><meta charset="utf-8"><title>{title}</title><meta name="author" content="{author}"></head>
 <body class="print-book"><main class="bd-main">
 <section class="print-title"><img src="{site}/_static/favicon.svg" alt="">
 <h1>{title}</h1><p class="print-question"></p><p>{author}</p><p>{year}</p></section>
-<nav class="print-contents" aria-label="Contents"><h2>Contents</h2><ul></ul></nav>
+<nav class="print-contents" aria-labelledby="contents"><h2 id="contents"></h2><ul></ul></nav>
 </main>{pages}</body></html>
 """
 FILL_NUMBERS = """(numbers) => {
@@ -57,10 +65,30 @@ def document_of(site: Path, book: Path) -> str:
         title=escape(settings["title"]),
         author=escape(settings["author"]),
         year=settings["copyright"],
-        language=settings["sphinx"]["config"]["language"],
+        language=settings["sphinx"]["config"]["language"].replace("_", "-"),
         site=site.resolve().as_uri(),
         pages="\n".join(pages),
     )
+
+
+def name_letters(pdf: Path) -> None:
+    """Let Chinese words be found in a PDF, and copied.
+
+    Where a letter and its radical have one shape, Chromium names the radical, and 力 is not found.
+    """
+
+    def letter(found: re.Match[bytes]) -> bytes:
+        plain = unicodedata.normalize("NFKC", chr(int(found[1], 16))).translate(LETTERS)
+        return f"<{ord(plain):04X}>".encode()
+
+    book = pypdf.PdfWriter(clone_from=pdf)
+    parts: list[Any] = [page["/Resources"] for page in book.pages]
+    fonts = [font for part in parts for font in part.get("/Font", {}).values()]
+    tables = {id(table): table for font in fonts if (table := font.get_object().get("/ToUnicode"))}
+    for table in tables.values():
+        stream = table.get_object()
+        stream.set_data(RADICAL.sub(letter, stream.get_data()))
+    book.write(pdf)
 
 
 def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> list[str]:
@@ -72,6 +100,9 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     page.set_default_timeout(LONGEST_WAIT)
     page.emulate_media(media="print", color_scheme="light")
     page.goto(document.resolve().as_uri())
+    words = site / "_static" / "words.js"  # of a translated book
+    if words.is_file():
+        page.add_script_tag(path=words)
     page.evaluate(SCRIPT.read_text(encoding="utf-8"))
     page.evaluate("(site) => book.join(site, document.title)", f"{site.resolve().as_uri()}/")
     page.evaluate("book.fit()")
@@ -84,4 +115,6 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     page.evaluate(FILL_NUMBERS, {key: number + 1 for key, number in numbers.items() if number})
     page.pdf(**paper, tagged=True, outline=True)
     page.close()
+    if words.is_file():
+        name_letters(pdf)
     return faults

@@ -1,5 +1,6 @@
 // Inside the document that `make downloads` prints: joins the pages, which stand in <template> elements.
 globalThis.book = (() => {
+  const phrase = globalThis.bookPhrase ?? String.raw;
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
   // Ids begin with the page's key, and links lead to places in the one document; a link to a file
@@ -29,7 +30,7 @@ globalThis.book = (() => {
   function gatherAnswers(article) {
     const forms = all(".quiz form", article);
     if (!forms.length) return;
-    article.insertAdjacentHTML("beforeend", "<h2>Answers to the questions</h2><ol></ol>");
+    article.insertAdjacentHTML("beforeend", `<h2>${phrase`Answers to the questions`}</h2><ol></ol>`);
     for (const form of forms) {
       const right = form.querySelector(".choice[data-right]");
       const answer = document.createElement("li");
@@ -47,6 +48,7 @@ globalThis.book = (() => {
     const keys = new Map(pages.map(({ address, key }) => [address, key]));
     const [sheets, heads] = [new Set(), []];
     const add = (place, html) => document.querySelector(place).insertAdjacentHTML("beforeend", html);
+    add(".print-contents h2", phrase`Contents`);
     for (const { content, part, key, address } of pages) {
       const article = content.querySelector("article.bd-article");
       const name = article?.querySelector("h1");
@@ -58,8 +60,9 @@ globalThis.book = (() => {
       gatherAnswers(article);
       for (const fold of all("details", article)) fold.open = true;
       if (key === "index") {
-        add(".print-question", article.querySelector("p > em")?.innerHTML ?? "");
-        name.textContent = "About this book";
+        const whole = (em) => em.textContent === em.parentElement.textContent;
+        add(".print-question", all("p > em", article).find(whole)?.innerHTML ?? "");
+        name.textContent = phrase`About this book`;
       }
       if (part) add(".print-contents ul", `<li class="print-part">${part}</li>`);
       add(".print-contents ul", `<li><a href="#${key}"><span>${name.innerHTML}</span>

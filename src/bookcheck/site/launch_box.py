@@ -35,6 +35,7 @@ def add_box(
     facts = {
         "branch": NOTEBOOKS,
         "folder": context["pathto"](NOTEBOOKS, 1),
+        "language": "" if app.config.language == "en" else app.config.language,
         "notebook": path.relative_to(CHAPTERS.name).as_posix(),
         "repository": app.config.html_theme_options.get("repository_url", ""),
     }

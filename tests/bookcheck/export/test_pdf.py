@@ -5,8 +5,9 @@ import re
 import pypdf
 import pytest
 from playwright.sync_api import expect
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from bookcheck.export.pdf import print_book
+from bookcheck.export.pdf import name_letters, print_book
 from bookcheck.paths import STATIC
 
 CONFIG = """
@@ -129,3 +130,21 @@ def test_a_dark_page_is_printed_light(tmp_path, open_page):
     for event, theme in (("beforeprint", "light"), ("afterprint", "dark")):
         page.evaluate("(name) => dispatchEvent(new Event(name))", event)
         expect(page.locator("html")).to_have_attribute("data-theme", theme)
+
+
+def test_radicals_in_a_pdf_become_letters(tmp_path):
+    writer = pypdf.PdfWriter()
+    table = DecodedStreamObject()
+    table.set_data(b"1 beginbfchar\n<12> <2F12>\n<2F> <2ED3>\n<2E> <6CE8>\nendbfchar")
+    font = DictionaryObject({NameObject("/ToUnicode"): writer._add_object(table)})
+    fonts = DictionaryObject({NameObject("/F1"): font})
+    page = writer.add_blank_page(9, 9)
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    writer.write(tmp_path / "book.pdf")
+    name_letters(tmp_path / "book.pdf")
+    (page,) = pypdf.PdfReader(tmp_path / "book.pdf").pages
+    named = page["/Resources"]["/Font"]["/F1"]["/ToUnicode"].get_data().decode().split("\n")
+    assert named[1:-1] == [
+        f"<{code}> <{ord(letter):04X}>"
+        for code, letter in (("12", "力"), ("2F", "长"), ("2E", "注"))
+    ]
