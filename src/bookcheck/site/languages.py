@@ -1,4 +1,4 @@
-"""A link in the header to the same page in the other language.
+"""A link in the header to the same page in the other language, and the same names of its sections.
 
 The English site has it where the variable BOOK_LANGUAGES names the folder of the other one
 (`BOOK_LANGUAGES=zh make book`), because only then does that exist; the translated site always does.
@@ -6,8 +6,11 @@ The English site has it where the variable BOOK_LANGUAGES names the folder of th
 
 import os
 from typing import Any
+from urllib.parse import urljoin
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 VARIABLE = "BOOK_LANGUAGES"
 CODES = {"zh": "zh-CN"}
@@ -22,14 +25,32 @@ def offer_other_language(
     english = (app.config.language or "en") == "en"
     other = os.environ.get(VARIABLE, "") if english else "en"
     if other:
-        place = f"{up}{other}/" if english else f"{up}../"
+        address = f"{up}{other if english else '..'}/{app.builder.get_target_uri(page)}"
         context["other_language"] = {
-            "address": place + app.builder.get_target_uri(page),
+            "address": address,
+            "whole_address": urljoin(context.get("pageurl") or "", address),
             "code": CODES.get(other, other),
             "name": NAMES[other],
         }
 
 
+def name_sections(app: Sphinx, doctree: nodes.document) -> None:
+    """Give translated sections the addresses of the English ones, which MyST knows as slugs."""
+    for section in doctree.findall(nodes.section) if app.config.language != "en" else ():
+        if (name := section.get("slug")) and name not in doctree.ids:
+            section["ids"].insert(0, name)
+
+
+def add_folder(_app: Sphinx, config: Config) -> None:
+    """A translated site has a folder of its own below the address of the English one."""
+    if config.html_baseurl and config.language != "en":
+        config.html_baseurl += f"{str(config.language)[:2]}/"
+
+
 def setup(app: Sphinx) -> None:
     """Connect it."""
+    # Before Sphinx collects the names for the contents.
+    app.connect("doctree-read", name_sections, priority=100)
+    # After the environment's address is known, and before it is used.
+    app.connect("config-inited", add_folder, priority=400)
     app.connect("html-page-context", offer_other_language)

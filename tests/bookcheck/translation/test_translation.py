@@ -1,9 +1,11 @@
 """The translations of the book: what stays the same in them, and how they reach the page."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
+from bookcheck.paths import SOURCES, STATIC
 from bookcheck.site import languages
 from bookcheck.translation import catalogs, sources
 from bookcheck.translation.messages import spans_of, translate_text
@@ -134,19 +136,60 @@ def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch
     assert sources.slug("旋转查询和键") == "rotate-the-queries-and-the-keys"
     assert sources.slug("No such heading") == "no-such-heading"
     assert "注意力" in (tmp_path / "book" / "_toc.yml").read_text(encoding="utf-8")
+    page = (tmp_path / "book" / "chapters" / "01-attention.ipynb").read_text(encoding="utf-8")
+    assert "（英文）](deeper/01-edge-cases.ipynb" in page
+    assert "（英文）](03-many-heads.ipynb" not in page
+
+
+def test_all_that_scripts_say_has_a_translation():
+    scripts = [*STATIC.rglob("*.js"), *(SOURCES / "bookcheck").glob("*/**/*.js")]
+    texts = [
+        path.read_text(encoding="utf-8") for path in scripts if "node_modules" not in path.parts
+    ]
+    said = {text for script in texts for text in re.findall(r"phrase`([^`]*)`", script)}
+    assert len(said) > 100
+    words = (catalogs.LOCALE / "zh_CN" / "words.js").read_text(encoding="utf-8")
+    known = dict(re.findall(r'^    "(.*?)": "(.*)",$', words, re.MULTILINE))
+    holes = re.compile(r"\{\d\}|\$\{[^}]*\}")
+    assert {holes.sub("{}", text) for text in said} == {holes.sub("{}", text) for text in known}
+    assert all(sorted(holes.findall(one)) == sorted(holes.findall(known[one])) for one in known)
 
 
 @pytest.mark.parametrize(
-    ("language", "there_is", "address"),
+    ("language", "there_is", "address", "whole"),
     [
-        ("en", "zh", "../zh/chapters/x.html"),
-        ("en", "", None),
-        ("zh_CN", "", "../../chapters/x.html"),
+        ("en", "zh", "../zh/chapters/x.html", "https://x.org/zh/chapters/x.html"),
+        ("en", "", None, None),
+        ("zh_CN", "", "../../chapters/x.html", "https://x.org/chapters/x.html"),
     ],
 )
-def test_a_page_leads_to_itself_in_the_other_language(language, there_is, address, monkeypatch):
+def test_a_page_leads_to_itself_in_the_other_language(
+    language, there_is, address, whole, monkeypatch
+):
     monkeypatch.setenv(languages.VARIABLE, there_is)
     builder = SimpleNamespace(get_target_uri=lambda page: f"{page}.html")
-    app, context = SimpleNamespace(config=SimpleNamespace(language=language), builder=builder), {}
+    config = SimpleNamespace(language=language, html_baseurl="https://x.org/")
+    app = SimpleNamespace(config=config, builder=builder)
+    languages.add_folder(app, config)
+    context = {"pageurl": f"{config.html_baseurl}chapters/x.html"}
     languages.offer_other_language(app, "chapters/x", "", context, None)
-    assert context.get("other_language", {}).get("address") == address
+    offered = context.get("other_language", {})
+    assert (offered.get("address"), offered.get("whole_address")) == (address, whole)
+
+
+@pytest.mark.browser
+def test_the_opening_page_leads_to_the_chosen_language_and_back(open_page, tmp_path):
+    early = (SOURCES / "bookcheck" / "site" / "static" / "early.js").as_uri()
+    link = '<script src="{}"{}></script><a hreflang="{}" href="{}">other</a>'
+    (tmp_path / "zh").mkdir()
+    english, other = tmp_path / "index.html", tmp_path / "zh" / "index.html"
+    leads = ' data-translated="zh/index.html"'
+    english.write_text(link.format(early, leads, "zh-CN", "zh/index.html"), encoding="utf-8")
+    other.write_text(link.format(early, "", "en", "../index.html"), encoding="utf-8")
+    page = open_page(english)
+    page.locator("a").click()
+    page.goto(f"{english.as_uri()}#here")
+    page.wait_for_url("**/zh/index.html#here")
+    page.locator("a").click()
+    page.reload()
+    assert page.url == english.as_uri()

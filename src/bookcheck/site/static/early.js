@@ -1,16 +1,26 @@
-// Before the page is drawn: light or dark, as the reader chose, or else as the machine is set; and the
-// fonts that it needs first.
+// Before the page is drawn: light or dark, as the reader chose, or else as the machine is set; the
+// language that the reader chose; and the fonts that the page needs first.
 (() => {
   const { dataset } = document.documentElement;
-  let mode = "auto";
+  let kept = {};
   try {
-    mode = localStorage.getItem("mode") || mode;
+    kept = localStorage;
   } catch {
     // A strict browser keeps nothing: the machine's setting holds.
   }
+  const mode = kept.mode || "auto";
   const machine = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   dataset.mode = mode;
   dataset.theme = mode === "auto" ? machine : mode;
+  // From the opening page, and from no other, the reader is led to the language that they last chose.
+  const { translated } = document.currentScript.dataset;
+  if (translated && kept.language && kept.language !== "en") {
+    location.replace(translated + location.search + location.hash);
+  }
+  document.addEventListener("click", ({ target }) => {
+    const { hreflang } = target.closest("a[hreflang]") ?? {};
+    if (hreflang) kept.language = hreflang;
+  });
   // Letters that come late would move the text. From a disk they come at once, and may not be asked for.
   const faces = ["source-serif-4", "inter", "source-code-pro"].map((name) => `${name}-latin-400-normal`);
   faces.push("inter-latin-600-normal");
