@@ -144,7 +144,7 @@ LAB := lab$(if $(LANGUAGE),/zh)
 LAB_FOLDER := $(if $(SOURCES),chapters,$(LAB))
 LAB_SETTINGS := $(CURDIR)/src/bookcheck/export/jupyter
 .PHONY: lab
-lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them)
+lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them; LANGUAGE=zh_CN: in Chinese)
 	$(if $(SOURCES),,@mkdir -p $(LAB) && { cp -Rn $(NOTEBOOKS)/. $(LAB) || true; })
 	$(if $(SOURCES),,@echo "Notebooks that $(LAB) has are kept as they are; remove one to get it anew.")
 	@# JupyterLab shows no figures of a notebook that it does not trust.
