@@ -22,7 +22,7 @@ from bookcheck.paths import BUILD, NODE_ROOM
 
 SITE = BUILD / "html"
 PAGES = sorted(
-    (p for p in SITE.rglob("*.html") if not p.relative_to(SITE).parts[0].startswith("_")),
+    (p for p in SITE.rglob("*.html") if "/_" not in f"/{p.relative_to(SITE).as_posix()}"),
     key=lambda path: (-path.stat().st_size, path),
 )
 # On these pages axe looks at all parts by all rules. On the others it leaves out the insides of
