@@ -103,7 +103,8 @@ misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the chec
 
 .PHONY: downloads
 downloads: $(INSTALLED)  ## Print the built site as a PDF, pack it into a zip file, and offer both on its opening page
-	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
+	@test -f $(SITE)/$(if $(LANGUAGE),zh/)index.html || \
+	  { echo "The site is not built yet; run: make book $(if $(LANGUAGE),LANGUAGE=$(LANGUAGE))"; exit 1; }
 	@$(BIN)/python -m bookcheck.export.downloads $(if $(LANGUAGE),$(SITE)/zh _build/downloads/from-attention-to-rope-zh \
 	  $(TRANSLATED),$(SITE) _build/downloads/from-attention-to-rope)
 
