@@ -314,9 +314,15 @@ def figure(open_page, tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", STATES, ids=lambda figure: figure.__name__)
-def test_each_control_moves_the_figure_by_keyboard(figure, name):
-    page = figure(name.__name__)
+@pytest.mark.parametrize("name", widget_names())
+def test_each_control_moves_the_figure_by_keyboard_and_all_fit_on_a_phone(figure, name):
+    page = figure(name)
+    page.set_viewport_size({"width": 390, "height": 844})
+    top, bottom = (
+        page.locator(part).evaluate("(part) => part.getBoundingClientRect().toJSON()")
+        for part in (".panels", ".controls")
+    )
+    assert bottom["bottom"] - top["top"] <= 664, "what a phone shows below the browser's bars"
     sliders = page.locator("input[type=range]:visible").all()
     assert sliders
     for slider in sliders:
@@ -325,6 +331,9 @@ def test_each_control_moves_the_figure_by_keyboard(figure, name):
         if slider.input_value() == key:
             slider.press("ArrowLeft")
         assert page.evaluate(DRAWING) != before, slider.get_attribute("name")
+        # Ten steps of a slider take at least 25 px.
+        steps = slider.evaluate("(one) => (one.max - one.min) / one.step")
+        assert steps <= 0.4 * slider.bounding_box()["width"]
     for choice in page.locator("input[type=radio]").all():
         if choice.is_visible():
             choice.check()
@@ -435,18 +444,3 @@ def test_a_wrong_address_is_harmless(figure):
     wanted = cache("heads", 2, 2, 64, 512, 80, 2**17, 1)
     shown = read_number(page.locator("dd[data-value=total]").inner_text())
     assert shown[0] == pytest.approx(wanted["total"], rel=0.01)
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", widget_names())
-def test_drawing_and_controls_fit_on_a_phone(figure, name):
-    page = figure(name, 390)
-    top, bottom = (
-        page.locator(part).evaluate("(part) => part.getBoundingClientRect().toJSON()")
-        for part in (".panels", ".controls")
-    )
-    assert bottom["bottom"] - top["top"] <= 664, "what a phone shows below the browser's bars"
-    # Ten steps of a slider take at least 25 px.
-    for slider in page.locator("input[type=range]:visible").all():
-        steps = slider.evaluate("(one) => (one.max - one.min) / one.step")
-        assert steps <= 0.4 * slider.bounding_box()["width"]
