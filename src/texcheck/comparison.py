@@ -15,14 +15,7 @@ from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluator import Evaluator
 from texcheck.nodes import Chain, Node, Number, Symbol, names_in
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
-from texcheck.values import (
-    Array,
-    Crossed,
-    as_array,
-    is_exact,
-    is_number,
-    is_real,
-)
+from texcheck.values import Array, Crossed, as_array, is_exact, is_number, is_real
 
 # Relations that say which side is the larger.
 ORDER = ("<", "<=", ">", ">=")

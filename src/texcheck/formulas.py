@@ -60,6 +60,7 @@ class Check:
         found: list[Values] = []
         for draw in range(first, first + self.draws):
             rng = np.random.default_rng([zlib.crc32(self.name.encode()), draw])
+            fresh = rng.bit_generator.state
             result = self.function(rng)
             if isinstance(result, Mapping):
                 found.append(result)
@@ -70,6 +71,8 @@ class Check:
                     f"{self.name}: the check must return a dictionary of symbols "
                     f"or a list of them, got {type(result).__name__}"
                 )
+            if rng.bit_generator.state == fresh:
+                break  # It draws nothing, so that all draws are this one.
         return found
 
     def trial(self, inputs: Sequence[Values]) -> Trial:

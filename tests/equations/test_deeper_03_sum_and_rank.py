@@ -25,7 +25,7 @@ def test_mha_flops(rng):
 
 @equation("eq-sum-proof", first_index=0)
 def test_sum_proof(rng):
-    return {**layer_values(rng), "m": range(N), "c": range(5)}
+    return {**layer_values(rng), "m": range(3), "c": range(3)}
 
 
 def weights_of(rng, length, used=D_K):

@@ -72,7 +72,7 @@ def test_before_blocks(rng):
             M[i, j], H[i, j] = parts["M"], parts["H"]
             D_part[i, j] = parts["a"] * IDENTITY + parts["c"] * QUARTER_TURN
     theta = some_frequencies(rng, D_K)[1].numpy()
-    places = {"m": range(N), "n": range(N), "i": range(3), "j": range(3), r"\theta": theta}
+    places = {"m": range(3), "n": range(3), "i": range(3), "j": range(3), r"\theta": theta}
     return {"M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
 
 
