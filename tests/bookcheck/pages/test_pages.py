@@ -86,7 +86,12 @@ LIGHTEN = """() => {
   }
   for (const part of document.querySelectorAll("svg.book-figure > *")) part.remove();
 }"""
-# The theme's script follows the machine's colours.
+# The theme lets the keyboard into what scrolls 300 ms after a change of width.
+FOLLOW = """() => {
+  globalThis.followed = new Promise(
+    (done) => addEventListener("resize", () => setTimeout(done, 350), { once: true }));
+}"""
+# Its script follows the machine's colours.
 IN_COLOURS = "(scheme) => [undefined, scheme].includes(document.documentElement.dataset.theme)"
 AXE = """async (rules) => {
   const options = { resultTypes: ["violations"], preload: false, selectors: false, ...rules };
@@ -122,6 +127,14 @@ def broken_links(addresses):
             yield f"links to {target.name}#{anchor}, and there is no such place"
 
 
+def change_window(page, width, scheme):
+    """Change width and colours; the promise `followed` ends when the theme has changed as well."""
+    page.evaluate(FOLLOW)
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(IN_COLOURS, arg=scheme)
+
+
 def faults_of(path, open_page, axe):
     """Return what is wrong with a page, each fault with the window in which it was seen."""
     faults = []
@@ -138,7 +151,7 @@ def faults_of(path, open_page, axe):
     add("links", broken_links(page.evaluate(ADDRESSES)))
     add("formulas", page.evaluate(FORMULAS))
     add("wide", page.evaluate(OVERFLOW))
-    page.set_viewport_size({"width": NARROW, "height": 844})
+    change_window(page, NARROW, "dark")
     add("narrow", page.evaluate(OVERFLOW))
     letters = page.evaluate(LETTERS)
     add("errors", page.errors)
@@ -147,27 +160,24 @@ def faults_of(path, open_page, axe):
         page.evaluate(LIGHTEN)
         rules = {"runOnly": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"]}
     page.evaluate(axe)
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(IN_COLOURS, arg="dark")
-    # The theme lets the keyboard into what scrolls 300 ms after a change of width.
-    page.wait_for_timeout(350)
+    page.evaluate("followed")
     add("narrow, dark", page.evaluate(AXE, rules))
-    page.set_viewport_size({"width": WIDE, "height": 900})
-    page.emulate_media(color_scheme="light")
-    page.wait_for_function(IN_COLOURS, arg="light")
-    page.wait_for_timeout(350)
-    add("wide, light", page.evaluate(AXE, {}))
-    page.errors.clear()
-    page.context.close()
 
-    page = open_page(path, NARROW, javascript=False)
-    page.evaluate(PREPARE)
+    # While the theme follows the next change, the page is looked at without JavaScript.
+    change_window(page, WIDE, "light")
+    plain = open_page(path, NARROW, javascript=False)
+    plain.evaluate(PREPARE)
     without = "without JavaScript"
-    add(without, [*page.evaluate(OVERFLOW), *page.evaluate(DEAD_BUTTONS), *page.errors])
-    kept = page.evaluate(LETTERS)
+    add(without, [*plain.evaluate(OVERFLOW), *plain.evaluate(DEAD_BUTTONS), *plain.errors])
+    kept = plain.evaluate(LETTERS)
     if kept < LEAST_SHARE_OF_LETTERS * letters:
         add(without, [f"shows {kept} letters, {letters} with it"])
-    page.errors.clear()
+
+    page.evaluate("followed")
+    add("wide, light", page.evaluate(AXE, {}))
+    for one in (page, plain):
+        one.errors.clear()
+        one.context.close()
     return faults
 
 
@@ -256,7 +266,6 @@ LARGEST_STEP, LARGEST_SHARE = 40, 0.02
 
 def first_screen(page, file):
     page.evaluate("document.fonts.ready.then(() => {})")
-    page.wait_for_load_state("networkidle")
     page.screenshot(path=file, animations="disabled")
     with Image.open(file) as picture:
         size = (picture.width // 4, picture.height // 4)
