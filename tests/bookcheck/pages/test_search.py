@@ -92,39 +92,32 @@ FIND = """async (queries) => {
 }"""
 
 
-@pytest.fixture
-def find(open_page):
-    """Ask the search of the built site: the pages and anchors that it gives for each query."""
-
-    def ask(queries, site=SITE):
-        page = open_page(site / "search.html")
-        page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
-        return dict(zip(queries, page.evaluate(FIND, queries), strict=True))
-
-    return ask
+def search_page(open_page, site=SITE):
+    """The page of the search, and a function that gives pages and anchors for each query."""
+    page = open_page(site / "search.html")
+    page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
+    return page, lambda queries: dict(zip(queries, page.evaluate(FIND, queries), strict=True))
 
 
 @pytest.mark.built
 @pytest.mark.skipif(not (SITE / "zh").is_dir(), reason="only with make book LANGUAGE=zh_CN")
-def test_chinese_words_are_found(find):
-    found = find([query for queries in CHINESE.values() for query in queries], SITE / "zh")
+def test_chinese_words_are_found(open_page):
+    _, find = search_page(open_page, SITE / "zh")
+    found = find([query for queries in CHINESE.values() for query in queries])
     pages = {query: [page for page, _ in found[query][:3]] for query in found}
     missed = {
         q: pages[q] for name in CHINESE for q in CHINESE[name] if f"chapters/{name}" not in pages[q]
     }
     assert missed == {}
-    assert find(["齐柏林飞艇"], SITE / "zh") == {"齐柏林飞艇": []}
+    assert find(["齐柏林飞艇"]) == {"齐柏林飞艇": []}
 
 
 @pytest.mark.built
-def test_questions_lead_to_the_right_page(find):
+def test_what_readers_look_for_is_found_and_shown_by_a_sentence(open_page):
+    page, find = search_page(open_page)
     for query, found in find(list(WANTED)).items():
         assert found, query
         assert found[0][0] in wanted_pages(WANTED[query]), query
-
-
-@pytest.mark.built
-def test_symbols_words_and_every_name_of_the_library_are_found(find):
     for query, found in find(["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"]).items():
         assert found[0][0] == "chapters/notation", query
     for query, found in find(["RMSNorm", "head dimension", "YaRN", "warm-up"]).items():
@@ -132,14 +125,16 @@ def test_symbols_words_and_every_name_of_the_library_are_found(find):
     names = {entry.name: entry.path for module in modules() for entry in entries(module)}
     for name, found in find(list(names)).items():
         assert any(at == names[name] and page.startswith("chapters/api-") for page, at in found)
+    for name, found in find([model["name"] for model in read_models()]).items():
+        assert found[0][0] == "chapters/models", name
     assert find(["zeppelin"]) == {"zeppelin": []}
 
-
-@pytest.mark.built
-def test_every_model_of_the_table_is_found(find):
-    names = [model["name"] for model in read_models()]
-    for name, found in find(names).items():
-        assert found[0][0] == "chapters/models", name
+    shown = page.evaluate(
+        "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
+    )
+    assert len(shown) > 900
+    hole = re.compile(r" [,.;:](?: |$)|\b(?:eq|fig)-[a-z]|\\[a-z]")
+    assert [text for text in shown if hole.search(text)] == []
 
 
 def open_box(page):
@@ -188,18 +183,6 @@ def test_the_box_is_used_by_keys_and_on_a_phone(open_page):
     field.fill("why divide by sqrt d")
     page.locator(".search-found a").first.click()
     expect(page.locator("#pst-search-dialog")).not_to_be_visible()
-
-
-@pytest.mark.built
-def test_a_snippet_is_a_sentence(open_page):
-    page = open_page(SITE / "search.html")
-    page.wait_for_function("globalThis.bookSections")
-    shown = page.evaluate(
-        "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
-    )
-    assert len(shown) > 900
-    hole = re.compile(r" [,.;:](?: |$)|\b(?:eq|fig)-[a-z]|\\[a-z]")
-    assert [text for text in shown if hole.search(text)] == []
 
 
 @pytest.mark.built
