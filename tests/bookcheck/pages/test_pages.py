@@ -127,10 +127,13 @@ def broken_links(addresses):
             yield f"links to {target.name}#{anchor}, and there is no such place"
 
 
-def change_window(page, width, scheme):
-    """Change width and colours; the promise `followed` ends when the theme has changed as well."""
+def change_width(page, width):
+    """Change the width; the promise `followed` in the page ends when the theme has followed."""
     page.evaluate(FOLLOW)
     page.set_viewport_size({"width": width, "height": 844})
+
+
+def change_colours(page, scheme):
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function(IN_COLOURS, arg=scheme)
 
@@ -151,7 +154,7 @@ def faults_of(path, open_page, axe):
     add("links", broken_links(page.evaluate(ADDRESSES)))
     add("formulas", page.evaluate(FORMULAS))
     add("wide", page.evaluate(OVERFLOW))
-    change_window(page, NARROW, "dark")
+    change_width(page, NARROW)
     add("narrow", page.evaluate(OVERFLOW))
     letters = page.evaluate(LETTERS)
     add("errors", page.errors)
@@ -160,11 +163,13 @@ def faults_of(path, open_page, axe):
         page.evaluate(LIGHTEN)
         rules = {"runOnly": ["color-contrast", "link-in-text-block", "scrollable-region-focusable"]}
     page.evaluate(axe)
+    change_colours(page, "dark")
     page.evaluate("followed")
     add("narrow, dark", page.evaluate(AXE, rules))
 
     # While the theme follows the next change, the page is looked at without JavaScript.
-    change_window(page, WIDE, "light")
+    change_width(page, WIDE)
+    change_colours(page, "light")
     plain = open_page(path, NARROW, javascript=False)
     plain.evaluate(PREPARE)
     without = "without JavaScript"
