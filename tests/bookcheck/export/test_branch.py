@@ -11,6 +11,6 @@ def test_the_workflow_pushes_the_folder_of_notebooks_to_their_branch():
     steps = yaml.safe_load(text)["jobs"]["notebooks"]["steps"]
     (commands,) = (step["run"].splitlines() for step in steps if "run" in step)
     assert commands[0] == f"cd site/{NOTEBOOKS}"
-    assert commands[1].endswith(f"--initial-branch={NOTEBOOKS}")
+    assert f"git init --quiet --initial-branch={NOTEBOOKS}" in commands
     assert "push --force" in commands[-1]
     assert commands[-1].endswith(f" {NOTEBOOKS}")
