@@ -252,7 +252,9 @@ def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
     """The vector whose pairs these are. (..., d/2) twice → (..., d)"""
     if layout == "half":
         return torch.cat((first, second), -1)
-    return torch.stack((first, second), dim=-1).flatten(-2)
+    if layout == "interleaved":
+        return torch.stack((first, second), dim=-1).flatten(-2)
+    raise ValueError(f"layout must be 'half' or 'interleaved', got {layout!r}")
 
 
 def _as_complex(x: Tensor) -> Tensor:
@@ -276,7 +278,7 @@ def _table_for(x: Tensor, table: tuple[Tensor, Tensor], axis: int) -> tuple[Tens
     if cos.shape != (*batch, shape[axis], shape[-1] / 2):
         raise ValueError(
             f"a table of shape {tuple(cos.shape)} does not fit x of shape {tuple(shape)} with "
-            f"{shape[-1]} rotary dimensions: expected {(*batch, shape[axis], shape[-1] / 2)}"
+            f"{shape[-1]} rotary dimensions: expected {(*batch, shape[axis], shape[-1] // 2)}"
         )
     size = [*batch] + [1] * (x.ndim - len(batch))
     size[axis], size[-1] = cos.shape[-2:]

@@ -198,6 +198,7 @@ def test_a_cache_can_be_kept_branched_and_reordered():
     assert torch.equal(start.keys, keys)
     assert torch.equal(one.keys[:, :, 3:], new)
     assert torch.equal(two.keys[:, :, 3:], -new)
+    assert one.keys.data_ptr() == start.keys.data_ptr() != two.keys.data_ptr()  # no copy for `one`
     swapped = one.reorder(torch.tensor([1, 0])).append(new, new)
     assert torch.equal(swapped.keys[:, :, :3], keys.flip(0))
     assert torch.equal(swapped.values[:, :, :3], values.flip(0))

@@ -158,6 +158,7 @@ def test_a_mixture_is_the_weighted_sum_of_its_experts(k, shared, gate):
         index = routing.experts[..., place, None, None].expand(2, 3, 1, 4)
         expected = expected + every.gather(-2, index)[..., 0, :] * routing.gates[..., place, None]
     torch.testing.assert_close(layer(x), expected)
+    assert layer(torch.zeros_like(x)).count_nonzero() == 0  # no biases
 
 
 def test_balance():

@@ -160,10 +160,12 @@ def test_what_would_be_silent_is_refused():
 
 
 def test_checks_by_hand_without_the_hook():
-    from attention_to_rope.rope import _pairs, check_integer_positions
+    from attention_to_rope.rope import _join, _pairs, check_integer_positions
 
     with pytest.raises(ValueError, match="layout must be"):
         inspect.unwrap(_pairs)(normal(4), "neox")
+    with pytest.raises(ValueError, match="layout must be"):
+        inspect.unwrap(_join)(normal(2), normal(2), "neox")
     with pytest.raises(TypeError, match="collide"):
         check_integer_positions(torch.ones(2))
 
