@@ -72,6 +72,7 @@ def test_tokens_may_come_in_parts(model):
 def test_it_generates_what_it_predicts_and_ends(model):
     model.embedding.weight.data[END] *= 3  # a likely token
     written = model.generate(SOURCE, steps=30)
+    assert written.shape == (len(SOURCE), 30)
     read = nn.functional.pad(written[:, :-1], (1, 0), value=START)
     predicted = model.decode(read, model.encode(SOURCE))[0].argmax(-1)
     ended = (read == END).cumsum(1) > 0
