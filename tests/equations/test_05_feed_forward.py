@@ -137,5 +137,9 @@ def one_number(rng):
 test_sentences = sentences(
     "05-feed-forward",
     first_index=0,
-    where={"With a smooth step as in we have …": one_number, "square of a number: …": one_number},
+    where={
+        "With a smooth step as in we have …": one_number,
+        "square of a number: …": one_number,
+        "without biases, …": lambda rng: {"d": (d := int(rng.integers(3, 9))), "d_f": 4 * d},
+    },
 )(bindings)

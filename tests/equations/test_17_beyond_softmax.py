@@ -59,7 +59,8 @@ def state(rng, steps=linear_attention_steps, beta=None):
     ]
     named = {"q": q, "k": k, "v": v, "o": steps(q, k, v, *rates)[0], r"\beta": beta}
     named = {name: x for name, x in named.items() if x is not None}
-    named = {name: np.concatenate([0 * x[:1], x]) for name, x in named.items()}
+    # There is no token 0: a formula that uses it is wrong.
+    named = {name: np.concatenate([x[:1] + 9, x]) for name, x in named.items()}
     return {**named, "C": np.stack([0 * after[0], *after]), "n": range(1, SIZE + 1)}
 
 
