@@ -189,6 +189,8 @@ class MultiHeadAttention(nn.Module):
         positions: Tensor | None,
     ) -> Encoding:
         """What the scheme computes for the positions of this call."""
+        if positions is not None and not isinstance(scheme, PositionalScheme):
+            raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
         if scheme is None:
             return NO_ENCODING
         if isinstance(scheme, Encoding):

@@ -117,6 +117,8 @@ def test_what_would_be_silent_is_refused():
                 inspect.unwrap(type(m)._mask)(m, batch, 3, mask, False, None)
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, scheme=book.Sinusoidal())
+    with pytest.raises(ValueError, match="read by a scheme"):
+        m(x, positions=torch.arange(3))
     with pytest.raises(ValueError, match="one sequence"):
         m(x, x, causal=True)
     for sizes in ({"heads": 3}, {"heads": 4, "kv_heads": 3}, {"heads": 4, "kv_heads": 0}):
