@@ -7,11 +7,13 @@ A message that has changed a little keeps its old translation, marked "fuzzy", f
 the page shows English until somebody has looked at it and removed the mark.
 """
 
+import calendar
 import csv
 import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -73,24 +75,36 @@ def update(page: Path, language: str) -> None:
 FORMULA = re.compile(r"\$[^$]+\$")
 ROLE = re.compile(r"(?:\{(?P<role>[^}]+)\})?`(?P<inside>[^`]+)`")
 TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
-NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+SCALE = {"thousand": 3, "K": 3, "千": 3, "万": 4, "million": 6, "亿": 8, "billion": 9}
+NUMBER = re.compile(rf"(\d[\d.,]*\d|\d)(?: ?({'|'.join(SCALE)}))?")
+MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
+
+
+def numbers_of(text: str) -> list[str]:
+    """The numbers of a text as written; those in thousands or millions by their value."""
+    return [
+        str(Decimal(number.replace(",", "")).scaleb(SCALE[unit]).normalize()) if unit else number
+        for number, unit in NUMBER.findall(text)
+    ]
 
 
 def kept_of(text: str) -> Counter[str]:
     """Everything in a message that no translation changes."""
     found = FORMULA.findall(text)
-    words = FORMULA.sub(" ", text)
-    for role in ROLE.finditer(words):
-        inside = role["inside"]
+
+    def keep(role: re.Match[str]) -> str:
+        inside, shown = role["inside"], " "
         if role["role"] == "value":  # a number stays, a word is translated
             shown, _, inside = inside.partition(" = ")
-            found += NUMBER.findall(shown)
         elif role["role"] == "term":
             inside = inside.rpartition("<")[2].rstrip(">")
         found.append(f"{{{role['role'] or ''}}}`{inside}`")
-    words = ROLE.sub(" ", words)
+        return shown
+
+    words = ROLE.sub(keep, FORMULA.sub(" ", text))
     found += TARGET.findall(words)
-    return Counter([*found, *NUMBER.findall(TARGET.sub(" ", words))])
+    words = MONTH.sub(lambda name: f"{[*calendar.month_name].index(name[1])} ", words)
+    return Counter([*found, *numbers_of(TARGET.sub(" ", words))])
 
 
 @functools.cache

@@ -68,13 +68,13 @@ def test_messages_are_found_and_put_back_in_their_places():
 
 MESSAGE = (
     "A token has {value}`3 = len(x)` of 10 $q$ in `code`, see {eq}`eq-one`, {term}`head`, "
-    "{cite:p}`su2021` and [there](01-attention.ipynb#a-place); it is "
-    '{value}`larger = "larger" if x else "smaller"`.'
+    "{cite:p}`su2021` and [there](01-attention.ipynb#a-place) on 17 May 2026; it is "
+    '{value}`larger = "larger" if x else "smaller"` than {value}`2 = y / 1e6` million.'
 )
 RIGHT = (
     "词元有 10 个 $q$ 中的 {value}`3 = len(x)` 个，代码是 `code`，见 {eq}`eq-one`、"
-    "{term}`头 <head>`、{cite:p}`su2021` 和[那里](01-attention.ipynb#a-place)；它"
-    '{value}`更大 = "larger" if x else "smaller"`。'
+    "{term}`头 <head>`、{cite:p}`su2021` 和[那里](01-attention.ipynb#a-place)，2026 年 5 月 17 日；"
+    '它比 {value}`200 = y / 1e6` 万{value}`更大 = "larger" if x else "smaller"`。'
 )
 
 
@@ -89,6 +89,9 @@ def test_a_right_translation_has_no_difference():
         ("3 = len(x)", "4 = len(x)"),
         ("3 = len(x)", "3 = len(y)"),
         ("10 个", "12 个"),
+        ("5 月", "6 月"),
+        ("200 =", "20 ="),
+        ("` 万", "` 亿"),
         ("`code`", "`other`"),
         ("eq-one", "eq-two"),
         ("<head>", "<key>"),
