@@ -1,17 +1,20 @@
 // Runs functions of the interactive figures without a browser.
-// Argument: the folder of the scripts. Input: JSON [{widget, call, arguments}]; output: the results.
+// Arguments: the folder of the scripts, and in a translated book the file of its words.
+// Input: JSON [{widget, call, arguments}]; output: the results.
 "use strict";
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { runInThisContext } = require("node:vm");
 
-const folder = process.argv[2];
+const [folder, ...words] = process.argv.slice(2);
 
-function load(name) {
-  const file = join(folder, `${name}.js`);
+function run(file) {
   runInThisContext(readFileSync(file, "utf8"), { filename: file });
 }
 
+const load = (name) => run(join(folder, `${name}.js`));
+
+words.forEach(run);
 load("shared");
 const answers = JSON.parse(readFileSync(0, "utf8")).map((request) => {
   const { widget } = request;

@@ -32,10 +32,10 @@ def widget_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.js") if path.stem not in NOT_FIGURES)
 
 
-def run_widgets(requests: Iterable[dict[str, Any]]) -> list[Any]:
+def run_widgets(requests: Iterable[dict[str, Any]], *words: Path) -> list[Any]:
     """Run the scripts' functions in Node.js: {"widget", "call", "arguments"} → result, in order."""
     result = subprocess.run(
-        [NODE, RUNNER, FOLDER],
+        [NODE, RUNNER, FOLDER, *words],
         input=json.dumps(list(requests)),
         capture_output=True,
         encoding="utf-8",
@@ -84,7 +84,9 @@ class Interactive(SphinxDirective):
             words = f"<noscript>{shows}</noscript>"
             still += self.state.inline_text(words, self.lineno)[0]
         else:
-            (picture,) = run_widgets([{"widget": name, "call": "picture", "arguments": []}])
+            translated = Path(self.env.srcdir, STATIC.name).glob("words.js")
+            request = {"widget": name, "call": "picture", "arguments": []}
+            (picture,) = run_widgets([request], *translated)
             still = raw(f'<div class="panels">{picture}</div>')
         end = [raw("</div>"), still, raw("</div>")]
         return [start, *text.children, *end, *script(self, "shared.js")]

@@ -7,6 +7,7 @@ import pytest
 
 from bookcheck.paths import SOURCES, STATIC
 from bookcheck.site import languages
+from bookcheck.site.widgets import run_widgets
 from bookcheck.translation import catalogs, sources
 from bookcheck.translation.messages import spans_of, translate_text
 
@@ -156,6 +157,10 @@ def test_all_that_scripts_say_has_a_translation():
     holes = re.compile(r"\{\d\}|\$\{[^}]*\}")
     assert {holes.sub("{}", text) for text in said} == {holes.sub("{}", text) for text in known}
     assert all(sorted(holes.findall(one)) == sorted(holes.findall(known[one])) for one in known)
+    request = {"widget": "rotation", "call": "picture", "arguments": []}
+    (picture,) = run_widgets([request], catalogs.LOCALE / "zh_CN" / "words.js")
+    assert "分数" in picture
+    assert "score" not in picture
 
 
 @pytest.mark.parametrize(
