@@ -75,17 +75,11 @@ def update(page: Path, language: str) -> None:
 FORMULA = re.compile(r"\$[^$]+\$")
 ROLE = re.compile(r"(?:\{(?P<role>[^}]+)\})?`(?P<inside>[^`]+)`")
 TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+# Numbers in thousands or millions, and months, are compared by value.
 SCALE = {"thousand": 3, "K": 3, "千": 3, "万": 4, "million": 6, "亿": 8, "billion": 9}
-NUMBER = re.compile(rf"(\d[\d.,]*\d|\d)(?: ?({'|'.join(SCALE)}))?")
+SCALED = re.compile(rf"(\d[\d.,]*) ?({'|'.join(SCALE)})")
 MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
-
-
-def numbers_of(text: str) -> list[str]:
-    """The numbers of a text as written; those in thousands or millions by their value."""
-    return [
-        str(Decimal(number.replace(",", "")).scaleb(SCALE[unit]).normalize()) if unit else number
-        for number, unit in NUMBER.findall(text)
-    ]
 
 
 def kept_of(text: str) -> Counter[str]:
@@ -104,7 +98,10 @@ def kept_of(text: str) -> Counter[str]:
     words = ROLE.sub(keep, FORMULA.sub(" ", text))
     found += TARGET.findall(words)
     words = MONTH.sub(lambda name: f"{[*calendar.month_name].index(name[1])} ", words)
-    return Counter([*found, *numbers_of(TARGET.sub(" ", words))])
+    words = SCALED.sub(
+        lambda at: f"{Decimal(at[1].replace(',', '')).scaleb(SCALE[at[2]]):f}", words
+    )
+    return Counter([*found, *NUMBER.findall(TARGET.sub(" ", words))])
 
 
 @functools.cache
