@@ -94,10 +94,6 @@ def is_relation(formula: str) -> bool:
     return RELATION.search(BELOW.sub("", formula)) is not None
 
 
-# A symbol with its index: it is named, nothing is said of it.
-NAME = re.compile(r"\\?[A-Za-z]+(?:(?:_\d|[_^](?:[A-Za-z]|\\[A-Za-z]+|\{[A-Za-z]+\})))*'*")
-
-
 @functools.cache
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
     """The distinct inline relations of each page, in order."""
