@@ -18,6 +18,8 @@ the equations that were executed.
 from __future__ import annotations
 
 import functools
+import runpy
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from bookcheck.equations.files import load
 from bookcheck.equations.records import SENTENCES, Record, write_record
 from bookcheck.equations.scan import Equation, collect, inline_relations
 from bookcheck.equations.sentences import Page
@@ -128,16 +129,9 @@ def sentences(
             texts = [formula.text for formula, _ in known.checks(formulas)]
             write_record(Record(label, "\n".join(texts)), RECORDS)
 
-        return named_like(test, function)
+        return test
 
     return decorate
-
-
-def named_like(test: Callable[[], None], function: Binding) -> Callable[[], None]:
-    """A test under the name of the function that binds its symbols."""
-    test.__name__, test.__qualname__ = function.__name__, function.__qualname__
-    test.__doc__, test.__module__ = function.__doc__, function.__module__
-    return test
 
 
 def registered(item: Check) -> Callable[[], None]:
@@ -150,7 +144,7 @@ def registered(item: Check) -> Callable[[], None]:
             raise AssertionError(f"{item.name} is checked, but no chapter prints it")
         execute(item, printed()[item.name])
 
-    return named_like(test, item.function)
+    return test
 
 
 def execute(item: Check, equation: Equation, records: Path = RECORDS) -> Record:
@@ -168,10 +162,12 @@ def execute(item: Check, equation: Equation, records: Path = RECORDS) -> Record:
 
 
 def load_file(path: Path) -> list[Check | Page]:
-    """What a file binds: displays and the sentences of pages."""
+    """What a file binds: displays and the sentences of pages; what it imports may be beside it."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     REGISTRY.append([])
     try:
-        load(path)
+        runpy.run_path(str(path))
     finally:
         found = REGISTRY.pop()
     return found
