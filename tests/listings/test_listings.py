@@ -1,6 +1,7 @@
 """What a chapter offers to copy works where a reader uses it: on any device, on empty parts."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,6 @@ from attention_to_rope.merge import log_total, partial_attention
 from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookcheck.notebooks.files import cells_of, main_line, page_name
 from bookcheck.paths import CHAPTERS
-from bookcheck.prose.visible_code import stands_alone, visible_code
 from bookkit.experiments.speed.peers import rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
@@ -46,11 +46,24 @@ def listing(page: str, start: str, **names: Any) -> dict[str, Any]:
     return names
 
 
-LISTINGS = {page_name(path): [*filter(stands_alone, visible_code(path))] for path in main_line()}
+def stands_alone(source: str) -> bool:
+    """Whether a cell is a listing: it imports NumPy or PyTorch, and nothing of the book."""
+    imported = re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)
+    return bool(
+        {"numpy", "torch"} & {*imported} and not {"attention_to_rope", "bookkit"} & {*imported}
+    )
+
+
+LISTINGS = {
+    page_name(path): [cell.source for cell in cells_of(path) if stands_alone(cell.source)]
+    for path in main_line()
+    if path.stem != "19-one-file"  # which shows a whole file
+}
 
 
 @pytest.mark.parametrize("page", LISTINGS)
 def test_the_self_contained_listings_run_alone(page: str) -> None:
+    assert LISTINGS[page], "a chapter shows a listing that runs with NumPy or PyTorch alone"
     for source in LISTINGS[page]:
         exec(source, {"__name__": "listing"})
 
