@@ -11,7 +11,7 @@ from bookcheck.paths import CHAPTERS, book_pages
 
 # Metadata that says something about the page; all else is left by editors and is dropped.
 _KEPT_METADATA = ("tags", "mystnb", "bookcheck")
-_FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -110,7 +110,7 @@ def stored_form(notebook: Any) -> str:
 def _metadata(cell: Any) -> dict[str, Any]:
     """What a cell's metadata keep; code that the site folds is folded by other programs too."""
     kept = {k: cell.metadata[k] for k in _KEPT_METADATA if cell.metadata.get(k)}
-    if cell.cell_type == "code" and _FOLDED & set(kept.get("tags", ())):
+    if cell.cell_type == "code" and FOLDED & set(kept.get("tags", ())):
         kept["jupyter"] = {"source_hidden": True}  # JupyterLab, VS Code
         kept["cellView"] = "form"  # Colab
     return kept

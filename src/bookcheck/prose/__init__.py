@@ -1,1 +1,1 @@
-"""Rules for headings, links and the pages of the back matter."""
+"""Rules for the words of a page: numbers that nobody computed, and how long it takes to read."""

@@ -12,8 +12,9 @@ from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookcheck.myst import tokens_of
+from bookcheck.notebooks.files import read
 from bookcheck.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC, book_pages
-from bookcheck.prose.reading_time import reading_time
+from bookcheck.prose.reading_time import minutes_of
 from bookcheck.translation.catalogs import LOCALE, pages, translations
 from bookcheck.translation.messages import read_page, texts_of, translate_notebook
 
@@ -71,7 +72,7 @@ def write_sources(folder: Path, language: str) -> None:
         (text, *_) = texts_of(notebook)
         if page.suffix == ".ipynb":
             # Reading time is measured in English.
-            notebook["metadata"]["minutes"] = reading_time(page).minutes
+            notebook["metadata"]["minutes"] = minutes_of(read(page))
             text = json.dumps(notebook, ensure_ascii=False)
         (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
         for heading in headings_of(page):

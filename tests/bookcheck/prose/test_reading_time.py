@@ -1,17 +1,11 @@
 """Every chapter says its answer first, and its main line is short enough to be read at once."""
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from bookcheck.myst import SENTENCE_END, blocks_of
-from bookcheck.notebooks.files import cells_of, chapter_notebooks, main_line, page_name
-from bookcheck.prose.reading_time import (
-    LONGEST,
-    ReadingTime,
-    main_text,
-    reading_time,
-    reading_time_of,
-)
+from bookcheck.notebooks.files import cells_of, chapter_notebooks, main_line, page_name, read
+from bookcheck.prose.reading_time import LONGEST, main_line_seconds, minutes_of
 
 # A list of errata answers no question.
 ANSWERING = [path for path in chapter_notebooks() if path.stem != "errata"]
@@ -19,7 +13,7 @@ ANSWERING = [path for path in chapter_notebooks() if path.stem != "errata"]
 
 @pytest.mark.parametrize("path", main_line(), ids=page_name)
 def test_the_main_line_is_not_too_long(path):
-    minutes = reading_time(path).minutes
+    minutes = minutes_of(read(path))
     assert minutes <= LONGEST, f"{path.name}: {minutes} minutes; move depth to chapters/deeper"
 
 
@@ -47,25 +41,22 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
         new_markdown_cell("## What to remember\n\nThis."),
     ]
     # The formula's label counts as a word.
-    expected = ReadingTime(words=2 + 6 + 2 + 4, formulas=1, code_lines=2, pictures=2)
-    assert reading_time_of(cells) == expected
+    words, formulas, code_lines, pictures = 2 + 6 + 2 + 4, 1, 2, 2
+    expected = words * 60 / 170 + formulas * 15 + code_lines * 3 + pictures * 25
+    assert main_line_seconds(cells) == pytest.approx(expected)
+    assert minutes_of(new_notebook(cells=cells)) == 1
 
 
 def test_source_code_that_a_page_includes_is_counted():
     path = "../src/attention_to_rope/model.py"
     cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
-    assert reading_time_of([cell]) == ReadingTime(code_lines=4)
+    assert main_line_seconds([cell]) == 4 * 3
     cell.source = cell.source.replace("rotate", "turn")
     with pytest.raises(ValueError, match=r"model\.py has no 'turn'"):
-        reading_time_of([cell])
-
-
-def test_minutes_are_rounded_as_the_page_prints_them():
-    assert ReadingTime(words=170 * 20).minutes == 20
-    assert ReadingTime(formulas=4, code_lines=20, pictures=3).minutes == 3
+        main_line_seconds([cell])
 
 
 def test_folds_inside_blocks_are_left_out():
     note = "::::{note}\nb\n```{dropdown} More\nc\n```\n::::\n"
     text = f"a\n{note}````{{prf:lemma}}\n:class: dropdown\nd\n````"
-    assert main_text(text).split() == ["a", "b"]
+    assert main_line_seconds([new_markdown_cell(text)]) == 2 * 60 / 170
