@@ -158,7 +158,7 @@ lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in Ju
 
 .PHONY: notebooks
 notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=01-attention
-	@$(BIN)/python -m bookcheck.notebooks.execute $(NB)
+	$(BIN)/python -m pytest --store $(or $(NB:%=chapters/%.ipynb),chapters)
 
 .PHONY: lint
 lint: $(INSTALLED)  ## Check format, style, types and imports (FIX=yes: correct what can be corrected)

@@ -1,4 +1,9 @@
-"""Pytest plugin: nbval with the book's comparison of outputs and the values of its prose."""
+"""Pytest plugin: nbval with the book's comparison of outputs and the values of its prose.
+
+With `--store`, outputs that differ are stored instead; those that are the same within the tolerance
+keep their digits, so a run on another machine changes nothing that did not change. A file with a
+cell that fails is left as it was.
+"""
 
 import gc
 import os
@@ -9,7 +14,7 @@ from typing import Any
 import nbval.plugin
 import pytest
 
-from bookcheck.notebooks.files import cell_places, read, repeat_command
+from bookcheck.notebooks.files import cell_places, read, repeat_command, stored_form
 from bookcheck.notebooks.kernel import Kernel
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
@@ -44,16 +49,25 @@ class Notebook(nbval.plugin.IPyNbFile):
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each code cell, and one for each cell whose prose or caption has values."""
-        count = 0
-        cells = read(self.path).cells
+        count, self.notebook = 0, read(self.path)
+        cells = self.notebook.cells
         for place, cell in zip(cell_places(c.cell_type for c in cells), cells, strict=True):
             if cell.cell_type == "code":
                 count += 1
+                if self.config.getoption("--store"):
+                    cell.execution_count = count
                 # No tag and no comment of a cell switches its check off.
                 settings = {"cell": cell, "options": defaultdict(bool, check=True)}
                 yield CodeCell.from_parent(self, name=place, cell_num=count, **settings)
             if values := values_of_cell(cell):
                 yield Values.from_parent(self, name=f"values of {place}", values=values)
+        self.not_run = count
+
+    def teardown(self) -> None:
+        """End the kernel, and store the outputs where all cells gave theirs."""
+        super().teardown()
+        if self.config.getoption("--store") and self.not_run == 0:
+            self.path.write_text(stored_form(self.notebook), encoding="utf-8")
 
 
 class CodeCell(nbval.plugin.IPyNbCell):
@@ -62,6 +76,9 @@ class CodeCell(nbval.plugin.IPyNbCell):
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
         """Compare words exactly and numbers nearly; nbval would compare all exactly."""
         problem = difference(ref, test, tolerance(self.cell))
+        self.parent.not_run -= 1
+        if problem and self.config.getoption("--store"):
+            self.cell.outputs, problem = test, None
         if self.config.getoption("--noise") is None:
             advice = f"If the new output is right, store it: {repeat_command(self.path)}"
         else:
@@ -96,6 +113,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     pluginmanager.register(nbval.plugin, "nbval")
     # Two workers with two threads each would compete for two cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    parser.addoption("--store", action="store_true", help="store what notebooks give")
     parser.addoption(
         "--noise", type=int, metavar="SEED", help="run notebooks with random rounding noise"
     )

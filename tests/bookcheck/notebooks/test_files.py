@@ -4,9 +4,8 @@ import json
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.notebooks.execute import chosen_pages
 from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, stored_form
-from bookcheck.paths import CHAPTERS, book_pages
+from bookcheck.paths import book_pages
 
 
 def test_a_page_of_depth_stands_after_its_chapter(tmp_path):
@@ -25,12 +24,6 @@ def test_an_id_stays_when_the_text_changes():
     cell = new_markdown_cell("Before.", id="mine")
     cell.source = "After."
     assert json.loads(stored_form(new_notebook(cells=[cell])))["cells"][0]["id"] == "mine"
-
-
-def test_a_page_is_chosen_by_name_or_path():
-    first = CHAPTERS / "01-attention.ipynb"
-    for name in ("01-attention", str(first)):
-        assert chosen_pages([name]) == [first]
 
 
 def test_code_that_the_site_folds_is_folded_by_other_programs_too():

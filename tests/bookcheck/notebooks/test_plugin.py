@@ -9,7 +9,6 @@ from contextlib import redirect_stdout
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.notebooks.execute import execute, main
 from bookcheck.notebooks.files import stored_form
 from bookcheck.paths import ROOT
 
@@ -50,10 +49,10 @@ def notebook_of(*cells):
 
 @pytest.fixture(scope="module")
 def chapter(tmp_path_factory):
-    path = tmp_path_factory.mktemp("book") / "chapter.ipynb"
-    path.write_text(notebook_of(*CELLS), encoding="utf-8")
-    assert execute(path)
-    return path
+    folder = tmp_path_factory.mktemp("book")
+    counts, said = run(folder, "--store", chapter=notebook_of(*CELLS))
+    assert counts == {("chapter", "PASSED"): 6}, said
+    return folder / "chapter.ipynb"
 
 
 def drifted(path):
@@ -138,21 +137,18 @@ def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
     assert "{value}`1 = int(torch.equal(x @ x, x @ x))` prints '1'" in said
 
 
-def test_executing_twice_gives_the_same_bytes(chapter):
-    before = chapter.read_bytes()
-    assert not execute(chapter)
-    assert chapter.read_bytes() == before
+def test_only_outputs_that_differ_are_stored_anew(chapter, tmp_path):
+    near = chapter.read_text(encoding="utf-8").replace("0.125\\n", "0.1250000001\\n")
+    counts, _ = run(tmp_path, "--store", drifted=drifted(chapter), near=near)
+    assert counts == {("drifted", "PASSED"): 6, ("near", "PASSED"): 6}
+    assert (tmp_path / "near.ipynb").read_text(encoding="utf-8") == near
+    stored = json.loads((tmp_path / "drifted.ipynb").read_text(encoding="utf-8"))["cells"]
+    fresh = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
+    assert [cell["outputs"] for cell in stored] == [cell["outputs"] for cell in fresh]
 
 
-def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path, capsys):
-    path = tmp_path / "broken.ipynb"
-    path.write_text(notebook_of("1 / 0"), encoding="utf-8")
-    before = path.read_bytes()
-    assert main([str(path)]) == 1
-    assert "ZeroDivisionError" in capsys.readouterr().out
-    assert path.read_bytes() == before
-
-
-def test_an_unknown_chapter_is_named():
-    with pytest.raises(SystemExit, match="no chapter 99-nothing"):
-        main(["99-nothing"])
+def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path):
+    text = notebook_of("print(1)", "1 / 0")
+    _, said = run(tmp_path, "--store", broken=text)
+    assert "ZeroDivisionError" in said
+    assert (tmp_path / "broken.ipynb").read_text(encoding="utf-8") == text
