@@ -9,6 +9,8 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import nbval.plugin
@@ -48,10 +50,13 @@ class Notebook(nbval.plugin.IPyNbFile):
         return reply
 
     def collect(self) -> Iterator[pytest.Item]:
-        """A test for each code cell, and one for each cell whose prose or caption has values."""
+        """A test for each code cell, and one for the values of its caption or the prose below."""
         count, self.notebook = 0, read(self.path)
         cells = self.notebook.cells
-        for place, cell in zip(cell_places(c.cell_type for c in cells), cells, strict=True):
+        pairs = zip(cell_places(cell.cell_type for cell in cells), cells, strict=True)
+        # Of tests with the same name, pytest-xdist runs only one.
+        for place, group in groupby(pairs, itemgetter(0)):
+            cell, *others = (cell for _, cell in group)
             if cell.cell_type == "code":
                 count += 1
                 if self.config.getoption("--store"):
@@ -59,7 +64,7 @@ class Notebook(nbval.plugin.IPyNbFile):
                 # No tag and no comment of a cell switches its check off.
                 settings = {"cell": cell, "options": defaultdict(bool, check=True)}
                 yield CodeCell.from_parent(self, name=place, cell_num=count, **settings)
-            if values := values_of_cell(cell):
+            if values := [v for one in (cell, *others) for v in values_of_cell(one)]:
                 yield Values.from_parent(self, name=f"values of {place}", values=values)
         self.not_run = count
 
