@@ -82,6 +82,7 @@ PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/te
 check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
 	@test -f "chapters/$(PAGE).ipynb" || \
 	  { echo "There is no chapters/$(PAGE).ipynb; name a page, for example: make check PAGE=09-relative-positions"; exit 1; }
+	$(BIN)/python -m ruff check chapters/$(PAGE).ipynb
 	$(BIN)/python -m pytest chapters/$(PAGE).ipynb $(PAGE_TESTS) \
 	  -k "$(notdir $(PAGE)) or $(subst /,_,$(subst -,_,$(PAGE))) or test_rule or test_the_page_names"
 	$(BIN)/python -m bookcheck.equations.mutate $(PAGE)

@@ -12,10 +12,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from bookcheck.notebooks.rules import AT_HAND
+from bookcheck.notebooks.files import cells_of, chapter_notebooks
 from bookcheck.paths import CHAPTERS, ROOT
 
 pytestmark = pytest.mark.long
+
+# What a reader has who installed the library with its extra "pages".
+HERE = "attention_to_rope bookkit rope_doctor numpy torch scipy safetensors IPython jaxtyping"
+HERE = {*HERE.split(), "matplotlib", "cycler", *sys.stdlib_module_names}
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +60,7 @@ def foreign_imports(source):
     nodes = list(ast.walk(ast.parse(source)))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
-    here = AT_HAND | {"jaxtyping", "matplotlib", "cycler"} | sys.stdlib_module_names
-    return [name for name in names if name.partition(".")[0] not in here]
+    return [name for name in names if name.partition(".")[0] not in HERE]
 
 
 def test_the_wheel_imports_only_what_it_asks_for():
@@ -70,6 +73,12 @@ def test_the_wheel_imports_only_what_it_asks_for():
         "lark.tree",
         "bookcheck",
     ]
+
+
+def test_chapters_import_only_what_the_wheel_brings_along():
+    for path in chapter_notebooks():
+        sources = [cell.source for cell in cells_of(path) if cell.kind == "code"]
+        assert foreign_imports("\n".join(sources)) == [], path
 
 
 def test_chapter_1_runs_with_the_wheel(wheel, tmp_path):

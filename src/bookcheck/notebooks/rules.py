@@ -3,9 +3,7 @@
 `problems(path)` lists what is wrong, each with the file, the cell and what to do.
 """
 
-import ast
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,6 @@ from bookcheck.notebooks.outputs import RELATIVE
 
 LARGEST_FILE = 1_000_000
 LARGEST_TOLERANCE = 0.05
-# What a reader has who installed the library with its extra "pages".
-_PACKAGES = "numpy torch scipy safetensors IPython attention_to_rope rope_doctor bookkit"
-AT_HAND = {*_PACKAGES.split()}
 
 _MACHINE_PATH = re.compile(
     r"(?<![\w:/.])(?:/(?:home|root|tmp|work|Users|opt|mnt|private)/|[A-Z]:\\)\S+"
@@ -46,12 +41,6 @@ _FORBIDDEN = {
         _ADDRESS: "is on another host; do not print it",
         _MACHINE_PATH: "is a path of one machine; do not print it",
     },
-}
-# Figures have one style, and random numbers are the same on every machine.
-_OWN_HELPERS = {
-    "bookkit.figures": r"(matplotlib|pylab|seaborn|plotly)\b.*",
-    "bookkit.randomness": r"(random|secrets|numpy\.random|torch\.random)\b.*"
-    r"|torch\.(rand\w*|normal|bernoulli|multinomial|poisson|(manual_)?seed|Generator)",
 }
 
 
@@ -94,29 +83,6 @@ def _code(cell: Any) -> Iterator[str]:
     if not cell.source.strip():
         yield "is empty; delete it"
     yield from _forbidden("code", cell.source)
-    try:
-        names = list(_names(ast.parse(cell.source)))
-    except SyntaxError as error:
-        yield f"is not plain Python ({error.msg}, line {error.lineno}); write it without magics"
-        return
-    for name in names:
-        own = [one for one, others in _OWN_HELPERS.items() if re.fullmatch(others, name)]
-        if own:
-            yield f"uses {name}; use {own[0]}"
-        elif name.partition(".")[0] not in AT_HAND | sys.stdlib_module_names:
-            yield f"imports {name}, which readers need not have; use {', '.join(sorted(AT_HAND))}"
-
-
-def _names(tree: ast.AST) -> Iterator[str]:
-    """What a cell imports, and what it takes from NumPy and PyTorch, with the module's name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            owner = {"np": "numpy", "numpy": "numpy", "torch": "torch"}.get(node.value.id)
-            yield from [f"{owner}.{node.attr}"] if owner else []
 
 
 def _outputs(cell: Any) -> Iterator[str]:
