@@ -1,10 +1,9 @@
-"""Small books to build, a browser, and the option that turns it on."""
+"""Small books to build, and a browser."""
 
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -15,31 +14,11 @@ from filelock import FileLock
 from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
 
-COMMAND = Path(__file__).with_name("jupyter_book_command.py")
+COMMAND = "from jupyter_book.cli.main import main; main()"
 
 
 def pytest_addoption(parser):
-    parser.addoption("--site", action="store_true", help="open the built site in a browser")
     parser.addoption("--renew", action="store_true", help="store the reference pictures again")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "browser: needs Chromium; run by `make test-site`")
-    config.addinivalue_line("markers", "built: needs the built site; run by `make test-site`")
-
-
-def pytest_collection_modifyitems(config, items):
-    """What needs a browser or the built site runs with --site, all others without."""
-    wanted = bool(config.getoption("--site", default=False))
-    left_out = [
-        item
-        for item in items
-        if item.path.is_relative_to(ROOT / "tests" / "bookcheck")
-        and any(item.get_closest_marker(name) for name in ("browser", "built")) != wanted
-    ]
-    if left_out:
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +29,7 @@ def build():
         # The addresses are those of the test, wherever the tests run.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
         return subprocess.run(
-            [sys.executable, COMMAND, "build", folder, *options],
+            [sys.executable, "-c", COMMAND, "build", folder, *options],
             cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
 
@@ -252,7 +231,6 @@ FAULTY = {
             ":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::",
             ":::{interactive} clock\n:::",
             ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
-            ":::{answer}\n\nOne. Two. Three. Four.\n:::",
             "It is {value}`0.30`.",
         ),
     ]
