@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bookcheck.myst import LITERAL, directive_of, tokens_of
+from bookcheck.notebooks.files import page_text
 
 # What is said about a page's kind of text, not part of a message.
 AROUND = re.compile(
@@ -147,15 +148,8 @@ def read_page(path: Path) -> Any:
     return json.loads(text) if path.suffix == ".ipynb" else alone
 
 
-def texts_of(notebook: Any) -> list[str]:
-    """The texts of a notebook's Markdown cells."""
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-    return ["".join(cell["source"]) for cell in cells]
-
-
 def messages_of(path: Path) -> list[str]:
     """Every message of a page once: those of its text in order, then those of its figures."""
-    notebook = read_page(path)
-    found = dict.fromkeys(span.text for text in texts_of(notebook) for span in spans_of(text))
-    translate_notebook(notebook, found.setdefault)
+    found = dict.fromkeys(span.text for span in spans_of(page_text(path)))
+    translate_notebook(read_page(path), found.setdefault)
     return list(found)

@@ -12,11 +12,11 @@ from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookcheck.myst import tokens_of
-from bookcheck.notebooks.files import read
+from bookcheck.notebooks.files import page_text, read
 from bookcheck.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC, book_pages
 from bookcheck.prose.reading_time import minutes_of
 from bookcheck.translation.catalogs import LOCALE, pages, translations
-from bookcheck.translation.messages import read_page, texts_of, translate_notebook
+from bookcheck.translation.messages import read_page, translate_notebook
 
 TITLES = {"zh_CN": "从注意力到 RoPE"}
 # What a link to a page leads to.
@@ -32,15 +32,15 @@ def write_sources(folder: Path, language: str) -> None:
     # Pages show functions of the book's own code.
     code = shutil.ignore_patterns("node_modules", "__pycache__", "*.safetensors", "*.egg-info")
     shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
+    words = words_of_site(language)
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:
-        part["caption"] = words_of_site(language).get(part["caption"], part["caption"])
+        part["caption"] = words.get(part["caption"], part["caption"])
     (folder / "_toc.yml").write_text(
         yaml.safe_dump(contents, sort_keys=False, allow_unicode=True), encoding="utf-8"
     )
     shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    words = words_of_site(language)
     settings["title"] = settings["project"] = TITLES[language]
     settings["author"] = words[settings["author"]]
     slug_function = f"{slug.__module__}.{slug.__name__}"
@@ -69,7 +69,7 @@ def write_sources(folder: Path, language: str) -> None:
                     text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
             known[message] = text
         notebook = translate_notebook(read_page(page), known.get)
-        (text, *_) = texts_of(notebook)
+        text = notebook["cells"][0]["source"]
         if page.suffix == ".ipynb":
             # Reading time is measured in English.
             notebook["metadata"]["minutes"] = minutes_of(read(page))
@@ -90,10 +90,9 @@ def words_of_site(language: str) -> dict[str, str]:
 
 def headings_of(page: Path) -> Iterator[str]:
     """The headings of a page, as messages."""
-    for text in texts_of(read_page(page)):
-        for mark, words in itertools.pairwise(tokens_of(text)):
-            if mark.type == "heading_open":
-                yield words.content
+    for mark, words in itertools.pairwise(tokens_of(page_text(page))):
+        if mark.type == "heading_open":
+            yield words.content
 
 
 def title_of(heading: str) -> str:
