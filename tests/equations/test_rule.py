@@ -1,6 +1,7 @@
 """Rules over the whole book: displays are labelled, checked and explained, sentences are bound."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -11,8 +12,12 @@ from bookcheck.equations.scan import (
     equations_of_markdown,
     formulas_in,
     inline_relations,
+    is_relation,
     markdown_cells,
 )
+from bookcheck.equations.sentences import is_given
+from bookcheck.myst import inline_of
+from bookcheck.notebooks.files import cells_of
 from bookcheck.paths import CHAPTERS, book_pages
 from bookcheck.site.notation import WORDS, meanings_on
 
@@ -26,6 +31,9 @@ INDEX = re.compile(rf"_\w|{BELOW.pattern}")
 OWN = re.compile(r"(?:^|\\q?quad|,|&|\\\\|\})\s*(\\?[A-Za-z]+)(?:_\{?\w+\}?)?\s*&?=")
 SUMMED = re.compile(r"\\(?:sum|prod)_\{?(\w)")
 CONSTANTS = {"I", "e"}
+NOTATION = (CHAPTERS / "notation.md").read_text(encoding="utf-8")
+# A letter with a label, such as d_k or W^O; i, j, l, m and n are indices.
+LABELLED = re.compile(r"([A-Za-z])[_^](?:([a-hko-zA-Z])(?![a-z\d])|\{([a-hko-z]|[A-Z]+)\})")
 
 
 def test_every_displayed_equation_has_one_label_and_one_check():
@@ -48,8 +56,7 @@ def test_every_page_with_relations_binds_its_sentences():
 
 def unexplained(texts):
     """Letters of displays that no sentence, no formula and no notation explains, by label."""
-    notation = (CHAPTERS / "notation.md").read_text(encoding="utf-8")
-    known = CONSTANTS | {letter for one in meanings_on(notation) for letter in letters(one.symbol)}
+    known = CONSTANTS | {letter for one in meanings_on(NOTATION) for letter in letters(one.symbol)}
     known |= {letter for text in texts for one in formulas_in(text) for letter in letters(one)}
     displays = [one for text in texts for one in equations_of_markdown(text, "")]
     known |= {name for one in displays for name in OWN.findall(one.text) + SUMMED.findall(one.text)}
@@ -61,13 +68,33 @@ def letters(formula):
     return set(LETTER.findall(WORDS.sub(" ", formula)))
 
 
+def labelled(text):
+    return {"".join(found) for found in LABELLED.findall(re.sub(r"dots, \S+|\\log_", "", text))}
+
+
+def used_once(texts, code=()):
+    """Labelled letters of sentences that nobody executes, which the page has nowhere else."""
+    inline = [one for text in texts for one in inline_of(text)]
+    counts = Counter(symbol for one in inline for symbol in labelled(one.text))
+    silent = [one for one in inline if is_given(one) or not is_relation(one.text)]
+    once = {symbol for one in silent for symbol in labelled(one.text) if counts[symbol] == 1}
+    displays = [one.text for text in texts for one in equations_of_markdown(text, "")]
+    return once - labelled("\n".join([NOTATION, *code, *displays]))
+
+
 @pytest.mark.parametrize("path", book_pages(), ids=lambda path: path.stem)
-def test_every_letter_of_a_display_is_explained(path):
-    found = unexplained([text for _, text in markdown_cells(path)])
+def test_every_letter_of_a_display_or_a_sentence_is_explained(path):
+    texts = [text for _, text in markdown_cells(path)]
+    found = unexplained(texts)
     assert not found, f"{path.name}: explain in a sentence or on the notation page: {found}"
+    if path.stem not in ("errata", "sources"):  # which quote the letters of others
+        once = used_once(texts, [one.source for one in cells_of(path) if one.kind == "code"])
+        assert not once, f"{path.name}: only one sentence has {once}; is it a misprint?"
 
 
-def test_a_letter_that_was_renamed_in_a_display_alone_is_found():
+def test_a_letter_that_was_renamed_in_one_formula_alone_is_found():
     display = "$$\n\\sin \\frac{\\theta}{2} = z_i, \\qquad z_i = \\sum_{l=0}^{3} x_l\n$$ (eq-a)"
     assert unexplained(["With $i$:\n\n" + display]) == {}
     assert unexplained([display.replace("theta", "varphi")]) == {"eq-a": {"\\varphi"}}
+    sentence = "It grows like $\\sqrt{d_k}$ with $x_j$ and $W^O$."
+    assert used_once([sentence, sentence.replace("d_k", "d_q")]) == {"dq"}
