@@ -20,12 +20,6 @@ def test_a_page_of_depth_stands_after_its_chapter(tmp_path):
     assert [page_name(p, tmp_path) for p in main_line(tmp_path)] == ["01-m", "02-b"]
 
 
-def test_an_id_stays_when_the_text_changes():
-    cell = new_markdown_cell("Before.", id="mine")
-    cell.source = "After."
-    assert json.loads(stored_form(new_notebook(cells=[cell])))["cells"][0]["id"] == "mine"
-
-
 def test_code_that_the_site_folds_is_folded_by_other_programs_too():
     cells = [
         new_code_cell("draw()", metadata={"tags": ["hide-input"]}),
