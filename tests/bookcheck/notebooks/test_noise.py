@@ -36,10 +36,6 @@ STAYING = {
     "sum of two": lambda: X + X,
     "product of two": lambda: X * X,
     "square": lambda: X**2,
-    "product of integers": lambda: torch.arange(4) @ torch.arange(4),
-    "sum of integers": lambda: torch.arange(4).sum(),
-    "whole numbers": lambda: torch.eye(3) @ torch.ones(3, 3),
-    "exp of zeros": lambda: torch.zeros(2).exp(),
     "complex": lambda: X.to(torch.complex64).exp(),
     "bfloat16": lambda: X.bfloat16().exp().float(),
     "without numbers": lambda: torch.tensor(torch.ones(3, device="meta").exp().is_meta),
@@ -72,7 +68,7 @@ def noisy(function):
         return [function() for _ in range(8)]
 
 
-@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("name", sorted({*MOVING, *TORCH}))
 def test_inexact_results_move_by_the_last_bits(name):
     exact, results = MOVING[name](), noisy(MOVING[name])
     largest = max((one - exact).abs().max() / exact.abs().max() for one in results)
@@ -84,7 +80,3 @@ def test_inexact_results_move_by_the_last_bits(name):
 def test_exact_results_stay(name):
     exact = STAYING[name]()
     assert all(torch.equal(one, exact) for one in noisy(STAYING[name]))
-
-
-def test_every_operation_with_noise_is_tested():
-    assert set(MOVING) >= TORCH
