@@ -60,19 +60,13 @@ def open_page(browser):
             if not request.url.startswith(("file:", "data:", "blob:")):
                 page.errors.append(f"asks another host: {request.url}")
 
-        def note_failure(request):
-            if javascript or request.resource_type != "script":
-                page.errors.append(f"{request.failure}: {request.url}")
-
         def note_message(message):
-            # A file that cannot be loaded has been noted, with its address.
-            if message.type == "error" and not message.text.startswith("Failed to load resource"):
-                page.errors.append(message.text)
+            if message.type == "error":
+                page.errors.append(f"{message.text}: {message.location['url']}")
 
         page.on("pageerror", lambda error: page.errors.append(error.message))
         page.on("console", note_message)
         page.on("request", note_request)
-        page.on("requestfailed", note_failure)
         page.goto(path.resolve().as_uri())
         return page
 
