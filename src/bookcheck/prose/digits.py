@@ -1,7 +1,7 @@
 """Digits in prose that no test computes.
 
 A number on a page is computed ({value}), part of a formula or of code, or structural: the number of
-a chapter, section, figure, step or item, a year, a version, a part of a name (float32, T5, GPT-2,
+a chapter, section or figure, a year, a version, a part of a name (float32, T5, GPT-2,
 Llama 3), a source's reference. Any other must be a constant that the page declares nearby, in the
 same cell or one of the two before and after it: a number (no text) of the code, of a {value}'s
 expression or of a formula. The first cell sums the page up and may take its constants from all of
@@ -25,8 +25,6 @@ ALWAYS = frozenset({0.0, 1.0})
 NEAR = 2  # how many cells away a constant may be declared
 # Directives without prose.
 LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
-# Options of a directive that no reader reads.
-OPTION = re.compile(r"^:(?!alt:)[\w-]+:.*$", re.MULTILINE)
 # Tables that name chapters, in their last column or in brackets.
 CHAPTER_COLUMN = re.compile(r"^\|.*\| Chapters \|\n(?:\|.*\|\n?)+", re.MULTILINE)
 CHAPTER_LISTS = re.compile(r"^\|.* \(chapters\) \|\n(?:\|.*\|\n?)+", re.MULTILINE)
@@ -36,14 +34,12 @@ STRUCTURAL = re.compile(
     # Parts of a book, and references.
     r"\b(?i:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|pages?|"
     rf"pp?\.|theorems?|lemmas?|hypothes[ie]s|appendix|version|arXiv:|seed|erratum|issue)\s?{SEVERAL}"
-    r"|\b(?:steps?|items?|rules?|notes?) \d(?: (?:to|and|or) \d)?\b(?![.,%×·]?\d|%)"
-    r"|https?://\S+"
     # The numbers of a list, and the star for the pages beside a chapter.
     r"|^\d+[.)] |\b\d+\*"
     # A year of the book's sources; later numbers are positions and sizes.
     r"|\b(?:19\d|20[0-2])\d\b(?![,.]?\d)"
-    # Issues of a project, and numbers in brackets that count what a sentence lists.
-    r"|#\d+\b|(?<!\w)\(\d\)"
+    # Issues of a project.
+    r"|#\d+\b"
     # Versions, and names whose number belongs to them.
     r"|\b(?:Python|PyTorch|NumPy|Triton|CUDA|Chromium|Llama|Qwen|Gemma|Mistral|OLMo|Phi|GPT|"
     r"Gemini|Claude|DeepSeek|Kimi|GLM|Grok|Falcon|Yi|Baichuan|MiniMax|Nemotron|Command|Jamba|"
@@ -74,7 +70,7 @@ def prose_of(markdown: str) -> Iterator[str]:
         elif directive["kind"] not in LITERAL:
             if directive["kind"] != "grid":  # whose argument is no title
                 yield from prose_of(directive["argument"].strip())
-            yield from prose_of(OPTION.sub("", token.content).replace(":alt:", ""))
+            yield from prose_of(token.content)
 
 
 def words_of(children: Sequence[Token]) -> Iterator[str]:
