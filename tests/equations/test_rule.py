@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bookcheck.equations.checks import ByHand, load_checks, load_pages, rule_violations
+from bookcheck.equations.checks import ByHand, load_all, load_checks, rule_violations
 from bookcheck.equations.scan import (
     BELOW,
     collect,
@@ -48,7 +48,7 @@ def test_nine_of_ten_equations_are_executed_from_their_own_text():
 
 
 def test_every_page_with_relations_binds_its_sentences():
-    bound = load_pages()
+    bound = {item.name for item in load_all()}
     missing = [page for page, relations in inline_relations().items() if relations]
     missing = [page for page in missing if page not in bound]
     assert not missing, f"bind the sentences of {missing} in tests/equations with @sentences"

@@ -183,11 +183,6 @@ def load_checks(folder: Path = CHECKS) -> list[Check]:
     return [item for item in load_all(folder) if isinstance(item, Check)]
 
 
-def load_pages(folder: Path = CHECKS) -> dict[str, Page]:
-    """The pages whose sentences a folder's files bind."""
-    return {item.name: item for item in load_all(folder) if isinstance(item, Page)}
-
-
 def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> list[str]:
     """What breaks the rule: every displayed equation has a unique label and one check."""
     problems: list[str] = []

@@ -11,9 +11,8 @@ def stream(text, name="stdout"):
     return {"output_type": "stream", "name": name, "text": text}
 
 
-def result(**data):
-    renamed = {kind.replace("__", "/"): payload for kind, payload in data.items()}
-    return {"output_type": "display_data", "metadata": {}, "data": renamed}
+def result(kind, data):
+    return {"output_type": "display_data", "metadata": {}, "data": {kind: data}}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +22,7 @@ def result(**data):
         ("tensor([1.0000e-03, 2.])", "tensor([1.0000e-03, 2.])"),
         ("deviation 2.2e-16", "deviation 3.1e-16"),
         ("<td>0.5</td>", "<td>0.5000001</td>"),
+        ("fill: #1f6fb2", "fill: #1f6fb3"),
     ],
 )
 def test_the_same_within_the_tolerance(old, new):
@@ -41,6 +41,8 @@ def test_the_same_within_the_tolerance(old, new):
         ("nan", "0.0", "0.0"),
         ("two\nlines", "two", "lines"),
         ("two\n", "two", "two\\n"),
+        ("fill: #1f6fb2", "fill: #1f6f00", "#1f6f00"),
+        ("fill: #1f6fb2 ", "fill: 12 ", "12"),
     ],
 )
 def test_a_changed_number_or_word_is_named(old, new, named):
@@ -55,14 +57,14 @@ def test_a_wider_tolerance_still_has_an_end():
 def test_outputs_are_counted_and_typed():
     assert difference([stream("a\n"), stream("b\n")], [stream("a\nb\n")]) is None
     assert "no output" in difference([stream("a")], [])
-    assert "text/html" in difference([result(text__plain="a")], [result(text__html="a")])
+    assert "text/html" in difference([result("text/plain", "a")], [result("text/html", "a")])
     assert "stderr" in difference([stream("a")], [stream("a", "stderr")])
-    assert "text/plain" in difference([stream("a")], [result(text__plain="a")])
+    assert "text/plain" in difference([stream("a")], [result("text/plain", "a")])
     error = {"output_type": "error", "ename": "ValueError", "evalue": "odd", "traceback": []}
     assert difference([error], [error]) is None
     assert "even" in difference([error], [{**error, "evalue": "even"}])
     assert "text/plain (1)" in difference(
-        [stream("a"), result(text__plain="a")], [stream("a"), result(text__plain="b")]
+        [stream("a"), result("text/plain", "a")], [stream("a"), result("text/plain", "b")]
     )
 
 
@@ -87,9 +89,3 @@ def test_a_figure_with_embedded_pixels_is_decoded():
     assert "base64" in picture(0.3)
     assert drawing_difference(picture(0.3), picture(0.3)) is None
     assert "pixels of a picture" in drawing_difference(picture(0.3), picture(0.6))
-
-
-def test_a_colour_that_changed_is_caught():
-    assert text_difference("fill: #1f6fb2", "fill: #1f6fb3") is None
-    assert "#1f6f00" in text_difference("fill: #1f6fb2", "fill: #1f6f00")
-    assert "12" in text_difference("fill: #1f6fb2 ", "fill: 12 ")

@@ -40,7 +40,6 @@ FRAGILE = [
     "print((n @ n == n @ n).all(), (np.exp(n) == np.exp(n)).all())",
     "assert torch.equal(x @ x, x @ x)\nprint('equal')",
 ]
-STORED = ["", "True\n", "True\n", "True True\n", "equal\n"]
 
 
 def notebook_of(*cells):
@@ -123,13 +122,11 @@ def test_every_planted_drift_and_wrong_value_is_caught(chapter, tmp_path):
 
 
 def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
-    notebook = json.loads(notebook_of(*FRAGILE))
-    for cell, text in zip(notebook["cells"], STORED, strict=True):
-        stream = {"output_type": "stream", "name": "stdout", "text": text}
-        cell |= {"execution_count": 1, "outputs": [stream] if text else []}
-    notebook["cells"].append(new_markdown_cell("{value}`1 = int(torch.equal(x @ x, x @ x))`"))
-    counts, said = run(tmp_path, "--noise=1", chapter=json.dumps(notebook))
-    assert counts == {("chapter", "PASSED"): 2, ("chapter", "FAILED"): 4}
+    run(tmp_path, "--store", exact=notebook_of(*FRAGILE))
+    value = "{value}`1 = int(torch.equal(x @ x, x @ x))`"
+    noisy = with_prose(tmp_path / "exact.ipynb", value, caption="")
+    counts, said = run(tmp_path, "--noise=1", noisy=noisy)
+    assert counts == {("noisy", "PASSED"): 2, ("noisy", "FAILED"): 4}
     assert "'True' is stored, the cell now gives 'False'" in said
     assert "'True True' is stored, the cell now gives 'False False'" in said
     assert "If it holds without --noise, it rests on rounding" in said

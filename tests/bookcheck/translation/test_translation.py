@@ -79,10 +79,6 @@ RIGHT = (
 )
 
 
-def test_a_right_translation_has_no_difference():
-    assert [*catalogs.differences(MESSAGE, RIGHT, "zh_CN")] == []
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -102,6 +98,7 @@ def test_a_right_translation_has_no_difference():
     ],
 )
 def test_what_must_not_change_is_compared(old, new):
+    assert [*catalogs.differences(MESSAGE, RIGHT, "zh_CN")] == []
     assert [*catalogs.differences(MESSAGE, RIGHT.replace(old, new), "zh_CN")]
 
 
