@@ -97,10 +97,8 @@ def write_book():
         (folder / "chapters" / "references.bib").touch()
         shutil.copytree(ROOT / "_static", folder / "_static")
         for name, cells in notebooks.items():
-            for number, cell in enumerate(cells):
-                cell["id"] = f"cell-{number}"
-            notebook = nbformat.v4.new_notebook(cells=cells)
-            notebook.metadata = {"language_info": {"name": "python"}}
+            language = {"language_info": {"name": "python"}}
+            notebook = nbformat.v4.new_notebook(cells=cells, metadata=language)
             nbformat.write(notebook, folder / "chapters" / f"{name}.ipynb")
         return folder
 
