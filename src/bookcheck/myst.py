@@ -18,8 +18,8 @@ from bookcheck.paths import ROOT
 FENCES = ("fence", "colon_fence")
 DIRECTIVE = re.compile(r"\{(?P<kind>[^}]+)\}(?P<argument>.*)")
 OPTION = re.compile(r":([\w-]+):(.*)")
-# The text of these directives is not MyST.
-LITERAL = {"code", "code-block", "code-cell", "sourcecode", "literalinclude", "raw", "mermaid"}
+# The text of these directives is no prose.
+LITERAL = {"code", "code-block", "code-cell", "literalinclude", "raw", "math", "bibliography"}
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(])|\n\s*\n")
 # A choice of a quiz, which may be false.
 CHOICE = "[ ] "
@@ -128,7 +128,7 @@ def inline_of(text: str) -> Iterator[Inline]:
     """The formulas in the sentences of a text, also inside directives."""
     for token in tokens_of(text):
         found = directive_of(token)
-        if found and found["kind"] not in {*LITERAL, "math"}:
+        if found and found["kind"] not in LITERAL:
             yield from inline_of(token.content)
         if token.type != "inline" or token.content.startswith(CHOICE):
             continue

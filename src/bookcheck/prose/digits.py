@@ -16,15 +16,13 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
-from bookcheck.myst import directive_of, tokens_of
+from bookcheck.myst import LITERAL, directive_of, tokens_of
 from bookcheck.notebooks.files import Cell, cells_of
 from bookcheck.notebooks.values import values_in
 
 FORMULAS = {"math_block", "math_block_label", "amsmath", "math_inline", "code_inline"}
 ALWAYS = frozenset({0.0, 1.0})
 NEAR = 2  # how many cells away a constant may be declared
-# Directives without prose.
-LITERAL = {"code", "code-block", "code-cell", "math", "raw", "bibliography", "literalinclude"}
 # Tables that name chapters, in their last column or in brackets.
 CHAPTER_COLUMN = re.compile(r"^\|.*\| Chapters \|\n(?:\|.*\|\n?)+", re.MULTILINE)
 CHAPTER_LISTS = re.compile(r"^\|.* \(chapters\) \|\n(?:\|.*\|\n?)+", re.MULTILINE)

@@ -23,7 +23,6 @@ LETTERS = re.compile(r"[A-Za-z]{2,}")
 SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+|\]\([^()]*\)")
 TITLED = {"exercise-start", "admonition", "prf:theorem", "prf:lemma", "prf:definition"}
 OPTION = re.compile(r"(:(?:needs|name|alt): +)(\S.*)")
-NOT_PROSE = {*LITERAL, "math"}
 DESCRIPTION = re.compile(r'(?<=aria-label=")[^"]*')
 
 Lookup = Callable[[str], str | None]
@@ -55,7 +54,7 @@ def spans_of(text: str) -> Iterator[Span]:
             continue
         first = token.map[0]
         found = directive_of(token)
-        if found and found["kind"] not in NOT_PROSE:
+        if found and found["kind"] not in LITERAL:
             yield from directive_spans(found, token.content, first, lines)
         elif token.type == "inline" and token.content.strip():
             whole = AROUND.fullmatch(token.content)
