@@ -33,11 +33,11 @@ STRUCTURAL = re.compile(
     r"\b(?i:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|pages?|"
     rf"pp?\.|theorems?|lemmas?|hypothes[ie]s|appendix|version|arXiv:|seed|erratum|issue)\s?{SEVERAL}"
     # The numbers of a list, and the star for the pages beside a chapter.
-    r"|^\d+[.)] |\b\d+\*"
+    r"|^\s*\d+[.)] |\b\d+\*"
     # A year of the book's sources; later numbers are positions and sizes.
     r"|\b(?:19\d|20[0-2])\d\b(?![,.]?\d)"
-    # Issues of a project.
-    r"|#\d+\b"
+    # Issues of a project, and addresses.
+    r"|#\d+\b|https?://\S+"
     # Versions, and names whose number belongs to them.
     r"|\b(?:Python|PyTorch|NumPy|Triton|CUDA|Chromium|Llama|Qwen|Gemma|Mistral|OLMo|Phi|GPT|"
     r"Gemini|Claude|DeepSeek|Kimi|GLM|Grok|Falcon|Yi|Baichuan|MiniMax|Nemotron|Command|Jamba|"
@@ -66,22 +66,17 @@ def prose_of(markdown: str) -> Iterator[str]:
             for line in token.content.split("\n"):
                 yield from prose_of(line.removeprefix("  > ")) if line.startswith("  > ") else ()
         elif directive["kind"] not in LITERAL:
-            if directive["kind"] != "grid":  # whose argument is no title
-                yield from prose_of(directive["argument"].strip())
+            yield from prose_of(directive["argument"].strip())
             yield from prose_of(token.content)
 
 
 def words_of(children: Sequence[Token]) -> Iterator[str]:
-    """The words of a paragraph, without formulas, code, roles, numbers of chapters and errata."""
-    closing, chapter = "", False
+    """The words of a paragraph, without formulas, code, roles and numbers of chapters."""
+    chapter = False
     for child in children:
-        if child.type in ("link_open", "span_open"):
-            unread = child.info == "auto" or str(child.attrGet("id")).startswith("erratum-")
-            closing = child.type.replace("open", "close") if unread else closing
+        if child.type == "link_open":
             chapter = CHAPTER_LINK.match(str(child.attrGet("href"))) is not None
-        elif child.type == closing:
-            closing = ""
-        elif child.type in ("text", "image") and not closing:
+        elif child.type in ("text", "image"):
             yield re.sub(r"^\d+", "", child.content) if chapter else child.content
             chapter = False
         elif child.type == "math_inline" and NUMBER_AS_FORMULA.fullmatch(child.content):
