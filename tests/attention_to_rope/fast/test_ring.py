@@ -2,17 +2,18 @@
 
 import os
 import runpy
-import subprocess
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from torch.multiprocessing import start_processes
 
 from attention_to_rope.fast import ring
 
-PROCESSES = Path(__file__).with_name("ring_processes.py")
-compare_with_one_process = runpy.run_path(str(PROCESSES))["compare_with_one_process"]
+PROCESSES = runpy.run_path(str(Path(__file__).with_name("ring_processes.py")))
+compare_with_one_process = PROCESSES["compare_with_one_process"]
 ORDERS = ("zigzag", "contiguous")
 
 
@@ -26,14 +27,21 @@ def test_a_simulated_ring_equals_one_process(ranks, order, causal):
     assert max(differences) < 1e-12
 
 
-def test_three_processes():  # with two, the next rank is also the one before
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": "src"}
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3"]
-    done = subprocess.run(
-        [*command, str(PROCESSES)], capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("gloo") + done.stdout.count("nccl") == 4
+def one_rank(rank):
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    PROCESSES["main"]()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not fork safely")
+def test_three_processes(monkeypatch, capfd):  # with two, the next rank is also the one before
+    """As torchrun starts them, but forked: each would import PyTorch for seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    for name, value in (settings | {"WORLD_SIZE": 3, "LOCAL_WORLD_SIZE": 3}).items():
+        monkeypatch.setenv(name, str(value))
+    start_processes(one_rank, nprocs=3, start_method="fork")
+    assert capfd.readouterr().out.count("gloo, ") == 4
 
 
 @pytest.mark.parametrize("order", ORDERS)
