@@ -185,7 +185,7 @@ def test_the_rate_rises_to_its_top_and_falls_to_a_tenth(small, monkeypatch):
             super().step()
 
     monkeypatch.setattr(torch.optim, "AdamW", Logged)
-    sizes = {"steps": 12, "count": 16, "length": 320, "rate": 1e-3}
+    sizes = {"steps": 12, "count": 1, "length": 320, "rate": 1e-3}
     assert len(list(train.train(Model(train.CONFIG), text.installed(), seed=0, **sizes))) == 1
     assert rates[:2] == pytest.approx([5e-4, 1e-3])  # the warm-up
     assert rates[6] == pytest.approx(5.5e-4)

@@ -5,6 +5,7 @@ the standard library's fork server imports them once and does nothing else; each
 it. Other systems do not fork safely, so there each kernel is a new process.
 """
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -17,11 +18,12 @@ from jupyter_client.connect import write_connection_file
 from nbval.kernel import RunningKernel
 
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-PRELOADED = ["torch", "matplotlib.figure", "matplotlib.backends.backend_svg", "ipykernel.ipkernel"]
+PRELOADED = "bookcheck.notebooks.preloaded"
 
 
 def serve(connection_file: str, folder: Path) -> None:
     """Be a kernel in this process until it is killed."""
+    importlib.import_module(PRELOADED)
     from ipykernel.kernelapp import IPKernelApp
 
     os.chdir(folder)
@@ -37,7 +39,7 @@ class Kernel(RunningKernel):
     def __init__(self, folder: Path, timeout: float) -> None:
         self.connection_file, _ = write_connection_file()
         if sys.platform == "linux":
-            CONTEXT.set_forkserver_preload(PRELOADED)
+            CONTEXT.set_forkserver_preload([PRELOADED])
         self.process = CONTEXT.Process(target=serve, args=(self.connection_file, folder))
         self.process.start()
         self.kc = BlockingKernelClient(connection_file=self.connection_file)

@@ -136,6 +136,11 @@ def pytest_collect_file(file_path: Any, parent: Any) -> Any:
     ]
 
 
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: nothing of them is."""
+    gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with what takes long, so that no worker is left alone with it at the end."""
     items.sort(
@@ -146,3 +151,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Leave what collecting has loaded out of garbage collection, which takes a tenth of a run."""
     gc.freeze()
+    gc.enable()
