@@ -10,7 +10,7 @@ from attention_to_rope.relative import shaw_scores
 from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, library_weights, tensor
 
-N, D_K, K = 7, 3, 2
+N, D_K, RHO_MAX = 7, 3, 2
 AT = torch.arange(N)
 OFFSETS = relative_positions(AT, AT).numpy()
 
@@ -28,7 +28,7 @@ def page(rng):
         return one @ W_Q @ (other @ W_K) / D_K**0.5 + b(offset)
 
     symbols = {"x": x, "q": q, "k": k, "B": B, "b": b, "g": g, "S": library_scores(q, k, B)}
-    return {**symbols, "d_k": D_K, "K": K, "m": range(N), "n": range(N)}
+    return {**symbols, "d_k": D_K, r"\rho_{\max}": RHO_MAX, "m": range(N), "n": range(N)}
 
 
 def alibi(slope):
@@ -89,11 +89,11 @@ def test_alibi_key(rng):
 
 @equation("eq-shaw", first_index=0)
 def test_shaw(rng):
-    values, a = page(rng), rng.normal(size=(2 * K + 1, D_K))
+    values, a = page(rng), rng.normal(size=(2 * RHO_MAX + 1, D_K))
     q, k, table = (tensor(x) for x in (values["q"], values["k"], a))
-    rho = OFFSETS.clip(-K, K)
+    rho = OFFSETS.clip(-RHO_MAX, RHO_MAX)
     functions = {
-        "a": lambda offset: a[int(offset) + K],
+        "a": lambda offset: a[int(offset) + RHO_MAX],
         r"\rho": lambda m, n: int(rho[int(m), int(n)]),
     }
     S = shaw_scores(q, k, torch.from_numpy(OFFSETS), table).numpy()

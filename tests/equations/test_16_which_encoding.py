@@ -28,9 +28,9 @@ def test_position_in_score(rng):
 @equation("eq-seed-interval")
 def test_seed_interval(rng):
     y = rng.normal(size=5)
-    w = np.ptp(student.interval(0.95, 4, scale=y.std(ddof=1) / 5**0.5)) / 2
-    spread = {r"\bar{y}": y.mean(), "s": y.std(ddof=1), r"\tau": student.ppf(0.975, 4)}
-    return {"y": y, "J": 5, "w": w, **spread}
+    u = np.ptp(student.interval(0.95, 4, scale=y.std(ddof=1) / 5**0.5)) / 2
+    spread = {r"\bar{y}": y.mean(), r"\sigma": y.std(ddof=1), r"\tau": student.ppf(0.975, 4)}
+    return {"y": y, "n_s": 5, "u": u, **spread}
 
 
 def bindings(rng):

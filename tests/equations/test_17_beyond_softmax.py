@@ -46,7 +46,7 @@ def test_reach_depth(rng):
 def test_sparse_indexer(rng):
     """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
     a, q, k = tokens(rng, 4, 3), tokens(rng, 4, 3, 2), tokens(rng, 5, 2)
-    places = {"m": range(1, 5), "n": range(1, 6), "J": 3}
+    places = {"m": range(1, 5), "n": range(1, 6), "h_I": 3}
     return {"I": index_scores(q, k, a), "a": a, "q": q, "k": k, **places}
 
 

@@ -58,10 +58,10 @@ def proof(rng):
     """A bias of the form that the proof arrives at, off its diagonal, and a recurrent network."""
     a, c, m = 2 + rng.uniform(), rng.normal(size=N), int(rng.integers(2, N))
     B = c[:, None] + a * np.eye(N)
-    (U, W), x, h = rng.normal(size=(2, 3, 3)), rng.normal(size=(N, 3)), np.zeros((N, 3))
+    (U, W), x, z = rng.normal(size=(2, 3, 3)), rng.normal(size=(N, 3)), np.zeros((N, 3))
     for step in range(1, N):
-        h[step] = np.tanh(h[step - 1] @ U + x[step] @ W)
-    network = {"h": h, "x": x, "U": U, "W": W, r"\tanh": np.tanh}
+        z[step] = np.tanh(z[step - 1] @ U + x[step] @ W)
+    network = {"z": z, "x": x, "U": U, "W": W, r"\tanh": np.tanh}
     order = {"D": B - np.diag(B)[:, None], r"\Pi": np.eye(N)[rng.permutation(N)]}
     return {"B": B, "a": a, "c": c, "m": m, "n": m - 1, **order, **network}
 

@@ -72,7 +72,7 @@ DETERMINANT = {"add transpose at 6: ∅ → ^\\top": "A matrix and its transpose
 def test_vandermonde(rng):
     theta = frequencies(some_base(rng), 6)
     z = np.exp(1j * np.concatenate([theta, -theta]))
-    return {"V": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
+    return {"Z": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
 
 
 TURNED = [f"turn difference at {place}: n - m → m - n" for place in (111, 134)]

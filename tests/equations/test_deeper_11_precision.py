@@ -45,9 +45,9 @@ def test_distinct_positions(rng):
     """Counted by rounding: bfloat16 keeps 8 binary digits, float16 keeps 11."""
     types = {8: torch.bfloat16, 11: torch.float16}
     return [
-        {"p": p, "L": L, "D": len(torch.unique(torch.arange(2**L).to(dtype)))}
+        {"p": p, "u": u, "D": len(torch.unique(torch.arange(2**u).to(dtype)))}
         for p, dtype in types.items()
-        for L in (12, 13, 15)
+        for u in (12, 13, 15)
     ]
 
 

@@ -184,7 +184,7 @@ test_dynamic_at_target = equation("eq-dynamic-at-target")(lambda rng: {"s": scal
 @equation("eq-leader-factor")
 def test_leader_factor(rng):
     s, lead, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
-    return {"s": s, r"\Delta": lead, "M": others, "f": (lead + math.log(s)) / lead}
+    return {"s": s, r"\Delta": lead, "N": others, "f": (lead + math.log(s)) / lead}
 
 
 @equation("eq-longrope-factor")
