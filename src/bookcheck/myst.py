@@ -44,14 +44,15 @@ def split_options(text: str) -> tuple[dict[str, str], str]:
 
 
 def included_source(block: Block) -> str:
-    """The function or class of our own code that a `literalinclude` with `:pyobject:` shows."""
-    name, path = block.options["pyobject"], ROOT / block.argument.replace("../", "")
-    text = path.read_text(encoding="utf-8")
+    """What a `literalinclude` shows of our own code: `:pyobject:`, or a part between two lines."""
+    path, options = ROOT / block.argument.replace("../", ""), block.options
+    text, name = path.read_text(encoding="utf-8"), options.get("pyobject")
+    if name is None:
+        start = text.index(options.get("start-at", ""))
+        return text[start : text.index(options["end-before"], start)]
     found = ModuleAnalyzer.for_string(text, path.stem).find_tags().get(name)
     if found is None:
-        raise ValueError(
-            f"{path.relative_to(ROOT)} has no {name!r}; correct :pyobject: on the page"
-        )
+        raise ValueError(f"{path.name} has no {name!r}; correct :pyobject: on the page")
     _, first, last = found
     return "".join(text.splitlines(keepends=True)[first - 1 : last])
 

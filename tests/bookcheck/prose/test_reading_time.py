@@ -51,6 +51,8 @@ def test_source_code_that_a_page_includes_is_counted():
     path = "../src/attention_to_rope/model.py"
     cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert main_line_seconds([cell]) == 4 * 3
+    part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: class Att")
+    assert main_line_seconds([new_markdown_cell(part)]) == 4 * 3
     cell.source = cell.source.replace("rotate", "turn")
     with pytest.raises(ValueError, match=r"model\.py has no 'turn'"):
         main_line_seconds([cell])
