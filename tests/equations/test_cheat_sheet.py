@@ -75,7 +75,7 @@ def test_pair(rng):
 def test_score(rng):
     q, k = rng.normal(size=(2, D_K))
     R = rotation_matrix(torch.arange(9), THETA, layout="half").numpy()
-    return {"q": q, "k": k, "R": R, "m": range(1, 3), "n": range(3, 8)}
+    return {"q": q, "k": k, r"\mathbf{R}": R, "m": range(1, 3), "n": range(3, 8)}
 
 
 @equation("eq-sheet-ntk", first_index=0)
