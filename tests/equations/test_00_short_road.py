@@ -39,7 +39,7 @@ def test_order(rng):
 def test_shift(rng):
     """Positions on the circle, moved by the library's rotation."""
     theta = some_angle(rng)
-    points = {"p": lambda m: np.array([1.0, 0.0]) @ plane_rotation(m * theta), r"\theta": theta}
+    points = {"P": lambda m: np.array([1.0, 0.0]) @ plane_rotation(m * theta), r"\theta": theta}
     return {**points, "R": plane_rotation, r"\alpha": rng.uniform(0.3, 2), "m": range(5), "n": 7}
 
 

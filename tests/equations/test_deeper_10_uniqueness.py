@@ -162,7 +162,7 @@ def test_shear(rng):
 
 @equation("eq-added-terms", first_index=0)
 def test_added_terms(rng):
-    places = {"m": range(N), "n": range(N), "p": rng.normal(size=(N, 3))}
+    places = {"m": range(N), "n": range(N), "P": rng.normal(size=(N, 3))}
     return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
 
 
@@ -195,7 +195,7 @@ def contents_changed_once(rng):
 
 def the_same_vector(rng):
     """The only added positions that are relative: none that tells a place."""
-    return {"p": np.tile(rng.normal(size=D), (4, 1)), "U": np.eye(D), "x": rng.normal(size=D)}
+    return {"P": np.tile(rng.normal(size=D), (4, 1)), "U": np.eye(D), "x": rng.normal(size=D)}
 
 
 def stretched(rng):
@@ -255,7 +255,7 @@ test_sentences = sentences(
         "So … and": the_same_vector,
         "So $ and … :": the_same_vector,
         "By induction …": shear,
-        "whatever $ is; so …": lambda rng: {"p": np.tile(rng.normal(size=3), (7, 1))},
+        "whatever $ is; so …": lambda rng: {"P": np.tile(rng.normal(size=3), (7, 1))},
         "with $, so …": half_turns,
         "$, that is …": half_turns,
         "identity is …": plane,
