@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import log_total, partial_attention
 from attention_to_rope.recurrent_attention import delta_rule_steps
+from bookcheck.myst import Block, blocks_of, included_source
 from bookcheck.notebooks.files import cells_of, main_line, page_name
-from bookcheck.paths import CHAPTERS
+from bookcheck.paths import CHAPTERS, ROOT
 from bookkit.experiments.speed.peers import rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
@@ -277,3 +279,27 @@ def test_the_delta_layer_is_the_gated_delta_rule_and_goes_on_from_its_state() ->
     torch.testing.assert_close(state, expected)
     joined = read.transpose(1, 2).flatten(-2) * layer.gate(x).sigmoid()
     torch.testing.assert_close(y, layer.out(joined))
+
+
+def included(text: str) -> Iterator[Block]:
+    """The includes of a text, in order, also those that fold."""
+    for block in blocks_of(text):
+        if block.kind == "literalinclude":
+            yield block
+        elif block.kind == "admonition":
+            yield from included(block.text)
+
+
+WHOLE = {
+    "08-encoder-decoder": "src/bookkit/transformer_2017.py",
+    "19-one-file": "src/attention_to_rope/model.py",
+}
+
+
+@pytest.mark.parametrize("page", WHOLE)
+def test_the_page_prints_the_whole_file_in_its_order(page: str) -> None:
+    cells = [cell for cell in cells_of(CHAPTERS / f"{page}.ipynb") if cell.kind == "markdown"]
+    parts = [included_source(block) for cell in cells for block in included(cell.source)]
+    file = (ROOT / WHOLE[page]).read_text(encoding="utf-8").partition("\n\nif __name__")[0]
+    lines = [line for line in file.splitlines() if line.strip()]
+    assert [line for part in parts for line in part.splitlines() if line.strip()] == lines
