@@ -24,7 +24,6 @@ def small(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")
 def test_it_trains_tests_and_records(small):
     short = [str(small), "--steps", "2", "--rates", "1e-3", "--grid", "3", "--tests", "2"]
     main([*short, "--seeds", "1", "--schemes", "T5, fast table", "RoPE"])
@@ -78,3 +77,12 @@ def test_the_record_has_the_same_configurations_for_every_scheme_and_no_best_rat
         assert [row["seed"] for row in best] == [*range(grid, grid + others)]
         assert {row["rate"] for row in best} == {best_rate(tried)} <= {*rates[1:-1]}
         assert all(math.isfinite(value) for row in best for value in row["loss"])
+
+
+def test_a_step_changes_weights_by_the_rate_and_t5s_table_by_ten_times_as_much(small):
+    model = build("T5, fast table", 0)
+    weights = model.scheme.table.rows, model.embedding.rows
+    before = [weight.detach().clone() for weight in weights]
+    schemes.train(model, 1e-3, 1, text.installed().train, seed=0)
+    steps = [float((w.detach() - old).abs().max()) for w, old in zip(weights, before, strict=True)]
+    assert steps == pytest.approx([1e-2, 1e-3], rel=0.05)
