@@ -33,38 +33,9 @@ class Traffic(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.read = 0
-        self.written = 0
+        self.total = 0  # bytes read and written
+        self.flops = 0  # multiplications and additions in products, by PyTorch's own formulas
         self.operations: list[str] = []
-
-    @property
-    def total(self) -> int:
-        """Bytes read and written."""
-        return self.read + self.written
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        if func.is_view or func in _STILL:
-            return result
-        arguments = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        only_written = kwargs.get("out")
-        self.read += sum(
-            distinct_bytes(tensor) for tensor in arguments if tensor is not only_written
-        )
-        self.written += sum(
-            distinct_bytes(leaf) for leaf in tree_leaves(result) if isinstance(leaf, Tensor)
-        )
-        self.operations.append(func.overloadpacket.__name__)
-        return result
-
-
-class _Operations(TorchDispatchMode):
-    """As PyTorch's `FlopCounterMode`, with its formulas, but without loading the compiler."""
-
-    total = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -73,16 +44,24 @@ class _Operations(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func.is_view or func in _STILL:
+            return result
+        only_written = kwargs.get("out")
+        read = [leaf for leaf in tree_leaves((args, kwargs)) if leaf is not only_written]
+        for leaf in (*read, *tree_leaves(result)):
+            if isinstance(leaf, Tensor):
+                self.total += distinct_bytes(leaf)
         if func.overloadpacket in flop_registry:
-            formula = flop_registry[func.overloadpacket]
-            self.total += formula(*args, **(kwargs or {}), out_val=result)
+            self.flops += flop_registry[func.overloadpacket](*args, **kwargs, out_val=result)
+        self.operations.append(func.overloadpacket.__name__)
         return result
 
 
 def flops(compute: Callable[[], object]) -> int:
     """The multiplications and additions in the matrix products of `compute()`."""
-    counted = _Operations()
+    counted = Traffic()
     with sdpa_kernel(SDPBackend.MATH), counted:  # a fused kernel would hide its products
         compute()
-    return counted.total
+    return counted.flops
