@@ -217,7 +217,7 @@ def test_the_commands_write_weights_and_rows(small):
     assert {row["rule"] for row in rows} == {"none", "cut", "YaRN"}
     assert {row["times"] for row in rows} == {1, 2, 4, 8}
     assert recorded(small / "training-5.jsonl")[0]["step"] == 2
-    assert len(load_file(small / "longer-5.safetensors")) == 2 * 9 + 2
+    assert len(load_file(small / "model-5.safetensors")) == 2 * 9 + 2
     (first, second) = probes.rows(small, length=128)
     assert (first["trained"], second["trained"]) == (True, False)
     assert len(first["spread"]) == 2 * 2

@@ -128,4 +128,4 @@ def rows(seeds: int, steps: int) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    main("placements", rows, seeds=8, steps=50)
+    main("placements", rows(seeds=8, steps=50))

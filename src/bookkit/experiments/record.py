@@ -3,10 +3,9 @@
 A page reads rows with `recorded("speed/cpu.jsonl", group="rope")` and trains or times nothing.
 """
 
-import argparse
 import json
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -55,18 +54,6 @@ def recorded(name: str | Path, **wanted: Any) -> list[Row]:
     return found
 
 
-def main(
-    name: str,
-    rows: Callable[[int, int], Iterable[Row]],
-    *,
-    seeds: int,
-    steps: int,
-    arguments: list[str] | None = None,
-) -> None:
-    """The command of a small experiment: train `rows(seeds, steps)`, write results/NAME.jsonl."""
-    parser = argparse.ArgumentParser(prog=f"python -m bookkit.experiments.{name}")
-    parser.add_argument("--seeds", type=int, default=seeds, help=f"(default {seeds})")
-    parser.add_argument("--steps", type=int, default=steps, help=f"(default {steps})")
-    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.jsonl")
-    given = parser.parse_args(arguments)
-    write(given.out, rows(given.seeds, given.steps), origin(parser.prog))
+def main(name: str, rows: Iterable[Row]) -> None:
+    """The command of a small experiment: write its rows to results/NAME.jsonl."""
+    write(RESULTS / f"{name}.jsonl", rows, origin(f"python -m bookkit.experiments.{name}"))

@@ -67,4 +67,4 @@ def rows(seeds: int, steps: int) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    main("three_back", rows, seeds=8, steps=500)
+    main("three_back", rows(seeds=8, steps=500))

@@ -55,4 +55,4 @@ def rows(seeds: int, steps: int) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    main("three_divisors", rows, seeds=8, steps=60)
+    main("three_divisors", rows(seeds=8, steps=60))

@@ -14,7 +14,6 @@ pairs.
 import argparse
 import itertools
 import math
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -35,8 +34,8 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from attention_to_rope.context_extension import llama3, yarn, yarn_attention_factor
-from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.text import START, Text, arguments_of_text, chosen_text
+from bookkit.experiments.record import Row, write
+from bookkit.trained.text import START, Text, command
 from bookkit.trained.train import windows
 
 SCHEMES = ("none", "sinusoidal", "T5, fast table", "ALiBi", "RoPE", "hybrid, last")
@@ -198,18 +197,14 @@ def rows(scheme: str, given: argparse.Namespace, text: Text) -> Iterator[Row]:
 def main(arguments: list[str]) -> None:
     """Train and test the models of every scheme."""
     parser = argparse.ArgumentParser(prog="python -m bookkit.trained.schemes", description=__doc__)
-    arguments_of_text(parser)
     parser.add_argument("--schemes", nargs="*", default=SCHEMES)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--rates", type=float, nargs="*", default=RATES)
     parser.add_argument("--grid", type=int, default=3, help="seeds at every rate, from 0")
     parser.add_argument("--seeds", type=int, default=5, help="other seeds at the best rate")
     parser.add_argument("--tests", type=int, default=128, help="windows of held-out text")
-    given = parser.parse_args(arguments)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    text = chosen_text(given, device)
-    about = origin(f"{parser.prog} FOLDER {shlex.join(arguments[1:])}", device.type)
-    about |= {"steps": given.steps, "text_sha256": text.sha256}
+    given, text, about = command(parser, arguments)
+    about |= {"steps": given.steps}
     for scheme in given.schemes:
         write(given.folder / "schemes.jsonl", rows(scheme, given, text), about, append=True)
         print(scheme, flush=True)

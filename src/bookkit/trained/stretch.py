@@ -23,15 +23,14 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from attention_to_rope.model import Model
-from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.text import START, Text, arguments_of_text, chosen_text
+from bookkit.experiments.record import Row, write
+from bookkit.trained.text import START, Text, command
 from bookkit.trained.train import (
     TRAINED_LENGTH,
     load,
     loss_by_position,
     questions,
     recalled,
-    save,
     train,
     windows,
 )
@@ -97,7 +96,7 @@ def untouched(model: Model, text: Text, seed: int, sequences: int) -> Iterator[R
 
 
 def rows(given: argparse.Namespace, text: Text) -> Iterator[Row]:
-    """All rows of one trained model; the one that YaRN's rule trained further is stored."""
+    """All rows of one trained model, then of the same model trained further with each rule."""
     device, file = text.train.device, given.folder / f"model-{given.seed}.safetensors"
     yield from untouched(load(file, device), text, given.seed, given.sequences)
     for rule in TRIED_AFTER_TRAINING:
@@ -110,22 +109,17 @@ def rows(given: argparse.Namespace, text: Text) -> Iterator[Row]:
             kept = times * TRAINED_LENGTH
             found = measure(model, text, times, given.seed, given.sequences, kept)
             yield {"rule": rule, "factor": 4, "steps": given.steps, **found}
-        if rule == "YaRN":
-            save(model, given.folder / f"longer-{given.seed}.safetensors")
 
 
 def main(arguments: list[str]) -> None:
     """Measure one trained model, train it further with every rule, and measure again."""
     parser = argparse.ArgumentParser(prog="python -m bookkit.trained.stretch", description=__doc__)
-    arguments_of_text(parser)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=200, help="of training at the longer length")
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--sequences", type=int, default=64)
-    given = parser.parse_args(arguments)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    text = chosen_text(given, device)
-    about = origin(f"{parser.prog} FOLDER --seed {given.seed}", device.type)
-    about |= {"seed": given.seed, "text_sha256": text.sha256}
+    given, text, about = command(parser, arguments)
+    about |= {"seed": given.seed}
     write(given.folder / f"stretch-{given.seed}.jsonl", rows(given, text), about)
 
 

@@ -6,11 +6,14 @@ These files are the same bytes on every platform. Whole packages are held out fo
 import argparse
 import hashlib
 import importlib.metadata
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from bookkit.experiments.record import Row, origin
 
 START = 256  # the token before the first byte of a text; the other tokens are bytes
 # fmt: off
@@ -42,16 +45,20 @@ def installed() -> Text:
     return Text(train, held_out, hashlib.sha256(b"".join(parts)).hexdigest())
 
 
-def arguments_of_text(parser: argparse.ArgumentParser) -> None:
-    """The arguments that every command about the model has."""
+def command(
+    parser: argparse.ArgumentParser, arguments: list[str]
+) -> tuple[argparse.Namespace, Text, Row]:
+    """What a command that trains was given, the text on its device, and its rows' origin."""
     parser.add_argument("folder", type=Path, help="where weights and records are written")
-    parser.add_argument("--seed", type=int, default=0)
-
-
-def chosen_text(given: argparse.Namespace, device: torch.device) -> Text:
-    """The text on a device."""
-    text = installed()
-    return Text(text.train.to(device), text.held_out.to(device), text.sha256)
+    given = parser.parse_args(arguments)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    train, held_out, sha256 = installed()
+    about = origin(shlex.join([*parser.prog.split(), "FOLDER", *arguments[1:]]), device.type)
+    return (
+        given,
+        Text(train.to(device), held_out.to(device), sha256),
+        about | {"text_sha256": sha256},
+    )
 
 
 def held_out(length: int, start: int = 0) -> Tensor:

@@ -11,7 +11,6 @@ weights and every batch. The weights are written as float16.
 import argparse
 import math
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attention_to_rope.model import Config, Model
-from bookkit.experiments.record import Row, origin, write
-from bookkit.trained.text import START, Text, arguments_of_text, chosen_text
+from bookkit.experiments.record import Row, write
+from bookkit.trained.text import START, Text, command
 
 TRAINED_LENGTH = 1024
 CONFIG = Config(
@@ -153,9 +152,7 @@ def train(
 
 def save(model: Model, file: Path) -> None:
     """Store the weights as float16, the shared matrix once."""
-    weights = {
-        name: weight.half().cpu().contiguous() for name, weight in model.state_dict().items()
-    }
+    weights = {name: weight.half().cpu() for name, weight in model.state_dict().items()}
     del weights["lm_head.weight"]
     save_file(weights, file)
 
@@ -169,22 +166,16 @@ def load(file: Path, device: torch.device | None = None) -> Model:
 def main(arguments: list[str]) -> None:
     """Train one model; write its weights and the record of its training."""
     parser = argparse.ArgumentParser(prog="python -m bookkit.trained.train", description=__doc__)
-    arguments_of_text(parser)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--batch", type=int, default=BATCH)
-    given = parser.parse_args(arguments)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    text = chosen_text(given, device)
+    given, text, about = command(parser, arguments)
     torch.manual_seed(given.seed)
-    model, start = Model(CONFIG).to(device), time.monotonic()
+    model = Model(CONFIG).to(text.train.device)
     seed, sizes = given.seed, {"steps": given.steps, "count": given.batch}
     rows = train(model, text, length=TRAINED_LENGTH, rate=RATE, seed=seed, **sizes)
-    about = origin(f"{parser.prog} FOLDER --seed {seed}", device.type)
-    about |= {"seed": seed, "text_sha256": text.sha256}
-    given.folder.mkdir(parents=True, exist_ok=True)
-    write(given.folder / f"training-{seed}.jsonl", rows, about)
+    write(given.folder / f"training-{seed}.jsonl", rows, about | {"seed": seed})
     save(model, given.folder / f"model-{seed}.safetensors")
-    print(f"{time.monotonic() - start:.0f} s")
 
 
 if __name__ == "__main__":
