@@ -13,7 +13,7 @@ Shorter sequences of a batch end with PAD. A target begins with START and ends w
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, pad, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 
 PAD, START, END = range(3)
 KeysValues = tuple[Tensor, Tensor]  # (B, h, tokens, d_k) each
@@ -136,15 +136,3 @@ class Transformer(nn.Module):
             token = logits.argmax(-1).masked_fill(ended, PAD)
             written = torch.cat((written, token), dim=1)
         return written[:, 1:]
-
-
-if __name__ == "__main__":  # learn to write five tokens backwards
-    model = Transformer(words=12, d=32, h=4, d_f=64, layers=1, dropout=0.0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-    for _ in range(200):
-        source = torch.randint(3, 12, (65, 5))
-        target = pad(pad(source.flip(1), (1, 0), value=START), (0, 1), value=END)
-        optimizer.zero_grad()
-        model.loss(source[1:], target[1:]).backward()
-        optimizer.step()
-    print("read", source[0].tolist(), "and wrote", model.eval().generate(source[:1], 5)[0].tolist())
