@@ -1,13 +1,13 @@
 """The book's model: the stored weights, the library's decoder, the commands that made it."""
 
+import copy
 from dataclasses import asdict, replace
-from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from attention_to_rope import rotate
+from attention_to_rope import convert_projection_layout
 from attention_to_rope.checkpoints import load_hugging_face
 from attention_to_rope.model import Model
 from bookkit import book_model, trained
@@ -225,12 +225,21 @@ def test_the_commands_write_weights_and_rows(small):
     assert len(row["removed"]) == len(row["not_rotated"]) == 8
 
 
-def test_the_other_layout_is_that_of_other_code(model, monkeypatch):
-    converted = trained.loss(probes.other_layout(model), TOKENS)
-    assert converted > trained.loss(model, TOKENS) + 1
-    in_other_code = partial(rotate, layout="interleaved")
-    monkeypatch.setattr("attention_to_rope.model.rotate", in_other_code)
-    assert trained.loss(model, TOKENS) == pytest.approx(converted, rel=1e-4)
+def test_the_other_layout_is_that_of_weights_that_nobody_converted(model):
+    found, before = probes.loss_in_other_layout(model, TOKENS), trained.loss(model, TOKENS)
+    assert found > before + 1
+    other = copy.deepcopy(model)
+    for block in other.layers:
+        for layer in (block.self_attn.q_proj, block.self_attn.k_proj):
+            layer.weight.data = convert_projection_layout(
+                layer.weight.data,
+                len(layer.weight) // 32,
+                source="interleaved",
+                target="half",
+                axis=0,
+            )
+    assert trained.loss(other, TOKENS) == pytest.approx(found, rel=1e-4)
+    assert trained.loss(model, TOKENS) == before
 
 
 def test_the_record_was_made_with_the_pinned_text():

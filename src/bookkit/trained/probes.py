@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention, silu
 
-from attention_to_rope import convert_projection_layout
+from attention_to_rope import rotate as in_layout
 from attention_to_rope.model import Block, Model, rotate
 from bookkit.experiments.record import Row, origin, write
 from bookkit.trained.text import START, held_out
@@ -139,17 +139,10 @@ def without(model: Model, heads: Sequence[Head]) -> Model:
     return other
 
 
-def other_layout(model: Model) -> Model:
-    """A model that computes what code for the interleaved layout computes with these weights."""
-    other = copy.deepcopy(model)
-    for block in other.layers:
-        assert isinstance(block, Block)
-        for layer in (block.self_attn.q_proj, block.self_attn.k_proj):
-            heads = len(layer.weight) // model.config.head_dim
-            layer.weight.data = convert_projection_layout(
-                layer.weight.data, heads, source="interleaved", target="half", axis=0
-            )
-    return other
+def loss_in_other_layout(model: Model, tokens: Tensor) -> float:
+    """The loss if code for the interleaved layout reads these weights."""
+    with patch("attention_to_rope.model.rotate", partial(in_layout, layout="interleaved")):
+        return loss(model, tokens)
 
 
 def largest(values: Tensor, count: int) -> list[Head]:
@@ -294,7 +287,7 @@ def measured(model: Model, seed: int) -> Row:
     }
     return {
         "loss": round(loss(model, text), 3),
-        "loss_other_layout": round(loss(other_layout(model), text), 3),
+        "loss_other_layout": round(loss_in_other_layout(model, text), 3),
         **row,
         "silent_units": int((size < 0.01 * size.median()).sum()),
         **{name: [round(float(one), 4) for one in t.flatten()] for name, t in tables.items()},

@@ -15,7 +15,7 @@ import argparse
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -33,8 +33,8 @@ from attention_to_rope import (
     T5Bias,
     rotary_frequencies,
 )
-from attention_to_rope.context_extension import llama3, yarn, yarn_attention_factor
 from bookkit.experiments.record import Row, write
+from bookkit.trained.stretch import stretched
 from bookkit.trained.text import START, Text, command
 from bookkit.trained.train import windows
 
@@ -50,28 +50,22 @@ PASSAGE, KNOWN = 64, 16  # bytes that come twice, and how many of them tell whic
 FARTHER = {LENGTH: (64, 128, 192), TIMES * LENGTH: (64, 192, 448, 960)}  # distances by length
 
 
-def build(scheme: str, seed: int, stretch: str = "") -> Decoder:
-    """An untrained decoder with this scheme; `stretch` names a rule that stretches RoPE."""
+def build(scheme: str, seed: int, rule: str = "none") -> Decoder:
+    """An untrained decoder with this scheme; `rule` names how RoPE is stretched."""
     a = ARCHITECTURE
-    theta = rotary_frequencies(D_K)
-    if stretch:
-        rules: dict[str, Callable[..., Tensor]] = {"YaRN": yarn, "Llama 3": llama3}
-        theta = rules[stretch](theta, float(TIMES), original_length=LENGTH)
-    factor = yarn_attention_factor(float(TIMES)) if stretch == "YaRN" else 1.0
+    theta, factor = stretched(rotary_frequencies(D_K), rule, float(TIMES), LENGTH)
     rotary = Rotary(theta, layout="half", attention_factor=factor)
-    options: Mapping[str, Any] = {"scheme": rotary}
     if scheme == "hybrid, last":  # the last layer does not rotate
         layers = [*[LayerPattern(scheme=rotary)] * (a.layers - 1), LayerPattern()]
-        options = {"layers": layers}
-    elif scheme != "RoPE":
-        schemes: dict[str, Callable[[], PositionalScheme]] = {
-            "none": PositionalScheme,
-            "sinusoidal": Sinusoidal,
-            "T5, fast table": lambda: T5Bias(a.heads, bidirectional=False, seed=seed),
-            "ALiBi": lambda: ALiBi(a.heads),
-        }
-        options = {"scheme": schemes[scheme]()}
-    return Decoder(VOCABULARY, a, seed=seed, **options)
+        return Decoder(VOCABULARY, a, seed=seed, layers=layers)
+    schemes: dict[str, PositionalScheme] = {
+        "none": PositionalScheme(),
+        "sinusoidal": Sinusoidal(),
+        "T5, fast table": T5Bias(a.heads, bidirectional=False, seed=seed),
+        "ALiBi": ALiBi(a.heads),
+        "RoPE": rotary,
+    }
+    return Decoder(VOCABULARY, a, seed=seed, scheme=schemes[scheme])
 
 
 def losses(model: Decoder, tokens: Tensor) -> Tensor:

@@ -40,7 +40,9 @@ TRIED_AFTER_TRAINING = ("none", "PI", "NTK-aware", "YaRN", "Llama 3")
 LAST, BINS = 256, 64
 
 
-def stretched(frequencies: Tensor, rule: str, scale: float) -> tuple[Tensor, float]:
+def stretched(
+    frequencies: Tensor, rule: str, scale: float, length: int = TRAINED_LENGTH
+) -> tuple[Tensor, float]:
     """The frequencies of a rule for texts `scale` times as long, and its factor on the table."""
     if rule in ("none", "cut") or scale == 1:
         return frequencies, 1.0
@@ -49,7 +51,7 @@ def stretched(frequencies: Tensor, rule: str, scale: float) -> tuple[Tensor, flo
     if rule == "NTK-aware":
         return ntk_aware(frequencies, scale), 1.0
     by_wavelength = {"by parts": ntk_by_parts, "Llama 3": llama3}.get(rule, yarn)
-    changed = by_wavelength(frequencies, scale, original_length=TRAINED_LENGTH)
+    changed = by_wavelength(frequencies, scale, original_length=length)
     return changed, yarn_attention_factor(scale) if rule == "YaRN" else 1.0
 
 

@@ -12,6 +12,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,8 @@ def draw_slots(tokens: Tensor, room: int, count: int, draw: torch.Generator) -> 
 
 def draw_facts(tokens: Tensor, draw: torch.Generator) -> Tensor:
     """Four letters, as 0 to 25, and four digits for each row: (count, 8)."""
-    sizes = ((26, 4), (10, 4))
-    return torch.cat(
-        [
-            torch.randint(most, (len(tokens), n), generator=draw, device=tokens.device)
-            for most, n in sizes
-        ],
-        dim=1,
-    )
+    drawn = partial(torch.randint, size=(len(tokens), 4), generator=draw, device=tokens.device)
+    return torch.cat((drawn(26), drawn(10)), dim=1)
 
 
 def batch(text: Tensor, count: int, length: int, draw: torch.Generator) -> Tensor:
