@@ -2,7 +2,6 @@
 
 record          how rows are written and read
 speed           the benchmarks of chapters 14 and 18
-three_divisors  divisors of the scores and two optimizers, for the deeper page of chapter 2
 placements      placements of the norm and initial weights, for chapter 4
 three_back      positional schemes on one small task, for chapter 9
 """
