@@ -256,20 +256,16 @@ def measured(model: Model, seed: int) -> Row:
     text = held_out(TRAINED_LENGTH, start=100_000 * (seed + 1))
     again = repeated(seed=seed)
     found, copied = trace(model, text), trace(model, again)
-    copying, previous = weight_on_copy(copied), weight_on_previous(found)
+    copying = weight_on_copy(copied)
     draw = torch.Generator().manual_seed(seed)
-    half = again.shape[1] // 2
-    row: Row = {}
-    for name, table in (("copying", copying), ("previous", previous)):
-        chosen = largest(table, 2)
-        others = [one for one in largest(table, table.numel()) if one not in chosen]
-        controls = []
-        for _ in range(8):
-            picked = torch.randperm(len(others), generator=draw)[:2].tolist()
-            other = without(model, [others[one] for one in picked])
-            controls.append(round(loss(other, again, half), 3))
-        cut = round(loss(without(model, chosen), again, half), 3)
-        row[name] = {"heads": chosen, "loss_without": cut, "loss_without_others": controls}
+    half, chosen = again.shape[1] // 2, largest(copying, 2)
+    others, controls = largest(copying, copying.numel())[2:], []
+    for _ in range(8):
+        picked = torch.randperm(len(others), generator=draw)[:2].tolist()
+        other = without(model, [others[one] for one in picked])
+        controls.append(round(loss(other, again, half), 3))
+    cut = round(loss(without(model, chosen), again, half), 3)
+    row: Row = {"copying": {"heads": chosen, "loss_without": cut, "loss_without_others": controls}}
     order = torch.randperm(text.shape[1], generator=draw)
     targets = text[0, 1:]
     for name, positions in (("shuffled", order), ("none", torch.zeros_like(order))):
