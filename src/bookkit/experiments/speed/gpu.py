@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from itertools import product
+from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -116,15 +117,8 @@ def forms(table: RotaryTable) -> dict[str, Both]:
     without_its_start("flash_attn")  # which wants its compiled part; the rotation does not
     flash = imported("flash_attn.layers.rotary", "apply_rotary_emb")
     if flash is not None:  # it wants (B, N, H, d)
-        found[FLASH] = lambda q, k: (
-            flash(q.transpose(1, 2), *narrow).transpose(1, 2),
-            flash(k.transpose(1, 2), *narrow).transpose(1, 2),
-        )
+        found[FLASH] = _each(lambda x: flash(x.transpose(1, 2), *narrow).transpose(1, 2))
     return found
-
-
-def _layout(candidate: str) -> Layout:
-    return "interleaved" if "interleaved" in candidate or "complex" in candidate else "half"
 
 
 def _pair_lengths(x: Tensor, layout: Layout) -> Tensor:
@@ -149,7 +143,8 @@ def checked(
         given = [torch.randn_like(x) for x in results]
         results = list(torch.autograd.grad(results, own, [x.clone() for x in given]))
         table = RotaryTable(table.cos, -table.sin)
-    layout, exact = _layout(name), RotaryTable(*(part.double() for part in table))
+    layout: Layout = "interleaved" if "interleaved" in name or "complex" in name else "half"
+    exact = RotaryTable(*(part.double() for part in table))
     for which, x, result in zip(("queries", "keys"), given, results, strict=True):
         truth = rotate(x.double(), exact, layout=layout)
         allowed = ((1 + 2**-8) ** 3 - 1) * _pair_lengths(x.double(), layout)
@@ -173,13 +168,20 @@ CASES: tuple[Case, ...] = tuple(
     for order, shape in product(("positions", "heads"), SHAPES)
     if order == "positions" or shape.length <= 16384
 )
+CALLS = tuple(case for case in CASES if case[0].tuned)
 
 
 def call_rows(
-    rounds: int = 15, *, cases: tuple[Case, ...] = CASES, device: str = "cuda"
+    rounds: int = 15, *, runs: int = 5, cases: tuple[Case, ...] = CALLS, device: str = "cuda"
 ) -> Iterator[Row]:
-    """Our fused rotation and the fastest of other libraries."""
-    return rope_rows(rounds, cases=cases, device=device, only=("ours, fused, half", *PACKAGES))
+    """Our fused rotation and the fastest of other libraries: medians of several runs."""
+    options: dict[str, Any] = {"device": device, "only": ("ours, fused, half", *PACKAGES)}
+    for case in cases:
+        measured = [list(rope_rows(rounds, cases=(case,), **options)) for _ in range(runs)]
+        for rows in zip(*measured, strict=True):
+            times = [key for key in rows[0] if key.endswith(("seconds", "ratio"))]
+            middle = {key: median(row[key] for row in rows) for key in times}
+            yield rows[0] | middle | {"runs": [row["ratio"] for row in rows]}
 
 
 def rope_rows(
@@ -209,9 +211,8 @@ def rope_rows(
             "tuned": shape.tuned,
             "seed": 0,
         }
-        repeats = 20 if shape.batch * shape.length <= 8192 else 5
-        options: dict[str, Any] = {"device": device, "rounds": rounds, "repeats": repeats}
-        for row in compare(candidates, floor="clone", **options):
+        times = 20 if shape.batch * shape.length <= 8192 else 5
+        for row in compare(candidates, floor="clone", device=device, rounds=rounds, repeats=times):
             package = PACKAGES.get(row["candidate"])
             yield row | about | ({"package": f"{package} {version(package)}"} if package else {})
         del candidates, q, k
@@ -248,8 +249,8 @@ def tile_rows(
         q, k = queries_and_keys(shape, device=device)
         frequencies = rotary_frequencies(shape.dim, device=device)
         table = rotary_table(torch.arange(shape.length, device=device), frequencies)
-        forms = {f"{tuple(tile)} half": with_tile(tile, q, k, table) for tile in tiles}
-        candidates = {"clone": copies(q, k)} | forms
+        candidates = {f"{tuple(tile)} half": with_tile(tile, q, k, table) for tile in tiles}
+        candidates["clone"] = copies(q, k)
         for row in compare(candidates, floor="clone", device=device, rounds=rounds, repeats=5):
             yield row | {"group": "tiles", "shape": shape.recorded, "seed": 0}
     rope_triton.TILES["positions"] = chosen
@@ -289,7 +290,6 @@ def block_rows(
             "fused": partial(rotate_queries_and_keys, table=table, layout="half"),
             "published form": _each(rotated_half, *wide),
         }
-
         ways = {"eager": _block, "compiled": torch.compile(_block, backend=compiler, dynamic=False)}
         candidates: dict[str, Candidate] = {
             f"{form}, {way}": partial(run, x, W, W_O, rotation, heads, groups)
