@@ -31,18 +31,11 @@ PALETTE = {
 }
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = PALETTE.values()
 
-# One colour for each of these, in every figure of the book.
-QUERY, KEY, VALUE, SCORE = BLUE, ORANGE, GREEN, PURPLE
-
 # For letters on the palette's colours: the colour of the page, which changes with them.
 PAPER = "#fefefe"
 
 # Formulas of which matplotlib draws a part as a line.
 BAR = re.compile(r"\\(?:sqrt|d?frac|overline)\b")
-
-# A letter with an index, and the formulas in which it is set as one.
-RAW_INDEX = re.compile(r"\b[A-Za-z]_[A-Za-z0-9]\b")
-FORMULA = re.compile(r"\$[^$]*\$")
 
 # Maps go from nearly clear to the full colour: 0 is the page itself, light or dark.
 FAINT = 0.04
@@ -114,8 +107,6 @@ def show(drawing: Figure, *, alt: str) -> None:
                 f"the label {label!r} has a bar, drawn where matplotlib's own letters would stand, "
                 "not where the page's do; write √$d_k$, or a / b"
             )
-        if RAW_INDEX.search(FORMULA.sub("", label)):
-            raise ValueError(f"the label {label!r} shows an underscore; write $d_k$ for d_k")
     display({"image/svg+xml": svg(drawing, alt), "text/plain": alt}, raw=True)
 
 

@@ -48,18 +48,11 @@ def test_an_alt_text_that_says_nothing_is_refused(alt):
         show(line(), alt=alt)
 
 
-@pytest.mark.parametrize(
-    ("label", "complaint"),
-    [
-        (r"divided by $\sqrt{d_k}$", "has a bar"),
-        (r"$\frac{N}{N-1} r$", "has a bar"),
-        ("length d_k", "shows an underscore"),
-    ],
-)
-def test_a_label_that_the_page_cannot_set_is_refused(label, complaint):
+@pytest.mark.parametrize("label", [r"divided by $\sqrt{d_k}$", r"$\frac{N}{N-1} r$"])
+def test_a_label_that_the_page_cannot_set_is_refused(label):
     drawing = line()
     drawing.axes[0].set_xlabel(label)
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match="has a bar"):
         show(drawing, alt=ALT)
 
 
