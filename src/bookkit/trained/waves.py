@@ -34,9 +34,8 @@ def by_distance(model: Model, tokens: Tensor, distances: Tensor) -> tuple[Tensor
         z, w = (torch.complex(*y.unflatten(0, (-1, d_k)).chunk(2, -1)) for y in means)
         w = w.repeat_interleave(len(z) // len(w), 0)  # key heads are shared
         from_means.append(((z * w.conj()) @ turns.T).real / d_k**0.5)
-    return torch.stack([one.mean((1, 3)) for one in diagonals], -1).double(), torch.stack(
-        from_means
-    )
+    measured = torch.stack([one.mean((1, 3)) for one in diagonals], -1)
+    return measured.double(), torch.stack(from_means)
 
 
 def explained(measured: Tensor, predicted: Tensor) -> Tensor:
