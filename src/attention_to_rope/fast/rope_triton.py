@@ -43,7 +43,7 @@ class Tile(NamedTuple):
     warps: int
 
 
-# The best worst case of `python -m bookkit.experiments.speed.run --group gpu-tiles` on an H200:
+# The best worst case of a search over tiles on an H200, which chapter 18 shows in part:
 # where a head's positions are neighbours in memory, (B, H, N, d); where a position's heads
 # are, (B, N, H, d), and where their pairs do not fill a program; and for a step of decoding.
 TILES = {

@@ -53,18 +53,13 @@ def test_compare_on_a_gpu_has_eager_and_graph_times_side_by_side(monkeypatch):
     assert (other["eager_ratio"], other["graph_ratio"], other["ratio"]) == (4.0, 0.5, 0.75)
 
 
-def test_compare_wants_its_floor_among_the_candidates():
-    with pytest.raises(ValueError, match=r"floor must be one of \['a'\], got 'b'"):
-        compare({"a": lambda: None}, floor="b")
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_every_part_on_a_cpu_measures_every_form():
     counter = CompileCounter()
     rows = cpu.form_rows(2, shape=(1, 2, 16, 8), compiler=counter)
-    named = {"clone", "dense matrices", "complex, ours", "compiled, ours, half, 8 positions"}
+    named = {"clone", "dense matrices", "complex, as published", "compiled, ours, half"}
     assert {row["candidate"] for row in rows} > named
-    assert counter.frame_count == 2, "each layout must be compiled once for all lengths"
+    assert counter.frame_count == 2, "each layout must be compiled once"
     shapes = [(1, 2, n, 8) for n in (8, 16)]
     attention = list(cpu.textbook_rows(2, shapes=shapes))
     assert [tuple(row["shape"]) for row in attention[::8]] == shapes
@@ -202,14 +197,6 @@ def test_calls_compare_our_fused_rotation_with_the_peers():
     assert {row["pass"] for row in rows} == {"forward", "forward and backward"}
 
 
-@pytest.mark.usefixtures("gpu_forms")
-def test_the_kernels_tiles_are_compared_with_their_floor():
-    before = gpu.rope_triton.TILES["positions"]
-    rows = list(gpu.tile_rows(2, shapes=(TOY[0][0],), device="cpu"))
-    assert len({row["candidate"] for row in rows}) == 1 + 5 * 4
-    assert gpu.rope_triton.TILES["positions"] == before
-
-
 def other_sign(q, k, cos, sin):
     return llama(q, k, cos, -sin)
 
@@ -244,9 +231,7 @@ class NoWayBack(InPlace):
 )
 def test_a_peer_with_other_numbers_ends_the_run_with_an_error(fault, monkeypatch):
     monkeypatch.setitem(STAND_INS, "apply_rotary_pos_emb", fault)
-    with pytest.raises(
-        ValueError, match=r"transformers Llama.*the result of the (queries|keys) is"
-    ):
+    with pytest.raises(AssertionError, match=r"transformers Llama.*not close"):
         list(gpu.rope_rows(2, cases=TOY[:1], device="cpu"))
 
 
@@ -254,7 +239,7 @@ def test_a_peer_with_other_numbers_ends_the_run_with_an_error(fault, monkeypatch
 def test_a_wrong_gradient_ends_the_run_after_the_rows_without_one(monkeypatch):
     monkeypatch.setitem(STAND_INS, "LigerRopeFunction", NoWayBack)
     rows = []
-    with pytest.raises(ValueError, match="Liger, in place: the gradient of the queries is"):
+    with pytest.raises(AssertionError, match=r"Liger, in place: .*not close"):
         rows.extend(gpu.rope_rows(2, cases=TOY[:1], device="cpu"))
     assert {row["pass"] for row in rows} <= {"forward"}
 
@@ -276,7 +261,7 @@ def test_a_peer_is_imported_without_its_start_or_missed_aloud(tmp_path, monkeypa
         monkeypatch.delitem(peers.sys.modules, name)
 
 
-def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_leaves_no_result(
+def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_keeps_its_rows(
     tmp_path, monkeypatch
 ):
     row = {
@@ -296,8 +281,7 @@ def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_leaves_no_res
     monkeypatch.setitem(run.GROUPS, "cpu", [breaking])
     with pytest.raises(ValueError, match="other numbers"):
         run.main(["--out", str(out)])
-    assert not out.exists()
-    assert recorded(out.with_name("rows.jsonl.part"))[0].items() >= row.items()
+    assert recorded(out)[0].items() >= row.items()
     monkeypatch.setitem(run.GROUPS, "cpu", [lambda rounds: [row]])
     run.main(["--out", str(out)])
     (kept,) = recorded(out)

@@ -18,13 +18,12 @@ from attention_to_rope import (
     rotate,
     rotation_matrix,
 )
-from attention_to_rope.rope import Layout, RotaryTable
+from attention_to_rope.rope import Layout
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare
 from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.randomness import normal
 
-FEW = 8  # positions: so few that the call is what is measured
 FUSED = "PyTorch's fused kernel"
 SHAPES = [(1, 4, length, 64) for length in (512, 1024, 2048, 4096)]  # of the textbook form
 
@@ -32,7 +31,7 @@ SHAPES = [(1, 4, length, 64) for length in (512, 1024, 2048, 4096)]  # of the te
 def form_rows(
     rounds: int, *, shape: tuple[int, ...] = (1, 32, 2048, 128), compiler: str = "inductor"
 ) -> list[Row]:
-    """The same rotation in several forms, float32, against copying; compiled for any length."""
+    """The same rotation in several forms, float32, against copying."""
     torch._dynamo.reset()
     x = normal(*shape, seed=0, dtype=torch.float32)
     positions, frequencies = torch.arange(shape[2]), rotary_frequencies(shape[3])
@@ -43,18 +42,11 @@ def form_rows(
         "clone": x.clone,
         "dense matrices": partial(torch.einsum, "bhnd,nde->bhne", x, matrices),
         "elementwise, as published": partial(rotated_half, x, *wide),
-        "elementwise, ours": partial(rotate, x, table, layout="half"),
         "complex, as published": partial(as_complex, x, torch.complex(*table)),
-        "complex, ours": partial(rotate, x, table, layout="interleaved"),
     }
-    few, *short = (part[..., :FEW, :].contiguous() for part in (x, *table))
-    for part in (x, *table):  # one compiled function for all lengths
-        torch._dynamo.mark_dynamic(part, part.ndim - 2)
     for layout in get_args(Layout):
         rotation = torch.compile(partial(rotate, layout=layout), backend=compiler)
-        name = f"compiled, ours, {layout}"
-        candidates[name] = partial(rotation, x, table)
-        candidates[f"{name}, {FEW} positions"] = partial(rotation, few, RotaryTable(*short))
+        candidates[f"compiled, ours, {layout}"] = partial(rotation, x, table)
     about = {"group": "forms", "shape": list(shape), "dtype": "float32", "pass": "forward"}
     return [row | about for row in compare(candidates, floor="clone", rounds=rounds)]
 

@@ -10,17 +10,13 @@ from bookkit.experiments.record import RESULTS, Row, origin, write
 from bookkit.experiments.speed import cpu, gpu
 
 COMMAND = "python -m bookkit.experiments.speed.run"
-WAYS = ("eager_seconds", "graph_seconds")
 Part = Callable[[int], Iterable[Row]]
-
-
 GROUPS: dict[str, list[Part]] = {
     "cpu": [cpu.form_rows, cpu.textbook_rows],
     "cpu-calls": [cpu.call_rows],
     "gpu": [gpu.rope_rows],
     "gpu-attention": [gpu.attention_rows],
     "gpu-calls": [gpu.call_rows],
-    "gpu-tiles": [gpu.tile_rows],
     "gpu-block": [gpu.block_rows],
 }
 
@@ -34,8 +30,7 @@ def measured(parts: list[Part], rounds: int) -> Iterator[Row]:
             low, high = row["ratio_quartiles"]
             print(
                 f"  {row['candidate']:42} {shape:18} {row['ratio']:7.2f} x {row['floor']}"
-                f"  ({low:.2f} to {high:.2f})"
-                + "".join(f"  {way} {1e6 * row[way]:.1f} µs" for way in WAYS if way in row),
+                f"  ({low:.2f} to {high:.2f})",
                 flush=True,
             )
             yield row
@@ -53,9 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit("no CUDA device found; run it with --group cpu")
     out = given.out or RESULTS / "speed" / f"{given.group}.jsonl"
     about = origin(f"{COMMAND} --group {given.group}", device)
-    unfinished = out.with_name(f"{out.name}.part")  # a run that breaks off leaves its rows here
-    write(unfinished, measured(GROUPS[given.group], given.rounds), about)
-    unfinished.replace(out)
+    write(out, measured(GROUPS[given.group], given.rounds), about)
     print(f"recorded in {out}")
 
 
