@@ -1,6 +1,7 @@
 """The book's model: the stored weights, the library's decoder, the commands that made it."""
 
 import copy
+import math
 from dataclasses import asdict, replace
 
 import pytest
@@ -121,6 +122,8 @@ def test_a_repeated_text_repeats_itself():
 
 def test_facts_are_recalled_as_they_were_to_be_remembered():
     draw = torch.Generator().manual_seed(0)
+    slots = train.draw_slots(torch.zeros(3, 1), 160, 4, draw)  # all that there are, in any order
+    assert slots.sort().values.tolist() == [[1, 33, 65, 97]] * 3  # behind the start token
     source = torch.frombuffer(bytearray(b"." * 5_000), dtype=torch.uint8)
     for row in train.batch(source, 16, 512, draw)[:4]:
         said = bytes(row[1:].tolist()).split(b"\n")
@@ -155,6 +158,7 @@ def test_a_cut_text_is_the_end_of_the_whole_one(monkeypatch):
     seen, N, draw = [], train.TRAINED_LENGTH, torch.Generator().manual_seed(0)
 
     def losses(_, tokens):  # the position
+        assert not torch.is_autocast_enabled("cpu")  # bfloat16 is for GPUs
         seen.append(tokens)
         return torch.arange(tokens.shape[1] - 1.0).expand(len(tokens), -1)
 
@@ -221,8 +225,24 @@ def test_the_commands_write_weights_and_rows(small):
     (first, second) = probes.rows(small, length=128)
     assert (first["trained"], second["trained"]) == (True, False)
     assert len(first["spread"]) == 2 * 2
-    (row,) = waves.rows(small, texts=1, length=96)
+    shares = first["fewer"]["found"]
+    assert all(0 < share <= 1 for pair in shares.values() for share in pair)
+    assert shares["32"] == pytest.approx([1, 1], abs=0.01)
+    probes.main("waves", lambda folder: waves.rows(folder, texts=1, length=96), [str(small)])
+    (row,) = recorded(small / "waves.jsonl")
+    assert row["command"] == "python -m bookkit.trained.waves FOLDER"
     assert len(row["removed"]) == len(row["not_rotated"]) == 8
+
+
+def test_logarithms_of_sums_are_means_between_powers_of_two(small):
+    model = trained.untrained()
+    for block in model.layers:
+        block.self_attn.q_proj.weight.data.zero_()  # all scores are 0, so token n sums n + 1 ones
+    *found, beyond = probes.measured(model, 0)["log_total"]
+    logarithms = torch.arange(1, 321).log()
+    expected = [float(logarithms[2**i : 2 ** (i + 1)].mean()) for i in range(5, 9)]
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert math.isnan(beyond)  # no token from 512 on in a text of 320
 
 
 def test_the_other_layout_is_that_of_weights_that_nobody_converted(model):

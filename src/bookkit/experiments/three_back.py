@@ -10,9 +10,11 @@ schemes and learning rates share.
 from collections.abc import Callable, Iterator
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope import ALiBi, Architecture, Decoder, PositionalScheme, Sinusoidal, T5Bias
+from bookkit.adam import adam
 from bookkit.experiments.record import Row, main
 from bookkit.randomness import generator
 
@@ -39,14 +41,14 @@ def right_share(model: Decoder, seed: int, length: int = LENGTH, first: int = 0)
 def run(scheme: str, rate: float, seed: int, steps: int) -> Row:
     """Train one model and test it."""
     model = Decoder(SYMBOLS, MODEL, seed=seed, scheme=SCHEMES[scheme](100 + seed))
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     rng = generator(200 + seed)
-    for _ in range(steps):
+
+    def loss(step: int) -> Tensor:
         tokens = torch.from_numpy(rng.integers(SYMBOLS, size=(24, LENGTH)))
         logits = model(tokens)[:, BACK:].flatten(0, 1)
-        optimizer.zero_grad()
-        functional.cross_entropy(logits, tokens[:, :-BACK].flatten()).backward()
-        optimizer.step()
+        return functional.cross_entropy(logits, tokens[:, :-BACK].flatten())
+
+    adam(model.parameters(), loss, steps, rate)
     return {
         "scheme": scheme,
         "rate": rate,

@@ -31,6 +31,16 @@ def test_a_model_starts_with_about_the_loss_of_a_guess_and_the_control_is_lower(
     assert 2.5 < by_frequency(0, 1) < 4
 
 
+def test_every_variant_is_run_at_every_rate_with_every_seed(monkeypatch):
+    asked = []
+    monkeypatch.setattr(placements, "by_frequency", lambda seed, steps: steps + seed)
+    monkeypatch.setattr(placements, "run", lambda *case: asked.append(case) or 0.1234)
+    control, *rows = placements.rows(2, 7)
+    assert (control["loss"], rows[0]["loss"]) == ([7, 8], [0.123, 0.123])
+    seeds = (0, 1)
+    assert asked == [(*one, rate, s, 7) for one in VARIANTS for rate in RATES for s in seeds]
+
+
 def test_the_record_has_eight_seeds_of_every_variant_and_its_origin():
     control, *rows = recorded("placements.jsonl")
     cases = [(row["placement"], row["scale"], row["rate"]) for row in rows]

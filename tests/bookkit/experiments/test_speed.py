@@ -168,6 +168,14 @@ TOY = tuple(
 )
 
 
+@pytest.mark.parametrize("order", ["positions", "heads"])
+def test_queries_and_keys_have_their_shape_in_both_orders(order):
+    q, k = gpu.queries_and_keys(TOY[0][0], order, "cpu")
+    assert (q.shape, k.shape) == ((2, 4, 7, 8), (2, 2, 7, 8))
+    assert q.is_contiguous() == (order == "positions")
+    assert q.transpose(1, 2).is_contiguous() == (order == "heads")
+
+
 @pytest.mark.usefixtures("gpu_forms")
 def test_gpu_rows_have_every_form_in_both_orders_and_passes():
     rows = list(gpu.rope_rows(2, cases=TOY, device="cpu"))
