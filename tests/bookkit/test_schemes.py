@@ -86,3 +86,25 @@ def test_a_step_changes_weights_by_the_rate_and_t5s_table_by_ten_times_as_much(s
     schemes.train(model, 1e-3, 1, text.installed().train, seed=0)
     steps = [float((w.detach() - old).abs().max()) for w, old in zip(weights, before, strict=True)]
     assert steps == pytest.approx([1e-2, 1e-3], rel=0.05)
+
+
+@pytest.mark.parametrize(("length", "kept"), [(0.5, 0.5), (8.0, 1.0)])
+def test_gradients_are_new_and_clipped_and_the_rate_rises_and_falls(
+    small, monkeypatch, length, kept
+):
+    model, seen = build("none", 0), []
+    rows = model.embedding.rows
+
+    class Logged(torch.optim.AdamW):
+        def step(self):
+            seen.append((self.param_groups[0]["lr"], float(rows.grad.norm())))
+            super().step()
+
+    monkeypatch.setattr(torch.optim, "AdamW", Logged)
+    slope = length / rows.numel() ** 0.5  # a loss whose gradient has this length
+    monkeypatch.setattr(schemes, "losses", lambda *_: slope * rows.sum())
+    schemes.train(model, 1e-3, 12, text.installed().train, seed=0)
+    rates, lengths = zip(*seen, strict=True)
+    assert lengths == pytest.approx([kept] * 12, rel=1e-5)
+    assert rates[:2] == pytest.approx([5e-4, 1e-3])  # the warm-up
+    assert rates[-1] == pytest.approx(1e-3 * (0.55 + 0.45 * math.cos(0.75 * math.pi)))

@@ -32,6 +32,10 @@ def test_a_run_trains_and_is_tested_three_times(monkeypatch):
     assert asked == [{}, {"first": 50}, {"length": 42}]
 
 
+def test_a_short_training_already_learns_the_task():
+    assert run("T5Bias", 0.01, 0, 80)["as trained"] > 0.9
+
+
 def test_the_command_of_an_experiment_writes_its_rows_with_their_origin(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RESULTS", tmp_path / "folder")
     record.main("name", [{"a": 1}, {"a": 2}])
