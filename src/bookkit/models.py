@@ -29,10 +29,7 @@ def read_models() -> list[dict[str, Any]]:
 
 def read_model(name: str) -> dict[str, Any]:
     """The model of this name."""
-    models = {model["name"]: model for model in read_models()}
-    if name not in models:
-        raise KeyError(f"no model {name!r} in models.jsonl; there are {', '.join(models)}")
-    return models[name]
+    return {model["name"]: model for model in read_models()}[name]
 
 
 def frequencies(group: Mapping[str, Any]) -> Tensor:
