@@ -1,8 +1,6 @@
 """One PDF of the whole book, printed by Chromium from the built site: `make downloads`.
 
 The pages go into one document beside the PDF, in the order of _toc.yml; print_book.js joins them.
-It is printed twice: the first print tells on which page a chapter starts, the second has these
-numbers in its contents.
 """
 
 import re
@@ -34,11 +32,6 @@ DOCUMENT = """<!doctype html><html lang="{language}" data-theme="light" data-mod
 <nav class="print-contents" aria-labelledby="contents"><h2 id="contents"></h2><ul></ul></nav>
 </main>{pages}</body></html>
 """
-FILL_NUMBERS = """(numbers) => {
-  for (const place of document.querySelectorAll(".print-number")) {
-    place.textContent = numbers[place.dataset.page];
-  }
-}"""
 
 
 def reading_order(book: Path) -> Iterator[tuple[str, str]]:
@@ -107,13 +100,7 @@ def print_book(browser: Browser, site: Path, pdf: Path, book: Path = ROOT) -> li
     page.evaluate("(site) => book.join(site, document.title)", f"{site.resolve().as_uri()}/")
     page.evaluate("book.fit()")
     faults: list[str] = page.evaluate("book.faults()")
-    paper: dict[str, Any] = {"path": pdf, "prefer_css_page_size": True, "print_background": True}
-    page.pdf(**paper)
-    reader = pypdf.PdfReader(pdf)
-    starts = reader.named_destinations.items()
-    numbers = {key.lstrip("/"): reader.get_destination_page_number(it) for key, it in starts}
-    page.evaluate(FILL_NUMBERS, {key: number + 1 for key, number in numbers.items() if number})
-    page.pdf(**paper, tagged=True, outline=True)
+    page.pdf(path=pdf, prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
     page.close()
     if words.is_file():
         name_letters(pdf)

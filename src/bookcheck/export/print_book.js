@@ -65,8 +65,7 @@ globalThis.book = (() => {
         name.textContent = phrase`About this book`;
       }
       if (part) add(".print-contents ul", `<li class="print-part">${part}</li>`);
-      add(".print-contents ul", `<li><a href="#${key}"><span>${name.innerHTML}</span>
-        <span class="print-number" data-page="${key}"></span></a></li>`);
+      add(".print-contents ul", `<li><a href="#${key}">${name.innerHTML}</a></li>`);
       heads.push(`@page ${key} { @top-left { content: ${JSON.stringify(title)} }
         @top-right { content: ${JSON.stringify(name.textContent.trim())} } }`);
       move(article, key, address, keys);

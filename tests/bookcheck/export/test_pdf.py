@@ -87,8 +87,7 @@ def test_a_small_book(printed):
     ]  # fmt: skip
     title, contents, _, one, two = (page.extract_text() for page in pdf.pages)
     assert "Why?" in title
-    # Every chapter starts on a new page, which the contents name.
-    assert re.search(r"About this book\s+3\b.*Page a/one\s+4\b.*Page a/two\s+5\b", contents, re.S)
+    assert contents.split("\n")[-3:] == ["First part", "Page a/one", "Page a/two"]
     assert "Folded." in one
     assert re.search(r"Sure\?.*many\?.*Exercise.*questions\s.*B\. It is\..*4\.00 Two", one, re.S)
     assert one.count("It is.") == one.count("4.00") == 1
@@ -105,20 +104,13 @@ def test_a_small_book(printed):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (
-            '<table><tr><td style="min-width: 1200px">x</td></tr></table>',
-            "the paper: a-one: <table",
-        ),
-        ('<div style="width: 900px">wide</div>', "does not fit on the paper: a-one: <div"),
-        ('<a href="two.html#gone">x</a>', "a link leads nowhere: a-one: <a"),
-    ],
-)
-def test_what_cannot_be_printed_is_named(printed, body, said):
-    faults, _ = printed(body)
-    assert any(said in fault for fault in faults), faults
+def test_what_cannot_be_printed_is_named(printed):
+    faults, _ = printed(
+        '<table><tr><td style="min-width: 1200px">x</td></tr></table>'
+        '<div style="width: 900px">wide</div><a href="two.html#gone">x</a>'
+    )
+    for said in ("the paper: a-one: <table", "the paper: a-one: <div", "nowhere: a-one: <a"):
+        assert any(said in fault for fault in faults), faults
 
 
 @pytest.mark.browser
