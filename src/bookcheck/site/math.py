@@ -1,7 +1,6 @@
 """Formulas become HTML at build time; one that KaTeX cannot read stops the build.
 
-The page then needs no JavaScript and no other host to show a formula. Queries, keys, values and
-scores have the colours that they have in figures.
+The page then needs no JavaScript and no other host to show a formula.
 """
 
 import functools
@@ -28,21 +27,6 @@ PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
 MARKS = re.compile(r"[,.;:!?)\]’”]+")
 LONGEST_WHOLE = 25  # characters of TeX
-
-CHAPTER = re.compile(r"chapters/(?:deeper/)?(\d\d)-")
-# A letter of the line as KaTeX writes it, and whether its index is a position.
-LETTER = re.compile(
-    r'(?P<start>"mord mathnormal)(?P<rest>"[^>]*>(?P<letter>[QKVSqkv])</span>'
-    r'(?P<position><span class="msupsub">(?=(?:<[^>]*>)*[mn]<))?)'
-)
-# Chapters in which K is not the keys, and those in which q, k and v without an index are one query,
-# one key and one value. In others k counts, and v is a coordinate.
-OTHER_K = {9}
-ALONE = {
-    "q": {0, 1, 2, 9, 10, 11, 12, 15},
-    "k": {0, 1, 2, 9, 10, 11, 12, 15},
-    "v": {0, 1},
-}
 
 
 class FormulaError(SphinxError):
@@ -78,32 +62,14 @@ def render(tex: str, *, display: bool) -> str:
     return answer["html"]
 
 
-def coloured(html: str, page: str) -> str:
-    """Give the letters of queries, keys, values and scores the class that has their colour."""
-    found = CHAPTER.match(page)
-    if found is None:
-        return html
-    chapter = int(found[1])
-
-    def mark(letter: re.Match[str]) -> str:
-        name = letter["letter"]
-        other = name == "K" and chapter in OTHER_K
-        if other or (name in ALONE and not letter["position"] and chapter not in ALONE[name]):
-            return letter[0]
-        return f"{letter['start']} is-{name.lower()}{letter['rest']}"
-
-    return LETTER.sub(mark, html)
-
-
 def rendered(translator: Any, node: nodes.Element, *, display: bool) -> str:
     """The HTML of a formula; one that cannot be read stops the build."""
     try:
-        html = render(node.astext(), display=display)
+        return render(node.astext(), display=display)
     except FormulaError as error:
         place = place_of(node, translator.builder.srcdir)
         text = " ".join(node.astext().split())
         raise FormulaError(f"{place}: {error}\n    in: {text}") from None
-    return coloured(html, translator.builder.current_docname)
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:

@@ -7,7 +7,7 @@ import pytest
 from docutils import nodes
 from nbformat.v4 import new_markdown_cell
 
-from bookcheck.site.math import FormulaError, coloured, render
+from bookcheck.site.math import FormulaError, render
 from bookcheck.site.source_place import place_of
 
 
@@ -18,21 +18,6 @@ def test_no_line_ends_inside_the_brackets_of_a_formula_in_a_sentence():
     for tex in ("a + f(g(x + y)) = b", "(a + b", "a + b) + c"):
         html = render(tex, display=False)
         assert html.count("<span") == html.count("</span")
-
-
-@pytest.mark.parametrize(
-    ("chapter", "tex", "roles"),
-    [
-        ("01", r"q \cdot k / \sqrt{d_k}", "qk"),
-        ("08", r"q + k + q_m k_n^\top + k_j + W^Q", "qk"),
-        ("08", r"S = QK^\top V", "sqkv"),
-        ("09", r"QK^\top", "q"),
-        ("01", r"\operatorname{qk}(x)", ""),
-    ],
-)
-def test_queries_keys_values_and_scores_have_their_colours(chapter, tex, roles):
-    html = coloured(render(tex, display=True), f"chapters/deeper/{chapter}-x")
-    assert "".join(re.findall(r"\bis-([qkvs])\b", html)) == roles
 
 
 @pytest.mark.parametrize("tex", [r"\mathbbm{1}", r"\label{a}", r"\nosuchcommand", "a_b_c", "ж"])
