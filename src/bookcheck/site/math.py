@@ -14,7 +14,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 from sphinx.locale import _
-from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.math import get_node_equation_number
 
 from bookcheck.node.packages import NODE, ensure_packages
@@ -25,8 +24,6 @@ SERVER = Path(__file__).with_name("katex_lines.cjs")
 PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
 # KaTeX would number the rows of these by itself, beside the book's own number.
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
-MARKS = re.compile(r"[,.;:!?)\]’”]+")
-LONGEST_WHOLE = 25  # characters of TeX
 
 
 class FormulaError(SphinxError):
@@ -95,27 +92,6 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-class KeepPunctuation(SphinxPostTransform):
-    """Put a short formula and the marks behind it into one box that no line end divides.
-
-    A browser may end the line behind a formula: a comma would begin the next line.
-    """
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **_others: Any) -> None:
-        """Box the short formulas of a page."""
-        for node in list(self.document.findall(nodes.math)):
-            parent, index = node.parent, node.parent.index(node)
-            following = parent[index + 1] if index + 1 < len(parent) else None
-            marks = MARKS.match(following) if isinstance(following, nodes.Text) else None
-            if marks and len(node.astext()) <= LONGEST_WHOLE:
-                parent[index + 1] = nodes.Text(marks.string[marks.end() :])
-                parent[index] = nodes.inline("", "", node, nodes.Text(marks[0]), classes=["whole"])
-
-
 def setup(app: Sphinx) -> None:
     """Register the renderer under the name `prerendered`."""
-    app.add_post_transform(KeepPunctuation)
     app.add_html_math_renderer("prerendered", (visit_inline, None), (visit_display, None))
