@@ -8,15 +8,11 @@ page has one of its letters.
 import os
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
-from docutils import nodes
 from fontTools import subset
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import NODE_ROOM
@@ -111,26 +107,10 @@ def take_addresses(_app: Sphinx, config: Config) -> None:
     config.html_context["site_address"] = config.html_baseurl
 
 
-class UniqueIds(SphinxPostTransform):
-    """Give a second id of the same name a number: unlabelled proofs and solutions all share one."""
-
-    default_priority = 950
-
-    def run(self, **_: Any) -> None:
-        """Rename the later ones; nothing refers to them, since a reference needs a label."""
-        seen: Counter[str] = Counter()
-        for element in self.document.findall(nodes.Element):
-            for place, name in enumerate(element["ids"]):
-                seen[name] += 1
-                if seen[name] > 1:
-                    element["ids"][place] = f"{name}-{seen[name]}"
-
-
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     # Jupyter Book always sets this option of an extension that the book does not load.
     app.add_config_value("comments_config", {}, "")
-    app.add_post_transform(UniqueIds)
     app.connect("config-inited", add_fonts)
     app.connect("build-finished", lighten_theme)
     # Before other parts read the addresses.
