@@ -13,9 +13,7 @@
     "Show rows with ": "只显示包含此内容的行：",
     "Sort by this column": "按这一列排序",
     "Nothing was found for “{0}”. Try one word of it, or the glossary.": "没有找到“{0}”。可以只搜其中一个词，或者查看术语表。",
-    "The best {0} of {1} results": "共 {1} 条结果，显示最相关的 {0} 条",
-    "{0} results": "{0} 条结果",
-    "1 result": "1 条结果",
+    "Results: {0}": "{0} 条结果",
     // The PDF
     "Contents": "目录",
     "About this book": "关于本书",

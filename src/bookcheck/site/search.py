@@ -9,13 +9,13 @@ the theme's dialog (Ctrl+K), which loads the data when it is first used, and on 
 import html
 import json
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from docutils import nodes
+from docutils.utils.math.tex2unichar import mathalpha, mathbin
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -34,8 +34,6 @@ WORDS = 14  # further words of a section that find it; more would make the file 
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
 CHINESE = re.compile("[一-鿿]+")
 END = re.compile(f".{{,{SNIPPET - 1}}}[\\s，。：；、？！]")  # where a snippet may be cut
-# A name in code; names without an underscore are words of the sentences, or say little.
-IDENTIFIER = re.compile(r"\b[a-z]+_[a-z_]+\b")
 # What is no sentence of a section: displays, code, drawings, inner sections, and what has an entry
 # of its own, a function of the library or a term of the glossary.
 LEFT_OUT = (
@@ -49,20 +47,21 @@ REFERENCE, NOTATION, MODELS = "chapters/api", "chapters/notation", "chapters/mod
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
 KINDS = dict.fromkeys((*BACK_MATTER, "chapters/changelog"), "back")
 KINDS |= {REFERENCE: "reference", "chapters/questions": "question"}
-# What a reader may type for a letter that the keyboard lacks.
-GREEK = {"theta": "θ", "lambda": "λ", "epsilon": "ε", "alpha": "α", "Pi": "Π"}
+# A name in code; names without an underscore are words of the sentences, or say little.
+IDENTIFIER = re.compile(r"\b[a-z]+_[a-z_]+\b")
+SIGNS = {**mathalpha, **mathbin, "sqrt": "√"}
 EXERCISES = ("exercises", "check-your-understanding")
 
 
 class Section(NamedTuple):
-    """What a result leads to; `unseen` are words that find it and are not in its text."""
+    """What a result leads to; `unseen` are names in its code, which find it too."""
 
     page: str
     anchor: str
     title: str
     kind: str
     text: str
-    unseen: tuple[str, ...] = ()
+    unseen: Iterable[str] = ()
 
 
 def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
@@ -73,7 +72,10 @@ def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
             continue
         inside = not isinstance(section.parent, nodes.document)
         anchor = section["ids"][0] if inside and section["ids"] else ""
-        kind, unseen = kind_of(page, anchor), tuple(unseen_words(section))
+        kind = kind_of(page, anchor)
+        own = [part for part in section.children if not isinstance(part, nodes.section)]
+        code = [block.astext() for part in own for block in part.findall(nodes.literal_block)]
+        unseen = IDENTIFIER.findall("\n".join(code))
         yield Section(page, anchor, title.astext(), kind, plain_text(section), unseen)
 
 
@@ -111,27 +113,9 @@ def plain_text(part: nodes.Element) -> str:
 def plain_formula(tex: str) -> str:
     r"""A short formula in letters, "θ_i" for \theta_i; "…" for one that needs more than letters."""
     text = re.sub(r"\\(?:math|text|operatorname)\w*\{([^{}]*)\}", r"\1", tex)
-    text = re.sub(r"\\sqrt\{([^{}]*)\}", r"√\1", text).replace(r"\cdot", "·")
-
-    def greek(name: re.Match[str]) -> str:
-        size = "CAPITAL" if name[1][0].isupper() else "SMALL"
-        try:
-            return unicodedata.lookup(f"GREEK {size} LETTER {name[1]}")
-        except KeyError:
-            return name[0]
-
-    text = re.sub(r"\\([A-Za-z]+)", greek, text).replace("{,}", ",")
-    text = re.sub(r"([_^])\{(\w+)\}", r"\1\2", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[0]), text)
+    text = re.sub(r"([_^√])\{(\w+)\}", r"\1\2", text).replace("{,}", ",")
     return "…" if re.search(r"[\\{}]", text) or len(text) > 24 else text
-
-
-def unseen_words(part: nodes.Element) -> Iterator[str]:
-    """Names in the code of a section."""
-    for node in part.children:
-        if isinstance(node, nodes.literal_block):
-            yield from IDENTIFIER.findall(node.astext())
-        elif isinstance(node, nodes.Element) and not isinstance(node, nodes.section):
-            yield from unseen_words(node)
 
 
 def table_rows(text: str) -> list[list[str]]:
@@ -188,7 +172,7 @@ def typed_names(tex: str) -> list[str]:
     for symbol in symbols_in(tex):
         word = re.sub(r"\\math[a-z]+\{(\w)\}", r"\1", symbol).replace("\\", "")
         base = re.split(r"[_^]", word)[0]
-        names += [word, base, GREEK[base]] if base in GREEK else [word]
+        names += [word, base, mathalpha[base]] if base in mathalpha else [word]
     return names
 
 

@@ -4,31 +4,17 @@
   const phrase = globalThis.bookPhrase ?? String.raw;
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
-    [/√\s*d(_k)?|sqrt\(?d(_k)?\)?|sqrt d(_k)?|root of d|scaling factor/g, " divide root √d "],
-    [/\bgqa\b|grouped[- ]query/g, " grouped-query heads cache "],
     [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
-    [/\bmla\b/g, " latent attention cache heads "],
     [/\bmha\b|multi[- ]?head/g, " many heads "],
-    [/\bkv[- ]?cache\b|key[- ]value cache/g, " cache keys values heads "],
-    [/causal mask|attention mask/g, " masks look whom "],
     [/deriv(e|ation|ing)\b/g, " deriving "],
     [/\bmoe\b/g, " mixture experts feed-forward "],
     [/\bffn\b|\bmlp\b/g, " feed-forward "],
-    [/flash[- ]?attention|online softmax/g, " flashattention blocks merge beyond "],
     [/\bpre-?norm\b|\bpost-?norm\b|\bpre-?ln\b|\bpost-?ln\b/g, " norm residuals placement $& "],
-    [/layernorm|layer norm/g, " layernorm norms "],
-    [/rmsnorm/g, " rmsnorm norms "],
     [/\bntk\b/g, " ntk-aware longer contexts "],
     [/context length|context window|extend context|long context|extrapolat\w*|rope scaling/g, " longer contexts "],
-    [/rotate_half|rotate half/g, " layout half implementing "],
-    [/interleaved/g, " interleaved layout "],
-    [/position interpolation|\bpi\b/g, " interpolation longer contexts "],
-    [/\bnope\b|no positional/g, " nope position order "],
     [/sinusoidal?( positional encodings?)?/g, " sinusoids clocks "],
-    [/top[- ]?[kp]\b|temperature|sampling/g, " sampling $& decoder "],
     [/speed|fast|benchmark|triton/g, " speed $& "],
     [/\brotar(y|ies)?\b/g, " rotary deriving rope "],
-    [/exercises? solutions?/g, " exercises "],
     [/(rope_?)?theta(?=[ =]*\d)/g, " base "],
     ...(globalThis.bookCalled ?? []),
   ];
@@ -133,29 +119,14 @@
       if (query !== field.value.trim()) return;
       const found = query ? find(query) : [];
       place.classList.toggle("empty", !query);
-      status.textContent = !query
-        ? ""
-        : !found.length
-          ? phrase`Nothing was found for “${query}”. Try one word of it, or the glossary.`
-          : found.length > most
-            ? phrase`The best ${most} of ${found.length} results`
-            : found.length > 1 ? phrase`${found.length} results` : phrase`1 result`;
+      const nothing = phrase`Nothing was found for “${query}”. Try one word of it, or the glossary.`;
+      status.textContent = !query ? "" : found.length ? phrase`Results: ${found.length}` : nothing;
       list.replaceChildren(...found.slice(0, most).map(item));
       place.scrollTop = 0;
     }
 
-    // The arrow keys go from the field to the results and back.
-    function move(event) {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      const stops = [field, ...list.querySelectorAll("a")];
-      const here = stops.indexOf(document.activeElement);
-      if (!step || here < 0) return;
-      event.preventDefault();
-      stops[Math.min(stops.length - 1, Math.max(0, here + step))].focus();
-    }
     field.addEventListener("focus", load, { once: true });
     field.addEventListener("input", show);
-    for (const part of [field, list]) part.addEventListener("keydown", move);
     return show;
   }
 
