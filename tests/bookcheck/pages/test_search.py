@@ -1,4 +1,4 @@
-"""The book's search: what a section is, and what readers find in the built site."""
+"""The book's search: what readers find in the built site, and how the box is used."""
 
 import re
 
@@ -9,60 +9,40 @@ from bookcheck.paths import BUILD
 from bookcheck.site.reference import entries, modules
 from bookkit.models import read_models
 
-# What readers type, and the page they want first.
-WANTED = {
-    "why sqrt d": "02-why-sqrt-d",
-    "why divide by root d_k": "02-why-sqrt-d",
-    "softmax gradient": ("02-why-sqrt-d", "02-softmax-gradient"),
-    "QK-norm": ("02-why-sqrt-d", "glossary"),
-    "multi-head attention": ("03-many-heads", "glossary"),
-    "grouped query attention": ("13-cache", "glossary"),
-    "MLA": ("13-cache", "glossary"),
-    "causal mask": ("01-attention", "glossary", "api"),
-    "weighted average": "01-attention",
-    "attention sink": ("01-attention", "17-beyond-softmax", "glossary"),
-    "prenorm vs postnorm": "04-residuals-and-norms",
-    "residual": "04-residuals-and-norms",
-    "RMSNorm": ("04-residuals-and-norms", "glossary", "api"),
-    "SwiGLU": ("05-feed-forward", "glossary", "api"),
-    "mixture of experts": ("05-experts", "05-feed-forward", "glossary"),
-    "moe": ("05-experts", "05-feed-forward", "glossary"),
-    "feed forward": "05-feed-forward",
-    "encoder decoder": "08-encoder-decoder",
-    "top-p sampling": ("19-one-file", "glossary"),
-    "does attention see order": ("06-why-position", "01-attention"),
-    "NoPE": ("06-why-position", "glossary"),
-    "sinusoidal positional encoding": "07-sinusoids",
-    "relative positions": "09-relative-positions",
-    "derive rope": "10-deriving-rope",
-    "rotation matrix": ("10-deriving-rope", "glossary", "api"),
-    "implement rope": "11-implementing-rope",
-    "interleaved layout": ("11-implementing-rope", "glossary"),
-    "long-term decay": ("12-what-rope-encodes", "glossary"),
-    "extend context length": "15-longer-contexts",
-    "which positional encoding should I use": "16-which-encoding",
-    "rope speed triton": "18-speed-of-memory",
-}
-
-# Short searches of readers, typed into the box of any page, by the page that must be in sight.
-TYPED = {
-    "01-attention": ["softmax overflow"],
-    "02-why-sqrt-d": ["sqrt d"],
-    "04-residuals-and-norms": ["layer norm"],
-    "05-feed-forward": ["swiglu"],
-    "07-sinusoids": ["why sine"],
-    "09-relative-positions": ["alibi", "t5 bias"],
-    "10-deriving-rope": ["rotary"],
-    "11-implementing-rope": ["position_ids", "rotate_half", "interleaved", "rope_theta"],
-    "13-cache": ["deepseek mla", "kv cache", "gqa"],
-    "13-keep-less": ["sliding window"],
+# What readers type, by the page that must be among the first three results.
+ENGLISH = {
+    "01-attention": [
+        "causal mask", "does attention see order", "softmax overflow", "weighted average",
+    ],
+    "02-why-sqrt-d": [
+        "why sqrt d", "why divide by root d_k", "sqrt d", "softmax gradient", "QK-norm",
+    ],
+    "03-many-heads": ["multi-head attention"],
+    "04-residuals-and-norms": ["prenorm vs postnorm", "residual", "RMSNorm", "layer norm"],
+    "05-feed-forward": ["SwiGLU", "feed forward"],
+    "deeper/05-experts": ["mixture of experts", "moe"],
+    "06-why-position": ["NoPE"],
+    "07-sinusoids": ["sinusoidal positional encoding", "why sine"],
+    "08-encoder-decoder": ["encoder decoder"],
+    "09-relative-positions": ["relative positions", "alibi", "t5 bias"],
+    "10-deriving-rope": ["derive rope", "rotation matrix", "rotary"],
+    "11-implementing-rope": [
+        "implement rope", "interleaved layout", "position_ids", "rotate_half", "rope_theta",
+    ],
+    "13-cache": ["grouped query attention", "MLA", "deepseek mla", "kv cache", "gqa"],
+    "deeper/13-keep-less": ["sliding window"],
     "14-attention-in-blocks": ["flash attention"],
-    "15-longer-contexts": ["yarn", "ntk", "long context", "extrapolation"],
-    "17-beyond-softmax": ["sinks"],
+    "15-longer-contexts": [
+        "extend context length", "yarn", "ntk", "long context", "extrapolation",
+    ],
+    "16-which-encoding": ["which positional encoding should I use"],
+    "17-beyond-softmax": ["sinks", "attention sink"],
+    "18-speed-of-memory": ["rope speed triton"],
+    "19-one-file": ["top-p sampling"],
+    "glossary": ["head dimension", "long-term decay", "warm-up"],
     "models": ["theta 500000", "llama 3", "qwen3", "gemma 3"],
-}
-
-# What readers of the Chinese edition type, by the page that must be among the first three.
+    "notation": ["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"],
+}  # fmt: skip
 CHINESE = {
     "01-attention": ["因果掩码", "加权平均"],
     "02-why-sqrt-d": ["为什么除以根号d", "softmax 饱和", "梯度消失"],
@@ -79,56 +59,43 @@ CHINESE = {
     "glossary": ["注意力", "键", "滑动窗口"],
 }
 
-
-def wanted_pages(wanted):
-    names = (wanted,) if isinstance(wanted, str) else wanted
-    return {f"chapters/{name}" for name in names} | {f"chapters/deeper/{name}" for name in names}
-
-
 SITE = BUILD / "html"
 FIND = """async (queries) => {
   const find = await bookSearch.makeSearch(MiniSearch, bookSections);
   return queries.map((query) => find(query).slice(0, 15).map(({ page, anchor }) => [page, anchor]));
 }"""
+chinese = pytest.mark.skipif(
+    not (SITE / "zh").is_dir(), reason="only with make book LANGUAGE=zh_CN"
+)
 
 
-def search_page(open_page, site=SITE):
-    """The page of the search, and a function that gives pages and anchors for each query."""
-    page = open_page(site / "search.html")
+def search(open_page, folder, queries):
+    """Open the page of the search; return it, and pages and anchors for each query."""
+    page = open_page(SITE / folder / "search.html")
     page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
-    return page, lambda queries: dict(zip(queries, page.evaluate(FIND, queries), strict=True))
+    return page, dict(zip(queries, page.evaluate(FIND, queries), strict=True))
 
 
 @pytest.mark.built
-@pytest.mark.skipif(not (SITE / "zh").is_dir(), reason="only with make book LANGUAGE=zh_CN")
-def test_chinese_words_are_found(open_page):
-    _, find = search_page(open_page, SITE / "zh")
-    found = find([query for queries in CHINESE.values() for query in queries])
+@pytest.mark.parametrize(
+    ("folder", "searches"), [("", ENGLISH), pytest.param("zh", CHINESE, marks=chinese)]
+)
+def test_what_readers_look_for_is_found(open_page, folder, searches):
+    wanted = {query: f"chapters/{name}" for name in searches for query in searches[name]}
+    _, found = search(open_page, folder, [*wanted, "zeppelin", "齐柏林飞艇"])
     pages = {query: [page for page, _ in found[query][:3]] for query in found}
-    missed = {
-        q: pages[q] for name in CHINESE for q in CHINESE[name] if f"chapters/{name}" not in pages[q]
-    }
-    assert missed == {}
-    assert find(["齐柏林飞艇"]) == {"齐柏林飞艇": []}
+    assert {query: pages[query] for query in wanted if wanted[query] not in pages[query]} == {}
+    assert pages["zeppelin"] == pages["齐柏林飞艇"] == []
 
 
 @pytest.mark.built
-def test_what_readers_look_for_is_found_and_shown_by_a_sentence(open_page):
-    page, find = search_page(open_page)
-    for query, found in find(list(WANTED)).items():
-        assert found, query
-        assert found[0][0] in wanted_pages(WANTED[query]), query
-    for query, found in find(["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"]).items():
-        assert found[0][0] == "chapters/notation", query
-    for query, found in find(["RMSNorm", "head dimension", "YaRN", "warm-up"]).items():
-        assert any(anchor.startswith("term-") for _, anchor in found[:3]), query
+def test_every_function_and_model_is_found_and_shown_by_a_sentence(open_page):
     names = {entry.name: entry.path for module in modules() for entry in entries(module)}
-    for name, found in find(list(names)).items():
-        assert any(at == names[name] and page.startswith("chapters/api-") for page, at in found)
-    for name, found in find([model["name"] for model in read_models()]).items():
-        assert found[0][0] == "chapters/models", name
-    assert find(["zeppelin"]) == {"zeppelin": []}
-
+    models = [model["name"] for model in read_models()]
+    page, found = search(open_page, "", [*names, *models])
+    for name, path in names.items():
+        assert any(page.startswith("chapters/api-") and at == path for page, at in found[name])
+    assert {found[name][0][0] for name in models} == {"chapters/models"}
     shown = page.evaluate(
         "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
     )
@@ -137,69 +104,40 @@ def test_what_readers_look_for_is_found_and_shown_by_a_sentence(open_page):
     assert [text for text in shown if hole.search(text)] == []
 
 
-def open_box(page):
-    """Open the theme's dialog, as Ctrl+K does, and return its field."""
-    page.keyboard.press("Control+k")
-    return page.locator("#pst-search-dialog input[name=q]")
-
-
 @pytest.mark.built
 def test_results_are_shown_in_the_box_while_typing(open_page):
-    page = open_page(SITE / "chapters" / "01-attention.html")
-    field, results = open_box(page), page.locator("#pst-search-dialog .search-found li")
-    missed = {}
-    for wanted, query in ((name, query) for name in TYPED for query in TYPED[name]):
-        field.fill(query)
-        results.first.wait_for()
-        links = results.locator("a").evaluate_all("(links) => links.map((link) => link.href)")
-        first = [link.rpartition("/")[2].partition(".html")[0] for link in links[:3]]
-        if wanted not in first:
-            missed[query] = first
-        field.fill("")
-        expect(results).to_have_count(0)
-    assert missed == {}
+    page = open_page(SITE / "chapters" / "01-attention.html", 390)
+
+    def open_box():
+        page.keyboard.press("Control+k")
+        return page.locator("#pst-search-dialog input[name=q]")
+
+    box, results = page.locator("#pst-search-dialog"), page.locator(".search-found li")
+    field = open_box()
     field.press_sequentially("sinuso")
     expect(results.first).to_contain_text("Sinusoid")
     expect(results.first.locator("p")).to_contain_text(" ")
+    place = box.bounding_box()
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= 390
     field.fill("zeppelin")
-    expect(page.locator("#pst-search-dialog [role=status]")).to_contain_text("Nothing was found")
-
-
-@pytest.mark.built
-def test_the_box_is_used_by_keys_and_on_a_phone(open_page):
-    page = open_page(SITE / "index.html", 390)
-    field = open_box(page)
-    field.fill("softmax gradient")
-    expect(page.locator(".search-found a").first).to_be_visible()
-    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown"):
-        page.keyboard.press(key)
-    expect(page.locator(".search-found a").first).to_be_focused()
-    box = page.locator("#pst-search-dialog").bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/02-*.html*")
-    field = open_box(page)
-    field.fill("why divide by sqrt d")
-    page.locator(".search-found a").first.click()
-    expect(page.locator("#pst-search-dialog")).not_to_be_visible()
+    expect(box.get_by_role("status")).to_contain_text("Nothing was found")
+    # Enter leads to the search page, which shows more.
+    field.fill("why sqrt d")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=*")
+    results.first.locator("a").click()
+    page.wait_for_url("**/chapters/02-why-sqrt-d.html*")
+    # A result on the same page closes the box.
+    open_box().fill("why divide by sqrt d")
+    results.first.locator("a").click()
+    expect(box).not_to_be_visible()
 
 
 @pytest.mark.built
 def test_without_javascript_the_page_says_so(open_page):
     page = open_page(SITE / "search.html", javascript=False)
     assert "needs JavaScript" in page.locator("main").inner_text()
-
-
-@pytest.mark.built
-def test_a_reader_types_and_follows_a_result(open_page):
-    page = open_page(SITE / "index.html")
-    page.locator("button.search-button-field").click()
-    field = page.locator("input[name=q]:visible")
-    field.fill("why sqrt d")
-    field.press("Enter")
-    page.locator(".search-found a").first.click()
-    page.wait_for_url("**/chapters/02-why-sqrt-d.html*")
 
 
 @pytest.mark.built

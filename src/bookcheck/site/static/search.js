@@ -6,6 +6,7 @@
   const CALLED = [
     [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
     [/\bmha\b|multi[- ]?head/g, " many heads "],
+    [/causal mask|attention mask/g, " masks look whom "],
     [/deriv(e|ation|ing)\b/g, " deriving "],
     [/\bmoe\b/g, " mixture experts feed-forward "],
     [/\bffn\b|\bmlp\b/g, " feed-forward "],
