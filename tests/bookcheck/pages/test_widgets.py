@@ -259,8 +259,6 @@ def test_the_script_computes_what_the_library_computes(name):
     ("name", "right", "wrong"),
     [
         ("rotation", "x * c - y * s, x * s + y * c", "x * c + y * s, y * c - x * s"),
-        ("cache", "2 * g * d_k", "g * d_k"),
-        ("stretch", "(kept + (1 - kept) / s)", "(kept / s + (1 - kept))"),
         ("layout", "j % half", "Math.floor(j / 2)"),
     ],
 )
@@ -352,6 +350,12 @@ def beside_query(page, angle):
     return box["x"] + box["width"] / 300 * across, box["y"] + box["width"] / 300 * up
 
 
+CENTRE = """(part) => {
+  const { x, y, width, height } = part.getBoundingClientRect();
+  return [x + width / 2, y + height / 2];
+}"""
+
+
 @pytest.mark.browser
 def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     page = figure("rotation")
@@ -371,7 +375,14 @@ def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     assert positions(page) == (5, 20)
     page.get_by_role("button", name="Play").click()
     expect(page.locator("input[name=m]")).not_to_have_value("5")
-    page.get_by_role("button", name="Pause").click()
+    # What is held does not play.
+    page.mouse.move(*page.locator("[data-handle=n] text").evaluate(CENTRE))
+    page.mouse.down()
+    held = positions(page)
+    page.wait_for_timeout(1300)
+    assert positions(page) == held
+    page.mouse.up()
+    expect(page.locator("input[name=m]")).not_to_have_value(str(held[0]))
 
 
 def touch(page, kind, *points):
@@ -384,9 +395,8 @@ def touch(page, kind, *points):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("beside", [0, 0.3], ids=["on the arrow", "beside it"])
-def test_a_finger_drags_an_arrow(figure, beside):
-    page = figure("rotation", 390)
+def test_a_finger_beside_an_arrow_drags_it(figure):
+    page, beside = figure("rotation", 390), 0.3
     page.evaluate("document.body.style.minHeight = '3000px'")  # a page that could scroll
     touch(page, "touchStart", beside_query(page, beside))
     for step in range(1, 11):
@@ -395,27 +405,6 @@ def test_a_finger_drags_an_arrow(figure, beside):
     touch(page, "touchEnd")
     assert positions(page)[0] in (5, 6), "the arrow is where the finger is"
     assert page.evaluate("scrollY") == 0
-
-
-CENTRE = """(part) => {
-  const { x, y, width, height } = part.getBoundingClientRect();
-  return [x + width / 2, y + height / 2];
-}"""
-
-
-@pytest.mark.browser
-def test_what_is_held_does_not_play(figure):
-    page = figure("rotation")
-    page.locator("input[value=free]").check()
-    page.get_by_role("button", name="Play").click()
-    expect(page.locator("input[name=m]")).not_to_have_value("2")
-    page.mouse.move(*page.locator("[data-handle=n] text").evaluate(CENTRE))
-    page.mouse.down()
-    held = positions(page)
-    page.wait_for_timeout(1300)
-    assert positions(page) == held
-    page.mouse.up()
-    expect(page.locator("input[name=m]")).not_to_have_value(str(held[0]))
 
 
 @pytest.mark.browser
@@ -434,13 +423,3 @@ def test_a_link_shows_the_state_and_reset_the_first(figure):
     page.get_by_role("button", name="Reset").click()
     assert positions(page) == (2, 5)
     page.wait_for_url("**/page.html#interactive-rotation")
-
-
-@pytest.mark.browser
-def test_a_wrong_address_is_harmless(figure):
-    page = figure("cache")
-    page.goto(page.url + "?cache.L=none&cache.N=7&cache.s=1&cache.h=2&cache.way=no&cache.d_k=64")
-    page.wait_for_selector(".interactive[data-ready]")
-    wanted = cache("heads", 2, 2, 64, 512, 80, 2**17, 1)
-    shown = read_number(page.locator("dd[data-value=total]").inner_text())
-    assert shown[0] == pytest.approx(wanted["total"], rel=0.01)
