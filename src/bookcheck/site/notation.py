@@ -12,11 +12,9 @@ from bookcheck.paths import CHAPTERS, DEEPER, book_pages
 
 # "all", or a list such as "1, 8–10, 12*": 12* is the depth pages of chapter 12 without the chapter.
 PLACES = r"\d[\d–*, ]*"
-ROW = re.compile(rf"^\| (?P<symbols>\$.*?\$) \|.*\| (?P<places>all|{PLACES}) \|$", re.MULTILINE)
-OTHER_ROW = re.compile(
-    rf"^\| \$(?P<symbol>[^$|]+)\$ \| (?P<meanings>[^|]+\({PLACES}\)) \|$", re.MULTILINE
-)
-MEANING = re.compile(rf"(?P<words>.+?) \((?P<places>{PLACES})\)(?:; |$)")
+# A row of either table ends with the places of its meaning, or with meanings and their places.
+ROW = re.compile(r"^\| \$(?P<symbols>[^|]*)\$ \|(?:.*\|)? (?P<last>[^|]+) \|$", re.MULTILINE)
+MEANING = re.compile(rf"(?:^|\()(all|{PLACES})\)?(?:; |$)")
 # Beside its own meaning this letter is the argument of any function.
 ARGUMENT = "x"
 NUMBER = re.compile(r"(\d\d)-")
@@ -30,10 +28,9 @@ LETTER = re.compile(r"\\[A-Za-z]+|[A-Za-z]")
 
 
 class Meaning(NamedTuple):
-    """A meaning of a symbol: in the words of the second table; `places` None: everywhere."""
+    """A meaning of a symbol; `places` None: everywhere."""
 
     symbol: str
-    words: str
     places: frozenset[str] | None
 
 
@@ -67,18 +64,13 @@ def symbols_in(tex: str) -> list[str]:
 
 
 def meanings_on(page: str) -> list[Meaning]:
-    """What the page says of each symbol: rows of its first table, meanings of its second."""
-    first = [
-        Meaning(RUNNING_INDEX.sub("", symbol), "", places_in(row["places"]))
+    """What the tables of the page say of each symbol: where it has a meaning."""
+    return [
+        Meaning(RUNNING_INDEX.sub("", symbol), places_in(places))
         for row in ROW.finditer(page)
-        for symbol in symbols_in(row["symbols"].strip("$"))
+        for symbol in symbols_in(row["symbols"])
+        for places in MEANING.findall(row["last"])
     ]
-    second = [
-        Meaning(row["symbol"], meaning["words"], places_in(meaning["places"]))
-        for row in OTHER_ROW.finditer(page)
-        for meaning in MEANING.finditer(row["meanings"])
-    ]
-    return first + second
 
 
 def symbols_used(formulas: Iterable[str], listed: Iterable[str]) -> set[str]:
@@ -116,6 +108,3 @@ def notation_problems(page: str, formulas: Mapping[str, Sequence[str]]) -> Itera
         for place, count in sorted(named.items()):
             if count > 1 and symbol != ARGUMENT:
                 yield f"{symbol}: chapter {place} has two meanings of it"
-        for meaning in own:
-            if ", and " in meaning.words:
-                yield f"{symbol}: write two meanings for {meaning.words!r}"
