@@ -23,12 +23,6 @@ from bookcheck.paths import DEEPER
 from bookcheck.prose.reading_time import minutes_of
 
 
-def facts(page: str, minutes: int) -> str:
-    """How long a page takes."""
-    name = _("Reading time") if f"{DEEPER}/" in page else _("Main line")
-    return _("%s: %d minutes.") % (name, minutes)
-
-
 class Answer(SphinxDirective):
     """The directive `answer`."""
 
@@ -43,7 +37,8 @@ class Answer(SphinxDirective):
         line = nodes.paragraph(classes=["answer-facts"])
         path = Path(self.env.doc2path(self.env.docname))
         if path.suffix == ".ipynb":
-            line += nodes.Text(facts(self.env.docname, minutes_of(read(path))) + " ")
+            name = _("Reading time") if path.parent.name == DEEPER else _("Main line")
+            line += nodes.Text(_("%s: %d minutes.") % (name, minutes_of(read(path))) + " ")
         if "needs" in self.options:
             needs, _messages = self.state.inline_text(self.options["needs"], self.lineno)
             line += [nodes.Text(_("Needs ")), *needs, nodes.Text(_("."))]

@@ -24,8 +24,6 @@ from bookcheck.myst import Block, blocks_of, included_source
 from bookcheck.notebooks.files import chapter_notebooks, page_name, read
 from bookcheck.notebooks.values import parse_value
 from bookcheck.paths import CHAPTERS
-from bookcheck.prose.reading_time import minutes_of
-from bookcheck.site.answer import facts
 from bookcheck.site.quiz import Question, parse_quiz
 
 ROLE = re.compile(r"\{([\w:-]+)\}`([^`]+)`")
@@ -110,7 +108,6 @@ class Page:
 
     name: str
     book: Book
-    minutes: int = 0
     prose: list[str] = field(default_factory=list)
     exercise: str = ""
     solution: str = ""
@@ -161,12 +158,8 @@ class Page:
         metadata = {k: v for k, v in cell.metadata.items() if k in ("jupyter", "cellView", "tags")}
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         name = self.target(figure["name"]).name if "name" in figure else ""
-        source = cell.source
-        if metadata.get("jupyter", {}).get("source_hidden"):
-            # JupyterLab shows the first line of folded code.
-            source = f"# {_('The code of %s') % (name or _('what comes next'))}\n{source}"
         count = cell.execution_count
-        self.code(source, metadata=metadata, outputs=cell.outputs, execution_count=count)
+        self.code(cell.source, metadata=metadata, outputs=cell.outputs, execution_count=count)
         if figure:
             self.prose.append(f"**{name}{_('.')}** {self.inline(figure['caption'])}")
 
@@ -253,9 +246,7 @@ class Page:
             return f"### {name}" + (f": {title}" if title else "")
         if kind == "answer":
             needs = self.inline(options.get("needs", ""))
-            line = facts(self.name, self.minutes) + (
-                f" {_('Needs ')}{needs}{_('.')}" if needs else ""
-            )
+            line = f"{_('Needs ')}{needs}{_('.')}" if needs else ""
             return quoted(f"**{_('The answer')}{_('.')}** {self.inline(text)}\n\n{line}")
         if kind == "quiz":
             questions = enumerate(parse_quiz(text), start=1)
@@ -311,7 +302,7 @@ def quoted(text: str) -> str:
 def reader_notebook(path: Path, book: Book, folder: Path) -> Any:
     """The reader's form of a stored notebook."""
     notebook = read(path)
-    page = Page(page_name(path, folder), book, minutes_of(notebook))
+    page = Page(page_name(path, folder), book)
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
             page.markdown(cell.source)
@@ -336,10 +327,6 @@ def write_notebooks(target: Path, folder: Path, book: Book) -> None:
     }
     if book.repository:
         texts["requirements.txt"] = f"attention-to-rope[pages] @ git+{book.repository}"
-        texts["README.md"] = (
-            "# The notebooks of From Attention to RoPE\n\n"
-            f"Made from the chapters of [the book]({book.repository}); changes belong there."
-        )
     for name, text in texts.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(f"{text}\n", encoding="utf-8")

@@ -99,9 +99,7 @@ def said(source):
 
 def test_the_answer_is_a_box():
     text = said("# One\n\n:::{answer}\n:needs: [two](02-two.ipynb)\n\nYes.\n:::")
-    assert text == (
-        "# One\n\n> **The answer.** Yes.\n>\n> Main line: 0 minutes. Needs [two](02-two.ipynb)."
-    )
+    assert text == "# One\n\n> **The answer.** Yes.\n>\n> Needs [two](02-two.ipynb)."
 
 
 def test_included_source_code_is_a_listing():
