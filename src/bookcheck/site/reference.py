@@ -32,18 +32,13 @@ def library() -> Any:
 
 
 def modules() -> list[Any]:
-    """The modules for readers: in the order of the package's docstring, then by name."""
-    text, found, waiting = library().docstring.value, [], [library()]
+    """The modules for readers, by name."""
+    found, waiting = [], [library()]
     while waiting:
         inner = [one for one in waiting.pop().modules.values() if not one.is_alias]
         waiting += inner
         found += [module for module in inner if not module.is_init_module]
-
-    def order(module: Any) -> tuple[int, str]:
-        positions = [text.find(one.name) for one in entries(module) if one.name in text]
-        return (min(positions, default=len(text)), module.path)
-
-    return sorted(found, key=order)
+    return sorted(found, key=short)
 
 
 def entries(module: Any) -> list[Any]:
@@ -113,7 +108,8 @@ def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
     """Replace the directive by the reference, before the page is read."""
     found = DIRECTIVE.search(source[0])
     if found:
-        here = [module for module in modules() if short(module) in found[1].split()]
+        known = {short(module): module for module in modules()}
+        here = [known[name] for name in found[1].split()]
         text = modules_markdown(here) if here else index_markdown()
         source[0] = source[0].replace(found[0], text)
 
