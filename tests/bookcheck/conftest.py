@@ -122,6 +122,7 @@ SVG = (
     '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
 )
 LINE = {"image/svg+xml": SVG, "text/plain": "line"}
+TABLE = '<table class="book-table"><tr><td>-2</td><td>√d_k</td></tr></table>'
 QUIZ = """\
 Which divisor keeps $p$ the same?
 
@@ -190,7 +191,7 @@ GOOD = {
             ":::{exercise-start} Sum\n:label: sum\n:::\nAdd.\n:::{exercise-end}\n:::",
             ":::{solution-start} sum\n:::\nAdded.",
         ),
-        code("1 + 1", {"text/plain": "2"}, number=3),
+        code("1 + 1", {"text/html": TABLE, "text/plain": "2"}, number=3),
         *markdown(":::{solution-end}\n:::"),
     ],
     "deeper/01-one": markdown(

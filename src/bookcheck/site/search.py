@@ -25,12 +25,13 @@ from sphinx.util.index_entries import split_index_msg
 from bookcheck.node.packages import ensure_packages
 from bookcheck.paths import DEEPER, NODE_ROOM
 from bookcheck.site.notation import symbols_in
-from bookcheck.site.tables import CELL, ROW, TABLE
+from bookcheck.site.tables import TABLE
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
 WORDS = 14  # further words of a section that find it; more would make the file heavy
+ROW, CELL = re.compile(r"<tr>.*?</tr>", re.DOTALL), re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
 CHINESE = re.compile("[一-鿿]+")
 END = re.compile(f".{{,{SNIPPET - 1}}}[\\s，。：；、？！]")  # where a snippet may be cut
@@ -122,8 +123,7 @@ def table_rows(text: str) -> list[list[str]]:
     """The cells of a computed table as plain text; no rows for other HTML."""
     rows = ROW.findall(text) if TABLE in text else []
     return [
-        [html.unescape(re.sub(r"<[^>]*>", "", cell[2])) for cell in CELL.findall(row)]
-        for row in rows
+        [html.unescape(re.sub(r"<[^>]*>", "", cell)) for cell in CELL.findall(row)] for row in rows
     ]
 
 
