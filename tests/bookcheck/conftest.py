@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -14,7 +15,7 @@ from filelock import FileLock
 from bookcheck.browser import open_browser
 from bookcheck.paths import ROOT
 
-COMMAND = "from jupyter_book.cli.main import main; main()"
+COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 
 
 def pytest_addoption(parser):
@@ -29,7 +30,7 @@ def build():
         # The addresses are those of the test, wherever the tests run.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
         return subprocess.run(
-            [sys.executable, "-c", COMMAND, "build", folder, *options],
+            [sys.executable, COMMAND, "build", folder, *options],
             cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False,
         )  # fmt: skip
 
@@ -212,6 +213,7 @@ CONTENTS = """\
     sections:
     - file: chapters/deeper/01-one
   - file: chapters/02-two
+  - file: chapters/api
 """
 FAULTY = {
     "one": [
@@ -248,6 +250,8 @@ def good_site(build, write_book, tmp_path_factory):
 
     def make(folder):
         write_book(folder, GOOD, contents=CONTENTS, repository=REPOSITORY, address=ADDRESS)
+        reference = "# Names\n\n```{api}\nmasks\n```\n"
+        (folder / "chapters" / "api.md").write_text(reference, encoding="utf-8")
         done = build(folder, "--all", "-n", "-W", "--keep-going")
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 

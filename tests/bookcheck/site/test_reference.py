@@ -19,6 +19,12 @@ from bookcheck.site.reference import (
 ENTRIES = {entry.path: entry for module in modules() for entry in entries(module)}
 
 
+def test_a_build_without_torch_has_it_with_its_sources(good_site):
+    page = (good_site / "chapters" / "api.html").read_text(encoding="utf-8")
+    assert 'id="attention_to_rope.masks.causal_mask"' in page
+    assert 'href="../_modules/attention_to_rope/masks.html#causal_mask"' in page
+
+
 def test_every_exported_name_is_there():
     exported = {name for name, one in vars(book).items() if callable(one)}
     assert exported <= {entry.name for entry in ENTRIES.values()}
