@@ -149,47 +149,39 @@ def test_answers_are_judged_kept_and_forgotten(good_site, open_page):
 RIGHT = "Right. Two plus two."
 TYPED = {
     "0.25": dict.fromkeys(
-        ["0.25", "1/4", "0,25", ".25", "２５/１００", "０．２５", "¼", "2.5e-1", "25·10⁻²",
-         "2.5*10^-1", "0,250"],
-        RIGHT,
+        ["0.25", "1/4", "0,25", ".25", "２５/１００", "０．２５", "¼", "2.5e-1", "25·10⁻²"], RIGHT
     ),
-    "4,096,000": dict.fromkeys(
-        ["4096000", "4,096,000", "4 096 000", "4.096.000", "4'096'000", "4.096e6"], RIGHT
-    ),
+    "4,096,000": dict.fromkeys(["4096000", "4,096,000", "4 096 000", "4.096.000"], RIGHT),
     "−0.25": {
         "−0,25": RIGHT,
-        "－０，２５": RIGHT,
         "0.25": "Not yet. Right size, wrong sign.",
         "-2.5": "Not yet. Off by a factor of ten.",
         "-0.0025": "Not yet. Off by a factor of 100.",
         "-0.26": "Not yet. Close: give two decimals.",
         "0.4": "Not yet. Look at the sign, then at the size.",
-        "-0.5": "Not yet. Too large.",
         "-0.1": "Not yet. Too small.",
-        "a quarter": "Write one number, such as 0.25 or 1/4.",
         "1/0": "Write one number, such as 0.25 or 1/4.",
         "1,2,3": "Write one number, such as 0.25 or 1/4.",
         " ": "Write a number first.",
     },
     "8": {"7.6": "Not yet. Close: give a whole number.", "8.0": RIGHT, "16": "Not yet. Too large."},
-}  # fmt: skip
+}
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("answer", TYPED)
-def test_what_is_typed_is_judged(good_site, open_page, answer):
-    (asked,) = parse_quiz(f"How many?\n\n- [=] {answer} {{check}}`8`\n  > So.\n")
-    right = asked.answers[0]
-    page = open_page(good_site / "chapters" / "02-two.html")
-    data = {"answer": right.number, "tolerance": asked.accepted, "decimals": right.decimals}
-    form = page.locator("form[data-answer]")
-    form.evaluate("(form, data) => Object.assign(form.dataset, data)", data)
+def test_what_is_typed_is_judged(good_site, open_page):
+    form = open_page(good_site / "chapters" / "02-two.html").locator("form[data-answer]")
     said = {}
-    for text in TYPED[answer]:
-        form.locator("input").fill(text)
-        form.locator("input").press("Enter")
-        said[text] = form.locator(".verdict").inner_text()
-    assert said == TYPED[answer]
+    for answer, typed in TYPED.items():
+        (asked,) = parse_quiz(f"How many?\n\n- [=] {answer} {{check}}`8`\n  > So.\n")
+        right, said[answer] = asked.answers[0], {}
+        data = {"answer": right.number, "tolerance": asked.accepted, "decimals": right.decimals}
+        form.evaluate("(form, data) => Object.assign(form.dataset, data)", data)
+        for text in typed:
+            form.locator("input").fill(text)
+            form.locator("input").press("Enter")
+            said[answer][text] = form.locator(".verdict").inner_text()
+    assert said == TYPED
 
 
 @pytest.mark.browser

@@ -97,9 +97,32 @@ def said(source):
     return made.cells[-1]["source"]
 
 
-def test_the_answer_is_a_box():
-    text = said("# One\n\n:::{answer}\n:needs: [two](02-two.ipynb)\n\nYes.\n:::")
-    assert text == "# One\n\n> **The answer.** Yes.\n>\n> Needs [two](02-two.ipynb)."
+@pytest.mark.parametrize(
+    ("source", "plain"),
+    [
+        (
+            "# One\n\n:::{answer}\n:needs: [two](02-two.ipynb)\n\nYes.\n:::",
+            "# One\n\n> **The answer.** Yes.\n>\n> Needs [two](02-two.ipynb).",
+        ),
+        (
+            ":::{prf:theorem} Hull\n:label: thm-hull\n\nTrue.\n:::\n\n"
+            "::::{prf:proof}\n:class: dropdown\n\n$$\na = b\n$$ (eq-score)\n::::",
+            "**Theorem 1.1 (Hull).** True.\n\n<details>\n<summary>Proof</summary>\n\n"
+            "$$\na = b \\tag{1.1}\n$$\n\n</details>",
+        ),
+        (
+            ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
+            "> On the book's page this figure can be moved. Move $m$.",
+        ),
+        (
+            ":::{quiz}\nHow many?\n\n- [=] 4 {check}`2 + 2`\n  > Count.\n:::",
+            "### Question 1\n\nHow many?\n\n<details>\n<summary>Answer</summary>\n\n"
+            "**4.** Count.\n\n</details>",
+        ),
+    ],
+)
+def test_blocks(source, plain):
+    assert said(source) == plain
 
 
 def test_included_source_code_is_a_listing():
@@ -109,35 +132,12 @@ def test_included_source_code_is_a_listing():
     assert text.endswith("dim=-1)\n```")
 
 
-def test_theorem_and_proof():
-    text = said(
-        ":::{prf:theorem} Hull\n:label: thm-hull\n\nTrue.\n:::\n\n"
-        "::::{prf:proof}\n:class: dropdown\n\n$$\na = b\n$$ (eq-score)\n::::"
-    )
-    assert text == (
-        "**Theorem 1.1 (Hull).** True.\n\n<details>\n<summary>Proof</summary>\n\n"
-        "$$\na = b \\tag{1.1}\n$$\n\n</details>"
-    )
-
-
-def test_a_quiz_folds_its_answers_and_hides_its_checks():
-    text = said(
-        ":::{quiz}\nIs it?\n\n- [x] Yes {check}`True`\n  > It is.\n- [ ] No\n  > It is not.\n\n"
-        "How many?\n\n- [=] 4 {check}`2 + 2`\n  > Count.\n:::"
-    )
-    shown, _, _ = text.partition("<details>")
+def test_a_choice_folds_its_answers_and_hides_its_checks():
+    shown, _, folded = said(
+        ":::{quiz}\nIs it?\n\n- [x] Yes {check}`True`\n  > It is.\n- [ ] No\n  > It is not.\n:::"
+    ).partition("<details>")
     assert shown == "### Question 1\n\nIs it?\n\n- **A.** Yes\n- **B.** No\n\n"
-    assert "\n\n- **A.** Right. It is.\n- **B.** Not yet. It is not." in text
-    assert "**4.** Count." in text
-    assert "check" not in text
-
-
-def test_an_interactive_figure_leads_to_its_page():
-    source = ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::"
-    assert said(source) == "> On the book's page this figure can be moved. Move $m$."
-    made = page(SITE)
-    made.markdown(source)
-    assert f"]({SITE}chapters/01-one.html). Move" in made.prose[0]
+    assert "\n\n- **A.** Right. It is.\n- **B.** Not yet. It is not." in folded
 
 
 @pytest.fixture
