@@ -5,7 +5,6 @@ number. `{check}` holds Python that the page does not show: its value must be th
 answer, or the truth of the choice. `problems` computes them all.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -79,11 +78,6 @@ class Question:
         """
         decimals = self.answers[0].decimals
         return 0.5 * 10.0**-decimals if decimals or NEAREST in self.text else 0.0
-
-    @property
-    def identifier(self) -> str:
-        """A name that changes with the question, so that no old answer is kept for a new one."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:8]
 
     def fault(self) -> str | None:
         """What keeps the question from being answered."""
@@ -174,8 +168,9 @@ class Quiz(SphinxDirective):
                 if number
                 else ""
             )
+            # A reader's answer is kept by the question, so none is kept for a new one.
             parts += [
-                raw(f'<form data-question="{question.identifier}"{data}><fieldset><legend>'),
+                raw(f'<form data-question="{escape(question.text)}"{data}><fieldset><legend>'),
                 self.inline(question.text),
                 raw("</legend>"),
                 *(self.number(number) if number else self.choices(question, count)),

@@ -1,14 +1,11 @@
 """KaTeX at build time."""
 
-import json
 import re
 
 import pytest
-from docutils import nodes
 from nbformat.v4 import new_markdown_cell
 
 from bookcheck.site.math import FormulaError, render
-from bookcheck.site.source_place import place_of
 
 
 def test_no_line_ends_inside_the_brackets_of_a_formula_in_a_sentence():
@@ -30,26 +27,6 @@ def test_rows_that_number_themselves_are_refused():
     with pytest.raises(FormulaError, match=r"write align\*"):
         render(r"\begin{align} a &= b \end{align}", display=True)
     assert render(r"\begin{align*} a &= b \end{align*}", display=True)
-
-
-def test_places_are_named_as_jupyter_shows_cells(tmp_path):
-    path = tmp_path / "a.ipynb"
-    cells = [{"cell_type": kind, "source": []} for kind in ("markdown", "code", "markdown")]
-    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-
-    def place(file, line):
-        paragraph, formula = nodes.paragraph(), nodes.math()
-        paragraph.document = formula.document = nodes.document(None, None, source=str(file))
-        paragraph.line = line
-        paragraph += formula
-        return place_of(formula, tmp_path)
-
-    assert [place(path, 10_000 * cell + 9) for cell in (1, 2, 3)] == [
-        "a.ipynb, text above cell [1], line 8",
-        "a.ipynb, cell [1], line 8",
-        "a.ipynb, text below cell [1], line 8",
-    ]
-    assert place(tmp_path / "index.md", 7) == "index.md, line 7"
 
 
 def test_a_bad_formula_stops_the_plain_build_and_is_named(build, write_book, tmp_path):

@@ -29,17 +29,6 @@ def in_double_precision():
     torch.set_default_dtype(before)
 
 
-def test_a_quiz_is_read(quiz_text):
-    choice, number = parse_quiz(quiz_text)
-    assert choice.text == "Which divisor keeps $p$ the same?"
-    assert [answer.right for answer in choice.answers] == [False, True]
-    assert choice.answers[1].feedback == "The scores then have variance 1."
-    assert not choice.wants_number
-    assert number.wants_number
-    assert (number.answers[0].number, number.accepted) == (4.0, 0.005)
-    assert choice.identifier != number.identifier
-
-
 @pytest.mark.parametrize(
     ("question", "answer", "accepted"),
     [
