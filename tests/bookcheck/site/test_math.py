@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from nbformat.v4 import new_markdown_cell
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 from bookcheck.site.math import FormulaError, render
 
@@ -29,10 +30,15 @@ def test_rows_that_number_themselves_are_refused():
     assert render(r"\begin{align*} a &= b \end{align*}", display=True)
 
 
-def test_a_bad_formula_stops_the_plain_build_and_is_named(build, write_book, tmp_path):
-    cells = [new_markdown_cell("# Chapter"), new_markdown_cell("Good: $a$.\n\nBad: $\\frac{a}{$")]
-    done = build(write_book(tmp_path, {"one": cells}))  # the plain command, without -W
-    assert done.returncode != 0
-    place = "chapters/one.ipynb, text above cell [1], line 3"
-    assert f"{place}: KaTeX parse error" in done.stderr
-    assert "in: \\frac{a}{" in done.stderr
+def test_a_bad_formula_stops_a_build_and_is_named(tmp_path):
+    (tmp_path / "index.md").write_text("# Page\n\nBad: $\\frac{a}{$\n", encoding="utf-8")
+    settings = {
+        "extensions": ["myst_parser", "bookcheck.site.math"],
+        "html_math_renderer": "prerendered",
+        "myst_enable_extensions": ["dollarmath"],
+    }
+    folders = (tmp_path, None, tmp_path / "html", tmp_path / "doctrees")
+    with docutils_namespace():
+        app = Sphinx(*folders, "html", settings, status=None)
+        with pytest.raises(FormulaError, match=r"(?s)index\.md, line 3: KaTeX .* in: .frac\{a"):
+            app.build()
