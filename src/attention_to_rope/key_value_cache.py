@@ -36,6 +36,7 @@ class KeyValueCache:
         capacity: int = 0,
     ) -> None:
         self._keys, self._values, self._capacity = keys, values, capacity
+        self.length = 0 if keys is None else keys.shape[-2]  # the number of positions
         self._memory: _Memory | None = None
 
     @property
@@ -50,18 +51,14 @@ class KeyValueCache:
         assert self._values is not None, "the cache is empty"
         return self._values
 
-    @property
-    def length(self) -> int:
-        """The number of positions."""
-        return 0 if self._keys is None else self._keys.shape[-2]
-
     def append(
         self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
     ) -> "KeyValueCache":
         """The cache that holds these positions after its own."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
-            both = _joined(self._keys, keys), _joined(self._values, values)
-            return KeyValueCache(*both, capacity=self._capacity)
+            pairs = (self._keys, keys), (self._values, values)  # none held before the first
+            joined = (torch.cat([x for x in pair if x is not None], dim=-2) for pair in pairs)
+            return KeyValueCache(*joined, capacity=self._capacity)
         start, stop = self.length, self.length + keys.shape[-2]
         memory = self._memory_until(stop, keys, values)
         memory.keys[:, :, start:stop], memory.values[:, :, start:stop] = keys, values
@@ -80,7 +77,7 @@ class KeyValueCache:
     def _memory_until(self, stop: int, keys: Tensor, values: Tensor) -> _Memory:
         """Memory for so many positions, with those of this cache in it: its own, or a copy."""
         held, memory = self._keys, self._memory
-        if held is not None and (held.shape[:2], held.dtype) != (keys.shape[:2], keys.dtype):
+        if held is not None and (held.shape[:2] != keys.shape[:2] or held.dtype != keys.dtype):
             raise ValueError(
                 f"new keys {tuple(keys.shape)} of {keys.dtype} do not continue a cache "
                 f"{tuple(held.shape)} of {held.dtype}"
@@ -97,10 +94,6 @@ class KeyValueCache:
         if held is not None:
             k[:, :, : self.length], v[:, :, : self.length] = self.keys, self.values
         return _Memory(k, v, self.length)
-
-
-def _joined(held: Tensor | None, new: Tensor) -> Tensor:
-    return torch.cat((new,) if held is None else (held, new), dim=-2)
 
 
 def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float:

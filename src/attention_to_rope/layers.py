@@ -63,8 +63,8 @@ class Linear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*n d_in"]) -> Float[Tensor, "*n d_out"]:
         """The product, with the bias added."""
-        y = x @ self.W
-        return y if self.b is None else y + self.b
+        W, b = self.W, self.b
+        return x @ W if b is None else x @ W + b
 
 
 class Embedding(nn.Module):

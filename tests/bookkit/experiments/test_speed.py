@@ -84,7 +84,7 @@ def test_the_plain_layer_computes_what_the_library_s_does():
         theirs.b.copy_(mine.bias)
     tokens, room = normal(1, 5, 16, seed=0), torch.empty(2, 1, 2, 5, 8).double()
     expected = cpu.decode(ours, KeyValueCache(), tokens)
-    torch.testing.assert_close(cpu.decode(plain, (room, 0), tokens), expected)
+    torch.testing.assert_close(cpu.decode(plain, (*room, 0), tokens), expected)
 
 
 @pytest.mark.usefixtures("unchecked")

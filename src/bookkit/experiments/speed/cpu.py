@@ -97,14 +97,14 @@ class PlainHeads(nn.Module):
         self.heads = heads
         self.query, self.key, self.value, self.output = (nn.Linear(d, d) for _ in range(4))
 
-    def extend(self, x: Tensor, cache: tuple[Tensor, int]) -> tuple[Tensor, tuple[Tensor, int]]:
+    def extend(self, x: Tensor, cache: Any) -> tuple[Tensor, tuple[Tensor, Tensor, int]]:
         """Attention of one token to n others and to itself; the cache has room for all of them."""
         projected = self.query(x), self.key(x), self.value(x)
         q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in projected)
-        (keys, values), n = cache
+        keys, values, n = cache
         keys[:, :, n : n + 1], values[:, :, n : n + 1] = k, v
         y = scaled_dot_product_attention(q, keys[:, :, : n + 1], values[:, :, : n + 1])
-        return self.output(y.transpose(1, 2).flatten(2)), (cache[0], n + 1)
+        return self.output(y.transpose(1, 2).flatten(2)), (keys, values, n + 1)
 
 
 def decode(layer: Any, cache: Any, tokens: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ def call_rows(
             partial(rotate, x, table, layout="half"),
         ),
         ("one token, interleaved", x.shape): (
-            partial(as_complex, x, torch.complex(cos, sin)),
+            lambda: as_complex(x, torch.complex(cos, sin)),
             partial(rotate, x, table, layout="interleaved"),
         ),
     }
@@ -142,7 +142,7 @@ def call_rows(
         tokens = normal(1, length, d, seed=0, dtype=torch.float32)
         room, empty = torch.empty(2, 1, d // 64, length, 64), KeyValueCache(capacity=length)
         calls["decode", tokens.shape] = (
-            partial(decode, PlainHeads(d, d // 64), (room, 0), tokens),
+            partial(decode, PlainHeads(d, d // 64), (*room, 0), tokens),
             partial(decode, MultiHeadAttention(d, d // 64, seed=0), empty, tokens),
         )
     rows = []
