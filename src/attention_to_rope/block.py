@@ -20,6 +20,7 @@ from attention_to_rope.layers import (
 )
 
 Mask = Bool[Tensor, "..."] | None
+Memory = Float[Tensor, "b m d"] | KeyValueCache | None  # of an encoder
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "b n d"],
         *,
-        memory: Float[Tensor, "b m d"] | KeyValueCache | None = None,
+        memory: Memory = None,
         memory_mask: Mask = None,
         return_weights: bool = False,
         **options: Any,
@@ -160,7 +161,7 @@ class Block(nn.Module):
         x: Float[Tensor, "b n d"],
         cache: KeyValueCache,
         *,
-        memory: Float[Tensor, "b m d"] | KeyValueCache | None = None,
+        memory: Memory = None,
         memory_mask: Mask = None,
         **options: Any,
     ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
@@ -171,23 +172,15 @@ class Block(nn.Module):
         return self._rest(x, memory, memory_mask, return_weights=False)[0], cache
 
     def _rest(
-        self,
-        x: Tensor,
-        memory: Tensor | KeyValueCache | None,
-        memory_mask: Mask,
-        return_weights: bool,
+        self, x: Tensor, memory: Memory, memory_mask: Mask, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Cross-attention and feed-forward, and the weights of the former."""
         weights = None
         if (self.cross_attention is None) != (memory is None):
             raise ValueError("a block takes memory if it is built with cross=True, and only then")
         if self.cross_attention is not None and self.cross_residual is not None:
-            y = self.cross_attention(
-                self.cross_residual.enter(x),
-                memory,
-                mask=memory_mask,
-                return_weights=return_weights,
-            )
+            inner = self.cross_residual.enter(x)
+            y = self.cross_attention(inner, memory, mask=memory_mask, return_weights=return_weights)
             y, weights = y if return_weights else (y, None)
             x = self.cross_residual.leave(x, y)
         y = self.feed_forward(self.feed_forward_residual.enter(x))

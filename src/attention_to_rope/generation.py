@@ -132,10 +132,8 @@ def _moved(rows: Integer[Tensor, "b n"], by: Integer[Tensor, " b"]) -> Integer[T
     return rows.gather(1, columns.clamp(0, rows.shape[1] - 1))
 
 
-def _uniform(
-    seed: Seed | None, temperature: float | None, batch: int, steps: int
-) -> Float[Tensor, "b steps"]:
-    """A stream of uniform numbers in [0, 1) for every row."""
+def _uniform(seed: Seed | None, temperature: float | None, batch: int, steps: int) -> Tensor:
+    """A stream of uniform numbers in [0, 1) for every row, (b, steps)."""
     if (temperature is None) != (seed is None):
         raise ValueError("sampling needs both temperature and seed, greedy generation neither")
     if seed is None:

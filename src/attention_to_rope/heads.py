@@ -11,6 +11,8 @@ from attention_to_rope.masks import causal_mask, sliding_window_mask
 from attention_to_rope.positions import NO_ENCODING, Encoding, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
+Scheme = PositionalScheme | Encoding | None
+
 
 class MultiHeadAttention(nn.Module):
     r"""Attention in `heads` subspaces of dimension $d_k = d / h$, combined by $W^O$.
@@ -74,7 +76,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         causal: bool = False,
         window: int | None = None,
-        scheme: PositionalScheme | Encoding | None = None,
+        scheme: Scheme = None,
         positions: Integer[Tensor, "*b n"] | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n m"]]:
@@ -82,7 +84,7 @@ class MultiHeadAttention(nn.Module):
 
         mask: (b, n, m) or (b, h, n, m), with 1 where it repeats; causal and window see as
         `causal_mask` and `sliding_window_mask` do. scheme: encodes the positions, 0…n−1 if not
-        given; or the encoding that its `at` gave for them.
+        given; or the encoding that its `at` gave for them. What the mask hides must be finite.
         """
         encoding = self._encoding(x, 0, scheme, positions)
         q = encoding.rotate(self._queries(x))
@@ -104,7 +106,7 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache,
         *,
         mask: Bool[Tensor, "..."] | None = None,
-        scheme: PositionalScheme | Encoding | None = None,
+        scheme: Scheme = None,
         positions: Integer[Tensor, "*b m"] | None = None,
         window: int | None = None,
     ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
@@ -135,17 +137,10 @@ class MultiHeadAttention(nn.Module):
         bias: Float[Tensor, "*b h n m"] | None,
         return_weights: bool,
     ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
-        """The attention of every head, and its weights; a variant overrides this function.
-
-        Without weights, bias, cap and sink it is PyTorch's fused kernel, which keeps no scores in
-        memory; for its second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
-        """
-        group = self.heads // self.kv_heads
+        """The attention of every head, and its weights; a variant overrides this function."""
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
-            output = functional.scaled_dot_product_attention(
-                q, k, v, mask, is_causal=is_causal, scale=self.scale, enable_gqa=group > 1
-            )
-            return output, None
+            return self._fused(q, k, v, mask, is_causal), None
+        group = self.heads // self.kv_heads
         output, weights = attention(
             q,
             k.repeat_interleave(group, dim=1),
@@ -158,6 +153,16 @@ class MultiHeadAttention(nn.Module):
             return_weights=True,
         )
         return output, weights if return_weights else None
+
+    def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+        """The same without weights, bias, cap and sink: PyTorch's kernel, which stores no scores.
+
+        For second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`. A NaN that
+        `attention` hides behind the mask can enter the output here: pad with finite numbers.
+        """
+        return functional.scaled_dot_product_attention(
+            q, k, v, mask, is_causal=causal, scale=self.scale, enable_gqa=self.heads > self.kv_heads
+        )
 
     def _mask(
         self, x: Tensor, m: int, mask: Tensor | None, causal: bool, window: int | None
@@ -182,11 +187,7 @@ class MultiHeadAttention(nn.Module):
         return mask if order is None else mask & order, False
 
     def _encoding(
-        self,
-        x: Tensor,
-        start: int,
-        scheme: PositionalScheme | Encoding | None,
-        positions: Tensor | None,
+        self, x: Tensor, start: int, scheme: Scheme, positions: Tensor | None
     ) -> Encoding:
         """What the scheme computes for the positions of this call."""
         if positions is not None and not isinstance(scheme, PositionalScheme):

@@ -137,15 +137,9 @@ class LatentAttention(nn.Module):
         new = LatentCache(self.latent_norm(self.latent_down(x)), rotary_key)
         if cache is not None:
             new = LatentCache(*(torch.cat(both, dim=1) for both in zip(cache, new, strict=True)))
-        mixed = attend_to_latents(
-            q_content,
-            encoding.rotate(q_rotary),
-            *new,
-            self._per_head(self.key_up),
-            self._per_head(self.value_up),
-            form=form,
-            mask=causal_mask(n, start + n, device=x.device),
-        )
+        q_rotary, mask = encoding.rotate(q_rotary), causal_mask(n, start + n, device=x.device)
+        W_UK, W_UV = self._per_head(self.key_up), self._per_head(self.value_up)
+        mixed = attend_to_latents(q_content, q_rotary, *new, W_UK, W_UV, form=form, mask=mask)
         output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
         return output, new
 

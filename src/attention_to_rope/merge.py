@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_to_rope.scaled_dot_product import visible_scores
+from attention_to_rope.scaled_dot_product import adjusted, operands
 
 
 class Partial(NamedTuple):
@@ -41,11 +41,13 @@ def partial_attention(
 
     A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
     """
-    scores, values = visible_scores(q, k, v, mask, bias, scale, soft_cap)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    q, k, v, finite = operands(q, k, v, mask)
+    scores = adjusted((q * scale) @ k.mT, finite, mask, bias, soft_cap)
     # Shifting all scores of a query changes nothing, so the maximum needs no gradient.
     largest = scores.detach().amax(-1, keepdim=True)
     powers = (scores - _finite(largest)).exp()
-    return Partial(largest, powers.sum(-1, keepdim=True), powers @ values)
+    return Partial(largest, powers.sum(-1, keepdim=True), powers @ v)
 
 
 def merge(first: Partial, second: Partial) -> Partial:
@@ -101,7 +103,8 @@ def partial_gradients(
     the weights are $p_{ij} = e^{s_{ij} - \lambda_i}$ and the gradients $v'_j = \sum_i p_{ij} g_i$
     and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$. Gradients of disjoint sets add up.
     """
-    scores, values = visible_scores(q, k, v, mask, None, scale, None)
+    exact_q, exact_k, values, finite = operands(q, k, v, mask)
+    scores = adjusted((exact_q * scale) @ exact_k.mT, finite, mask, None, None)
     weights = (scores - log_totals).exp()
     grad_scores = weights * (upstream @ values.mT - share)
     return PartialGradients(

@@ -193,10 +193,8 @@ def alibi_slopes(heads: int, *, device: Device = None) -> Float64[Tensor, " {hea
     """
     power = 2 ** (heads.bit_length() - 1)
     first = torch.arange(1, power + 1, dtype=torch.float64, device=device) / power
-    between = (2 * torch.arange(heads - power, dtype=torch.float64, device=device) + 1) / (
-        2 * power
-    )
-    return torch.pow(2.0, -8 * torch.cat((first, between)))
+    odd = torch.arange(1, 2 * (heads - power) + 1, 2, dtype=torch.float64, device=device)
+    return torch.pow(2.0, -8 * torch.cat((first, odd / (2 * power))))
 
 
 def alibi_bias(

@@ -1,7 +1,7 @@
 """Scaled dot-product attention, its softmax and the derivative, and what models do to scores."""
 
 import math
-from typing import Any, Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -10,13 +10,23 @@ from torch import Tensor
 from attention_to_rope.layers import wide
 
 
+class Options(TypedDict, total=False):
+    """What models change in attention; each may be left out."""
+
+    mask: Tensor | None
+    bias: Tensor | None
+    scale: float | None
+    soft_cap: float | None
+    sink: Tensor | None
+
+
 @overload
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, *, return_weights: Literal[True], **options: Any
+    q: Tensor, k: Tensor, v: Tensor, *, return_weights: Literal[True], **options: Unpack[Options]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
-def attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor: ...
-def attention(  # type: ignore[misc]  # what is above names few of the options
+def attention(q: Tensor, k: Tensor, v: Tensor, **options: Unpack[Options]) -> Tensor: ...
+def attention(
     q: Float[Tensor, "*batch n d_k"],
     k: Float[Tensor, "*batch m d_k"],
     v: Float[Tensor, "*batch m d_v"],
@@ -45,13 +55,13 @@ def attention(  # type: ignore[misc]  # what is above names few of the options
     tensor([[3.],
             [3.]])
     """
-    scores, values = visible_scores(q, k, v, mask, bias, scale, soft_cap)
-    if sink is not None:
-        sink = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
-        scores = torch.cat((scores, sink), dim=-1)
-    weights = softmax(scores)[..., : k.shape[-2]]
-    output = (weights @ values).to(q.dtype)
-    return (output, weights.to(q.dtype)) if return_weights else output
+    dtype, scale = q.dtype, q.shape[-1] ** -0.5 if scale is None else scale
+    q, k, v, finite = operands(q, k, v, mask)
+    scores = (q * scale) @ k.mT  # (..., n, m)
+    scores = adjusted(scores, finite, mask, bias, soft_cap, sink)
+    weights = softmax(scores)[..., : k.shape[-2]]  # without that of a sink
+    output = (weights @ v).to(dtype)
+    return (output, weights.to(dtype)) if return_weights else output
 
 
 def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*shape"]:
@@ -82,35 +92,46 @@ def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*sha
     return (cap * torch.tanh(wide(scores) / cap)).to(scores.dtype)
 
 
-def visible_scores(
+def operands(
     q: Float[Tensor, "*batch n d_k"],
     k: Float[Tensor, "*batch m d_k"],
     v: Float[Tensor, "*batch m d_v"],
     mask: Bool[Tensor, "*#batch #n m"] | None,
-    bias: Float[Tensor, "*#batch #n m"] | None,
-    scale: float | None,
-    cap: float | None,
-) -> tuple[Float[Tensor, "*batch n m"], Float[Tensor, "*batch m d_v"]]:
-    """The scores, −inf where the mask hides a key, and the values to average, both not in half.
+) -> tuple[Tensor, Tensor, Tensor, Bool[Tensor, "*batch 1 m"] | None]:
+    """What to multiply: q, k and v, not in half, and which keys and values are finite.
 
-    A matrix product computes 0 · NaN = NaN, so a hidden NaN would spread. Where a key or its value
-    is not finite, both become 0 and the score NaN, and the mask hides a score whole.
+    A matrix product computes 0 · NaN = NaN, so a NaN behind the mask would spread. Where a key or
+    its value is not finite, both become 0 here, and `adjusted` makes the score NaN instead.
     """
     q, k, v = wide(q), wide(k), wide(v)
-    if mask is not None:
-        if mask.dtype != torch.bool:
-            raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
-        finite = (k.isfinite().all(-1) & v.isfinite().all(-1)).unsqueeze(-1)  # (..., m, 1)
-        k, v = k.where(finite, 0.0), v.where(finite, 0.0)
-    scores = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.mT
+    if mask is None:
+        return q, k, v, None
+    finite = (k.isfinite().all(-1) & v.isfinite().all(-1)).unsqueeze(-1)  # (..., m, 1)
+    return q, k.where(finite, 0.0), v.where(finite, 0.0), finite.mT
+
+
+def adjusted(
+    scores: Float[Tensor, "*batch n m"],
+    finite: Bool[Tensor, "*batch 1 m"] | None,
+    mask: Bool[Tensor, "*#batch #n m"] | None,
+    bias: Float[Tensor, "*#batch #n m"] | None,
+    cap: float | None,
+    sink: Float[Tensor, "*#batch #n 1"] | None = None,
+) -> Float[Tensor, "*batch n scores"]:
+    """The scores as the options of `attention` change them: −inf where the mask hides a key."""
     if cap is not None:
         scores = soft_cap(scores, cap)
     if bias is not None:
         scores = scores + _fitting("bias", bias, scores).to(scores.dtype)
-    if mask is not None:
-        scores = scores.masked_fill(~finite.mT, torch.nan)
+    if mask is not None and finite is not None:
+        if mask.dtype != torch.bool:
+            raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
+        scores = scores.masked_fill(~finite, torch.nan)
         scores = scores.masked_fill(~_fitting("mask", mask, scores), -torch.inf)
-    return scores, v
+    if sink is not None:
+        sink = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
+        scores = torch.cat((scores, sink), dim=-1)
+    return scores
 
 
 def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:

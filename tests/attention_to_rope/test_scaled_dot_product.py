@@ -129,11 +129,11 @@ def test_masks_that_would_be_misread_are_refused(mask, error):
 
 def test_a_batch_of_masks_is_not_repeated_along_the_heads():
     """Without the hook: the check by hand, for a batch as large as the number of heads."""
-    from attention_to_rope.scaled_dot_product import _fitting, visible_scores
+    from attention_to_rope.scaled_dot_product import _fitting, adjusted
 
-    x, mask = normal(2, 4), torch.ones(2, 2, dtype=torch.uint8)
+    x, mask = normal(2, 2), torch.ones(2, 2, dtype=torch.uint8)
     with pytest.raises(TypeError, match="boolean"):
-        inspect.unwrap(visible_scores)(x, x, x, mask, None, None, None)
+        inspect.unwrap(adjusted)(x, torch.tensor([[True, True]]), mask, None, None)
 
     with pytest.raises(ValueError, match="axes of the scores"):
         _fitting("mask", torch.ones(3, 2, 2, dtype=torch.bool), torch.zeros(3, 3, 2, 2))
