@@ -44,15 +44,15 @@ class Config:
         """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
         h, rope = config["num_attention_heads"], {"rope_theta": config.get("rope_theta", 10_000.0)}
         rope |= (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
-        names = ("attention_bias", "mlp_bias", "use_sliding_window", "partial_rotary_factor")
-        settings = {str((config | rope).get(name)) for name in ("model_type", "hidden_act", *names)}
-        settings |= {*(config.get("layer_types") or ())}
+        names = ("model_type", "attention_bias", "mlp_bias", "use_sliding_window", "hidden_act")
+        found = {n: {str((config | rope).get(n))} for n in (*names, "partial_rotary_factor")}
+        found["layer_types"] = {*(config.get("layer_types") or ())}
         usual = {"llama", "qwen3", "silu", "full_attention", "1.0", "False", "None"}
-        if unknown := settings - usual:
-            raise ValueError(f"expected a llama or qwen3 without {unknown}, got {config}")
-        defaults = {"num_key_value_heads": h, "head_dim": config["hidden_size"] // h}
+        if unusual := {name: those - usual for name, those in found.items() if those - usual}:
+            raise ValueError(f"expected a llama or qwen3 in its usual form, got {unusual}")
         given = {f.name: config[f.name] for f in fields(cls) if config.get(f.name) is not None}
-        return cls(**defaults | given | {"rope_parameters": rope, "qk_norm": "qwen3" in settings})
+        given |= {"rope_parameters": rope, "qk_norm": config.get("model_type") == "qwen3"}
+        return cls(**{"num_key_value_heads": h, "head_dim": config["hidden_size"] // h} | given)
 
 
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
