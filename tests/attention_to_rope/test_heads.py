@@ -1,6 +1,7 @@
 """Heads against sums of single heads, the cache against whole sequences, latents, recurrences."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -233,7 +234,20 @@ def test_a_cache_goes_from_inference_mode_to_no_grad():
         cache = book.KeyValueCache(capacity=4).append(new, new)
     with torch.no_grad():
         assert torch.equal(cache.append(new, new).keys[:, :, 1:], new)
-    assert book.cache_numbers_per_token(new, new, length=1) == 8
+    assert book.cache_numbers_per_token(new, new, length=2) == 4
+
+
+@torch.no_grad()
+def test_a_cache_that_becomes_just_full_copies_nothing():
+    keys, new = normal(1, 1, 7, 4), normal(1, 1, 1, 4, seed=1)
+    cache = book.KeyValueCache(capacity=8).append(keys, keys)
+    assert cache.append(new, new).keys.data_ptr() == cache.keys.data_ptr()
+
+
+def test_a_gate_fits_heads_of_any_size_and_weights_are_not_scaled():
+    layer = book.MultiHeadAttention(8, 2, head_dim=3, gate=True, seed=0)
+    assert layer(torch.zeros(1, 2, 8)).shape == (1, 2, 8)
+    assert layer.value.W.abs().max() <= math.sqrt(6 / (8 + 6))
 
 
 @pytest.mark.parametrize("query_latent_dim", [None, 3])

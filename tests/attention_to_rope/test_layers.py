@@ -160,7 +160,8 @@ def test_a_mixture_is_the_weighted_sum_of_its_experts(k, shared, gate):
         index = routing.experts[..., place, None, None].expand(2, 3, 1, 4)
         expected = expected + every.gather(-2, index)[..., 0, :] * routing.gates[..., place, None]
     torch.testing.assert_close(layer(x), expected)
-    assert layer(torch.zeros_like(x)).count_nonzero() == 0  # no biases
+    assert {name.split(".")[-1] for name, _ in layer.named_parameters()} == {"W"}  # no biases
+    assert (len(layer.experts), len(layer.shared)) == (5, shared)
 
 
 def test_balance():
@@ -168,10 +169,12 @@ def test_balance():
     assert book.expert_load(experts, 4).tolist() == [0.5, 0.25, 0.25, 0.0]
     scores = torch.full((4, 4), 0.25)
     assert book.balance_loss(scores, experts) == 1
+    assert book.balance_loss(scores[:, :2] * 2, experts[:, :1] % 2) == 1
     assert book.balanced_bias(torch.zeros(4), experts, step=0.1).tolist() == pytest.approx(
         [-0.1, 0.0, 0.0, 0.1]
     )
     layer = book.MixtureOfExperts(4, 6, experts=4, k=2, balanced=True, seed=0)
+    assert not layer.shared
     layer.rebalance(experts, step=0.1)
     assert layer.bias.tolist() == pytest.approx([-0.1, 0.0, 0.0, 0.1])
     with pytest.raises(ValueError, match="balanced=True"):

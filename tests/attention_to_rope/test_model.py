@@ -103,6 +103,16 @@ def test_usual_settings_of_a_config_are_read() -> None:
     assert model(**usual, partial_rotary_factor=1.0, rope_scaling=None).config == model().config
 
 
+def test_a_block_adds_what_attention_and_feed_forward_compute() -> None:
+    one = model()
+    assert len(one.layers) == 2
+    block, x = one.layers[0], torch.randn(1, 3, 24)
+    table = torch.ones(3, 5), torch.zeros(3, 5)
+    attended = x + block.self_attn(block.input_layernorm(x), table, None)[0]
+    expected = attended + block.mlp(block.post_attention_layernorm(attended))
+    torch.testing.assert_close(block(x, table, None)[0], expected)
+
+
 def test_no_layer_has_a_bias_and_matrices_start_small() -> None:
     for name, weight in model(model_type="qwen3").named_parameters():
         if weight.dim() == 2:

@@ -117,6 +117,7 @@ def test_tied_embedding_positions_and_memory():
     silent = book.Architecture(d=8, heads=2, layers=2, embedding_scale=0.0)
     tied, text = decoder(tied=True), tokens(1, 3)
     assert (book.Decoder(7, silent, seed=1).embed(text, torch.arange(3)) == 0).all()
+    assert decoder().head.b is None
     x, _, _ = tied.run(text)
     torch.testing.assert_close(tied(text), x @ tied.embedding.rows.mT)
     moved = decoder(rotary())
@@ -192,6 +193,7 @@ def test_what_is_kept_of_the_logits():
     p = torch.tensor([[0.4, 0.1, 0.3, 0.2]]).log()
     for limit, kept in ((0.39, 1), (0.41, 2), (0.75, 3), (1.0, 4)):
         assert int(book.keep_top_p(p, limit).isfinite().sum()) == kept
+    assert int(book.keep_top_p(torch.zeros(1, 4), 0.5).isfinite().sum()) == 2  # they reach it
     infinite = torch.tensor([[0.0, torch.inf, 1.0]])
     assert book.keep_top_p(infinite, 0.5).tolist() == [[-torch.inf, torch.inf, -torch.inf]]
 

@@ -103,6 +103,9 @@ def test_schemes_act_where_they_say():
     t5 = book.T5Bias(2, bidirectional=True, seed=0)
     bucket = book.t5_bucket(book.relative_positions(positions, positions), bidirectional=True)
     torch.testing.assert_close(t5.bias(positions, positions), t5.table(bucket).movedim(-1, 0))
+    rotated = book.Rotary(book.rotary_frequencies(4), layout="half").rotate(x[None], positions)
+    torch.testing.assert_close(rotated.norm(dim=-1), x[None].norm(dim=-1))
+    assert book.ALiBi(1).at(positions, x.dtype).bias.shape == (1, 3, 3)
 
 
 def test_rotary_keeps_its_frequencies_in_half_precision():

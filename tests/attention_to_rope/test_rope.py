@@ -168,6 +168,13 @@ def test_checks_by_hand_without_the_hook():
         inspect.unwrap(_join)(normal(2), normal(2), "neox")
     with pytest.raises(TypeError, match="collide"):
         check_integer_positions(torch.ones(2))
+    for call, arguments in (
+        (book.rotary_table, (torch.ones(2), book.rotary_frequencies(4))),
+        (book.relative_positions, (torch.arange(2), torch.ones(2))),
+        (book.Learned.embed, (book.Learned(4, 2, seed=0), torch.ones(1, 2, 2), torch.ones(2))),
+    ):
+        with pytest.raises(TypeError, match="collide"):
+            inspect.unwrap(call)(*arguments)
 
 
 @pytest.mark.parametrize("rotary_dim", [None, 4])
@@ -275,6 +282,8 @@ def test_dynamic_ntk_longrope_and_factors():
     )
     assert extend.longrope_attention_factor(1.0, 4096) == 1
     assert extend.yarn_attention_factor(8.0, 0.5) == 0.05 * math.log(8) + 1
+    assert extend.yarn_attention_factor(1.5) == 0.1 * math.log(1.5) + 1
+    assert extend.yarn_attention_factor(0.5) == 1
     torch.testing.assert_close(
         extend.llama3(theta), extend.ntk_by_parts(theta, 8.0, original_length=8192, fast=4.0)
     )

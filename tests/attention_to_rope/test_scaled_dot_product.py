@@ -135,8 +135,9 @@ def test_a_batch_of_masks_is_not_repeated_along_the_heads():
     with pytest.raises(TypeError, match="boolean"):
         inspect.unwrap(adjusted)(x, torch.tensor([[True, True]]), mask, None, None)
 
-    with pytest.raises(ValueError, match="axes of the scores"):
-        _fitting("mask", torch.ones(3, 2, 2, dtype=torch.bool), torch.zeros(3, 3, 2, 2))
+    for shape in ((3, 2, 2), (3, 2)):  # no heads; too many rows
+        with pytest.raises(ValueError, match="axes of the scores"):
+            _fitting("mask", torch.ones(shape, dtype=torch.bool), torch.zeros(3, 3, 2, 2))
 
 
 @given(
@@ -169,6 +170,7 @@ def test_the_jacobian_is_the_derivative_and_its_bounds_hold():
     assert math.isclose(m, 1 - p.max())
     ordered = x.sort().values
     assert m <= book.gap_bound(float(ordered[-1] - ordered[-2]), 6) + 1e-15
+    assert math.isclose(book.gap_bound(1.0, 3), 2 / (2 + math.e))
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0, 1e39, math.inf, math.nan])
