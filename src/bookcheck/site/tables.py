@@ -8,6 +8,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 TABLE = '<table class="book-table'
+# A line does not end in a short bracket of numbers, or between a sign and its number.
+WHOLE = re.compile(r"\([-−\d][^()]{,20}\)|± [\d.]+")
 INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
 MINUS = re.compile(r"(?<=<td>)-(?=\d)")
 
@@ -23,6 +25,7 @@ class SetSigns(SphinxPostTransform):
         for raw in list(self.document.findall(nodes.raw)):
             if TABLE in raw.astext():
                 table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
+                table = WHOLE.sub(lambda found: found[0].replace(" ", "\xa0"), table)
                 raw.replace_self(nodes.raw("", table, format="html"))
 
 

@@ -52,7 +52,7 @@ def test_figures_are_inlined_with_ids_of_their_own(page):
 
 
 def test_tables_have_true_signs_and_indices(page):
-    assert "<td>−2</td><td>√<i>d</i><sub>k</sub></td>" in page
+    assert "<td>−2</td><td>√<i>d</i><sub>k</sub> ±\xa01</td>" in page
 
 
 def test_proof_and_solution_fold_without_javascript(page):
