@@ -6,28 +6,35 @@ const readline = require("node:readline");
 // The source of the formula in the hidden copy, which nobody sees or hears.
 const SOURCE = /<annotation encoding="application\/x-tex">.*?<\/annotation>/s;
 
-// In a sentence, a line may end after a sign of the formula, but not inside its brackets. All elements
-// are spans, so that what closes the last one closes the others too.
-function keepBrackets(html) {
+const [BASE, WHOLE, END] = ['<span class="base">', '<span class="whole">', "</span>"];
+// Between the formulas of a display, where \qquad stands; the style sheet sets their distance.
+const BETWEEN = /<span class="mspace" style="margin-right:2em;"><\/span><span class="mspace allowbreak">(<\/?span[^>]*>)*$/;
+const AFTER_BINARY = 'margin-right:0.2222em;"></span></span>';
+
+// A line ends where it must, and better not inside brackets. A display ends a line first between its
+// formulas, then after a relation. All elements are spans, so what closes the last one closes them all.
+function keepTogether(html, display) {
+  const [head, ...bases] = html.split(BASE);
   let depth = 0;
-  const kept = html.split('<span class="base">').reduce((before, base) => {
+  const parts = bases.map((base, place) => {
     const inside = depth > 0;
     for (const [, side, signs] of base.matchAll(/"m(open|close)[^>]*>([^<]*)/g)) {
-      depth += (side === "open" ? 1 : -1) * (signs.length || 1);
+      depth = Math.max(0, depth + (side === "open" ? 1 : -1) * (signs.length || 1));
     }
-    const opened = depth > 0 && !inside ? '<span class="whole">' : "";
-    return `${before}${opened}<span class="base">${base}${inside && depth <= 0 ? "</span>" : ""}`;
+    const [opened, closed] = [depth > 0 && !inside ? WHOLE : "", inside && depth === 0 ? END : ""];
+    const level = BETWEEN.test(base) ? 2 : Number(!base.endsWith(AFTER_BINARY));
+    const ends = display && depth === 0 && place < bases.length - 1 ? level : 0;
+    return opened + BASE + base.replace(BETWEEN, END) + closed + END.repeat(ends) + WHOLE.repeat(ends);
   });
-  return depth > 0 ? `${kept}</span>` : kept;
+  const around = display ? 2 : 0;
+  return head + WHOLE.repeat(around) + parts.join("") + END.repeat(around + Number(depth > 0));
 }
 
 function render({ tex, display }) {
   try {
-    // On a narrow screen, two formulas of one display may stand on two lines.
     const parted = display ? tex.replaceAll("\\qquad", "\\qquad\\allowbreak ") : tex;
     const html = katex.renderToString(parted, { displayMode: display, strict: "error", throwOnError: true });
-    const kept = html.replace(SOURCE, "");
-    return { html: display ? kept : keepBrackets(kept) };
+    return { html: keepTogether(html.replace(SOURCE, ""), display) };
   } catch (error) {
     return { error: error.message };
   }

@@ -18,6 +18,15 @@ def test_no_line_ends_inside_the_brackets_of_a_formula_in_a_sentence():
         assert html.count("<span") == html.count("</span")
 
 
+def test_a_display_breaks_between_its_formulas_then_after_relations_then_after_other_signs():
+    html = render(r"a = b + f(c = d), \qquad e \ne \frac{1}{2}", display=True)
+    words = re.sub("<math.*?</math>", "", html).replace('<span class="whole">', "(")
+    assert html.count("<span") == html.count("</span")
+    assert ":2em" not in words, "the distance is in the style sheet"
+    starts = re.findall(r"(\(*)<span class=.base", words)
+    assert starts == ["((", "(", "(", "", "((", "("], "a =, b +, f(c =, d), e ≠, 1/2"
+
+
 @pytest.mark.parametrize("tex", [r"\mathbbm{1}", r"\label{a}", r"\nosuchcommand", "a_b_c", "ж"])
 def test_what_katex_would_show_wrongly_is_refused(tex):
     with pytest.raises(FormulaError):
