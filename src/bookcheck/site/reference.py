@@ -101,7 +101,7 @@ def header(one: Any) -> str:
     for part in shown:
         end = part.body[0].lineno - 1 if hasattr(part, "body") else part.end_lineno
         lines += text.splitlines()[part.lineno - 1 : max(end, part.lineno)]
-    return "\n".join(lines).rstrip()
+    return re.sub("  # type: .*", "", "\n".join(lines)).rstrip()
 
 
 def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
