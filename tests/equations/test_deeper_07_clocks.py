@@ -153,7 +153,7 @@ def test_repeat(rng):
     return [{**values, r"\theta": share * theta} for share in (1, 0.7, 1.01, 1.3)]
 
 
-@equation("eq-chord", equivalent={"turn difference at 137: n-m → m - n": EVEN})
+@equation("eq-chord", equivalent={"turn difference at 107: n-m → m - n": EVEN})
 def test_chord(rng):
     return {"m": range(2, 7), "n": range(3, 6), r"\theta": rng.uniform(0.2, 3)}
 

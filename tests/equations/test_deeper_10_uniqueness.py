@@ -67,7 +67,7 @@ def test_stretched_content(rng):
     return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}
 
 
-PLACES = ("flip sign at 54: + → -", "off by one at 56: 1 → 2", "drop one at 54: + 1 → ∅")
+PLACES = ("flip sign at 55: + → -", "off by one at 57: 1 → 2", "drop one at 55: + 1 → ∅")
 
 
 @equation("eq-step-keeps", equivalent=dict.fromkeys(PLACES, SHIFT))
