@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 
-import bookcheck.notebooks.preloaded  # noqa: F401  (it turns the checks on)
+# An int is a float as far as type checkers are concerned, and the same is true here.
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+jaxtyping.install_import_hook("attention_to_rope", CHECKER)
 
 
 @pytest.fixture

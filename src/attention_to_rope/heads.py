@@ -134,7 +134,7 @@ class MultiHeadAttention(nn.Module):
         v: Float[Tensor, "b g m d_k"],
         mask: Bool[Tensor, "..."] | None,
         is_causal: bool,
-        bias: Float[Tensor, "*b h n m"] | None,
+        bias: Float[Tensor, "*#batch #n m"] | None,
         return_weights: bool,
     ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
         """The attention of every head, and its weights; a variant overrides this function."""

@@ -89,7 +89,7 @@ class KeyValueCache:
             and memory.keys.is_inference() == torch.is_inference_mode_enabled()
         ):
             return memory
-        size = max(self._capacity, 2 * stop)
+        size = self._capacity if stop <= self._capacity else 2 * stop
         k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (keys, values))
         if held is not None:
             k[:, :, : self.length], v[:, :, : self.length] = self.keys, self.values

@@ -63,12 +63,12 @@ def merge(first: Partial, second: Partial) -> Partial:
     return Partial(largest, total, a * first.output + b * second.output)
 
 
-def finish(partial: Partial) -> Float[Tensor, "*n d_v"]:
+def finish(partial: Partial) -> Float[Tensor, "*shape"]:
     r"""The attention output $u / \ell$; a query that saw no key gets 0."""
     return partial.output / partial.total.masked_fill(partial.total == 0, 1.0)
 
 
-def log_total(partial: Partial) -> Float[Tensor, "*n 1"]:
+def log_total(partial: Partial) -> Float[Tensor, "*shape"]:
     r"""The logarithm of a query's total, with which each weight is $e^{s_j - \lambda}$.
 
     $\lambda = \log \sum_j e^{s_j} = c + \log \ell$. A query that saw no key gets +inf, which makes

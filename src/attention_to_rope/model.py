@@ -185,7 +185,7 @@ def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: floa
     if temperature == 0:
         return logits.argmax(-1)  # the likeliest
     best, tokens = logits.topk(top_k or logits.shape[-1])  # in descending order
-    p = (best / temperature).softmax(-1)
+    p = (best.float() / temperature).softmax(-1)
     p[p.cumsum(-1) - p >= top_p] = 0  # those before it reach top_p
     return tokens.gather(-1, torch.multinomial(p, 1)).squeeze(-1)
 

@@ -47,15 +47,15 @@ def proportional_frequencies(
 ) -> Float[Tensor, " pairs"]:
     r"""p-RoPE: the fastest pairs keep their $\theta_i = b^{-2i/d}$, the slowest do not rotate.
 
-    $\theta_i = 0$ for $i \ge \lfloor p\,d/2 \rfloor$, p = `share`. This removes the slow end of the
-    spectrum. Partial rotary, `rotary_frequencies(p · d)` with `rotary_dim`, squeezes the whole
-    spectrum into fewer pairs instead.
+    $\theta_i = 0$ for $i \ge \lfloor p\,d/2 \rfloor$, p = `share`; see `rotary_dim` of `rotate`.
 
     >>> proportional_frequencies(8, 10000.0, share=0.5)
     tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must lie between 0 and 1, got {share}")
     frequencies = rotary_frequencies(dim, base, device=device)
-    frequencies[int(share * dim // 2) :] = 0
+    frequencies[int(share * dim // 2) :] = 0  # in floats, as Hugging Face rounds it
     return frequencies
 
 

@@ -123,14 +123,14 @@ def adjusted(
         scores = soft_cap(scores, cap)
     if bias is not None:
         scores = scores + _fitting("bias", bias, scores).to(scores.dtype)
-    if mask is not None and finite is not None:
+    if mask is not None:
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
-        scores = scores.masked_fill(~finite, torch.nan)
+        scores = scores if finite is None else scores.masked_fill(~finite, torch.nan)
         scores = scores.masked_fill(~_fitting("mask", mask, scores), -torch.inf)
     if sink is not None:
-        sink = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)
-        scores = torch.cat((scores, sink), dim=-1)
+        sink = _fitting("sink", sink, scores[..., :1]).to(scores.dtype)
+        scores = torch.cat((scores, sink.expand(*scores.shape[:-1], 1)), dim=-1)
     return scores
 
 

@@ -195,7 +195,8 @@ def test_training_through_a_cache_with_frozen_keys_and_values():
 @torch.no_grad()
 def test_a_cache_can_be_kept_branched_and_reordered():
     keys, values = normal(2, 1, 3, 4), normal(2, 1, 3, 4, seed=1)
-    start = book.KeyValueCache(capacity=8).append(keys, values)
+    start = book.KeyValueCache(capacity=5).append(keys, values)  # no more than what is asked for
+    assert start.keys.untyped_storage().nbytes() == 2 * 1 * 5 * 4 * 8
     new = normal(2, 1, 1, 4, seed=2)
     one, two = start.append(new, new), start.append(-new, -new)
     assert torch.equal(start.keys, keys)

@@ -183,3 +183,5 @@ def test_sampling_keeps_to_top_k_and_top_p() -> None:
     # Among the two likeliest, the first alone has 4/7 of the probability.
     assert {*sample(logits, top_k=2, top_p=0.55).tolist()} == {0}
     assert {*sample(logits, temperature=0.02).tolist()} == {0}
+    flat = torch.zeros(200, 1000, dtype=torch.bfloat16)  # whose sums of probabilities round to 1
+    assert len({*sample(flat).tolist()}) > 150

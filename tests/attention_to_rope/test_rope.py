@@ -222,6 +222,8 @@ def test_proportional_frequencies_stop_the_slowest():
         theta = book.proportional_frequencies(8, 1e3, share=share)
         assert torch.equal(theta[:2], book.rotary_frequencies(8, 1e3)[:2])
         assert theta[2:].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        book.proportional_frequencies(8, share=-0.5)
 
 
 def yarn_by_hand(dim, base, scale, length, slow, fast, truncate):

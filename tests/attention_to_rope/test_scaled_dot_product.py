@@ -188,6 +188,8 @@ def test_soft_cap_sinks_and_length_factor():
     lse = (q @ k.mT / 2).logsumexp(-1)
     gated = book.attention(q, k, v) * book.sink_gate(lse, sink).unsqueeze(-1)
     torch.testing.assert_close(book.attention(q, k, v, sink=sink.view(1, 3, 1, 1)), gated)
+    with pytest.raises(ValueError, match="sink must have shape"):
+        book.attention(q, k, v, sink=sink.view(3, 1, 1))
     lengths = torch.tensor([1, 10])
     assert book.log_length_factor(lengths, 0.4).tolist() == [0.0, 0.4 * math.log(10)]
 

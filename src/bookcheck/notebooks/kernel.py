@@ -1,11 +1,10 @@
-"""A Jupyter kernel for each notebook, which starts with PyTorch and matplotlib imported.
+"""A Jupyter kernel for each notebook, which starts with PyTorch and the library imported.
 
 Importing them takes three processor-seconds, and the book has more than forty notebooks. On Linux,
 the standard library's fork server imports them once and does nothing else; each kernel is a fork of
 it. Other systems do not fork safely, so there each kernel is a new process.
 """
 
-import importlib
 import multiprocessing
 import os
 import signal
@@ -18,12 +17,11 @@ from jupyter_client.connect import write_connection_file
 from nbval.kernel import RunningKernel
 
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-PRELOADED = "bookcheck.notebooks.preloaded"
+PRELOADED = ["attention_to_rope.model", "bookkit.figures", "bookkit.tables", "ipykernel.ipkernel"]
 
 
 def serve(connection_file: str, folder: Path) -> None:
     """Be a kernel in this process until it is killed."""
-    importlib.import_module(PRELOADED)
     from ipykernel.kernelapp import IPKernelApp
 
     os.chdir(folder)
@@ -39,7 +37,7 @@ class Kernel(RunningKernel):
     def __init__(self, folder: Path, timeout: float) -> None:
         self.connection_file, _ = write_connection_file()
         if sys.platform == "linux":
-            CONTEXT.set_forkserver_preload([PRELOADED])
+            CONTEXT.set_forkserver_preload(PRELOADED)
         self.process = CONTEXT.Process(target=serve, args=(self.connection_file, folder))
         self.process.start()
         self.kc = BlockingKernelClient(connection_file=self.connection_file)
