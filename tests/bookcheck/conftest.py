@@ -219,7 +219,6 @@ FAULTY = {
     "one": [
         *markdown("# Chapter\n\n{eq}`no-such-equation`"),
         code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
-        code("plot", {"image/svg+xml": "<svg><style>*{fill:red}</style></svg>"}, number=2),
         *markdown(
             "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
             "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)",

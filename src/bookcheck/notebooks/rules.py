@@ -40,6 +40,7 @@ _FORBIDDEN = {
     "output": {
         _ADDRESS: "is on another host; do not print it",
         _MACHINE_PATH: "is a path of one machine; do not print it",
+        re.compile(r"<(?:style|script)\b"): "would act on the whole page; use bookkit's show",
     },
 }
 

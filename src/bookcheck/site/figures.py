@@ -1,7 +1,7 @@
 """SVG figures of notebooks become part of the page, so that they follow its colours.
 
 An SVG behind `<img>` sees neither the page's text colour nor its CSS variables. A test asks every
-figure for its description (`notebooks.rules`).
+figure for its description, and that it has no style or script of its own (`notebooks.rules`).
 """
 
 import re
@@ -11,11 +11,6 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util import logging
-
-from bookcheck.site.source_place import place_of
-
-logger = logging.getLogger(__name__)
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
@@ -58,17 +53,7 @@ class InlineFigures(SphinxPostTransform):
             if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
                 continue
             count += 1
-            text = path.read_text(encoding="utf8")
-            if re.search(r"<(style|script)\b", text):
-                place = place_of(image, self.app.srcdir)
-                logger.warning(
-                    "%s: the SVG holds a <style> or <script>, which would act on the whole page; "
-                    "draw it with bookkit.figures.show",
-                    place,
-                    type="figure",
-                    once=True,
-                )
-            drawing = inline_svg(text, prefix=f"figure-{count}-")
+            drawing = inline_svg(path.read_text(encoding="utf8"), prefix=f"figure-{count}-")
             image.replace_self(nodes.raw("", drawing, format="html"))
 
 

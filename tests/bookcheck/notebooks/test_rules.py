@@ -49,6 +49,7 @@ def shown(kind, data):
         ([new_markdown_cell('<script src="https://a.example/b.js"></script>')], "a.example"),
         ([code(outputs=[shown("image/png", "aGVsbG8=")])], "alt text"),
         ([code(outputs=[shown("image/svg+xml", "<svg></svg>")])], "alt text"),
+        ([code(outputs=[shown("image/svg+xml", "<svg><style>")])], "'<style' would act on the"),
         ([code(bookcheck={"tolerance": 0.9})], "0.9"),
         ([code(outputs=[printed("x" * LARGEST_FILE)])], "more than 1,000,000 bytes"),
     ],

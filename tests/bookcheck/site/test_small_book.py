@@ -115,7 +115,6 @@ def test_the_templates_of_the_book_are_used(page):
     "complaint",
     [
         "equation not found: no-such-equation",
-        "cell [2], line 1: the SVG holds a <style>",
         "no-theorem",
         "nobody",
         "no-term",
