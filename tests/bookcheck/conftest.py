@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -215,20 +214,6 @@ CONTENTS = """\
   - file: chapters/02-two
   - file: chapters/api
 """
-FAULTY = {
-    "one": [
-        *markdown("# Chapter\n\n{eq}`no-such-equation`"),
-        code("show(line)", {"image/svg+xml": "<svg viewBox='0 0 9 9'/>", "text/plain": "line"}),
-        *markdown(
-            "{prf:ref}`no-theorem`, {cite}`nobody`, {term}`no-term`, "
-            "[x](no-page.md), [y](one.ipynb#no-heading), [z](#no-target)",
-            ":::{quiz}\nIs it?\n\n- [x] Yes\n  > It is.\n:::",
-            ":::{interactive} clock\n:::",
-            ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
-            "It is {value}`0.30`.",
-        ),
-    ]
-}
 REPOSITORY, ADDRESS = "https://github.com/example/book", "https://example.org/book"
 
 
@@ -255,20 +240,3 @@ def good_site(build, write_book, tmp_path_factory):
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
     return once_for_all_workers(tmp_path_factory, "good-book", make) / "_build" / "html"
-
-
-@pytest.fixture(scope="session")
-def faulty_build(build, write_book, tmp_path_factory):
-    """What the build of a book with many faults says, in one line, and the site that it writes.
-
-    Its addresses are empty. A build with warnings writes its pages all the same.
-    """
-
-    def make(folder):
-        done = build(write_book(folder, FAULTY), "--all", "-n", "-W", "--keep-going")
-        assert done.returncode != 0
-        (folder / "said.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
-
-    folder = once_for_all_workers(tmp_path_factory, "faulty-book", make)
-    words = (folder / "said.txt").read_text(encoding="utf-8")
-    return SimpleNamespace(site=folder / "_build" / "html", words=" ".join(words.split()))
