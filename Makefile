@@ -53,7 +53,7 @@ $(BUILDER): requirements-book.txt
 
 $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 	@echo "Installing PyTorch and everything else into $(VENV) (once; a few minutes) ..."
-	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt
+	@$(BIN)/python -m pip install $(PIP) --no-compile -r requirements.txt -r requirements-book.txt
 	@# Where it is installed, every process that reads a notebook imports it, for 2 s, and uses it for nothing.
 	@$(BIN)/python -m pip uninstall $(PIP) --yes rfc3987-syntax
 	@# pip compiles one module after the other, also what nothing here imports: a minute on one core.
