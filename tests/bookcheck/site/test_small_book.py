@@ -25,14 +25,6 @@ def test_formulas_are_rendered_and_numbered_on_through_the_depth(page, deeper):
     assert '<span class="eqno">(1.3)' in deeper
 
 
-def test_fonts_come_from_the_site(good_site, page):
-    assert 'href="../_static/fonts/fonts.css' in page
-    style = (good_site / "_static" / "fonts" / "fonts.css").read_text(encoding="utf-8")
-    fonts = set(re.findall(r"url\(([^)]+)\)", style))
-    assert fonts
-    assert all((good_site / "_static" / "fonts" / font).is_file() for font in fonts)
-
-
 def test_the_theme_does_not_measure_every_box_on_load(good_site):
     script = good_site / "_static" / "scripts" / "pydata-sphinx-theme.js"
     assert '("load",' not in script.read_text(encoding="utf-8")
