@@ -1,11 +1,9 @@
 """Tables of outputs have true minus signs and true indices; the stored ones stay plain."""
 
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 TABLE = '<table class="book-table'
 # A line does not end in a short bracket of numbers, or between a sign and its number.
@@ -14,21 +12,15 @@ INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
 MINUS = re.compile(r"(?<=<td>)-(?=\d)")
 
 
-class SetSigns(SphinxPostTransform):
-    """Set the signs in the tables of a page."""
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **_: Any) -> None:
-        """Rewrite the HTML that the notebook stores."""
-        for raw in list(self.document.findall(nodes.raw)):
-            if TABLE in raw.astext():
-                table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
-                table = WHOLE.sub(lambda found: found[0].replace(" ", "\xa0"), table)
-                raw.replace_self(nodes.raw("", table, format="html"))
+def set_signs(_app: Sphinx, document: nodes.document, _page: str) -> None:
+    """Rewrite the HTML that the notebook stores."""
+    for raw in list(document.findall(nodes.raw)):
+        if TABLE in raw.astext():
+            table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
+            table = WHOLE.sub(lambda found: found[0].replace(" ", "\xa0"), table)
+            raw.replace_self(nodes.raw("", table, format="html"))
 
 
 def setup(app: Sphinx) -> None:
-    """Register the transform."""
-    app.add_post_transform(SetSigns)
+    """Connect the function."""
+    app.connect("doctree-resolved", set_signs)
