@@ -116,6 +116,7 @@ class Values(pytest.Item):
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Load nbval, whose options the settings name."""
     pluginmanager.register(nbval.plugin, "nbval")
+    gc.disable()  # until all tests are collected: nothing of them is garbage
     # Two workers with two threads each would compete for two cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     parser.addoption("--store", action="store_true", help="store what notebooks give")
@@ -134,11 +135,6 @@ def pytest_collect_file(file_path: Any, parent: Any) -> Any:
         else one
         for one in found
     ]
-
-
-def pytest_collection() -> None:
-    """Collect no garbage while tests are collected: nothing of them is."""
-    gc.disable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,11 +6,9 @@ figure for its description, and that it has no style or script of its own (`note
 
 import re
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
@@ -38,25 +36,19 @@ def inline_svg(text: str, *, prefix: str) -> str:
     return f'<div class="figure-box" tabindex="0">{drawing}</div>'
 
 
-class InlineFigures(SphinxPostTransform):
-    """Put the SVG outputs of code cells into the page, in place of links to files."""
-
-    default_priority = 600
-    formats = ("html",)
-
-    def run(self, **_: Any) -> None:
-        """Replace each SVG image that a notebook produced."""
-        output_folder = Path(self.app.outdir).parent / "jupyter_execute"
-        count = 0
-        for image in list(self.document.findall(nodes.image)):
-            path = Path(self.app.srcdir) / image["uri"]
-            if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
-                continue
-            count += 1
-            drawing = inline_svg(path.read_text(encoding="utf8"), prefix=f"figure-{count}-")
-            image.replace_self(nodes.raw("", drawing, format="html"))
+def put_into_page(app: Sphinx, document: nodes.document, _page: str) -> None:
+    """Replace each SVG image that a notebook produced by its drawing."""
+    output_folder = Path(app.outdir).parent / "jupyter_execute"
+    count = 0
+    for image in list(document.findall(nodes.image)):
+        path = Path(app.srcdir) / image["uri"]
+        if path.suffix != ".svg" or not path.resolve().is_relative_to(output_folder.resolve()):
+            continue
+        count += 1
+        drawing = inline_svg(path.read_text(encoding="utf8"), prefix=f"figure-{count}-")
+        image.replace_self(nodes.raw("", drawing, format="html"))
 
 
 def setup(app: Sphinx) -> None:
-    """Register the transform."""
-    app.add_post_transform(InlineFigures)
+    """Connect the function."""
+    app.connect("doctree-resolved", put_into_page)

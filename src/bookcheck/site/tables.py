@@ -1,15 +1,25 @@
-"""Tables of outputs have true minus signs and true indices; the stored ones stay plain."""
+"""Tables of outputs: words at the left, true minus signs, true indices; stored ones stay plain."""
 
+import itertools
 import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 TABLE = '<table class="book-table'
-# A line does not end in a short bracket of numbers, or between a sign and its number.
-WHOLE = re.compile(r"\([-−\d][^()]{,20}\)|± [\d.]+")
+CELL = re.compile(r"<t[hd]\b.*?</t[hd]>", re.DOTALL)
+NUMBER = re.compile(r"<[^>]*>[-−+(]?\d")
 INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
 MINUS = re.compile(r"(?<=<td>)-(?=\d)")
+
+
+def mark_words(table: str) -> str:
+    """Give the cells of columns without numbers the class `word`."""
+    width = len(CELL.findall(table.partition("</tr>")[0]))
+    cells, places = CELL.findall(table)[width:], itertools.count()
+    words = [not any(map(NUMBER.match, cells[column::width])) for column in range(width)]
+    mark = [' class="word">' if word else ">" for word in words]
+    return CELL.sub(lambda cell: cell[0].replace(">", mark[next(places) % width], 1), table)
 
 
 def set_signs(_app: Sphinx, document: nodes.document, _page: str) -> None:
@@ -17,8 +27,7 @@ def set_signs(_app: Sphinx, document: nodes.document, _page: str) -> None:
     for raw in list(document.findall(nodes.raw)):
         if TABLE in raw.astext():
             table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
-            table = WHOLE.sub(lambda found: found[0].replace(" ", "\xa0"), table)
-            raw.replace_self(nodes.raw("", table, format="html"))
+            raw.replace_self(nodes.raw("", mark_words(table), format="html"))
 
 
 def setup(app: Sphinx) -> None:
