@@ -247,6 +247,11 @@ def test_a_cache_that_becomes_just_full_copies_nothing():
 
 def test_a_gate_fits_heads_of_any_size_and_weights_are_not_scaled():
     layer = book.MultiHeadAttention(8, 2, head_dim=3, gate=True, seed=0)
+    x, gate = normal(1, 4, 8).float(), layer.gate
+    gate.W.data.zero_()
+    halved, layer.gate = layer(x), None
+    torch.testing.assert_close(halved, layer(x) / 2)  # the sigmoid of 0
+    layer.gate = gate
     assert layer(torch.zeros(1, 2, 8)).shape == (1, 2, 8)
     assert layer.value.W.abs().max() <= math.sqrt(6 / (8 + 6))
 

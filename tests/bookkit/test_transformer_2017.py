@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from attention_to_rope import sinusoidal
 from bookkit import transformer_2017
 from bookkit.transformer_2017 import END, PAD, START, Transformer
 
@@ -58,6 +59,13 @@ def test_it_is_pytorchs_transformer_and_padding_changes_nothing(model):
     torch.testing.assert_close(logits, x @ model.embedding.weight.T)
     alone, _ = model.decode(TARGET[1:], model.encode(SOURCE[1:, :3]))
     torch.testing.assert_close(logits[1:], alone)
+
+
+@torch.no_grad()
+def test_positions_are_the_librarys_sinusoids(model):
+    model.embedding.weight.data.zero_()
+    expected = sinusoidal(torch.arange(5), 12)  # with the base 10,000
+    torch.testing.assert_close(model.embed(SOURCE)[0], expected.to(torch.float64))
 
 
 @torch.no_grad()
