@@ -379,9 +379,11 @@ def touch(page, kind, *points):
 def test_a_finger_beside_an_arrow_drags_it(figure):
     page, beside = figure("rotation", 390), 0.3
     page.evaluate("document.body.style.minHeight = '3000px'")  # a page that could scroll
-    touch(page, "touchStart", beside_query(page, beside))
-    for step in range(1, 11):
-        touch(page, "touchMove", beside_query(page, beside + 0.15 * step))
+    # All points at first: while the finger moves, the drawing is replaced again and again.
+    first, *points = [beside_query(page, beside + 0.15 * step) for step in range(11)]
+    touch(page, "touchStart", first)
+    for point in points:
+        touch(page, "touchMove", point)
         page.wait_for_timeout(20)
     touch(page, "touchEnd")
     assert positions(page)[0] in (5, 6), "the arrow is where the finger is"
