@@ -27,7 +27,7 @@ CODE = re.compile(r"^(?!import |from ).*\S", re.MULTILINE)
 
 
 def text_seconds(markdown: str) -> float:
-    """The time for a text, without what folds or stands apart."""
+    """The time for a text, without what is folded or beside the main line."""
     seconds = 0.0
     for block in blocks_of(markdown):
         if not block.kind:

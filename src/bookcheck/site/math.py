@@ -22,7 +22,7 @@ from bookcheck.site.source_place import place_of
 
 SERVER = Path(__file__).with_name("katex_lines.cjs")
 PACKAGE = NODE_ROOM / "node_modules" / "katex" / "dist" / "katex.js"
-LONGEST_SHORT = 25  # characters of a formula that no line end divides, nor the comma behind it
+LONGEST_UNBROKEN = 25  # characters of a formula that no line end divides, nor the comma behind it
 # KaTeX would number the rows of these by itself, beside the book's own number.
 SELF_NUMBERED = re.compile(r"\\begin\{(align|alignat|gather|equation|CD)\}")
 
@@ -73,7 +73,7 @@ def rendered(translator: Any, node: nodes.Element, *, display: bool) -> str:
 def visit_inline(translator: Any, node: nodes.math) -> None:
     """Write a formula inside a sentence."""
     html = rendered(translator, node, display=False)
-    kind = "math notranslate" + " short" * (len(node.astext()) <= LONGEST_SHORT)
+    kind = "math notranslate" + " short" * (len(node.astext()) <= LONGEST_UNBROKEN)
     translator.body.append(translator.starttag(node, "span", "", CLASS=kind))
     translator.body.append(f"{html}\u2060</span>")
     raise nodes.SkipNode

@@ -22,7 +22,7 @@ def mark_words(table: str) -> str:
     return CELL.sub(lambda cell: cell[0].replace(">", mark[next(places) % width], 1), table)
 
 
-def set_signs(_app: Sphinx, document: nodes.document, _page: str) -> None:
+def rewrite_tables(_app: Sphinx, document: nodes.document, _page: str) -> None:
     """Rewrite the HTML that the notebook stores."""
     for raw in list(document.findall(nodes.raw)):
         if TABLE in raw.astext():
@@ -32,4 +32,4 @@ def set_signs(_app: Sphinx, document: nodes.document, _page: str) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect the function."""
-    app.connect("doctree-resolved", set_signs)
+    app.connect("doctree-resolved", rewrite_tables)
