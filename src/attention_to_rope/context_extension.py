@@ -105,11 +105,10 @@ def yarn(
     stop = math.log(first_turns / slow) / step
     if truncate:
         start, stop = math.floor(start), math.ceil(stop)
-    if start >= pairs:  # even the slowest pair makes `fast` rotations: nothing to interpolate
-        return frequencies.clone()
     if stop < 0:  # even the fastest pair makes fewer than `slow` rotations
         return frequencies / scale
-    start, stop = max(start, 0), min(stop, 2 * pairs - 1)
+    # If even the slowest pair makes `fast` rotations, the ramp starts after it and changes nothing.
+    start, stop = min(max(start, 0), pairs), min(stop, 2 * pairs - 1)
     if start == stop:
         stop += 0.001  # as released: a ramp of no width becomes a step
     index = torch.arange(pairs, dtype=torch.float64, device=frequencies.device)

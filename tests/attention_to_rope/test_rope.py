@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import attention_to_rope as book
@@ -253,6 +253,9 @@ def yarn_by_hand(dim, base, scale, length, slow, fast, truncate):
     limits=st.tuples(st.floats(0.5, 4), st.floats(0.5, 40)),
     truncate=st.booleans(),
 )
+# A ramp that starts beyond all pairs and the limit of its end, and one that only this limit ends.
+@example(pairs=4, base=100.0, scale=2.0, length=10**6, limits=(0.5, 0.5), truncate=False)
+@example(pairs=10, base=30.0, scale=2.0, length=2733, limits=(0.5, 40.0), truncate=False)
 def test_longer_contexts(pairs, base, scale, length, limits, truncate):
     dim, slow, fast = 2 * pairs, limits[0], limits[0] + limits[1]
     theta = book.rotary_frequencies(dim, base)
