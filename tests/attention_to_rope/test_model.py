@@ -101,6 +101,8 @@ def test_what_it_does_not_know_is_refused_by_its_name(change: dict[str, Any]) ->
 def test_usual_settings_of_a_config_are_read() -> None:
     usual = {"hidden_act": "silu", "layer_types": ["full_attention"] * 2, "mlp_bias": False}
     assert model(**usual, partial_rotary_factor=1.0, rope_scaling=None).config == model().config
+    old = Config.from_dict({name: value for name, value in RAW.items() if name != "rope_theta"})
+    assert old.rope_parameters == {"rope_theta": THETA}
 
 
 def test_a_block_adds_what_attention_and_feed_forward_compute() -> None:

@@ -100,9 +100,10 @@ def test_schemes_act_where_they_say():
         learned.embed(x, positions + 3)
     with pytest.raises(TypeError):
         learned.embed(x, positions.double())
-    t5 = book.T5Bias(2, bidirectional=True, seed=0)
-    bucket = book.t5_bucket(book.relative_positions(positions, positions), bidirectional=True)
-    torch.testing.assert_close(t5.bias(positions, positions), t5.table(bucket).movedim(-1, 0))
+    t5, far = book.T5Bias(2, bidirectional=True, seed=0), torch.arange(300)
+    bucket = book.t5_bucket(book.relative_positions(far, far), bidirectional=True)
+    torch.testing.assert_close(t5.bias(far, far), t5.table(bucket).movedim(-1, 0))
+    assert len(t5.table.rows) == bucket.max() + 1 == 32
     rotated = book.Rotary(book.rotary_frequencies(4), layout="half").rotate(x[None], positions)
     torch.testing.assert_close(rotated.norm(dim=-1), x[None].norm(dim=-1))
     assert book.ALiBi(1).at(positions, x.dtype).bias.shape == (1, 3, 3)

@@ -61,6 +61,7 @@ SPOILT = {
         ("[-1.0], [-1.0]", "[1.0], [1.0]", "at [0, 0]"),
         ("[1.0, -1.0, -1.0, 1.0]", "[1.0, -1.0, 1.0, -1.0]", "at [4, 0]"),
         ("[1.0, -1.0, 1.0, -1.0]", "[1.0, 0.0, 1.0, 0.0]", "at ["),
+        ("-1.0, 1.0, -1.0], [1.0, -1.0", "0.0, 1.0, -1.0], [1.0, 0.0", "at [2, 0]"),
         ("return W_1, W_2", "return W_1.T, W_2", "shapes (2, 4), (4, 1)"),
     ],
     "document_mask": [
@@ -272,6 +273,11 @@ def test_a_function_that_raises_is_told_for_which_input():
         "lead_for: not right yet. With the weight 0.5 among 2 keys, "
         "it raised ZeroDivisionError: division by zero"
     )
+
+
+def test_a_result_that_is_no_number_is_told_what_was_expected():
+    told = verdict("lead_for", lambda weight, n: "a word")
+    assert told.endswith(" among 2 keys, expected numbers of shape (), got str.")
 
 
 def test_a_name_that_no_exercise_asks_for_is_refused():

@@ -101,3 +101,4 @@ def test_known_sizes():
     assert pairs_that_rotate_fully(unread) is None
     assert cache_bytes_per_token(unread) is None
     assert round(slowest_wavelength(MODELS["Llama 2-7B"])) == 54_410
+    assert all("window" not in far_layers(MODELS[name]) for name in ("Gemma 2-9B", "OLMo 3-7B"))

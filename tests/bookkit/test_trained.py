@@ -1,7 +1,9 @@
 """The book's model: the stored weights, the library's decoder, the commands that made it."""
 
 import copy
+import importlib.metadata
 import math
+import statistics
 from dataclasses import asdict, replace
 
 import pytest
@@ -114,6 +116,26 @@ def test_pairs_that_do_not_rotate_see_no_position_and_removed_ones_no_content(mo
     assert trained.loss(model, TOKENS) == before
 
 
+def test_a_row_of_waves_has_losses_of_neighbouring_pairs_and_other_heads_as_control(
+    model, monkeypatch
+):
+    seen = []
+    monkeypatch.setattr(waves, "models", lambda _: [(2, model)])
+    monkeypatch.setattr(waves, "loss", lambda _, tokens: seen.append(tokens) or 0.5)
+    monkeypatch.setattr(waves, "loss_with", lambda *given, removed: sum(given[2]) + removed / 4)
+    (row,) = waves.rows(None, texts=2, length=96)
+    assert row["not_rotated"] == [4 * i + 0.5 for i in range(8)]  # pairs 2i and 2i + 1
+    assert row["removed"] == [4 * i + 0.75 for i in range(8)]
+    assert torch.equal(seen[0][1:], trained.held_out(96, start=440_000))
+    curves = waves.by_distance(model, seen[0], torch.arange(64))
+    shares = [
+        [float(waves.explained(one, other)) for other in curves[1].flatten(0, 1)]
+        for one in curves[0].flatten(0, 1)
+    ]
+    assert row["explained"] == pytest.approx([shares[h].pop(h) for h in range(36)], abs=6e-4)
+    assert row["explained_by_others"] == pytest.approx([*map(statistics.median, shares)], abs=6e-4)
+
+
 def test_a_repeated_text_repeats_itself():
     tokens = trained.repeated(16, seed=3)[0]
     assert tokens[0] == trained.START
@@ -221,6 +243,7 @@ def test_the_commands_write_weights_and_rows(small):
     assert {row["rule"] for row in rows} == {"none", "cut", "YaRN"}
     assert {row["times"] for row in rows} == {1, 2, 4, 8}
     assert recorded(small / "training-5.jsonl")[0]["step"] == 2
+    assert rows[0]["command"].endswith(" FOLDER --steps 1 --batch 4 --sequences 1 --seed 5")
     assert len(load_file(small / "model-5.safetensors")) == 2 * 9 + 2
     (first, second) = probes.rows(small, length=128)
     assert (first["trained"], second["trained"]) == (True, False)
@@ -260,6 +283,19 @@ def test_the_other_layout_is_that_of_weights_that_nobody_converted(model):
             )
     assert trained.loss(other, TOKENS) == pytest.approx(found, rel=1e-4)
     assert trained.loss(model, TOKENS) == before
+
+
+def test_a_text_has_sources_of_any_platform_but_no_tests_and_no_long_files(monkeypatch, tmp_path):
+    longest = b"#" * text._LONGEST
+    contents = {"b.py": b"2\r\n", "a.py": b"1\n", "c.py": longest, "d.py": longest + b"#"}
+    for name in (*contents, "e.txt", "version.py", "tests/f.py"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(contents.get(name, b""))
+        contents[name] = importlib.metadata.PackagePath(name)
+        contents[name].dist = importlib.metadata.PathDistribution(tmp_path / "dist-info")
+    monkeypatch.setattr(importlib.metadata, "files", lambda _: contents.values())
+    assert text._read(("one",)) == b"# a.py\n1\n\n# b.py\n2\n\n# c.py\n" + longest + b"\n"
 
 
 def test_the_record_was_made_with_the_pinned_text():

@@ -122,7 +122,7 @@ def call_rows(
 ) -> list[Row]:
     """Calls in which Python counts: one token rotated, a layer that decodes, against plain code."""
     x = normal(1, 32, 1, 128, seed=0, dtype=torch.float32)
-    cos, sin = table = rotary_table(torch.arange(1), rotary_frequencies(128))
+    cos, sin = table = rotary_table(torch.tensor([1]), rotary_frequencies(128))
 
     def by_formula() -> Tensor:
         a, b = x.chunk(2, -1)
