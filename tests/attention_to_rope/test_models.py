@@ -206,6 +206,10 @@ def test_no_temperature_leaves_the_vocabulary(temperature):
     assert ((drawn >= 0) & (drawn < 6)).all()
     if temperature < 1e-20:
         assert torch.equal(drawn, logits.argmax(-1))
+    below_one = torch.tensor([[1 - 2**-53]], dtype=torch.float64)
+    for size in range(2, 60):  # sums of probabilities end at 1 or, rounded, a little below
+        drawn = book.sample_token(torch.zeros(1, size), below_one, temperature=temperature)
+        assert drawn.item() == size - 1
 
 
 def test_sampled_frequencies_are_the_probabilities():
