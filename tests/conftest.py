@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 
-# An int is a float as far as type checkers are concerned, and the same is true here.
-CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
-jaxtyping.install_import_hook("attention_to_rope", CHECKER)
+import bookcheck.notebooks.shapes  # noqa: F401
 
 
 @pytest.fixture

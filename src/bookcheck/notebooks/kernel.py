@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ from jupyter_client.connect import write_connection_file
 from nbval.kernel import RunningKernel
 
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-PRELOADED = ["attention_to_rope.model", "bookkit.figures", "bookkit.tables", "ipykernel.ipkernel"]
+SHAPES = "bookcheck.notebooks.shapes"  # before the library, whose calls it checks
+PRELOADED = [SHAPES, "attention_to_rope.model", "bookkit.figures", "bookkit.tables"]
+PRELOADED += ["ipykernel.ipkernel"]
 
 
 def serve(connection_file: str, folder: Path) -> None:
     """Be a kernel in this process until it is killed."""
     from ipykernel.kernelapp import IPKernelApp
 
+    import_module(SHAPES)
     os.chdir(folder)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     # It also ends when its parent process does.

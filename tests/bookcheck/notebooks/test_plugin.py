@@ -40,6 +40,7 @@ FRAGILE = [
     "print((n @ n == n @ n).all(), (np.exp(n) == np.exp(n)).all())",
     "assert torch.equal(x @ x, x @ x)\nprint('equal')",
 ]
+INTEGERS = "import attention_to_rope as book, torch\nbook.softmax(torch.ones(2).int());"
 
 
 def notebook_of(*cells):
@@ -145,7 +146,9 @@ def test_only_outputs_that_differ_are_stored_anew(chapter, tmp_path):
 
 
 def test_a_failing_cell_leaves_the_file_as_it_was(tmp_path):
-    text = notebook_of("print(1)", "1 / 0")
-    _, said = run(tmp_path, "--store", broken=text)
+    unchecked = new_code_cell(INTEGERS, metadata={"bookcheck": {"unchecked": "it shall run"}})
+    text = stored_form(new_notebook(cells=[unchecked, *map(new_code_cell, [INTEGERS, "1 / 0"])]))
+    counts, said = run(tmp_path, "--store", broken=text)
+    assert counts == {("broken", "PASSED"): 1, ("broken", "FAILED"): 2}
     assert "ZeroDivisionError" in said
     assert (tmp_path / "broken.ipynb").read_text(encoding="utf-8") == text
