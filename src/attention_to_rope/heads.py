@@ -56,7 +56,7 @@ class MultiHeadAttention(nn.Module):
                 f"kv_heads={self.kv_heads}"
             )
         self.d_k = d // heads if head_dim is None else head_dim
-        self.scale, self.soft_cap = self.d_k**-0.5 if scale is None else scale, soft_cap
+        self.scale, self.soft_cap = scale, soft_cap
         rng = stream_of(seed, "MultiHeadAttention")
         wide, narrow = heads * self.d_k, self.kv_heads * self.d_k
         self.query = Linear(d, wide, bias=bias, seed=rng)

@@ -111,17 +111,20 @@ def rotate(
         first, rest = x.tensor_split((rotary_dim,), dim=-1)
         rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
         return torch.cat((rotated, rest), dim=-1)
-    cos, sin = _table_for(x, table, sequence_axis)
+    (cos, sin), shape = table, x.shape
+    alike = cos.dtype == x.dtype
+    if not (alike and sequence_axis == -2 and cos.shape == (shape[-2], shape[-1] / 2)):
+        cos, sin = _table_for(x, table, sequence_axis)  # else all leading axes share it
     if layout == "interleaved" and not torch.compiler.is_compiling():
         # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
         z = _as_complex(wide(x)) * torch.complex(cos, sin)
         rotated = torch.view_as_real(z).flatten(-2)
     else:
         x_a, x_b = _pairs(x, layout)
-        y_a = torch.addcmul(x_a * cos, x_b, sin, value=-1)  # x_a cos − x_b sin
-        y_b = torch.addcmul(x_b * cos, x_a, sin)  # x_b cos + x_a sin
+        y_a = (x_a * cos).addcmul_(x_b, sin, value=-1)  # x_a cos − x_b sin, without a copy
+        y_b = (x_b * cos).addcmul_(x_a, sin)  # x_b cos + x_a sin
         rotated = _join(y_a, y_b, layout)
-    return rotated if rotated.dtype == x.dtype else rotated.to(x.dtype)
+    return rotated if alike else rotated.to(x.dtype)
 
 
 def rotate_back(
@@ -269,8 +272,6 @@ def _as_complex(x: Tensor) -> Tensor:
 def _table_for(x: Tensor, table: tuple[Tensor, Tensor], axis: int) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
     (cos, sin), shape = table, x.shape
-    if axis == -2 and cos.shape == (shape[-2], shape[-1] / 2) and cos.dtype == x.dtype:
-        return table  # all leading axes share it
     if (cos.dtype == torch.float64) != (x.dtype == torch.float64):
         raise TypeError(f"the table has {cos.dtype}: build it with rotary_table(dtype={x.dtype})")
     axis %= x.ndim
