@@ -107,7 +107,7 @@ def test_gradients_of_gradients(layout, launches) -> None:
 
 
 def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:
-    """4,096 sequences of 40 heads: all programs stand on the grid's first axis, 2³¹ long."""
+    """40,000 sequences of 40 heads: all programs stand on the grid's first axis, 2³¹ long."""
     grids = []
 
     class Kernel:
@@ -117,7 +117,7 @@ def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:
 
     monkeypatch.setattr(rope_triton, "_kernel", Kernel())
     monkeypatch.setattr(rope_triton, "_launchers", {})
-    q, k = (torch.empty(4096, heads, 1, 8) for heads in (32, 8))
+    q, k = (torch.empty(40_000, heads, 1, 8) for heads in (32, 8))
     table = book.rotary_table(torch.arange(1), book.rotary_frequencies(8))
     rotate_queries_and_keys(q, k, table, layout="half")
     (programs, *others) = grids[0]

@@ -77,11 +77,6 @@ class ProcessRing:
     """A ring of processes: the default group of `torch.distributed`, or the group given."""
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
-        if not dist.is_initialized():
-            raise RuntimeError(
-                "no process group: start the program with torchrun and call "
-                "torch.distributed.init_process_group first"
-            )
         self.group = group
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
 

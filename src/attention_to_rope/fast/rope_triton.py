@@ -45,12 +45,12 @@ class Tile(NamedTuple):
 
 # The best worst case of a search over tiles on an H200, which chapter 18 shows in part:
 # where a head's positions are neighbours in memory, (B, H, N, d); where a position's heads
-# are, (B, N, H, d), and where their pairs do not fill a program; and for a step of decoding.
+# are, (B, N, H, d), and where their pairs do not fill a program; for decoding, by heads as rows.
 TILES = {
     "positions": Tile(rows=8, heads=2, stretch=4096, warps=4),
     "heads": Tile(rows=32, heads=1, stretch=512, warps=8),
     "padded heads": Tile(rows=64, heads=1, stretch=512, warps=4),
-    "one position": Tile(rows=1, heads=2, stretch=512, warps=1),
+    "one position": Tile(rows=32, heads=1, stretch=512, warps=8),
 }
 
 
@@ -116,7 +116,8 @@ if triton is not None:  # pragma: no cover
         k_out,
         cos_table,
         sin_table,
-        length,
+        q_length,
+        k_length,
         q_batch,
         q_head,
         q_row,
@@ -130,6 +131,7 @@ if triton is not None:  # pragma: no cover
         k_out_head,
         k_out_row,
         table_batch,
+        table_row,
         q_heads,
         k_heads,
         batches,
@@ -153,21 +155,21 @@ if triton is not None:  # pragma: no cover
         tile = outer // groups // batches * in_stretch + program % in_stretch
         rows = (tile.to(tl.int64) * n + tl.arange(0, n))[:, None]
         pair = tl.arange(0, padded)[None, :]
-        entry = batch * table_batch + rows * pairs + pair
-        keep = (rows < length) & (pair < pairs)
+        entry = batch * table_batch + rows * table_row + pair
+        keep = (rows < tl.maximum(q_length, k_length)) & (pair < pairs)
         cos = tl.load(cos_table + entry, mask=keep)
         sin = tl.load(sin_table + entry, mask=keep)
         if back:
             sin = -sin
         if own < q_groups:
             _rotate_heads(
-                q + batch * q_batch, q_out + batch * q_out_batch, cos, sin, rows, length,
+                q + batch * q_batch, q_out + batch * q_out_batch, cos, sin, rows, q_length,
                 q_head, q_row, q_out_head, q_out_row, own * per_program, q_heads,
                 n, per_program, pairs, padded, rest, padded_rest, half,
             )  # fmt: skip
         else:
             _rotate_heads(
-                k + batch * k_batch, k_out + batch * k_out_batch, cos, sin, rows, length,
+                k + batch * k_batch, k_out + batch * k_out_batch, cos, sin, rows, k_length,
                 k_head, k_row, k_out_head, k_out_row, (own - q_groups) * per_program, k_heads,
                 n, per_program, pairs, padded, rest, padded_rest, half,
             )  # fmt: skip
@@ -286,14 +288,15 @@ def _shapes(
 
 
 def tile_for(q: Tensor, pairs: int) -> Tile:
-    """The tile for the order of q (B, H, N, d) in memory; no more rows than positions."""
+    """The tile for the order of q (B, H, N, d) in memory; no more rows than there are."""
     if q.shape[2] == 1:
         tile = TILES["one position"]
     elif q.stride(1) >= q.stride(2):
         tile = TILES["positions"]
     else:
         tile = TILES["padded heads" if pairs & (pairs - 1) else "heads"]
-    return tile._replace(rows=min(tile.rows, 1 << (q.shape[2] - 1).bit_length()))
+    last = q.shape[2] - 1 or q.shape[1] - 1
+    return tile._replace(rows=min(tile.rows, 1 << last.bit_length()))
 
 
 def tiles_in_stretch(length: int, tile: Tile) -> int:
@@ -333,17 +336,20 @@ def launch(  # pragma: no cover - see the kernels
         start, sizes = found
         start(q, k, q_out, k_out, cos, sin, *sizes)
         return q_out, k_out
-    (batches, q_heads, length, width), k_heads, pairs = q.shape, k.shape[1], cos.shape[-1]
-    tile = tile_for(q, pairs)
-    tiles = triton.cdiv(length, tile.rows)
-    in_stretch = tiles_in_stretch(length, tile)
+    # The heads of one position take the place of positions, all with the same row of the table.
+    alone, pairs, width = q.shape[2] == 1, cos.shape[-1], q.shape[3]
+    views = [x.transpose(1, 2) if alone else x for x in (q, k, q_out, k_out)]
+    (batches, q_heads, q_length, _), (_, k_heads, k_length, _) = views[0].shape, views[1].shape
+    tile, length = tile_for(q, pairs), max(q_length, k_length)
+    tiles, in_stretch = triton.cdiv(length, tile.rows), tiles_in_stretch(length, tile)
     groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
     grid = (in_stretch * groups * batches * triton.cdiv(tiles, in_stretch), 1, 1)
     sizes = (
-        length, *q.stride()[:3], *k.stride()[:3], *q_out.stride()[:3], *k_out.stride()[:3],
-        pairs * length if cos.ndim == 3 else 0, q_heads, k_heads, batches, in_stretch,
-        tile.rows, tile.heads, pairs, triton.next_power_of_2(pairs), width - 2 * pairs,
-        triton.next_power_of_2(max(width - 2 * pairs, 1)), layout == "half", back,
+        q_length, k_length, *(step for x in views for step in x.stride()[:3]),
+        pairs * q.shape[2] if cos.ndim == 3 else 0, 0 if alone else pairs, q_heads, k_heads,
+        batches, in_stretch, tile.rows, tile.heads, pairs, triton.next_power_of_2(pairs),
+        width - 2 * pairs, triton.next_power_of_2(max(width - 2 * pairs, 1)),
+        layout == "half", back,
     )  # fmt: skip
     kernel: Any = _kernel
     through_triton = partial(kernel[grid], num_warps=tile.warps)

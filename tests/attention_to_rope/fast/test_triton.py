@@ -126,7 +126,9 @@ def test_tiles():
     tiles = rope_triton.TILES
     q = torch.zeros(2, 8, 100, 64)
     assert rope_triton.tile_for(q, 32) == tiles["positions"]
-    assert rope_triton.tile_for(q[:, :, :1], 32) == tiles["one position"]
+    one, rows = torch.zeros(2, 40, 1, 64), tiles["one position"].rows
+    assert rope_triton.tile_for(one, 32) == tiles["one position"]
+    assert [rope_triton.tile_for(one[:, :h], 32).rows for h in (1, 5, 40)] == [1, 8, rows]
     strided = torch.zeros(2, 100, 8, 64).transpose(1, 2)
     assert rope_triton.tile_for(strided, 32) == tiles["heads"]
     assert rope_triton.tile_for(strided, 24) == tiles["padded heads"]
