@@ -18,6 +18,7 @@ import pytest
 import rotary_embedding_torch
 import torch
 from torch import Tensor
+from torchtune_file import torchtune_file
 from transformers import (
     CohereConfig,
     DeepseekV3Config,
@@ -41,7 +42,6 @@ from transformers.models.roformer import modeling_roformer as roformer
 from x_transformers import x_transformers
 
 import attention_to_rope as book
-from bookkit.experiments.speed.peers import torchtune_file
 from rope_doctor import FAMILIES, examine
 
 Rotation = Callable[[Tensor, Tensor], Tensor]

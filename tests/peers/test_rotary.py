@@ -8,6 +8,7 @@ import pytest
 import rotary_embedding_torch
 import torch
 from torch import Tensor
+from torchtune_file import torchtune_file
 from transformers import GPTNeoXConfig, LlamaConfig, RoFormerConfig
 from transformers.models.gpt_neox import modeling_gpt_neox as gpt_neox
 from transformers.models.llama import modeling_llama as llama
@@ -15,7 +16,6 @@ from transformers.models.roformer import modeling_roformer as roformer
 from x_transformers import x_transformers
 
 import attention_to_rope as book
-from bookkit.experiments.speed.peers import torchtune_file
 from bookkit.randomness import normal
 
 RotaryPositionalEmbeddings = torchtune_file(

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torchtune_file import torchtune_file
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
@@ -10,7 +11,6 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 import attention_to_rope as book
 from attention_to_rope import context_extension as extend
-from bookkit.experiments.speed.peers import torchtune_file
 
 Llama3ScaledRoPE = torchtune_file("models/llama3_1/_position_embeddings.py").Llama3ScaledRoPE
 ORIGINAL = 4096

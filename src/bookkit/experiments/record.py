@@ -35,7 +35,7 @@ def write(path: Path, rows: Iterable[Row], about: Row, *, append: bool = False) 
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a" if append else "w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(row | about, ensure_ascii=False) + "\n")
+            file.write(json.dumps(about | row, ensure_ascii=False) + "\n")
             file.flush()
     _lines.cache_clear()
 

@@ -13,7 +13,7 @@ from attention_to_rope import (
 )
 from bookkit.experiments.record import recorded
 from bookkit.experiments.speed import cpu, gpu, peers, run
-from bookkit.experiments.speed.measure import compare
+from bookkit.experiments.speed.measure import compare, medians
 from bookkit.randomness import normal
 
 pytestmark = pytest.mark.long
@@ -53,6 +53,12 @@ def test_compare_on_a_gpu_has_eager_and_graph_times_side_by_side(monkeypatch):
     assert (other["eager_ratio"], other["graph_ratio"], other["ratio"]) == (4.0, 0.5, 0.75)
 
 
+def test_several_runs_become_one_row_of_medians():
+    runs = [[{"candidate": "a", "seconds": s, "ratio": 2 * s}] for s in (3.0, 1.0, 8.0)]
+    (row,) = medians(runs)
+    assert row == {"candidate": "a", "seconds": 3.0, "ratio": 6.0, "runs": [6.0, 2.0, 16.0]}
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_every_part_on_a_cpu_measures_every_form(monkeypatch):
     counter = CompileCounter()
@@ -79,7 +85,7 @@ def test_every_part_on_a_cpu_measures_every_form(monkeypatch):
     calls = cpu.call_rows(2, widths=(64,), length=3)
     for forms in tried[:2]:  # a rotation; the layers that decode have weights of their own
         torch.testing.assert_close(forms["plain"](), forms["ours"]())
-    assert [row["candidate"] for row in calls] == ["plain", "ours"] * 3
+    assert [row["candidate"] for row in calls] == ["plain", "ours"] * 4
 
 
 @torch.no_grad()
@@ -91,6 +97,7 @@ def test_the_plain_layer_computes_what_the_library_s_does():
     tokens, room = normal(1, 5, 16, seed=0), torch.empty(2, 1, 2, 5, 8).double()
     expected = cpu.decode(ours, KeyValueCache(), tokens)
     torch.testing.assert_close(cpu.decode(plain, (*room, 0), tokens), expected)
+    torch.testing.assert_close(plain(tokens), ours(tokens, causal=True))
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from typing import Any, get_args
 
 import torch
@@ -20,7 +22,7 @@ from attention_to_rope import (
 )
 from attention_to_rope.rope import Layout
 from bookkit.experiments.record import Row
-from bookkit.experiments.speed.measure import Candidate, compare
+from bookkit.experiments.speed.measure import Candidate, compare, medians
 from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.randomness import normal
 
@@ -97,10 +99,19 @@ class PlainHeads(nn.Module):
         self.heads = heads
         self.query, self.key, self.value, self.output = (nn.Linear(d, d) for _ in range(4))
 
+    def _heads(self, x: Tensor) -> Iterator[Tensor]:
+        projected = self.query(x), self.key(x), self.value(x)
+        return (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in projected)
+
+    def forward(self, x: Tensor) -> Any:
+        """Causal attention of all tokens."""
+        q, k, v = self._heads(x)
+        y = scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.output(y.transpose(1, 2).flatten(2))
+
     def extend(self, x: Tensor, cache: Any) -> tuple[Tensor, tuple[Tensor, Tensor, int]]:
         """Attention of one token to n others and to itself; the cache has room for all of them."""
-        projected = self.query(x), self.key(x), self.value(x)
-        q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in projected)
+        q, k, v = self._heads(x)
         keys, values, n = cache
         keys[:, :, n : n + 1], values[:, :, n : n + 1] = k, v
         y = scaled_dot_product_attention(q, keys[:, :, : n + 1], values[:, :, : n + 1])
@@ -128,27 +139,29 @@ def call_rows(
         a, b = x.chunk(2, -1)
         return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
 
-    calls: dict[tuple[str, torch.Size], tuple[Candidate, Candidate]] = {
-        ("one token, half", x.shape): (
-            by_formula,
-            partial(rotate, x, table, layout="half"),
-        ),
-        ("one token, interleaved", x.shape): (
-            lambda: as_complex(x, torch.complex(cos, sin)),
-            partial(rotate, x, table, layout="interleaved"),
-        ),
-    }
+    half, other = (partial(rotate, x, table, layout=layout) for layout in get_args(Layout))
+    calls: list[tuple[str, torch.Size, Candidate, Candidate]] = [
+        ("one token, half", x.shape, by_formula, half),
+        ("one token, interleaved", x.shape, lambda: as_complex(x, torch.complex(cos, sin)), other),
+    ]
     for d in widths:
         tokens = normal(1, length, d, seed=0, dtype=torch.float32)
         room, empty = torch.empty(2, 1, d // 64, length, 64), KeyValueCache(capacity=length)
-        calls["decode", tokens.shape] = (
-            partial(decode, PlainHeads(d, d // 64), (*room, 0), tokens),
-            partial(decode, MultiHeadAttention(d, d // 64, seed=0), empty, tokens),
-        )
+        plain, ours = PlainHeads(d, d // 64), MultiHeadAttention(d, d // 64, seed=0)
+        steps = partial(decode, plain, (*room, 0), tokens), partial(decode, ours, empty, tokens)
+        whole = partial(plain, tokens), partial(ours, tokens, causal=True)
+        calls += [("decode", tokens.shape, *steps), ("whole text", tokens.shape, *whole)]
     rows = []
-    for (group, shape), (plain, ours) in calls.items():
-        options: dict[str, Any] = {"rounds": rounds, "repeats": 3 if group == "decode" else 100}
+    for group, shape, floor, candidate in calls:
+        options: dict[str, Any] = {"rounds": rounds, "repeats": 100 if "token" in group else 3}
         options |= {"floor": "plain", "clock": time.process_time}  # that of this program alone
-        about = {"group": group, "shape": list(shape), "dtype": "float32"}
-        rows += [row | about for row in compare({"plain": plain, "ours": ours}, **options)]
+        about = {"group": group, "shape": list(shape), "threads": torch.get_num_threads()}
+        rows += [row | about for row in compare({"plain": floor, "ours": candidate}, **options)]
     return rows
+
+
+def calls_in_processes(rounds: int, *, runs: int = 7) -> Iterator[Row]:
+    """The same on one thread, in processes whose memory lies elsewhere: medians of their ratios."""
+    start, one_thread = get_context("spawn"), (torch.set_num_threads, (1,))
+    with ProcessPoolExecutor(1, start, *one_thread, max_tasks_per_child=1) as pool:
+        yield from medians(list(pool.map(call_rows, [rounds] * runs)))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from itertools import product
-from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -20,7 +19,7 @@ from attention_to_rope.fast import rotate_queries_and_keys
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.cpu import textbook_rows
-from bookkit.experiments.speed.measure import Candidate, compare
+from bookkit.experiments.speed.measure import Candidate, compare, medians
 from bookkit.experiments.speed.peers import as_complex, imported, rotated_half, without_its_start
 
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -161,10 +160,7 @@ def call_rows(
     options: dict[str, Any] = {"device": device, "only": ("ours, fused, half", *PACKAGES)}
     for case in cases:
         measured = [list(rope_rows(rounds, cases=(case,), **options)) for _ in range(runs)]
-        for rows in zip(*measured, strict=True):
-            times = [key for key in rows[0] if key.endswith(("seconds", "ratio"))]
-            middle = {key: median(row[key] for row in rows) for key in times}
-            yield rows[0] | middle | {"runs": [row["ratio"] for row in rows]}
+        yield from medians(measured)
 
 
 def rope_rows(

@@ -2,10 +2,12 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+
+from bookkit.experiments.record import Row
 
 Candidate = Callable[[], Any]
 Clock = Callable[[], float]
@@ -81,6 +83,14 @@ def compare(
                 row[f"{way}_ratio"] = _ratios(times, name, floor)[1]
         rows.append(row)
     return rows
+
+
+def medians(runs: list[list[Row]]) -> Iterator[Row]:
+    """One row for the same row of several runs: medians, and in `runs` the ratio of each."""
+    for rows in zip(*runs, strict=True):
+        numbers = [key for key in rows[0] if key.endswith(("seconds", "ratio"))]
+        middle = {key: statistics.median(row[key] for row in rows) for key in numbers}
+        yield rows[0] | middle | {"runs": [row["ratio"] for row in rows]}
 
 
 def _median(times: dict[str, list[float]], name: str) -> float:

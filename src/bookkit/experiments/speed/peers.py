@@ -3,9 +3,6 @@
 import importlib
 import importlib.util
 import sys
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -22,17 +19,6 @@ def as_complex(x: Tensor, turn: Tensor) -> Tensor:
     """The form of Meta's Llama code: pairs as complex numbers in float32."""
     z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
     return torch.view_as_real(z * turn).flatten(-2).to(x.dtype)
-
-
-def torchtune_file(relative: str) -> ModuleType:
-    """The module in one file of torchtune: importing the package needs datasets and more."""
-    package = importlib.util.find_spec("torchtune")
-    if package is None or not package.submodule_search_locations:
-        raise ImportError("torchtune is missing: pip install --no-deps torchtune==0.6.1")
-    path = Path(package.submodule_search_locations[0]) / relative
-    module = ModuleType(path.stem)
-    SourceFileLoader(path.stem, str(path)).exec_module(module)
-    return module
 
 
 def without_its_start(package: str) -> None:
