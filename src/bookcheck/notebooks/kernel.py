@@ -20,7 +20,7 @@ from nbval.kernel import RunningKernel
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 SHAPES = "bookcheck.notebooks.shapes"  # before the library, whose calls it checks
 PRELOADED = [SHAPES, "attention_to_rope.model", "bookkit.figures", "bookkit.tables"]
-PRELOADED += ["ipykernel.ipkernel"]
+PRELOADED += ["ipykernel.ipkernel", "torch._dynamo"]  # optimizers import the last, in 2 s
 
 
 def serve(connection_file: str, folder: Path) -> None:
