@@ -86,7 +86,6 @@ def figure(
     # For good, not for the block: titles and legends read the settings when they are added.
     matplotlib.rcParams.update(_STYLE)
     drawing = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(drawing)
     return drawing, drawing.subplots(rows, columns, **options)
 
 
@@ -113,7 +112,8 @@ def show(drawing: Figure, *, alt: str) -> None:
 def svg(drawing: Figure, alt: str) -> str:
     """The figure as SVG text whose ids and colours are those of the page, not of one run."""
     buffer = io.StringIO()
-    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    # Figure.savefig would draw everything twice: the first time only to lay it out.
+    FigureCanvasSVG(drawing).print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
