@@ -122,10 +122,9 @@ def formulas_of(markdown: str) -> Iterator[str]:
                 yield one.content
 
 
-def computed_with(cells: Sequence[Cell]) -> frozenset[float]:
-    """The numbers in the code, the values' expressions and the formulas of cells, with 0 and 1."""
-    prose = "\n".join(cell.source for cell in cells if cell.kind == "markdown")
-    code = [cell.source for cell in cells if cell.kind == "code"]
+def computed_with(cell: Cell) -> frozenset[float]:
+    """The numbers in the code, the values' expressions and the formulas of a cell, with 0 and 1."""
+    prose, code = ("", [cell.source]) if cell.kind == "code" else (cell.source, [])
     code += [value.expression for value in values_in(prose)]
     nodes = (node for source in code for node in ast.walk(ast.parse(source)))
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
@@ -142,9 +141,10 @@ def amount(number: str) -> float:
 def typed_numbers_of_page(path: Path) -> list[str]:
     """A message for each number that somebody typed into the prose of a page."""
     cells = cells_of(path)
-    found = []
+    computed, found = [*map(computed_with, cells)], []
     for index, cell in enumerate(cells):
-        known = computed_with(cells[max(index - NEAR, 0) : index + NEAR + 1] if index else cells)
+        near = computed[max(index - NEAR, 0) : index + NEAR + 1] if index else computed
+        known = ALWAYS.union(*near)
         place = ", ".join(filter(None, (path.name, cell.place)))
         code = cell.kind == "code"
         texts = [*prose_of(cell.caption if code else cell.source)]
