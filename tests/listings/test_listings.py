@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import ttest_rel
 
 from attention_to_rope import (
     Learned,
@@ -253,6 +252,8 @@ def test_relative_biases_are_those_of_the_library(N: int) -> None:
 
 
 def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
+    from scipy.stats import ttest_rel  # here: collecting the tests need not wait for it
+
     names = listing("16-which-encoding", "def best_rate(validation")
     y = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
     expected = ttest_rel(1 + y, np.ones(5)).confidence_interval(0.95)
