@@ -49,9 +49,9 @@ class Trace(NamedTuple):
 
 
 def untrained(seed: int = 0) -> Model:
-    """The same model before its training, with other random weights for each seed."""
+    """The same model before its training, in float32, with other random weights for each seed."""
     torch.manual_seed(seed)
-    return Model(CONFIG)
+    return Model(CONFIG).float()
 
 
 @torch.no_grad()

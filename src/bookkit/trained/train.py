@@ -155,7 +155,7 @@ def save(model: Model, file: Path) -> None:
 def load(file: Path, device: torch.device | None = None) -> Model:
     """A model from stored weights, in float32."""
     weights = {name: weight.float() for name, weight in load_file(file).items()}
-    return Model(CONFIG).load(weights).to(device)
+    return Model(CONFIG).float().load(weights).to(device)
 
 
 def main(arguments: list[str]) -> None:
