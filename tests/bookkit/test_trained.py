@@ -48,6 +48,13 @@ def test_the_stored_file_is_small_and_complete():
     assert sum(one.numel() for one in load_file(trained.STORED).values()) == 2_411_136
 
 
+def test_it_is_in_float32_on_every_page():
+    torch.set_default_dtype(torch.float64)
+    models = trained.untrained(), book_model()
+    torch.set_default_dtype(torch.float32)
+    assert {weight.dtype for one in models for weight in one.parameters()} == {torch.float32}
+
+
 def test_the_library_computes_the_same_logits(model):
     config = asdict(train.CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
     config = {name: value for name, value in config.items() if name != "qk_norm"}
