@@ -42,7 +42,7 @@
         button.type = "button";
         const sign = document.createElement("span");
         sign.setAttribute("aria-hidden", "true");
-        sign.textContent = "\u00a0↕";
+        sign.textContent = " ↕";
         button.append(head.textContent, sign);
         button.title = phrase`Sort by this column`;
         button.style.cssText =
@@ -52,10 +52,10 @@
           const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
           for (const other of heads) {
             other.removeAttribute("aria-sort");
-            other.querySelector("span").textContent = "\u00a0↕";
+            other.querySelector("span").textContent = " ↕";
           }
           head.setAttribute("aria-sort", way === 1 ? "ascending" : "descending");
-          sign.textContent = way === 1 ? "\u00a0↑" : "\u00a0↓";
+          sign.textContent = way === 1 ? " ↑" : " ↓";
           sort(table, column, way);
         });
         head.replaceChildren(button);

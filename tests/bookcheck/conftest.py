@@ -122,7 +122,7 @@ SVG = (
     '<defs><path id="s0" d="M0 0"/></defs><use href="#s0"/><g clip-path="url(#s0)"/></svg>'
 )
 LINE = {"image/svg+xml": SVG, "text/plain": "line"}
-ROWS = "<tr><td>n</td><td>scale</td></tr><tr><td>-2</td><td>√d_k</td></tr>"
+ROWS = "<tr><td>n</td><td>scale</td></tr><tr><td>-2</td><td>√d_k a/b</td></tr>"
 TABLE = f'<table class="book-table">{ROWS}</table>'
 QUIZ = """\
 Which divisor keeps $p$ the same?

@@ -1,4 +1,4 @@
-"""Tables of outputs: words at the left, true minus signs, true indices; stored ones stay plain."""
+"""Tables of outputs: words at the left, true minus signs, true indices, paths that break."""
 
 import itertools
 import re
@@ -10,6 +10,7 @@ TABLE = '<table class="book-table'
 CELL = re.compile(r"<t[hd]\b.*?</t[hd]>", re.DOTALL)
 NUMBER = re.compile(r"<[^>]*>[-−+(]?\d")
 INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
+PATH = re.compile(r"(?<=\w)[/:@](?=\w)")
 MINUS = re.compile(r"(?<=<td>)-(?=\d)")
 
 
@@ -27,6 +28,7 @@ def rewrite_tables(_app: Sphinx, document: nodes.document, _page: str) -> None:
     for raw in list(document.findall(nodes.raw)):
         if TABLE in raw.astext():
             table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
+            table = PATH.sub(r"\g<0><wbr>", table)  # where a long path may break
             raw.replace_self(nodes.raw("", mark_words(table), format="html"))
 
 

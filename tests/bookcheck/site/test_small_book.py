@@ -38,8 +38,8 @@ def test_figures_are_inlined_with_ids_of_their_own(page):
     assert len(set(re.findall(r'id="(figure-[^"]+)"', page))) == 2
 
 
-def test_tables_have_true_signs_and_indices_and_words_at_the_left(page):
-    assert '<td>−2</td><td class="word">√<i>d</i><sub>k</sub></td>' in page
+def test_tables_have_true_signs_and_indices_words_at_the_left_and_paths_that_break(page):
+    assert '<td>−2</td><td class="word">√<i>d</i><sub>k</sub> a/<wbr>b</td>' in page
 
 
 def test_proof_and_solution_fold_without_javascript(page):
