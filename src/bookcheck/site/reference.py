@@ -20,7 +20,11 @@ from sphinx.pycode import ModuleAnalyzer
 from bookcheck.paths import SOURCES
 
 PACKAGE = "attention_to_rope"
+# As many letters of code stand side by side on a page.
+WIDTH = 66
 DIRECTIVE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
+# What only tools read
+NOTE = re.compile("  # (type|pragma): .*")
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
@@ -100,8 +104,31 @@ def header(one: Any) -> str:
     lines: list[str] = []
     for part in shown:
         end = part.body[0].lineno - 1 if hasattr(part, "body") else part.end_lineno
-        lines += text.splitlines()[part.lineno - 1 : max(end, part.lineno)]
-    return re.sub("  # type: .*", "", "\n".join(lines)).rstrip()
+        written = NOTE.sub("", text).splitlines()[part.lineno - 1 : max(end, part.lineno)]
+        # Our formatter writes parameters one by one where they do not fit on one line of a file.
+        together = isinstance(part, ast.FunctionDef) and len(written) <= 3
+        wide = max(map(len, written)) > WIDTH
+        lines += one_per_line(written) if together and wide else written
+    return "\n".join(lines).rstrip()
+
+
+def one_per_line(written: list[str]) -> Iterator[str]:
+    """The head of a function with each parameter on a line of its own."""
+    margin = re.match(" *", written[0])[0]  # type: ignore[index]
+    start, _, rest = " ".join(map(str.strip, written)).partition("(")
+    yield f"{margin}{start}("
+    depth, parameter = 1, ""
+    for place, sign in enumerate(rest):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 or (depth == 1 and sign == ","):
+            if parameter.strip():
+                yield f"{margin}    {parameter.strip()},"
+            parameter = ""
+        else:
+            parameter += sign
+        if depth == 0:
+            yield f"{margin}{rest[place:]}"
+            return
 
 
 def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
