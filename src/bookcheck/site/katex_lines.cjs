@@ -9,6 +9,8 @@ const SOURCE = /<annotation encoding="application\/x-tex">.*?<\/annotation>/s;
 const [BASE, WHOLE, END] = ['<span class="base">', '<span class="whole">', "</span>"];
 // Between the formulas of a display, where \qquad stands; the style sheet sets their distance.
 const BETWEEN = /<span class="mspace" style="margin-right:2em;"><\/span><span class="mspace allowbreak">(<\/?span[^>]*>)*$/;
+// The end of a row before one with sums, whose limits come close to it without an invisible rule.
+const BEFORE_SUMS = /\\\\\n(?=.*\\sum)/g;
 const AFTER_BINARY = 'margin-right:0.2222em;"></span></span>';
 
 // A line ends where it must, and better not inside brackets. A display ends a line first between its
@@ -32,7 +34,7 @@ function keepTogether(html, display) {
 
 function render({ tex, display }) {
   try {
-    const parted = display ? tex.replaceAll("\\qquad", "\\qquad\\allowbreak ") : tex;
+    const parted = display ? tex.replaceAll("\\qquad", "\\qquad\\allowbreak ").replace(BEFORE_SUMS, "$&\\rule{0em}{2.2em}") : tex;
     const html = katex.renderToString(parted, { displayMode: display, strict: "error", throwOnError: true });
     return { html: keepTogether(html.replace(SOURCE, ""), display) };
   } catch (error) {
