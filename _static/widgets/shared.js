@@ -223,6 +223,7 @@
       const start = next === undefined;
       next = start ? performance.now() : undefined;
       button.textContent = start ? phrase`Pause` : phrase`Play`;
+      button.toggleAttribute("data-playing", start);
       live.setAttribute("aria-live", start ? "off" : "polite");
       if (start) requestAnimationFrame(frame);
     });
@@ -376,6 +377,7 @@
     }
     const reset = element("button", { type: "button" }, phrase`Reset`);
     reset.addEventListener("click", () => {
+      buttons.querySelector("[data-playing]")?.click();
       Object.assign(state, widgets.initial(name));
       show();
       keep();

@@ -364,6 +364,9 @@ def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     assert positions(page) == held
     page.mouse.up()
     expect(page.locator("input[name=m]")).not_to_have_value(str(held[0]))
+    page.get_by_role("button", name="Reset").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    assert positions(page) == (2, 5)
 
 
 def touch(page, kind, *points):
