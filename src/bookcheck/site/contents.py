@@ -18,7 +18,7 @@ def is_depth(page: str) -> bool:
 
 
 def drop_numbers(app: Sphinx, _builder: Any) -> None:
-    """Take the numbers from pages of depth.
+    """Take the numbers from pages of depth, and start those of equations at 1 on pages without any.
 
     This happens when pages are written: the numbers of figures and equations are known by then, and
     the stored environment still has all numbers for the next build.
@@ -30,6 +30,11 @@ def drop_numbers(app: Sphinx, _builder: Any) -> None:
         env.titles[page].attributes.pop("secnumber", None)
         for reference in env.tocs[page].findall(nodes.reference):
             reference.attributes.pop("secnumber", None)
+    # Sphinx counts on from page to page where a chapter has no number.
+    for kinds in env.toc_fignumbers.values():
+        numbers = kinds.get("displaymath", {})
+        if any(len(number) == 1 for number in numbers.values()):
+            numbers.update({label: (place,) for place, label in enumerate(numbers, 1)})
 
 
 def lead_past_depth(

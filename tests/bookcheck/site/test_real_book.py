@@ -45,14 +45,15 @@ def test_next_leads_from_chapter_to_chapter(site):
     page, seen = site / "chapters" / "01-attention.html", []
     while page.parent.name == "chapters" and page.name[0].isdigit():
         seen.append(page.stem[:2])
-        (link,) = re.findall(
-            r'<a class="right-next"\s+href="([^"]+)"', page.read_text(encoding="utf-8")
-        )
+        text = page.read_text(encoding="utf-8")
+        (link,) = re.findall(r'<a class="right-next"\s+href="([^"]+)"', text)
         page = (page.parent / link).resolve()
     assert seen == [f"{number:02}" for number in range(1, 20)]
 
 
 def test_pages_of_depth_have_no_numbers_and_no_heading_has_three(site):
+    sheet = (site / "chapters" / "cheat-sheet.html").read_text(encoding="utf-8")
+    assert "(1)" in sheet[sheet.index('class="eqno"') :][:250], "it counts on from another page"
     for path in (site / "chapters").rglob("[0-9][0-9]-*.html"):
         page = path.read_text(encoding="utf-8")
         headings = re.findall(r"<h[1-6]>.*?</h[1-6]>", page)
