@@ -107,7 +107,7 @@ def header(one: Any) -> str:
         written = NOTE.sub("", text).splitlines()[part.lineno - 1 : max(end, part.lineno)]
         # Our formatter writes parameters one by one where they do not fit on one line of a file.
         together = isinstance(part, ast.FunctionDef) and len(written) <= 3
-        wide = max(map(len, written)) > WIDTH
+        wide = len(written) == 3 or max(map(len, written)) > WIDTH
         lines += one_per_line(written) if together and wide else written
     return "\n".join(lines).rstrip()
 
