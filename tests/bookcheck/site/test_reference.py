@@ -9,9 +9,7 @@ import pytest
 import attention_to_rope as book
 from bookcheck.site import reference
 
-ENTRIES = {
-    entry.path: entry for module in reference.modules() for entry in reference.entries(module)
-}
+ENTRIES = {one.path: one for part in reference.modules() for one in reference.entries(part)}
 
 
 def test_a_build_without_torch_has_it_with_its_sources(good_site):
