@@ -31,7 +31,7 @@ test_gauge_score = check("eq-gauge-score")
 def test_bilinear(rng):
     values, indices = page(rng), {"m": range(N), "n": range(N)}
     scores = [library_scores(values["Q"][j], values["K"][j]) for j in range(H)]
-    return [{**values, **indices, "j": j, "S": scores[j]} for j in range(H)]
+    return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, H - 1)]
 
 
 SQUARE = {"exchange name at 29: K → Q": "The bound holds for this product as well."}
