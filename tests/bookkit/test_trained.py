@@ -244,7 +244,7 @@ def test_half_the_frequencies_are_tried_on_four_texts_within_and_beyond(model, m
 
 
 def test_the_commands_write_weights_and_rows(small):
-    train.main([str(small), "--steps", "2", "--batch", "16", "--seed", "5"])
+    train.main([str(small), "--steps", "2", "--batch", "4", "--seed", "5"])
     stretch.main([str(small), "--steps", "1", "--batch", "4", "--sequences", "1", "--seed", "5"])
     rows = recorded(small / "stretch-5.jsonl")
     assert {row["rule"] for row in rows} == {"none", "cut", "YaRN"}
