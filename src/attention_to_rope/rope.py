@@ -121,8 +121,8 @@ def rotate(
         rotated = torch.view_as_real(z).flatten(-2)
     else:
         x_a, x_b = _pairs(x, layout)
-        y_a = (x_a * cos).addcmul_(x_b, sin, value=-1)  # x_a cos − x_b sin, without a copy
-        y_b = (x_b * cos).addcmul_(x_a, sin)  # x_b cos + x_a sin
+        y_a = (x_a * cos).addcmul_(x_b, sin, value=-1)  # x_a cos − x_b sin, in place
+        y_b = (x_b * cos).addcmul_(x_a, sin)  # x_b cos + x_a sin, in place
         rotated = _join(y_a, y_b, layout)
     return rotated if alike else rotated.to(x.dtype)
 

@@ -146,7 +146,7 @@ def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:
 
 
 def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
-    r"""All derivatives of the weights p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
+    r"""All derivatives of p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
 
     Entry (i, j) is $\frac{\partial p_i}{\partial x_j} = p_i(\delta_{ij} - p_j)$.
 

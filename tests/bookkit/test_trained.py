@@ -50,8 +50,10 @@ def test_the_stored_file_is_small_and_complete():
 
 def test_it_is_in_float32_on_every_page():
     torch.set_default_dtype(torch.float64)
-    models = trained.untrained(), book_model()
-    torch.set_default_dtype(torch.float32)
+    try:
+        models = trained.untrained(), book_model()
+    finally:
+        torch.set_default_dtype(torch.float32)
     assert {weight.dtype for one in models for weight in one.parameters()} == {torch.float32}
 
 

@@ -86,9 +86,11 @@ class CodeCell(nbval.plugin.IPyNbCell):
         reason = self.cell.metadata.get("bookcheck", {}).get("unchecked")
         if reason:
             self.parent.ask(code=CHECKS.format(True))
-        super().runtest()
-        if reason:
-            self.parent.ask(code=CHECKS.format(False))
+        try:
+            super().runtest()
+        finally:
+            if reason:
+                self.parent.ask(code=CHECKS.format(False))
 
     def compare_outputs(self, test: Any, ref: Any, skip_compare: Any = None) -> bool:
         """Compare words exactly and numbers nearly; nbval would compare all exactly."""

@@ -20,7 +20,7 @@ from sphinx.pycode import ModuleAnalyzer
 from bookcheck.paths import SOURCES
 
 PACKAGE = "attention_to_rope"
-# As many letters of code stand side by side on a page.
+# So many characters of code fit into a line of a page.
 WIDTH = 66
 DIRECTIVE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
 # What only tools read

@@ -162,6 +162,6 @@ def call_rows(
 
 def calls_in_processes(rounds: int, *, runs: int = 7) -> Iterator[Row]:
     """The same on one thread, in processes whose memory lies elsewhere: medians of their ratios."""
-    start, one_thread = get_context("spawn"), (torch.set_num_threads, (1,))
-    with ProcessPoolExecutor(1, start, *one_thread, max_tasks_per_child=1) as pool:
+    fresh: dict[str, Any] = {"mp_context": get_context("spawn"), "max_tasks_per_child": 1}
+    with ProcessPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,), **fresh) as pool:
         yield from medians(list(pool.map(call_rows, [rounds] * runs)))
