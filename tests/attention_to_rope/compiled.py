@@ -1,9 +1,11 @@
 """Compile and export every part of the library and print what went wrong; run by test_compile.py.
 
-In a process of its own, because the hook that checks shapes in tests cannot be compiled.
+In a process of its own, because the hook that checks shapes in tests cannot be compiled. Nothing
+but the library is imported there, so it also prints what importing the library brings along.
 """
 
 import json
+import sys
 import traceback
 from collections.abc import Callable
 
@@ -66,4 +68,6 @@ def fault(module: nn.Module) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: fault(module) for name, module in GROUPS.items()}))
+    heavy = {"matplotlib", "scipy", "beartype", "bookcheck", "torch._dynamo"}
+    found = {"imported": sorted(heavy & sys.modules.keys())}
+    print(json.dumps(found | {name: fault(module) for name, module in GROUPS.items()}))

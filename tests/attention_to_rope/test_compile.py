@@ -1,4 +1,4 @@
-"""One smoke test of compiling and exporting for each group of functions."""
+"""One smoke test of compiling and exporting for each group of functions, and one of importing."""
 
 import json
 import runpy
@@ -21,3 +21,7 @@ def faults():
 @pytest.mark.parametrize("group", runpy.run_path(str(SCRIPT))["GROUPS"])
 def test_compiled_and_exported_forms_agree(group, faults):
     assert not faults[group]
+
+
+def test_importing_brings_neither_the_compiler_nor_a_type_checker(faults):
+    assert not faults["imported"]

@@ -167,11 +167,11 @@ def solutions():
         for cell in read(path).cells:
             if cell.cell_type != "code":
                 continue
-            tree = ast.parse(cell.source)
+            lines = cell.source.splitlines()
             definitions = (ast.Import, ast.ImportFrom, ast.FunctionDef)
             kept += [
-                ast.get_source_segment(cell.source, node)
-                for node in tree.body
+                "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                for node in ast.parse(cell.source).body
                 if isinstance(node, definitions)
             ]
             for name in re.findall(r'^check\("(\w+)"\)', cell.source, re.MULTILINE):

@@ -33,13 +33,7 @@ class Notebook(nbval.plugin.IPyNbFile):
 
     def setup(self) -> None:
         """Start a kernel, and let it round differently where the option says so."""
-        timeout = self.config.option.nbval_cell_timeout
-        try:
-            self.kernel = Kernel(self.path.parent, timeout)
-        except TimeoutError:
-            # Jupyter chooses free ports before the kernel starts, and once in some hundred starts
-            # another program takes one of them in between.
-            self.kernel = Kernel(self.path.parent, timeout)
+        self.kernel = Kernel(self.path.parent, self.config.option.nbval_cell_timeout)
         seed = self.config.getoption("--noise")
         if seed is not None:
             self.ask(code=NOISE.format(seed))
@@ -153,9 +147,7 @@ def pytest_collect_file(file_path: Any, parent: Any) -> Any:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with what takes long, so that no worker is left alone with it at the end."""
-    items.sort(
-        key=lambda item: not (item.path.suffix == ".ipynb" or item.get_closest_marker("long"))
-    )
+    items.sort(key=lambda one: not (one.path.suffix == ".ipynb" or one.get_closest_marker("long")))
 
 
 def pytest_collection_finish() -> None:

@@ -69,7 +69,7 @@ def trace(model: Model, tokens: Tensor, positions: Tensor | None = None) -> Trac
         projected = attention.q_proj(normed), attention.k_proj(normed), attention.v_proj(normed)
         q, k, v = (y.unflatten(-1, (-1, attention.d_k)).transpose(1, 2) for y in projected)
         k, v = (y.repeat_interleave(q.shape[1] // y.shape[1], 1) for y in (k, v))
-        lengths = [y.unflatten(-1, (2, -1)).norm(dim=-2) for y in (q, k)]
+        lengths = [torch.hypot(*y.chunk(2, dim=-1)) for y in (q, k)]
         scores = rotate(q, table) @ rotate(k, table).mT / math.sqrt(attention.d_k)
         weights = scores.masked_fill(~causal, -math.inf).softmax(-1)
         x = x + attention.o_proj((weights @ v).transpose(1, 2).flatten(-2))

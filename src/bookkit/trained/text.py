@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import importlib.metadata
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,11 +55,8 @@ def command(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     train, held_out, sha256 = installed()
     about = origin(shlex.join([*parser.prog.split(), "FOLDER", *arguments[1:]]), device.type)
-    return (
-        given,
-        Text(train.to(device), held_out.to(device), sha256),
-        about | {"text_sha256": sha256},
-    )
+    text = Text(train.to(device), held_out.to(device), sha256)
+    return given, text, about | {"text_sha256": sha256}
 
 
 def held_out(length: int, start: int = 0) -> Tensor:
@@ -67,6 +65,7 @@ def held_out(length: int, start: int = 0) -> Tensor:
     return torch.tensor([[START, *content]])
 
 
+@cache
 def _read(packages: tuple[str, ...]) -> bytes:
     parts = []
     for package in packages:

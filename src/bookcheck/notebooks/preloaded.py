@@ -1,0 +1,14 @@
+"""Importing this does once what every kernel would do first: import much, and draw a figure."""
+
+import gc
+from importlib import import_module
+
+import_module("bookcheck.notebooks.shapes")  # before the library, whose calls it checks
+for name in ("attention_to_rope.model", "bookkit.tables", "ipykernel.debugger", "psutil"):
+    import_module(name)
+import_module("torch._dynamo")  # which optimizers import, in 2 s
+figures = import_module("bookkit.figures")
+drawing, axes = figures.figure(2, 2)
+axes.set_title("$x$")  # a parser of formulas is made
+figures.svg(drawing, alt="")
+gc.freeze()  # nothing of this is garbage, and looking for it would copy all of it into each kernel
