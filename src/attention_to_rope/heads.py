@@ -87,9 +87,9 @@ class MultiHeadAttention(nn.Module):
         given; or the encoding that its `at` gave for them. What the mask hides must be finite.
         """
         encoding = self._encoding(x, 0, scheme, positions)
-        q = encoding.rotate(self._queries(x))
+        q = self._queries(x, encoding)
         if context is None:
-            k, v = encoding.rotate(self._keys(x)), self._values(x)
+            k, v = self._keys_and_values(x, encoding)
         else:
             if scheme is not None or causal or window is not None:
                 raise ValueError("scheme, causal and window compare positions of one sequence")
@@ -117,15 +117,15 @@ class MultiHeadAttention(nn.Module):
         of all m positions, the cached and the new.
         """
         encoding = self._encoding(x, cache.length, scheme, positions)
-        q, k = encoding.rotate(self._queries(x)), encoding.rotate(self._keys(x))
-        cache = cache.append(k, self._values(x))
+        q = self._queries(x, encoding)
+        cache = cache.append(*self._keys_and_values(x, encoding))
         seen, is_causal = self._mask(x, cache.length, mask, True, window)
         joined, _ = self.attend(q, cache.keys, cache.values, seen, is_causal, encoding.bias, False)
         return self._combine(x, joined), cache
 
     def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
         """The keys and values of a context, for many calls with the same one."""
-        return KeyValueCache(self._keys(context), self._values(context))
+        return KeyValueCache(*self._keys_and_values(context, NO_ENCODING))
 
     def attend(
         self,
@@ -137,9 +137,18 @@ class MultiHeadAttention(nn.Module):
         bias: Float[Tensor, "*#batch #n m"] | None,
         return_weights: bool,
     ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
-        """The attention of every head, and its weights; a variant overrides this function."""
+        """The attention of every head, and its weights; a variant overrides this function.
+
+        Without weights, bias, cap and sink it is PyTorch's kernel, which stores no scores. There,
+        for second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`; and a NaN
+        that `attention` hides behind the mask can enter the output: pad with finite numbers.
+        """
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
-            return self._fused(q, k, v, mask, is_causal), None
+            shared = self.heads > self.kv_heads
+            joined = functional.scaled_dot_product_attention(
+                q, k, v, mask, is_causal=is_causal, scale=self.scale, enable_gqa=shared
+            )
+            return joined, None
         group = self.heads // self.kv_heads
         output, weights = attention(
             q,
@@ -153,16 +162,6 @@ class MultiHeadAttention(nn.Module):
             return_weights=True,
         )
         return output, weights if return_weights else None
-
-    def _fused(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
-        """The same without weights, bias, cap and sink: PyTorch's kernel, which stores no scores.
-
-        For second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`. A NaN that
-        `attention` hides behind the mask can enter the output here: pad with finite numbers.
-        """
-        return functional.scaled_dot_product_attention(
-            q, k, v, mask, is_causal=causal, scale=self.scale, enable_gqa=self.heads > self.kv_heads
-        )
 
     def _mask(
         self, x: Tensor, m: int, mask: Tensor | None, causal: bool, window: int | None
@@ -200,16 +199,13 @@ class MultiHeadAttention(nn.Module):
             positions = torch.arange(start + x.shape[1], device=x.device)
         return scheme.at(positions, x.dtype, start)
 
-    def _queries(self, x: Tensor) -> Tensor:
+    def _queries(self, x: Tensor, encoding: Encoding) -> Tensor:
         q = _split(self.query(x), self.heads)
-        return q if self.query_norm is None else self.query_norm(q)
+        return encoding.rotate(q if self.query_norm is None else self.query_norm(q))
 
-    def _keys(self, x: Tensor) -> Tensor:
-        k = _split(self.key(x), self.kv_heads)
-        return k if self.key_norm is None else self.key_norm(k)
-
-    def _values(self, x: Tensor) -> Tensor:
-        return _split(self.value(x), self.kv_heads)
+    def _keys_and_values(self, x: Tensor, encoding: Encoding) -> tuple[Tensor, Tensor]:
+        k, v = _split(self.key(x), self.kv_heads), _split(self.value(x), self.kv_heads)
+        return encoding.rotate(k if self.key_norm is None else self.key_norm(k)), v
 
     def _combine(self, x: Tensor, joined: Tensor) -> Tensor:
         """The heads side by side, through the gate and W^O."""
@@ -220,4 +216,5 @@ class MultiHeadAttention(nn.Module):
 
 
 def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
-    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+    b, n, _ = x.shape
+    return x.reshape(b, n, heads, -1).transpose(1, 2)

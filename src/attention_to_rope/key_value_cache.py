@@ -13,6 +13,8 @@ class _Memory:
 
     keys: Tensor
     values: Tensor
+    kind: tuple[object, ...]  # of the keys that it can hold
+    size: int  # the number of positions that have room
     filled: int  # the number of positions written
 
 
@@ -59,8 +61,10 @@ class KeyValueCache:
             pairs = (self._keys, keys), (self._values, values)  # none held before the first
             joined = (torch.cat([x for x in pair if x is not None], dim=-2) for pair in pairs)
             return KeyValueCache(*joined, capacity=self._capacity)
-        start, stop = self.length, self.length + keys.shape[-2]
-        memory = self._memory_until(stop, keys, values)
+        memory, start, stop = self._memory, self.length, self.length + keys.shape[2]
+        kind = keys.shape[:2], keys.dtype, torch.is_inference_mode_enabled()
+        if memory is None or memory.filled != start or memory.size < stop or memory.kind != kind:
+            memory = self._copied(stop, keys, values, kind)
         memory.keys[:, :, start:stop], memory.values[:, :, start:stop] = keys, values
         memory.filled = stop
         both = memory.keys[:, :, :stop], memory.values[:, :, :stop]
@@ -74,26 +78,19 @@ class KeyValueCache:
             return self
         return KeyValueCache(self.keys[rows], self.values[rows], capacity=self._capacity)
 
-    def _memory_until(self, stop: int, keys: Tensor, values: Tensor) -> _Memory:
-        """Memory for so many positions, with those of this cache in it: its own, or a copy."""
-        held, memory = self._keys, self._memory
+    def _copied(self, stop: int, keys: Tensor, values: Tensor, kind: tuple[object, ...]) -> _Memory:
+        """New memory for so many positions, with those of this cache in it."""
+        held = self._keys
         if held is not None and (held.shape[:2] != keys.shape[:2] or held.dtype != keys.dtype):
             raise ValueError(
                 f"new keys {tuple(keys.shape)} of {keys.dtype} do not continue a cache "
                 f"{tuple(held.shape)} of {held.dtype}"
             )
-        if (
-            memory is not None
-            and memory.filled == self.length
-            and stop <= memory.keys.shape[2]
-            and memory.keys.is_inference() == torch.is_inference_mode_enabled()
-        ):
-            return memory
         size = self._capacity if stop <= self._capacity else 2 * stop
         k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (keys, values))
         if held is not None:
             k[:, :, : self.length], v[:, :, : self.length] = self.keys, self.values
-        return _Memory(k, v, self.length)
+        return _Memory(k, v, kind, size, self.length)
 
 
 def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float:

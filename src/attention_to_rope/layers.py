@@ -40,31 +40,34 @@ def drawn_parameter(shape: tuple[int, ...], draw: Callable[..., Any]) -> nn.Para
     return nn.Parameter(torch.from_numpy(draw(shape)).to(like))
 
 
-class Linear(nn.Module):
+class Linear(nn.Linear):
     r"""Row vectors times a matrix: $x W + b$, with W of shape (d_in, d_out).
 
     W is initialized uniformly with variance $2 g^2 / (d_{\text{in}} + d_{\text{out}})$ (Xavier with
-    gain g), b with 0. In memory W is transposed, as in torch's `nn.Linear`: products are faster so.
+    gain g), b with 0. This is torch's own layer, whose `weight` is the transpose of W.
 
-    >>> Linear(3, 2, seed=0)(torch.ones(5, 3)).shape
-    torch.Size([5, 2])
+    >>> layer = Linear(3, 2, seed=0)
+    >>> torch.equal(layer(torch.eye(3)), layer.W + layer.bias)
+    True
     """
 
     def __init__(
         self, d_in: int, d_out: int, *, seed: Seed, bias: bool = True, gain: float = 1.0
     ) -> None:
-        super().__init__()
-        bound = gain * math.sqrt(6 / (d_in + d_out))
-        rng = stream_of(seed, "Linear")
-        self.W = drawn_parameter(
-            (d_in, d_out), lambda shape: np.asfortranarray(rng.uniform(-bound, bound, shape))
-        )
-        self.b = nn.Parameter(torch.zeros(d_out)) if bias else None
+        super().__init__(d_in, d_out, bias=bias)
+        bound, rng = gain * math.sqrt(6 / (d_in + d_out)), stream_of(seed, "Linear")
+        W = drawn_parameter((d_in, d_out), lambda shape: rng.uniform(-bound, bound, shape))
+        self.weight = nn.Parameter(W.detach().mT.contiguous())
+        if bias:
+            nn.init.zeros_(self.bias)
 
-    def forward(self, x: Float[Tensor, "*n d_in"]) -> Float[Tensor, "*n d_out"]:
-        """The product, with the bias added."""
-        W, b = self.W, self.b
-        return x @ W if b is None else x @ W + b
+    def reset_parameters(self) -> None:
+        """Leave the weights as they are: the seed gives them, not torch's own random numbers."""
+
+    @property
+    def W(self) -> Float[Tensor, "d_in d_out"]:
+        """The matrix, a view of `weight`."""
+        return self.weight.mT
 
 
 class Embedding(nn.Module):

@@ -31,13 +31,13 @@ def sum_of_heads(m, x, context, mask, scheme=None):
     for j in range(m.heads):
         g = j // (m.heads // m.kv_heads)
         own, shared = slice(j * 4, j * 4 + 4), slice(g * 4, g * 4 + 4)
-        q = x @ m.query.W[:, own] + m.query.b[own]
-        k, v = (context @ p.W[:, shared] + p.b[shared] for p in (m.key, m.value))
+        q = x @ m.query.W[:, own] + m.query.bias[own]
+        k, v = (context @ p.W[:, shared] + p.bias[shared] for p in (m.key, m.value))
         if scheme is not None:
             at = torch.arange(x.shape[1])
             q, k = (scheme.rotate(y[:, None], at)[:, 0] for y in (q, k))
         output = output + book.attention(q, k, v, mask=mask) @ m.output.W[own]
-    return output + m.output.b
+    return output + m.output.bias
 
 
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
@@ -173,7 +173,7 @@ def test_masks_reach_the_fused_kernel(kv_heads, monkeypatch):
     expected, _ = m(x, mask=mask, causal=True, return_weights=True)
     monkeypatch.delattr("attention_to_rope.heads.attention")
     torch.testing.assert_close(m(x, mask=mask, causal=True), expected)
-    torch.testing.assert_close(expected[0, 3], m.output.b)
+    torch.testing.assert_close(expected[0, 3], m.output.bias)
 
 
 def test_training_through_a_cache_with_frozen_keys_and_values():
@@ -186,10 +186,10 @@ def test_training_through_a_cache_with_frozen_keys_and_values():
         output, cache = m.extend(part, cache)
         outputs.append(output)
     torch.cat(outputs, dim=1).square().sum().backward()
-    gradient = m.query.W.grad.clone()
+    gradient = m.query.weight.grad.clone()
     m.zero_grad()
     m(x, causal=True).square().sum().backward()
-    torch.testing.assert_close(gradient, m.query.W.grad)
+    torch.testing.assert_close(gradient, m.query.weight.grad)
 
 
 @torch.no_grad()

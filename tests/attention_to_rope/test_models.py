@@ -117,7 +117,7 @@ def test_tied_embedding_positions_and_memory():
     silent = book.Architecture(d=8, heads=2, layers=2, embedding_scale=0.0)
     tied, text = decoder(tied=True), tokens(1, 3)
     assert (book.Decoder(7, silent, seed=1).embed(text, torch.arange(3)) == 0).all()
-    assert decoder().head.b is None
+    assert decoder().head.bias is None
     x, _, _ = tied.run(text)
     torch.testing.assert_close(tied(text), x @ tied.embedding.rows.mT)
     moved = decoder(rotary())

@@ -56,7 +56,7 @@ def layer_values(rng):
     Q, K, V = handed_over(layer, X)
     per_head, A = attention(tensor(Q), tensor(K), tensor(V), return_weights=True)
     concatenated = layer_of(rng)
-    concatenated.load_state_dict(layer.state_dict() | {"output.W": torch.eye(D)})
+    concatenated.load_state_dict(layer.state_dict() | {"output.weight": torch.eye(D)})
     return {
         **SIZES,
         "X": X,

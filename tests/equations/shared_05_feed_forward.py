@@ -32,7 +32,7 @@ def layer(rng, activation):
             parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape))))
     maps = {"1": net.up, "2": net.down} | ({"3": net.value} if net.value is not None else {})
     parts = {f"W_{i}": linear.W.detach() for i, linear in maps.items()}
-    parts |= {f"b_{i}": linear.b.detach() for i, linear in maps.items()}
+    parts |= {f"b_{i}": linear.bias.detach() for i, linear in maps.items()}
     return net, parts | {"d": D, "d_f": D_F}
 
 

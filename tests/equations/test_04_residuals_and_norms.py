@@ -182,10 +182,10 @@ def test_the_listing_computes_the_block_of_the_library():
     shape = Architecture(24, 4, 1, hidden=40, norm="rms", bias=False)
     theirs = Block(shape, seed=3).to(torch.float32)
     parts = theirs.attention.query, theirs.attention.key, theirs.attention.value
-    mine.qkv.weight.data = torch.cat([part.W.data.T for part in parts])
-    mine.out.weight.data = theirs.attention.output.W.data.T
-    mine.up.weight.data = theirs.feed_forward.up.W.data.T
-    mine.down.weight.data = theirs.feed_forward.down.W.data.T
+    mine.qkv.weight.data = torch.cat([part.weight.data for part in parts])
+    mine.out.weight.data = theirs.attention.output.weight.data
+    mine.up.weight.data = theirs.feed_forward.up.weight.data
+    mine.down.weight.data = theirs.feed_forward.down.weight.data
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 5, 24))).float()
     assert torch.allclose(mine(x), theirs(x, causal=True), atol=1e-4)
     last = names["Stack"](L=3, d=24, heads=4, d_f=40)(x)

@@ -112,7 +112,7 @@ def test_the_listing_runs_alone_and_agrees_with_the_library():
         mine = listing("05-feed-forward")["GatedFeedForward"](D, D_F)
     library = FeedForward(D, D_F, activation="swiglu", bias=False, seed=0)
     for own, other in ((mine.gate, "up"), (mine.up, "value"), (mine.down, "down")):
-        getattr(library, other).W.data = own.weight.detach().T
+        getattr(library, other).weight.data = own.weight.detach()
     x = torch.linspace(-2, 2, 2 * N * D).view(2, N, D)
     torch.testing.assert_close(mine(x), library.float()(x))
 

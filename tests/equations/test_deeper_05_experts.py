@@ -62,10 +62,11 @@ def test_the_listing_runs_alone_agrees_with_the_library_and_balances():
     with torch.random.fork_rng():
         mine = listing("deeper/05-experts")["MixtureOfExperts"](D, D_F, 6, 2)
     library = MixtureOfExperts(D, D_F, experts=6, k=2, gate="sigmoid", balanced=True, seed=0)
-    library.router.W.data = mine.router.weight.detach().T
+    library.router.weight.data = mine.router.weight.detach()
     for i, expert in enumerate(library.experts):
-        expert.up.W.data, expert.value.W.data = mine.W_1[i].detach(), mine.W_3[i].detach()
-        expert.down.W.data = mine.W_2[i].detach()
+        expert.up.W.data.copy_(mine.W_1[i])
+        expert.value.W.data.copy_(mine.W_3[i])
+        expert.down.W.data.copy_(mine.W_2[i])
     x = torch.linspace(-2, 2, 4 * N * D).view(4, N, D)
     for _ in range(2):  # the second time with a bias
         torch.testing.assert_close(mine(x), library.float()(x))

@@ -26,7 +26,7 @@ def same_layers(listing, head_dim=None):
     layer = MultiHeadAttention(D, H, head_dim=head_dim, bias=False, seed=0).double()
     module = listing(D, H, head_dim).double()
     parts = {"W_Q": layer.query, "W_K": layer.key, "W_V": layer.value, "W_O": layer.output}
-    module.load_state_dict({f"{name}.weight": part.W.T for name, part in parts.items()})
+    module.load_state_dict({f"{name}.weight": part.weight for name, part in parts.items()})
     return module, layer
 
 

@@ -15,10 +15,14 @@ def test_it_agrees_with_the_library(absorbed):
     sizes = {"head_dim": 6, "rotary_dim": 4, "latent_dim": 5, "query_latent_dim": 7}
     theirs = LatentAttention(16, 3, **sizes, seed=0).double()
     mine = names["LatentAttention"](16, 3, 6, 6, 4, 5, 7).double()
-    rows = torch.cat((theirs.latent_down.W, theirs.rotary_key.W), dim=1)
-    linear = {"W_DQ": theirs.query_down.W, "W_UQ": theirs.query_up.W, "W_DKV": rows}
-    linear |= {"W_UK": theirs.key_up.W, "W_UV": theirs.value_up.W, "W_O": theirs.output.W}
-    weights = {f"{name}.weight": W.T for name, W in linear.items()}
+    rows = torch.cat((theirs.latent_down.weight, theirs.rotary_key.weight), dim=0)
+    linear = {"W_DQ": theirs.query_down.weight, "W_UQ": theirs.query_up.weight, "W_DKV": rows}
+    linear |= {
+        "W_UK": theirs.key_up.weight,
+        "W_UV": theirs.value_up.weight,
+        "W_O": theirs.output.weight,
+    }
+    weights = {f"{name}.weight": W for name, W in linear.items()}
     missing, _ = mine.load_state_dict(weights, strict=False)
     assert missing == ["norm_u.weight", "norm_c.weight"]
     x = torch.randn(2, 9, 16, dtype=torch.float64)

@@ -142,7 +142,7 @@ def test_self_attention_with_rope(names: dict[str, Any]) -> None:
     weights = *layer.qkv.weight.chunk(3), layer.out.weight
     parts = library.query, library.key, library.value, library.output
     for part, weight in zip(parts, weights, strict=True):
-        part.W.data = weight.T
+        part.weight.data = weight
     torch.testing.assert_close(y, library(x, causal=True, scheme=Rotary(theta, layout="half")))
     cache, steps = None, []
     for n in range(N):

@@ -55,19 +55,19 @@ def ours_from(layer: DeepseekV3Attention, query_rank: int | None) -> book.Latent
     down = layer.kv_a_proj_with_mqa.weight
     up = layer.kv_b_proj.weight.reshape(HEADS, 2 * NOPE, LATENT)
     weights = {
-        "latent_down.W": down[:LATENT].T,
-        "rotary_key.W": down[LATENT:].T,
+        "latent_down.weight": down[:LATENT],
+        "rotary_key.weight": down[LATENT:],
         "latent_norm.gain": layer.kv_a_layernorm.weight,
-        "key_up.W": up[:, :NOPE].flatten(0, 1).T,
-        "value_up.W": up[:, NOPE:].flatten(0, 1).T,
-        "output.W": layer.o_proj.weight.T,
+        "key_up.weight": up[:, :NOPE].flatten(0, 1),
+        "value_up.weight": up[:, NOPE:].flatten(0, 1),
+        "output.weight": layer.o_proj.weight,
     }
     if query_rank is None:
-        weights["query_up.W"] = layer.q_proj.weight.T
+        weights["query_up.weight"] = layer.q_proj.weight
     else:
-        weights["query_down.W"] = layer.q_a_proj.weight.T
+        weights["query_down.weight"] = layer.q_a_proj.weight
         weights["query_norm.gain"] = layer.q_a_layernorm.weight
-        weights["query_up.W"] = layer.q_b_proj.weight.T
+        weights["query_up.weight"] = layer.q_b_proj.weight
     ours.load_state_dict(weights)
     return ours
 

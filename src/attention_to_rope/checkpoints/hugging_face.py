@@ -225,16 +225,13 @@ def _renames(config: Config, family: Family) -> Iterator[Rename]:
     def same(tensor: Tensor) -> Tensor:
         return tensor
 
-    def transposed(tensor: Tensor) -> Tensor:
-        return tensor.mT
-
     def gain(tensor: Tensor) -> Tensor:
         return tensor + family.gain_offset
 
     yield "model.embed_tokens.weight", "embedding.rows", same
     yield "model.norm.weight", "norm.gain", gain
     if not _is_tied(config, family):
-        yield "lm_head.weight", "head.W", transposed
+        yield "lm_head.weight", "head.weight", same
     norms: tuple[str, ...] = ("attention_residual.norm", "feed_forward_residual.norm")
     if len(family.norms) == 4:
         norms = tuple(f"{residual}{side}" for residual in norms for side in ("", "_out"))
@@ -244,16 +241,16 @@ def _renames(config: Config, family: Family) -> Iterator[Rename]:
             yield f"{stored}.{theirs}.weight", f"{own}.{ours}.gain", gain
         for letter, ours in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
             theirs = f"{stored}.self_attn.{letter}_proj"
-            yield f"{theirs}.weight", f"{own}.attention.{ours}.W", transposed
+            yield f"{theirs}.weight", f"{own}.attention.{ours}.weight", same
             if config.get("attention_bias"):
-                yield f"{theirs}.bias", f"{own}.attention.{ours}.b", same
+                yield f"{theirs}.bias", f"{own}.attention.{ours}.bias", same
         for letter, ours in (("q", "query"), ("k", "key")) if family.qk_norm else ():
             theirs = f"{stored}.self_attn.{letter}_norm.weight"
             yield theirs, f"{own}.attention.{ours}_norm.gain", gain
         for theirs, ours in (("gate", "up"), ("up", "value"), ("down", "down")):
-            yield f"{stored}.mlp.{theirs}_proj.weight", f"{own}.feed_forward.{ours}.W", transposed
+            yield f"{stored}.mlp.{theirs}_proj.weight", f"{own}.feed_forward.{ours}.weight", same
             if config.get("mlp_bias"):
-                yield f"{stored}.mlp.{theirs}_proj.bias", f"{own}.feed_forward.{ours}.b", same
+                yield f"{stored}.mlp.{theirs}_proj.bias", f"{own}.feed_forward.{ours}.bias", same
 
 
 def _some(names: Iterable[str]) -> str:

@@ -92,8 +92,8 @@ def test_every_part_on_a_cpu_measures_every_form(monkeypatch):
 def test_the_plain_layer_computes_what_the_library_s_does():
     plain, ours = cpu.PlainHeads(16, 2).double(), MultiHeadAttention(16, 2, seed=0).double()
     for mine, theirs in zip(plain.children(), ours.children(), strict=True):
-        theirs.W.copy_(mine.weight.mT)
-        theirs.b.copy_(mine.bias)
+        theirs.weight.copy_(mine.weight)
+        theirs.bias.copy_(mine.bias)
     tokens, room = normal(1, 5, 16, seed=0), torch.empty(2, 1, 2, 5, 8).double()
     expected = cpu.decode(ours, KeyValueCache(), tokens)
     torch.testing.assert_close(cpu.decode(plain, (*room, 0), tokens), expected)
