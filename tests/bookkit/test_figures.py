@@ -42,7 +42,11 @@ def test_the_alt_text_is_on_the_figure_and_escaped():
     assert 'role="img" aria-label="where &quot;a &lt; b&quot; &amp; so on to the end"' in text
 
 
-@pytest.mark.parametrize("alt", ["", "a plot", None])
+def test_an_alt_text_of_five_words_is_enough():
+    show(line(), alt="a line that rises slowly")
+
+
+@pytest.mark.parametrize("alt", ["", "a plot", "a line that rises", None])
 def test_an_alt_text_that_says_nothing_is_refused(alt):
     with pytest.raises(ValueError, match="what the figure shows"):
         show(line(), alt=alt)

@@ -47,6 +47,20 @@ def test_controls_begin_with_a_start_token_and_passages_come_twice(small):
     assert torch.equal(twice[:, 9:], tokens[:, 9:])
 
 
+def test_what_a_copy_gains_is_measured_at_the_end_of_texts_of_both_lengths(small, monkeypatch):
+    calls = []
+
+    def losses(_model, tokens):
+        calls.append(None)
+        return len(calls) * torch.arange(
+            tokens.shape[1] - 1.0
+        )  # each text loses more than the last
+
+    monkeypatch.setattr(schemes, "mean_losses", losses)
+    found = schemes.test(None, "none", text.installed(), 2)["copy"]
+    assert found == [-28.5, -124.5, -2 * 124.5]  # the means of 26 to 31 and of 122 to 127
+
+
 def test_models_of_one_seed_share_their_weights_and_differ_in_their_positions():
     models = {name: build(name, 0) for name in SCHEMES}
     kinds = {name: type(model.scheme).__name__ for name, model in models.items()}
