@@ -54,15 +54,12 @@ class Linear(nn.Linear):
     def __init__(
         self, d_in: int, d_out: int, *, seed: Seed, bias: bool = True, gain: float = 1.0
     ) -> None:
-        super().__init__(d_in, d_out, bias=bias)
+        nn.Module.__init__(self)  # that of nn.Linear would draw from torch's random numbers
+        self.in_features, self.out_features = d_in, d_out
         bound, rng = gain * math.sqrt(6 / (d_in + d_out)), stream_of(seed, "Linear")
         W = drawn_parameter((d_in, d_out), lambda shape: rng.uniform(-bound, bound, shape))
         self.weight = nn.Parameter(W.detach().mT.contiguous())
-        if bias:
-            nn.init.zeros_(self.bias)
-
-    def reset_parameters(self) -> None:
-        """Leave the weights as they are: the seed gives them, not torch's own random numbers."""
+        self.register_parameter("bias", nn.Parameter(torch.zeros(d_out)) if bias else None)
 
     @property
     def W(self) -> Float[Tensor, "d_in d_out"]:
