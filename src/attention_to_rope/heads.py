@@ -21,10 +21,11 @@ class MultiHeadAttention(nn.Module):
     is x itself in self-attention.
 
     `kv_heads` < `heads` shares keys and values among groups of queries (grouped-query attention);
-    `kv_heads=1` is multi-query attention. head_dim: another d_k than d / heads. scale: of the
-    scores, 1/√d_k if not given. qk_norm: RMSNorm of queries and keys, per head, before they are
-    rotated. soft_cap c: scores become c tanh(s / c). sink: a learned score per head that takes
-    weight and contributes nothing. gate: the heads' outputs are multiplied by σ(x W^G) before W^O.
+    `kv_heads=1` is multi-query attention. head_dim: another $d_k$ than d / heads. scale: of the
+    scores, $1/\sqrt{d_k}$ if not given. qk_norm: RMSNorm of queries and keys, per head, before they
+    are rotated. soft_cap c: scores become $c \tanh(s / c)$. sink: a learned score per head that
+    takes weight and contributes nothing. gate: the heads' outputs are multiplied by
+    $\sigma(x W^G)$ before $W^O$.
 
     >>> layer = MultiHeadAttention(8, 2, seed=0)
     >>> layer(torch.zeros(1, 3, 8), causal=True).shape

@@ -51,7 +51,7 @@ class Config:
         if unusual := {name: those - usual for name, those in found.items() if those - usual}:
             raise ValueError(f"expected a llama or qwen3 in its usual form, got {unusual}")
         given = {f.name: config[f.name] for f in fields(cls) if config.get(f.name) is not None}
-        given |= {"rope_parameters": rope, "qk_norm": config.get("model_type") == "qwen3"}
+        given |= {"rope_parameters": rope, "qk_norm": config["model_type"] == "qwen3"}
         return cls(**{"num_key_value_heads": h, "head_dim": config["hidden_size"] // h} | given)
 
 

@@ -98,6 +98,11 @@ def test_what_it_does_not_know_is_refused_by_its_name(change: dict[str, Any]) ->
         model(**change)
 
 
+def test_a_config_that_does_not_name_its_type_is_refused() -> None:
+    with pytest.raises(KeyError, match="model_type"):
+        Config.from_dict({name: value for name, value in RAW.items() if name != "model_type"})
+
+
 def test_usual_settings_of_a_config_are_read() -> None:
     usual = {"hidden_act": "silu", "layer_types": ["full_attention"] * 2, "mlp_bias": False}
     assert model(**usual, partial_rotary_factor=1.0, rope_scaling=None).config == model().config
