@@ -131,14 +131,14 @@ def one_per_line(written: list[str]) -> Iterator[str]:
             return
 
 
-def write_reference(_app: Sphinx, _docname: str, source: list[str]) -> None:
+def write_reference(app: Sphinx, _docname: str, source: list[str]) -> None:
     """Replace the directive by the reference, before the page is read."""
-    found = DIRECTIVE.search(source[0])
-    if found:
+    if found := DIRECTIVE.search(source[0]):
         known = {short(module): module for module in modules()}
         here = [known[name] for name in found[1].split()]
-        text = modules_markdown(here) if here else index_markdown()
-        source[0] = source[0].replace(found[0], text)
+        for module in here or known.values():
+            app.env.note_dependency(str(module.filepath))  # read it again when this file changes
+        source[0] = source[0].replace(found[0], modules_markdown(here) or index_markdown())
 
 
 @functools.cache

@@ -16,6 +16,7 @@ def test_a_build_without_torch_has_it_with_its_sources(good_site):
     page = (good_site / "chapters" / "api.html").read_text(encoding="utf-8")
     assert 'id="attention_to_rope.masks.causal_mask"' in page
     assert 'href="../_modules/attention_to_rope/masks.html#causal_mask"' in page
+    assert b"/masks.py" in (good_site / "../.doctrees/environment.pickle").read_bytes()  # watched
 
 
 def test_every_exported_name_is_there():
