@@ -32,7 +32,10 @@ def one_rank(rank):
     PROCESSES["main"]()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not fork safely")
+@pytest.mark.skipif(
+    sys.platform != "linux" or torch.cuda.is_available(),
+    reason="only Linux without a GPU forks safely; elsewhere start ring_processes.py with torchrun",
+)
 def test_three_processes(monkeypatch, capfd):  # with two, the next rank is also the one before
     """As torchrun starts them, but forked: each would import PyTorch for seconds."""
     with socket.create_server(("127.0.0.1", 0)) as free:
