@@ -13,8 +13,8 @@ class _Memory:
 
     keys: Tensor
     values: Tensor
-    kind: tuple[object, ...]  # of the keys that it can hold
-    size: int  # the number of positions that have room
+    kind: tuple[object, ...]  # batch and heads, dtype and inference mode of keys that fit
+    size: int  # the number of positions that fit
     filled: int  # the number of positions written
 
 

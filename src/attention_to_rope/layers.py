@@ -63,7 +63,7 @@ class Linear(nn.Linear):
 
     @property
     def W(self) -> Float[Tensor, "d_in d_out"]:
-        """The matrix, a view of `weight`."""
+        """The matrix, a view of `weight`: change it in place, or assign to `weight`."""
         return self.weight.mT
 
 

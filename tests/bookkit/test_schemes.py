@@ -52,9 +52,8 @@ def test_what_a_copy_gains_is_measured_at_the_end_of_texts_of_both_lengths(small
 
     def losses(_model, tokens):
         calls.append(None)
-        return len(calls) * torch.arange(
-            tokens.shape[1] - 1.0
-        )  # each text loses more than the last
+        # The loss grows along a text, and from one call to the next.
+        return len(calls) * torch.arange(tokens.shape[1] - 1.0)
 
     monkeypatch.setattr(schemes, "mean_losses", losses)
     found = schemes.test(None, "none", text.installed(), 2)["copy"]

@@ -17,12 +17,9 @@ def test_it_agrees_with_the_library(absorbed):
     mine = names["LatentAttention"](16, 3, 6, 6, 4, 5, 7).double()
     rows = torch.cat((theirs.latent_down.weight, theirs.rotary_key.weight), dim=0)
     linear = {"W_DQ": theirs.query_down.weight, "W_UQ": theirs.query_up.weight, "W_DKV": rows}
-    linear |= {
-        "W_UK": theirs.key_up.weight,
-        "W_UV": theirs.value_up.weight,
-        "W_O": theirs.output.weight,
-    }
-    weights = {f"{name}.weight": W for name, W in linear.items()}
+    linear |= {"W_UK": theirs.key_up.weight, "W_UV": theirs.value_up.weight}
+    linear |= {"W_O": theirs.output.weight}
+    weights = {f"{name}.weight": weight for name, weight in linear.items()}
     missing, _ = mine.load_state_dict(weights, strict=False)
     assert missing == ["norm_u.weight", "norm_c.weight"]
     x = torch.randn(2, 9, 16, dtype=torch.float64)

@@ -8,7 +8,7 @@ for name in ("attention_to_rope.model", "bookkit.tables", "ipykernel.debugger", 
     import_module(name)
 import_module("torch._dynamo")  # which optimizers import, in 2 s
 figures = import_module("bookkit.figures")
-drawing, axes = figures.figure(2, 2)
-axes.set_title("$x$")  # a parser of formulas is made
-figures.svg(drawing, alt="")
+with figures.matplotlib.rc_context():  # or its settings would already hold on every page
+    drawing, _ = figures.figure(2, 2, subplot_kw={"title": "$x$"})  # makes a parser of formulas
+    figures.svg(drawing, alt="")
 gc.freeze()  # nothing of this is garbage, and looking for it would copy all of it into each kernel
