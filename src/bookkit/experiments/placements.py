@@ -66,7 +66,7 @@ def initial(seed: int, scale: float) -> list[Tensor]:
 
 @cache
 def sources() -> npt.NDArray[np.uint8]:
-    """The bytes that the models read, the same on every platform."""
+    """The bytes that the models read; the control's row has their hash."""
     found = importlib.util.find_spec("sympy")
     root = Path(str(found and found.origin)).parent
     files = {
@@ -116,7 +116,13 @@ def by_frequency(seed: int, steps: int) -> float:
 def rows(seeds: int, steps: int) -> Iterator[Row]:
     """The control, then all variants at all rates, each with the losses of all seeds."""
     control = [round(by_frequency(seed, steps), 3) for seed in range(seeds)]
-    yield {"placement": "byte frequencies", "steps": steps, "loss": control}
+    text_sha256 = hashlib.sha256(sources().tobytes()).hexdigest()
+    yield {
+        "placement": "byte frequencies",
+        "steps": steps,
+        "loss": control,
+        "text_sha256": text_sha256,
+    }
     for place, scale in VARIANTS:
         for rate in RATES:
             found = [round(run(place, scale, rate, seed, steps), 3) for seed in range(seeds)]

@@ -1,6 +1,8 @@
 """The text that the book's model reads: Python sources of packages that requirements.txt pins.
 
-These files are the same bytes on every platform. Whole packages are held out for evaluation.
+Whole packages are held out for evaluation. What pages read of them, `held_out`, is the same bytes
+on every machine. What a training reads is not: some packages have other sources for another version
+of Python, so every record of a training has the hash of its text.
 """
 
 import argparse
