@@ -127,7 +127,9 @@ def validate(model: Decoder, text: Text, tests: int) -> Row:
 
 
 def test(model: Decoder, scheme: str, text: Text, tests: int) -> Row:
-    """What the chapter shows of a model, on other text than `validate` reads.
+    """What the chapter shows of a model, on other random windows than `validate` reads.
+
+    Both are drawn from the same packages, so a few of the windows overlap.
 
     "loss": by position, of whole texts; "cut": of the same bytes in texts cut to the trained
     length; "copy": what the end of a text gains if the same bytes came before, by length and
