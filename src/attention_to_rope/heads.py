@@ -142,7 +142,9 @@ class MultiHeadAttention(nn.Module):
 
         Without weights, bias, cap and sink it is PyTorch's kernel, which stores no scores. There,
         for second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`; and a NaN
-        that `attention` hides behind the mask can enter the output: pad with finite numbers.
+        that `attention` hides behind the mask can enter the output: pad with finite numbers. A
+        query that may see nothing gets 0 from `attention`, but not from every kernel of a GPU,
+        which may also give it a gradient of NaN: let padding see itself.
         """
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
             shared = self.heads > self.kv_heads
