@@ -8,6 +8,7 @@ import io
 
 import pytest
 from PIL import Image, ImageChops
+from playwright.sync_api import expect
 
 from bookcheck.paths import BUILD, STATIC
 
@@ -145,3 +146,12 @@ def test_no_line_stands_beside_a_formula(browser, name, width, ratio):
         found = list(shades(page, ratio))
         assert len(found) > 10
         assert [one for one in found if one[1] != one[2]] == []
+
+
+@pytest.mark.built
+def test_the_link_to_the_content_leaves_no_line_at_the_top(open_page):
+    page = open_page(SITE / "chapters" / "02-why-sqrt-d.html", 390)
+    link = page.locator("#pst-skip-link")
+    assert link.evaluate("(link) => link.getBoundingClientRect().bottom") <= -1
+    page.keyboard.press("Tab")
+    expect(link).to_be_in_viewport(ratio=1)
