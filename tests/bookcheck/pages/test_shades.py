@@ -5,6 +5,7 @@ drawn there and not covered exactly is a line beside a formula, like the bars of
 """
 
 import io
+import itertools
 
 import pytest
 from PIL import Image, ImageChops
@@ -155,3 +156,26 @@ def test_the_link_to_the_content_leaves_no_line_at_the_top(open_page):
     assert link.evaluate("(link) => link.getBoundingClientRect().bottom") <= -1
     page.keyboard.press("Tab")
     expect(link).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("ratio", [1, 1.25, 2.625])
+def test_the_lines_of_a_table_go_through_the_column_that_stays_in_sight(browser, ratio):
+    with window(browser, 390, ratio) as context:
+        page = context.new_page()
+        page.goto((SITE / "chapters" / "models.html").as_uri())
+        row = page.locator("table.sortable").first.locator("tbody tr").nth(8)
+        row.evaluate("(row) => row.scrollIntoView({ block: 'start' })")
+        page.wait_for_timeout(200)
+        screen = Image.open(io.BytesIO(page.screenshot())).convert("L")
+        lines = []
+        for place in (0, 1):
+            # Where a cell begins it has no letters.
+            left = row.locator("> *").nth(place).bounding_box()["x"]
+            top = round(100 * ratio)  # below the bar with the buttons
+            column = screen.crop(
+                (round(ratio * (left + 2)), top, round(ratio * (left + 2)) + 1, screen.height)
+            )
+            dots = [dot < 250 for dot in column.tobytes()]
+            lines.append(sum(dark and not before for before, dark in itertools.pairwise(dots)))
+        assert lines[0] == lines[1] > 10
