@@ -27,8 +27,8 @@
       make(document.head, "meta", { httpEquiv: "Content-Security-Policy", content: policy });
     }
     // A worker that starts from a blob, and no other, obeys the policy of its page.
-    const address = new URL("worker.js", scripts).href;
-    const source = `const python = ${JSON.stringify(python)}; importScripts(${JSON.stringify(address)});`;
+    const files = ["private.js", "worker.js"].map((name) => JSON.stringify(new URL(name, scripts).href));
+    const source = `const python = ${JSON.stringify(python)}; importScripts(${files});`;
     const blob = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const started = new Worker(blob);
     started.onmessage = ({ data }) => receive(data);

@@ -1,5 +1,6 @@
 // Python in a worker, so that the page stays usable and a run can be stopped. page.js gives `python`,
-// the address of Pyodide and NumPy. Each request runs some listings, one after the other.
+// the address of Pyodide and NumPy, and loads private.js first. Each request runs some listings, one
+// after the other.
 const RUN = `
 import contextlib, io, linecache, traceback
 from pyodide.code import eval_code
@@ -51,6 +52,7 @@ async function load() {
     loadPyodide({ indexURL: python }),
     fetch(`${python}numpy.tar.gz`).then((response) => response.arrayBuffer()),
   ]);
+  addBacktrace(pyodide);
   pyodide.unpackArchive(numpy, "gztar", { extractDir: "/numpy" });
   pyodide.runPython('import sys; sys.path.append("/numpy/lib/python3.11/site-packages"); import numpy');
   return { pyodide, run: pyodide.runPython(RUN) };

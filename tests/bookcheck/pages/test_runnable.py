@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from bookcheck.node.packages import ensure_packages
 from bookcheck.notebooks.files import read
-from bookcheck.paths import BUILD, CHAPTERS, NODE_ROOM
+from bookcheck.paths import BUILD, CHAPTERS, NODE_ROOM, STATIC
 from bookcheck.site.runnable import PYTHON, SCRIPTS, choose
 
 SITE = BUILD / "html"
@@ -180,6 +180,29 @@ def test_a_reader_changes_a_listing_restores_it_and_stops_it(serve, visit, tmp_p
     first.get_by_role("button", name="Restore").click()
     expect(first.locator(".cell_input pre")).to_be_visible()
     assert run(second) == "The same as printed:"
+
+
+# NumPy writes a result over an array that nobody needs any more, if that has 256 KiB or more, such
+# as 182 rows of 182 numbers of 8 bytes. Before it does, it asks the C library who called it.
+LARGE = "a = np.ones((182, 182))\nprint(float(((a + 1) / 2).sum()))"
+
+
+@runnable
+def test_a_large_temporary_array_does_not_stop_python(serve, visit):
+    page = visit(f"{serve(SITE).address}/{ROAD}")
+    first = page.locator(".cell.runnable").first
+    first.get_by_role("button", name="Edit").click()
+    first.locator("textarea").fill(f"import numpy as np\n{LARGE}")
+    assert run(first).startswith("Not as printed")
+    expect(first.locator(".cell_output pre").last).to_have_text("33124.0")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("module", ["undefined", "{}", "{ mergeLibSymbols: 1 }"])
+def test_another_pyodide_may_lack_what_is_private(visit, module):
+    page = visit("about:blank")
+    page.add_script_tag(path=STATIC / SCRIPTS / "private.js")
+    page.evaluate(f"() => addBacktrace({{ _module: {module} }})")
 
 
 @runnable
