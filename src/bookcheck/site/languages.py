@@ -2,6 +2,7 @@
 
 The English site has it where the variable BOOK_LANGUAGES names the folder of the other one
 (`BOOK_LANGUAGES=zh make book`), because only then does that exist; the translated site always does.
+There, the script with what the others say is loaded before them.
 """
 
 import os
@@ -15,6 +16,7 @@ from sphinx.config import Config
 VARIABLE = "BOOK_LANGUAGES"
 CODES = {"zh": "zh-CN"}
 NAMES = {"en": "English", "zh": "中文"}
+WORDS = "words.js"  # what scripts say, in the language of a translated site
 
 
 def offer_other_language(
@@ -47,10 +49,18 @@ def add_folder(_app: Sphinx, config: Config) -> None:
         config.html_baseurl += f"{str(config.language)[:2]}/"
 
 
+def load_words_first(app: Sphinx, config: Config) -> None:
+    """Link what scripts say before all scripts, which Jupyter Book links in any order."""
+    if WORDS in config.html_js_files:
+        config.html_js_files.remove(WORDS)
+        app.add_js_file(WORDS, priority=100)  # Sphinx' own have 200
+
+
 def setup(app: Sphinx) -> None:
     """Connect it."""
     # Before Sphinx collects the names for the contents.
     app.connect("doctree-read", name_sections, priority=100)
     # After the environment's address is known, and before it is used.
     app.connect("config-inited", add_folder, priority=400)
+    app.connect("config-inited", load_words_first)
     app.connect("html-page-context", offer_other_language)

@@ -4,8 +4,11 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import expect
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
-from bookcheck.paths import SOURCES, STATIC
+from bookcheck.paths import BUILD, SOURCES, STATIC
 from bookcheck.site import languages
 from bookcheck.site.widgets import run_widgets
 from bookcheck.translation import catalogs, sources
@@ -158,6 +161,40 @@ def test_all_that_scripts_say_has_a_translation():
     (picture,) = run_widgets([request], catalogs.LOCALE / "zh_CN" / "words.js")
     assert "分数" in picture
     assert "score" not in picture
+
+
+def test_the_dictionary_is_loaded_before_the_scripts_that_need_it(tmp_path):
+    # Jupyter Book links scripts in the order in which the file system names them.
+    scripts = ["reading.js", "sort.js", "words.js"]
+    settings = {
+        "extensions": ["bookcheck.site.languages"],
+        "language": "zh_CN",
+        "html_js_files": scripts,
+        "html_static_path": ["_static"],
+    }
+    (tmp_path / "index.rst").write_text("Page\n====\n", encoding="utf-8")
+    (tmp_path / "_static").mkdir()
+    for name in scripts:
+        (tmp_path / "_static" / name).touch()
+    folders = (tmp_path, None, tmp_path / "html", tmp_path / "doctrees")
+    with docutils_namespace():
+        Sphinx(*folders, "html", settings, status=None).build()
+    page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    linked = re.findall(r'<script src="_static/([\w.]+)', page)
+    assert linked[0] == "words.js"
+    assert sorted(name for name in linked if name in scripts) == scripts
+
+
+CHINESE = BUILD / "html" / "zh"
+
+
+@pytest.mark.built
+@pytest.mark.skipif(not CHINESE.is_dir(), reason="the site was built without LANGUAGE=zh_CN")
+def test_scripts_speak_chinese_on_the_chinese_site(open_page):
+    page = open_page(CHINESE / "chapters" / "02-why-sqrt-d.html")
+    page.goto((CHINESE / "index.html").as_uri())
+    expect(page.locator(".go-on")).to_contain_text("接着读：")
+    expect(page.locator(".go-on button")).to_have_text("清除阅读记录")
 
 
 @pytest.mark.parametrize(
