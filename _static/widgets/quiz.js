@@ -22,15 +22,26 @@
     return below === undefined ? one(above) : one(above) / one(below);
   }
 
+  // How many digits a reader wrote behind the point; of quotients and powers nobody can say.
+  function decimalsOf(text) {
+    const plain = /^[-+−–—]?\d*(?:[.,。](\d*))?$/.exec(text.normalize("NFKC").trim());
+    return plain ? (plain[1]?.length ?? 0) : Infinity;
+  }
+
   // What kind of miss a number is: of sign, of size, or of rounding.
-  function hint(value, answer, decimals, accepts) {
+  function hint(text, answer, decimals, accepts) {
+    const value = parse(text);
     if (accepts(-value)) return phrase`Right size, wrong sign.`;
     for (const factor of [10, 100, 1000]) {
       if (accepts(value * factor) || accepts(value / factor)) return factor === 10 ? phrase`Off by a factor of ten.` : phrase`Off by a factor of ${factor}.`;
     }
     if (value * answer < 0) return phrase`Look at the sign, then at the size.`;
+    // Who rounded the right number too much, or did not round to the whole number, is told what is asked for.
+    const given = decimalsOf(text);
+    const rounded = given < decimals && value !== 0 && Math.abs(value - answer) <= 0.5 * 10 ** -given + 1e-9;
     const wanted = [phrase`a whole number`, phrase`one decimal`, phrase`two decimals`, phrase`three decimals`][decimals] ?? phrase`${decimals} decimals`;
-    if (Math.abs(value - answer) <= 0.1 * Math.abs(answer)) return phrase`Close: give ${wanted}.`;
+    if (rounded || (decimals === 0 && Math.round(value) === answer)) return phrase`Close: give ${wanted}.`;
+    if (Math.abs(value - answer) <= 0.1 * Math.abs(answer)) return phrase`Close, but not exact.`;
     return Math.abs(value) > Math.abs(answer) ? phrase`Too large.` : phrase`Too small.`;
   }
 
@@ -86,7 +97,7 @@
       word.textContent = result === "right" ? phrase`Right.` : phrase`Not yet.`;
       verdict.append(word, " ");
       if (result === "right") verdict.append(...form.querySelector("details > p > span").cloneNode(true).childNodes);
-      else verdict.append(hint(value, Number(answer), Number(decimals), accepts));
+      else verdict.append(hint(given(form), Number(answer), Number(decimals), accepts));
     }
     if (result) form.dataset.result = result;
     else delete form.dataset.result;

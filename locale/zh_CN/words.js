@@ -48,6 +48,7 @@
     "Off by a factor of {0}.": "差了 {0} 倍。",
     "Look at the sign, then at the size.": "先看正负号，再看大小。",
     "Close: give {0}.": "很接近了，请给出{0}。",
+    "Close, but not exact.": "很接近了，但还不准确。",
     "a whole number": "整数",
     "one decimal": "一位小数",
     "two decimals": "两位小数",

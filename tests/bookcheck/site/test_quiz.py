@@ -112,7 +112,7 @@ def test_answers_are_judged_kept_and_forgotten(good_site, open_page):
     assert wrong.count() == 0
     field.fill("4,1")
     field.press("Enter")
-    assert look(page)[1] == "Not yet. Close: give two decimals."
+    assert look(page)[1] == "Not yet. Close, but not exact."
     assert wrong.count() == 1, "a wrong answer looks different from none"
     field.fill("4.004")
     field.press("Enter")
@@ -136,7 +136,14 @@ TYPED = {
         "0.25": "Not yet. Right size, wrong sign.",
         "-2.5": "Not yet. Off by a factor of ten.",
         "-0.0025": "Not yet. Off by a factor of 100.",
-        "-0.26": "Not yet. Close: give two decimals.",
+        "-0.26": "Not yet. Close, but not exact.",
+        "-0.3": "Not yet. Close: give two decimals.",
+        "-0,2": "Not yet. Close: give two decimals.",
+        "-0.30": "Not yet. Too large.",
+        "-.3": "Not yet. Close: give two decimals.",
+        "-7/27": "Not yet. Close, but not exact.",
+        "-2.6e-1": "Not yet. Close, but not exact.",
+        "0": "Not yet. Too small.",
         "0.4": "Not yet. Look at the sign, then at the size.",
         "-0.1": "Not yet. Too small.",
         "1/0": "Write one number, such as 0.25 or 1/4.",
@@ -144,6 +151,14 @@ TYPED = {
         " ": "Write a number first.",
     },
     "8": {"7.6": "Not yet. Close: give a whole number.", "8.0": RIGHT, "16": "Not yet. Too large."},
+    # "Give a whole number" is for whom it leads to the right one.
+    "320": {
+        "336": "Not yet. Close, but not exact.",
+        "336.0": "Not yet. Close, but not exact.",
+        "319.7": "Not yet. Close: give a whole number.",
+        "318.6": "Not yet. Close, but not exact.",
+    },
+    "12.6": {"13": "Not yet. Close: give one decimal.", "12": "Not yet. Close, but not exact."},
 }
 
 
