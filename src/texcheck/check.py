@@ -16,12 +16,12 @@ from texcheck import nodes
 from texcheck.comparison import Comparison, Relation, Seen, covers, result_of, worse
 from texcheck.errors import LatexError
 from texcheck.evaluator import Evaluator, Memory
-from texcheck.lexer import IMPLICATIONS
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
 from texcheck.reader import Reader
 from texcheck.rounding import Noise
 from texcheck.values import declared_values
+from texcheck.vocabulary import IMPLICATIONS
 
 CONVENTIONS = ("row", "column")
 # Relations that hold wherever = does.

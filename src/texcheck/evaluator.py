@@ -17,7 +17,7 @@ from texcheck import nodes, patterns
 from texcheck.arithmetic import Arithmetic
 from texcheck.errors import LatexError, ShapeError
 from texcheck.nodes import Bounds, Chain, Node, Nodes
-from texcheck.parser import CONSTANTS, EXTREMES, canonical_name
+from texcheck.parser import canonical_name
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
     Array,
@@ -33,6 +33,7 @@ from texcheck.values import (
     plain,
     unify,
 )
+from texcheck.vocabulary import CONSTANTS, EXTREMES
 
 # Whole numbers stay exact up to this many bits (4,214 digits: Python writes no longer ones);
 # beyond, a float says whether they are finite.

@@ -13,68 +13,25 @@ from dataclasses import dataclass, field
 from lark import Token
 
 from texcheck.errors import LatexError
+from texcheck.vocabulary import (
+    ACCENTS,
+    CASE_WORDS,
+    CLOSING,
+    DOTS,
+    ENVIRONMENTS,
+    FONTS,
+    IMPLICATIONS,
+    OPENING,
+    OPERATORS,
+    REFUSED,
+    RELATIONS,
+    SEPARATING_WORDS,
+    WIDE_SPACES,
+)
 
 # The minus sign that editors and word processors write.
 UNICODE_MINUS = "\N{MINUS SIGN}"
 SPACING = {"\\,", "\\;", "\\:", "\\!", "\\ "}
-WIDE_SPACES = {"\\quad", "\\qquad"}
-RELATIONS = {
-    "=": "=",
-    "<": "<",
-    ">": ">",
-    "\\le": "<=",
-    "\\leq": "<=",
-    "\\ge": ">=",
-    "\\geq": ">=",
-    "\\ne": "!=",
-    "\\neq": "!=",
-    "\\approx": "approx",
-    "\\in": "in",
-}
-OPERATORS = {
-    "*": "star",  # part of a name, as in x^*
-    "\\cdot": "dot",
-    "\\times": "times",
-    "\\odot": "hadamard",
-    "\\bmod": "mod",
-}
-DOTS = {"\\ldots", "\\cdots", "\\dots", "\\vdots", "\\ddots"}
-ACCENTS = {"\\bar", "\\overline", "\\hat", "\\tilde"}
-FONTS = {"\\mathbf", "\\mathrm", "\\mathcal", "\\mathbb", "\\mathsf", "\\operatorname"}
-# Words between statements, and those before the condition of a case.
-SEPARATING_WORDS = {"where", "with", "and", "so", "for", "for all", "for every", "for each"}
-CASE_WORDS = {"for", "if", "when"}
-IMPLICATIONS = {"\\implies", "\\iff"}
-# What has more than one meaning, or what no formula needed; and what to print instead.
-REFUSED = {
-    "|": "| has no direction; write \\lvert … \\rvert",
-    "\\|": "\\| has no direction; write \\lVert … \\rVert",
-    "!": "a factorial; write \\prod",
-    "\\pm": "\\pm is two values; write both statements",
-    "\\mp": "\\mp is two values; write both statements",
-    "\\{": "a set by its members; declare it under a name",
-}
-
-OPENING = {
-    "(": ("LPAR", "RPAR"),
-    "[": ("LBRACK", "RBRACK"),
-    "\\lfloor": ("LFLOOR", "RFLOOR"),
-    "\\lceil": ("LCEIL", "RCEIL"),
-    "\\lvert": ("LBAR", "RBAR"),
-    "\\lVert": ("LNORM", "RNORM"),
-}
-CLOSING = {
-    ")": "RPAR",
-    "]": "RBRACK",
-    "\\rfloor": "RFLOOR",
-    "\\rceil": "RCEIL",
-    "\\rvert": "RBAR",
-    "\\rVert": "RNORM",
-}
-ENVIRONMENTS = {
-    "pmatrix": ("BEGINMATRIX", "ENDMATRIX"),
-    "cases": ("BEGINCASES", "ENDCASES"),
-}
 SIMPLE = {
     "_": "SUB",
     "^": "SUP",

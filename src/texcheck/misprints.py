@@ -19,10 +19,6 @@ from lark import Token, Tree
 
 from texcheck.lexer import Lexer
 from texcheck.parser import (
-    INDICATORS,
-    LOOSE_FUNCTIONS,
-    REDUCTIONS,
-    TRANSPOSES,
     Factor,
     canonical,
     end_of,
@@ -32,6 +28,7 @@ from texcheck.parser import (
     read_factor,
     tokens_of,
 )
+from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS, TRANSPOSES
 
 SWAPS = {
     "\\sin": "\\cos",

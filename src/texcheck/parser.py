@@ -1,12 +1,8 @@
-"""Parse tokens into the structure that the grammar describes: factors with their scripts.
-
-The words of the dialect are here too: which commands are functions, sums, constants, transposes.
-"""
+"""Parse tokens into the structure that the grammar describes: factors with their scripts."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,28 +16,10 @@ from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
+from texcheck.vocabulary import DIFFERENCE
 
-CONSTANTS = {"\\pi": math.pi, "e": math.e, "\\infty": math.inf, "\\mathrm{i}": 1j}
-LOOSE_FUNCTIONS = {
-    *("\\sin", "\\cos", "\\tanh", "\\exp", "\\log", "\\ln", "\\arctan", "\\det"),
-}
-NAMED_FUNCTIONS = {
-    *("softmax", "erf", "tr", "diag", "sign", "ReLU", "rank", "Re", "Im", "round"),
-    *("exp", "log", "ln", "sin", "cos", "tanh", "arctan", "det"),
-}
-# Those of the above that are printed without brackets as well: \operatorname{tr} A.
-LOOSE_NAMES = {"tr", "rank", "det", "sign", "Re", "Im", "erf"}
-REDUCTIONS = {"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"}
-EXTREMES = {"max", "min"}
-MOMENTS = {"E": "expectation", "Var": "variance"}
-TRANSPOSES = {"\\top", "\\mathsf{T}"}
-NORMS = {"2", "F"}
-NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
-DIFFERENCE = "\\Delta"
 # What is followed by an argument, which may be one token without braces.
 ARGUMENTS = ("SUB", "SUP", "FRAC", "SQRT", "ACCENT")
-DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
-INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}
 WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathbb)\{(\w+)\}")
 
 

@@ -16,6 +16,19 @@ from texcheck import nodes
 from texcheck.errors import LatexError
 from texcheck.nodes import Bounds, Chain, Node
 from texcheck.parser import (
+    Factor,
+    Part,
+    bare_name,
+    canonical,
+    end_of,
+    full_name,
+    joined_difference,
+    long_argument,
+    position_of,
+    read_factor,
+    tree_of,
+)
+from texcheck.vocabulary import (
     CONSTANTS,
     DIFFERENCE,
     DIFFERENTIALS,
@@ -29,17 +42,6 @@ from texcheck.parser import (
     NUMBER_SETS,
     REDUCTIONS,
     TRANSPOSES,
-    Factor,
-    Part,
-    bare_name,
-    canonical,
-    end_of,
-    full_name,
-    joined_difference,
-    long_argument,
-    position_of,
-    read_factor,
-    tree_of,
 )
 
 # The functions that are printed as brackets.
