@@ -1,0 +1,177 @@
+"""Lay out the tokens of a display for the grammar: one statement after the other.
+
+Punctuation, words, wide spaces and the lines of ``aligned`` become separators of statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from texcheck.errors import LatexError
+from texcheck.vocabulary import CASE_WORDS, ENVIRONMENTS, IMPLICATIONS, OPENING, SEPARATING_WORDS
+
+# What may continue an expression at the start of a line.
+CONTINUING = ("ADDOP", "MULOP", "SLASH")
+PAIRS = [("LBRACE", "RBRACE"), *OPENING.values(), *ENVIRONMENTS.values()]
+OPENERS, CLOSERS = {pair[0] for pair in PAIRS}, {pair[1] for pair in PAIRS}
+
+
+@dataclass
+class Column:
+    """The statements of one column of ``aligned``; ``indented``: its lines start at the mark."""
+
+    statements: list[list[Token]] = field(default_factory=list)
+    indented: bool = False
+
+
+@dataclass
+class Layout:
+    """The tokens of one formula as the grammar takes them."""
+
+    text: str
+
+    def fail(self, message: str, position: int | None) -> LatexError:
+        """The error of this formula at a place."""
+        return LatexError(message, position or 0, self.text)
+
+    def tidy(self, tokens: list[Token]) -> list[Token]:
+        """Turn punctuation at the top level into separators of statements."""
+        aligned = self.join_aligned_lines(tokens)
+        result: list[Token] = []
+        depth: list[str] = []
+        for token in aligned:
+            kind = token.type
+            if kind in OPENERS:
+                depth.append(kind)
+            elif kind in CLOSERS:
+                depth.pop()
+            if not depth:
+                self.tidy_top(token, result)
+            elif depth[-1] == "BEGINCASES":
+                self.tidy_cases(token, result)
+            elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE"):
+                raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
+            elif kind != "QUAD":
+                result.append(token)
+            elif result[-1].type not in ("COMMA", "AMP", "ROWSEP"):
+                raise self.fail("a wide space inside brackets separates nothing", token.start_pos)
+        while result and result[-1].type == "SEP":
+            dangling = result.pop()
+            if dangling.value in SEPARATING_WORDS or dangling.value in IMPLICATIONS:
+                raise self.fail(f"nothing follows {dangling.value!r}", dangling.start_pos)
+        if not result:
+            raise self.fail("the formula is empty", 0)
+        return result
+
+    def tidy_top(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words between statements separate them."""
+        if token.type in ("COMMA", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
+            separator = Token("SEP", token.value, start_pos=token.start_pos)
+            if token.type == "TEXT" and token.value not in SEPARATING_WORDS:
+                raise self.fail("a condition outside cases; write \\implies", token.start_pos)
+            if not result and token.type not in ("QUAD", "NEWLINE"):
+                raise self.fail(f"nothing stands before {token.value!r}", token.start_pos)
+            if result and result[-1].type != "SEP":
+                result.append(separator)
+            elif result and result[-1].value == token.value == ",":
+                raise self.fail("two commas with nothing between them", token.start_pos)
+            elif result[-1:] and result[-1].value in SEPARATING_WORDS and token.type == "QUAD":
+                pass  # the space after \\text{for} takes nothing from the word
+            elif result and token.type != "COMMA":
+                # A wide space, a word or a new line after a comma ends a list of values.
+                result[-1] = separator
+        elif token.type == "OTHERWISE":
+            raise self.fail(f"{token.value!r} outside cases", token.start_pos)
+        else:
+            result.append(token)
+
+    def tidy_cases(self, token: Token, result: list[Token]) -> None:
+        """Punctuation and words inside a case."""
+        if token.type == "QUAD":
+            return
+        if token.type == "TEXT" and token.value != "and":
+            if token.value not in CASE_WORDS or result[-1].type not in ("AMP", "COMMA"):
+                raise self.fail(f"{token.value!r} cannot stand here", token.start_pos)
+            return
+        if token.type in ("TEXT", "PERIOD"):
+            token = Token("COMMA", token.value, start_pos=token.start_pos)
+        if token.type in ("AMP", "ROWSEP", "ENDCASES", "OTHERWISE"):
+            while result[-1].type == "COMMA":
+                result.pop()
+        if token.type == "COMMA" and result[-1].type in ("AMP", "BEGINCASES", "ROWSEP", "COMMA"):
+            return
+        result.append(token)
+
+    def join_aligned_lines(self, tokens: list[Token]) -> list[Token]:
+        """The statements of ``aligned``, column by column, without its marks.
+
+        Marks alternate: the first, third, … stand before a relation, the second, fourth, … begin
+        a new column. A line that starts with a relation continues the chain of its column, one
+        that starts with an operator its expression; any other line is a statement of its own.
+        """
+        columns: list[Column] = []
+        for line in lines_of(tokens):
+            for number, cells in enumerate(line):
+                if number == len(columns):
+                    columns.append(Column())
+                self.join_line(columns[number], *cells)
+        result: list[Token] = []
+        for column in columns:
+            for statement in column.statements:
+                if result:
+                    result.append(Token("NEWLINE", "\\\\", start_pos=statement[0].start_pos))
+                result += statement
+        return result
+
+    def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
+        """Add one line to a column; ``right`` is what comes after the mark, if there is one."""
+        before, after = visible(left), visible(right or [])
+        content = [*left, *(right or [])]
+        start = next(iter(before or after), None)
+        if start is None:
+            return
+        if (
+            before
+            and after
+            and not (after[0].type in ("REL", "TEXT", *CONTINUING) or before[-1].type == "REL")
+        ):
+            raise self.fail("a mark & without a relation or a sign beside it", after[0].start_pos)
+        continuing = start.type == "REL" or (start.type in CONTINUING and not before)
+        indented = right is not None and not before
+        if continuing:
+            if not column.statements:
+                raise self.fail(f"{start.value!r} continues nothing", start.start_pos)
+            column.statements[-1] += content[content.index(start) :]
+            return
+        # Where every line starts at the mark, each is a whole statement.
+        whole = column.indented and any(token.type == "REL" for token in after)
+        if column.statements and indented and not (whole or after[0].type == "TEXT"):
+            raise self.fail(
+                "this line starts with neither a relation nor a sign of continuation",
+                start.start_pos,
+            )
+        if not column.statements:
+            column.indented = indented
+        column.statements.append(content)
+
+
+def visible(tokens: list[Token]) -> list[Token]:
+    """The tokens without wide spaces."""
+    return [token for token in tokens if token.type != "QUAD"]
+
+
+def lines_of(tokens: list[Token]) -> Iterator[list[tuple[list[Token], list[Token] | None]]]:
+    """The lines of ``aligned``, each as its columns: what is left and right of the mark."""
+    line: list[list[Token]] = [[]]
+    for token in [*tokens, Token("NEWLINE", "")]:
+        if token.type == "NEWLINE":
+            pairs = [line[k : k + 2] for k in range(0, len(line), 2)]
+            yield [(pair[0], pair[1] if len(pair) == 2 else None) for pair in pairs]
+            line = [[]]
+        elif token.type == "MARK":
+            line.append([])
+        else:
+            line[-1].append(token)
