@@ -1,9 +1,9 @@
 """Printed mathematics, executed: a strict interpreter for the LaTeX of books and papers."""
 
 from texcheck.check import check, evaluate
-from texcheck.comparison import Relation
 from texcheck.errors import LatexError, RefutedError, ShapeError
 from texcheck.formulas import Formulas
+from texcheck.relation import Relation
 from texcheck.trial import Silent
 from texcheck.values import Random, depends
 

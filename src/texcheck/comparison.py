@@ -3,105 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from texcheck.approximation import approximately
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluator import Evaluator
 from texcheck.nodes import Chain, Node, Number, Symbol, names_in
+from texcheck.relation import ORDER, Relation, Seen, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
 from texcheck.values import Array, Crossed, as_array, is_exact, is_number, is_real
-
-# Relations that say which side is the larger.
-ORDER = ("<", "<=", ">", ">=")
-SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
-
-
-@dataclass
-class Seen:
-    """What the instances of a relation have shown, on one input or on several.
-
-    ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
-    same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
-    and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
-    premise and the conclusion of an implication held.
-    """
-
-    slack: float = math.inf
-    near: dict[tuple[str, int], float] = field(default_factory=dict)
-    attained: bool = False
-    differ: bool = False
-    outcomes: frozenset[tuple[bool, bool]] = frozenset()
-
-    def joined(self, other: Seen) -> Seen:
-        """What two sets of instances have shown together."""
-        near = dict(self.near)
-        for key, slack in other.near.items():
-            near[key] = min(slack, near.get(key, math.inf))
-        return Seen(
-            min(self.slack, other.slack),
-            near,
-            self.attained or other.attained,
-            self.differ or other.differ,
-            self.outcomes | other.outcomes,
-        )
-
-
-@dataclass
-class Relation:
-    """One relation of a display: both sides' values, their deviation, and whether it holds.
-
-    Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
-    instance with the largest deviation and ``instances`` counts all of them; ``seen`` tells what
-    all instances have shown.
-    """
-
-    relation: str
-    left_text: str
-    right_text: str
-    left: Any
-    right: Any
-    deviation: float
-    holds: bool
-    position: int
-    instances: int = 1
-    note: str = ""
-    seen: Seen = field(default_factory=lambda: Seen())
-
-    @property
-    def sign(self) -> str:
-        """The relation as it is printed."""
-        return SHOWN.get(self.relation, self.relation)
-
-    def __str__(self) -> str:
-        verdict = "holds" if self.holds else "fails"
-        detail = f"; {self.note}" if self.note else ""
-        return (
-            f"{self.left_text} {self.sign} {self.right_text} {verdict}: "
-            f"{shown(self.left)} against {shown(self.right)}, "
-            f"deviation {self.deviation:.3g}{detail}"
-        )
-
-
-def shown(value: Any) -> str:
-    """A value as an error prints it."""
-    return (
-        np.array2string(as_array(value), precision=6, threshold=12)
-        if value is not None
-        else "a set"
-    )
-
-
-def result_of(value: Any) -> Any:
-    """A value as the caller receives it: a number or an array."""
-    if isinstance(value, Crossed):
-        return value.array
-    return float(value) if type(value) is Fraction else value
 
 
 def covers(node: Chain, evaluator: Evaluator) -> bool:
@@ -137,21 +51,6 @@ class Finding:
     slack: float = math.inf
     attained: bool = False
     differ: bool = True
-
-
-def severity(relation: Relation) -> tuple[bool, float]:
-    """The order in which relations are worse."""
-    return (not relation.holds, relation.deviation)
-
-
-def worse(one: Relation, other: Relation) -> Relation:
-    """The worse of two instances of a relation, with what both have shown."""
-    if one is other:
-        return one
-    seen = one.seen.joined(other.seen)
-    chosen = max(one, other, key=severity)
-    chosen.seen = seen
-    return chosen
 
 
 def states_a_sign(sides: tuple[Node, Node]) -> bool:
@@ -201,41 +100,6 @@ def clearly_fails(relation: str, a: Array, b: Array, gap: Array) -> bool:
     elif relation in (">", ">="):
         far &= a < b
     return relation != "!=" and bool(far.any())
-
-
-# A number as it is printed, with thousands, decimals and a power of ten.
-PRINTED_NUMBER = re.compile(
-    r"[+-]?(?P<whole>\d+(?:(?:\{,\}|,|\\,)\d{3})*)(?:\.(?P<decimals>\d+))?"
-    r"(?:\\(?:cdot|times)10\^(?:\{(?P<power>[+-]?\d+)\}|(?P<digit>\d)))?"
-)
-
-
-def printed_units(text: str) -> tuple[float, float] | None:
-    """The units of the last printed digit and of the last that is not a zero of a whole number.
-
-    Such zeros may be there only to say how large the number is. None where the text is no number.
-    """
-    match = PRINTED_NUMBER.fullmatch(re.sub(r"\s+|\\[;:!]", "", text))
-    if match is None:
-        return None
-    whole = re.sub(r"\D", "", match["whole"])
-    decimals = len(match["decimals"] or "")
-    zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
-    power = int(match["power"] or match["digit"] or 0)
-    return 10.0 ** (power - decimals), 10.0 ** (power - decimals + zeros)
-
-
-def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> bool:
-    """Whether two sides are near: a printed number to its last digit, others to a share."""
-    gap, size = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
-    if not np.all(np.isfinite(gap)):
-        return bool(np.array_equal(a, b))
-    units = [found for text in texts if (found := printed_units(text)) is not None]
-    if not units:
-        return bool(np.all(gap <= share * size))
-    finest, coarsest = map(max, zip(*units, strict=True))
-    room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
-    return bool(np.all(gap <= room + 1e-12 * size))
 
 
 class Comparison:

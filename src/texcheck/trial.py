@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from texcheck.check import Options, conditions_of, read_display, relations_of
-from texcheck.comparison import ORDER, Relation, Seen
 from texcheck.errors import LatexError
 from texcheck.evaluator import Memory
 from texcheck.nodes import Chain, Number, Symbol
 from texcheck.parser import canonical_name, symbol_table
+from texcheck.relation import ORDER, Relation, Seen
 from texcheck.values import declared_values, is_number
 
 # How near, as a share of the larger side, an inequality must come to equality on some input.

@@ -1,0 +1,113 @@
+"""One relation of a display: what its sides are, whether it holds, what its instances showed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from texcheck.values import Crossed, as_array
+
+# Relations that say which side is the larger.
+ORDER = ("<", "<=", ">", ">=")
+SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+
+
+@dataclass
+class Seen:
+    """What the instances of a relation have shown, on one input or on several.
+
+    ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
+    same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
+    and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
+    premise and the conclusion of an implication held.
+    """
+
+    slack: float = math.inf
+    near: dict[tuple[str, int], float] = field(default_factory=dict)
+    attained: bool = False
+    differ: bool = False
+    outcomes: frozenset[tuple[bool, bool]] = frozenset()
+
+    def joined(self, other: Seen) -> Seen:
+        """What two sets of instances have shown together."""
+        near = dict(self.near)
+        for key, slack in other.near.items():
+            near[key] = min(slack, near.get(key, math.inf))
+        return Seen(
+            min(self.slack, other.slack),
+            near,
+            self.attained or other.attained,
+            self.differ or other.differ,
+            self.outcomes | other.outcomes,
+        )
+
+
+@dataclass
+class Relation:
+    """One relation of a display: both sides' values, their deviation, and whether it holds.
+
+    Where the display states a range (``i = 0, \\ldots, d/2-1``), the values are those of the
+    instance with the largest deviation and ``instances`` counts all of them; ``seen`` tells what
+    all instances have shown.
+    """
+
+    relation: str
+    left_text: str
+    right_text: str
+    left: Any
+    right: Any
+    deviation: float
+    holds: bool
+    position: int
+    instances: int = 1
+    note: str = ""
+    seen: Seen = field(default_factory=lambda: Seen())
+
+    @property
+    def sign(self) -> str:
+        """The relation as it is printed."""
+        return SHOWN.get(self.relation, self.relation)
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "fails"
+        detail = f"; {self.note}" if self.note else ""
+        return (
+            f"{self.left_text} {self.sign} {self.right_text} {verdict}: "
+            f"{shown(self.left)} against {shown(self.right)}, "
+            f"deviation {self.deviation:.3g}{detail}"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value as an error prints it."""
+    return (
+        np.array2string(as_array(value), precision=6, threshold=12)
+        if value is not None
+        else "a set"
+    )
+
+
+def result_of(value: Any) -> Any:
+    """A value as the caller receives it: a number or an array."""
+    if isinstance(value, Crossed):
+        return value.array
+    return float(value) if type(value) is Fraction else value
+
+
+def severity(relation: Relation) -> tuple[bool, float]:
+    """The order in which relations are worse."""
+    return (not relation.holds, relation.deviation)
+
+
+def worse(one: Relation, other: Relation) -> Relation:
+    """The worse of two instances of a relation, with what both have shown."""
+    if one is other:
+        return one
+    seen = one.seen.joined(other.seen)
+    chosen = max(one, other, key=severity)
+    chosen.seen = seen
+    return chosen
