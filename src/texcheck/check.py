@@ -15,10 +15,10 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.comparison import Comparison, covers
 from texcheck.errors import LatexError
-from texcheck.evaluator import Evaluator, Memory
+from texcheck.evaluation.evaluator import Evaluator, Memory
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
-from texcheck.reader import Reader
+from texcheck.reading.reader import Reader
 from texcheck.relation import Relation, Seen, result_of, worse
 from texcheck.rounding import Noise
 from texcheck.values import declared_values

@@ -11,7 +11,7 @@ import numpy as np
 
 from texcheck.approximation import approximately
 from texcheck.errors import LatexError, ShapeError
-from texcheck.evaluator import Evaluator
+from texcheck.evaluation.evaluator import Evaluator
 from texcheck.nodes import Chain, Node, Number, Symbol, names_in
 from texcheck.relation import ORDER, Relation, Seen, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between

@@ -90,3 +90,11 @@ def test_its_own_metadata():
     data = settings["tool"]["setuptools"]["package-data"]["texcheck"]
     assert all((HOME / name).exists() for name in data)
     assert settings["project"]["scripts"]["texcheck"] == "texcheck.__main__:main"
+
+
+def test_every_folder_of_modules_is_packaged():
+    with (HOME / "pyproject.toml").open("rb") as file:
+        settings = tomllib.load(file)
+    folders = {path.parent.relative_to(HOME.parent) for path in HOME.rglob("*.py")}
+    packages = {".".join(folder.parts) for folder in folders}
+    assert set(settings["tool"]["setuptools"]["packages"]) == packages

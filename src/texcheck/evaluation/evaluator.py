@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from texcheck import nodes, patterns
-from texcheck.arithmetic import Arithmetic
+from texcheck import nodes
 from texcheck.errors import LatexError, ShapeError
+from texcheck.evaluation import patterns
+from texcheck.evaluation.arithmetic import Arithmetic
 from texcheck.nodes import Bounds, Chain, Node, Nodes
 from texcheck.parser import canonical_name
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
