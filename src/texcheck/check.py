@@ -15,7 +15,9 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.comparison import Comparison, covers
 from texcheck.errors import LatexError
-from texcheck.evaluation.evaluator import Evaluator, Memory
+from texcheck.evaluation.evaluator import Evaluator
+from texcheck.evaluation.memory import Memory
+from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
 from texcheck.reading.reader import Reader
@@ -88,8 +90,16 @@ def evaluator_for(
 ) -> Evaluator:
     """An evaluator of one text by the options of its check."""
     noise = None if options.noise is None else Noise(options.noise, units=1)
-    reading = (options.first_index, options.vectors, options.broadcast)
-    return Evaluator(text, table, *reading, noise, memory)
+    return Evaluator(
+        text,
+        table,
+        RULES,
+        first_index=options.first_index,
+        convention=options.vectors,
+        broadcast=options.broadcast,
+        noise=noise,
+        memory=memory,
+    )
 
 
 def conditions_of(text: str, table: Mapping[str, Any]) -> Iterator[Chain]:

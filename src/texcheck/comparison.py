@@ -12,6 +12,7 @@ import numpy as np
 from texcheck.approximation import approximately
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
+from texcheck.evaluation.rules import assignments, is_member, members_of
 from texcheck.nodes import Chain, Node, Number, Symbol, names_in
 from texcheck.relation import ORDER, Relation, Seen, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
@@ -32,12 +33,12 @@ def covers(node: Chain, evaluator: Evaluator) -> bool:
     if not (isinstance(index, Symbol) and isinstance(declared, range)):
         return True
     if place == 0:
-        members = evaluator.members(sides[1])
+        members = members_of(evaluator, sides[1])
         return members is None or sorted(members) == sorted(declared)
     others = names_in(sides[0]) | names_in(sides[2])
     if any(isinstance(evaluator.declared.get(name), range) for name in others):
         return True
-    found = evaluator.assignments((index.name,), (None,), (node,), None, node)
+    found = assignments(evaluator, (index.name,), (None,), (node,), None, node)
     return [assignment[index.name] for assignment in found] == sorted(declared)
 
 
@@ -126,7 +127,7 @@ class Comparison:
             side = node.sides[k + 1]
             right = None
             if relation == "in":
-                holds = evaluator.is_member(left, side, node)
+                holds = is_member(evaluator, left, side, node)
                 found = Finding(0.0 if holds else math.inf, holds)
             else:
                 right = evaluator.side(side)

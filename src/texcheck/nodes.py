@@ -7,10 +7,9 @@ compared. A field is a node, a tuple of nodes, a name, a number or a flag.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -18,12 +17,8 @@ class Node:
     """One construct of a formula."""
 
     position: int = field(default=0, compare=False, kw_only=True)
-    # The evaluator's method for this construct.
-    evaluated_by: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
-        words = re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
-        cls.evaluated_by = f"eval_{words}"
         cls.__hash__ = Node.__hash__  # type: ignore[method-assign]  # not the one of dataclasses
 
     def __hash__(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from texcheck.check import Options, conditions_of, read_display, relations_of
 from texcheck.errors import LatexError
-from texcheck.evaluation.evaluator import Memory
+from texcheck.evaluation.memory import Memory
 from texcheck.nodes import Chain, Number, Symbol
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.relation import ORDER, Relation, Seen

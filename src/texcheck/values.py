@@ -112,6 +112,10 @@ def plain(value: Any) -> Any:
     return array.astype(np.float64)
 
 
+# Whole numbers stay exact up to this many bits (4,214 digits: Python writes no longer ones);
+# beyond, a float says whether they are finite.
+MOST_BITS = 14_000
+
 # Looked at first: most values are one of these, and abstract number types are slow to test.
 COMMON_NUMBERS = {int, float, complex}
 EXACT_NUMBERS = {int, Fraction}
@@ -174,6 +178,21 @@ def unify(left: Any, right: Any) -> tuple[Any, Any]:
         return value
 
     return loosen(left), loosen(right)
+
+
+def mapped(value: Value, function: Callable[[Any], Any]) -> Value:
+    """Apply a function to every entry and keep the direction of a vector."""
+    if isinstance(value, Crossed):
+        return Crossed(function(value.array))
+    if isinstance(value, np.ndarray):
+        return np.asarray(function(value))
+    number = float(value) if isinstance(value, (int, Fraction)) else value
+    return np.asarray(function(number)).item()
+
+
+def bits(value: int | Fraction) -> int:
+    """The length of an exact number."""
+    return max(abs(value.numerator), value.denominator).bit_length()
 
 
 def declared_values(values: Mapping[str, Any]) -> dict[str, Any]:

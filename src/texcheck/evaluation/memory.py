@@ -1,0 +1,21 @@
+"""What evaluation remembers from one text to the next."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from texcheck.nodes import Chain, Node
+
+
+@dataclass
+class Memory:
+    """What was found for one set of declared values, of use to every text that is tried on it.
+
+    ``known``: values of nodes; ``nodes``: the symbols that each depends on; ``decisions``: which
+    sides of each condition of ``cases`` and indicators were met, as True, False and "tie";
+    ``holding``: the statements that hold at all their instances.
+    """
+
+    known: dict[Any, Any] = field(default_factory=dict)
+    holding: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
+    nodes: dict[Node, tuple[Node, list[str]]] = field(default_factory=dict)
+    decisions: dict[Chain, set[bool | str]] = field(default_factory=dict)

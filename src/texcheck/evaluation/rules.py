@@ -1,0 +1,1073 @@
+"""How each construct is evaluated."""
+
+import functools
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from texcheck import nodes
+from texcheck.errors import LatexError, ShapeError
+from texcheck.evaluation import patterns
+from texcheck.evaluation.evaluator import Evaluator, Rule
+from texcheck.nodes import Bounds, Chain, Node, Nodes
+from texcheck.parser import canonical_name
+from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
+from texcheck.values import (
+    MOST_BITS,
+    Array,
+    Crossed,
+    Depends,
+    Random,
+    Value,
+    as_array,
+    bits,
+    describe,
+    is_exact,
+    is_number,
+    is_real,
+    mapped,
+    plain,
+    unify,
+)
+from texcheck.vocabulary import CONSTANTS, EXTREMES
+
+# What a declared function may say to arguments that it does not take.
+REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
+
+ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "arctan": np.arctan,
+    "erf": special.erf,
+    "sign": np.sign,
+    "ReLU": lambda x: np.maximum(x, 0),
+    "Re": np.real,
+    "Im": np.imag,
+    "round": np.round,
+}
+
+EXPONENTIALS: dict[str, Callable[[Any], Any]] = {"exp": np.exp, "log": np.log, "ln": np.log}
+
+MOST_TERMS = 200_000
+
+SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet)
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two numbers are equal up to rounding, so that a tie is one on every processor."""
+    return bool(a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)))
+
+
+CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": same,
+    "!=": lambda a, b: not same(a, b),
+    "<": lambda a, b: a < b and not same(a, b),
+    "<=": lambda a, b: a <= b or same(a, b),
+    ">": lambda a, b: a > b and not same(a, b),
+    ">=": lambda a, b: a >= b or same(a, b),
+}
+
+# The central difference of order eight: exact enough to compare at 1e-9 without complex steps,
+# which conjugates, absolute values and comparisons would silently break.
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
+
+STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+
+MOST_OUTCOMES = 200_000
+
+# What the random variables take together, and how probable that is.
+Outcome = tuple[dict[str, Value], float]
+
+
+def as_argument(value: Value) -> Value:
+    """A value as a bound function receives it: plain numbers and arrays."""
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    if isinstance(value, Crossed):
+        return as_array(value)
+    return value
+
+
+def answered(
+    evaluator: Evaluator,
+    name: str,
+    function: Callable[..., Any],
+    arguments: list[Value],
+    node: Node,
+) -> Value:
+    """What a declared function says to these arguments."""
+    try:
+        return plain(function(*arguments))
+    except (LatexError, RecursionError):
+        raise
+    except REFUSALS as error:
+        raise evaluator.fail(f"{name} refused its arguments: {error}", node) from error
+
+
+def values_of(evaluator: Evaluator, listed: Nodes) -> list[Value]:
+    """The values of a list in which dots may be."""
+    result: list[Value] = []
+    for node in listed:
+        if isinstance(node, nodes.DottedList):
+            entries = entries_of(evaluator, node.entries, node)
+            result += [evaluator.evaluate(entry) for entry in entries]
+        else:
+            result.append(evaluator.evaluate(node))
+    return result
+
+
+def whole_number(evaluator: Evaluator, value: Value, node: Node) -> int:
+    """A value as a whole number, or an error."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
+        nearest = round(float(value))
+        if abs(float(value) - nearest) <= 1e-12 * max(1, abs(nearest)):
+            return nearest
+    raise evaluator.fail(f"a whole number is needed here, got {describe(value)}", node)
+
+
+# -- Numbers, symbols, sums, products, powers and roots ----
+
+
+def evaluate_number(evaluator: Evaluator, node: nodes.Number) -> Value:
+    """A number as it is printed."""
+    return node.value
+
+
+def evaluate_constant(evaluator: Evaluator, node: nodes.Constant) -> Value:
+    """π, e or the imaginary unit."""
+    return CONSTANTS[node.name]
+
+
+def evaluate_symbol(evaluator: Evaluator, node: nodes.Symbol) -> Value:
+    """What a symbol is bound to."""
+    name = node.name
+    value = evaluator.values[name]
+    if isinstance(value, Depends):
+        arguments = [as_argument(dependency(evaluator, key, node)) for key in value.names]
+        return answered(evaluator, name, value.function, arguments, node)
+    if isinstance(value, Random):
+        raise evaluator.fail(f"the random variable {name} stands outside an expectation", node)
+    if isinstance(value, (range, set, frozenset)):
+        raise evaluator.fail(f"{name} is a set and has no value", node)
+    return value
+
+
+def dependency(evaluator: Evaluator, key: str, node: nodes.Symbol) -> Value:
+    """The value of a symbol on which another depends."""
+    name = canonical_name(key)
+    if name not in evaluator.values:
+        raise evaluator.fail(f"{node.name} depends on {key}, which is not declared", node)
+    return evaluator.evaluate(nodes.Symbol(name, position=node.position))
+
+
+def evaluate_sum(evaluator: Evaluator, node: nodes.SumOf) -> Value:
+    """Terms with their signs."""
+    result: Any = None
+    for sign, term in node.terms:
+        value = evaluator.evaluate(term)
+        if result is None:
+            result = value if sign == "+" else evaluator.arithmetic.scale(value, -1)
+        elif sign == "+":
+            result = evaluator.arithmetic.add(result, value, term.position)
+        else:
+            result = evaluator.arithmetic.subtract(result, value, term.position)
+    return result
+
+
+def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
+    """A product by its printed operator."""
+    operator, left, right = (
+        node.operator,
+        evaluator.evaluate(node.left),
+        evaluator.evaluate(node.right),
+    )
+    arithmetic, position = evaluator.arithmetic, node.position
+    if operator == "juxtaposed":
+        return arithmetic.multiply(left, right, position)
+    if operator == "dot":
+        return arithmetic.dot(left, right, position)
+    if operator == "hadamard":
+        return arithmetic.hadamard(left, right, position)
+    if operator == "/":
+        return divide(evaluator, left, right, position)
+    if operator == "times" and is_number(left) and is_number(right):
+        return arithmetic.multiply(left, right, position)
+    if operator == "mod" and is_number(left) and is_number(right):
+        if isinstance(left, complex) or isinstance(right, complex):
+            raise evaluator.fail("a remainder of complex numbers", node)
+        left, right = unify(left, right)
+        return left % right
+    raise evaluator.fail(
+        f"the operator {operator!r} between {describe(left)} and {describe(right)}", node
+    )
+
+
+def divide(evaluator: Evaluator, left: Value, right: Value, position: int) -> Value:
+    """A quotient, exact where both numbers are."""
+    if not is_number(right):
+        raise evaluator.shape_error(f"division by {describe(right)}", position)
+    if right == 0:
+        raise evaluator.fail("division by zero", position)
+    if is_exact(left) and is_exact(right):
+        quotient = Fraction(left) / Fraction(right)
+        return int(quotient) if quotient.denominator == 1 else quotient
+    if isinstance(left, Crossed):
+        return Crossed(divide(evaluator, left.array, right, position))
+    left, right = unify(left, right)
+    return left / right
+
+
+def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
+    """A power of a number or of a square matrix."""
+    if node.base == nodes.Constant("e"):
+        return exponential(evaluator, "exp", evaluator.evaluate(node.exponent), node)
+    base, exponent = evaluator.evaluate(node.base), evaluator.evaluate(node.exponent)
+    if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
+        power = whole_number(evaluator, exponent, node.exponent)
+        if base.shape[0] != base.shape[1]:
+            raise evaluator.shape_error(f"a power of {describe(base)}", node.position)
+        if power < 0:
+            return np.linalg.matrix_power(inverse_of(evaluator, base, node), -power)
+        return np.linalg.matrix_power(base, power)
+    if is_number(base) and is_number(exponent):
+        if node.indexed and indexes_square(evaluator, node.base):
+            raise evaluator.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
+        return number_power(evaluator, base, exponent, node)
+    raise evaluator.shape_error(
+        f"{describe(base)} to the power of {describe(exponent)}; there is no entrywise power",
+        node.position,
+    )
+
+
+def indexes_square(evaluator: Evaluator, node: Node) -> bool:
+    """Whether a node is an entry of a square matrix, of which powers exist as well."""
+    if not isinstance(node, nodes.Index):
+        return False
+    base = as_array(evaluator.evaluate(node.base))
+    return base.ndim == 2 and base.shape[0] == base.shape[1]
+
+
+def inverse_of(evaluator: Evaluator, matrix: Array, node: Node) -> Array:
+    """The inverse of a matrix, or an error."""
+    try:
+        result = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise evaluator.fail("the matrix has no inverse", node) from None
+    return np.asarray(result)
+
+
+def number_power(evaluator: Evaluator, base: Any, exponent: Any, node: Node) -> Value:
+    """A power of a number, exact where it can be."""
+    if base == 0 and not isinstance(exponent, complex) and exponent < 0:
+        raise evaluator.fail("a negative power of zero", node)
+    exact = isinstance(base, (int, Fraction))
+    if exact and isinstance(exponent, int) and bits(base) * abs(exponent) <= MOST_BITS:
+        value = Fraction(base) ** exponent
+        return int(value) if value.denominator == 1 else value
+    if isinstance(exponent, Fraction):
+        exponent = float(exponent)
+    if isinstance(base, Fraction):
+        base = float(base)
+    if not isinstance(base, complex) and not isinstance(exponent, complex):
+        if base < 0 and exponent != int(exponent):
+            raise evaluator.fail(f"a broken power of the negative number {base:.6g}", node)
+        return float(base) ** exponent
+    return base**exponent
+
+
+def square_root(evaluator: Evaluator, value: Value, node: Node) -> Value:
+    """A square root, exact where it can be."""
+    if isinstance(value, (int, Fraction)) and value >= 0:
+        top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
+        if top * top == value.numerator and bottom * bottom == value.denominator:
+            return top if bottom == 1 else Fraction(top, bottom)
+    entries = as_array(value)
+    if not np.iscomplexobj(entries) and np.any(entries < 0):
+        raise evaluator.fail("the root of a negative number", node)
+    return mapped(value, np.sqrt)
+
+
+# -- Transposes, conjugates and indices ----
+
+
+def evaluate_transpose(evaluator: Evaluator, node: nodes.Transpose) -> Value:
+    """A transpose; of one entry it is refused."""
+    value = evaluator.evaluate(node.inner)
+    if node.indexed and is_number(value):
+        raise evaluator.fail("write (A^\\top)_{ij}", node)
+    return evaluator.arithmetic.transpose(value, node.position)
+
+
+def conjugated(evaluator: Evaluator, value: Value, node: Node) -> Value:
+    """A conjugate; of a real value it is refused."""
+    if not np.iscomplexobj(as_array(value)):
+        raise evaluator.fail("the conjugate of a real value does nothing", node)
+    return mapped(value, np.conj)
+
+
+def evaluate_index(evaluator: Evaluator, node: nodes.Index) -> Value:
+    """An entry, a row or a part of an array."""
+    # The noise of a declared array is put on the entry, not on all entries for each of them.
+    with evaluator.with_noise(None if isinstance(node.base, nodes.Symbol) else evaluator.noise):
+        value = evaluator.evaluate(node.base)
+    if isinstance(value, Crossed):
+        value = value.array
+    if not isinstance(value, np.ndarray):
+        raise evaluator.fail(f"an index on {describe(value)}", node)
+    indices = split_indices(evaluator, value, node.indices, node)
+    if len(indices) > value.ndim:
+        raise evaluator.fail(f"{len(indices)} indices on {describe(value)}", node)
+    keys = tuple(
+        place_of(evaluator, index, value.shape[axis], node) for axis, index in enumerate(indices)
+    )
+    result = value[keys]
+    return result.item() if isinstance(result, np.generic) else result
+
+
+def split_indices(
+    evaluator: Evaluator,
+    value: Array,
+    indices: Nodes,
+    node: Node,
+) -> Nodes:
+    """The indices of an array."""
+    if len(indices) != 1 or not isinstance(indices[0], nodes.RunTogether):
+        return indices
+    items, product = indices[0].items, indices[0].whole
+    if value.ndim == 1:
+        if product is None:
+            raise evaluator.fail("this index is not a product", node)
+        return (product,)
+    symbols = all(isinstance(item, (nodes.Symbol, nodes.Index)) for item in items)
+    digits = all(isinstance(item, nodes.Number) for item in items) and max(value.shape) <= 9
+    if len(items) == value.ndim and (symbols or digits or product is None):
+        return tuple(items)
+    raise evaluator.fail(
+        f"these indices on {describe(value)} are ambiguous; write commas between them", node
+    )
+
+
+def place_of(evaluator: Evaluator, index: Node, size: int, node: Node) -> int:
+    """Where an index leads, counted from the formula's first index."""
+    number = whole_number(evaluator, evaluator.evaluate(index), index)
+    place = number - evaluator.first_index
+    if not 0 <= place < size:
+        raise evaluator.fail(
+            f"index {number} is outside {evaluator.first_index}…{evaluator.first_index + size - 1}",
+            node,
+        )
+    return place
+
+
+# -- Declared and known functions, norms, rounding ----
+
+
+def evaluate_call(evaluator: Evaluator, node: nodes.Call) -> Value:
+    """A declared function at its arguments."""
+    arguments = [as_argument(value) for value in values_of(evaluator, node.arguments)]
+    return answered(evaluator, node.name, evaluator.values[node.name], arguments, node)
+
+
+def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
+    """A function that every book knows, such as the sine."""
+    name, arguments = node.name, values_of(evaluator, node.arguments)
+    if name in EXTREMES:
+        return extreme(evaluator, name, arguments, node)
+    if len(arguments) != 1:
+        raise evaluator.fail(f"{name} takes one argument, got {len(arguments)}", node)
+    value = arguments[0]
+    by_name = {"sqrt": square_root, "conj": conjugated, "abs": absolute}
+    if name in by_name:
+        return by_name[name](evaluator, value, node)
+    if name in ("floor", "ceil"):
+        return rounded(evaluator, value, getattr(math, name), node)
+    if name in EXPONENTIALS:
+        return exponential(evaluator, name, value, node)
+    if name in ELEMENTWISE:
+        if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
+            raise evaluator.fail(f"{name} of a complex number", node)
+        if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
+            raise evaluator.fail(f"{name} of a real value does nothing", node)
+        return mapped(value, ELEMENTWISE[name])
+    return linear_function(evaluator, name, value, node)
+
+
+def exponential(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
+    """Exponential or logarithm, entry by entry of a vector."""
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        raise evaluator.fail(
+            f"{name} of a matrix: of every entry or of the matrix? declare \\{name}", node
+        )
+    if name != "exp" and not np.iscomplexobj(as_array(value)):
+        entries = as_array(value)
+        if np.any(entries.astype(float) <= 0):
+            raise evaluator.fail("the logarithm of a number that is not positive", node)
+    return mapped(value, EXPONENTIALS[name])
+
+
+def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node) -> Value:
+    """The largest or smallest of some values, or of the entries of one."""
+    if any(np.iscomplexobj(as_array(value)) for value in arguments):
+        raise evaluator.fail(f"the {name} of complex numbers", node)
+    if len(arguments) == 1 or not all(is_number(value) for value in arguments):
+        raise evaluator.fail(f"the {name} needs several numbers", node)
+    return (max if name == "max" else min)(arguments)
+
+
+def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
+    """Softmax, diagonal, trace, determinant or rank."""
+    if name == "softmax":
+        if is_number(value):
+            raise evaluator.fail(f"softmax of {describe(value)}", node)
+        return mapped(value, functools.partial(special.softmax, axis=-1))
+    if name == "diag" and evaluator.arithmetic.is_vector(value):
+        return np.diag(as_array(value))
+    square = isinstance(value, np.ndarray) and value.ndim == 2
+    if not square or (name != "rank" and value.shape[0] != value.shape[1]):
+        raise evaluator.shape_error(f"{name} of {describe(value)}", node.position)
+    if name == "tr":
+        return np.trace(value).item()
+    if name == "det":
+        return np.linalg.det(value).item()
+    if name == "rank":
+        return int(np.linalg.matrix_rank(value))
+    if name == "diag":
+        return np.diag(value).copy()
+    raise evaluator.fail(f"the function {name} is not known", node)
+
+
+def absolute(evaluator: Evaluator, value: Value, node: Node) -> Value:
+    """The absolute value of a number."""
+    if is_number(value):
+        return abs(value)
+    raise evaluator.fail(
+        "bars around an array: its length is \\lVert x \\rVert, its determinant \\det A", node
+    )
+
+
+def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:
+    """A norm of a vector or a matrix."""
+    kind, value = node.kind, evaluator.evaluate(node.inner)
+    if is_number(value):
+        raise evaluator.fail("a norm of a number; write |x|", node)
+    array = as_array(value)
+    orders: dict[str, Any]
+    if array.ndim > 2:
+        raise evaluator.fail(f"a norm of {describe(value)}", node)
+    if array.ndim == 2 and 1 in array.shape and kind != "F":
+        array = array.reshape(-1)
+    orders = {"": 2, "2": 2} if array.ndim == 1 else {"F": "fro", "2": 2}
+    order = orders.get(kind)
+    if order is None:
+        raise evaluator.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
+    return float(np.linalg.norm(array, order))
+
+
+def rounded(
+    evaluator: Evaluator, value: Value, function: Callable[[Any], int], node: Node
+) -> Value:
+    """A number rounded by a function; one that is whole up to its last digits stays."""
+    if not is_number(value) or isinstance(value, complex):
+        raise evaluator.shape_error(f"rounding of {describe(value)}", node.position)
+    if isinstance(value, float):
+        # log(8)/log(2) is 3 up to rounding; the printed formula means 3.
+        nearest = round(value)
+        if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
+            return nearest
+    return function(value)
+
+
+# -- Lists and matrices, with or without dots ----
+
+
+def entries_of(evaluator: Evaluator, entries: Sequence[Node | None], node: Node) -> list[Node]:
+    """The entries of a list whose dots are filled by its pattern."""
+    gap = entries.index(None)
+    printed = [entry for entry in entries if entry is not None]
+    expanded = patterns.expand(
+        printed[:gap], printed[gap:], functools.partial(whole_or_none, evaluator)
+    )
+    if expanded is None:
+        raise evaluator.fail("the entries beside the dots show no pattern", node)
+    return expanded
+
+
+def whole_or_none(evaluator: Evaluator, node: Any) -> int | None:
+    """A node's value where it is a whole number."""
+    if not isinstance(node, Node):
+        return None
+    try:
+        return whole_number(evaluator, evaluator.evaluate(node), node)
+    except LatexError:
+        return None
+
+
+def evaluate_tuple(evaluator: Evaluator, node: nodes.TupleOf) -> Value:
+    """A vector written as a list of numbers."""
+    values = values_of(evaluator, node.items)
+    if not all(is_number(value) for value in values):
+        raise evaluator.shape_error(
+            "a list of numbers is needed between these brackets", node.position
+        )
+    return np.array([float(v) if not isinstance(v, complex) else v for v in values])
+
+
+def evaluate_matrix(evaluator: Evaluator, node: nodes.Matrix) -> Value:
+    """A matrix written out; dots are filled by the pattern that the other entries show."""
+    rows: Sequence[Sequence[Node]] = node.rows
+    if any(isinstance(cell, nodes.Dots) for row in rows for cell in row):
+        rows = without_dots(evaluator, node)
+    return assembled(evaluator, [[evaluator.evaluate(cell) for cell in row] for row in rows], node)
+
+
+def without_dots(evaluator: Evaluator, node: nodes.Matrix) -> Sequence[Sequence[Node]]:
+    """A block-diagonal matrix with dots, all of it."""
+    rows = node.rows
+    gaps = [k for k, row in enumerate(rows) if all(isinstance(c, nodes.Dots) for c in row)]
+    if len(gaps) != 1 or gaps[0] in (0, len(rows) - 1):
+        raise evaluator.fail("a matrix with dots must have one row and one column of them", node)
+    gap = gaps[0]
+    grid = [
+        [cell for c, cell in enumerate(row) if c != gap] for r, row in enumerate(rows) if r != gap
+    ]
+    if any(isinstance(cell, nodes.Dots) for row in grid for cell in row):
+        raise evaluator.fail("dots that do not fill a row and a column of the matrix", node)
+    expanded = patterns.expand_diagonal(grid, gap, functools.partial(whole_or_none, evaluator))
+    if expanded is None:
+        raise evaluator.fail("the diagonal of this matrix shows no pattern", node)
+    return expanded
+
+
+def assembled(evaluator: Evaluator, rows: list[list[Value]], node: Node) -> Value:
+    """A matrix of numbers and blocks."""
+    flat = [value for row in rows for value in row]
+    if all(is_number(value) for value in flat):
+        if any(isinstance(value, Fraction) for value in flat):
+            rows = [[float(v) if isinstance(v, Fraction) else v for v in row] for row in rows]
+        array: Array = np.array(rows)
+        return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    grids = [[v if is_number(v) else evaluator.arithmetic.grid(v) for v in row] for row in rows]
+    heights = [block_size(evaluator, row, 0, node) for row in grids]
+    widths = [block_size(evaluator, list(col), 1, node) for col in zip(*grids, strict=True)]
+    blocks = []
+    for row, height in zip(grids, heights, strict=True):
+        line = []
+        for value, width in zip(row, widths, strict=True):
+            if is_number(value):
+                if value != 0 and (height, width) != (1, 1):
+                    raise evaluator.shape_error("a number in place of a block", node.position)
+                value = np.full((height, width), float(value))
+            if value.shape != (height, width):
+                raise evaluator.shape_error("blocks of different sizes", node.position)
+            line.append(value)
+        blocks.append(line)
+    return np.block(blocks)
+
+
+def block_size(evaluator: Evaluator, values: list[Value], axis: int, node: Node) -> int:
+    """The one size of a line of blocks."""
+    sizes = {value.shape[axis] for value in values if not is_number(value)}
+    if len(sizes) > 1:
+        raise evaluator.shape_error("blocks of different sizes", node.position)
+    return sizes.pop() if sizes else 1
+
+
+# -- Sums, products and extremes over running indices, and how far the indices run ----
+
+
+def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
+    """A sum, product, maximum or minimum over its range."""
+    kind, names, body = node.kind, node.names, node.body
+    values: list[Value] = []
+    for assignment in assignments(evaluator, names, node.ranges, node.tests, body, node):
+        with evaluator.bound(assignment):
+            values.append(evaluator.evaluate(body))
+        if len(values) > MOST_TERMS:
+            raise evaluator.fail(f"more than {MOST_TERMS} terms", node)
+    if kind == "sum":
+        add = functools.partial(evaluator.arithmetic.add, position=node.position)
+        return functools.reduce(add, values) if values else 0
+    if kind == "product":
+        result: Any = 1
+        for value in values:
+            result = evaluator.arithmetic.multiply(result, value, node.position)
+        return result
+    if not values:
+        raise evaluator.fail(f"the {kind} over no index at all", node)
+    return values[0] if len(values) == 1 else extreme(evaluator, kind, values, node)
+
+
+def assignments(
+    evaluator: Evaluator,
+    names: tuple[str, ...],
+    ranges: tuple[Bounds | None, ...],
+    tests: tuple[Chain, ...],
+    body: Node | None,
+    node: Node,
+) -> Iterator[dict[str, int]]:
+    """All values of the running indices that satisfy the conditions."""
+    if not names:
+        yield {}
+        return
+    name, stated = names[0], ranges[0]
+    if stated is not None:
+        low, high = (whole_number(evaluator, evaluator.evaluate(end), end) for end in stated)
+        choices: Sequence[int] = range(low, high + 1)
+    else:
+        choices = choices_of(evaluator, name, set(names[1:]), tests, body, node)
+    later = set(names[1:])
+    ready = [test for test in tests if not nodes.names_in(test) & later]
+    waiting = tuple(test for test in tests if nodes.names_in(test) & later)
+    for value in choices:
+        with evaluator.bound({name: value}):
+            if not all(is_met(evaluator, test) for test in ready):
+                continue
+            for rest in assignments(evaluator, names[1:], ranges[1:], waiting, body, node):
+                yield {name: value, **rest}
+
+
+def choices_of(
+    evaluator: Evaluator,
+    name: str,
+    later: set[str],
+    tests: tuple[Chain, ...],
+    body: Node | None,
+    node: Node,
+) -> Sequence[int]:
+    """The range of an index: from its conditions, or from the arrays it indexes."""
+    low: int | None = None
+    high: int | None = None
+    subject = nodes.Symbol(name)
+    for test in tests:
+        sides, relations = test.sides, test.relations
+        for k, side in enumerate(sides):
+            if side != subject:
+                continue
+            if k < len(relations) and relations[k] == "in":
+                members = members_of(evaluator, sides[k + 1])
+                if members is not None:
+                    return members
+            for bounds in (
+                bounds_beyond(evaluator, sides[k + 1 :], relations[k:], later | {name}),
+                bounds_beyond(
+                    evaluator,
+                    sides[:k][::-1],
+                    [FLIPPED.get(r, r) for r in relations[:k][::-1]],
+                    later | {name},
+                ),
+            ):
+                low = max((b for b in (low, bounds[0]) if b is not None), default=None)
+                high = min((b for b in (high, bounds[1]) if b is not None), default=None)
+    if low is not None and high is not None:
+        return range(low, high + 1)
+    size = indexed_size(evaluator, name, body, node)
+    start = evaluator.first_index if low is None else low
+    stop = evaluator.first_index + size - 1 if high is None else high
+    return range(start, stop + 1)
+
+
+def bounds_beyond(
+    evaluator: Evaluator, sides: Sequence[Node], relations: Sequence[str], unknown: set[str]
+) -> tuple[int | None, int | None]:
+    """The lowest and highest whole number that a chain ``index R side R side …`` allows.
+
+    Sides that hold other running indices are passed over as long as the direction stays.
+    """
+    direction, strict = "", False
+    for side, relation in zip(sides, relations, strict=False):
+        if relation not in ("<", "<=", ">", ">=", "=") or (
+            direction and relation != "=" and relation[0] != direction
+        ):
+            break
+        direction = direction or ("" if relation == "=" else relation[0])
+        strict = strict or relation in ("<", ">")
+        if nodes.names_in(side) & unknown:
+            continue
+        value = evaluator.evaluate(side)
+        if not is_number(value) or isinstance(value, complex) or not math.isfinite(value):
+            break
+        highest = math.ceil(value) - 1 if strict else math.floor(value)
+        lowest = math.floor(value) + 1 if strict else math.ceil(value)
+        if not direction:
+            return lowest, highest
+        return (None, highest) if direction == "<" else (lowest, None)
+    return None, None
+
+
+def indexed_size(evaluator: Evaluator, name: str, body: Node | None, node: Node) -> int:
+    """The length of the axis that an index without a stated range runs over."""
+    sizes: set[int] = set()
+    for part in body.walk() if body is not None else ():
+        if not isinstance(part, nodes.Index) or name not in nodes.names_in_all(part.indices):
+            continue
+        if not nodes.names_in(part.base) <= set(evaluator.values):
+            continue
+        array = as_array(evaluator.evaluate(part.base))
+        for axis, index in enumerate(split_indices(evaluator, array, part.indices, part)):
+            if index == nodes.Symbol(name) and axis < array.ndim:
+                sizes.add(array.shape[axis])
+    if len(sizes) != 1:
+        found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"
+        raise evaluator.fail(f"the range of {name} is not stated and {found}", node)
+    return sizes.pop()
+
+
+def members_of(evaluator: Evaluator, node: Node) -> list[int] | None:
+    """The elements of a finite set of indices, or ``None``."""
+    if isinstance(node, nodes.ListedSet):
+        return [whole_number(evaluator, value, node) for value in values_of(evaluator, node.items)]
+    if isinstance(node, nodes.DeclaredSet) and isinstance(node.inner, nodes.Symbol):
+        value = evaluator.values[node.inner.name]
+        if isinstance(value, (range, set, frozenset)):
+            return sorted(value)
+    return None
+
+
+# -- Conditions on numbers, membership in sets, cases ----
+
+
+def evaluate_indicator(evaluator: Evaluator, node: nodes.Indicator) -> int:
+    """1 where all conditions hold, else 0."""
+    return int(all([decided(evaluator, test) for test in node.tests]))
+
+
+def evaluate_cases(evaluator: Evaluator, node: nodes.Cases) -> Value:
+    """The value of the case that applies; two that apply must agree."""
+    chosen: list[Node] = []
+    for line in node.lines:
+        holds = bool(line.tests) and all([decided(evaluator, test) for test in line.tests])
+        if holds or (not line.tests and not chosen):
+            chosen.append(line.value)
+    if not chosen:
+        raise evaluator.fail("no case applies", node)
+    results = [evaluator.evaluate(value) for value in chosen]
+    first = as_array(results[0])
+    if any(
+        first.shape != as_array(r).shape or not np.allclose(first, as_array(r), 1e-9, 1e-12)
+        for r in results[1:]
+    ):
+        raise evaluator.fail("two cases apply and give different values", node)
+    return results[0]
+
+
+def decided(evaluator: Evaluator, test: Chain) -> bool:
+    """Whether a condition of cases or of an indicator holds; noted for those who ask."""
+    holds = is_met(evaluator, test)
+    met = evaluator.memory.decisions.setdefault(test, set())
+    if "tie" not in met and tied(evaluator, test):
+        met.add("tie")
+    met.add(holds)
+    return holds
+
+
+def tied(evaluator: Evaluator, test: Chain) -> bool:
+    """Whether two sides of an inequality are equal."""
+    sides = [evaluator.evaluate(side) for side in test.sides if not isinstance(side, SETS)]
+    pairs = zip(test.relations, sides, sides[1:], strict=False)
+    return any(relation in FLIPPED and same(a, b) for relation, a, b in pairs)
+
+
+def is_met(evaluator: Evaluator, test: Chain) -> bool:
+    """Whether a condition on numbers holds."""
+    sides = test.sides
+    for k, relation in enumerate(test.relations):
+        left = evaluator.evaluate(sides[k])
+        if relation == "in":
+            if not is_member(evaluator, left, sides[k + 1], test):
+                return False
+            continue
+        right = evaluator.evaluate(sides[k + 1])
+        if not (is_number(left) and is_number(right)):
+            raise evaluator.fail("a condition must compare numbers", test)
+        if relation not in ("=", "!="):
+            if not (is_real(as_array(left)) and is_real(as_array(right))):
+                raise evaluator.fail("an inequality between complex numbers", test)
+            left, right = (v.real if isinstance(v, complex) else v for v in (left, right))
+        if relation not in CONDITIONS:
+            raise evaluator.fail(f"the relation {relation} as a condition", test)
+        if not CONDITIONS[relation](left, right):
+            return False
+    return True
+
+
+def is_member(evaluator: Evaluator, value: Value, node: Node, test: Node) -> bool:
+    """Whether a value lies in a printed set."""
+    if isinstance(node, nodes.NumberSet):
+        return in_number_set(evaluator, value, node)
+    if isinstance(node, nodes.ListedSet):
+        members = values_of(evaluator, node.items)
+        if not all(is_number(one) for one in (value, *members)):
+            raise evaluator.fail("the members of a list must be numbers", node)
+        return any(same(value, member) for member in members)
+    elements = members_of(evaluator, node)
+    if elements is None:
+        raise evaluator.fail("this is not a set that can be checked", node)
+    return whole_number(evaluator, value, test) in elements
+
+
+def in_number_set(evaluator: Evaluator, value: Value, node: nodes.NumberSet) -> bool:
+    """Whether a value has the shape and the kind of numbers of a set such as ℝ^{n×d}."""
+    shape = tuple(whole_number(evaluator, evaluator.evaluate(part), part) for part in node.shape)
+    array = as_array(value)
+    if array.shape != shape:
+        return False
+    return node.letter == "C" or is_real(array)
+
+
+# -- Integrals and derivatives, by numbers ----
+
+
+def evaluate_integral(evaluator: Evaluator, node: nodes.Integral) -> Value:
+    """A definite integral of a real number."""
+    return evaluator.estimated(node, lambda: integral_and_error(evaluator, node))
+
+
+def integral_and_error(evaluator: Evaluator, node: nodes.Integral) -> tuple[Value, float]:
+    """A definite integral and its error; refused where that is not small."""
+    # Few formulas have an integral, and the import takes longer than most checks.
+    from scipy.integrate import IntegrationWarning, quad
+
+    low, high = evaluator.evaluate(node.low), evaluator.evaluate(node.high)
+
+    @functools.cache
+    def integrand(t: float) -> float:
+        with evaluator.bound({node.name: t}):
+            return real_number(evaluator, evaluator.evaluate(node.body), node)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IntegrationWarning)
+        try:
+            ends = real_number(evaluator, low, node), real_number(evaluator, high, node)
+            size, _ = quad(lambda t: abs(integrand(t)), *ends, epsabs=0, epsrel=1e-2, limit=200)
+            size = abs(size)
+            value, error = quad(integrand, *ends, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
+        except IntegrationWarning as problem:
+            raise evaluator.fail(f"the integral does not settle: {problem}", node) from None
+    if error > 1e-9 * size:
+        raise evaluator.fail(f"the integral is known only to {error:.1e}", node)
+    return float(value), float(error + EPSILON * size)
+
+
+def real_number(evaluator: Evaluator, value: Value, node: Node) -> float:
+    """A value as a real number, or an error."""
+    if not is_number(value) or isinstance(value, complex):
+        raise evaluator.fail(f"a real number is needed here, got {describe(value)}", node)
+    return float(value)
+
+
+def evaluate_derivative(evaluator: Evaluator, node: nodes.Derivative) -> Value:
+    """A derivative by a symbol or by an entry of it."""
+    body = node.body
+    if body is None:
+        raise evaluator.fail("a derivative of nothing", node)
+    if node.order > 1:
+        body = replace(node, order=node.order - 1)
+    name, place = variable_of(evaluator, node.variable, node)
+    if name not in evaluator.reached(nodes.names_in(body)):
+        raise evaluator.fail(
+            f'the expression does not depend on {name}; bind its symbols with depends("{name}", …)',
+            node,
+        )
+    with evaluator.with_noise(None):
+        value = evaluator.evaluate(nodes.Symbol(name, position=node.position))
+    if place is not None or is_number(value):
+        return evaluator.estimated(
+            node, lambda: slope_of(evaluator, body, name, value, place, node)
+        )
+    return evaluator.estimated(node, lambda: gradient_of(evaluator, body, name, value, node))
+
+
+def gradient_of(
+    evaluator: Evaluator, body: Node, name: str, value: Value, node: Node
+) -> tuple[Value, float]:
+    """The derivatives by all entries of an array, and their error."""
+    array = as_array(value)
+    slopes = [
+        slope_of(evaluator, body, name, value, index, node) for index in np.ndindex(array.shape)
+    ]
+    error = max(error for _, error in slopes)
+    stacked = np.stack([as_array(slope) for slope, _ in slopes], axis=-1)
+    if stacked.ndim == 1:
+        return stacked.reshape(array.shape), error
+    if array.ndim == 1 and stacked.ndim == 2:
+        return stacked, error
+    raise evaluator.fail("the derivative of an array by a matrix; write it entry by entry", node)
+
+
+def variable_of(
+    evaluator: Evaluator, node: Node, where: Node
+) -> tuple[str, tuple[int, ...] | None]:
+    """The symbol by which is derived, and the place in it."""
+    if isinstance(node, nodes.Symbol):
+        return node.name, None
+    if isinstance(node, nodes.Index) and isinstance(node.base, nodes.Symbol):
+        array = as_array(evaluator.evaluate(node.base))
+        indices = split_indices(evaluator, array, node.indices, node)
+        if len(indices) == array.ndim:
+            place = tuple(
+                place_of(evaluator, index, array.shape[axis], node)
+                for axis, index in enumerate(indices)
+            )
+            return node.base.name, place
+    raise evaluator.fail("a derivative by something that is not a symbol or an entry", where)
+
+
+def slope_of(
+    evaluator: Evaluator,
+    body: Node,
+    name: str,
+    value: Value,
+    place: tuple[int, ...] | None,
+    node: Node,
+) -> tuple[Value, float]:
+    """The derivative by differences, finer until two agree, and its error."""
+
+    @functools.cache
+    def at(offset: float) -> Value:
+        if place is None:
+            moved = value + offset
+        else:
+            moved = as_array(value).astype(np.result_type(as_array(value), np.float64)).copy()
+            moved[place] += offset
+        with evaluator.bound({name: moved}):
+            return evaluator.evaluate(body)
+
+    def estimate(step: float) -> Value:
+        total: Any = None
+        for multiple, weight in STENCIL:
+            ahead, behind = at(multiple * step), at(-multiple * step)
+            difference = evaluator.arithmetic.subtract(ahead, behind, node.position)
+            part = evaluator.arithmetic.scale(difference, weight / step)
+            total = part if total is None else evaluator.arithmetic.add(total, part, node.position)
+        return total
+
+    def bend(step: float) -> float:
+        """How far the graph bends: of order step² where it is smooth, of step at a corner."""
+        ahead, here, behind = (as_array(at(offset)) for offset in (step, 0.0, -step))
+        return float(np.max(np.abs(ahead + behind - 2 * here)))
+
+    with evaluator.with_noise(Noise(0)):
+        disturbed = as_array(evaluator.evaluate(body))
+    here = as_array(at(0.0))
+    moved = float(np.max(np.abs(disturbed - here))) / NOISE_UNITS
+    rounding = 50 * (moved + EPSILON * float(np.max(np.abs(here))))
+    problem: LatexError | None = None
+    for step in STEPS:
+        try:
+            fine, coarse = estimate(step / 2), estimate(step)
+            narrow, wide = bend(step / 2), bend(step)
+        except ShapeError:
+            raise
+        except LatexError as error:  # outside a domain, such as the logarithm's
+            problem = error
+            continue
+        size = float(np.max(np.abs(as_array(fine))))
+        # Two nearby values differ by their rounding; a step divides that.
+        noise = rounding / step
+        gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
+        if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
+            problem = evaluator.fail("the derivative at a corner of the graph", node)
+        elif gap <= 1e-7 * size + noise:
+            return fine, gap + noise
+        else:
+            problem = evaluator.fail(
+                f"the derivative does not settle (differences of {gap:.1e})", node
+            )
+    assert problem is not None
+    raise problem
+
+
+# -- Expectations, variances and probabilities, by all outcomes ----
+
+
+def evaluate_moment(evaluator: Evaluator, node: nodes.Moment) -> Value:
+    """An expectation or variance over all outcomes."""
+    return evaluator.estimated(node, lambda: moment_and_error(evaluator, node))
+
+
+def moment_and_error(evaluator: Evaluator, node: nodes.Moment) -> tuple[Value, float]:
+    """A moment and its error."""
+    inner, over = node.inner, node.over
+    names = evaluator.reached(nodes.names_in(inner))
+    # In one order: the last bit of a sum follows it.
+    random = {name: evaluator.values[name] for name in sorted(names) if name in evaluator.values}
+    random = {name: value for name, value in random.items() if isinstance(value, Random)}
+    if over:
+        missing = set(over) - set(random)
+        if missing:
+            raise evaluator.fail(f"{sorted(missing)} is not a random variable in this", node)
+        random = {name: value for name, value in random.items() if name in over}
+    if not random:
+        raise evaluator.fail("no random variable stands in this expectation", node)
+    outcomes = list(joint_outcomes(evaluator, random, node))
+    mean, error = weighted(evaluator, outcomes, lambda: evaluator.evaluate(inner), node)
+    if node.kind == "expectation":
+        return mean, error
+    if not is_number(mean):
+        raise evaluator.fail("the variance of an array; write it entry by entry", node)
+    return weighted(evaluator, outcomes, lambda: (evaluator.evaluate(inner) - mean) ** 2, node)
+
+
+def joint_outcomes(
+    evaluator: Evaluator, random: dict[str, Random], node: Node
+) -> Iterator[Outcome]:
+    """All joint outcomes of some random variables, with their probabilities."""
+    variables = list({id(value): value for value in random.values()}.values())
+    count = math.prod(variable.count() for variable in variables)
+    if count > MOST_OUTCOMES:
+        raise evaluator.fail(f"{count} outcomes are too many to enumerate", node)
+    for joint in itertools.product(*(list(variable.joint()) for variable in variables)):
+        drawn = {id(variable): value for variable, (value, _) in zip(variables, joint, strict=True)}
+        weight = math.prod(weight for _, weight in joint)
+        yield {name: plain(drawn[id(value)]) for name, value in random.items()}, weight
+
+
+def weighted(
+    evaluator: Evaluator,
+    outcomes: list[Outcome],
+    function: Callable[[], Any],
+    node: Node,
+) -> tuple[Value, float]:
+    """The mean of a function over outcomes, and the rounding of its terms."""
+    total: Any = None
+    size = 0.0
+    for assignment, weight in outcomes:
+        with evaluator.bound(assignment):
+            part = evaluator.arithmetic.scale(function(), weight)
+        size += float(np.max(np.abs(as_array(part))))
+        total = part if total is None else evaluator.arithmetic.add(total, part, node.position)
+    return total, 10 * EPSILON * size
+
+
+RULES: dict[type[Node], Rule] = {
+    nodes.Number: evaluate_number,
+    nodes.Constant: evaluate_constant,
+    nodes.Symbol: evaluate_symbol,
+    nodes.SumOf: evaluate_sum,
+    nodes.Product: evaluate_product,
+    nodes.Power: evaluate_power,
+    nodes.Transpose: evaluate_transpose,
+    nodes.Index: evaluate_index,
+    nodes.Call: evaluate_call,
+    nodes.KnownCall: evaluate_known_call,
+    nodes.Norm: evaluate_norm,
+    nodes.TupleOf: evaluate_tuple,
+    nodes.Matrix: evaluate_matrix,
+    nodes.Reduction: evaluate_reduction,
+    nodes.Indicator: evaluate_indicator,
+    nodes.Cases: evaluate_cases,
+    nodes.Integral: evaluate_integral,
+    nodes.Derivative: evaluate_derivative,
+    nodes.Moment: evaluate_moment,
+}
