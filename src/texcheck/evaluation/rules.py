@@ -1,4 +1,4 @@
-"""How each construct is evaluated."""
+"""Which function evaluates which construct."""
 
 import functools
 import itertools
@@ -16,30 +16,32 @@ from texcheck import nodes
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation import patterns
 from texcheck.evaluation.evaluator import Evaluator, Rule
+from texcheck.evaluation.lists import evaluate_tuple, values_of, whole_or_none
+from texcheck.evaluation.numbers import (
+    evaluate_constant,
+    evaluate_number,
+    real_number,
+    same,
+    whole_number,
+)
+from texcheck.evaluation.operations import evaluate_product, evaluate_sum, evaluate_transpose
+from texcheck.evaluation.powers import EXPONENTIALS, evaluate_power, exponential, square_root
+from texcheck.evaluation.symbols import evaluate_call, evaluate_symbol
 from texcheck.nodes import Bounds, Chain, Node, Nodes
-from texcheck.parser import canonical_name
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
-    MOST_BITS,
     Array,
     Crossed,
-    Depends,
     Random,
     Value,
     as_array,
-    bits,
     describe,
-    is_exact,
     is_number,
     is_real,
     mapped,
     plain,
-    unify,
 )
-from texcheck.vocabulary import CONSTANTS, EXTREMES
-
-# What a declared function may say to arguments that it does not take.
-REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
+from texcheck.vocabulary import EXTREMES
 
 ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "sin": np.sin,
@@ -54,17 +56,11 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "round": np.round,
 }
 
-EXPONENTIALS: dict[str, Callable[[Any], Any]] = {"exp": np.exp, "log": np.log, "ln": np.log}
 
 MOST_TERMS = 200_000
 
 SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet)
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal up to rounding, so that a tie is one on every processor."""
-    return bool(a == b or abs(a - b) <= 1e-12 * max(abs(a), abs(b)))
 
 
 CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -88,225 +84,10 @@ MOST_OUTCOMES = 200_000
 Outcome = tuple[dict[str, Value], float]
 
 
-def as_argument(value: Value) -> Value:
-    """A value as a bound function receives it: plain numbers and arrays."""
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
-    if isinstance(value, Crossed):
-        return as_array(value)
-    return value
-
-
-def answered(
-    evaluator: Evaluator,
-    name: str,
-    function: Callable[..., Any],
-    arguments: list[Value],
-    node: Node,
-) -> Value:
-    """What a declared function says to these arguments."""
-    try:
-        return plain(function(*arguments))
-    except (LatexError, RecursionError):
-        raise
-    except REFUSALS as error:
-        raise evaluator.fail(f"{name} refused its arguments: {error}", node) from error
-
-
-def values_of(evaluator: Evaluator, listed: Nodes) -> list[Value]:
-    """The values of a list in which dots may be."""
-    result: list[Value] = []
-    for node in listed:
-        if isinstance(node, nodes.DottedList):
-            entries = entries_of(evaluator, node.entries, node)
-            result += [evaluator.evaluate(entry) for entry in entries]
-        else:
-            result.append(evaluator.evaluate(node))
-    return result
-
-
-def whole_number(evaluator: Evaluator, value: Value, node: Node) -> int:
-    """A value as a whole number, or an error."""
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, Fraction, np.floating)) and math.isfinite(value):
-        nearest = round(float(value))
-        if abs(float(value) - nearest) <= 1e-12 * max(1, abs(nearest)):
-            return nearest
-    raise evaluator.fail(f"a whole number is needed here, got {describe(value)}", node)
-
-
 # -- Numbers, symbols, sums, products, powers and roots ----
 
 
-def evaluate_number(evaluator: Evaluator, node: nodes.Number) -> Value:
-    """A number as it is printed."""
-    return node.value
-
-
-def evaluate_constant(evaluator: Evaluator, node: nodes.Constant) -> Value:
-    """π, e or the imaginary unit."""
-    return CONSTANTS[node.name]
-
-
-def evaluate_symbol(evaluator: Evaluator, node: nodes.Symbol) -> Value:
-    """What a symbol is bound to."""
-    name = node.name
-    value = evaluator.values[name]
-    if isinstance(value, Depends):
-        arguments = [as_argument(dependency(evaluator, key, node)) for key in value.names]
-        return answered(evaluator, name, value.function, arguments, node)
-    if isinstance(value, Random):
-        raise evaluator.fail(f"the random variable {name} stands outside an expectation", node)
-    if isinstance(value, (range, set, frozenset)):
-        raise evaluator.fail(f"{name} is a set and has no value", node)
-    return value
-
-
-def dependency(evaluator: Evaluator, key: str, node: nodes.Symbol) -> Value:
-    """The value of a symbol on which another depends."""
-    name = canonical_name(key)
-    if name not in evaluator.values:
-        raise evaluator.fail(f"{node.name} depends on {key}, which is not declared", node)
-    return evaluator.evaluate(nodes.Symbol(name, position=node.position))
-
-
-def evaluate_sum(evaluator: Evaluator, node: nodes.SumOf) -> Value:
-    """Terms with their signs."""
-    result: Any = None
-    for sign, term in node.terms:
-        value = evaluator.evaluate(term)
-        if result is None:
-            result = value if sign == "+" else evaluator.arithmetic.scale(value, -1)
-        elif sign == "+":
-            result = evaluator.arithmetic.add(result, value, term.position)
-        else:
-            result = evaluator.arithmetic.subtract(result, value, term.position)
-    return result
-
-
-def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
-    """A product by its printed operator."""
-    operator, left, right = (
-        node.operator,
-        evaluator.evaluate(node.left),
-        evaluator.evaluate(node.right),
-    )
-    arithmetic, position = evaluator.arithmetic, node.position
-    if operator == "juxtaposed":
-        return arithmetic.multiply(left, right, position)
-    if operator == "dot":
-        return arithmetic.dot(left, right, position)
-    if operator == "hadamard":
-        return arithmetic.hadamard(left, right, position)
-    if operator == "/":
-        return divide(evaluator, left, right, position)
-    if operator == "times" and is_number(left) and is_number(right):
-        return arithmetic.multiply(left, right, position)
-    if operator == "mod" and is_number(left) and is_number(right):
-        if isinstance(left, complex) or isinstance(right, complex):
-            raise evaluator.fail("a remainder of complex numbers", node)
-        left, right = unify(left, right)
-        return left % right
-    raise evaluator.fail(
-        f"the operator {operator!r} between {describe(left)} and {describe(right)}", node
-    )
-
-
-def divide(evaluator: Evaluator, left: Value, right: Value, position: int) -> Value:
-    """A quotient, exact where both numbers are."""
-    if not is_number(right):
-        raise evaluator.shape_error(f"division by {describe(right)}", position)
-    if right == 0:
-        raise evaluator.fail("division by zero", position)
-    if is_exact(left) and is_exact(right):
-        quotient = Fraction(left) / Fraction(right)
-        return int(quotient) if quotient.denominator == 1 else quotient
-    if isinstance(left, Crossed):
-        return Crossed(divide(evaluator, left.array, right, position))
-    left, right = unify(left, right)
-    return left / right
-
-
-def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
-    """A power of a number or of a square matrix."""
-    if node.base == nodes.Constant("e"):
-        return exponential(evaluator, "exp", evaluator.evaluate(node.exponent), node)
-    base, exponent = evaluator.evaluate(node.base), evaluator.evaluate(node.exponent)
-    if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
-        power = whole_number(evaluator, exponent, node.exponent)
-        if base.shape[0] != base.shape[1]:
-            raise evaluator.shape_error(f"a power of {describe(base)}", node.position)
-        if power < 0:
-            return np.linalg.matrix_power(inverse_of(evaluator, base, node), -power)
-        return np.linalg.matrix_power(base, power)
-    if is_number(base) and is_number(exponent):
-        if node.indexed and indexes_square(evaluator, node.base):
-            raise evaluator.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
-        return number_power(evaluator, base, exponent, node)
-    raise evaluator.shape_error(
-        f"{describe(base)} to the power of {describe(exponent)}; there is no entrywise power",
-        node.position,
-    )
-
-
-def indexes_square(evaluator: Evaluator, node: Node) -> bool:
-    """Whether a node is an entry of a square matrix, of which powers exist as well."""
-    if not isinstance(node, nodes.Index):
-        return False
-    base = as_array(evaluator.evaluate(node.base))
-    return base.ndim == 2 and base.shape[0] == base.shape[1]
-
-
-def inverse_of(evaluator: Evaluator, matrix: Array, node: Node) -> Array:
-    """The inverse of a matrix, or an error."""
-    try:
-        result = np.linalg.inv(matrix)
-    except np.linalg.LinAlgError:
-        raise evaluator.fail("the matrix has no inverse", node) from None
-    return np.asarray(result)
-
-
-def number_power(evaluator: Evaluator, base: Any, exponent: Any, node: Node) -> Value:
-    """A power of a number, exact where it can be."""
-    if base == 0 and not isinstance(exponent, complex) and exponent < 0:
-        raise evaluator.fail("a negative power of zero", node)
-    exact = isinstance(base, (int, Fraction))
-    if exact and isinstance(exponent, int) and bits(base) * abs(exponent) <= MOST_BITS:
-        value = Fraction(base) ** exponent
-        return int(value) if value.denominator == 1 else value
-    if isinstance(exponent, Fraction):
-        exponent = float(exponent)
-    if isinstance(base, Fraction):
-        base = float(base)
-    if not isinstance(base, complex) and not isinstance(exponent, complex):
-        if base < 0 and exponent != int(exponent):
-            raise evaluator.fail(f"a broken power of the negative number {base:.6g}", node)
-        return float(base) ** exponent
-    return base**exponent
-
-
-def square_root(evaluator: Evaluator, value: Value, node: Node) -> Value:
-    """A square root, exact where it can be."""
-    if isinstance(value, (int, Fraction)) and value >= 0:
-        top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
-        if top * top == value.numerator and bottom * bottom == value.denominator:
-            return top if bottom == 1 else Fraction(top, bottom)
-    entries = as_array(value)
-    if not np.iscomplexobj(entries) and np.any(entries < 0):
-        raise evaluator.fail("the root of a negative number", node)
-    return mapped(value, np.sqrt)
-
-
 # -- Transposes, conjugates and indices ----
-
-
-def evaluate_transpose(evaluator: Evaluator, node: nodes.Transpose) -> Value:
-    """A transpose; of one entry it is refused."""
-    value = evaluator.evaluate(node.inner)
-    if node.indexed and is_number(value):
-        raise evaluator.fail("write (A^\\top)_{ij}", node)
-    return evaluator.arithmetic.transpose(value, node.position)
 
 
 def conjugated(evaluator: Evaluator, value: Value, node: Node) -> Value:
@@ -373,12 +154,6 @@ def place_of(evaluator: Evaluator, index: Node, size: int, node: Node) -> int:
 # -- Declared and known functions, norms, rounding ----
 
 
-def evaluate_call(evaluator: Evaluator, node: nodes.Call) -> Value:
-    """A declared function at its arguments."""
-    arguments = [as_argument(value) for value in values_of(evaluator, node.arguments)]
-    return answered(evaluator, node.name, evaluator.values[node.name], arguments, node)
-
-
 def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
     """A function that every book knows, such as the sine."""
     name, arguments = node.name, values_of(evaluator, node.arguments)
@@ -401,19 +176,6 @@ def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
             raise evaluator.fail(f"{name} of a real value does nothing", node)
         return mapped(value, ELEMENTWISE[name])
     return linear_function(evaluator, name, value, node)
-
-
-def exponential(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
-    """Exponential or logarithm, entry by entry of a vector."""
-    if isinstance(value, np.ndarray) and value.ndim > 1:
-        raise evaluator.fail(
-            f"{name} of a matrix: of every entry or of the matrix? declare \\{name}", node
-        )
-    if name != "exp" and not np.iscomplexobj(as_array(value)):
-        entries = as_array(value)
-        if np.any(entries.astype(float) <= 0):
-            raise evaluator.fail("the logarithm of a number that is not positive", node)
-    return mapped(value, EXPONENTIALS[name])
 
 
 def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node) -> Value:
@@ -489,38 +251,6 @@ def rounded(
 
 
 # -- Lists and matrices, with or without dots ----
-
-
-def entries_of(evaluator: Evaluator, entries: Sequence[Node | None], node: Node) -> list[Node]:
-    """The entries of a list whose dots are filled by its pattern."""
-    gap = entries.index(None)
-    printed = [entry for entry in entries if entry is not None]
-    expanded = patterns.expand(
-        printed[:gap], printed[gap:], functools.partial(whole_or_none, evaluator)
-    )
-    if expanded is None:
-        raise evaluator.fail("the entries beside the dots show no pattern", node)
-    return expanded
-
-
-def whole_or_none(evaluator: Evaluator, node: Any) -> int | None:
-    """A node's value where it is a whole number."""
-    if not isinstance(node, Node):
-        return None
-    try:
-        return whole_number(evaluator, evaluator.evaluate(node), node)
-    except LatexError:
-        return None
-
-
-def evaluate_tuple(evaluator: Evaluator, node: nodes.TupleOf) -> Value:
-    """A vector written as a list of numbers."""
-    values = values_of(evaluator, node.items)
-    if not all(is_number(value) for value in values):
-        raise evaluator.shape_error(
-            "a list of numbers is needed between these brackets", node.position
-        )
-    return np.array([float(v) if not isinstance(v, complex) else v for v in values])
 
 
 def evaluate_matrix(evaluator: Evaluator, node: nodes.Matrix) -> Value:
@@ -857,13 +587,6 @@ def integral_and_error(evaluator: Evaluator, node: nodes.Integral) -> tuple[Valu
     if error > 1e-9 * size:
         raise evaluator.fail(f"the integral is known only to {error:.1e}", node)
     return float(value), float(error + EPSILON * size)
-
-
-def real_number(evaluator: Evaluator, value: Value, node: Node) -> float:
-    """A value as a real number, or an error."""
-    if not is_number(value) or isinstance(value, complex):
-        raise evaluator.fail(f"a real number is needed here, got {describe(value)}", node)
-    return float(value)
 
 
 def evaluate_derivative(evaluator: Evaluator, node: nodes.Derivative) -> Value:

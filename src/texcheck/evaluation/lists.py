@@ -1,0 +1,61 @@
+"""Lists of values, in which dots may be."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from texcheck import nodes
+from texcheck.errors import LatexError
+from texcheck.evaluation import patterns
+from texcheck.evaluation.evaluator import Evaluator
+from texcheck.evaluation.numbers import whole_number
+from texcheck.nodes import Node, Nodes
+from texcheck.values import Value, is_number
+
+
+def values_of(evaluator: Evaluator, listed: Nodes) -> list[Value]:
+    """The values of a list in which dots may be."""
+    result: list[Value] = []
+    for node in listed:
+        if isinstance(node, nodes.DottedList):
+            entries = entries_of(evaluator, node.entries, node)
+            result += [evaluator.evaluate(entry) for entry in entries]
+        else:
+            result.append(evaluator.evaluate(node))
+    return result
+
+
+def entries_of(evaluator: Evaluator, entries: Sequence[Node | None], node: Node) -> list[Node]:
+    """The entries of a list whose dots are filled by its pattern."""
+    gap = entries.index(None)
+    printed = [entry for entry in entries if entry is not None]
+    expanded = patterns.expand(
+        printed[:gap], printed[gap:], functools.partial(whole_or_none, evaluator)
+    )
+    if expanded is None:
+        raise evaluator.fail("the entries beside the dots show no pattern", node)
+    return expanded
+
+
+def whole_or_none(evaluator: Evaluator, node: Any) -> int | None:
+    """A node's value where it is a whole number."""
+    if not isinstance(node, Node):
+        return None
+    try:
+        return whole_number(evaluator, evaluator.evaluate(node), node)
+    except LatexError:
+        return None
+
+
+def evaluate_tuple(evaluator: Evaluator, node: nodes.TupleOf) -> Value:
+    """A vector written as a list of numbers."""
+    values = values_of(evaluator, node.items)
+    if not all(is_number(value) for value in values):
+        raise evaluator.shape_error(
+            "a list of numbers is needed between these brackets", node.position
+        )
+    return np.array([float(v) if not isinstance(v, complex) else v for v in values])
