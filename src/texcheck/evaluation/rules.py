@@ -6,17 +6,17 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from texcheck import nodes
 from texcheck.errors import LatexError, ShapeError
-from texcheck.evaluation import patterns
 from texcheck.evaluation.evaluator import Evaluator, Rule
-from texcheck.evaluation.lists import evaluate_tuple, values_of, whole_or_none
+from texcheck.evaluation.functions import evaluate_known_call, evaluate_norm, extreme
+from texcheck.evaluation.indices import evaluate_index, place_of, split_indices
+from texcheck.evaluation.lists import evaluate_tuple, values_of
+from texcheck.evaluation.matrices import evaluate_matrix
 from texcheck.evaluation.numbers import (
     evaluate_constant,
     evaluate_number,
@@ -25,37 +25,18 @@ from texcheck.evaluation.numbers import (
     whole_number,
 )
 from texcheck.evaluation.operations import evaluate_product, evaluate_sum, evaluate_transpose
-from texcheck.evaluation.powers import EXPONENTIALS, evaluate_power, exponential, square_root
+from texcheck.evaluation.powers import evaluate_power
 from texcheck.evaluation.symbols import evaluate_call, evaluate_symbol
-from texcheck.nodes import Bounds, Chain, Node, Nodes
+from texcheck.nodes import Bounds, Chain, Node
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
-    Array,
-    Crossed,
     Random,
     Value,
     as_array,
-    describe,
     is_number,
     is_real,
-    mapped,
     plain,
 )
-from texcheck.vocabulary import EXTREMES
-
-ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "arctan": np.arctan,
-    "erf": special.erf,
-    "sign": np.sign,
-    "ReLU": lambda x: np.maximum(x, 0),
-    "Re": np.real,
-    "Im": np.imag,
-    "round": np.round,
-}
-
 
 MOST_TERMS = 200_000
 
@@ -90,227 +71,10 @@ Outcome = tuple[dict[str, Value], float]
 # -- Transposes, conjugates and indices ----
 
 
-def conjugated(evaluator: Evaluator, value: Value, node: Node) -> Value:
-    """A conjugate; of a real value it is refused."""
-    if not np.iscomplexobj(as_array(value)):
-        raise evaluator.fail("the conjugate of a real value does nothing", node)
-    return mapped(value, np.conj)
-
-
-def evaluate_index(evaluator: Evaluator, node: nodes.Index) -> Value:
-    """An entry, a row or a part of an array."""
-    # The noise of a declared array is put on the entry, not on all entries for each of them.
-    with evaluator.with_noise(None if isinstance(node.base, nodes.Symbol) else evaluator.noise):
-        value = evaluator.evaluate(node.base)
-    if isinstance(value, Crossed):
-        value = value.array
-    if not isinstance(value, np.ndarray):
-        raise evaluator.fail(f"an index on {describe(value)}", node)
-    indices = split_indices(evaluator, value, node.indices, node)
-    if len(indices) > value.ndim:
-        raise evaluator.fail(f"{len(indices)} indices on {describe(value)}", node)
-    keys = tuple(
-        place_of(evaluator, index, value.shape[axis], node) for axis, index in enumerate(indices)
-    )
-    result = value[keys]
-    return result.item() if isinstance(result, np.generic) else result
-
-
-def split_indices(
-    evaluator: Evaluator,
-    value: Array,
-    indices: Nodes,
-    node: Node,
-) -> Nodes:
-    """The indices of an array."""
-    if len(indices) != 1 or not isinstance(indices[0], nodes.RunTogether):
-        return indices
-    items, product = indices[0].items, indices[0].whole
-    if value.ndim == 1:
-        if product is None:
-            raise evaluator.fail("this index is not a product", node)
-        return (product,)
-    symbols = all(isinstance(item, (nodes.Symbol, nodes.Index)) for item in items)
-    digits = all(isinstance(item, nodes.Number) for item in items) and max(value.shape) <= 9
-    if len(items) == value.ndim and (symbols or digits or product is None):
-        return tuple(items)
-    raise evaluator.fail(
-        f"these indices on {describe(value)} are ambiguous; write commas between them", node
-    )
-
-
-def place_of(evaluator: Evaluator, index: Node, size: int, node: Node) -> int:
-    """Where an index leads, counted from the formula's first index."""
-    number = whole_number(evaluator, evaluator.evaluate(index), index)
-    place = number - evaluator.first_index
-    if not 0 <= place < size:
-        raise evaluator.fail(
-            f"index {number} is outside {evaluator.first_index}…{evaluator.first_index + size - 1}",
-            node,
-        )
-    return place
-
-
 # -- Declared and known functions, norms, rounding ----
 
 
-def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
-    """A function that every book knows, such as the sine."""
-    name, arguments = node.name, values_of(evaluator, node.arguments)
-    if name in EXTREMES:
-        return extreme(evaluator, name, arguments, node)
-    if len(arguments) != 1:
-        raise evaluator.fail(f"{name} takes one argument, got {len(arguments)}", node)
-    value = arguments[0]
-    by_name = {"sqrt": square_root, "conj": conjugated, "abs": absolute}
-    if name in by_name:
-        return by_name[name](evaluator, value, node)
-    if name in ("floor", "ceil"):
-        return rounded(evaluator, value, getattr(math, name), node)
-    if name in EXPONENTIALS:
-        return exponential(evaluator, name, value, node)
-    if name in ELEMENTWISE:
-        if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
-            raise evaluator.fail(f"{name} of a complex number", node)
-        if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
-            raise evaluator.fail(f"{name} of a real value does nothing", node)
-        return mapped(value, ELEMENTWISE[name])
-    return linear_function(evaluator, name, value, node)
-
-
-def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node) -> Value:
-    """The largest or smallest of some values, or of the entries of one."""
-    if any(np.iscomplexobj(as_array(value)) for value in arguments):
-        raise evaluator.fail(f"the {name} of complex numbers", node)
-    if len(arguments) == 1 or not all(is_number(value) for value in arguments):
-        raise evaluator.fail(f"the {name} needs several numbers", node)
-    return (max if name == "max" else min)(arguments)
-
-
-def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
-    """Softmax, diagonal, trace, determinant or rank."""
-    if name == "softmax":
-        if is_number(value):
-            raise evaluator.fail(f"softmax of {describe(value)}", node)
-        return mapped(value, functools.partial(special.softmax, axis=-1))
-    if name == "diag" and evaluator.arithmetic.is_vector(value):
-        return np.diag(as_array(value))
-    square = isinstance(value, np.ndarray) and value.ndim == 2
-    if not square or (name != "rank" and value.shape[0] != value.shape[1]):
-        raise evaluator.shape_error(f"{name} of {describe(value)}", node.position)
-    if name == "tr":
-        return np.trace(value).item()
-    if name == "det":
-        return np.linalg.det(value).item()
-    if name == "rank":
-        return int(np.linalg.matrix_rank(value))
-    if name == "diag":
-        return np.diag(value).copy()
-    raise evaluator.fail(f"the function {name} is not known", node)
-
-
-def absolute(evaluator: Evaluator, value: Value, node: Node) -> Value:
-    """The absolute value of a number."""
-    if is_number(value):
-        return abs(value)
-    raise evaluator.fail(
-        "bars around an array: its length is \\lVert x \\rVert, its determinant \\det A", node
-    )
-
-
-def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:
-    """A norm of a vector or a matrix."""
-    kind, value = node.kind, evaluator.evaluate(node.inner)
-    if is_number(value):
-        raise evaluator.fail("a norm of a number; write |x|", node)
-    array = as_array(value)
-    orders: dict[str, Any]
-    if array.ndim > 2:
-        raise evaluator.fail(f"a norm of {describe(value)}", node)
-    if array.ndim == 2 and 1 in array.shape and kind != "F":
-        array = array.reshape(-1)
-    orders = {"": 2, "2": 2} if array.ndim == 1 else {"F": "fro", "2": 2}
-    order = orders.get(kind)
-    if order is None:
-        raise evaluator.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
-    return float(np.linalg.norm(array, order))
-
-
-def rounded(
-    evaluator: Evaluator, value: Value, function: Callable[[Any], int], node: Node
-) -> Value:
-    """A number rounded by a function; one that is whole up to its last digits stays."""
-    if not is_number(value) or isinstance(value, complex):
-        raise evaluator.shape_error(f"rounding of {describe(value)}", node.position)
-    if isinstance(value, float):
-        # log(8)/log(2) is 3 up to rounding; the printed formula means 3.
-        nearest = round(value)
-        if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
-            return nearest
-    return function(value)
-
-
 # -- Lists and matrices, with or without dots ----
-
-
-def evaluate_matrix(evaluator: Evaluator, node: nodes.Matrix) -> Value:
-    """A matrix written out; dots are filled by the pattern that the other entries show."""
-    rows: Sequence[Sequence[Node]] = node.rows
-    if any(isinstance(cell, nodes.Dots) for row in rows for cell in row):
-        rows = without_dots(evaluator, node)
-    return assembled(evaluator, [[evaluator.evaluate(cell) for cell in row] for row in rows], node)
-
-
-def without_dots(evaluator: Evaluator, node: nodes.Matrix) -> Sequence[Sequence[Node]]:
-    """A block-diagonal matrix with dots, all of it."""
-    rows = node.rows
-    gaps = [k for k, row in enumerate(rows) if all(isinstance(c, nodes.Dots) for c in row)]
-    if len(gaps) != 1 or gaps[0] in (0, len(rows) - 1):
-        raise evaluator.fail("a matrix with dots must have one row and one column of them", node)
-    gap = gaps[0]
-    grid = [
-        [cell for c, cell in enumerate(row) if c != gap] for r, row in enumerate(rows) if r != gap
-    ]
-    if any(isinstance(cell, nodes.Dots) for row in grid for cell in row):
-        raise evaluator.fail("dots that do not fill a row and a column of the matrix", node)
-    expanded = patterns.expand_diagonal(grid, gap, functools.partial(whole_or_none, evaluator))
-    if expanded is None:
-        raise evaluator.fail("the diagonal of this matrix shows no pattern", node)
-    return expanded
-
-
-def assembled(evaluator: Evaluator, rows: list[list[Value]], node: Node) -> Value:
-    """A matrix of numbers and blocks."""
-    flat = [value for row in rows for value in row]
-    if all(is_number(value) for value in flat):
-        if any(isinstance(value, Fraction) for value in flat):
-            rows = [[float(v) if isinstance(v, Fraction) else v for v in row] for row in rows]
-        array: Array = np.array(rows)
-        return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    grids = [[v if is_number(v) else evaluator.arithmetic.grid(v) for v in row] for row in rows]
-    heights = [block_size(evaluator, row, 0, node) for row in grids]
-    widths = [block_size(evaluator, list(col), 1, node) for col in zip(*grids, strict=True)]
-    blocks = []
-    for row, height in zip(grids, heights, strict=True):
-        line = []
-        for value, width in zip(row, widths, strict=True):
-            if is_number(value):
-                if value != 0 and (height, width) != (1, 1):
-                    raise evaluator.shape_error("a number in place of a block", node.position)
-                value = np.full((height, width), float(value))
-            if value.shape != (height, width):
-                raise evaluator.shape_error("blocks of different sizes", node.position)
-            line.append(value)
-        blocks.append(line)
-    return np.block(blocks)
-
-
-def block_size(evaluator: Evaluator, values: list[Value], axis: int, node: Node) -> int:
-    """The one size of a line of blocks."""
-    sizes = {value.shape[axis] for value in values if not is_number(value)}
-    if len(sizes) > 1:
-        raise evaluator.shape_error("blocks of different sizes", node.position)
-    return sizes.pop() if sizes else 1
 
 
 # -- Sums, products and extremes over running indices, and how far the indices run ----

@@ -1,0 +1,135 @@
+"""Functions that need no declaration: sine, softmax, determinant, norm, maximum and so on."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from texcheck import nodes
+from texcheck.evaluation.evaluator import Evaluator
+from texcheck.evaluation.lists import values_of
+from texcheck.evaluation.powers import EXPONENTIALS, exponential, square_root
+from texcheck.nodes import Node
+from texcheck.values import Value, as_array, describe, is_number, mapped
+from texcheck.vocabulary import EXTREMES
+
+ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "arctan": np.arctan,
+    "erf": special.erf,
+    "sign": np.sign,
+    "ReLU": lambda x: np.maximum(x, 0),
+    "Re": np.real,
+    "Im": np.imag,
+    "round": np.round,
+}
+
+
+def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
+    """A function that every book knows, such as the sine."""
+    name, arguments = node.name, values_of(evaluator, node.arguments)
+    if name in EXTREMES:
+        return extreme(evaluator, name, arguments, node)
+    if len(arguments) != 1:
+        raise evaluator.fail(f"{name} takes one argument, got {len(arguments)}", node)
+    value = arguments[0]
+    by_name = {"sqrt": square_root, "conj": conjugated, "abs": absolute}
+    if name in by_name:
+        return by_name[name](evaluator, value, node)
+    if name in ("floor", "ceil"):
+        return rounded(evaluator, value, getattr(math, name), node)
+    if name in EXPONENTIALS:
+        return exponential(evaluator, name, value, node)
+    if name in ELEMENTWISE:
+        if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
+            raise evaluator.fail(f"{name} of a complex number", node)
+        if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
+            raise evaluator.fail(f"{name} of a real value does nothing", node)
+        return mapped(value, ELEMENTWISE[name])
+    return linear_function(evaluator, name, value, node)
+
+
+def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node) -> Value:
+    """The largest or smallest of some values, or of the entries of one."""
+    if any(np.iscomplexobj(as_array(value)) for value in arguments):
+        raise evaluator.fail(f"the {name} of complex numbers", node)
+    if len(arguments) == 1 or not all(is_number(value) for value in arguments):
+        raise evaluator.fail(f"the {name} needs several numbers", node)
+    return (max if name == "max" else min)(arguments)
+
+
+def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
+    """Softmax, diagonal, trace, determinant or rank."""
+    if name == "softmax":
+        if is_number(value):
+            raise evaluator.fail(f"softmax of {describe(value)}", node)
+        return mapped(value, functools.partial(special.softmax, axis=-1))
+    if name == "diag" and evaluator.arithmetic.is_vector(value):
+        return np.diag(as_array(value))
+    square = isinstance(value, np.ndarray) and value.ndim == 2
+    if not square or (name != "rank" and value.shape[0] != value.shape[1]):
+        raise evaluator.shape_error(f"{name} of {describe(value)}", node.position)
+    if name == "tr":
+        return np.trace(value).item()
+    if name == "det":
+        return np.linalg.det(value).item()
+    if name == "rank":
+        return int(np.linalg.matrix_rank(value))
+    if name == "diag":
+        return np.diag(value).copy()
+    raise evaluator.fail(f"the function {name} is not known", node)
+
+
+def conjugated(evaluator: Evaluator, value: Value, node: Node) -> Value:
+    """A conjugate; of a real value it is refused."""
+    if not np.iscomplexobj(as_array(value)):
+        raise evaluator.fail("the conjugate of a real value does nothing", node)
+    return mapped(value, np.conj)
+
+
+def absolute(evaluator: Evaluator, value: Value, node: Node) -> Value:
+    """The absolute value of a number."""
+    if is_number(value):
+        return abs(value)
+    raise evaluator.fail(
+        "bars around an array: its length is \\lVert x \\rVert, its determinant \\det A", node
+    )
+
+
+def rounded(
+    evaluator: Evaluator, value: Value, function: Callable[[Any], int], node: Node
+) -> Value:
+    """A number rounded by a function; one that is whole up to its last digits stays."""
+    if not is_number(value) or isinstance(value, complex):
+        raise evaluator.shape_error(f"rounding of {describe(value)}", node.position)
+    if isinstance(value, float):
+        # log(8)/log(2) is 3 up to rounding; the printed formula means 3.
+        nearest = round(value)
+        if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
+            return nearest
+    return function(value)
+
+
+def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:
+    """A norm of a vector or a matrix."""
+    kind, value = node.kind, evaluator.evaluate(node.inner)
+    if is_number(value):
+        raise evaluator.fail("a norm of a number; write |x|", node)
+    array = as_array(value)
+    orders: dict[str, Any]
+    if array.ndim > 2:
+        raise evaluator.fail(f"a norm of {describe(value)}", node)
+    if array.ndim == 2 and 1 in array.shape and kind != "F":
+        array = array.reshape(-1)
+    orders = {"": 2, "2": 2} if array.ndim == 1 else {"F": "fro", "2": 2}
+    order = orders.get(kind)
+    if order is None:
+        raise evaluator.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
+    return float(np.linalg.norm(array, order))
