@@ -12,7 +12,8 @@ import numpy as np
 from texcheck.approximation import approximately
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
-from texcheck.evaluation.rules import assignments, is_member, members_of
+from texcheck.evaluation.ranges import assignments
+from texcheck.evaluation.sets import is_member, members_of
 from texcheck.nodes import Chain, Node, Number, Symbol, names_in
 from texcheck.relation import ORDER, Relation, Seen, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between

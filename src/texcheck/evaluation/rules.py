@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,46 +12,30 @@ import numpy as np
 
 from texcheck import nodes
 from texcheck.errors import LatexError, ShapeError
+from texcheck.evaluation.conditions import evaluate_cases, evaluate_indicator
 from texcheck.evaluation.evaluator import Evaluator, Rule
-from texcheck.evaluation.functions import evaluate_known_call, evaluate_norm, extreme
+from texcheck.evaluation.functions import evaluate_known_call, evaluate_norm
 from texcheck.evaluation.indices import evaluate_index, place_of, split_indices
-from texcheck.evaluation.lists import evaluate_tuple, values_of
+from texcheck.evaluation.lists import evaluate_tuple
 from texcheck.evaluation.matrices import evaluate_matrix
 from texcheck.evaluation.numbers import (
     evaluate_constant,
     evaluate_number,
     real_number,
-    same,
-    whole_number,
 )
 from texcheck.evaluation.operations import evaluate_product, evaluate_sum, evaluate_transpose
 from texcheck.evaluation.powers import evaluate_power
+from texcheck.evaluation.reductions import evaluate_reduction
 from texcheck.evaluation.symbols import evaluate_call, evaluate_symbol
-from texcheck.nodes import Bounds, Chain, Node
+from texcheck.nodes import Node
 from texcheck.rounding import EPSILON, NOISE_UNITS, Noise
 from texcheck.values import (
     Random,
     Value,
     as_array,
     is_number,
-    is_real,
     plain,
 )
-
-MOST_TERMS = 200_000
-
-SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet)
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-CONDITIONS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": same,
-    "!=": lambda a, b: not same(a, b),
-    "<": lambda a, b: a < b and not same(a, b),
-    "<=": lambda a, b: a <= b or same(a, b),
-    ">": lambda a, b: a > b and not same(a, b),
-    ">=": lambda a, b: a >= b or same(a, b),
-}
 
 # The central difference of order eight: exact enough to compare at 1e-9 without complex steps,
 # which conjugates, absolute values and comparisons would silently break.
@@ -80,243 +64,7 @@ Outcome = tuple[dict[str, Value], float]
 # -- Sums, products and extremes over running indices, and how far the indices run ----
 
 
-def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
-    """A sum, product, maximum or minimum over its range."""
-    kind, names, body = node.kind, node.names, node.body
-    values: list[Value] = []
-    for assignment in assignments(evaluator, names, node.ranges, node.tests, body, node):
-        with evaluator.bound(assignment):
-            values.append(evaluator.evaluate(body))
-        if len(values) > MOST_TERMS:
-            raise evaluator.fail(f"more than {MOST_TERMS} terms", node)
-    if kind == "sum":
-        add = functools.partial(evaluator.arithmetic.add, position=node.position)
-        return functools.reduce(add, values) if values else 0
-    if kind == "product":
-        result: Any = 1
-        for value in values:
-            result = evaluator.arithmetic.multiply(result, value, node.position)
-        return result
-    if not values:
-        raise evaluator.fail(f"the {kind} over no index at all", node)
-    return values[0] if len(values) == 1 else extreme(evaluator, kind, values, node)
-
-
-def assignments(
-    evaluator: Evaluator,
-    names: tuple[str, ...],
-    ranges: tuple[Bounds | None, ...],
-    tests: tuple[Chain, ...],
-    body: Node | None,
-    node: Node,
-) -> Iterator[dict[str, int]]:
-    """All values of the running indices that satisfy the conditions."""
-    if not names:
-        yield {}
-        return
-    name, stated = names[0], ranges[0]
-    if stated is not None:
-        low, high = (whole_number(evaluator, evaluator.evaluate(end), end) for end in stated)
-        choices: Sequence[int] = range(low, high + 1)
-    else:
-        choices = choices_of(evaluator, name, set(names[1:]), tests, body, node)
-    later = set(names[1:])
-    ready = [test for test in tests if not nodes.names_in(test) & later]
-    waiting = tuple(test for test in tests if nodes.names_in(test) & later)
-    for value in choices:
-        with evaluator.bound({name: value}):
-            if not all(is_met(evaluator, test) for test in ready):
-                continue
-            for rest in assignments(evaluator, names[1:], ranges[1:], waiting, body, node):
-                yield {name: value, **rest}
-
-
-def choices_of(
-    evaluator: Evaluator,
-    name: str,
-    later: set[str],
-    tests: tuple[Chain, ...],
-    body: Node | None,
-    node: Node,
-) -> Sequence[int]:
-    """The range of an index: from its conditions, or from the arrays it indexes."""
-    low: int | None = None
-    high: int | None = None
-    subject = nodes.Symbol(name)
-    for test in tests:
-        sides, relations = test.sides, test.relations
-        for k, side in enumerate(sides):
-            if side != subject:
-                continue
-            if k < len(relations) and relations[k] == "in":
-                members = members_of(evaluator, sides[k + 1])
-                if members is not None:
-                    return members
-            for bounds in (
-                bounds_beyond(evaluator, sides[k + 1 :], relations[k:], later | {name}),
-                bounds_beyond(
-                    evaluator,
-                    sides[:k][::-1],
-                    [FLIPPED.get(r, r) for r in relations[:k][::-1]],
-                    later | {name},
-                ),
-            ):
-                low = max((b for b in (low, bounds[0]) if b is not None), default=None)
-                high = min((b for b in (high, bounds[1]) if b is not None), default=None)
-    if low is not None and high is not None:
-        return range(low, high + 1)
-    size = indexed_size(evaluator, name, body, node)
-    start = evaluator.first_index if low is None else low
-    stop = evaluator.first_index + size - 1 if high is None else high
-    return range(start, stop + 1)
-
-
-def bounds_beyond(
-    evaluator: Evaluator, sides: Sequence[Node], relations: Sequence[str], unknown: set[str]
-) -> tuple[int | None, int | None]:
-    """The lowest and highest whole number that a chain ``index R side R side …`` allows.
-
-    Sides that hold other running indices are passed over as long as the direction stays.
-    """
-    direction, strict = "", False
-    for side, relation in zip(sides, relations, strict=False):
-        if relation not in ("<", "<=", ">", ">=", "=") or (
-            direction and relation != "=" and relation[0] != direction
-        ):
-            break
-        direction = direction or ("" if relation == "=" else relation[0])
-        strict = strict or relation in ("<", ">")
-        if nodes.names_in(side) & unknown:
-            continue
-        value = evaluator.evaluate(side)
-        if not is_number(value) or isinstance(value, complex) or not math.isfinite(value):
-            break
-        highest = math.ceil(value) - 1 if strict else math.floor(value)
-        lowest = math.floor(value) + 1 if strict else math.ceil(value)
-        if not direction:
-            return lowest, highest
-        return (None, highest) if direction == "<" else (lowest, None)
-    return None, None
-
-
-def indexed_size(evaluator: Evaluator, name: str, body: Node | None, node: Node) -> int:
-    """The length of the axis that an index without a stated range runs over."""
-    sizes: set[int] = set()
-    for part in body.walk() if body is not None else ():
-        if not isinstance(part, nodes.Index) or name not in nodes.names_in_all(part.indices):
-            continue
-        if not nodes.names_in(part.base) <= set(evaluator.values):
-            continue
-        array = as_array(evaluator.evaluate(part.base))
-        for axis, index in enumerate(split_indices(evaluator, array, part.indices, part)):
-            if index == nodes.Symbol(name) and axis < array.ndim:
-                sizes.add(array.shape[axis])
-    if len(sizes) != 1:
-        found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"
-        raise evaluator.fail(f"the range of {name} is not stated and {found}", node)
-    return sizes.pop()
-
-
-def members_of(evaluator: Evaluator, node: Node) -> list[int] | None:
-    """The elements of a finite set of indices, or ``None``."""
-    if isinstance(node, nodes.ListedSet):
-        return [whole_number(evaluator, value, node) for value in values_of(evaluator, node.items)]
-    if isinstance(node, nodes.DeclaredSet) and isinstance(node.inner, nodes.Symbol):
-        value = evaluator.values[node.inner.name]
-        if isinstance(value, (range, set, frozenset)):
-            return sorted(value)
-    return None
-
-
 # -- Conditions on numbers, membership in sets, cases ----
-
-
-def evaluate_indicator(evaluator: Evaluator, node: nodes.Indicator) -> int:
-    """1 where all conditions hold, else 0."""
-    return int(all([decided(evaluator, test) for test in node.tests]))
-
-
-def evaluate_cases(evaluator: Evaluator, node: nodes.Cases) -> Value:
-    """The value of the case that applies; two that apply must agree."""
-    chosen: list[Node] = []
-    for line in node.lines:
-        holds = bool(line.tests) and all([decided(evaluator, test) for test in line.tests])
-        if holds or (not line.tests and not chosen):
-            chosen.append(line.value)
-    if not chosen:
-        raise evaluator.fail("no case applies", node)
-    results = [evaluator.evaluate(value) for value in chosen]
-    first = as_array(results[0])
-    if any(
-        first.shape != as_array(r).shape or not np.allclose(first, as_array(r), 1e-9, 1e-12)
-        for r in results[1:]
-    ):
-        raise evaluator.fail("two cases apply and give different values", node)
-    return results[0]
-
-
-def decided(evaluator: Evaluator, test: Chain) -> bool:
-    """Whether a condition of cases or of an indicator holds; noted for those who ask."""
-    holds = is_met(evaluator, test)
-    met = evaluator.memory.decisions.setdefault(test, set())
-    if "tie" not in met and tied(evaluator, test):
-        met.add("tie")
-    met.add(holds)
-    return holds
-
-
-def tied(evaluator: Evaluator, test: Chain) -> bool:
-    """Whether two sides of an inequality are equal."""
-    sides = [evaluator.evaluate(side) for side in test.sides if not isinstance(side, SETS)]
-    pairs = zip(test.relations, sides, sides[1:], strict=False)
-    return any(relation in FLIPPED and same(a, b) for relation, a, b in pairs)
-
-
-def is_met(evaluator: Evaluator, test: Chain) -> bool:
-    """Whether a condition on numbers holds."""
-    sides = test.sides
-    for k, relation in enumerate(test.relations):
-        left = evaluator.evaluate(sides[k])
-        if relation == "in":
-            if not is_member(evaluator, left, sides[k + 1], test):
-                return False
-            continue
-        right = evaluator.evaluate(sides[k + 1])
-        if not (is_number(left) and is_number(right)):
-            raise evaluator.fail("a condition must compare numbers", test)
-        if relation not in ("=", "!="):
-            if not (is_real(as_array(left)) and is_real(as_array(right))):
-                raise evaluator.fail("an inequality between complex numbers", test)
-            left, right = (v.real if isinstance(v, complex) else v for v in (left, right))
-        if relation not in CONDITIONS:
-            raise evaluator.fail(f"the relation {relation} as a condition", test)
-        if not CONDITIONS[relation](left, right):
-            return False
-    return True
-
-
-def is_member(evaluator: Evaluator, value: Value, node: Node, test: Node) -> bool:
-    """Whether a value lies in a printed set."""
-    if isinstance(node, nodes.NumberSet):
-        return in_number_set(evaluator, value, node)
-    if isinstance(node, nodes.ListedSet):
-        members = values_of(evaluator, node.items)
-        if not all(is_number(one) for one in (value, *members)):
-            raise evaluator.fail("the members of a list must be numbers", node)
-        return any(same(value, member) for member in members)
-    elements = members_of(evaluator, node)
-    if elements is None:
-        raise evaluator.fail("this is not a set that can be checked", node)
-    return whole_number(evaluator, value, test) in elements
-
-
-def in_number_set(evaluator: Evaluator, value: Value, node: nodes.NumberSet) -> bool:
-    """Whether a value has the shape and the kind of numbers of a set such as ℝ^{n×d}."""
-    shape = tuple(whole_number(evaluator, evaluator.evaluate(part), part) for part in node.shape)
-    array = as_array(value)
-    if array.shape != shape:
-        return False
-    return node.letter == "C" or is_real(array)
 
 
 # -- Integrals and derivatives, by numbers ----
