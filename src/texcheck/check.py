@@ -20,6 +20,7 @@ from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
+from texcheck.reading.parts import lone_symbol
 from texcheck.reading.reader import Reader
 from texcheck.relation import Relation, Seen, result_of, worse
 from texcheck.rounding import Noise
@@ -270,7 +271,7 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
             if left == right and relation == "=":
                 raise reader.fail("both sides are printed alike, which states nothing", place)
         if len(group) > 1:
-            if not reader.lone_symbol(chain.children[0]):
+            if not lone_symbol(chain.children[0], text):
                 raise reader.fail("a list of values for something that is not one symbol", chain)
             node = membership(node, listed_after(group, reader), reader)
         if word in IMPLICATIONS and number > 0:

@@ -5,9 +5,7 @@ Whether ``f(x)`` calls or multiplies, whether ``x_i`` is an index or part of a n
 nor bound by the formula, nor one of the known functions is an error.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lark import Token, Tree
@@ -28,6 +26,15 @@ from texcheck.parser import (
     read_factor,
     tree_of,
 )
+from texcheck.reading.parts import (
+    is_dots,
+    is_parenthesised,
+    lone_symbol,
+    next_bracket,
+    next_name,
+    term_parts,
+)
+from texcheck.reading.scope import Scope
 from texcheck.vocabulary import (
     CONSTANTS,
     DIFFERENCE,
@@ -55,43 +62,17 @@ class Reader:
 
     def __init__(self, text: str, table: Mapping[str, bool]) -> None:
         self.text = text
-        # The declared symbols, and which of them are functions.
-        self.table = table
-        self.bound: list[str] = []
-        self.running: list[str] = []
+        self.scope = Scope(table)
 
     def fail(self, message: str, where: Part | int) -> LatexError:
         """The error of this formula at a part."""
         position = where if isinstance(where, int) else position_of(where)
         return LatexError(message, position, self.text)
 
-    @contextmanager
-    def binding(self, names: list[str]) -> Iterator[None]:
-        """Let names be bound while an expression is read."""
-        self.bound.extend(names)
-        self.running.extend(names)
-        yield
-        del self.bound[len(self.bound) - len(names) :]
-        del self.running[len(self.running) - len(names) :]
-
-    def known(self, name: str) -> bool:
-        """Whether a name has a meaning here."""
-        return name in self.bound or name in self.table
-
-    def is_function(self, name: str) -> bool:
-        """Whether a name is declared as a function."""
-        return name not in self.bound and self.table.get(name, False)
-
-    def is_dots(self, tree: Part) -> bool:
-        """Whether an expression, a term or a cell consists of dots alone."""
-        while isinstance(tree, Tree) and len(tree.children) == 1:
-            tree = tree.children[0]
-        return isinstance(tree, Token) and tree.type == "DOTS"
-
     def forbid_vertical_dots(self, parts: Sequence[Part]) -> None:
         """Refuse dots that only a matrix can hold."""
         for part in parts:
-            if self.is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
+            if is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
                 raise self.fail(f"{canonical(part)} outside a matrix", part)
 
     def forbid_scripts(self, factor: Factor) -> None:
@@ -99,43 +80,6 @@ class Reader:
         if factor.sub is not None or factor.sup is not None:
             printed = full_name(factor.name, factor.sub, factor.sup)
             raise self.fail(f"the scripts of {printed} are not understood", factor.position)
-
-    def next_name(self, parts: list[Part], place: int) -> str:
-        """The symbol that follows, or an empty text."""
-        if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
-            following = read_factor(parts[place + 1], self.text)
-            return following.name if following.is_symbol else ""
-        return ""
-
-    def next_bracket(self, parts: list[Part], place: int) -> str:
-        """The kind of bracket that follows, or an empty text."""
-        if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
-            return read_factor(parts[place + 1], self.text).bracket
-        return ""
-
-    def lone_symbol(self, tree: Part) -> str:
-        """The name of an expression that is one symbol without scripts, or an empty text."""
-        while isinstance(tree, Tree) and tree.data != "factor" and len(tree.children) == 1:
-            tree = tree.children[0]
-        if isinstance(tree, Tree) and tree.data == "factor":
-            factor = read_factor(tree, self.text)
-            if factor.is_symbol and not (factor.sub or factor.sup):
-                return factor.name
-        return ""
-
-    def term_parts(self, part: Part) -> list[Part]:
-        """The factors of a group that holds one term, or nothing."""
-        if isinstance(part, Token):
-            return [Tree("factor", [part])]
-        tree: Part = part
-        if part.data == "group":
-            inner = [child for child in part.children if isinstance(child, Tree)]
-            if len(inner) != 1:
-                return []
-            tree = inner[0]
-        while isinstance(tree, Tree) and tree.data != "term" and len(tree.children) == 1:
-            tree = tree.children[0]
-        return list(tree.children) if isinstance(tree, Tree) and tree.data == "term" else []
 
     def only_expression(self, chain: Part) -> Node:
         """Read a part that must be one expression."""
@@ -171,20 +115,20 @@ class Reader:
         """The longest declared name in a symbol with its scripts, and the scripts left over."""
         name, sub, sup = factor.name, factor.sub, factor.sup
         whole, bare = full_name(name, sub, sup), name
-        if self.known(whole):
+        if self.scope.knows(whole):
             return whole, None, None
         if sub is not None and sup is not None:
             lower, upper = full_name(name, sub, None), full_name(name, None, sup)
-            if self.known(lower) and self.known(upper):
+            if self.scope.knows(lower) and self.scope.knows(upper):
                 raise self.fail(
                     f"{lower} and {upper} are both declared, so {whole} is ambiguous",
                     factor.position,
                 )
-            if self.known(lower):
+            if self.scope.knows(lower):
                 return lower, None, sup
-            if self.known(upper):
+            if self.scope.knows(upper):
                 return upper, sub, None
-        return (bare, sub, sup) if self.known(bare) else None
+        return (bare, sub, sup) if self.scope.knows(bare) else None
 
     def takes_argument(self, part: Part) -> bool:
         """Whether a factor takes what follows it as its argument."""
@@ -195,13 +139,9 @@ class Reader:
         named = name.startswith("\\") and bare_name(name) in {*NAMED_FUNCTIONS, *MOMENTS}
         return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"
 
-    def is_parenthesised(self, sup: Part) -> bool:
-        """Whether a superscript is in parentheses."""
-        return bool(re.fullmatch(r"\([^()]*\)", canonical(sup)))
-
     def listed(self, chains: list[Tree[Token]]) -> list[Node]:
         """Read a list, in which dots may be."""
-        gaps = [k for k, chain in enumerate(chains) if self.is_dots(chain)]
+        gaps = [k for k, chain in enumerate(chains) if is_dots(chain)]
         self.forbid_vertical_dots(chains)
         if not gaps:
             return [self.only_expression(chain) for chain in chains]
@@ -241,7 +181,7 @@ class Reader:
 
     def set_of(self, tree: Tree[Token]) -> Node:
         """What comes after ``\\in``: shapes, listed sets, declared sets."""
-        parts = self.term_parts(tree)
+        parts = term_parts(tree)
         position = position_of(tree)
         if len(parts) == 1 and isinstance(parts[0], Tree):
             factor = read_factor(parts[0], self.text)
@@ -255,7 +195,7 @@ class Reader:
         if factor.sub is not None:
             raise self.fail("a number set with a subscript is not known", factor.position)
         groups: list[list[Part]] = [[]]
-        for part in self.term_parts(factor.sup) if factor.sup is not None else ():
+        for part in term_parts(factor.sup) if factor.sup is not None else ():
             if isinstance(part, Token) and part.value == "times":
                 groups.append([])
             else:
@@ -281,7 +221,7 @@ class Reader:
             for _, term in terms:
                 self.forbid_remainder(term)
         for _, term in terms:
-            if self.is_dots(term):
+            if is_dots(term):
                 raise self.fail("dots in a sum: write \\sum", term)
         found = [(sign, self.product(list(term.children))) for sign, term in terms]
         if len(found) == 1 and found[0][0] == "+":
@@ -300,7 +240,7 @@ class Reader:
             if isinstance(end, Token):
                 raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
         for part in parts:
-            if self.is_dots(part):
+            if is_dots(part):
                 raise self.fail("dots in a product: write \\prod", part)
         operators = [part for part in parts if isinstance(part, Token)]
         for sign in operators:
@@ -368,14 +308,19 @@ class Reader:
         """Read a symbol: declared, or known to every book."""
         found = self.match(factor)
         plain = not (factor.sub or factor.sup)
-        if found is None and plain and factor.name == DIFFERENCE and self.next_name(parts, place):
+        if (
+            found is None
+            and plain
+            and factor.name == DIFFERENCE
+            and next_name(parts, place, self.text)
+        ):
             joined = joined_difference(read_factor(parts[place + 1], self.text), factor.position)
             found = self.match(joined)
             if found is not None:
                 factor, place = joined, place + 1
         if found is not None:
             name, sub, sup = found
-            if self.is_function(name):
+            if self.scope.is_function(name):
                 return self.declared_call(name, sub, sup, factor, parts, place)
             node: Node = nodes.Symbol(name, position=factor.position)
             return self.with_scripts(node, sub, sup, factor), place + 1
@@ -395,7 +340,7 @@ class Reader:
             return self.integral(factor, parts, place)
         if bare in MOMENTS and name != bare:
             return self.moment(MOMENTS[bare], factor, parts, place)
-        if name in INDICATORS and self.next_bracket(parts, place):
+        if name in INDICATORS and next_bracket(parts, place, self.text):
             self.forbid_scripts(factor)
             return self.indicator(parts, place)
         if name == "\\delta" and factor.sub is not None and factor.sup is None:
@@ -437,7 +382,9 @@ class Reader:
         """Read a declared function with its arguments."""
         arguments: list[Node] = [] if sub is None else self.call_indices(sub)
         scripts: Factor | None = None
-        if self.next_bracket(parts, place) in ("LPAR", "LBRACK") and (sup is None or not arguments):
+        if next_bracket(parts, place, self.text) in ("LPAR", "LBRACK") and (
+            sup is None or not arguments
+        ):
             if sup is not None:
                 raise self.fail(
                     f"{name} is a function; write {name}(…)^… for a power of its value",
@@ -480,7 +427,7 @@ class Reader:
                     factor.position,
                 )
         scripts: Factor | None = None
-        if self.next_bracket(parts, place) in ("LPAR", "LBRACK"):
+        if next_bracket(parts, place, self.text) in ("LPAR", "LBRACK"):
             scripts = read_factor(parts[place + 1], self.text)
             arguments = self.bracket_arguments(parts[place + 1])
             place += 2
@@ -504,7 +451,7 @@ class Reader:
             if not first and self.takes_argument(parts[place]):
                 break
             following = read_factor(parts[place], self.text)
-            called = following.is_symbol and self.is_function(following.name)
+            called = following.is_symbol and self.scope.is_function(following.name)
             if not first and (called or following.bracket in ("LPAR", "LBRACK")):
                 raise self.fail(f"where does the argument of {factor.name} end?", parts[place])
             if not first:
@@ -535,7 +482,7 @@ class Reader:
         if factor.sub is None:
             if kind not in EXTREMES:
                 raise self.fail(f"{factor.name} without an index below it", factor.position)
-            if self.next_bracket(parts, place) not in ("LPAR", "LBRACK"):
+            if next_bracket(parts, place, self.text) not in ("LPAR", "LBRACK"):
                 raise self.fail(
                     f"{factor.name} needs an index below it or brackets", factor.position
                 )
@@ -554,7 +501,7 @@ class Reader:
                 f"a/b after {factor.name} is ambiguous; write \\frac or brackets", factor.position
             )
         self.forbid_own_index(names, ranges, factor)
-        with self.binding(names):
+        with self.scope.binding(names):
             tests = tuple(self.relation_chain(chain) for chain in conditions)
             body = self.product(rest)
         if kind not in ("sum", "product") and not set(names) & nodes.names_in(body):
@@ -574,7 +521,7 @@ class Reader:
         for name in names:
             if name in used:
                 raise self.fail(f"the index {name} stands in its own bounds", factor.position)
-            if name in self.running:
+            if name in self.scope.running:
                 raise self.fail(f"the index {name} is running already", factor.position)
         if len(set(names)) < len(names):
             raise self.fail(f"one index twice below {factor.name}", factor.position)
@@ -605,7 +552,7 @@ class Reader:
         upper = None if factor.sup is None else self.single(factor.sup)
         for chain in chains:
             sides = [child for child in chain.children if isinstance(child, Tree)]
-            symbols = [self.lone_symbol(side) for side in sides]
+            symbols = [lone_symbol(side, self.text) for side in sides]
             if len(sides) == 1:
                 if not symbols[0]:
                     raise self.fail("an index below a sum must be a symbol", chain)
@@ -621,7 +568,7 @@ class Reader:
                 ranges.append((self.expression(sides[1]), upper))
                 upper = None
                 continue
-            fresh = [s for s in symbols if s and not self.known(s) and s not in CONSTANTS]
+            fresh = [s for s in symbols if s and not self.scope.knows(s) and s not in CONSTANTS]
             fresh = [s for s in fresh if s not in names]
             if not fresh and not set(symbols) & set(names):
                 if symbols[0]:
@@ -646,21 +593,21 @@ class Reader:
                 "an integral without its differential, such as \\mathrm{d}t", factor.position
             )
         end = names.index("\\mathrm{d}", place + 1)
-        name = self.lone_symbol(parts[end + 1])
-        if not name or name in nodes.names_in_all((low, high)) | set(self.running):
+        name = lone_symbol(parts[end + 1], self.text)
+        if not name or name in nodes.names_in_all((low, high)) | set(self.scope.running):
             raise self.fail(f"an integral over {names[end + 1]}", parts[end + 1])
-        with self.binding([name]):
+        with self.scope.binding([name]):
             inside = parts[place + 1 : end]
             body = self.product(inside) if inside else nodes.Number(1, position=factor.position)
         return nodes.Integral(name, low, high, body, position=factor.position), end + 2
 
     def moment(self, kind: str, factor: Factor, parts: list[Part], place: int) -> tuple[Node, int]:
         """Read an expectation or a variance."""
-        if self.next_bracket(parts, place) not in ("LPAR", "LBRACK"):
+        if next_bracket(parts, place, self.text) not in ("LPAR", "LBRACK"):
             raise self.fail(f"{factor.name} needs its argument in brackets", factor.position)
         over: tuple[str, ...] = ()
         if factor.sub is not None:
-            over = tuple(self.lone_symbol(chain) for chain in self.index_chains(factor.sub))
+            over = tuple(lone_symbol(chain, self.text) for chain in self.index_chains(factor.sub))
             if not all(over):
                 raise self.fail("the variables below an expectation must be symbols", factor.sub)
         if factor.sup is not None:
@@ -743,7 +690,7 @@ class Reader:
 
     def derivative(self, top: Part, bottom: Part) -> Node | None:
         """Read a fraction as a derivative; None where it is none."""
-        above, below = self.term_parts(top), self.term_parts(bottom)
+        above, below = term_parts(top), term_parts(bottom)
         if (
             not above
             or len(below) < 2
@@ -766,8 +713,8 @@ class Reader:
 
     def derivative_body(self, parts: list[Part], variable: Node) -> Node:
         """What is differentiated; a function without its argument is one of the variable."""
-        name = self.lone_symbol(parts[0])
-        if len(parts) == 1 and self.is_function(name) and isinstance(variable, nodes.Symbol):
+        name = lone_symbol(parts[0], self.text)
+        if len(parts) == 1 and self.scope.is_function(name) and isinstance(variable, nodes.Symbol):
             return nodes.Call(name, (variable,), position=position_of(parts[0]))
         return self.product(parts)
 
@@ -786,7 +733,7 @@ class Reader:
             for cell in row.children:
                 if isinstance(cell, Token):
                     continue
-                if self.is_dots(cell):
+                if is_dots(cell):
                     cells.append(nodes.Dots(position=position_of(cell)))
                 else:
                     cells.append(self.expression(tree_of(cell.children[0])))
@@ -834,7 +781,7 @@ class Reader:
 
     def run_together(self, piece: Tree[Token]) -> Node | None:
         """``ij``: two indices of a matrix or a product; the array's dimension decides later."""
-        parts = self.term_parts(piece)
+        parts = term_parts(piece)
         position = position_of(piece)
         if len(parts) == 1 and isinstance(parts[0], Tree):
             base = parts[0].children[0]
@@ -852,7 +799,7 @@ class Reader:
         factors = [read_factor(part, self.text) for part in parts]
         if any(f.bracket or self.takes_argument(p) for f, p in zip(factors, parts, strict=True)):
             return None
-        if any(f.is_symbol and self.is_function(f.name) for f in factors):
+        if any(f.is_symbol and self.scope.is_function(f.name) for f in factors):
             return None
         if not all(
             f.is_symbol or (isinstance(f.base, Token) and f.base.type == "NUMBER") for f in factors
@@ -876,7 +823,7 @@ class Reader:
         position = position_of(sup)
         if name in TRANSPOSES:
             return nodes.Transpose(node, indexed, position=position)
-        if isinstance(sup, Tree) and sup.data == "group" and self.is_parenthesised(sup):
+        if isinstance(sup, Tree) and sup.data == "group" and is_parenthesised(sup):
             raise self.fail(
                 f"the superscript {name} is not a declared name; a power needs no brackets",
                 sup,
