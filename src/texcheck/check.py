@@ -20,6 +20,7 @@ from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
+from texcheck.reading.constructs import read_chain, read_list, read_operand
 from texcheck.reading.parts import lone_symbol
 from texcheck.reading.reader import Reader
 from texcheck.relation import Relation, Seen, result_of, worse
@@ -67,7 +68,7 @@ def evaluate(
     if len(chains) != 1:
         raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
     symbols = {name: callable(value) for name, value in table.items()}
-    node = Reader(text, symbols).only_expression(chains[0])
+    node = Reader(text, symbols, read_operand).only_expression(chains[0])
     with np.errstate(all="ignore"):
         return result_of(evaluator_for(text, table, options).evaluate(node))
 
@@ -246,7 +247,7 @@ def read_display(text: str, table: Mapping[str, Any]) -> list[Statement]:
 @functools.lru_cache(maxsize=64)
 def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement]:
     """Read a display by the names of the declared symbols, and whether they are functions."""
-    reader = Reader(text, dict(symbols))
+    reader = Reader(text, dict(symbols), read_operand)
     claims: list[tuple[str, list[Tree[Token]]]] = []
     separator = ","
     for child in parse(text).children:
@@ -264,7 +265,7 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
         if len(chain.children) == 1:
             reader.only_expression(chain)  # an unknown symbol in it is the better complaint
             raise reader.fail("an expression without a relation states nothing", chain)
-        node = reader.relation_chain(chain)
+        node = read_chain(reader, chain)
         for left, right, relation, place in zip(
             node.sides, node.sides[1:], node.relations, node.places, strict=False
         ):
@@ -289,7 +290,7 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
 def listed_after(group: list[Tree[Token]], reader: Reader) -> Nodes:
     """The values in ``i = 0, 1, \\ldots, n``, of which the parser sees separate pieces."""
     first = Tree("chain", [group[0].children[-1]])
-    return tuple(reader.listed([first, *group[1:]]))
+    return tuple(read_list(reader, [first, *group[1:]]))
 
 
 def membership(first: Chain, items: Nodes, reader: Reader) -> Chain:
