@@ -20,9 +20,11 @@ from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
-from texcheck.reading.constructs import read_chain, read_list, read_operand
+from texcheck.reading.constructs import read_operand
+from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol
 from texcheck.reading.reader import Reader
+from texcheck.reading.relations import read_chain
 from texcheck.relation import Relation, Seen, result_of, worse
 from texcheck.rounding import Noise
 from texcheck.values import declared_values

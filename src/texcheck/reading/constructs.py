@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from lark import Token, Tree
@@ -14,7 +13,6 @@ from texcheck.parser import (
     Part,
     bare_name,
     canonical,
-    end_of,
     full_name,
     joined_difference,
     long_argument,
@@ -22,15 +20,18 @@ from texcheck.parser import (
     read_factor,
     tree_of,
 )
+from texcheck.reading.lists import read_arguments, read_list
+from texcheck.reading.names import match, takes_argument
 from texcheck.reading.parts import (
     is_dots,
-    is_parenthesised,
     lone_symbol,
     next_bracket,
     next_name,
     term_parts,
 )
 from texcheck.reading.reader import Reader
+from texcheck.reading.relations import read_chain
+from texcheck.reading.scripts import forbid_scripts, read_indices, separate_indices, with_scripts
 from texcheck.vocabulary import (
     CONSTANTS,
     DIFFERENCE,
@@ -44,125 +45,10 @@ from texcheck.vocabulary import (
     NORMS,
     NUMBER_SETS,
     REDUCTIONS,
-    TRANSPOSES,
 )
 
 # The functions that are printed as brackets.
 BRACKETS = {"LFLOOR": "floor", "LCEIL": "ceil", "LBAR": "abs"}
-
-
-def forbid_vertical_dots(reader: Reader, parts: Sequence[Part]) -> None:
-    """Refuse dots that only a matrix can hold."""
-    for part in parts:
-        if is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
-            raise reader.fail(f"{canonical(part)} outside a matrix", part)
-
-
-def forbid_scripts(reader: Reader, factor: Factor) -> None:
-    """Refuse scripts that mean nothing here."""
-    if factor.sub is not None or factor.sup is not None:
-        printed = full_name(factor.name, factor.sub, factor.sup)
-        raise reader.fail(f"the scripts of {printed} are not understood", factor.position)
-
-
-def match(reader: Reader, factor: Factor) -> tuple[str, Part | None, Part | None] | None:
-    """The longest declared name in a symbol with its scripts, and the scripts left over."""
-    name, sub, sup = factor.name, factor.sub, factor.sup
-    whole, bare = full_name(name, sub, sup), name
-    if reader.scope.knows(whole):
-        return whole, None, None
-    if sub is not None and sup is not None:
-        lower, upper = full_name(name, sub, None), full_name(name, None, sup)
-        if reader.scope.knows(lower) and reader.scope.knows(upper):
-            raise reader.fail(
-                f"{lower} and {upper} are both declared, so {whole} is ambiguous",
-                factor.position,
-            )
-        if reader.scope.knows(lower):
-            return lower, None, sup
-        if reader.scope.knows(upper):
-            return upper, sub, None
-    return (bare, sub, sup) if reader.scope.knows(bare) else None
-
-
-def takes_argument(reader: Reader, part: Part) -> bool:
-    """Whether a factor takes what follows it as its argument."""
-    factor = read_factor(part, reader.text)
-    if not factor.is_symbol or match(reader, factor) is not None:
-        return False
-    name = factor.name
-    named = name.startswith("\\") and bare_name(name) in {*NAMED_FUNCTIONS, *MOMENTS}
-    return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"
-
-
-def read_list(reader: Reader, chains: list[Tree[Token]]) -> list[Node]:
-    """Read a list, in which dots may be."""
-    gaps = [k for k, chain in enumerate(chains) if is_dots(chain)]
-    forbid_vertical_dots(reader, chains)
-    if not gaps:
-        return [reader.only_expression(chain) for chain in chains]
-    if len(gaps) > 1 or gaps[0] in (0, len(chains) - 1):
-        raise reader.fail("dots need entries before and after them", chains[gaps[0]])
-    found = tuple(
-        None if k == gaps[0] else reader.only_expression(chain) for k, chain in enumerate(chains)
-    )
-    return [nodes.DottedList(found, position=position_of(chains[0]))]
-
-
-def read_arguments(reader: Reader, part: Part) -> list[Node]:
-    """The arguments between brackets; ``x_1, \\ldots, x_n`` stays a pattern."""
-    tree = tree_of(read_factor(part, reader.text).base)
-    chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
-    return read_list(reader, chains)
-
-
-def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
-    """``a < b = c`` as a node; a chain without a relation is an error."""
-    sides = [child for child in tree.children if isinstance(child, Tree)]
-    relations = [child for child in tree.children if isinstance(child, Token)]
-    if not relations:
-        raise reader.fail("a relation such as = or < is missing here", tree)
-    found: list[Node] = []
-    for k, side in enumerate(sides):
-        member = k > 0 and relations[k - 1].value == "in"
-        found.append(read_set(reader, side) if member else reader.expression(side))
-    symbols = tuple(relation.value for relation in relations)
-    places = tuple(relation.start_pos or 0 for relation in relations)
-    texts = tuple(printed(reader, side) for side in sides)
-    return Chain(tuple(found), symbols, places, texts, position=position_of(tree))
-
-
-def printed(reader: Reader, tree: Part) -> str:
-    """The source of a piece, on one line."""
-    return " ".join(reader.text[position_of(tree) : end_of(tree)].split())
-
-
-def read_set(reader: Reader, tree: Tree[Token]) -> Node:
-    """What comes after ``\\in``: shapes, listed sets, declared sets."""
-    parts = term_parts(tree)
-    position = position_of(tree)
-    if len(parts) == 1 and isinstance(parts[0], Tree):
-        factor = read_factor(parts[0], reader.text)
-        if factor.is_symbol and factor.name in NUMBER_SETS:
-            return read_number_set(reader, factor)
-    node = reader.expression(tree)
-    return nodes.DeclaredSet(node, position=position)
-
-
-def read_number_set(reader: Reader, factor: Factor) -> Node:
-    """Read a set such as ℝ^{n×d}."""
-    if factor.sub is not None:
-        raise reader.fail("a number set with a subscript is not known", factor.position)
-    groups: list[list[Part]] = [[]]
-    for part in term_parts(factor.sup) if factor.sup is not None else ():
-        if isinstance(part, Token) and part.value == "times":
-            groups.append([])
-        else:
-            groups[-1].append(part)
-    if factor.sup is not None and not all(groups):
-        raise reader.fail("this shape is not understood", factor.sup)
-    shape = tuple(reader.product(group) for group in groups if group)
-    return nodes.NumberSet(factor.name[8:-1], shape, position=factor.position)
 
 
 def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, int]:
@@ -646,88 +532,6 @@ def read_cases(reader: Reader, tree: Tree[Token]) -> Node:
         tests = tuple(read_chain(reader, chain) for chain in chains)
         rows.append(nodes.Case(value, tests, position=value.position))
     return nodes.Cases(tuple(rows), position=position_of(tree))
-
-
-def with_scripts(
-    reader: Reader, node: Node, sub: Part | None, sup: Part | None, factor: Factor
-) -> Node:
-    """A node with its indices and its power."""
-    if sub is not None:
-        indices = tuple(read_indices(reader, sub))
-        node = nodes.Index(node, indices, sup is not None, position=factor.position)
-    if sup is not None:
-        node = read_superscript(reader, node, sup, sub is not None)
-    return node
-
-
-def read_indices(reader: Reader, sub: Part) -> list[Node]:
-    """Read a subscript as indices."""
-    if isinstance(sub, Token) or sub.data != "group":
-        return [reader.single(sub)]
-    pieces = [child for child in sub.children if isinstance(child, Tree)]
-    if len(sub.children) != 2 * len(pieces) + 1 or any(p.data != "piece" for p in pieces):
-        raise reader.fail(f"the index {canonical(sub)} is not understood", sub)
-    if len(pieces) == 1 and len(pieces[0].children) == 1:
-        run = run_together(reader, pieces[0])
-        if run is not None:
-            return [run]
-    return [reader.only_expression(piece) for piece in pieces]
-
-
-def run_together(reader: Reader, piece: Tree[Token]) -> Node | None:
-    """``ij``: two indices of a matrix or a product; the array's dimension decides later."""
-    parts = term_parts(piece)
-    position = position_of(piece)
-    if len(parts) == 1 and isinstance(parts[0], Tree):
-        base = parts[0].children[0]
-        if (
-            len(parts[0].children) == 1
-            and isinstance(base, Token)
-            and base.type == "NUMBER"
-            and len(base.value) > 1
-            and base.value.isdigit()
-        ):
-            digits = tuple(nodes.Number(int(c), position=position) for c in base.value)
-            return nodes.RunTogether(digits, reader.only_expression(piece), position=position)
-    if len(parts) < 2 or any(isinstance(part, Token) for part in parts):
-        return None
-    factors = [read_factor(part, reader.text) for part in parts]
-    if any(f.bracket or takes_argument(reader, p) for f, p in zip(factors, parts, strict=True)):
-        return None
-    if any(f.is_symbol and reader.scope.is_function(f.name) for f in factors):
-        return None
-    if not all(
-        f.is_symbol or (isinstance(f.base, Token) and f.base.type == "NUMBER") for f in factors
-    ):
-        return None
-    items = tuple(reader.operand([part], 0)[0] for part in parts)
-    numbered = any(isinstance(f.base, Token) and f.base.type == "NUMBER" for f in factors[1:])
-    whole = None if numbered else reader.product(parts)
-    return nodes.RunTogether(items, whole, position=position)
-
-
-def separate_indices(reader: Reader, sub: Part) -> list[Node]:
-    """The indices of a subscript, also where no comma separates them."""
-    indices = read_indices(reader, sub)
-    if len(indices) == 1 and isinstance(indices[0], nodes.RunTogether):
-        return list(indices[0].items)
-    return indices
-
-
-def read_superscript(reader: Reader, node: Node, sup: Part, indexed: bool) -> Node:
-    """Read a superscript: a power or a transpose."""
-    name = canonical(sup)
-    position = position_of(sup)
-    if name in TRANSPOSES:
-        return nodes.Transpose(node, indexed, position=position)
-    if isinstance(sup, Tree) and sup.data == "group" and is_parenthesised(sup):
-        raise reader.fail(
-            f"the superscript {name} is not a declared name; a power needs no brackets",
-            sup,
-        )
-    if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
-        raise reader.fail(f"the superscript {name} is not a declared name", sup)
-    return nodes.Power(node, reader.single(sup), indexed, position=position)
 
 
 def same_text(order: Part | None, other: Part | None) -> bool:
