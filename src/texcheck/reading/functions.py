@@ -1,0 +1,124 @@
+"""Declared and known functions with their arguments, in brackets or without."""
+
+from __future__ import annotations
+
+from lark import Token, Tree
+
+from texcheck import nodes
+from texcheck.nodes import Node
+from texcheck.parser import Factor, Part, canonical, read_factor
+from texcheck.reading.lists import read_arguments
+from texcheck.reading.names import takes_argument
+from texcheck.reading.parts import next_bracket
+from texcheck.reading.reader import Reader
+from texcheck.reading.scripts import read_indices, with_scripts
+from texcheck.vocabulary import LOOSE_FUNCTIONS, LOOSE_NAMES
+
+
+def read_declared_call(
+    reader: Reader,
+    name: str,
+    sub: Part | None,
+    sup: Part | None,
+    factor: Factor,
+    parts: list[Part],
+    place: int,
+) -> tuple[Node, int]:
+    """Read a declared function with its arguments."""
+    arguments: list[Node] = [] if sub is None else read_index_arguments(reader, sub)
+    scripts: Factor | None = None
+    if next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK") and (
+        sup is None or not arguments
+    ):
+        if sup is not None:
+            raise reader.fail(
+                f"{name} is a function; write {name}(…)^… for a power of its value",
+                factor.position,
+            )
+        scripts = read_factor(parts[place + 1], reader.text)
+        arguments += read_arguments(reader, parts[place + 1])
+        place += 1
+    if not arguments:
+        raise reader.fail(f"{name} is a function and needs an argument", factor.position)
+    node: Node = nodes.Call(name, tuple(arguments), position=factor.position)
+    node = with_scripts(reader, node, None, sup, factor)
+    if scripts is not None:
+        node = with_scripts(reader, node, scripts.sub, scripts.sup, scripts)
+    return node, place + 1
+
+
+def read_index_arguments(reader: Reader, sub: Part) -> list[Node]:
+    """Read a subscript as arguments of a function."""
+    index = read_indices(reader, sub)
+    first = index[0]
+    if len(index) == 1 and isinstance(first, nodes.RunTogether):
+        if first.whole is None or all(isinstance(item, nodes.Symbol) for item in first.items):
+            raise reader.fail("write a comma between the indices of a function", sub)
+        return [first.whole]
+    return index
+
+
+def read_known_call(
+    reader: Reader, name: str, factor: Factor, parts: list[Part], place: int
+) -> tuple[Node, int]:
+    """A known function with brackets, or (``\\sin m\\theta``) with the factors after it."""
+    loose = factor.name in LOOSE_FUNCTIONS or name in LOOSE_NAMES
+    if factor.sub is not None:
+        raise reader.fail(f"{factor.name} takes no subscript", factor.position)
+    power = None
+    if factor.sup is not None:
+        power = reader.single(factor.sup)
+        if not isinstance(power, nodes.Number) or power.value < 2:
+            raise reader.fail(
+                f"{factor.name} to the power {canonical(factor.sup)} is ambiguous",
+                factor.position,
+            )
+    scripts: Factor | None = None
+    if next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK"):
+        scripts = read_factor(parts[place + 1], reader.text)
+        arguments = read_arguments(reader, parts[place + 1])
+        place += 2
+    elif loose:
+        argument, place = read_loose_argument(reader, factor, parts, place + 1)
+        arguments = [argument]
+    else:
+        raise reader.fail(f"{factor.name} needs its argument in brackets", factor.position)
+    node: Node = nodes.KnownCall(name, tuple(arguments), position=factor.position)
+    if power is not None:
+        node = nodes.Power(node, power, position=factor.position)
+    if scripts is not None:
+        node = with_scripts(reader, node, scripts.sub, scripts.sup, scripts)
+    return node, place
+
+
+def read_loose_argument(
+    reader: Reader, factor: Factor, parts: list[Part], place: int
+) -> tuple[Node, int]:
+    """Read an argument without brackets, as in `sin x`."""
+    start, result = place, None
+    while place < len(parts) and isinstance(parts[place], Tree):
+        first = place == start
+        if not first and takes_argument(reader, parts[place]):
+            break
+        following = read_factor(parts[place], reader.text)
+        called = following.is_symbol and reader.scope.is_function(following.name)
+        if not first and (called or following.bracket in ("LPAR", "LBRACK")):
+            raise reader.fail(f"where does the argument of {factor.name} end?", parts[place])
+        if not first:
+            reader.forbid_side_by_side(parts[place], False)
+        nested = takes_argument(reader, parts[place])
+        node, place = reader.operand(parts, place)
+        result = (
+            node
+            if result is None
+            else nodes.Product("juxtaposed", result, node, position=node.position)
+        )
+        if nested:
+            break
+    if result is None:
+        raise reader.fail(f"{factor.name} has no argument", factor.position)
+    if place < len(parts) and isinstance(parts[place], Token) and parts[place] == "/":
+        raise reader.fail(
+            f"{factor.name} a/b is ambiguous; put the argument in brackets", parts[place]
+        )
+    return result, place
