@@ -20,7 +20,7 @@ from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain, Nodes
 from texcheck.parser import parse, position_of, symbol_table
-from texcheck.reading.constructs import read_operand
+from texcheck.reading.factors import read_operand
 from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol
 from texcheck.reading.reader import Reader

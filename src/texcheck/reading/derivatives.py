@@ -1,0 +1,52 @@
+"""Fractions that are derivatives."""
+
+from __future__ import annotations
+
+from lark import Token
+
+from texcheck import nodes
+from texcheck.nodes import Node
+from texcheck.parser import Part, canonical, position_of, read_factor
+from texcheck.reading.parts import lone_symbol, term_parts
+from texcheck.reading.reader import Reader
+from texcheck.reading.scripts import forbid_scripts
+from texcheck.reading.symbols import read_symbol
+from texcheck.vocabulary import DIFFERENTIALS
+
+
+def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
+    """Read a fraction as a derivative; None where it is none."""
+    above, below = term_parts(top), term_parts(bottom)
+    if (
+        not above
+        or len(below) < 2
+        or isinstance(above[0], Token)
+        or any(isinstance(part, Token) for part in below)
+    ):
+        return None
+    first, lower = read_factor(above[0], reader.text), read_factor(below[0], reader.text)
+    if first.name not in DIFFERENTIALS or lower.name != first.name:
+        return None
+    forbid_scripts(reader, lower)
+    order, variable = first.sup, read_factor(below[1], reader.text)
+    if len(below) != 2 or first.sub is not None or not same_text(order, variable.sup):
+        raise reader.fail("this derivative is not understood", bottom)
+    variable.sup = None
+    by = read_symbol(reader, variable, [below[1]], 0)[0]
+    body = read_derivative_body(reader, above[1:], by) if len(above) > 1 else None
+    times = 1 if order is None else int(canonical(order))
+    return nodes.Derivative(body, by, times, position=position_of(top))
+
+
+def read_derivative_body(reader: Reader, parts: list[Part], variable: Node) -> Node:
+    """What is differentiated; a function without its argument is one of the variable."""
+    name = lone_symbol(parts[0], reader.text)
+    if len(parts) == 1 and reader.scope.is_function(name) and isinstance(variable, nodes.Symbol):
+        return nodes.Call(name, (variable,), position=position_of(parts[0]))
+    return reader.product(parts)
+
+
+def same_text(order: Part | None, other: Part | None) -> bool:
+    """Whether the order of a derivative is the same number above and below, or nowhere."""
+    above, below = ("" if part is None else canonical(part) for part in (order, other))
+    return above == below and (not above or above.isdigit())

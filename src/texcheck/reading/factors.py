@@ -1,0 +1,78 @@
+"""Factors: what is printed on the line, with its scripts and with what it takes as its argument."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lark import Token, Tree
+
+from texcheck import nodes
+from texcheck.nodes import Node
+from texcheck.parser import (
+    Factor,
+    Part,
+    long_argument,
+    position_of,
+    read_factor,
+)
+from texcheck.reading.brackets import read_bracket
+from texcheck.reading.conditions import read_cases
+from texcheck.reading.derivatives import read_derivative
+from texcheck.reading.matrices import read_matrix
+from texcheck.reading.reader import Reader
+from texcheck.reading.scripts import with_scripts
+from texcheck.reading.symbols import read_symbol
+
+
+def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, int]:
+    """Read the factor at ``place`` with what it takes as its argument."""
+    factor = read_factor(parts[place], reader.text)
+    if factor.is_symbol:
+        return read_symbol(reader, factor, parts, place)
+    node = read_base(reader, factor)
+    if isinstance(node, nodes.Derivative) and node.body is None:
+        if place + 1 >= len(parts):
+            raise reader.fail("a derivative of nothing", factor.position)
+        body = reader.product(parts[place + 1 :])
+        return replace(node, body=body), len(parts)
+    if factor.bracket in ("LNORM", "LBAR"):
+        return with_scripts(reader, node, None, factor.sup, factor), place + 1
+    return with_scripts(reader, node, factor.sub, factor.sup, factor), place + 1
+
+
+def read_base(reader: Reader, factor: Factor) -> Node:
+    """Read what carries the scripts of a factor."""
+    base = factor.base
+    if isinstance(base, Token):
+        if base.type == "NUMBER":
+            text = base.value
+            return nodes.Number(float(text) if "." in text else int(text), position=factor.position)
+        raise reader.fail(f"{base.value} cannot stand here", base)
+    readers = {
+        "fraction": read_fraction,
+        "root": read_root,
+        "matrix": read_matrix,
+        "cases": read_cases,
+        "group": Reader.group,
+    }
+    if base.data in readers:
+        return readers[base.data](reader, base)
+    return read_bracket(reader, factor)
+
+
+def read_fraction(reader: Reader, tree: Tree[Token]) -> Node:
+    """Read a fraction, which may be a derivative."""
+    top, bottom = tree.children[1], tree.children[2]
+    if isinstance(bottom, Token) and bottom.type == "NUMBER" and len(bottom) > 1:
+        raise long_argument(bottom, reader.text)
+    derivative = read_derivative(reader, top, bottom)
+    if derivative is not None:
+        return derivative
+    position = position_of(tree)
+    return nodes.Product("/", reader.single(top), reader.single(bottom), position=position)
+
+
+def read_root(reader: Reader, tree: Tree[Token]) -> Node:
+    """Read a root."""
+    inner = reader.single(tree.children[-1])
+    return nodes.KnownCall("sqrt", (inner,), position=position_of(tree))
