@@ -12,35 +12,11 @@ import numpy as np
 from texcheck.approximation import approximately
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
-from texcheck.evaluation.ranges import assignments
-from texcheck.evaluation.sets import is_member, members_of
-from texcheck.nodes import Chain, Node, Number, Symbol, names_in
+from texcheck.evaluation.sets import is_member
+from texcheck.nodes import Chain, Node, Number, Symbol
 from texcheck.relation import ORDER, Relation, Seen, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
 from texcheck.values import Array, Crossed, as_array, is_exact, is_number, is_real
-
-
-def covers(node: Chain, evaluator: Evaluator) -> bool:
-    """Whether a printed range of an index is exactly the range that the check declares for it.
-
-    Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
-    """
-    sides, relations = node.sides, node.relations
-    place = 0 if relations == ("in",) else 1
-    if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
-        return True
-    index = sides[place]
-    declared = evaluator.declared.get(index.name) if isinstance(index, Symbol) else None
-    if not (isinstance(index, Symbol) and isinstance(declared, range)):
-        return True
-    if place == 0:
-        members = members_of(evaluator, sides[1])
-        return members is None or sorted(members) == sorted(declared)
-    others = names_in(sides[0]) | names_in(sides[2])
-    if any(isinstance(evaluator.declared.get(name), range) for name in others):
-        return True
-    found = assignments(evaluator, (index.name,), (None,), (node,), None, node)
-    return [assignment[index.name] for assignment in found] == sorted(declared)
 
 
 @dataclass

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, conditions_of, read_display, relations_of
+from texcheck.check import Options, relations_of
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
 from texcheck.nodes import Chain, Number, Symbol
 from texcheck.parser import canonical_name, symbol_table
+from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen
 from texcheck.values import declared_values, is_number
 

@@ -11,7 +11,7 @@ from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.indices import split_indices
 from texcheck.evaluation.numbers import whole_number
 from texcheck.evaluation.sets import members_of
-from texcheck.nodes import Bounds, Chain, Node
+from texcheck.nodes import Bounds, Chain, Node, Symbol, names_in
 from texcheck.values import as_array, is_number
 
 
@@ -128,3 +128,26 @@ def indexed_size(evaluator: Evaluator, name: str, body: Node | None, node: Node)
         found = f"its arrays have lengths {sorted(sizes)}" if sizes else "it indexes no array"
         raise evaluator.fail(f"the range of {name} is not stated and {found}", node)
     return sizes.pop()
+
+
+def covers(node: Chain, evaluator: Evaluator) -> bool:
+    """Whether a printed range of an index is exactly the range that the check declares for it.
+
+    Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
+    """
+    sides, relations = node.sides, node.relations
+    place = 0 if relations == ("in",) else 1
+    if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
+        return True
+    index = sides[place]
+    declared = evaluator.declared.get(index.name) if isinstance(index, Symbol) else None
+    if not (isinstance(index, Symbol) and isinstance(declared, range)):
+        return True
+    if place == 0:
+        members = members_of(evaluator, sides[1])
+        return members is None or sorted(members) == sorted(declared)
+    others = names_in(sides[0]) | names_in(sides[2])
+    if any(isinstance(evaluator.declared.get(name), range) for name in others):
+        return True
+    found = assignments(evaluator, (index.name,), (None,), (node,), None, node)
+    return [assignment[index.name] for assignment in found] == sorted(declared)

@@ -20,30 +20,6 @@ from texcheck.evaluation.reductions import evaluate_reduction
 from texcheck.evaluation.symbols import evaluate_call, evaluate_symbol
 from texcheck.nodes import Node
 
-# -- Numbers, symbols, sums, products, powers and roots ----
-
-
-# -- Transposes, conjugates and indices ----
-
-
-# -- Declared and known functions, norms, rounding ----
-
-
-# -- Lists and matrices, with or without dots ----
-
-
-# -- Sums, products and extremes over running indices, and how far the indices run ----
-
-
-# -- Conditions on numbers, membership in sets, cases ----
-
-
-# -- Integrals and derivatives, by numbers ----
-
-
-# -- Expectations, variances and probabilities, by all outcomes ----
-
-
 RULES: dict[type[Node], Rule] = {
     nodes.Number: evaluate_number,
     nodes.Constant: evaluate_constant,
