@@ -158,7 +158,7 @@ def check_statement(
     for case in cases:
         with evaluator.bound(case):
             found = instance_of(statement, case, evaluator, comparison)
-            if not worst and not covers(node, evaluator):
+            if not worst and not covers(evaluator, node):
                 found[-1].holds = False
                 found[-1].note = "the printed range is not the one the check declares"
         worst = [worse(*pair) for pair in zip(worst or found, found, strict=True)]

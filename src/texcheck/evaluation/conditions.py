@@ -44,11 +44,10 @@ def evaluate_cases(evaluator: Evaluator, node: nodes.Cases) -> Value:
         raise evaluator.fail("no case applies", node)
     results = [evaluator.evaluate(value) for value in chosen]
     first = as_array(results[0])
-    if any(
-        first.shape != as_array(r).shape or not np.allclose(first, as_array(r), 1e-9, 1e-12)
-        for r in results[1:]
-    ):
-        raise evaluator.fail("two cases apply and give different values", node)
+    for result in results[1:]:
+        other = as_array(result)
+        if first.shape != other.shape or not np.allclose(first, other, rtol=1e-9, atol=1e-12):
+            raise evaluator.fail("two cases apply and give different values", node)
     return results[0]
 
 
@@ -84,7 +83,8 @@ def is_met(evaluator: Evaluator, test: Chain) -> bool:
         if relation not in ("=", "!="):
             if not (is_real(as_array(left)) and is_real(as_array(right))):
                 raise evaluator.fail("an inequality between complex numbers", test)
-            left, right = (v.real if isinstance(v, complex) else v for v in (left, right))
+            left = left.real if isinstance(left, complex) else left
+            right = right.real if isinstance(right, complex) else right
         if relation not in CONDITIONS:
             raise evaluator.fail(f"the relation {relation} as a condition", test)
         if not CONDITIONS[relation](left, right):

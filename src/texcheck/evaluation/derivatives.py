@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ STEPS = (1e-2, 1e-3, 1e-4, 1e-5)
 
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
 
+# The indices of an entry of an array.
+Place = tuple[int, ...]
+
 
 def evaluate_derivative(evaluator: Evaluator, node: nodes.Derivative) -> Value:
     """A derivative by a symbol or by an entry of it."""
@@ -38,33 +42,13 @@ def evaluate_derivative(evaluator: Evaluator, node: nodes.Derivative) -> Value:
         )
     with evaluator.with_noise(None):
         value = evaluator.evaluate(nodes.Symbol(name, position=node.position))
+    graph = Graph(evaluator, body, name, value, node)
     if place is not None or is_number(value):
-        return evaluator.estimated(
-            node, lambda: slope_of(evaluator, body, name, value, place, node)
-        )
-    return evaluator.estimated(node, lambda: gradient_of(evaluator, body, name, value, node))
+        return evaluator.estimated(node, lambda: slope_of(graph, place))
+    return evaluator.estimated(node, lambda: gradient_of(graph))
 
 
-def gradient_of(
-    evaluator: Evaluator, body: Node, name: str, value: Value, node: Node
-) -> tuple[Value, float]:
-    """The derivatives by all entries of an array, and their error."""
-    array = as_array(value)
-    slopes = [
-        slope_of(evaluator, body, name, value, index, node) for index in np.ndindex(array.shape)
-    ]
-    error = max(error for _, error in slopes)
-    stacked = np.stack([as_array(slope) for slope, _ in slopes], axis=-1)
-    if stacked.ndim == 1:
-        return stacked.reshape(array.shape), error
-    if array.ndim == 1 and stacked.ndim == 2:
-        return stacked, error
-    raise evaluator.fail("the derivative of an array by a matrix; write it entry by entry", node)
-
-
-def variable_of(
-    evaluator: Evaluator, node: Node, where: Node
-) -> tuple[str, tuple[int, ...] | None]:
+def variable_of(evaluator: Evaluator, node: Node, where: Node) -> tuple[str, Place | None]:
     """The symbol by which is derived, and the place in it."""
     if isinstance(node, nodes.Symbol):
         return node.name, None
@@ -80,50 +64,59 @@ def variable_of(
     raise evaluator.fail("a derivative by something that is not a symbol or an entry", where)
 
 
-def slope_of(
-    evaluator: Evaluator,
-    body: Node,
-    name: str,
-    value: Value,
-    place: tuple[int, ...] | None,
-    node: Node,
-) -> tuple[Value, float]:
+@dataclass(frozen=True)
+class Graph:
+    """An expression as a function of one symbol, near the value that this symbol has."""
+
+    evaluator: Evaluator
+    body: Node
+    name: str
+    value: Value
+    node: nodes.Derivative
+
+    def at(self, place: Place | None, offset: float) -> Value:
+        """The expression where the symbol, or its entry at a place, is moved by an offset."""
+        if place is None:
+            moved = self.value + offset
+        else:
+            array = as_array(self.value)
+            moved = array.astype(np.result_type(array, np.float64)).copy()
+            moved[place] += offset
+        with self.evaluator.bound({self.name: moved}):
+            return self.evaluator.evaluate(self.body)
+
+
+def gradient_of(graph: Graph) -> tuple[Value, float]:
+    """The derivatives by all entries of an array, and their error."""
+    array = as_array(graph.value)
+    slopes = [slope_of(graph, place) for place in np.ndindex(array.shape)]
+    error = max(error for _, error in slopes)
+    stacked = np.stack([as_array(slope) for slope, _ in slopes], axis=-1)
+    if stacked.ndim == 1:
+        return stacked.reshape(array.shape), error
+    if array.ndim == 1 and stacked.ndim == 2:
+        return stacked, error
+    raise graph.evaluator.fail(
+        "the derivative of an array by a matrix; write it entry by entry", graph.node
+    )
+
+
+def slope_of(graph: Graph, place: Place | None) -> tuple[Value, float]:
     """The derivative by differences, finer until two agree, and its error."""
+    evaluator = graph.evaluator
 
     @functools.cache
     def at(offset: float) -> Value:
-        if place is None:
-            moved = value + offset
-        else:
-            moved = as_array(value).astype(np.result_type(as_array(value), np.float64)).copy()
-            moved[place] += offset
-        with evaluator.bound({name: moved}):
-            return evaluator.evaluate(body)
+        return graph.at(place, offset)
 
-    def estimate(step: float) -> Value:
-        total: Any = None
-        for multiple, weight in STENCIL:
-            ahead, behind = at(multiple * step), at(-multiple * step)
-            difference = evaluator.arithmetic.subtract(ahead, behind, node.position)
-            part = evaluator.arithmetic.scale(difference, weight / step)
-            total = part if total is None else evaluator.arithmetic.add(total, part, node.position)
-        return total
-
-    def bend(step: float) -> float:
-        """How far the graph bends: of order step² where it is smooth, of step at a corner."""
-        ahead, here, behind = (as_array(at(offset)) for offset in (step, 0.0, -step))
-        return float(np.max(np.abs(ahead + behind - 2 * here)))
-
-    with evaluator.with_noise(Noise(0)):
-        disturbed = as_array(evaluator.evaluate(body))
-    here = as_array(at(0.0))
-    moved = float(np.max(np.abs(disturbed - here))) / NOISE_UNITS
-    rounding = 50 * (moved + EPSILON * float(np.max(np.abs(here))))
+    rounding = rounding_of(graph, at)
     problem: LatexError | None = None
     for step in STEPS:
         try:
-            fine, coarse = estimate(step / 2), estimate(step)
-            narrow, wide = bend(step / 2), bend(step)
+            fine = difference(graph, at, step / 2)
+            coarse = difference(graph, at, step)
+            narrow = bend(at, step / 2)
+            wide = bend(at, step)
         except ShapeError:
             raise
         except LatexError as error:  # outside a domain, such as the logarithm's
@@ -134,12 +127,42 @@ def slope_of(
         noise = rounding / step
         gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
         if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
-            problem = evaluator.fail("the derivative at a corner of the graph", node)
+            problem = evaluator.fail("the derivative at a corner of the graph", graph.node)
         elif gap <= 1e-7 * size + noise:
             return fine, gap + noise
         else:
             problem = evaluator.fail(
-                f"the derivative does not settle (differences of {gap:.1e})", node
+                f"the derivative does not settle (differences of {gap:.1e})", graph.node
             )
     assert problem is not None
     raise problem
+
+
+def rounding_of(graph: Graph, at: Callable[[float], Value]) -> float:
+    """How far rounding alone may move the expression."""
+    with graph.evaluator.with_noise(Noise(seed=0)):
+        disturbed = as_array(graph.evaluator.evaluate(graph.body))
+    here = as_array(at(0.0))
+    moved = float(np.max(np.abs(disturbed - here))) / NOISE_UNITS
+    return 50 * (moved + EPSILON * float(np.max(np.abs(here))))
+
+
+def difference(graph: Graph, at: Callable[[float], Value], step: float) -> Value:
+    """The derivative as a difference over multiples of a step."""
+    arithmetic = graph.evaluator.arithmetic
+    position = graph.node.position
+    total: Any = None
+    for multiple, weight in STENCIL:
+        ahead = at(multiple * step)
+        behind = at(-multiple * step)
+        part = arithmetic.scale(arithmetic.subtract(ahead, behind, position), weight / step)
+        total = part if total is None else arithmetic.add(total, part, position)
+    return total
+
+
+def bend(at: Callable[[float], Value], step: float) -> float:
+    """How far the graph bends: of order step² where it is smooth, of step at a corner."""
+    ahead = as_array(at(step))
+    here = as_array(at(0.0))
+    behind = as_array(at(-step))
+    return float(np.max(np.abs(ahead + behind - 2 * here)))

@@ -1,4 +1,4 @@
-"""Walk the expression tree with concrete values."""
+"""What the rules of all constructs share: values of nodes, bound symbols, noise, errors, memory."""
 
 import contextlib
 import math
@@ -54,7 +54,8 @@ class Evaluator:
         self.rules = rules
         self.noise = noise
         # Whether a printed or declared value is infinite or undefined, so that a result may be.
-        self.infinite = self.undefined = False
+        self.infinite = False
+        self.undefined = False
         self.values: dict[str, Any] = dict(table)
         self.declared: Mapping[str, Any] = table
         # The symbols that have another value than the declared one for a while.
@@ -76,12 +77,15 @@ class Evaluator:
     @contextlib.contextmanager
     def bound(self, changed: Mapping[str, Any]) -> Iterator[None]:
         """Let symbols have other values inside the block."""
-        before = self.values, self.local
-        self.values, self.local = {**self.values, **changed}, {**self.local, **changed}
+        values_before = self.values
+        local_before = self.local
+        self.values = {**values_before, **changed}
+        self.local = {**local_before, **changed}
         try:
             yield
         finally:
-            self.values, self.local = before
+            self.values = values_before
+            self.local = local_before
 
     @contextlib.contextmanager
     def with_noise(self, noise: Noise | None) -> Iterator[None]:
@@ -104,15 +108,17 @@ class Evaluator:
 
     def remembered(self, what: str, node: Node, compute: Callable[[], Any]) -> Any:
         """What a node gives, computed once for the same values of the symbols that it needs."""
-        same, needed = self.known_node(node)
+        first, needed = self.known_node(node)
         context = tuple((name, self.local[name]) for name in needed if name in self.local)
         if not all(isinstance(value, (int, float)) for _, value in context):
             return compute()
         # What is infinite or undefined already decides what may be, and stays so afterwards.
-        state = self.infinite, self.undefined
-        key = (what, id(same), self.noise and (self.noise.seed, self.noise.units), context, state)
+        state = (self.infinite, self.undefined)
+        noise = self.noise and (self.noise.seed, self.noise.units)
+        key = (what, id(first), noise, context, state)
         if key not in self.memory.known:
-            self.memory.known[key] = compute(), self.infinite, self.undefined
+            value = compute()
+            self.memory.known[key] = (value, self.infinite, self.undefined)
         value, self.infinite, self.undefined = self.memory.known[key]
         return value
 
@@ -123,10 +129,11 @@ class Evaluator:
         """
         if id(node) not in self.known_nodes:
             if node not in self.memory.nodes:
-                self.memory.nodes[node] = node, sorted(self.reached(node.free_names))
+                self.memory.nodes[node] = (node, sorted(self.reached(node.free_names)))
             # With the node itself, which else could end, and another have its id.
-            self.known_nodes[id(node)] = node, *self.memory.nodes[node]
-        return self.known_nodes[id(node)][1:]
+            self.known_nodes[id(node)] = (node, *self.memory.nodes[node])
+        _, first, needed = self.known_nodes[id(node)]
+        return first, needed
 
     def evaluate(self, node: Node) -> Value:
         """The value of a node; one that takes long to compute is remembered."""
@@ -151,7 +158,9 @@ class Evaluator:
         if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
             raise self.fail("an array without entries", node)
         self.require_finite(value, node)
-        return value if self.noise is None else self.noise.disturbed(value, self.scale(node, value))
+        if self.noise is None:
+            return value
+        return self.noise.disturbed(value, scale=self.noise_scale(node, value))
 
     def by_rule(self, node: Node) -> Value:
         """The value of a node by the rule for its kind."""
@@ -160,7 +169,7 @@ class Evaluator:
             raise self.fail("this has no value of its own", node)
         return rule(self, node)
 
-    def scale(self, node: Node, value: Value) -> float | None:
+    def noise_scale(self, node: Node, value: Value) -> float | None:
         """The largest entry of an array that comes from outside; None for what is computed here."""
         if isinstance(node, nodes.Index) and isinstance(node.base, nodes.Symbol):
             value = self.values[node.base.name]
@@ -190,7 +199,8 @@ class Evaluator:
             return
         undefined = bool(np.any(np.isnan(array)))
         if isinstance(node, (nodes.Symbol, nodes.Call, nodes.Constant)):
-            self.infinite, self.undefined = True, self.undefined or undefined
+            self.infinite = True
+            self.undefined = self.undefined or undefined
         elif undefined and not self.undefined:
             raise self.fail("the result is not a number, as in 0/0 or ∞ − ∞", node)
         elif not self.infinite:

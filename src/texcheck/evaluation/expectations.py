@@ -28,25 +28,33 @@ def evaluate_moment(evaluator: Evaluator, node: nodes.Moment) -> Value:
 
 def moment_and_error(evaluator: Evaluator, node: nodes.Moment) -> tuple[Value, float]:
     """A moment and its error."""
-    inner, over = node.inner, node.over
-    names = evaluator.reached(nodes.names_in(inner))
-    # In one order: the last bit of a sum follows it.
-    random = {name: evaluator.values[name] for name in sorted(names) if name in evaluator.values}
-    random = {name: value for name, value in random.items() if isinstance(value, Random)}
-    if over:
-        missing = set(over) - set(random)
-        if missing:
-            raise evaluator.fail(f"{sorted(missing)} is not a random variable in this", node)
-        random = {name: value for name, value in random.items() if name in over}
-    if not random:
-        raise evaluator.fail("no random variable stands in this expectation", node)
-    outcomes = list(joint_outcomes(evaluator, random, node))
-    mean, error = weighted(evaluator, outcomes, lambda: evaluator.evaluate(inner), node)
+    outcomes = list(joint_outcomes(evaluator, random_variables(evaluator, node), node))
+
+    def inner() -> Value:
+        return evaluator.evaluate(node.inner)
+
+    mean, error = weighted(evaluator, outcomes, inner, node)
     if node.kind == "expectation":
         return mean, error
     if not is_number(mean):
         raise evaluator.fail("the variance of an array; write it entry by entry", node)
-    return weighted(evaluator, outcomes, lambda: (evaluator.evaluate(inner) - mean) ** 2, node)
+    return weighted(evaluator, outcomes, lambda: (inner() - mean) ** 2, node)
+
+
+def random_variables(evaluator: Evaluator, node: nodes.Moment) -> dict[str, Random]:
+    """The random variables of an expectation: those below its sign, else all that are in it."""
+    # In one order: the last bit of a sum follows it.
+    names = sorted(evaluator.reached(nodes.names_in(node.inner)))
+    values = {name: evaluator.values[name] for name in names if name in evaluator.values}
+    found = {name: value for name, value in values.items() if isinstance(value, Random)}
+    if node.over:
+        missing = set(node.over) - set(found)
+        if missing:
+            raise evaluator.fail(f"{sorted(missing)} is not a random variable in this", node)
+        found = {name: value for name, value in found.items() if name in node.over}
+    if not found:
+        raise evaluator.fail("no random variable stands in this expectation", node)
+    return found
 
 
 def joint_outcomes(
@@ -59,8 +67,9 @@ def joint_outcomes(
         raise evaluator.fail(f"{count} outcomes are too many to enumerate", node)
     for joint in itertools.product(*(list(variable.joint()) for variable in variables)):
         drawn = {id(variable): value for variable, (value, _) in zip(variables, joint, strict=True)}
+        assignment = {name: plain(drawn[id(value)]) for name, value in random.items()}
         weight = math.prod(weight for _, weight in joint)
-        yield {name: plain(drawn[id(value)]) for name, value in random.items()}, weight
+        yield assignment, weight
 
 
 def weighted(

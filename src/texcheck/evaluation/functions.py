@@ -31,10 +31,15 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "round": np.round,
 }
 
+# The order that NumPy knows for the printed subscript of a norm.
+VECTOR_NORMS: dict[str, Any] = {"": 2, "2": 2}
+MATRIX_NORMS: dict[str, Any] = {"F": "fro", "2": 2}
+
 
 def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
     """A function that every book knows, such as the sine."""
-    name, arguments = node.name, values_of(evaluator, node.arguments)
+    name = node.name
+    arguments = values_of(evaluator, node.arguments)
     if name in EXTREMES:
         return extreme(evaluator, name, arguments, node)
     if len(arguments) != 1:
@@ -62,7 +67,7 @@ def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node)
         raise evaluator.fail(f"the {name} of complex numbers", node)
     if len(arguments) == 1 or not all(is_number(value) for value in arguments):
         raise evaluator.fail(f"the {name} needs several numbers", node)
-    return (max if name == "max" else min)(arguments)
+    return max(arguments) if name == "max" else min(arguments)
 
 
 def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -> Value:
@@ -119,17 +124,16 @@ def rounded(
 
 def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:
     """A norm of a vector or a matrix."""
-    kind, value = node.kind, evaluator.evaluate(node.inner)
+    value = evaluator.evaluate(node.inner)
     if is_number(value):
         raise evaluator.fail("a norm of a number; write |x|", node)
     array = as_array(value)
-    orders: dict[str, Any]
     if array.ndim > 2:
         raise evaluator.fail(f"a norm of {describe(value)}", node)
-    if array.ndim == 2 and 1 in array.shape and kind != "F":
+    if array.ndim == 2 and 1 in array.shape and node.kind != "F":
         array = array.reshape(-1)
-    orders = {"": 2, "2": 2} if array.ndim == 1 else {"F": "fro", "2": 2}
-    order = orders.get(kind)
+    orders = VECTOR_NORMS if array.ndim == 1 else MATRIX_NORMS
+    order = orders.get(node.kind)
     if order is None:
         raise evaluator.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
     return float(np.linalg.norm(array, order))

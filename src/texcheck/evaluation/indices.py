@@ -30,16 +30,12 @@ def evaluate_index(evaluator: Evaluator, node: nodes.Index) -> Value:
     return result.item() if isinstance(result, np.generic) else result
 
 
-def split_indices(
-    evaluator: Evaluator,
-    value: Array,
-    indices: Nodes,
-    node: Node,
-) -> Nodes:
-    """The indices of an array."""
+def split_indices(evaluator: Evaluator, value: Array, indices: Nodes, node: Node) -> Nodes:
+    """The indices of an array: ``ij`` is a product below a vector and two indices of a matrix."""
     if len(indices) != 1 or not isinstance(indices[0], nodes.RunTogether):
         return indices
-    items, product = indices[0].items, indices[0].whole
+    items = indices[0].items
+    product = indices[0].whole
     if value.ndim == 1:
         if product is None:
             raise evaluator.fail("this index is not a product", node)
@@ -58,8 +54,8 @@ def place_of(evaluator: Evaluator, index: Node, size: int, node: Node) -> int:
     number = whole_number(evaluator, evaluator.evaluate(index), index)
     place = number - evaluator.first_index
     if not 0 <= place < size:
+        last_index = evaluator.first_index + size - 1
         raise evaluator.fail(
-            f"index {number} is outside {evaluator.first_index}…{evaluator.first_index + size - 1}",
-            node,
+            f"index {number} is outside {evaluator.first_index}…{last_index}", node
         )
     return place

@@ -22,7 +22,8 @@ def integral_and_error(evaluator: Evaluator, node: nodes.Integral) -> tuple[Valu
     # Few formulas have an integral, and the import takes longer than most checks.
     from scipy.integrate import IntegrationWarning, quad
 
-    low, high = evaluator.evaluate(node.low), evaluator.evaluate(node.high)
+    low = evaluator.evaluate(node.low)
+    high = evaluator.evaluate(node.high)
 
     @functools.cache
     def integrand(t: float) -> float:
@@ -32,10 +33,11 @@ def integral_and_error(evaluator: Evaluator, node: nodes.Integral) -> tuple[Valu
     with warnings.catch_warnings():
         warnings.simplefilter("error", IntegrationWarning)
         try:
-            ends = real_number(evaluator, low, node), real_number(evaluator, high, node)
-            size, _ = quad(lambda t: abs(integrand(t)), *ends, epsabs=0, epsrel=1e-2, limit=200)
+            a = real_number(evaluator, low, node)
+            b = real_number(evaluator, high, node)
+            size, _ = quad(lambda t: abs(integrand(t)), a, b, epsabs=0, epsrel=1e-2, limit=200)
             size = abs(size)
-            value, error = quad(integrand, *ends, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
+            value, error = quad(integrand, a, b, epsabs=1e-12 * size, epsrel=1e-11, limit=200)
         except IntegrationWarning as problem:
             raise evaluator.fail(f"the integral does not settle: {problem}", node) from None
     if error > 1e-9 * size:

@@ -26,12 +26,11 @@ def evaluate_sum(evaluator: Evaluator, node: nodes.SumOf) -> Value:
 
 def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
     """A product by its printed operator."""
-    operator, left, right = (
-        node.operator,
-        evaluator.evaluate(node.left),
-        evaluator.evaluate(node.right),
-    )
-    arithmetic, position = evaluator.arithmetic, node.position
+    operator = node.operator
+    left = evaluator.evaluate(node.left)
+    right = evaluator.evaluate(node.right)
+    arithmetic = evaluator.arithmetic
+    position = node.position
     if operator == "juxtaposed":
         return arithmetic.multiply(left, right, position)
     if operator == "dot":

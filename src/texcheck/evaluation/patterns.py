@@ -90,8 +90,10 @@ def progression(
         known = [number for number in numbers if number is not None]
         if len(known) < len(numbers):
             return None
-        before, after = known[: len(lead)], known[len(lead) :]
-        start, end = before[0], after[-1]
+        before = known[: len(lead)]
+        after = known[len(lead) :]
+        start = before[0]
+        end = after[-1]
         if len(before) > 1:
             step = before[1] - start
         elif len(after) > 1:
@@ -132,5 +134,6 @@ def expand_diagonal(
     entries = expand(printed[:lead], printed[lead:], whole)
     if entries is None:
         return None
-    places, fill = range(len(entries)), outside.pop()
+    places = range(len(entries))
+    fill = outside.pop()
     return [[entries[r] if r == c else fill for c in places] for r in places]

@@ -22,7 +22,8 @@ def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
     """A power of a number or of a square matrix."""
     if node.base == nodes.Constant("e"):
         return exponential(evaluator, "exp", evaluator.evaluate(node.exponent), node)
-    base, exponent = evaluator.evaluate(node.base), evaluator.evaluate(node.exponent)
+    base = evaluator.evaluate(node.base)
+    exponent = evaluator.evaluate(node.exponent)
     if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
         power = whole_number(evaluator, exponent, node.exponent)
         if base.shape[0] != base.shape[1]:
@@ -79,7 +80,8 @@ def number_power(evaluator: Evaluator, base: Any, exponent: Any, node: Node) -> 
 def square_root(evaluator: Evaluator, value: Value, node: Node) -> Value:
     """A square root, exact where it can be."""
     if isinstance(value, (int, Fraction)) and value >= 0:
-        top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
+        top = math.isqrt(value.numerator)
+        bottom = math.isqrt(value.denominator)
         if top * top == value.numerator and bottom * bottom == value.denominator:
             return top if bottom == 1 else Fraction(top, bottom)
     entries = as_array(value)

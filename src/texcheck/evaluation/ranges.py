@@ -17,47 +17,64 @@ from texcheck.values import as_array, is_number
 
 def assignments(
     evaluator: Evaluator,
+    *,
     names: tuple[str, ...],
     ranges: tuple[Bounds | None, ...],
     tests: tuple[Chain, ...],
     body: Node | None,
     node: Node,
 ) -> Iterator[dict[str, int]]:
-    """All values of the running indices that satisfy the conditions."""
+    """All values of the running indices that satisfy the conditions.
+
+    ``body`` is what they run over: an index without a stated range runs as far as its arrays.
+    """
     if not names:
         yield {}
         return
-    name, stated = names[0], ranges[0]
+    name = names[0]
+    stated = ranges[0]
+    later = set(names[1:])
     if stated is not None:
-        low, high = (whole_number(evaluator, evaluator.evaluate(end), end) for end in stated)
+        low = whole_number(evaluator, evaluator.evaluate(stated[0]), stated[0])
+        high = whole_number(evaluator, evaluator.evaluate(stated[1]), stated[1])
         choices: Sequence[int] = range(low, high + 1)
     else:
-        choices = choices_of(evaluator, name, set(names[1:]), tests, body, node)
-    later = set(names[1:])
+        choices = choices_of(evaluator, name, later=later, tests=tests, body=body, node=node)
     ready = [test for test in tests if not nodes.names_in(test) & later]
     waiting = tuple(test for test in tests if nodes.names_in(test) & later)
     for value in choices:
         with evaluator.bound({name: value}):
             if not all(is_met(evaluator, test) for test in ready):
                 continue
-            for rest in assignments(evaluator, names[1:], ranges[1:], waiting, body, node):
-                yield {name: value, **rest}
+            others = assignments(
+                evaluator,
+                names=names[1:],
+                ranges=ranges[1:],
+                tests=waiting,
+                body=body,
+                node=node,
+            )
+            for other in others:
+                yield {name: value, **other}
 
 
 def choices_of(
     evaluator: Evaluator,
     name: str,
+    *,
     later: set[str],
     tests: tuple[Chain, ...],
     body: Node | None,
     node: Node,
 ) -> Sequence[int]:
     """The range of an index: from its conditions, or from the arrays it indexes."""
-    low: int | None = None
-    high: int | None = None
+    lows: list[int] = []
+    highs: list[int] = []
+    unknown = later | {name}
     subject = nodes.Symbol(name)
     for test in tests:
-        sides, relations = test.sides, test.relations
+        sides = test.sides
+        relations = test.relations
         for k, side in enumerate(sides):
             if side != subject:
                 continue
@@ -65,22 +82,19 @@ def choices_of(
                 members = members_of(evaluator, sides[k + 1])
                 if members is not None:
                     return members
-            for bounds in (
-                bounds_beyond(evaluator, sides[k + 1 :], relations[k:], later | {name}),
-                bounds_beyond(
-                    evaluator,
-                    sides[:k][::-1],
-                    [FLIPPED.get(r, r) for r in relations[:k][::-1]],
-                    later | {name},
-                ),
+            # To the left of the index the chain is read backwards.
+            turned = [FLIPPED.get(relation, relation) for relation in relations[:k][::-1]]
+            for low, high in (
+                bounds_beyond(evaluator, sides[k + 1 :], relations[k:], unknown),
+                bounds_beyond(evaluator, sides[:k][::-1], turned, unknown),
             ):
-                low = max((b for b in (low, bounds[0]) if b is not None), default=None)
-                high = min((b for b in (high, bounds[1]) if b is not None), default=None)
-    if low is not None and high is not None:
-        return range(low, high + 1)
+                lows += [] if low is None else [low]
+                highs += [] if high is None else [high]
+    if lows and highs:
+        return range(max(lows), min(highs) + 1)
     size = indexed_size(evaluator, name, body, node)
-    start = evaluator.first_index if low is None else low
-    stop = evaluator.first_index + size - 1 if high is None else high
+    start = max(lows, default=evaluator.first_index)
+    stop = min(highs, default=evaluator.first_index + size - 1)
     return range(start, stop + 1)
 
 
@@ -91,7 +105,8 @@ def bounds_beyond(
 
     Sides that hold other running indices are passed over as long as the direction stays.
     """
-    direction, strict = "", False
+    direction = ""
+    strict = False
     for side, relation in zip(sides, relations, strict=False):
         if relation not in ("<", "<=", ">", ">=", "=") or (
             direction and relation != "=" and relation[0] != direction
@@ -130,12 +145,13 @@ def indexed_size(evaluator: Evaluator, name: str, body: Node | None, node: Node)
     return sizes.pop()
 
 
-def covers(node: Chain, evaluator: Evaluator) -> bool:
+def covers(evaluator: Evaluator, node: Chain) -> bool:
     """Whether a printed range of an index is exactly the range that the check declares for it.
 
     Printed are ``i = 0, 1, \\ldots, n`` and ``0 \\le i < n``; any other chain covers what it must.
     """
-    sides, relations = node.sides, node.relations
+    sides = node.sides
+    relations = node.relations
     place = 0 if relations == ("in",) else 1
     if place == 1 and not (len(relations) == 2 and set(relations) <= {"<", "<="}):
         return True
@@ -149,5 +165,7 @@ def covers(node: Chain, evaluator: Evaluator) -> bool:
     others = names_in(sides[0]) | names_in(sides[2])
     if any(isinstance(evaluator.declared.get(name), range) for name in others):
         return True
-    found = assignments(evaluator, (index.name,), (None,), (node,), None, node)
+    found = assignments(
+        evaluator, names=(index.name,), ranges=(None,), tests=(node,), body=None, node=node
+    )
     return [assignment[index.name] for assignment in found] == sorted(declared)

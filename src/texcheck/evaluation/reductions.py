@@ -16,11 +16,19 @@ MOST_TERMS = 200_000
 
 def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
     """A sum, product, maximum or minimum over its range."""
-    kind, names, body = node.kind, node.names, node.body
+    kind = node.kind
     values: list[Value] = []
-    for assignment in assignments(evaluator, names, node.ranges, node.tests, body, node):
+    found = assignments(
+        evaluator,
+        names=node.names,
+        ranges=node.ranges,
+        tests=node.tests,
+        body=node.body,
+        node=node,
+    )
+    for assignment in found:
         with evaluator.bound(assignment):
-            values.append(evaluator.evaluate(body))
+            values.append(evaluator.evaluate(node.body))
         if len(values) > MOST_TERMS:
             raise evaluator.fail(f"more than {MOST_TERMS} terms", node)
     if kind == "sum":
