@@ -32,12 +32,14 @@ def printed_units(text: str) -> tuple[float, float] | None:
 
 def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> bool:
     """Whether two sides are near: a printed number to its last digit, others to a share."""
-    gap, size = np.abs(a - b), np.maximum(np.abs(a), np.abs(b))
+    gap = np.abs(a - b)
+    size = np.maximum(np.abs(a), np.abs(b))
     if not np.all(np.isfinite(gap)):
         return bool(np.array_equal(a, b))
     units = [found for text in texts if (found := printed_units(text)) is not None]
     if not units:
         return bool(np.all(gap <= share * size))
-    finest, coarsest = map(max, zip(*units, strict=True))
+    finest = max(last_digit for last_digit, _ in units)
+    coarsest = max(last_telling for _, last_telling in units)
     room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
     return bool(np.all(gap <= room + 1e-12 * size))

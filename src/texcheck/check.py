@@ -56,7 +56,7 @@ def evaluate(
     ``values`` maps symbols as printed to numbers, arrays, callables, ``Random`` or ``depends``;
     ``vectors`` says how 1-D arrays are to be read, as ``"row"`` or as ``"column"``.
     """
-    options = Options(vectors, first_index, broadcast=broadcast)
+    options = Options(vectors=vectors, first_index=first_index, broadcast=broadcast)
     table = symbol_table(declared_values(values))
     node = read_expression(text, table)
     with np.errstate(all="ignore"):
@@ -73,7 +73,7 @@ def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any)
     ``broadcast`` lets a row be beside a matrix. ``noise`` is the seed of random changes by one
     unit in the last place; no verdict may depend on them.
     """
-    chosen = Options(vectors, **options)
+    chosen = Options(vectors=vectors, **options)
     return relations_of(text, symbol_table(declared_values(values)), chosen)
 
 
@@ -103,7 +103,9 @@ def relations_of(
 ) -> list[Relation]:
     """The relations of a display; with a memory, only up to the first instance that fails."""
     statements = read_display(text, table)
-    comparison = Comparison(text, options.approx, options.sampling_error, hasty)
+    comparison = Comparison(
+        text, approx=options.approx, sampling_error=options.sampling_error, hasty=hasty
+    )
     evaluator = evaluator_for(text, table, options, memory)
     with np.errstate(all="ignore"):
         return check_all(statements, evaluator, comparison, memory)
@@ -124,8 +126,14 @@ def check_all(
         if memory is not None and key in memory.holding:
             result += memory.holding[key]
             continue
-        some = cases[-1:] if memory and holds_as_equality(statement, memory, ranges) else cases
-        found = check_statement(statement, some, evaluator, comparison, memory)
+        sure = memory is not None and holds_as_equality(statement, memory, ranges)
+        found = check_statement(
+            statement,
+            cases=cases[-1:] if sure else cases,
+            evaluator=evaluator,
+            comparison=comparison,
+            hurried=memory is not None,
+        )
         result += found
         if memory is not None:
             if not all(relation.holds for relation in found):
@@ -147,12 +155,13 @@ def holds_as_equality(statement: Statement, memory: Memory, ranges: tuple[str, .
 
 def check_statement(
     statement: Statement,
+    *,
     cases: list[dict[str, int]],
     evaluator: Evaluator,
     comparison: Comparison,
-    memory: Memory | None,
+    hurried: bool,
 ) -> list[Relation]:
-    """The worst instance of each relation; with a memory, only up to the first that fails."""
+    """The worst instance of each relation; ``hurried``: only up to the first that fails."""
     node = statement.node
     worst: list[Relation] = []
     for case in cases:
@@ -162,7 +171,7 @@ def check_statement(
                 found[-1].holds = False
                 found[-1].note = "the printed range is not the one the check declares"
         worst = [worse(*pair) for pair in zip(worst or found, found, strict=True)]
-        if memory is not None and not all(relation.holds for relation in worst):
+        if hurried and not all(relation.holds for relation in worst):
             break
     for relation in worst:
         relation.instances = len(cases)
@@ -188,7 +197,8 @@ def instance_of(
             relation.holds = given == concluded
             relation.note = "" if given == concluded else "one side of \\iff holds, the other not"
         elif not given:
-            relation.holds, relation.seen = True, Seen(outcomes=relation.seen.outcomes)
+            relation.holds = True
+            relation.seen = Seen(outcomes=relation.seen.outcomes)
     return found
 
 

@@ -31,16 +31,17 @@ class Finding:
     differ: bool = True
 
 
-def states_a_sign(sides: tuple[Node, Node]) -> bool:
-    """``x > 0`` is no bound that could be nearer."""
-    return any(isinstance(side, Number) and side.value == 0 for side in sides)
+def states_a_sign(side: Node) -> bool:
+    """Whether a side is 0: ``x > 0`` is no bound that could be nearer."""
+    return isinstance(side, Number) and side.value == 0
 
 
-def smallest_slack(relation: str, a: Array, b: Array, gap: Array, size: Array) -> float:
+def smallest_slack(relation: str, a: Array, b: Array, gap: Array) -> float:
     """How near two sides come, as a share of the larger; 0 = 0 says nothing of a bound.
 
     Whole numbers with ``<`` between them cannot be nearer than 1.
     """
+    size = np.maximum(np.abs(a), np.abs(b))
     if relation in ("<", ">"):
         whole = (a == np.round(a)) & (b == np.round(b))
         gap = np.where(whole & (gap == 1), 0.0, gap)
@@ -50,24 +51,25 @@ def smallest_slack(relation: str, a: Array, b: Array, gap: Array, size: Array) -
 
 def verdict(relation: str, a: Array, b: Array, gap: Array, room: Array) -> Finding:
     """Whether an equality or inequality of real or complex entries holds within the room."""
-    largest = float(np.max(gap))
     if relation == "=":
-        return Finding(largest, bool((gap <= room).all()))
+        return Finding(deviation=float(np.max(gap)), holds=bool((gap <= room).all()))
     if relation == "!=":
-        return Finding(0.0, bool((gap > room).any()))
-    differ = bool((gap > room).any())
-    size = np.maximum(np.abs(a), np.abs(b))
-    slack = smallest_slack(relation, a, b, gap, size)
-    attained = bool((gap <= room).any())
-    if relation in (">", ">="):
-        a, b = b, a
-    excess = float(np.max(np.where(a > b, gap, 0.0)))
+        return Finding(deviation=0.0, holds=bool((gap > room).any()))
+    upwards = relation in ("<", "<=")
+    smaller = a if upwards else b
+    larger = b if upwards else a
     if relation in ("<", ">"):
         # Sides that agree within the room are equal, so that neither is the smaller.
-        holds = bool(np.all((a < b) & (gap > room)))
+        holds = bool(np.all((smaller < larger) & (gap > room)))
     else:
-        holds = bool(np.all((a <= b) | (gap <= room)))
-    return Finding(excess, holds, slack=slack, attained=attained, differ=differ)
+        holds = bool(np.all((smaller <= larger) | (gap <= room)))
+    return Finding(
+        deviation=float(np.max(np.where(smaller > larger, gap, 0.0))),
+        holds=holds,
+        slack=smallest_slack(relation, a, b, gap),
+        attained=bool((gap <= room).any()),
+        differ=bool((gap > room).any()),
+    )
 
 
 def clearly_fails(relation: str, a: Array, b: Array, gap: Array) -> bool:
@@ -88,7 +90,12 @@ class Comparison:
     """
 
     def __init__(
-        self, text: str, approx: float = 0.02, sampling_error: float = 0.0, hasty: bool = False
+        self,
+        text: str,
+        *,
+        approx: float = 0.02,
+        sampling_error: float = 0.0,
+        hasty: bool = False,
     ) -> None:
         self.text = text
         self.approx = approx
@@ -99,39 +106,45 @@ class Comparison:
     def chain(self, node: Chain, evaluator: Evaluator, case: Mapping[str, int]) -> list[Relation]:
         """One entry for each relation of a chain, at one value of the indices."""
         result: list[Relation] = []
-        left, place = evaluator.side(node.sides[0]), 0
+        # The side that the next relation is about: the last one that is no set.
+        left = evaluator.side(node.sides[0])
+        place = 0
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
             right = None
             if relation == "in":
                 holds = is_member(evaluator, left, side, node)
-                found = Finding(0.0 if holds else math.inf, holds)
+                found = Finding(deviation=0.0 if holds else math.inf, holds=holds)
             else:
                 right = evaluator.side(side)
                 found = self.found(node, k, place, evaluator, case)
-            if states_a_sign((node.sides[k], side)):
+            if states_a_sign(node.sides[k]) or states_a_sign(side):
                 found.slack = 0.0
-            near = (
-                self.nearness(node.sides[k], side, found.slack, case) if relation in ORDER else {}
-            )
-            seen = Seen(found.slack, near, found.attained, found.differ)
-            shown_left, shown_right = result_of(left), result_of(right)
+            near: dict[tuple[str, int], float] = {}
+            if relation in ORDER:
+                near = self.nearness(node.sides[k], side, found.slack, case)
             result.append(
                 Relation(
-                    relation,
-                    node.texts[k],
-                    node.texts[k + 1],
-                    shown_left,
-                    shown_right,
-                    found.deviation,
-                    found.holds,
-                    node.places[k],
+                    relation=relation,
+                    left_text=node.texts[k],
+                    right_text=node.texts[k + 1],
+                    left=result_of(left),
+                    right=result_of(right),
+                    deviation=found.deviation,
+                    holds=found.holds,
+                    position=node.places[k],
                     note=found.note,
-                    seen=seen,
+                    seen=Seen(
+                        slack=found.slack,
+                        near=near,
+                        attained=found.attained,
+                        differ=found.differ,
+                    ),
                 )
             )
             if right is not None:
-                left, place = right, k + 1
+                left = right
+                place = k + 1
         return result
 
     def nearness(
@@ -151,7 +164,8 @@ class Comparison:
         """What ``compare`` finds, for relations that an earlier text printed as well."""
         if node.relations[k] == "approx" or evaluator.noise is not None:
             return self.compare(node, k, place, evaluator)
-        left, right = (evaluator.known_node(node.sides[side])[0] for side in (place, k + 1))
+        left, _ = evaluator.known_node(node.sides[place])
+        right, _ = evaluator.known_node(node.sides[k + 1])
         key = (node.relations[k], id(left), id(right), *case.items())
         known: dict[Any, Finding] = evaluator.memory.known
         if key not in known:
@@ -163,13 +177,16 @@ class Comparison:
 
         A note says when the shapes do not fit.
         """
-        relation, position = node.relations[k], node.places[k]
-        left, right = evaluator.side(node.sides[place]), evaluator.side(node.sides[k + 1])
+        relation = node.relations[k]
+        position = node.places[k]
+        left = evaluator.side(node.sides[place])
+        right = evaluator.side(node.sides[k + 1])
 
         def pair(noise: Noise | None) -> tuple[Array, Array]:
             with evaluator.with_noise(noise or evaluator.noise):
-                sides = evaluator.side(node.sides[place]), evaluator.side(node.sides[k + 1])
-            a, b = self.aligned(relation, *sides, evaluator, position)
+                noisy_left = evaluator.side(node.sides[place])
+                noisy_right = evaluator.side(node.sides[k + 1])
+            a, b = self.aligned(relation, noisy_left, noisy_right, evaluator, position)
             if relation in ("=", "!=", "approx"):
                 return a, b
             if not (is_real(a) and is_real(b)):
@@ -179,22 +196,23 @@ class Comparison:
         try:
             a, b = pair(None)
         except ShapeError as error:
-            return Finding(math.inf, False, error.message)
+            return Finding(deviation=math.inf, holds=False, note=error.message)
         except OverflowError:
             raise LatexError("a number too large to compare", position, self.text) from None
         gap = np.where(a == b, 0.0, np.abs(a - b))
         if np.isnan(gap).any():
-            return Finding(math.inf, False)
+            return Finding(deviation=math.inf, holds=False)
         if relation == "approx":
-            texts = node.texts[place], node.texts[k + 1]
+            texts = (node.texts[place], node.texts[k + 1])
             holds = approximately(a, b, texts, self.approx)
             differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
-            return Finding(float(np.max(gap)), holds, differ=differ)
+            return Finding(deviation=float(np.max(gap)), holds=holds, differ=differ)
         if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
             # As floats, two large whole numbers may be the same.
-            gap, room = np.asarray(float(abs(left - right))), np.zeros(())
+            gap = np.asarray(float(abs(left - right)))
+            room = np.zeros(())
         elif self.hasty and clearly_fails(relation, a, b, gap):
-            return Finding(float(np.max(gap)), False)
+            return Finding(deviation=float(np.max(gap)), holds=False)
         else:
             room = self.room((a, b), gap, pair, position)
         return verdict(relation, a, b, gap, room)
@@ -211,9 +229,8 @@ class Comparison:
         Whole numbers that noise does not move were computed from whole numbers: they are exact.
         """
         if self.sampling_error:
-            return np.full(
-                gap.shape, self.sampling_error * max(np.max(np.abs(side)) for side in sides)
-            )
+            largest = max(np.max(np.abs(side)) for side in sides)
+            return np.full(gap.shape, self.sampling_error * largest)
         noisy: list[tuple[Array, Array]] = []
         for noise in self.noises:
             noisy.append(pair(noise))
@@ -238,17 +255,20 @@ class Comparison:
         self, relation: str, left: Any, right: Any, evaluator: Evaluator, position: int
     ) -> tuple[Array, Array]:
         """Both sides with one shape."""
-        a, b = as_array(left), as_array(right)
+        a = as_array(left)
+        b = as_array(right)
         if is_number(left) and is_number(right):
             return a, b
         if is_number(left) or is_number(right):
+            number = left if is_number(left) else right
             # x = 0 and x ≠ 0 speak of the array of zeros.
-            if relation not in ("=", "!=") or (left if is_number(left) else right) != 0:
+            if relation not in ("=", "!=") or number != 0:
                 raise ShapeError("a number against an array", position, self.text)
             return a, b
         same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
         if a.shape != b.shape or (a.ndim == 1 and not same_kind):
-            a, b = evaluator.arithmetic.grid(left), evaluator.arithmetic.grid(right)
+            a = evaluator.arithmetic.grid(left)
+            b = evaluator.arithmetic.grid(right)
         if a.shape != b.shape:
             raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
         return a, b

@@ -77,7 +77,7 @@ class Check:
 
     def trial(self, inputs: Sequence[Values]) -> Trial:
         """The inputs as texts are tried on them."""
-        return Trial(inputs, self.options, self.loose, self.somewhere)
+        return Trial(inputs, self.options, loose=self.loose, somewhere=self.somewhere)
 
     def run(self, text: str) -> None:
         """Check a text on all inputs."""
@@ -106,8 +106,15 @@ class Formulas:
 
         def decorate(binding: Binding) -> Callable[[], None]:
             chosen = {**self.options, **options}
-            excused = loose or {}, somewhere or {}, equivalent or {}
-            check = Check(name, binding, chosen, draws, *excused)
+            check = Check(
+                name,
+                binding,
+                options=chosen,
+                draws=draws,
+                loose=loose or {},
+                somewhere=somewhere or {},
+                equivalent=equivalent or {},
+            )
             return test_of(check, lambda: self.texts[name])
 
         return decorate

@@ -16,7 +16,8 @@ from texcheck.vocabulary import CASE_WORDS, ENVIRONMENTS, IMPLICATIONS, OPENING,
 # What may continue an expression at the start of a line.
 CONTINUING = ("ADDOP", "MULOP", "SLASH")
 PAIRS = [("LBRACE", "RBRACE"), *OPENING.values(), *ENVIRONMENTS.values()]
-OPENERS, CLOSERS = {pair[0] for pair in PAIRS}, {pair[1] for pair in PAIRS}
+OPENERS = {opener for opener, _ in PAIRS}
+CLOSERS = {closer for _, closer in PAIRS}
 
 
 @dataclass
@@ -128,16 +129,14 @@ class Layout:
 
     def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
         """Add one line to a column; ``right`` is what comes after the mark, if there is one."""
-        before, after = visible(left), visible(right or [])
+        before = visible(left)
+        after = visible(right or [])
         content = [*left, *(right or [])]
         start = next(iter(before or after), None)
         if start is None:
             return
-        if (
-            before
-            and after
-            and not (after[0].type in ("REL", "TEXT", *CONTINUING) or before[-1].type == "REL")
-        ):
+        at_a_sign = after and after[0].type in ("REL", "TEXT", *CONTINUING)
+        if before and after and not at_a_sign and before[-1].type != "REL":
             raise self.fail("a mark & without a relation or a sign beside it", after[0].start_pos)
         continuing = start.type == "REL" or (start.type in CONTINUING and not before)
         indented = right is not None and not before

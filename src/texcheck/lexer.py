@@ -146,7 +146,7 @@ class Lexer:
         if len(self.groups) == DEEPEST:
             raise self.fail("the formula is nested too deeply", position)
         self.emit(kind, name, position)
-        self.groups.append(Group(closer, position, name, self.sized))
+        self.groups.append(Group(closer, position, kind=name, sized=self.sized))
         self.sized = False
 
     def close(self, kind: str, name: str, position: int) -> None:
@@ -248,7 +248,7 @@ class Lexer:
         elif self.groups:
             raise self.fail(f"{name} inside another construct", position)
         else:
-            self.groups.append(Group("", position, name, sized=False))
+            self.groups.append(Group("", position, kind=name, sized=False))
 
     def end(self, position: int) -> None:
         """End an environment."""

@@ -47,7 +47,7 @@ def verdicts_of(check: Check, text: str) -> list[Verdict]:
     """Try all misprints of one formula; a check that fails by itself catches nothing."""
 
     def broken(change: str, said: str) -> Verdict:
-        return Verdict(check.name, Misprint(change, text), Fate.INTERNAL, said)
+        return Verdict(check.name, Misprint(change, text), Fate.INTERNAL, said=said)
 
     try:
         inputs = check.inputs()
@@ -61,7 +61,8 @@ def verdicts_of(check: Check, text: str) -> list[Verdict]:
     found = []
     for mutant in misprints(text, transposable(inputs), kinds_of(inputs)):
         excuse = check.equivalent.get(mutant.change, "")
-        found.append(Verdict(check.name, mutant, *trial.fate(mutant.text, hasty=True), excuse))
+        fate, said = trial.fate(mutant.text, hasty=True)
+        found.append(Verdict(check.name, mutant, fate, said=said, excuse=excuse))
     alive = {verdict.mutant.change for verdict in found if not verdict.caught}
     stale = [change for change in check.equivalent if change not in alive]
     return found + [broken(change, "no survivor; remove it from equivalent=") for change in stale]

@@ -59,9 +59,8 @@ def parse(text: str) -> Tree[Token]:
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise LatexError("the formula ends too early", len(text), text) from None
-        raise LatexError(
-            f"{error.token.value!r} cannot stand here", error.token.start_pos or 0, text
-        ) from None
+        message = f"{error.token.value!r} cannot stand here"
+        raise LatexError(message, error.token.start_pos or 0, text) from None
 
 
 def long_argument(token: Token, text: str) -> LatexError:
@@ -156,7 +155,13 @@ def read_factor(tree: Part, text: str) -> Factor:
         if script.data in found:
             raise LatexError(f"two {script.data}scripts on one symbol", position_of(script), text)
         found[script.data] = script.children[1]
-    factor = Factor(base, found.get("sub"), found.get("sup"), primes, position_of(tree))
+    factor = Factor(
+        base,
+        sub=found.get("sub"),
+        sup=found.get("sup"),
+        primes=primes,
+        position=position_of(tree),
+    )
     if primes and not factor.is_symbol:
         raise LatexError("a prime on something that is not a symbol", factor.position, text)
     return factor
@@ -182,13 +187,10 @@ def canonical_name(printed: str) -> str:
     factors = [read_factor(child, printed) for child in top.children if isinstance(child, Tree)]
     if len(factors) == 2 and factors[0].name == DIFFERENCE:
         factors = [joined_difference(factors[1], 0)]
-    if (
-        top.data != "term"
-        or len(factors) != 1
-        or not (factors[0].is_symbol or factors[0].bracket in ("LNORM", "LBAR"))
-    ):
+    factor = factors[0] if top.data == "term" and len(factors) == 1 else None
+    if factor is None or not (factor.is_symbol or factor.bracket in ("LNORM", "LBAR")):
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
-    return full_name(factors[0].name, factors[0].sub, factors[0].sup)
+    return full_name(factor.name, factor.sub, factor.sup)
 
 
 def joined_difference(factor: Factor, position: int) -> Factor:

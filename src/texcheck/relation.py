@@ -38,11 +38,11 @@ class Seen:
         for key, slack in other.near.items():
             near[key] = min(slack, near.get(key, math.inf))
         return Seen(
-            min(self.slack, other.slack),
-            near,
-            self.attained or other.attained,
-            self.differ or other.differ,
-            self.outcomes | other.outcomes,
+            slack=min(self.slack, other.slack),
+            near=near,
+            attained=self.attained or other.attained,
+            differ=self.differ or other.differ,
+            outcomes=self.outcomes | other.outcomes,
         )
 
 
@@ -84,11 +84,9 @@ class Relation:
 
 def shown(value: Any) -> str:
     """A value as an error prints it."""
-    return (
-        np.array2string(as_array(value), precision=6, threshold=12)
-        if value is not None
-        else "a set"
-    )
+    if value is None:
+        return "a set"
+    return np.array2string(as_array(value), precision=6, threshold=12)
 
 
 def result_of(value: Any) -> Any:

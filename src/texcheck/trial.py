@@ -67,14 +67,15 @@ class Trial:
         self.silent = [symbol_table(declared_values(values)) for values in silent]
         self.silent_memory = Memory()
         self.options = Options(**options)
-        self.loose, self.somewhere = loose or {}, somewhere or {}
+        self.loose = loose or {}
+        self.somewhere = somewhere or {}
 
     def complaint(self, text: str, hasty: bool = False) -> str:
         """Why a text is refuted; empty where it is not. ``hasty``: see ``Comparison``."""
         found: list[Relation] = []
         seen: list[Seen] = []
         for table, memory in zip(self.tables, self.memories, strict=True):
-            found = relations_of(text, table, self.options, memory, hasty)
+            found = relations_of(text, table, self.options, memory=memory, hasty=hasty)
             for relation in found:
                 if not relation.holds:
                     return str(relation)
@@ -83,15 +84,14 @@ class Trial:
         for table in self.silent:
             if self.says_something(text, table):
                 return "states something for values of which it should say nothing"
-        told = (self.weakness(found, seen), self.coincidence(text), self.one_sided(text))
-        return next(filter(None, told), "")
+        return self.weakness(found, seen) or self.coincidence(text) or self.one_sided(text)
 
     def says_something(self, text: str, table: Values) -> bool:
         """Whether a text can be evaluated for values of which it should say nothing."""
         try:
             # Not with the memory's values: those of another input would answer.
             memory = Memory(decisions=self.silent_memory.decisions)
-            relations_of(text, table, self.options, memory)
+            relations_of(text, table, self.options, memory=memory)
         except LatexError:
             return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,8 @@ class Arithmetic:
     def grid(self, value: Value) -> Array:
         """The value as the 2-D matrix that would be printed for it."""
         if self.is_vector(value):
-            array = as_array(value)
-            return array[None, :] if self.orientation(value) == "row" else array[:, None]
+            entries = as_array(value)
+            return entries[None, :] if self.orientation(value) == "row" else entries[:, None]
         array = as_array(value)
         return array.reshape(1, 1) if array.ndim == 0 else array
 
@@ -82,12 +83,12 @@ class Arithmetic:
             crossed = isinstance(left, Crossed)
             if crossed != isinstance(right, Crossed):
                 raise self.fail(f"cannot {name} a row and a column", position)
-            a, b = as_array(left), as_array(right)
-            self.same_shape(name, left, right, a.shape, b.shape, position)
-            return Crossed(function(a, b)) if crossed else function(a, b)
+            self.same_shape(name, left, right, position)
+            result = function(as_array(left), as_array(right))
+            return Crossed(result) if crossed else result
         if self.is_vector(left) or self.is_vector(right):
             return self.vector_with_matrix(name, function, left, right, position)
-        self.same_shape(name, left, right, left.shape, right.shape, position)
+        self.same_shape(name, left, right, position)
         return function(left, right)
 
     def vector_with_matrix(
@@ -98,10 +99,13 @@ class Arithmetic:
         right: Value,
         position: int,
     ) -> Value:
-        """Combine a vector entry by entry with a matrix: only one line of its shape, unless
-        broadcasting is declared."""
+        """Combine a vector entry by entry with a matrix.
+
+        The matrix must be one line of the vector's shape, unless broadcasting is declared.
+        """
         vector = left if self.is_vector(left) else right
-        a, b = self.grid(left), self.grid(right)
+        a = self.grid(left)
+        b = self.grid(right)
         if a.shape == b.shape:
             result = function(a, b).reshape(-1)
             return Crossed(result) if isinstance(vector, Crossed) else result
@@ -119,20 +123,18 @@ class Arithmetic:
             position,
         )
 
-    def same_shape(
-        self, name: str, left: Value, right: Value, a: Any, b: Any, position: int
-    ) -> None:
+    def same_shape(self, name: str, left: Value, right: Value, position: int) -> None:
         """Refuse two values whose shapes differ."""
-        if a != b:
+        if as_array(left).shape != as_array(right).shape:
             raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
 
     def add(self, left: Value, right: Value, position: int) -> Value:
         """The sum of two values of one shape."""
-        return self.elementwise("add", lambda a, b: a + b, left, right, position)
+        return self.elementwise("add", operator.add, left, right, position)
 
     def subtract(self, left: Value, right: Value, position: int) -> Value:
         """The difference of two values of one shape."""
-        return self.elementwise("subtract", lambda a, b: a - b, left, right, position)
+        return self.elementwise("subtract", operator.sub, left, right, position)
 
     def scale(self, value: Value, factor: Any) -> Value:
         """A number times a value."""
@@ -145,12 +147,13 @@ class Arithmetic:
         """The product entry by entry."""
         if is_number(left) or is_number(right):
             raise self.fail(r"\odot needs two arrays; a number multiplies without it", position)
-        return self.elementwise("multiply", lambda a, b: a * b, left, right, position)
+        return self.elementwise("multiply", operator.mul, left, right, position)
 
     def dot(self, left: Value, right: Value, position: int) -> Value:
         """A product printed with a dot: the inner product when both sides are vectors."""
         if self.is_vector(left) and self.is_vector(right):
-            a, b = as_array(left), as_array(right)
+            a = as_array(left)
+            b = as_array(right)
             if isinstance(left, Crossed) != isinstance(right, Crossed):
                 raise self.fail("a dot product of a row and a column; drop the transpose", position)
             if a.shape != b.shape:
@@ -173,7 +176,8 @@ class Arithmetic:
         if self.is_vector(left) or self.is_vector(right):
             vector = left if self.is_vector(left) else right
             needed = "row" if vector is left else "column"
-            a, b = self.grid(left), self.grid(right)
+            a = self.grid(left)
+            b = self.grid(right)
             if a.shape[1] != b.shape[0]:
                 raise self.fail(
                     f"cannot multiply {describe(left)} by {describe(right)} "
@@ -190,7 +194,8 @@ class Arithmetic:
 
     def multiply_vectors(self, left: Value, right: Value, position: int) -> Value:
         """A row times a column is a number, a column times a row a matrix."""
-        a, b = as_array(left), as_array(right)
+        a = as_array(left)
+        b = as_array(right)
         directions = (self.orientation(left), self.orientation(right))
         if directions == ("row", "column"):
             if a.shape != b.shape:
