@@ -183,8 +183,8 @@ def other_symbols(
     numbers: list[tuple[int, int, int]] = []
     for part in tree.find_data("factor"):
         factor = read_factor(part, text)
-        if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
-            printed = factor.base.value
+        if factor.is_number:
+            printed = canonical(factor.base)
             if printed.isdigit() and int(printed) > 1 and len(part.children) == 1:
                 numbers.append((*span(part), int(printed)))
         elif factor.is_symbol:

@@ -126,6 +126,11 @@ class Factor:
         return self.base.data == "accent"
 
     @property
+    def is_number(self) -> bool:
+        """Whether the base is a number."""
+        return isinstance(self.base, Token) and self.base.type == "NUMBER"
+
+    @property
     def name(self) -> str:
         """The symbol with its primes."""
         return canonical(self.base) + self.primes

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lark import Tree
-
 from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, canonical, tree_of
 from texcheck.reading.lists import read_list
+from texcheck.reading.parts import trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import NORMS
 
@@ -19,7 +18,7 @@ def read_bracket(reader: Reader, factor: Factor) -> Node:
     """Read what is between brackets."""
     tree = tree_of(factor.base)
     kind = factor.bracket
-    chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+    chains = trees_in(tree.children[1:-1])
     position = factor.position
     if kind in ("LPAR", "LBRACK") and len(chains) > 1:
         return nodes.TupleOf(tuple(read_list(reader, chains)), position=position)

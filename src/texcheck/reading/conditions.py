@@ -5,11 +5,12 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from texcheck import nodes
-from texcheck.nodes import Node
-from texcheck.parser import Part, position_of, read_factor, tree_of
+from texcheck.nodes import Chain, Node
+from texcheck.parser import Factor, Part, position_of, read_factor, tree_of
+from texcheck.reading.parts import trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import read_chain
-from texcheck.reading.scripts import with_scripts
+from texcheck.reading.scripts import separate_indices, with_scripts_of
 
 
 def read_cases(reader: Reader, tree: Tree[Token]) -> Node:
@@ -19,8 +20,7 @@ def read_cases(reader: Reader, tree: Tree[Token]) -> Node:
         if isinstance(case, Token):
             continue
         value = reader.expression(tree_of(case.children[0]))
-        chains = [child for child in case.children[2:] if isinstance(child, Tree)]
-        tests = tuple(read_chain(reader, chain) for chain in chains)
+        tests = tuple(read_chain(reader, chain) for chain in trees_in(case.children[2:]))
         rows.append(nodes.Case(value, tests, position=value.position))
     return nodes.Cases(tuple(rows), position=position_of(tree))
 
@@ -29,7 +29,20 @@ def read_indicator(reader: Reader, parts: list[Part], place: int) -> tuple[Node,
     """Read an indicator with its conditions."""
     scripts = read_factor(parts[place + 1], reader.text)
     tree = tree_of(scripts.base)
-    chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
-    tests = tuple(read_chain(reader, chain) for chain in chains)
+    tests = tuple(read_chain(reader, chain) for chain in trees_in(tree.children[1:-1]))
     node = nodes.Indicator(tests, position=scripts.position)
-    return with_scripts(reader, node, scripts.sub, scripts.sup, scripts), place + 2
+    return with_scripts_of(reader, node, scripts), place + 2
+
+
+def read_kronecker_delta(reader: Reader, factor: Factor, sub: Part) -> Node:
+    """Read ``\\delta_{mn}``: whether its two indices are equal."""
+    indices = separate_indices(reader, sub)
+    if len(indices) != 2:
+        raise reader.fail("the Kronecker delta needs two indices", factor.position)
+    equal = Chain(
+        sides=tuple(indices),
+        relations=("=",),
+        places=(factor.position,),
+        texts=("the first index", "the second"),
+    )
+    return nodes.Indicator((equal,), position=factor.position)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lark import Token
 
 from texcheck import nodes
@@ -16,26 +18,25 @@ from texcheck.vocabulary import DIFFERENTIALS
 
 def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
     """Read a fraction as a derivative; None where it is none."""
-    above, below = term_parts(top), term_parts(bottom)
-    if (
-        not above
-        or len(below) < 2
-        or isinstance(above[0], Token)
-        or any(isinstance(part, Token) for part in below)
-    ):
+    above = term_parts(top)
+    below = term_parts(bottom)
+    if not above or isinstance(above[0], Token):
         return None
-    first, lower = read_factor(above[0], reader.text), read_factor(below[0], reader.text)
-    if first.name not in DIFFERENTIALS or lower.name != first.name:
+    if len(below) < 2 or any(isinstance(part, Token) for part in below):
+        return None
+    upper = read_factor(above[0], reader.text)
+    lower = read_factor(below[0], reader.text)
+    if upper.name not in DIFFERENTIALS or lower.name != upper.name:
         return None
     forbid_scripts(reader, lower)
-    order, variable = first.sup, read_factor(below[1], reader.text)
-    if len(below) != 2 or first.sub is not None or not same_text(order, variable.sup):
+    order = upper.sup
+    variable = read_factor(below[1], reader.text)
+    if len(below) != 2 or upper.sub is not None or not same_order(order, variable.sup):
         raise reader.fail("this derivative is not understood", bottom)
-    variable.sup = None
-    by = read_symbol(reader, variable, [below[1]], 0)[0]
+    by, _ = read_symbol(reader, replace(variable, sup=None), [below[1]], 0)
     body = read_derivative_body(reader, above[1:], by) if len(above) > 1 else None
     times = 1 if order is None else int(canonical(order))
-    return nodes.Derivative(body, by, times, position=position_of(top))
+    return nodes.Derivative(body, variable=by, order=times, position=position_of(top))
 
 
 def read_derivative_body(reader: Reader, parts: list[Part], variable: Node) -> Node:
@@ -46,7 +47,8 @@ def read_derivative_body(reader: Reader, parts: list[Part], variable: Node) -> N
     return reader.product(parts)
 
 
-def same_text(order: Part | None, other: Part | None) -> bool:
+def same_order(upper: Part | None, lower: Part | None) -> bool:
     """Whether the order of a derivative is the same number above and below, or nowhere."""
-    above, below = ("" if part is None else canonical(part) for part in (order, other))
+    above = "" if upper is None else canonical(upper)
+    below = "" if lower is None else canonical(lower)
     return above == below and (not above or above.isdigit())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from lark import Tree
-
 from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, read_factor, tree_of
-from texcheck.reading.parts import lone_symbol, next_bracket
+from texcheck.reading.parts import lone_symbol, next_bracket, trees_in
 from texcheck.reading.ranges import index_chains
 from texcheck.reading.reader import Reader
-from texcheck.reading.scripts import with_scripts
+from texcheck.reading.scripts import with_scripts_of
 
 
 def read_moment(
@@ -28,9 +26,9 @@ def read_moment(
         raise reader.fail(f"write the power of {factor.name} behind its brackets", factor.position)
     scripts = read_factor(parts[place + 1], reader.text)
     tree = tree_of(scripts.base)
-    chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
+    chains = trees_in(tree.children[1:-1])
     if len(chains) != 1:
         raise reader.fail(f"{factor.name} takes one argument", factor.position)
     inner = reader.only_expression(chains[0])
     node = nodes.Moment(kind, over, inner, position=factor.position)
-    return with_scripts(reader, node, scripts.sub, scripts.sup, scripts), place + 2
+    return with_scripts_of(reader, node, scripts), place + 2

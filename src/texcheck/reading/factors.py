@@ -20,7 +20,7 @@ from texcheck.reading.conditions import read_cases
 from texcheck.reading.derivatives import read_derivative
 from texcheck.reading.matrices import read_matrix
 from texcheck.reading.reader import Reader
-from texcheck.reading.scripts import with_scripts
+from texcheck.reading.scripts import with_scripts_of
 from texcheck.reading.symbols import read_symbol
 
 
@@ -36,8 +36,9 @@ def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, i
         body = reader.product(parts[place + 1 :])
         return replace(node, body=body), len(parts)
     if factor.bracket in ("LNORM", "LBAR"):
-        return with_scripts(reader, node, None, factor.sup, factor), place + 1
-    return with_scripts(reader, node, factor.sub, factor.sup, factor), place + 1
+        # A subscript of these is no index: it says which norm.
+        factor = replace(factor, sub=None)
+    return with_scripts_of(reader, node, factor), place + 1
 
 
 def read_base(reader: Reader, factor: Factor) -> Node:
@@ -45,8 +46,8 @@ def read_base(reader: Reader, factor: Factor) -> Node:
     base = factor.base
     if isinstance(base, Token):
         if base.type == "NUMBER":
-            text = base.value
-            return nodes.Number(float(text) if "." in text else int(text), position=factor.position)
+            value = float(base.value) if "." in base.value else int(base.value)
+            return nodes.Number(value, position=factor.position)
         raise reader.fail(f"{base.value} cannot stand here", base)
     readers = {
         "fraction": read_fraction,
@@ -62,7 +63,7 @@ def read_base(reader: Reader, factor: Factor) -> Node:
 
 def read_fraction(reader: Reader, tree: Tree[Token]) -> Node:
     """Read a fraction, which may be a derivative."""
-    top, bottom = tree.children[1], tree.children[2]
+    _, top, bottom = tree.children
     if isinstance(bottom, Token) and bottom.type == "NUMBER" and len(bottom) > 1:
         raise long_argument(bottom, reader.text)
     derivative = read_derivative(reader, top, bottom)

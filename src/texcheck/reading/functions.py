@@ -8,29 +8,25 @@ from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, read_factor
 from texcheck.reading.lists import read_arguments
-from texcheck.reading.names import takes_argument
+from texcheck.reading.names import Match, takes_argument
 from texcheck.reading.parts import next_bracket
 from texcheck.reading.reader import Reader
-from texcheck.reading.scripts import read_indices, with_scripts
+from texcheck.reading.scripts import read_indices, with_scripts, with_scripts_of
 from texcheck.vocabulary import LOOSE_FUNCTIONS, LOOSE_NAMES
 
 
 def read_declared_call(
-    reader: Reader,
-    name: str,
-    sub: Part | None,
-    sup: Part | None,
-    factor: Factor,
-    parts: list[Part],
-    place: int,
+    reader: Reader, found: Match, factor: Factor, parts: list[Part], place: int
 ) -> tuple[Node, int]:
     """Read a declared function with its arguments."""
-    arguments: list[Node] = [] if sub is None else read_index_arguments(reader, sub)
+    name = found.name
+    arguments: list[Node] = []
+    if found.sub is not None:
+        arguments = read_index_arguments(reader, found.sub)
     scripts: Factor | None = None
-    if next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK") and (
-        sup is None or not arguments
-    ):
-        if sup is not None:
+    bracketed = next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK")
+    if bracketed and (found.sup is None or not arguments):
+        if found.sup is not None:
             raise reader.fail(
                 f"{name} is a function; write {name}(…)^… for a power of its value",
                 factor.position,
@@ -41,9 +37,9 @@ def read_declared_call(
     if not arguments:
         raise reader.fail(f"{name} is a function and needs an argument", factor.position)
     node: Node = nodes.Call(name, tuple(arguments), position=factor.position)
-    node = with_scripts(reader, node, None, sup, factor)
+    node = with_scripts(reader, node, sub=None, sup=found.sup, position=factor.position)
     if scripts is not None:
-        node = with_scripts(reader, node, scripts.sub, scripts.sup, scripts)
+        node = with_scripts_of(reader, node, scripts)
     return node, place + 1
 
 
@@ -87,7 +83,7 @@ def read_known_call(
     if power is not None:
         node = nodes.Power(node, power, position=factor.position)
     if scripts is not None:
-        node = with_scripts(reader, node, scripts.sub, scripts.sup, scripts)
+        node = with_scripts_of(reader, node, scripts)
     return node, place
 
 
@@ -95,7 +91,8 @@ def read_loose_argument(
     reader: Reader, factor: Factor, parts: list[Part], place: int
 ) -> tuple[Node, int]:
     """Read an argument without brackets, as in `sin x`."""
-    start, result = place, None
+    start = place
+    result: Node | None = None
     while place < len(parts) and isinstance(parts[place], Tree):
         first = place == start
         if not first and takes_argument(reader, parts[place]):
@@ -105,14 +102,13 @@ def read_loose_argument(
         if not first and (called or following.bracket in ("LPAR", "LBRACK")):
             raise reader.fail(f"where does the argument of {factor.name} end?", parts[place])
         if not first:
-            reader.forbid_side_by_side(parts[place], False)
+            reader.forbid_side_by_side(parts[place], after_slash=False)
         nested = takes_argument(reader, parts[place])
         node, place = reader.operand(parts, place)
-        result = (
-            node
-            if result is None
-            else nodes.Product("juxtaposed", result, node, position=node.position)
-        )
+        if result is None:
+            result = node
+        else:
+            result = nodes.Product("juxtaposed", result, node, position=node.position)
         if nested:
             break
     if result is None:

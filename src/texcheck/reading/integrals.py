@@ -15,7 +15,8 @@ def read_integral(
     """Read an integral up to its differential."""
     if factor.sub is None or factor.sup is None:
         raise reader.fail("an integral needs both bounds", factor.position)
-    low, high = reader.single(factor.sub), reader.single(factor.sup)
+    low = reader.single(factor.sub)
+    high = reader.single(factor.sup)
     names = [canonical(part) for part in parts]
     if "\\mathrm{d}" not in names[place + 1 : -1]:
         raise reader.fail(
@@ -28,4 +29,5 @@ def read_integral(
     with reader.scope.binding([name]):
         inside = parts[place + 1 : end]
         body = reader.product(inside) if inside else nodes.Number(1, position=factor.position)
-    return nodes.Integral(name, low, high, body, position=factor.position), end + 2
+    node = nodes.Integral(name, low=low, high=high, body=body, position=factor.position)
+    return node, end + 2

@@ -9,7 +9,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Part, canonical, position_of, read_factor, tree_of
-from texcheck.reading.parts import is_dots
+from texcheck.reading.parts import is_dots, trees_in
 from texcheck.reading.reader import Reader
 
 
@@ -30,8 +30,7 @@ def read_list(reader: Reader, chains: list[Tree[Token]]) -> list[Node]:
 def read_arguments(reader: Reader, part: Part) -> list[Node]:
     """The arguments between brackets; ``x_1, \\ldots, x_n`` stays a pattern."""
     tree = tree_of(read_factor(part, reader.text).base)
-    chains = [child for child in tree.children[1:-1] if isinstance(child, Tree)]
-    return read_list(reader, chains)
+    return read_list(reader, trees_in(tree.children[1:-1]))
 
 
 def forbid_vertical_dots(reader: Reader, parts: Sequence[Part]) -> None:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from texcheck.parser import Factor, Part, bare_name, full_name, read_factor
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import LOOSE_FUNCTIONS, MOMENTS, NAMED_FUNCTIONS, REDUCTIONS
 
 
-def match(reader: Reader, factor: Factor) -> tuple[str, Part | None, Part | None] | None:
-    """The longest declared name in a symbol with its scripts, and the scripts left over."""
-    name, sub, sup = factor.name, factor.sub, factor.sup
-    whole, bare = full_name(name, sub, sup), name
+@dataclass(frozen=True)
+class Match:
+    """A declared name, and the scripts of its symbol that are not part of it."""
+
+    name: str
+    sub: Part | None
+    sup: Part | None
+
+
+def match(reader: Reader, factor: Factor) -> Match | None:
+    """The longest declared name in a symbol with its scripts."""
+    sub = factor.sub
+    sup = factor.sup
+    whole = full_name(factor.name, sub, sup)
     if reader.scope.knows(whole):
-        return whole, None, None
+        return Match(whole, sub=None, sup=None)
     if sub is not None and sup is not None:
-        lower, upper = full_name(name, sub, None), full_name(name, None, sup)
+        lower = full_name(factor.name, sub, None)
+        upper = full_name(factor.name, None, sup)
         if reader.scope.knows(lower) and reader.scope.knows(upper):
             raise reader.fail(
                 f"{lower} and {upper} are both declared, so {whole} is ambiguous",
                 factor.position,
             )
         if reader.scope.knows(lower):
-            return lower, None, sup
+            return Match(lower, sub=None, sup=sup)
         if reader.scope.knows(upper):
-            return upper, sub, None
-    return (bare, sub, sup) if reader.scope.knows(bare) else None
+            return Match(upper, sub=sub, sup=None)
+    return Match(factor.name, sub=sub, sup=sup) if reader.scope.knows(factor.name) else None
 
 
 def takes_argument(reader: Reader, part: Part) -> bool:

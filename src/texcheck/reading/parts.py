@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from lark import Token, Tree
 
 from texcheck.parser import Part, canonical, read_factor
+
+
+def trees_in(parts: Iterable[Part]) -> list[Tree[Token]]:
+    """Those of some parts that are no single tokens."""
+    return [part for part in parts if isinstance(part, Tree)]
 
 
 def is_dots(tree: Part) -> bool:
@@ -48,7 +54,7 @@ def term_parts(part: Part) -> list[Part]:
         return [Tree("factor", [part])]
     tree: Part = part
     if part.data == "group":
-        inner = [child for child in part.children if isinstance(child, Tree)]
+        inner = trees_in(part.children)
         if len(inner) != 1:
             return []
         tree = inner[0]

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Bounds
 from texcheck.parser import Factor, Part
-from texcheck.reading.parts import lone_symbol
+from texcheck.reading.parts import lone_symbol, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import CONSTANTS
+
+
+@dataclass
+class Below:
+    """What is printed below a sum: its indices, and the conditions on them.
+
+    ``ranges`` has an entry for each index: its bounds, or None where they are not stated.
+    """
+
+    names: list[str] = field(default_factory=list)
+    ranges: list[Bounds | None] = field(default_factory=list)
+    conditions: list[Tree[Token]] = field(default_factory=list)
+
+    def add(self, name: str, stated: Bounds | None = None) -> None:
+        """Add an index."""
+        self.names.append(name)
+        self.ranges.append(stated)
 
 
 def index_chains(reader: Reader, sub: Part) -> list[Tree[Token]]:
     """The conditions below a sum."""
     if isinstance(sub, Token):
         return [Tree("chain", [Tree("expr", [Tree("term", [Tree("factor", [sub])])])])]
-    pieces = [child for child in sub.children if isinstance(child, Tree)]
     chains = []
-    for piece in pieces:
-        inner = [child for child in piece.children if isinstance(child, Tree)]
+    for piece in trees_in(sub.children):
+        inner = trees_in(piece.children)
         if piece.data == "piece" and len(inner) == 1 and len(piece.children) == 1:
             chains.append(inner[0])
         else:
@@ -29,56 +47,60 @@ def index_chains(reader: Reader, sub: Part) -> list[Tree[Token]]:
     return chains
 
 
-def index_bounds(
-    reader: Reader, chains: list[Tree[Token]], factor: Factor
-) -> tuple[list[str], list[Bounds | None], list[Tree[Token]]]:
-    """The indices bound under a sum, their stated ranges, and further conditions."""
-    names: list[str] = []
-    ranges: list[Bounds | None] = []
-    conditions: list[Tree[Token]] = []
+def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Below:
+    """Read what is printed below a sum, and the upper end that is printed above it."""
+    below = Below()
     upper = None if factor.sup is None else reader.single(factor.sup)
     for chain in chains:
-        sides = [child for child in chain.children if isinstance(child, Tree)]
+        sides = trees_in(chain.children)
         symbols = [lone_symbol(side, reader.text) for side in sides]
         if len(sides) == 1:
             if not symbols[0]:
                 raise reader.fail("an index below a sum must be a symbol", chain)
-            names.append(symbols[0])
-            ranges.append(None)
+            below.add(symbols[0])
             continue
         relation = chain.children[1]
         assert isinstance(relation, Token)
         if len(sides) == 2 and relation.value == "=" and symbols[0]:
             if upper is None:
                 raise reader.fail("the upper end of the range is missing", chain)
-            names.append(symbols[0])
-            ranges.append((reader.expression(sides[1]), upper))
+            below.add(symbols[0], stated=(reader.expression(sides[1]), upper))
             upper = None
             continue
-        fresh = [s for s in symbols if s and not reader.scope.knows(s) and s not in CONSTANTS]
-        fresh = [s for s in fresh if s not in names]
-        if not fresh and not set(symbols) & set(names):
-            if symbols[0]:
-                fresh = [symbols[0]]
-            else:
-                raise reader.fail("no index is bound by this condition", chain)
-        names.extend(fresh)
-        ranges.extend([None] * len(fresh))
-        conditions.append(chain)
+        for name in fresh_indices(reader, symbols, below, chain):
+            below.add(name)
+        below.conditions.append(chain)
     if upper is not None:
         raise reader.fail("an upper end without an index that starts below", factor.position)
-    return names, ranges, conditions
+    return below
 
 
-def forbid_own_index(
-    reader: Reader, names: list[str], ranges: list[Bounds | None], factor: Factor
-) -> None:
+def fresh_indices(
+    reader: Reader, symbols: list[str], below: Below, chain: Tree[Token]
+) -> list[str]:
+    """The indices that a condition binds, of the sides of it that are symbols."""
+    fresh = []
+    for name in symbols:
+        known = reader.scope.knows(name) or name in CONSTANTS or name in below.names
+        if name and not known:
+            fresh.append(name)
+    if fresh or set(symbols) & set(below.names):
+        return fresh
+    if not symbols[0]:
+        raise reader.fail("no index is bound by this condition", chain)
+    return [symbols[0]]
+
+
+def forbid_own_index(reader: Reader, below: Below, factor: Factor) -> None:
     """``\\sum_{n=0}^{n} n``: an index in its own bounds, or one that already runs."""
-    used = {name for stated in ranges if stated for end in stated for name in nodes.names_in(end)}
-    for name in names:
+    used: set[str] = set()
+    for stated in below.ranges:
+        if stated is not None:
+            used |= nodes.names_in_all(stated)
+    for name in below.names:
         if name in used:
             raise reader.fail(f"the index {name} stands in its own bounds", factor.position)
         if name in reader.scope.running:
             raise reader.fail(f"the index {name} is running already", factor.position)
-    if len(set(names)) < len(names):
+    if len(set(below.names)) < len(below.names):
         raise reader.fail(f"one index twice below {factor.name}", factor.position)

@@ -21,6 +21,7 @@ from texcheck.parser import (
 )
 from texcheck.reading.parts import (
     is_dots,
+    trees_in,
 )
 from texcheck.reading.scope import Scope
 
@@ -69,7 +70,7 @@ class Reader:
 
     def group(self, tree: Tree[Token]) -> Node:
         """Read what is between braces."""
-        pieces = [child for child in tree.children if isinstance(child, Tree)]
+        pieces = trees_in(tree.children)
         if len(pieces) != 1 or len(tree.children) != 3:
             raise self.fail("this group is not one expression", tree)
         return self.only_expression(pieces[0])
@@ -77,7 +78,8 @@ class Reader:
     def expression(self, tree: Tree[Token]) -> Node:
         """Read terms with their signs."""
         position = position_of(tree)
-        sign, terms = "+", []
+        sign = "+"
+        terms: list[tuple[str, Tree[Token]]] = []
         for child in tree.children:
             if isinstance(child, Token):
                 sign = child.value
@@ -103,6 +105,27 @@ class Reader:
 
     def product(self, parts: list[Part]) -> Node:
         """Factors side by side bind more tightly than printed operators: A ⊙ x W is A ⊙ (x W)."""
+        self.forbid_ambiguous_signs(parts)
+        result, place = self.side_by_side(parts, 0, after_slash=False)
+        while place < len(parts):
+            operator = parts[place]
+            assert isinstance(operator, Token)
+            right, place = self.side_by_side(parts, place + 1, after_slash=operator == "/")
+            result = nodes.Product(operator.value, result, right, position=position_of(operator))
+        return result
+
+    def side_by_side(self, parts: list[Part], place: int, *, after_slash: bool) -> tuple[Node, int]:
+        """Read factors as one product, up to the next printed operator."""
+        result, place = self.operand(parts, place)
+        while place < len(parts) and isinstance(parts[place], Tree):
+            part = parts[place]
+            self.forbid_side_by_side(part, after_slash=after_slash)
+            node, place = self.operand(parts, place)
+            result = nodes.Product("juxtaposed", result, node, position=position_of(part))
+        return result, place
+
+    def forbid_ambiguous_signs(self, parts: list[Part]) -> None:
+        """Refuse an operator without a factor beside it, dots, and a remainder of a product."""
         for end in (parts[0], parts[-1]):
             if isinstance(end, Token):
                 raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
@@ -113,45 +136,14 @@ class Reader:
         for sign in operators:
             if sign.value == "mod" and (len(operators) > 1 or sign is not parts[-2]):
                 raise self.fail("\\bmod beside another product is ambiguous; write brackets", sign)
-        result: Node | None = None
-        run: Node | None = None
-        operator: Token | None = None
-        pending: Token | None = None
-        place = 0
-        while place < len(parts):
-            part = parts[place]
-            if isinstance(part, Token):
-                pending = part
-                place += 1
-                continue
-            if pending is None and run is not None:
-                self.forbid_side_by_side(part, operator is not None and operator == "/")
-            node, place = self.operand(parts, place)
-            if pending is not None:
-                result, run = self.joined(result, operator, run), None
-                operator, pending = pending, None
-            run = (
-                node
-                if run is None
-                else nodes.Product("juxtaposed", run, node, position=position_of(part))
-            )
-        return self.joined(result, operator, run)
-
-    def joined(self, left: Node | None, operator: Token | None, right: Node | None) -> Node:
-        """Two factors with the operator between them."""
-        assert right is not None
-        if left is None or operator is None:
-            return right
-        return nodes.Product(operator.value, left, right, position=position_of(operator))
 
     def operand(self, parts: list[Part], place: int) -> tuple[Node, int]:
         """Read the factor at ``place`` with what it takes as its argument."""
         return self.read_operand(self, parts, place)
 
-    def forbid_side_by_side(self, part: Part, after_slash: bool) -> None:
+    def forbid_side_by_side(self, part: Part, *, after_slash: bool) -> None:
         """Refuse neighbours whose product is ambiguous."""
-        factor = read_factor(part, self.text)
-        if isinstance(factor.base, Token) and factor.base.type == "NUMBER":
+        if read_factor(part, self.text).is_number:
             raise self.fail("a number after a factor needs an operator between them", part)
         if after_slash:
             raise self.fail(

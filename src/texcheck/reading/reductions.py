@@ -9,10 +9,10 @@ from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, read_factor
 from texcheck.reading.lists import read_arguments
 from texcheck.reading.parts import next_bracket
-from texcheck.reading.ranges import forbid_own_index, index_bounds, index_chains
+from texcheck.reading.ranges import forbid_own_index, index_chains, read_ranges
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import read_chain
-from texcheck.reading.scripts import forbid_scripts, with_scripts
+from texcheck.reading.scripts import forbid_scripts, with_scripts_of
 from texcheck.vocabulary import EXTREMES
 
 
@@ -23,15 +23,9 @@ def read_reduction(
     if factor.sub is None:
         if kind not in EXTREMES:
             raise reader.fail(f"{factor.name} without an index below it", factor.position)
-        if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK"):
-            raise reader.fail(f"{factor.name} needs an index below it or brackets", factor.position)
-        forbid_scripts(reader, factor)
-        scripts = read_factor(parts[place + 1], reader.text)
-        arguments = read_arguments(reader, parts[place + 1])
-        node: Node = nodes.KnownCall(kind, tuple(arguments), position=factor.position)
-        return with_scripts(reader, node, scripts.sub, scripts.sup, scripts), place + 2
-    pieces = index_chains(reader, factor.sub)
-    names, ranges, conditions = index_bounds(reader, pieces, factor)
+        return read_extreme(reader, kind, factor, parts, place)
+    below = read_ranges(reader, index_chains(reader, factor.sub), factor)
+    names = below.names
     rest = parts[place + 1 :]
     if not rest or isinstance(rest[0], Token):
         raise reader.fail(f"{factor.name} has nothing to act on", factor.position)
@@ -39,11 +33,31 @@ def read_reduction(
         raise reader.fail(
             f"a/b after {factor.name} is ambiguous; write \\frac or brackets", factor.position
         )
-    forbid_own_index(reader, names, ranges, factor)
+    forbid_own_index(reader, below, factor)
     with reader.scope.binding(names):
-        tests = tuple(read_chain(reader, chain) for chain in conditions)
+        tests = tuple(read_chain(reader, chain) for chain in below.conditions)
         body = reader.product(rest)
     if kind not in ("sum", "product") and not set(names) & nodes.names_in(body):
         raise reader.fail(f"{factor.name} over {', '.join(names)} does nothing", factor.position)
-    node = nodes.Reduction(kind, tuple(names), tuple(ranges), tests, body, position=factor.position)
+    node = nodes.Reduction(
+        kind,
+        names=tuple(names),
+        ranges=tuple(below.ranges),
+        tests=tests,
+        body=body,
+        position=factor.position,
+    )
     return node, len(parts)
+
+
+def read_extreme(
+    reader: Reader, kind: str, factor: Factor, parts: list[Part], place: int
+) -> tuple[Node, int]:
+    """Read a maximum or minimum of listed numbers, as in ``\\max(a, b)``."""
+    if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK"):
+        raise reader.fail(f"{factor.name} needs an index below it or brackets", factor.position)
+    forbid_scripts(reader, factor)
+    scripts = read_factor(parts[place + 1], reader.text)
+    arguments = read_arguments(reader, parts[place + 1])
+    node = nodes.KnownCall(kind, tuple(arguments), position=factor.position)
+    return with_scripts_of(reader, node, scripts), place + 2

@@ -7,14 +7,14 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Chain, Node
 from texcheck.parser import Factor, Part, end_of, position_of, read_factor
-from texcheck.reading.parts import term_parts
+from texcheck.reading.parts import term_parts, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import NUMBER_SETS
 
 
 def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
     """``a < b = c`` as a node; a chain without a relation is an error."""
-    sides = [child for child in tree.children if isinstance(child, Tree)]
+    sides = trees_in(tree.children)
     relations = [child for child in tree.children if isinstance(child, Token)]
     if not relations:
         raise reader.fail("a relation such as = or < is missing here", tree)
@@ -22,10 +22,13 @@ def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
     for k, side in enumerate(sides):
         member = k > 0 and relations[k - 1].value == "in"
         found.append(read_set(reader, side) if member else reader.expression(side))
-    symbols = tuple(relation.value for relation in relations)
-    places = tuple(relation.start_pos or 0 for relation in relations)
-    texts = tuple(printed(reader, side) for side in sides)
-    return Chain(tuple(found), symbols, places, texts, position=position_of(tree))
+    return Chain(
+        sides=tuple(found),
+        relations=tuple(relation.value for relation in relations),
+        places=tuple(relation.start_pos or 0 for relation in relations),
+        texts=tuple(printed(reader, side) for side in sides),
+        position=position_of(tree),
+    )
 
 
 def printed(reader: Reader, tree: Part) -> str:

@@ -8,20 +8,25 @@ from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, full_name, position_of, read_factor
 from texcheck.reading.names import takes_argument
-from texcheck.reading.parts import is_parenthesised, term_parts
+from texcheck.reading.parts import is_parenthesised, term_parts, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import TRANSPOSES
 
 
+def with_scripts_of(reader: Reader, node: Node, factor: Factor) -> Node:
+    """A node with the indices and the power of its factor."""
+    return with_scripts(reader, node, sub=factor.sub, sup=factor.sup, position=factor.position)
+
+
 def with_scripts(
-    reader: Reader, node: Node, sub: Part | None, sup: Part | None, factor: Factor
+    reader: Reader, node: Node, *, sub: Part | None, sup: Part | None, position: int
 ) -> Node:
     """A node with its indices and its power."""
     if sub is not None:
         indices = tuple(read_indices(reader, sub))
-        node = nodes.Index(node, indices, sup is not None, position=factor.position)
+        node = nodes.Index(node, indices, powered=sup is not None, position=position)
     if sup is not None:
-        node = read_superscript(reader, node, sup, sub is not None)
+        node = read_superscript(reader, node, sup, indexed=sub is not None)
     return node
 
 
@@ -29,7 +34,7 @@ def read_indices(reader: Reader, sub: Part) -> list[Node]:
     """Read a subscript as indices."""
     if isinstance(sub, Token) or sub.data != "group":
         return [reader.single(sub)]
-    pieces = [child for child in sub.children if isinstance(child, Tree)]
+    pieces = trees_in(sub.children)
     if len(sub.children) != 2 * len(pieces) + 1 or any(p.data != "piece" for p in pieces):
         raise reader.fail(f"the index {canonical(sub)} is not understood", sub)
     if len(pieces) == 1 and len(pieces[0].children) == 1:
@@ -43,32 +48,34 @@ def run_together(reader: Reader, piece: Tree[Token]) -> Node | None:
     """``ij``: two indices of a matrix or a product; the array's dimension decides later."""
     parts = term_parts(piece)
     position = position_of(piece)
-    if len(parts) == 1 and isinstance(parts[0], Tree):
-        base = parts[0].children[0]
-        if (
-            len(parts[0].children) == 1
-            and isinstance(base, Token)
-            and base.type == "NUMBER"
-            and len(base.value) > 1
-            and base.value.isdigit()
-        ):
-            digits = tuple(nodes.Number(int(c), position=position) for c in base.value)
-            return nodes.RunTogether(digits, reader.only_expression(piece), position=position)
+    digits = digits_of(parts)
+    if len(digits) > 1:
+        items = tuple(nodes.Number(int(digit), position=position) for digit in digits)
+        return nodes.RunTogether(items, whole=reader.only_expression(piece), position=position)
     if len(parts) < 2 or any(isinstance(part, Token) for part in parts):
         return None
     factors = [read_factor(part, reader.text) for part in parts]
-    if any(f.bracket or takes_argument(reader, p) for f, p in zip(factors, parts, strict=True)):
+    if not all(factor.is_symbol or factor.is_number for factor in factors):
         return None
-    if any(f.is_symbol and reader.scope.is_function(f.name) for f in factors):
+    if any(takes_argument(reader, part) for part in parts):
         return None
-    if not all(
-        f.is_symbol or (isinstance(f.base, Token) and f.base.type == "NUMBER") for f in factors
-    ):
+    if any(factor.is_symbol and reader.scope.is_function(factor.name) for factor in factors):
         return None
-    items = tuple(reader.operand([part], 0)[0] for part in parts)
-    numbered = any(isinstance(f.base, Token) and f.base.type == "NUMBER" for f in factors[1:])
+    indices = tuple(reader.operand([part], 0)[0] for part in parts)
+    # No product: a number after a factor needs an operator between them.
+    numbered = any(factor.is_number for factor in factors[1:])
     whole = None if numbered else reader.product(parts)
-    return nodes.RunTogether(items, whole, position=position)
+    return nodes.RunTogether(indices, whole=whole, position=position)
+
+
+def digits_of(parts: list[Part]) -> str:
+    """The digits of a whole number that is printed alone and without scripts, or an empty text."""
+    if len(parts) != 1 or not isinstance(parts[0], Tree) or len(parts[0].children) != 1:
+        return ""
+    base = parts[0].children[0]
+    if isinstance(base, Token) and base.type == "NUMBER" and base.value.isdigit():
+        return str(base.value)
+    return ""
 
 
 def separate_indices(reader: Reader, sub: Part) -> list[Node]:
@@ -79,12 +86,12 @@ def separate_indices(reader: Reader, sub: Part) -> list[Node]:
     return indices
 
 
-def read_superscript(reader: Reader, node: Node, sup: Part, indexed: bool) -> Node:
+def read_superscript(reader: Reader, node: Node, sup: Part, *, indexed: bool) -> Node:
     """Read a superscript: a power or a transpose."""
     name = canonical(sup)
     position = position_of(sup)
     if name in TRANSPOSES:
-        return nodes.Transpose(node, indexed, position=position)
+        return nodes.Transpose(node, indexed=indexed, position=position)
     if isinstance(sup, Tree) and sup.data == "group" and is_parenthesised(sup):
         raise reader.fail(
             f"the superscript {name} is not a declared name; a power needs no brackets",
@@ -92,7 +99,7 @@ def read_superscript(reader: Reader, node: Node, sup: Part, indexed: bool) -> No
         )
     if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
         raise reader.fail(f"the superscript {name} is not a declared name", sup)
-    return nodes.Power(node, reader.single(sup), indexed, position=position)
+    return nodes.Power(node, reader.single(sup), indexed=indexed, position=position)
 
 
 def forbid_scripts(reader: Reader, factor: Factor) -> None:

@@ -15,7 +15,7 @@ from texcheck.nodes import Chain, Node, Nodes
 from texcheck.parser import parse, position_of
 from texcheck.reading.factors import read_operand
 from texcheck.reading.lists import read_list
-from texcheck.reading.parts import lone_symbol
+from texcheck.reading.parts import lone_symbol, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import read_chain
 from texcheck.vocabulary import IMPLICATIONS
@@ -49,7 +49,7 @@ class Statement:
 
 def read_expression(text: str, table: Mapping[str, Any]) -> Node:
     """The one expression that a text is."""
-    chains = [child for child in parse(text).children if isinstance(child, Tree)]
+    chains = trees_in(parse(text).children)
     if len(chains) != 1:
         raise LatexError("one expression is needed, not a list", position_of(chains[1]), text)
     symbols = {name: callable(value) for name, value in table.items()}
