@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Token, Tree
 
@@ -52,7 +52,14 @@ PARTNERS = ("qk", "QK", "mn", "MN", "ij", "ab", "xy", "uv", "st")
 PARTNER = {pair[0]: pair[1] for pair in PARTNERS} | {pair[1]: pair[0] for pair in PARTNERS}
 BARS = {"LBAR": "absolute value", "LNORM": "norm"}
 
-Change = tuple[int, int, str, str]
+
+class Change(NamedTuple):
+    """What is to be printed in place of a part of a formula, and what kind of misprint that is."""
+
+    start: int
+    end: int
+    new: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -103,8 +110,8 @@ def changes(
     for fraction in tree.find_data("fraction"):
         yield from turned_fraction(text, fraction)
     for accent in tree.find_data("accent"):
-        start, end = span(accent)
-        yield start, end, text[slice(*span(accent.children[1]))], "drop accent"
+        inner_start, inner_end = span(accent.children[1])
+        yield Change(*span(accent), new=text[inner_start:inner_end], kind="drop accent")
     for bracket in tree.find_data("bracket"):
         yield from dropped_bars(text, bracket)
     even = set(even_expressions(tree))
@@ -117,6 +124,12 @@ def span(tree: Tree[Token] | Token) -> tuple[int, int]:
     return position_of(tree), end_of(tree)
 
 
+def printed_part(text: str, part: Tree[Token] | Token) -> str:
+    """A part of the formula as it is printed."""
+    start, end = span(part)
+    return text[start:end].strip()
+
+
 def spaced(word: str) -> str:
     """A command must not run into the letter that follows it."""
     return word + " " * word[-1].isalpha()
@@ -126,30 +139,30 @@ def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
     """The changes of single signs, numbers and letters."""
     printed_letters = {token.value for token in tokens if token.type == "SYMBOL"}
     for token in tokens:
-        start, end = token.start_pos or 0, token.end_pos or 0
+        start, end = span(token)
         printed = text[start:end]
         if token.type == "ADDOP":
-            yield start, end, "-" if token.value == "+" else "+", "flip sign"
+            yield Change(start, end, new="-" if token.value == "+" else "+", kind="flip sign")
         elif token.type == "NUMBER" and printed.isdigit():
-            yield start, end, braced(str(int(printed) + 1)), "off by one"
+            yield Change(start, end, new=braced(str(int(printed) + 1)), kind="off by one")
         elif token.type == "NUMBER" and "." in printed:
             last = str((int(printed[-1]) + 1) % 10)
-            yield start, end, printed[:-1] + last, "last digit"
+            yield Change(start, end, new=printed[:-1] + last, kind="last digit")
         elif token.type == "PRIME":
-            yield start, end, "", "drop prime"
+            yield Change(start, end, new="", kind="drop prime")
         elif printed in SWAPS and token.type in ("SYMBOL", "REL"):
-            yield start, end, spaced(SWAPS[printed]), "swap"
+            yield Change(start, end, new=spaced(SWAPS[printed]), kind="swap")
         if token.type == "REL" and printed in STRICTNESS:
-            yield start, end, spaced(STRICTNESS[printed]), "strictness"
+            yield Change(start, end, new=spaced(STRICTNESS[printed]), kind="strictness")
         if token.type == "SYMBOL" and PARTNER.get(printed) in printed_letters:
-            yield start, end, PARTNER[printed], "exchange name"
+            yield Change(start, end, new=PARTNER[printed], kind="exchange name")
 
 
 def lost_relations(tokens: Sequence[Token]) -> Iterator[Change]:
     """A line of ``aligned`` without the relation at its mark."""
     for before, token in itertools.pairwise(tokens):
         if before.type == "MARK" and token.type == "REL":
-            yield token.start_pos or 0, token.end_pos or 0, " ", "drop relation"
+            yield Change(*span(token), new=" ", kind="drop relation")
 
 
 def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
@@ -157,13 +170,13 @@ def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
 
     Nothing is larger than 0 by a share of it, and ``0 \\le i < n`` is a range.
     """
-    sides = [text[slice(*span(side))].strip() for side in chain.children[::2]]
+    sides = [printed_part(text, side) for side in chain.children[::2]]
     for number, sign in enumerate(chain.children[1::2], start=1):
         start, end = span(chain.children[2 * number])
-        printed = text[slice(*span(sign))].strip()
+        printed = printed_part(text, sign)
         if printed in STRICTNESS and sides[0] != "0" and sides[number] != "0":
             for factor in ("1.05", "0.95"):
-                yield start, end, f"{factor} ({text[start:end]})", "bound moved"
+                yield Change(start, end, new=f"{factor} ({text[start:end]})", kind="bound moved")
 
 
 def weakened(chain: Tree[Token]) -> Iterator[Change]:
@@ -172,7 +185,7 @@ def weakened(chain: Tree[Token]) -> Iterator[Change]:
         if isinstance(sign, Token) and sign == "=":
             start, end = span(sign)
             for weaker in ("\\le ", "\\ge ", "\\approx "):
-                yield start, end, weaker, "weaken"
+                yield Change(start, end, new=weaker, kind="weaken")
 
 
 def other_symbols(
@@ -186,7 +199,8 @@ def other_symbols(
         if factor.is_number:
             printed = canonical(factor.base)
             if printed.isdigit() and int(printed) > 1 and len(part.children) == 1:
-                numbers.append((*span(part), int(printed)))
+                start, end = span(part)
+                numbers.append((start, end, int(printed)))
         elif factor.is_symbol:
             name, end = named(part, factor, kinds)
             if name:
@@ -198,13 +212,13 @@ def other_symbols(
         alike = [other for other in spelled if other != name and kinds[other] == kinds[name]]
         # The symbol that is printed next to this one, wherever the list of them starts.
         for other in sorted(alike, key=lambda o: (o < name, o))[:2]:
-            yield start, end, f"{{{spelled[other]}}}", "another symbol"
+            yield Change(start, end, new=f"{{{spelled[other]}}}", kind="another symbol")
         if name in scalars:
             for _, _, value in numbers[:1]:
-                yield start, end, f"{{{value}}}", "number for symbol"
+                yield Change(start, end, new=f"{{{value}}}", kind="number for symbol")
     for start, end, _ in numbers:
         for name in scalars[:1]:
-            yield start, end, f"{{{spelled[name]}}}", "symbol for number"
+            yield Change(start, end, new=f"{{{spelled[name]}}}", kind="symbol for number")
 
 
 def named(
@@ -213,9 +227,9 @@ def named(
     """The declared name that a factor is or starts with, and where it ends; else empty."""
     whole = full_name(factor.name, factor.sub, factor.sup)
     if whole in kinds:
-        return whole, span(part)[1]
+        return whole, end_of(part)
     bare = factor.name in kinds and not factor.primes
-    return (factor.name, span(factor.base)[1]) if bare else ("", 0)
+    return (factor.name, end_of(factor.base)) if bare else ("", 0)
 
 
 def braced(number: str) -> str:
@@ -246,7 +260,7 @@ def script_changes(
         start, end = span(script)
         content = text[start + 1 : end].strip().strip("{}").strip()
         if script.data == "sup" and content in TRANSPOSES:
-            yield start, end, "", "drop transpose"
+            yield Change(start, end, new="", kind="drop transpose")
         if script.data == "sub":
             for token in tokens_of(script):
                 if token.type != "SYMBOL" or token.value not in indices:
@@ -254,14 +268,14 @@ def script_changes(
                 others = [name for name in indices if name != token.value]
                 if others:
                     other = others[indices.index(token.value) % len(others)]
-                    yield token.start_pos or 0, token.end_pos or 0, other, "another index"
+                    yield Change(*span(token), new=other, kind="another index")
     if not scripts and isinstance(base, Token) and base.value in matrices:
-        _, end = span(base)
-        yield end, end, "^\\top ", "add transpose"
+        end = end_of(base)
+        yield Change(end, end, new="^\\top ", kind="add transpose")
     if isinstance(base, Tree) and base.data == "root" and len(base.children) == 2:
         start, end = span(base)
         inner_start, inner_end = span(base.children[1])
-        yield start, end, text[inner_start:inner_end], "drop root"
+        yield Change(start, end, new=text[inner_start:inner_end], kind="drop root")
 
 
 def bound_changes(text: str, scripts: Sequence[Tree[Token]]) -> Iterator[Change]:
@@ -271,17 +285,18 @@ def bound_changes(text: str, scripts: Sequence[Tree[Token]]) -> Iterator[Change]
             start, end = span(script.children[1])
             inner = text[start:end].strip()
             inner = inner[1:-1] if inner.startswith("{") else inner
-            yield start, end, f"{{{inner}+1}}", "bound off by one"
-            yield start, end, f"{{{inner}-1}}", "bound off by one"
+            yield Change(start, end, new=f"{{{inner}+1}}", kind="bound off by one")
+            yield Change(start, end, new=f"{{{inner}-1}}", kind="bound off by one")
 
 
 def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
     """Round brackets in place of ``|…|`` and of ``\\lVert … \\rVert``."""
-    first, last = bracket.children[0], bracket.children[-1]
+    first = bracket.children[0]
+    last = bracket.children[-1]
     if isinstance(first, Token) and isinstance(last, Token) and first.type in BARS:
         start, end = span(bracket)
         inner = text[first.end_pos : last.start_pos].removesuffix("\\right")
-        yield start, end, f"({inner})", f"drop {BARS[first.type]}"
+        yield Change(start, end, new=f"({inner})", kind=f"drop {BARS[first.type]}")
 
 
 def even_expressions(tree: Tree[Token]) -> Iterator[int]:
@@ -303,16 +318,20 @@ def sum_changes(text: str, expression: Tree[Token], even: bool) -> Iterator[Chan
     """``b - a`` for ``a - b``, and ``i`` for ``i + 1``; where the sign counts, if not ``even``."""
     children = expression.children
     for place in range(1, len(children) - 1):
-        sign, left, right = children[place], children[place - 1], children[place + 1]
+        left = children[place - 1]
+        sign = children[place]
+        right = children[place + 1]
         if not (isinstance(sign, Token) and isinstance(left, Tree) and isinstance(right, Tree)):
             continue
-        start, end = span(left)[0], span(right)[1]
-        first, second = text[slice(*span(left))].strip(), text[slice(*span(right))].strip()
+        start = position_of(left)
+        end = end_of(right)
+        first = printed_part(text, left)
+        second = printed_part(text, right)
         led = place >= 2 and isinstance(children[place - 2], Token) and children[place - 2] == "-"
         if sign == "-" and not led and not (even and len(children) == 3):
-            yield start, end, f"{second} - {first}", "turn difference"
+            yield Change(start, end, new=f"{second} - {first}", kind="turn difference")
         if second == "1":
-            yield span(sign)[0], end, "", "drop one"
+            yield Change(position_of(sign), end, new="", kind="drop one")
 
 
 def dropped_factors(term: Tree[Token]) -> Iterator[Change]:
@@ -333,10 +352,10 @@ def dropped_factors(term: Tree[Token]) -> Iterator[Change]:
         if droppable and len(children) > 1 and not (bracket and after_name) and not divided:
             start, end = span(child)
             if place > 0 and isinstance(children[place - 1], Token):
-                start = span(children[place - 1])[0]
+                start = position_of(children[place - 1])
             elif place + 1 < len(children) and isinstance(children[place + 1], Token):
-                end = span(children[place + 1])[1]
-            yield start, end, " ", "drop factor"
+                end = end_of(children[place + 1])
+            yield Change(start, end, new=" ", kind="drop factor")
         previous_takes = takes
 
 
@@ -352,11 +371,9 @@ def takes_argument(base: Token) -> bool:
 
 def turned_fraction(text: str, fraction: Tree[Token]) -> Iterator[Change]:
     """A fraction upside down."""
-    top, bottom = fraction.children[1], fraction.children[2]
+    _, top, bottom = fraction.children
     if any(token.value in ("\\partial", "\\mathrm{d}") for token in tokens_of(fraction)):
         return
-    start, _ = span(top)
-    _, end = span(bottom)
-    upper, lower = (text[slice(*span(part))].strip() for part in (top, bottom))
-    pieces = [part if part.startswith("{") else f"{{{part}}}" for part in (lower, upper)]
-    yield start, end, "".join(pieces), "turn fraction"
+    turned = [printed_part(text, bottom), printed_part(text, top)]
+    pieces = [part if part.startswith("{") else f"{{{part}}}" for part in turned]
+    yield Change(position_of(top), end_of(bottom), new="".join(pieces), kind="turn fraction")
