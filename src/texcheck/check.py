@@ -212,5 +212,8 @@ def instances(statements: list[Statement], evaluator: Evaluator) -> list[dict[st
     }
     count = math.prod(map(len, ranges.values()))
     if not 0 < count <= MOST_INSTANCES:
-        raise evaluator.fail(f"{count} instances of the indices", 0)
+        raise evaluator.fail(
+            f"the indices have {count} values together; from 1 to {MOST_INSTANCES} can be checked",
+            0,
+        )
     return [dict(zip(ranges, case, strict=True)) for case in itertools.product(*ranges.values())]

@@ -190,7 +190,9 @@ class Comparison:
             if relation in ("=", "!=", "approx"):
                 return a, b
             if not (is_real(a) and is_real(b)):
-                raise LatexError("an inequality between complex numbers", position, self.text)
+                raise LatexError(
+                    "an inequality needs real numbers, and a side is complex", position, self.text
+                )
             return np.real(a), np.real(b)
 
         try:
@@ -198,7 +200,7 @@ class Comparison:
         except ShapeError as error:
             return Finding(deviation=math.inf, holds=False, note=error.message)
         except OverflowError:
-            raise LatexError("a number too large to compare", position, self.text) from None
+            raise LatexError("a number is too large to be compared", position, self.text) from None
         gap = np.where(a == b, 0.0, np.abs(a - b))
         if np.isnan(gap).any():
             return Finding(deviation=math.inf, holds=False)
@@ -263,12 +265,18 @@ class Comparison:
             number = left if is_number(left) else right
             # x = 0 and x ≠ 0 speak of the array of zeros.
             if relation not in ("=", "!=") or number != 0:
-                raise ShapeError("a number against an array", position, self.text)
+                raise ShapeError(
+                    "a number cannot be compared with an array; only 0 can, by = or \\ne",
+                    position,
+                    self.text,
+                )
             return a, b
         same_kind = isinstance(left, Crossed) == isinstance(right, Crossed)
         if a.shape != b.shape or (a.ndim == 1 and not same_kind):
             a = evaluator.arithmetic.grid(left)
             b = evaluator.arithmetic.grid(right)
         if a.shape != b.shape:
-            raise ShapeError(f"shapes {a.shape} against {b.shape}", position, self.text)
+            raise ShapeError(
+                f"the sides have the shapes {a.shape} and {b.shape}", position, self.text
+            )
         return a, b

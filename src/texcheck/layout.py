@@ -72,7 +72,10 @@ class Layout:
         if token.type in ("COMMA", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
             separator = Token("SEP", token.value, start_pos=token.start_pos)
             if token.type == "TEXT" and token.value not in SEPARATING_WORDS:
-                raise self.fail("a condition outside cases; write \\implies", token.start_pos)
+                raise self.fail(
+                    "a condition can be printed only in cases; elsewhere write \\implies",
+                    token.start_pos,
+                )
             if not result and token.type not in ("QUAD", "NEWLINE"):
                 raise self.fail(f"nothing stands before {token.value!r}", token.start_pos)
             if result and result[-1].type != "SEP":
@@ -85,7 +88,7 @@ class Layout:
                 # A wide space, a word or a new line after a comma ends a list of values.
                 result[-1] = separator
         elif token.type == "OTHERWISE":
-            raise self.fail(f"{token.value!r} outside cases", token.start_pos)
+            raise self.fail(f"{token.value!r} can be printed only in cases", token.start_pos)
         else:
             result.append(token)
 
@@ -137,7 +140,7 @@ class Layout:
             return
         at_a_sign = after and after[0].type in ("REL", "TEXT", *CONTINUING)
         if before and after and not at_a_sign and before[-1].type != "REL":
-            raise self.fail("a mark & without a relation or a sign beside it", after[0].start_pos)
+            raise self.fail("a mark & needs a relation or a sign beside it", after[0].start_pos)
         continuing = start.type == "REL" or (start.type in CONTINUING and not before)
         indented = right is not None and not before
         if continuing:

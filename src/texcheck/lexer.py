@@ -100,12 +100,14 @@ class Lexer:
         while self.place < len(self.text):
             self.step()
         if len(self.tokens) > MOST_TOKENS:
-            raise self.fail(f"a formula of {len(self.tokens)} symbols", 0)
+            raise self.fail(
+                f"the formula has {len(self.tokens)} symbols; at most {MOST_TOKENS} can be read", 0
+            )
         if self.groups:
             group = self.groups[-1]
             raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
         if self.sized:
-            raise self.fail("\\left or \\right without a delimiter")
+            raise self.fail("\\left or \\right needs a delimiter after it")
         return Layout(self.text).tidy(self.tokens)
 
     def step(self) -> None:
@@ -120,7 +122,7 @@ class Lexer:
         if piece in REFUSED:
             raise self.fail(REFUSED[piece], position)
         if self.sized and piece not in OPENING and piece not in CLOSING:
-            raise self.fail("\\left or \\right without a delimiter", position)
+            raise self.fail("\\left or \\right needs a delimiter after it", position)
         if match.lastgroup == "number":
             self.number(piece, position)
         elif match.lastgroup == "letter":
@@ -138,7 +140,9 @@ class Lexer:
             )
         value = piece.replace("{,}", "").replace("\\,", "")
         if len(value) > MOST_DIGITS:
-            raise self.fail(f"a number of {len(value)} digits", position)
+            raise self.fail(
+                f"the number has {len(value)} digits; at most {MOST_DIGITS} can be read", position
+            )
         self.emit("NUMBER", value, position)
 
     def open(self, kind: str, closer: str, name: str, position: int) -> None:
@@ -210,7 +214,7 @@ class Lexer:
         """Read words or the name of an operator."""
         match = ARGUMENT.match(self.text, self.place)
         if match is None:
-            raise self.fail(f"{piece} without a name in braces", position)
+            raise self.fail(f"{piece} needs a name in braces after it", position)
         self.place = match.end()
         content = match.group(1)
         words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
@@ -234,7 +238,7 @@ class Lexer:
         r"""The name behind `\\begin` or `\\end`."""
         match = ARGUMENT.match(self.text, self.place)
         if match is None:
-            raise self.fail(f"{piece} without the name of an environment", position)
+            raise self.fail(f"{piece} needs the name of an environment after it", position)
         self.place = match.end()
         return match.group(1)
 
@@ -244,9 +248,10 @@ class Lexer:
         if name in ENVIRONMENTS:
             self.open(*ENVIRONMENTS[name], name, position)
         elif name != "aligned":
-            raise self.fail(f"environment {name!r} is not known", position)
+            known = ", ".join(sorted({"aligned", *ENVIRONMENTS}))
+            raise self.fail(f"environment {name!r} is not known; use one of {known}", position)
         elif self.groups:
-            raise self.fail(f"{name} inside another construct", position)
+            raise self.fail(f"{name} cannot be inside another construct", position)
         else:
             self.groups.append(Group("", position, kind=name, sized=False))
 
@@ -270,7 +275,7 @@ class Lexer:
         elif kind in ENVIRONMENTS:
             self.emit("ROWSEP", "\\\\", position)
         else:
-            raise self.fail(f"a line break inside {kind!r}", position)
+            raise self.fail(f"a line break cannot be inside {kind!r}", position)
 
     def punctuation(self, piece: str, position: int) -> None:
         """Read a sign that is no command."""
@@ -292,7 +297,7 @@ class Lexer:
             self.alignment_mark(position)
         elif piece == ".":
             if self.text[self.place : self.place + 1].isdigit():
-                raise self.fail("a number that starts with its point; write 0 before it", position)
+                raise self.fail("a number cannot start with its point; write 0 before it", position)
             self.emit("PERIOD", piece, position)
         elif piece in SIMPLE:
             kind = SIMPLE[piece]
@@ -306,13 +311,13 @@ class Lexer:
         """Read `&`, whose meaning the environment gives."""
         group = self.groups[-1] if self.groups else None
         if group is None:
-            raise self.fail("an alignment mark & outside an environment", position)
+            raise self.fail("an alignment mark & cannot be outside an environment", position)
         if group.kind == "aligned":
             self.emit("MARK", "&", position)
         elif group.kind in ENVIRONMENTS:
             self.emit("AMP", "&", position)
         else:
-            raise self.fail(f"an alignment mark & inside {group.kind!r}", position)
+            raise self.fail(f"an alignment mark & cannot be inside {group.kind!r}", position)
 
 
 def tokenize(text: str) -> list[Token]:

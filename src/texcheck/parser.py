@@ -168,7 +168,7 @@ def read_factor(tree: Part, text: str) -> Factor:
         position=position_of(tree),
     )
     if primes and not factor.is_symbol:
-        raise LatexError("a prime on something that is not a symbol", factor.position, text)
+        raise LatexError("only a symbol can have a prime", factor.position, text)
     return factor
 
 

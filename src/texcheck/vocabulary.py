@@ -38,10 +38,10 @@ IMPLICATIONS = {"\\implies", "\\iff"}
 REFUSED = {
     "|": "| has no direction; write \\lvert … \\rvert",
     "\\|": "\\| has no direction; write \\lVert … \\rVert",
-    "!": "a factorial; write \\prod",
+    "!": "! is a factorial, which cannot be read; write \\prod",
     "\\pm": "\\pm is two values; write both statements",
     "\\mp": "\\mp is two values; write both statements",
-    "\\{": "a set by its members; declare it under a name",
+    "\\{": "a set by its members cannot be read; declare it under a name",
 }
 
 OPENING = {

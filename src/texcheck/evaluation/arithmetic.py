@@ -82,7 +82,9 @@ class Arithmetic:
         if self.is_vector(left) and self.is_vector(right):
             crossed = isinstance(left, Crossed)
             if crossed != isinstance(right, Crossed):
-                raise self.fail(f"cannot {name} a row and a column", position)
+                raise self.fail(
+                    f"cannot {name} a row and a column; transpose one of them", position
+                )
             self.same_shape(name, left, right, position)
             result = function(as_array(left), as_array(right))
             return Crossed(result) if crossed else result
@@ -126,7 +128,10 @@ class Arithmetic:
     def same_shape(self, name: str, left: Value, right: Value, position: int) -> None:
         """Refuse two values whose shapes differ."""
         if as_array(left).shape != as_array(right).shape:
-            raise self.fail(f"cannot {name} {describe(left)} and {describe(right)}", position)
+            raise self.fail(
+                f"cannot {name} {describe(left)} and {describe(right)}: their shapes differ",
+                position,
+            )
 
     def add(self, left: Value, right: Value, position: int) -> Value:
         """The sum of two values of one shape."""
@@ -155,9 +160,14 @@ class Arithmetic:
             a = as_array(left)
             b = as_array(right)
             if isinstance(left, Crossed) != isinstance(right, Crossed):
-                raise self.fail("a dot product of a row and a column; drop the transpose", position)
+                raise self.fail(
+                    "a dot product needs two rows or two columns; drop the transpose", position
+                )
             if a.shape != b.shape:
-                raise self.fail(f"a dot product of lengths {len(a)} and {len(b)}", position)
+                raise self.fail(
+                    f"a dot product needs vectors of one length, got {len(a)} and {len(b)}",
+                    position,
+                )
             return (a @ b).item()
         return self.multiply(left, right, position)
 
@@ -169,7 +179,10 @@ class Arithmetic:
             return self.scale(left, right)
         for side in (left, right):
             if isinstance(side, np.ndarray) and side.ndim > 2:
-                raise self.fail(f"a product with {describe(side)}; index it first", position)
+                raise self.fail(
+                    f"{describe(side)} cannot be a factor of a matrix product; index it first",
+                    position,
+                )
         left, right = unify(left, right)
         if self.is_vector(left) and self.is_vector(right):
             return self.multiply_vectors(left, right, position)
@@ -189,7 +202,10 @@ class Arithmetic:
                 return product
             return self.vector(product.reshape(-1), needed)
         if left.shape[1] != right.shape[0]:
-            raise self.fail(f"cannot multiply {describe(left)} by {describe(right)}", position)
+            raise self.fail(
+                f"cannot multiply {describe(left)} by {describe(right)}: their inner sizes differ",
+                position,
+            )
         return left @ right
 
     def multiply_vectors(self, left: Value, right: Value, position: int) -> Value:
@@ -199,7 +215,10 @@ class Arithmetic:
         directions = (self.orientation(left), self.orientation(right))
         if directions == ("row", "column"):
             if a.shape != b.shape:
-                raise self.fail(f"an inner product of lengths {len(a)} and {len(b)}", position)
+                raise self.fail(
+                    f"an inner product needs vectors of one length, got {len(a)} and {len(b)}",
+                    position,
+                )
             return (a @ b).item()
         if directions == ("column", "row"):
             return np.outer(a, b)

@@ -41,7 +41,9 @@ def evaluate_cases(evaluator: Evaluator, node: nodes.Cases) -> Value:
         if holds or (not line.tests and not chosen):
             chosen.append(line.value)
     if not chosen:
-        raise evaluator.fail("no case applies", node)
+        raise evaluator.fail(
+            "no case applies to these values; print a line with \\text{otherwise}", node
+        )
     results = [evaluator.evaluate(value) for value in chosen]
     first = as_array(results[0])
     for result in results[1:]:
@@ -82,11 +84,13 @@ def is_met(evaluator: Evaluator, test: Chain) -> bool:
             raise evaluator.fail("a condition must compare numbers", test)
         if relation not in ("=", "!="):
             if not (is_real(as_array(left)) and is_real(as_array(right))):
-                raise evaluator.fail("an inequality between complex numbers", test)
+                raise evaluator.fail(
+                    "an inequality needs real numbers, and a side is complex", test
+                )
             left = left.real if isinstance(left, complex) else left
             right = right.real if isinstance(right, complex) else right
         if relation not in CONDITIONS:
-            raise evaluator.fail(f"the relation {relation} as a condition", test)
+            raise evaluator.fail(f"the relation {relation} cannot be a condition", test)
         if not CONDITIONS[relation](left, right):
             return False
     return True

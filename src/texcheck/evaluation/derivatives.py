@@ -31,7 +31,7 @@ def evaluate_derivative(evaluator: Evaluator, node: nodes.Derivative) -> Value:
     """A derivative by a symbol or by an entry of it."""
     body = node.body
     if body is None:
-        raise evaluator.fail("a derivative of nothing", node)
+        raise evaluator.fail("a derivative needs an expression after it", node)
     if node.order > 1:
         body = replace(node, order=node.order - 1)
     name, place = variable_of(evaluator, node.variable, node)
@@ -61,7 +61,7 @@ def variable_of(evaluator: Evaluator, node: Node, where: Node) -> tuple[str, Pla
                 for axis, index in enumerate(indices)
             )
             return node.base.name, place
-    raise evaluator.fail("a derivative by something that is not a symbol or an entry", where)
+    raise evaluator.fail("a derivative must be by a symbol or by an entry of one", where)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def gradient_of(graph: Graph) -> tuple[Value, float]:
     if array.ndim == 1 and stacked.ndim == 2:
         return stacked, error
     raise graph.evaluator.fail(
-        "the derivative of an array by a matrix; write it entry by entry", graph.node
+        "the derivative of an array by a matrix is not defined; write it entry by entry", graph.node
     )
 
 
@@ -127,12 +127,12 @@ def slope_of(graph: Graph, place: Place | None) -> tuple[Value, float]:
         noise = rounding / step
         gap = float(np.max(np.abs(as_array(fine) - as_array(coarse))))
         if narrow > 0.4 * wide and narrow > 1e-6 * step * size + noise * step:
-            problem = evaluator.fail("the derivative at a corner of the graph", graph.node)
+            problem = evaluator.fail("there is no derivative at a corner of the graph", graph.node)
         elif gap <= 1e-7 * size + noise:
             return fine, gap + noise
         else:
             problem = evaluator.fail(
-                f"the derivative does not settle (differences of {gap:.1e})", graph.node
+                f"the derivative does not settle: two estimates differ by {gap:.1e}", graph.node
             )
     assert problem is not None
     raise problem

@@ -150,13 +150,13 @@ class Evaluator:
         try:
             value = self.by_rule(node)
         except OverflowError:
-            raise self.fail("a number too large to be evaluated", node) from None
+            raise self.fail("the result is a number too large to be evaluated", node) from None
         except ZeroDivisionError as error:
             raise self.fail(str(error), node) from None
         if is_exact(value) and bits(value) > MOST_BITS:
-            raise self.fail("a number too large to be written", node)
+            raise self.fail("the result is a number too large to be written", node)
         if isinstance(value, (np.ndarray, Crossed)) and as_array(value).size == 0:
-            raise self.fail("an array without entries", node)
+            raise self.fail("the result is an array without entries", node)
         self.require_finite(value, node)
         if self.noise is None:
             return value
@@ -165,8 +165,8 @@ class Evaluator:
     def by_rule(self, node: Node) -> Value:
         """The value of a node by the rule for its kind."""
         rule = self.rules.get(type(node))
-        if rule is None:  # a set or a pair of indices where a value is needed
-            raise self.fail("this has no value of its own", node)
+        if rule is None:
+            raise self.fail("a set or a pair of indices has no value of its own", node)
         return rule(self, node)
 
     def noise_scale(self, node: Node, value: Value) -> float | None:
@@ -204,7 +204,7 @@ class Evaluator:
         elif undefined and not self.undefined:
             raise self.fail("the result is not a number, as in 0/0 or ∞ − ∞", node)
         elif not self.infinite:
-            raise self.fail("a number too large to be evaluated", node)
+            raise self.fail("the result is a number too large to be evaluated", node)
 
     def reached(self, names: set[str]) -> set[str]:
         """The symbols that a set of symbols is computed from, themselves included."""

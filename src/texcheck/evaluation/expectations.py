@@ -37,7 +37,9 @@ def moment_and_error(evaluator: Evaluator, node: nodes.Moment) -> tuple[Value, f
     if node.kind == "expectation":
         return mean, error
     if not is_number(mean):
-        raise evaluator.fail("the variance of an array; write it entry by entry", node)
+        raise evaluator.fail(
+            "the variance of an array is not defined; write it entry by entry", node
+        )
     return weighted(evaluator, outcomes, lambda: (inner() - mean) ** 2, node)
 
 
@@ -50,10 +52,15 @@ def random_variables(evaluator: Evaluator, node: nodes.Moment) -> dict[str, Rand
     if node.over:
         missing = set(node.over) - set(found)
         if missing:
-            raise evaluator.fail(f"{sorted(missing)} is not a random variable in this", node)
+            unknown = ", ".join(sorted(missing))
+            raise evaluator.fail(
+                f"{unknown} below the sign is no random variable of the expression", node
+            )
         found = {name: value for name, value in found.items() if name in node.over}
     if not found:
-        raise evaluator.fail("no random variable stands in this expectation", node)
+        raise evaluator.fail(
+            "no random variable is in this expectation; declare one as Random(…)", node
+        )
     return found
 
 

@@ -54,9 +54,9 @@ def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
         return exponential(evaluator, name, value, node)
     if name in ELEMENTWISE:
         if name in ("erf", "sign", "ReLU") and np.iscomplexobj(as_array(value)):
-            raise evaluator.fail(f"{name} of a complex number", node)
+            raise evaluator.fail(f"{name} of a complex number is not defined", node)
         if name in ("Re", "Im") and not np.iscomplexobj(as_array(value)):
-            raise evaluator.fail(f"{name} of a real value does nothing", node)
+            raise evaluator.fail(f"{name} of a real value does nothing; leave it out", node)
         return mapped(value, ELEMENTWISE[name])
     return linear_function(evaluator, name, value, node)
 
@@ -64,9 +64,12 @@ def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
 def extreme(evaluator: Evaluator, name: str, arguments: list[Value], node: Node) -> Value:
     """The largest or smallest of some values, or of the entries of one."""
     if any(np.iscomplexobj(as_array(value)) for value in arguments):
-        raise evaluator.fail(f"the {name} of complex numbers", node)
+        raise evaluator.fail(f"the {name} of complex numbers is not defined", node)
     if len(arguments) == 1 or not all(is_number(value) for value in arguments):
-        raise evaluator.fail(f"the {name} needs several numbers", node)
+        raise evaluator.fail(
+            f"the {name} needs several numbers; for entries of an array print an index below it",
+            node,
+        )
     return max(arguments) if name == "max" else min(arguments)
 
 
@@ -74,13 +77,17 @@ def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -
     """Softmax, diagonal, trace, determinant or rank."""
     if name == "softmax":
         if is_number(value):
-            raise evaluator.fail(f"softmax of {describe(value)}", node)
+            raise evaluator.fail(f"softmax needs a vector or a matrix, got {describe(value)}", node)
         return mapped(value, functools.partial(special.softmax, axis=-1))
     if name == "diag" and evaluator.arithmetic.is_vector(value):
         return np.diag(as_array(value))
     square = isinstance(value, np.ndarray) and value.ndim == 2
     if not square or (name != "rank" and value.shape[0] != value.shape[1]):
-        raise evaluator.shape_error(f"{name} of {describe(value)}", node.position)
+        needed = {"rank": "a matrix", "diag": "a vector or a square matrix"}
+        raise evaluator.shape_error(
+            f"{name} needs {needed.get(name, 'a square matrix')}, got {describe(value)}",
+            node.position,
+        )
     if name == "tr":
         return np.trace(value).item()
     if name == "det":
@@ -95,7 +102,7 @@ def linear_function(evaluator: Evaluator, name: str, value: Value, node: Node) -
 def conjugated(evaluator: Evaluator, value: Value, node: Node) -> Value:
     """A conjugate; of a real value it is refused."""
     if not np.iscomplexobj(as_array(value)):
-        raise evaluator.fail("the conjugate of a real value does nothing", node)
+        raise evaluator.fail("the conjugate of a real value does nothing; leave it out", node)
     return mapped(value, np.conj)
 
 
@@ -113,7 +120,9 @@ def rounded(
 ) -> Value:
     """A number rounded by a function; one that is whole up to its last digits stays."""
     if not is_number(value) or isinstance(value, complex):
-        raise evaluator.shape_error(f"rounding of {describe(value)}", node.position)
+        raise evaluator.shape_error(
+            f"only a real number can be rounded, got {describe(value)}", node.position
+        )
     if isinstance(value, float):
         # log(8)/log(2) is 3 up to rounding; the printed formula means 3.
         nearest = round(value)
@@ -126,14 +135,15 @@ def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:
     """A norm of a vector or a matrix."""
     value = evaluator.evaluate(node.inner)
     if is_number(value):
-        raise evaluator.fail("a norm of a number; write |x|", node)
+        raise evaluator.fail("a number has no norm; write \\lvert x \\rvert", node)
     array = as_array(value)
     if array.ndim > 2:
-        raise evaluator.fail(f"a norm of {describe(value)}", node)
+        raise evaluator.fail(f"a norm needs a vector or a matrix, got {describe(value)}", node)
     if array.ndim == 2 and 1 in array.shape and node.kind != "F":
         array = array.reshape(-1)
     orders = VECTOR_NORMS if array.ndim == 1 else MATRIX_NORMS
     order = orders.get(node.kind)
     if order is None:
-        raise evaluator.fail(f"which norm of {describe(value)}? write \\|…\\|_2 or \\|…\\|_F", node)
+        known = " or ".join(f"\\lVert … \\rVert_{subscript}" for subscript in orders if subscript)
+        raise evaluator.fail(f"which norm of {describe(value)}? write {known}", node)
     return float(np.linalg.norm(array, order))

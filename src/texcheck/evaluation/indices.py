@@ -19,10 +19,10 @@ def evaluate_index(evaluator: Evaluator, node: nodes.Index) -> Value:
     if isinstance(value, Crossed):
         value = value.array
     if not isinstance(value, np.ndarray):
-        raise evaluator.fail(f"an index on {describe(value)}", node)
+        raise evaluator.fail(f"there is an index on {describe(value)}, which has no entries", node)
     indices = split_indices(evaluator, value, node.indices, node)
     if len(indices) > value.ndim:
-        raise evaluator.fail(f"{len(indices)} indices on {describe(value)}", node)
+        raise evaluator.fail(f"there are {len(indices)} indices on {describe(value)}", node)
     keys = tuple(
         place_of(evaluator, index, value.shape[axis], node) for axis, index in enumerate(indices)
     )
@@ -38,7 +38,7 @@ def split_indices(evaluator: Evaluator, value: Array, indices: Nodes, node: Node
     product = indices[0].whole
     if value.ndim == 1:
         if product is None:
-            raise evaluator.fail("this index is not a product", node)
+            raise evaluator.fail("these are several indices of a vector; write one", node)
         return (product,)
     symbols = all(isinstance(item, (nodes.Symbol, nodes.Index)) for item in items)
     digits = all(isinstance(item, nodes.Number) for item in items) and max(value.shape) <= 9

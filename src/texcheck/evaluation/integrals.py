@@ -41,5 +41,7 @@ def integral_and_error(evaluator: Evaluator, node: nodes.Integral) -> tuple[Valu
         except IntegrationWarning as problem:
             raise evaluator.fail(f"the integral does not settle: {problem}", node) from None
     if error > 1e-9 * size:
-        raise evaluator.fail(f"the integral is known only to {error:.1e}", node)
+        raise evaluator.fail(
+            f"the integral is known only up to {error:.1e}, which is too little", node
+        )
     return float(value), float(error + EPSILON * size)

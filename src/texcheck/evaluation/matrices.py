@@ -35,7 +35,7 @@ def without_dots(evaluator: Evaluator, node: nodes.Matrix) -> Sequence[Sequence[
         [cell for c, cell in enumerate(row) if c != gap] for r, row in enumerate(rows) if r != gap
     ]
     if any(isinstance(cell, nodes.Dots) for row in grid for cell in row):
-        raise evaluator.fail("dots that do not fill a row and a column of the matrix", node)
+        raise evaluator.fail("the dots must fill one row and one column of the matrix", node)
     expanded = patterns.expand_diagonal(grid, gap, functools.partial(whole_or_none, evaluator))
     if expanded is None:
         raise evaluator.fail("the diagonal of this matrix shows no pattern", node)
@@ -59,10 +59,14 @@ def assembled(evaluator: Evaluator, rows: list[list[Value]], node: Node) -> Valu
         for value, width in zip(row, widths, strict=True):
             if is_number(value):
                 if value != 0 and (height, width) != (1, 1):
-                    raise evaluator.shape_error("a number in place of a block", node.position)
+                    raise evaluator.shape_error(
+                        "a number other than 0 is in place of a block", node.position
+                    )
                 value = np.full((height, width), float(value))
             if value.shape != (height, width):
-                raise evaluator.shape_error("blocks of different sizes", node.position)
+                raise evaluator.shape_error(
+                    "the blocks of one row or column differ in size", node.position
+                )
             line.append(value)
         blocks.append(line)
     return np.block(blocks)
@@ -72,5 +76,5 @@ def block_size(evaluator: Evaluator, values: list[Value], axis: int, node: Node)
     """The one size of a line of blocks."""
     sizes = {value.shape[axis] for value in values if not is_number(value)}
     if len(sizes) > 1:
-        raise evaluator.shape_error("blocks of different sizes", node.position)
+        raise evaluator.shape_error("the blocks of one row or column differ in size", node.position)
     return sizes.pop() if sizes else 1

@@ -43,18 +43,19 @@ def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
         return arithmetic.multiply(left, right, position)
     if operator == "mod" and is_number(left) and is_number(right):
         if isinstance(left, complex) or isinstance(right, complex):
-            raise evaluator.fail("a remainder of complex numbers", node)
+            raise evaluator.fail("a remainder of complex numbers is not defined", node)
         left, right = unify(left, right)
         return left % right
     raise evaluator.fail(
-        f"the operator {operator!r} between {describe(left)} and {describe(right)}", node
+        f"the operator {operator!r} is not defined between {describe(left)} and {describe(right)}",
+        node,
     )
 
 
 def divide(evaluator: Evaluator, left: Value, right: Value, position: int) -> Value:
     """A quotient, exact where both numbers are."""
     if not is_number(right):
-        raise evaluator.shape_error(f"division by {describe(right)}", position)
+        raise evaluator.shape_error(f"division by {describe(right)} is not defined", position)
     if right == 0:
         raise evaluator.fail("division by zero", position)
     if is_exact(left) and is_exact(right):
@@ -70,5 +71,5 @@ def evaluate_transpose(evaluator: Evaluator, node: nodes.Transpose) -> Value:
     """A transpose; of one entry it is refused."""
     value = evaluator.evaluate(node.inner)
     if node.indexed and is_number(value):
-        raise evaluator.fail("write (A^\\top)_{ij}", node)
+        raise evaluator.fail("an entry has no transpose; write (A^\\top)_{ij}", node)
     return evaluator.arithmetic.transpose(value, node.position)

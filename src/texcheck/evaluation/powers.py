@@ -27,7 +27,9 @@ def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
     if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
         power = whole_number(evaluator, exponent, node.exponent)
         if base.shape[0] != base.shape[1]:
-            raise evaluator.shape_error(f"a power of {describe(base)}", node.position)
+            raise evaluator.shape_error(
+                f"a power needs a square matrix, got {describe(base)}", node.position
+            )
         if power < 0:
             return np.linalg.matrix_power(inverse_of(evaluator, base, node), -power)
         return np.linalg.matrix_power(base, power)
@@ -36,7 +38,8 @@ def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
             raise evaluator.fail("an entry's power or a power's entry? write (A^2)_{ij}", node)
         return number_power(evaluator, base, exponent, node)
     raise evaluator.shape_error(
-        f"{describe(base)} to the power of {describe(exponent)}; there is no entrywise power",
+        f"{describe(base)} cannot be raised to the power of {describe(exponent)}; "
+        "there is no entrywise power",
         node.position,
     )
 
@@ -61,7 +64,7 @@ def inverse_of(evaluator: Evaluator, matrix: Array, node: Node) -> Array:
 def number_power(evaluator: Evaluator, base: Any, exponent: Any, node: Node) -> Value:
     """A power of a number, exact where it can be."""
     if base == 0 and not isinstance(exponent, complex) and exponent < 0:
-        raise evaluator.fail("a negative power of zero", node)
+        raise evaluator.fail("a negative power of zero is not defined", node)
     exact = isinstance(base, (int, Fraction))
     if exact and isinstance(exponent, int) and bits(base) * abs(exponent) <= MOST_BITS:
         value = Fraction(base) ** exponent
@@ -72,7 +75,9 @@ def number_power(evaluator: Evaluator, base: Any, exponent: Any, node: Node) -> 
         base = float(base)
     if not isinstance(base, complex) and not isinstance(exponent, complex):
         if base < 0 and exponent != int(exponent):
-            raise evaluator.fail(f"a broken power of the negative number {base:.6g}", node)
+            raise evaluator.fail(
+                f"a fractional power of the negative number {base:.6g} is not defined", node
+            )
         return float(base) ** exponent
     return base**exponent
 
@@ -86,7 +91,7 @@ def square_root(evaluator: Evaluator, value: Value, node: Node) -> Value:
             return top if bottom == 1 else Fraction(top, bottom)
     entries = as_array(value)
     if not np.iscomplexobj(entries) and np.any(entries < 0):
-        raise evaluator.fail("the root of a negative number", node)
+        raise evaluator.fail("the root of a negative number is not defined", node)
     return mapped(value, np.sqrt)
 
 
@@ -99,5 +104,7 @@ def exponential(evaluator: Evaluator, name: str, value: Value, node: Node) -> Va
     if name != "exp" and not np.iscomplexobj(as_array(value)):
         entries = as_array(value)
         if np.any(entries.astype(float) <= 0):
-            raise evaluator.fail("the logarithm of a number that is not positive", node)
+            raise evaluator.fail(
+                "the logarithm of a number that is not positive is not defined", node
+            )
     return mapped(value, EXPONENTIALS[name])

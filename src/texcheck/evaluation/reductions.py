@@ -30,7 +30,9 @@ def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
         with evaluator.bound(assignment):
             values.append(evaluator.evaluate(node.body))
         if len(values) > MOST_TERMS:
-            raise evaluator.fail(f"more than {MOST_TERMS} terms", node)
+            raise evaluator.fail(
+                f"there are more than {MOST_TERMS} terms, too many to evaluate", node
+            )
     if kind == "sum":
         add = functools.partial(evaluator.arithmetic.add, position=node.position)
         return functools.reduce(add, values) if values else 0
@@ -40,5 +42,5 @@ def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
             result = evaluator.arithmetic.multiply(result, value, node.position)
         return result
     if not values:
-        raise evaluator.fail(f"the {kind} over no index at all", node)
+        raise evaluator.fail(f"the {kind} runs over no index at all", node)
     return values[0] if len(values) == 1 else extreme(evaluator, kind, values, node)

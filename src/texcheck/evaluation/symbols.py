@@ -26,7 +26,7 @@ def evaluate_symbol(evaluator: Evaluator, node: nodes.Symbol) -> Value:
         arguments = [as_argument(dependency(evaluator, key, node)) for key in value.names]
         return answered(evaluator, name, value.function, arguments, node)
     if isinstance(value, Random):
-        raise evaluator.fail(f"the random variable {name} stands outside an expectation", node)
+        raise evaluator.fail(f"the random variable {name} is printed outside an expectation", node)
     if isinstance(value, (range, set, frozenset)):
         raise evaluator.fail(f"{name} is a set and has no value", node)
     return value

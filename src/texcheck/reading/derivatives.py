@@ -32,7 +32,10 @@ def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
     order = upper.sup
     variable = read_factor(below[1], reader.text)
     if len(below) != 2 or upper.sub is not None or not same_order(order, variable.sup):
-        raise reader.fail("this derivative is not understood", bottom)
+        raise reader.fail(
+            "this derivative is not understood; print one variable, and one order above and below",
+            bottom,
+        )
     by, _ = read_symbol(reader, replace(variable, sup=None), [below[1]], 0)
     body = read_derivative_body(reader, above[1:], by) if len(above) > 1 else None
     times = 1 if order is None else int(canonical(order))

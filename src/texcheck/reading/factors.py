@@ -32,7 +32,7 @@ def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, i
     node = read_base(reader, factor)
     if isinstance(node, nodes.Derivative) and node.body is None:
         if place + 1 >= len(parts):
-            raise reader.fail("a derivative of nothing", factor.position)
+            raise reader.fail("a derivative needs an expression after it", factor.position)
         body = reader.product(parts[place + 1 :])
         return replace(node, body=body), len(parts)
     if factor.bracket in ("LNORM", "LBAR"):

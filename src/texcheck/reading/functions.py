@@ -66,7 +66,8 @@ def read_known_call(
         power = reader.single(factor.sup)
         if not isinstance(power, nodes.Number) or power.value < 2:
             raise reader.fail(
-                f"{factor.name} to the power {canonical(factor.sup)} is ambiguous",
+                f"{factor.name} to the power {canonical(factor.sup)} is ambiguous; "
+                "put the power behind the argument's brackets",
                 factor.position,
             )
     scripts: Factor | None = None
@@ -100,7 +101,9 @@ def read_loose_argument(
         following = read_factor(parts[place], reader.text)
         called = following.is_symbol and reader.scope.is_function(following.name)
         if not first and (called or following.bracket in ("LPAR", "LBRACK")):
-            raise reader.fail(f"where does the argument of {factor.name} end?", parts[place])
+            raise reader.fail(
+                f"where does the argument of {factor.name} end? put it in brackets", parts[place]
+            )
         if not first:
             reader.forbid_side_by_side(parts[place], after_slash=False)
         nested = takes_argument(reader, parts[place])

@@ -20,12 +20,15 @@ def read_integral(
     names = [canonical(part) for part in parts]
     if "\\mathrm{d}" not in names[place + 1 : -1]:
         raise reader.fail(
-            "an integral without its differential, such as \\mathrm{d}t", factor.position
+            "an integral needs its differential, such as \\mathrm{d}t", factor.position
         )
     end = names.index("\\mathrm{d}", place + 1)
     name = lone_symbol(parts[end + 1], reader.text)
     if not name or name in nodes.names_in_all((low, high)) | set(reader.scope.running):
-        raise reader.fail(f"an integral over {names[end + 1]}", parts[end + 1])
+        raise reader.fail(
+            f"an integral over {names[end + 1]} is not understood; it needs a symbol of its own",
+            parts[end + 1],
+        )
     with reader.scope.binding([name]):
         inside = parts[place + 1 : end]
         body = reader.product(inside) if inside else nodes.Number(1, position=factor.position)

@@ -37,4 +37,4 @@ def forbid_vertical_dots(reader: Reader, parts: Sequence[Part]) -> None:
     """Refuse dots that only a matrix can hold."""
     for part in parts:
         if is_dots(part) and canonical(part) in ("\\vdots", "\\ddots"):
-            raise reader.fail(f"{canonical(part)} outside a matrix", part)
+            raise reader.fail(f"{canonical(part)} can be printed only in a matrix", part)

@@ -28,5 +28,6 @@ def read_matrix(reader: Reader, tree: Tree[Token]) -> Node:
         rows.append(tuple(cells))
     width = max(len(row) for row in rows)
     if any(len(row) != width for row in rows):
-        raise reader.fail(f"the rows of the matrix have {[len(r) for r in rows]} entries", tree)
+        lengths = ", ".join(str(len(row)) for row in rows)
+        raise reader.fail(f"the rows of the matrix must have one length, got {lengths}", tree)
     return nodes.Matrix(tuple(rows), position=position_of(tree))

@@ -71,7 +71,7 @@ def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Be
             below.add(name)
         below.conditions.append(chain)
     if upper is not None:
-        raise reader.fail("an upper end without an index that starts below", factor.position)
+        raise reader.fail("an upper end needs an index that starts below it", factor.position)
     return below
 
 
@@ -99,8 +99,8 @@ def forbid_own_index(reader: Reader, below: Below, factor: Factor) -> None:
             used |= nodes.names_in_all(stated)
     for name in below.names:
         if name in used:
-            raise reader.fail(f"the index {name} stands in its own bounds", factor.position)
+            raise reader.fail(f"the index {name} is used in its own bounds", factor.position)
         if name in reader.scope.running:
             raise reader.fail(f"the index {name} is running already", factor.position)
     if len(set(below.names)) < len(below.names):
-        raise reader.fail(f"one index twice below {factor.name}", factor.position)
+        raise reader.fail(f"one index is printed twice below {factor.name}", factor.position)

@@ -91,7 +91,7 @@ class Reader:
                 self.forbid_remainder(term)
         for _, term in terms:
             if is_dots(term):
-                raise self.fail("dots in a sum: write \\sum", term)
+                raise self.fail("dots in a sum cannot be read; write \\sum", term)
         found = [(sign, self.product(list(term.children))) for sign, term in terms]
         if len(found) == 1 and found[0][0] == "+":
             return found[0][1]
@@ -131,7 +131,7 @@ class Reader:
                 raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
         for part in parts:
             if is_dots(part):
-                raise self.fail("dots in a product: write \\prod", part)
+                raise self.fail("dots in a product cannot be read; write \\prod", part)
         operators = [part for part in parts if isinstance(part, Token)]
         for sign in operators:
             if sign.value == "mod" and (len(operators) > 1 or sign is not parts[-2]):

@@ -22,7 +22,9 @@ def read_reduction(
     """Read a sum, product, maximum or minimum with its range."""
     if factor.sub is None:
         if kind not in EXTREMES:
-            raise reader.fail(f"{factor.name} without an index below it", factor.position)
+            raise reader.fail(
+                f"{factor.name} is printed without an index below it", factor.position
+            )
         return read_extreme(reader, kind, factor, parts, place)
     below = read_ranges(reader, index_chains(reader, factor.sub), factor)
     names = below.names

@@ -90,7 +90,9 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
                 raise reader.fail("both sides are printed alike, which states nothing", place)
         if len(group) > 1:
             if not lone_symbol(chain.children[0], text):
-                raise reader.fail("a list of values for something that is not one symbol", chain)
+                raise reader.fail(
+                    "a list of values needs a symbol before it, and this is not one symbol", chain
+                )
             node = membership(node, listed_after(group, reader), reader)
         if word in IMPLICATIONS and number > 0:
             if number > 1 and claims[number - 1][0] == ",":
@@ -113,7 +115,7 @@ def listed_after(group: list[Tree[Token]], reader: Reader) -> Nodes:
 def membership(first: Chain, items: Nodes, reader: Reader) -> Chain:
     """``i = 0, 1, 2`` for a declared i: i is one of these."""
     if first.relations != ("=",):
-        raise reader.fail("a list of values after a relation that is not =", first.position)
+        raise reader.fail("a list of values can follow only =", first.position)
     listed = nodes.ListedSet(items, position=first.position)
     texts = (first.texts[0], first.texts[1] + ", …")
     return replace(first, sides=(first.sides[0], listed), relations=("in",), texts=texts)
