@@ -142,6 +142,19 @@ def test_refused_with_its_place(text, position, message):
     assert caught.value.position == position
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (r"\sum_{j \in T} x_j", "unknown symbol T"),
+        (r"\sum_{j \in \sin} x_j", "has no argument"),
+        (r"\sum_{j \in k, k} x_j x_k", "not a set"),
+    ],
+)
+def test_an_index_runs_over_a_declared_set(text, message):
+    with pytest.raises(LatexError, match=message):
+        evaluate(text, VALUES)
+
+
 def test_complex_numbers_have_no_order():
     with pytest.raises(LatexError, match="complex"):
         check("z < a", VALUES)

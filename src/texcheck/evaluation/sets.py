@@ -15,7 +15,8 @@ def members_of(evaluator: Evaluator, node: Node) -> list[int] | None:
     if isinstance(node, nodes.ListedSet):
         return [whole_number(evaluator, value, node) for value in values_of(evaluator, node.items)]
     if isinstance(node, nodes.DeclaredSet) and isinstance(node.inner, nodes.Symbol):
-        value = evaluator.values[node.inner.name]
+        # An index that runs later has no value yet, and is no set.
+        value = evaluator.values.get(node.inner.name)
         if isinstance(value, (range, set, frozenset)):
             return sorted(value)
     return None

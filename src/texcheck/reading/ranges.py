@@ -79,10 +79,13 @@ def fresh_indices(
     reader: Reader, symbols: list[str], below: Below, chain: Tree[Token]
 ) -> list[str]:
     """The indices that a condition binds, of the sides of it that are symbols."""
+    relations = [child for child in chain.children if isinstance(child, Token)]
     fresh = []
-    for name in symbols:
+    for k, name in enumerate(symbols):
         known = reader.scope.knows(name) or name in CONSTANTS or name in below.names
-        if name and not known:
+        # What follows \in is a set, which must be declared.
+        is_set = k > 0 and relations[k - 1] == "in"
+        if name and not known and not is_set:
             fresh.append(name)
     if fresh or set(symbols) & set(below.names):
         return fresh
