@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from texcheck.errors import ShapeError
-from texcheck.values import (
-    Array,
-    Crossed,
-    Value,
-    as_array,
-    describe,
-    is_number,
-    unify,
-)
+from texcheck.values import Array, Crossed, Value, as_array, describe, is_number, unify
 
 
 class Arithmetic:

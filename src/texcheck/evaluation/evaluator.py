@@ -1,5 +1,7 @@
 """What the rules of all constructs share: values of nodes, bound symbols, noise, errors, memory."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -14,15 +16,7 @@ from texcheck.evaluation.memory import Memory
 from texcheck.nodes import Node
 from texcheck.parser import canonical_name
 from texcheck.rounding import Noise
-from texcheck.values import (
-    MOST_BITS,
-    Crossed,
-    Depends,
-    Value,
-    as_array,
-    bits,
-    is_exact,
-)
+from texcheck.values import MOST_BITS, Crossed, Depends, Value, as_array, bits, is_exact
 
 # How a construct is evaluated.
 Rule = Callable[["Evaluator", Any], Value]

@@ -1,5 +1,7 @@
 """What evaluation remembers from one text to the next."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Which function evaluates which construct."""
 
+from __future__ import annotations
+
 from texcheck import nodes
 from texcheck.evaluation.conditions import evaluate_cases, evaluate_indicator
 from texcheck.evaluation.derivatives import evaluate_derivative
@@ -10,10 +12,7 @@ from texcheck.evaluation.indices import evaluate_index
 from texcheck.evaluation.integrals import evaluate_integral
 from texcheck.evaluation.lists import evaluate_tuple
 from texcheck.evaluation.matrices import evaluate_matrix
-from texcheck.evaluation.numbers import (
-    evaluate_constant,
-    evaluate_number,
-)
+from texcheck.evaluation.numbers import evaluate_constant, evaluate_number
 from texcheck.evaluation.operations import evaluate_product, evaluate_sum, evaluate_transpose
 from texcheck.evaluation.powers import evaluate_power
 from texcheck.evaluation.reductions import evaluate_reduction

@@ -8,13 +8,7 @@ from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Node
-from texcheck.parser import (
-    Factor,
-    Part,
-    long_argument,
-    position_of,
-    read_factor,
-)
+from texcheck.parser import Factor, Part, long_argument, position_of, read_factor
 from texcheck.reading.brackets import read_bracket
 from texcheck.reading.conditions import read_cases
 from texcheck.reading.derivatives import read_derivative

@@ -26,8 +26,8 @@ def match(reader: Reader, factor: Factor) -> Match | None:
     if reader.scope.knows(whole):
         return Match(whole, sub=None, sup=None)
     if sub is not None and sup is not None:
-        lower = full_name(factor.name, sub, None)
-        upper = full_name(factor.name, None, sup)
+        lower = full_name(factor.name, sub=sub, sup=None)
+        upper = full_name(factor.name, sub=None, sup=sup)
         if reader.scope.knows(lower) and reader.scope.knows(upper):
             raise reader.fail(
                 f"{lower} and {upper} are both declared, so {whole} is ambiguous",

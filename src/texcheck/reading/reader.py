@@ -1,9 +1,6 @@
-"""Give the parsed structure its meaning, by the declared symbols alone.
+"""Expressions: sums of products of factors, and groups of them."""
 
-Whether ``f(x)`` calls or multiplies, whether ``x_i`` is an index or part of a name, whether
-``W^Q`` is a power: the table of declared symbols decides. A symbol that is neither declared,
-nor bound by the formula, nor one of the known functions is an error.
-"""
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
@@ -12,17 +9,8 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.errors import LatexError
 from texcheck.nodes import Node
-from texcheck.parser import (
-    Part,
-    canonical,
-    position_of,
-    read_factor,
-    tree_of,
-)
-from texcheck.reading.parts import (
-    is_dots,
-    trees_in,
-)
+from texcheck.parser import Part, canonical, position_of, read_factor, tree_of
+from texcheck.reading.parts import is_dots, trees_in
 from texcheck.reading.scope import Scope
 
 # How a factor is read, with what it takes as its argument: the node, and the next place.

@@ -6,7 +6,7 @@ from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Chain, Node
-from texcheck.parser import Factor, Part, end_of, position_of, read_factor
+from texcheck.parser import Factor, Part, bare_name, end_of, position_of, read_factor
 from texcheck.reading.parts import term_parts, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import NUMBER_SETS
@@ -61,4 +61,4 @@ def read_number_set(reader: Reader, factor: Factor) -> Node:
     if factor.sup is not None and not all(groups):
         raise reader.fail("this shape is not understood", factor.sup)
     shape = tuple(reader.product(group) for group in groups if group)
-    return nodes.NumberSet(factor.name[8:-1], shape, position=factor.position)
+    return nodes.NumberSet(bare_name(factor.name), shape, position=factor.position)
