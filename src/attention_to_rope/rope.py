@@ -70,8 +70,10 @@ def rotary_table(
 
     `dtype` is that of the vectors to rotate: the table is float64 for float64 vectors and float32
     for all others, never half. `attention_factor` multiplies it (YaRN, LongRoPE). Angles are
-    computed in the dtype of the frequencies: float64 from `rotary_frequencies`; float32 frequencies
-    repeat the tables that most checkpoints were trained with.
+    computed in the dtype of the frequencies: float64 from `rotary_frequencies`. To repeat the table
+    of a checkpoint's own code bit for bit, compute the frequencies as that code does. The one of
+    `transformers`, `1.0 / base ** (torch.arange(0, d, 2).float() / d)`, takes the power in float32;
+    rounding those of `rotary_frequencies` to float32 gives another last bit for some pairs.
 
     >>> rotary_table(torch.arange(2), rotary_frequencies(2)).cos
     tensor([[1.0000],

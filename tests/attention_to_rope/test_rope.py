@@ -92,13 +92,16 @@ def test_angles_are_exact_far_out_and_half_types_are_rounded_once(dtype):
     assert (got.double() - exact).abs().max() < 4 * torch.finfo(dtype).eps
 
 
-def test_float32_frequencies_repeat_the_tables_of_hugging_face_bit_for_bit():
+def test_the_frequencies_of_hugging_face_repeat_its_tables_bit_for_bit_and_rounded_ones_do_not():
     inv_freq = 1.0 / (10000.0 ** (torch.arange(0, 128, 2, dtype=torch.int64).float() / 128))
     positions = torch.tensor([0, 1, 4095, 131_071])
     theirs = positions[:, None].float() * inv_freq
     ours = book.rotary_table(positions, inv_freq)
     assert torch.equal(ours.cos, theirs.cos())
     assert torch.equal(ours.sin, theirs.sin())
+    rounded = book.rotary_frequencies(128).float()
+    torch.testing.assert_close(rounded, inv_freq)
+    assert not torch.equal(rounded, inv_freq)
 
 
 def test_the_score_depends_on_the_offset_alone_and_the_gradient_is_the_inverse_rotation():

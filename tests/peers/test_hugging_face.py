@@ -1,5 +1,6 @@
 """Checkpoints of `transformers`, randomly initialised: our decoders give the same logits."""
 
+import dataclasses
 import re
 
 import pytest
@@ -18,6 +19,9 @@ from transformers import (
 from attention_to_rope import Decoder, generate
 from attention_to_rope.checkpoints import load_hugging_face
 from attention_to_rope.model import Config, Model
+from bookcheck.notebooks.files import page_text
+from bookcheck.paths import CHAPTERS
+from bookkit import book_model
 
 LENGTH = 40
 SMALL = {
@@ -129,6 +133,30 @@ def test_the_model_in_one_file_gives_the_same_logits_or_refuses(name: str) -> No
         assert (one_file(tokens)[0] - model(tokens).logits).abs().max() <= 1e-5
 
 
+def test_in_long_texts_of_a_trained_model_rounded_frequencies_separate_the_logits() -> None:
+    """The bound of the tests above is one of short texts; the pages and docstrings say so."""
+    one_file = book_model().eval()
+    config = dataclasses.asdict(one_file.config)
+    del config["qk_norm"]
+    model = LlamaForCausalLM(LlamaConfig(**config, pad_token_id=None)).eval()
+    weights = one_file.state_dict()
+    head = {"lm_head.weight": weights.pop("lm_head.weight")}
+    model.load_state_dict({f"model.{name}": weight for name, weight in weights.items()} | head)
+    decoder = load_hugging_face(model.config.to_dict(), model.state_dict())
+    tokens = torch.randint(0, 256, (1, 1024), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        theirs = model(tokens).logits
+        of_decoder = (decoder(tokens) - theirs).abs()
+        of_one_file = (one_file(tokens)[0] - theirs).abs()
+        one_file.frequencies = model.model.rotary_emb.inv_freq.clone()
+        with_their_frequencies = (one_file(tokens)[0] - theirs).abs()
+    for difference in (of_decoder, of_one_file):
+        assert difference[:, :LENGTH].max() <= 5e-5
+        assert 1e-5 < difference.max() <= 5e-4
+    assert of_decoder.max() > 2 * of_decoder[:, :LENGTH].max()
+    assert with_their_frequencies.max() <= 1e-5
+
+
 @pytest.mark.parametrize("name", ["Llama 3.1", "Qwen 3, window", "Gemma 3"])
 def test_greedy_tokens_are_equal(name: str) -> None:
     model, decoder = pair(name)
@@ -155,3 +183,8 @@ def test_a_wrong_config_is_seen(name: str, key: str, value: object) -> None:
     tokens = torch.randint(0, SMALL["vocab_size"], (2, LENGTH))
     with torch.no_grad():
         assert (wrong(tokens) - model(tokens).logits).abs().max() > 1e-3
+
+
+def test_chapter_19_names_the_length_of_these_texts() -> None:
+    words = {40: "forty"}
+    assert f"on texts of {words[LENGTH]} tokens" in page_text(CHAPTERS / "19-one-file.ipynb")
