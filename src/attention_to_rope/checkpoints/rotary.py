@@ -1,6 +1,7 @@
 """Rotary settings out of a Hugging Face style configuration: a dictionary in, frequencies out.
 
-Nothing is guessed: a missing base, an unknown kind of scaling or an unknown key is an error.
+A missing base, an unknown kind of scaling and an unknown key of the rope parameters are errors.
+Other keys that are missing have the defaults of `transformers`.
 """
 
 from collections.abc import Mapping
