@@ -95,18 +95,26 @@ def is_relation(formula: str) -> bool:
 
 
 @functools.cache
-def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
-    """The distinct inline relations of each page, in order."""
+def inline_formulas(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
+    """The distinct inline formulas of each page, in order; wrong choices of a quiz are left out."""
     found: dict[str, dict[str, InlineFormula]] = {}
     for path in book_pages(folder):
         page = path.relative_to(folder).with_suffix("").as_posix()
         formulas = found.setdefault(page, {})
         for cell, source in markdown_cells(path):
             for one in inline_of(source):
-                if is_relation(one.text):
-                    formula = InlineFormula(one.text, page, cell, one.before, one.after)
-                    formulas.setdefault(one.text, formula)
+                formula = InlineFormula(one.text, page, cell, one.before, one.after)
+                formulas.setdefault(one.text, formula)
     return {page: list(formulas.values()) for page, formulas in found.items()}
+
+
+@functools.cache
+def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
+    """The distinct inline relations of each page, in order."""
+    return {
+        page: [formula for formula in formulas if is_relation(formula.text)]
+        for page, formulas in inline_formulas(folder).items()
+    }
 
 
 def markdown_cells(path: Path) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,10 @@ The function binds the symbols of all relations of the page. ``where`` adds valu
 relations at a place: words of their sentence, in which ``…`` stands for the relation and ``$`` for
 every other formula. A misprint in the formula therefore loses no values.
 
-A sentence that introduces something (let, write, with, for, if …) gives a definition, a condition
-or an example; a relation at a place that ``where`` names is executed all the same. A definition
-binds its symbol for the rest of the page, where nothing else does. Everything else must hold.
+A relation that a sentence introduces (let, write, with, for, if …) is not executed: it is taken for
+a definition, a condition or an example. The words alone decide this, so some claims are among them;
+a relation at a place that ``where`` names is executed all the same. A definition binds its symbol
+for the rest of the page, where nothing else does. Every other relation must hold.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ import yaml
 from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
+from bookcheck.equations.records import read_records, write_record
 from bookcheck.myst import tokens_of
 from bookcheck.notebooks.files import page_text, read
-from bookcheck.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC, book_pages
+from bookcheck.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC, book_pages
 from bookcheck.prose.reading_time import minutes_of
 from bookcheck.translation.catalogs import LOCALE, pages, translations
 from bookcheck.translation.messages import read_page, translate_notebook
@@ -32,6 +33,9 @@ def write_sources(folder: Path, language: str) -> None:
     # Pages show functions of the book's own code.
     code = shutil.ignore_patterns("node_modules", "__pycache__", "*.safetensors", "*.egg-info")
     shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
+    # What the tests have executed is marked in every language.
+    for record in read_records(RECORDS).values():
+        write_record(record, folder / RECORDS.relative_to(ROOT))
     words = words_of_site(language)
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:

@@ -12,8 +12,11 @@ EXECUTED = Record("eq-score", "a = b")
 BY_HAND = Record("eq-weight", "b = c", "It is a limit.")
 IN_SENTENCES = Record("sentences-of-01-x", "d = 3\ne = 5")
 PAGES = {
-    "index": "# Book\n\n```{toctree}\nchapters/01-x\nchapters/ledger\n```\n",
-    "chapters/01-x": "# A chapter\n\nSo $d = 3$ with $f = 7$.\n\n"
+    "index": "# Book\n\n```{equation-counts}\n```\n\n"
+    "```{toctree}\nchapters/01-x\nchapters/02-y\nchapters/ledger\n```\n",
+    # The relation of the second page has the text of one that was executed on the first.
+    "chapters/02-y": "# Another\n\nSo $d = 3$ again, and $x$.\n",
+    "chapters/01-x": "# A chapter\n\nSo $d = 3$ with $f = 7$, $g + 1$ and $g$ and $g$.\n\n"
     "$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n",
     "chapters/ledger": "# Ledger\n\n```{equation-ledger}\n```\n",
 }
@@ -27,7 +30,7 @@ SETTINGS = {
 
 
 def build(folder, *records):
-    """Build the site; return the number of marks in its chapter, and the ledger."""
+    """Build the site; return the number of marks in its chapter, the ledger and the first page."""
     (folder / "chapters").mkdir(exist_ok=True)
     for name, text in PAGES.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
@@ -44,24 +47,32 @@ def build(folder, *records):
     chapter = (output / "chapters" / "01-x.html").read_text(encoding="utf-8")
     marks = re.findall(r'<a class="equation-mark" href="ledger\.html" [^>]*>✓</a>\(1\)', chapter)
     assert chapter.count("equation-mark") == len(marks)
-    return len(marks), (output / "chapters" / "ledger.html").read_text(encoding="utf-8")
+    ledger = (output / "chapters" / "ledger.html").read_text(encoding="utf-8")
+    return len(marks), ledger, (output / "index.html").read_text(encoding="utf-8")
 
 
 def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
-    marks, ledger = build(tmp_path)
+    marks, ledger, first = build(tmp_path)
     assert marks == 0
     assert "The book displays 2 equations." in ledger
     for label in ("eq-score", "eq-weight"):
         assert f'href="01-x.html#equation-{label}"' in ledger
     for words in ("xecuted", "not checked", "by hand", "last run"):
         assert words not in ledger
-    marks, ledger = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES)
+        assert words not in first
+    marks, ledger, first = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES)
     assert marks == 1
-    assert "The last run of the tests executed 1 of them from their own text" in ledger
-    assert "and checked 1 by hand." in ledger
-    assert "executed 1 of the 2 relations inside sentences" in ledger
+    for page in (ledger, first):
+        text = " ".join(page.split())
+        assert "executed 1 of the 2 displayed equations from their own text" in text
+        assert "and checked 1 by hand." in text
+        assert "It executed 1 of the 3 relations inside sentences." in text
+        assert "The other 2 relations were not executed" in text
+        assert "neither were the 3 formulas without a relation" in text
+    assert "(relations in sentences: 1 of 2 executed)" in ledger
+    assert "(relations in sentences: 0 of 1 executed)" in ledger
     assert re.search(r"#equation-eq-weight.* \[by hand: It is a limit\.\]", ledger)
     # A record of another text gives no mark.
-    marks, ledger = build(tmp_path, Record("eq-score", "a = -b"))
+    marks, ledger, _ = build(tmp_path, Record("eq-score", "a = -b"))
     assert marks == 0
-    assert "executed 0 of them" in ledger
+    assert "executed 0 of the 2 displayed equations" in ledger
