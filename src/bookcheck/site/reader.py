@@ -193,6 +193,8 @@ class Page:
             return parse_value(inside).printed
         if name == "term":
             return inside.partition(" <")[0]
+        if name == "in-english":
+            return inside
         if name in ("cite:p", "cite:t"):
             parts = [self.citation(key.strip(), name == "cite:t") for key in inside.split(",")]
             return " and ".join(parts) if name == "cite:t" else f"({'; '.join(parts)})"

@@ -2,7 +2,8 @@
 
 update: store the messages that the pages have now, with the translations that still fit.
 status: list what is outdated or wrong; ends with 1 unless the translation is complete.
-sources: write the translated book, which `make book LANGUAGE=zh_CN` builds.
+sources: write the translated book, which `make book LANGUAGE=zh_CN` builds. What is missing or
+    outdated stays in English, with a note.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     python -m bookcheck.translation status    # what is missing, outdated or wrong
 
 A message that has changed a little keeps its old translation, marked "fuzzy", for the translator;
-the page shows English until somebody has looked at it and removed the mark.
+the page shows English, with a note, until somebody has looked at it and removed the mark.
 """
 
 import calendar

@@ -2,6 +2,9 @@
 
 A message is one paragraph, heading, list item, cell of a table, title of a box, caption or
 description of a figure, in MyST. Displayed formulas, code and its output are no messages.
+
+A message without a translation stays in English. Where there is room for it, it gets a note that
+says so; the site gives its paragraph the attribute lang="en".
 """
 
 import html
@@ -22,10 +25,24 @@ LETTERS = re.compile(r"[A-Za-z]{2,}")
 # What of a message says nothing by itself: formulas, code, roles.
 SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+|\]\([^()]*\)")
 TITLED = {"exercise-start", "admonition", "prf:theorem", "prf:lemma", "prf:definition"}
+# Where a message is, by the token before it; elsewhere it is a paragraph.
+PLACES = {"heading_open": "", "th_open": "narrow", "td_open": "narrow"}
 OPTION = re.compile(r"(:(?:needs|name|alt): +)(\S.*)")
 DESCRIPTION = re.compile(r'(?<=aria-label=")[^"]*')
 
 Lookup = Callable[[str], str | None]
+
+
+class Notes(NamedTuple):
+    """What is said behind a message that stays in English, and in narrow places a short form."""
+
+    sentence: str
+    word: str
+
+    def behind(self, message: str, place: str) -> str:
+        """The message with the note that fits its place; the site knows the role."""
+        note = {"paragraph": self.sentence, "narrow": self.word}.get(place)
+        return f"{message} {{in-english}}`{note}`" if note else message
 
 
 class Span(NamedTuple):
@@ -36,6 +53,8 @@ class Span(NamedTuple):
     start: int
     end: int
     text: str
+    # "paragraph", "narrow" (a cell of a table, a choice of a quiz), or "" where no note can be.
+    place: str = ""
     # A word of the glossary stays below its translation, so that links to it still work.
     stays: bool = False
 
@@ -49,7 +68,9 @@ def spans_of(text: str) -> Iterator[Span]:
     """The messages of a MyST text, in order."""
     lines = text.split("\n")
     column = [0] * (len(lines) + 1)  # cells of a table share a line
+    opened = ""
     for token in tokens_of(text):
+        opened = token.type if token.nesting == 1 else opened
         if token.map is None:
             continue
         first = token.map[0]
@@ -66,8 +87,10 @@ def spans_of(text: str) -> Iterator[Span]:
             last = line + len(parts) - 1
             stop = lines[last].index(parts[-1].strip(), start if last == line else 0)
             column[last] = stop = stop + len(parts[-1].strip())
+            place = "narrow" if whole["before"] else PLACES.get(opened, "paragraph")
             if said(message):
-                yield Span(line, last, start, stop, " ".join(part.strip() for part in parts))
+                joined = " ".join(part.strip() for part in parts)
+                yield Span(line, last, start, stop, joined, place)
 
 
 def directive_spans(
@@ -106,36 +129,54 @@ def glossary_spans(text: str) -> Iterator[Span]:
         start = len(parts[0]) - len(parts[0].lstrip())
         message = " ".join(part.strip() for part in parts)
         last = first + len(parts) - 1
-        yield Span(first, last, start, len(parts[-1]), message, bool(found["word"]))
+        place = "" if found["word"] else "paragraph"
+        yield Span(first, last, start, len(parts[-1]), message, place, bool(found["word"]))
 
 
-def translate_text(text: str, lookup: Lookup) -> str:
-    """The text with every message that has a translation in the other language."""
+def translate_text(text: str, lookup: Lookup, notes: Notes | None = None) -> str:
+    """The text with every message in the other language, or else in English, with a note."""
     lines = text.split("\n")
     for span in sorted(spans_of(text), reverse=True):
         other = lookup(span.text)
         if other is not None:
             other += f"\n{span.text}" if span.stays else ""
-            joined = lines[span.first][: span.start] + other + lines[span.last][span.end :]
-            lines[span.first : span.last + 1] = [joined]
+        elif notes is not None:
+            other = notes.behind(span.text, span.place)
+        else:
+            continue
+        joined = lines[span.first][: span.start] + other + lines[span.last][span.end :]
+        lines[span.first : span.last + 1] = [joined]
     return "\n".join(lines)
 
 
-def translate_notebook(notebook: Any, lookup: Lookup) -> Any:
+def translate_description(description: str, lookup: Lookup, notes: Notes | None) -> str:
+    """The text inside an attribute `aria-label`; in English it is followed by `lang`."""
+    message = html.unescape(description)
+    other = lookup(message)
+    if other is None and notes is not None:
+        # The quotation mark that ends the label now ends this attribute.
+        return f'{description}" lang="en'
+    return html.escape(other or message)
+
+
+def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None) -> Any:
     """Change a notebook in place: text, captions, and the descriptions of figures."""
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = translate_text("".join(cell["source"]), lookup)
+            cell["source"] = translate_text("".join(cell["source"]), lookup, notes)
             continue
         figure = cell["metadata"].get("mystnb", {}).get("figure")
         if figure and "caption" in figure:
-            figure["caption"] = lookup(figure["caption"]) or figure["caption"]
+            caption = figure["caption"]
+            other = lookup(caption)
+            if other is None and notes is not None:
+                other = notes.behind(caption, "paragraph")
+            figure["caption"] = other or caption
         for output in cell.get("outputs", []):
             svg = output.get("data", {}).get("image/svg+xml")
             if svg:
                 output["data"]["image/svg+xml"] = DESCRIPTION.sub(
-                    lambda at: html.escape(lookup(html.unescape(at[0])) or html.unescape(at[0])),
-                    "".join(svg),
+                    lambda at: translate_description(at[0], lookup, notes), "".join(svg)
                 )
     return notebook
 

@@ -17,7 +17,7 @@ from bookcheck.notebooks.files import page_text, read
 from bookcheck.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC, book_pages
 from bookcheck.prose.reading_time import minutes_of
 from bookcheck.translation.catalogs import LOCALE, pages, translations
-from bookcheck.translation.messages import read_page, translate_notebook
+from bookcheck.translation.messages import Notes, read_page, translate_notebook
 
 TITLES = {"zh_CN": "从注意力到 RoPE"}
 # What a link to a page leads to.
@@ -25,7 +25,10 @@ TO_PAGE = re.compile(r"\]\(([^()#\s]+\.(?:ipynb|md))")
 
 
 def write_sources(folder: Path, language: str) -> None:
-    """Fill a folder: translated pages, all other pages in English, and the settings."""
+    """Fill a folder: translated pages, all other pages in English, and the settings.
+
+    On a translated page, a message whose translation is missing or outdated is in English.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     (folder / CHAPTERS.name / "deeper").mkdir(parents=True)
     shutil.copytree(STATIC, folder / STATIC.name)
@@ -35,7 +38,7 @@ def write_sources(folder: Path, language: str) -> None:
     shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
     # What the tests have executed is marked in every language.
     for record in read_records(RECORDS).values():
-        write_record(record, folder / RECORDS.relative_to(ROOT))
+        write_record(record, folder / BUILD.name / RECORDS.name)
     words = words_of_site(language)
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:
@@ -64,6 +67,7 @@ def write_sources(folder: Path, language: str) -> None:
     settings["sphinx"]["local_extensions"] = {"bookcheck.site.extension": str(SOURCES)}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     translated = set(pages())
+    notes = Notes(words["(This paragraph is not translated yet.)"], words["(in English)"])
     slugs: dict[str, str] = {}
     for page in (ROOT / "index.md", *book_pages()):
         known = translations(page, language) if page in translated else {}
@@ -72,7 +76,9 @@ def write_sources(folder: Path, language: str) -> None:
                 if (page.parent / target).resolve() not in translated:
                     text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
             known[message] = text
-        notebook = translate_notebook(read_page(page), known.get)
+        # Pages that nobody translates are in English as a whole, without notes.
+        notes_of_page = notes if page in translated else None
+        notebook = translate_notebook(read_page(page), known.get, notes_of_page)
         text = notebook["cells"][0]["source"]
         if page.suffix == ".ipynb":
             # Reading time is measured in English.

@@ -53,6 +53,7 @@ def page(site=""):
         ("{prf:ref}`thm-hull`, {numref}`fig-line`", "Theorem 1.1, Fig. 1.1"),
         ("{value}`0.30 = x.std()`", "0.30"),
         ("a {term}`token`", "a token"),
+        ("Words. {in-english}`(in English)`", "Words. (in English)"),
         ("{cite:p}`a,b`", "([Ada et al., 2017](https://a.example); Bo, 2020)"),
         ("{cite:t}`a` says", "[Ada et al. (2017)](https://a.example) says"),
         ("[two](02-two.ipynb#part)", "[two](02-two.ipynb)"),

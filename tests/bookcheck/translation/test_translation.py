@@ -1,18 +1,21 @@
 """The translations of the book: what stays the same in them, and how they reach the page."""
 
 import re
+import shutil
 from types import SimpleNamespace
 
 import pytest
+from babel.messages.pofile import write_po
 from playwright.sync_api import expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
+from bookcheck.equations.records import Record, read_records, write_record
 from bookcheck.paths import BUILD, SOURCES, STATIC
 from bookcheck.site import languages
 from bookcheck.site.widgets import run_widgets
 from bookcheck.translation import catalogs, sources
-from bookcheck.translation.messages import spans_of, translate_text
+from bookcheck.translation.messages import Notes, spans_of, translate_notebook, translate_text
 
 TEXT = """\
 # A heading
@@ -68,6 +71,53 @@ def test_messages_are_found_and_put_back_in_their_places():
     assert "{exercise-start} A TITLE\n:label: name" in translated
     assert "TOKEN\ntoken\n  WHAT A MODEL READS.\n" in translated
     assert "\\text{no message}" in translated
+
+
+def test_what_has_no_translation_stays_in_english_with_a_note_where_one_fits():
+    known = {"Because of the rest.": "因为其余的。"}
+    text = translate_text(TEXT, known.get, Notes("（此段）", "（英文）"))
+    assert "# A heading\n\nWords with $x$ in two lines. {in-english}`（此段）`\n" in text
+    assert "- [x] A choice {in-english}`（英文）` {check}`1 == 1`\n  > 因为其余的。\n" in text
+    assert "| a | Some words {in-english}`（英文）` |" in text
+    assert "| $x$ | other words {in-english}`（英文）` |" in text
+    assert "{exercise-start} A title\n:label: name" in text
+    assert "\ntoken\n  What a model reads. {in-english}`（此段）`\n" in text
+    assert text.count("{in-english}") == 5
+
+
+def test_captions_and_descriptions_of_figures_stay_in_english_too():
+    cell = {
+        "cell_type": "code",
+        "metadata": {"mystnb": {"figure": {"caption": "A caption."}}},
+        "outputs": [{"data": {"image/svg+xml": '<svg aria-label="a &lt; b" role="img"/>'}}],
+    }
+    notes = Notes("（此段）", "（英文）")
+    translate_notebook({"cells": [cell]}, {}.get, notes)
+    assert cell["metadata"]["mystnb"]["figure"]["caption"] == "A caption. {in-english}`（此段）`"
+    (output,) = cell["outputs"]
+    assert output["data"]["image/svg+xml"] == '<svg aria-label="a &lt; b" lang="en" role="img"/>'
+    translate_notebook({"cells": [cell]}, {"a < b": "甲 < 乙"}.get, notes)
+    assert 'aria-label="甲 &lt; 乙"' in output["data"]["image/svg+xml"]
+
+
+def test_the_site_says_which_language_a_note_and_its_paragraph_are_in(tmp_path):
+    text = "# 标题\n\nWords and $x$. {in-english}`（英文）`\n\n中文。\n"
+    (tmp_path / "index.md").write_text(text, encoding="utf-8")
+    settings = {
+        "extensions": ["myst_parser", "bookcheck.site.languages"],
+        "language": "zh_CN",
+        "html_theme": "basic",
+    }
+    output = tmp_path / "_build"
+    with docutils_namespace():
+        Sphinx(
+            tmp_path, None, output, output / "doctrees", "html", settings,
+            status=None, warningiserror=True,
+        ).build()  # fmt: skip
+    page = (output / "index.html").read_text(encoding="utf-8")
+    note = '<span class="in-english" lang="zh-CN">（英文）</span>'
+    assert f'<p lang="en">Words and $x$. {note}</p>' in page
+    assert "<p>中文。</p>" in page
 
 
 MESSAGE = (
@@ -143,6 +193,44 @@ def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch
     page = (tmp_path / "book" / "chapters" / "01-attention.ipynb").read_text(encoding="utf-8")
     assert "（英文）](deeper/01-edge-cases.ipynb" in page
     assert "（英文）](03-many-heads.ipynb" not in page
+
+
+def test_outdated_and_missing_translations_leave_english_on_the_page(tmp_path, monkeypatch):
+    places = tmp_path / "locale"
+    shutil.copytree(catalogs.LOCALE, places)
+    monkeypatch.setattr(catalogs, "LOCALE", places)
+    monkeypatch.setattr(sources, "BUILD", tmp_path)
+    page = catalogs.ROOT / "index.md"
+    outdated, missing = [
+        message
+        for message in catalogs.messages_of(page)
+        if message.startswith(("Two sentences go with you", "`make test` checks"))
+    ]
+    old = catalogs.translations(page, "zh_CN")
+    catalog = catalogs.read_catalog(page, "zh_CN")
+    catalog.get(outdated).flags.add("fuzzy")
+    catalog.get(missing).string = ""
+    with catalogs.file_of(page, "zh_CN").open("wb") as file:
+        write_po(file, catalog)
+    assert catalogs.status(page, "zh_CN")["outdated"] == [outdated]
+    sources.write_sources(tmp_path / "book", "zh_CN")
+    text = (tmp_path / "book" / "index.md").read_text(encoding="utf-8")
+    for message in (outdated, missing):
+        assert f"{message} {{in-english}}`（此段尚未翻译，暂为英文）`\n" in text
+        assert old[message] not in text
+    assert text.count("{in-english}") == 2
+    # Pages that nobody translates have no notes.
+    deeper = tmp_path / "book" / "chapters" / "deeper" / "01-edge-cases.ipynb"
+    assert "{in-english}" not in deeper.read_text(encoding="utf-8")
+
+
+def test_the_translated_site_gets_the_record_of_the_tests(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "BUILD", tmp_path / "_build")
+    monkeypatch.setattr(sources, "RECORDS", tmp_path / "_build" / "equations")
+    record = Record("eq-score", "a = b")
+    write_record(record, sources.RECORDS)
+    sources.write_sources(tmp_path / "book", "zh_CN")
+    assert read_records(tmp_path / "book" / "_build" / "equations") == {"eq-score": record}
 
 
 def test_all_that_scripts_say_has_a_translation():
