@@ -1,4 +1,4 @@
-"""How long the main line of a chapter takes to read; the page prints it, a test holds it.
+"""How long the main line of a chapter takes to read; the page prints it.
 
 170 words a minute, 15 seconds a displayed formula, 3 seconds a visible line of code, 25 seconds a
 figure or table. What folds, the quiz, the exercises and interactive figures are left out: a reader
@@ -11,7 +11,6 @@ from typing import Any
 from bookcheck.myst import blocks_of, included_source
 from bookcheck.notebooks.files import FOLDED
 
-LONGEST = 15
 WORD_SECONDS, FORMULA_SECONDS, LINE_SECONDS, PICTURE_SECONDS = 60 / 170, 15, 3, 25
 APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "interactive"}
 # Below such a heading the main line has ended, up to "What to remember".
