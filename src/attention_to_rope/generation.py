@@ -1,5 +1,6 @@
 """Continue prompts token by token: greedily or by sampling, with a cache or without."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,18 +47,20 @@ def sample_token(
 ) -> Integer[Tensor, " b"]:
     """The token of each row that a uniform number in [0, 1) chooses from softmax(logits / T).
 
-    It is the one where the cumulated probabilities pass the number; without a temperature T, the
-    token of the largest logit. `top_k` and `top_p` leave the most likely tokens only.
+    It is the one where the cumulated probabilities pass the number. Without a temperature T, and
+    at its limit 0, it is the token of the largest logit (greedy). `top_k` and `top_p` leave the
+    most likely tokens only.
 
     >>> sample_token(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.7]]), temperature=1.0)
     tensor([1])
     """
+    _check_temperature(temperature)
     largest = logits.amax(-1, keepdim=True)
     if not bool(largest.isfinite().all()):
         raise ValueError("logits must have a finite maximum in every row, got NaN or infinity")
-    if temperature is None:
-        if top_k is not None or top_p is not None:
-            raise ValueError("top_k and top_p belong to sampling: give a temperature")
+    if temperature is None and (top_k is not None or top_p is not None):
+        raise ValueError("top_k and top_p belong to sampling: give a temperature")
+    if temperature is None or temperature == 0:
         return logits.argmax(-1)
     # From the largest down, so that no temperature makes a logit infinite.
     scaled = (logits - largest).double() / temperature
@@ -89,14 +92,16 @@ def generate(
     lengths: row b's prompt is its first `lengths[b]` tokens; its continuation follows at once, and
     the row ends with `end` or 0. end: a row that has written this token writes no other.
 
-    Greedy without `temperature`; with it, tokens are sampled and `seed` is needed. Every row has
-    its own stream of random numbers. The cache changes the cost of a step and not the result.
+    Greedy without `temperature`, or with temperature 0; with a positive one, tokens are sampled
+    and `seed` is needed. Every row has its own stream of random numbers. The cache changes the
+    cost of a step and not the result.
 
     >>> from attention_to_rope import Architecture
     >>> model = Decoder(5, Architecture(d=8, heads=2, layers=1), seed=0)
     >>> generate(model, torch.tensor([[1, 2]]), 3).shape
     torch.Size([1, 5])
     """
+    _check_temperature(temperature)
     batch, width = prompt.shape
     uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)
     choice: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -133,10 +138,18 @@ def _moved(rows: Integer[Tensor, "b n"], by: Integer[Tensor, " b"]) -> Integer[T
 
 
 def _uniform(seed: Seed | None, temperature: float | None, batch: int, steps: int) -> Tensor:
-    """A stream of uniform numbers in [0, 1) for every row, (b, steps)."""
-    if (temperature is None) != (seed is None):
-        raise ValueError("sampling needs both temperature and seed, greedy generation neither")
-    if seed is None:
+    """A stream of uniform numbers in [0, 1) for every row, (b, steps); zeros if it is greedy."""
+    if temperature is None and seed is not None:
+        raise ValueError("seed belongs to sampling: give a temperature, or leave out the seed")
+    if temperature is None or temperature == 0:
         return torch.zeros(batch, steps, dtype=torch.float64)
+    if seed is None:
+        raise ValueError(f"sampling at temperature {temperature} needs a seed")
     streams = stream_of(seed, "generate").spawn(batch)
     return torch.from_numpy(np.array([s.random(steps) for s in streams]).reshape(batch, steps))
+
+
+def _check_temperature(temperature: float | None) -> None:
+    """Raise unless it is left out, 0 or a positive number; NaN and infinity are refused."""
+    if temperature is not None and not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature must be 0 (greedy) or a positive number, got {temperature}")

@@ -225,6 +225,32 @@ def test_logits_without_a_maximum_are_refused(bad):
         book.sample_token(torch.tensor([[0.0, bad]]), torch.zeros(1, 1), temperature=1.0)
 
 
+@pytest.mark.parametrize("others", [{}, {"top_k": 3}, {"top_p": 0.2}])
+def test_temperature_zero_is_greedy(others):
+    logits = normal(50, 6)
+    uniform = torch.from_numpy(np.random.default_rng(0).random((50, 1)))
+    for zero in (0, 0.0, -0.0):
+        drawn = book.sample_token(logits, uniform, temperature=zero, **others)
+        assert torch.equal(drawn, logits.argmax(-1))
+    model, prompt, lengths = decoder(), tokens(3, 4), torch.tensor([4, 1, 3])
+    greedy = book.generate(model, prompt, 5, lengths=lengths)
+    for seed in (None, 2):  # which it does not need, but a list of temperatures may have one
+        cold = book.generate(
+            model, prompt, 5, lengths=lengths, temperature=0.0, seed=seed, **others
+        )
+        assert torch.equal(cold, greedy)
+
+
+@pytest.mark.parametrize("temperature", [-1.0, -1e-300, float("nan"), float("inf")])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_temperature_that_means_nothing_is_refused(temperature, steps):
+    message = f"temperature must be 0 .greedy. or a positive number, got {temperature}"
+    with pytest.raises(ValueError, match=message):
+        book.sample_token(torch.zeros(1, 3), torch.zeros(1, 1), temperature=temperature)
+    with pytest.raises(ValueError, match=message):
+        book.generate(decoder(), tokens(1, 2), steps, temperature=temperature, seed=1)
+
+
 @pytest.mark.parametrize("options", [{"temperature": 1.0}, {"seed": 1}, {"top_k": 2}])
 def test_options_that_do_not_fit_together_are_refused(options):
     with pytest.raises(ValueError, match="temperature"):
