@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attention_to_rope.layers import wide
 from attention_to_rope.scaled_dot_product import adjusted, operands
 
 
@@ -101,14 +102,19 @@ def partial_gradients(
 
     With the upstream gradient g, `log_totals` λ over all keys and `share` $D_i = g_i \cdot o_i$,
     the weights are $p_{ij} = e^{s_{ij} - \lambda_i}$ and the gradients $v'_j = \sum_i p_{ij} g_i$
-    and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$. Gradients of disjoint sets add up.
+    and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$. Gradients of disjoint sets add up; those of half
+    precision are float32, so that their sum can be rounded once.
     """
-    exact_q, exact_k, values, finite = operands(q, k, v, mask)
-    scores = adjusted((exact_q * scale) @ exact_k.mT, finite, mask, None, None)
+    q_exact, k_exact, v_exact, finite = operands(q, k, v, mask)
+    upstream = wide(upstream)
+    scores = adjusted((q_exact * scale) @ k_exact.mT, finite, mask, None, None)  # (..., n, m)
     weights = (scores - log_totals).exp()
-    grad_scores = weights * (upstream @ values.mT - share)
+    grad_scores = weights * (upstream @ v_exact.mT - share)  # (..., n, m)
     return PartialGradients(
-        grad_scores @ k * scale, grad_scores.mT @ q * scale, weights.mT @ upstream, grad_scores
+        q=grad_scores @ k_exact * scale,
+        k=grad_scores.mT @ q_exact * scale,
+        v=weights.mT @ upstream,
+        scores=grad_scores,
     )
 
 

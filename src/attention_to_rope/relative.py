@@ -1,6 +1,7 @@
 """Schemes that edit the score, between Shaw and ALiBi: what the added term may depend on.
 
 `relative` is the offset n − m, from `relative_positions`; TUPE, FIRE and CoPE depend on more.
+Scores of half-precision vectors are summed in float32 and rounded once.
 """
 
 import math
@@ -11,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 from torch.nn import functional
 
+from attention_to_rope.layers import wide
 from attention_to_rope.rope import check_integer_positions
 
 
@@ -83,8 +85,12 @@ def shaw_scores(
     table: Float[Tensor, "rows d"],
 ) -> Float[Tensor, "*b n m"]:
     r"""Shaw et al.: the key gets a vector per offset, $q_m (k_n + a_{n-m})^\top/\sqrt d$."""
+    dtype = q.dtype
+    q = wide(q)
+    k = wide(k)
+    table = wide(table)
     of_offset = torch.einsum("...md,mnd->...mn", q, relative_rows(relative, table))
-    return (q @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    return ((q @ k.mT + of_offset) / math.sqrt(q.shape[-1])).to(dtype)
 
 
 def transformer_xl_scores(
@@ -99,8 +105,12 @@ def transformer_xl_scores(
 
     table: the rows $r_\delta$, there sinusoids times a matrix; u and w are trained.
     """
+    dtype = q.dtype
+    q = wide(q)
+    k = wide(k)
+    table = wide(table)
     of_offset = torch.einsum("...md,mnd->...mn", q + w, relative_rows(relative, table))
-    return ((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    return (((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])).to(dtype)
 
 
 def deberta_scores(
@@ -115,9 +125,13 @@ def deberta_scores(
     $\big(q_m k_n^\top + q_m \kappa_{n-m}^\top + \rho_{m-n} k_n^\top\big)/\sqrt{3d}$: the third term
     sees the offset from the key's side. Three independent products, so 3d under the root.
     """
-    to_position = torch.einsum("...md,mnd->...mn", q, relative_rows(relative, key_table))
-    from_position = torch.einsum("...nd,mnd->...mn", k, relative_rows(-relative, query_table))
-    return (q @ k.mT + to_position + from_position) / math.sqrt(3 * q.shape[-1])
+    dtype = q.dtype
+    q = wide(q)
+    k = wide(k)
+    to_position = torch.einsum("...md,mnd->...mn", q, relative_rows(relative, wide(key_table)))
+    of_query = relative_rows(-relative, wide(query_table))
+    from_position = torch.einsum("...nd,mnd->...mn", k, of_query)
+    return ((q @ k.mT + to_position + from_position) / math.sqrt(3 * q.shape[-1])).to(dtype)
 
 
 def tupe_scores(
@@ -131,7 +145,9 @@ def tupe_scores(
     $\big(q_m k_n^\top + (p_m U_Q)(p_n U_K)^\top\big)/\sqrt{2d}$; the projected positions are given.
     No term mixes content with position.
     """
-    return (q @ k.mT + position_q @ position_k.mT) / math.sqrt(2 * q.shape[-1])
+    of_positions = wide(position_q) @ wide(position_k).mT
+    scores = (wide(q) @ wide(k).mT + of_positions) / math.sqrt(2 * q.shape[-1])
+    return scores.to(q.dtype)
 
 
 def kerple_log_bias(
@@ -179,10 +195,16 @@ def cope_scores(
     hidden keys count 0. e(p) is interpolated between the rows below and above p of the table, and
     stays at the last row beyond it.
     """
+    dtype = q.dtype
+    # In half precision the count p would stop growing: bfloat16 has no number between 256 and 258.
+    q = wide(q)
+    k = wide(k)
+    table = wide(table)
     gates = torch.sigmoid(q @ k.mT / math.sqrt(q.shape[-1]))
     gates = gates if mask is None else gates * mask
     p = gates.flip(-1).cumsum(-1).flip(-1).clamp_max(table.shape[0] - 1)
     below, above = p.detach().floor(), p.detach().ceil()
     of_rows = q @ table.mT  # (..., n, steps)
     low, high = (of_rows.gather(-1, at.long()) for at in (below, above))
-    return (q @ k.mT + low + (p - below) * (high - low)) / math.sqrt(q.shape[-1])
+    scores = (q @ k.mT + low + (p - below) * (high - low)) / math.sqrt(q.shape[-1])
+    return scores.to(dtype)

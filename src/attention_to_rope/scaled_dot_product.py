@@ -165,12 +165,12 @@ def softmax_jacobian_norm(
     >>> softmax_jacobian_norm(torch.tensor([0.5, 0.5]), "spectral")
     tensor(0.5000)
     """
-    J = softmax_jacobian(p)
+    J = softmax_jacobian(wide(p))
     if kind == "frobenius":
-        return J.square().sum((-2, -1)).sqrt()
+        return J.square().sum((-2, -1)).sqrt().to(p.dtype)
     # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
     eigenvalues: Tensor = torch.linalg.eigvalsh(J)
-    return eigenvalues[..., -1]
+    return eigenvalues[..., -1].to(p.dtype)
 
 
 def saturation(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
