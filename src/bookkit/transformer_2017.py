@@ -96,10 +96,14 @@ class Transformer(nn.Module):
 
     def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
         """Embeddings times √d, plus the sinusoids of the positions from `first` on."""
-        m = torch.arange(first, first + tokens.shape[1], device=tokens.device)[:, None]
-        angles = m / 10_000 ** (torch.arange(0, self.d, 2, device=tokens.device) / self.d)
+        x = self.embedding(tokens)  # (B, N, d)
+        # Half precision rounds positions and angles too much: at least float32.
+        exact = torch.promote_types(x.dtype, torch.float32)
+        m = torch.arange(first, first + tokens.shape[1], dtype=exact, device=x.device)
+        even = torch.arange(0, self.d, 2, dtype=exact, device=x.device)
+        angles = m[:, None] / 10_000 ** (even / self.d)  # (N, d/2)
         positions = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (N, d)
-        return self.drop(self.embedding(tokens) * self.d**0.5 + positions)
+        return self.drop((x * self.d**0.5 + positions).to(x.dtype))
 
     def encode(self, source: Tensor) -> Memory:
         """What the decoder needs of a source: keys and values for each block, and a mask."""
@@ -123,7 +127,9 @@ class Transformer(nn.Module):
     def loss(self, source: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
         """Teacher forcing in one pass; the paper sets the label smoothing to 0.1."""
         logits, _ = self.decode(target[:, :-1], self.encode(source))
-        return cross_entropy(logits.mT, target[:, 1:], ignore_index=PAD, label_smoothing=smoothing)
+        # The loss is computed in float32, also for a model in half precision.
+        z = logits.to(torch.promote_types(logits.dtype, torch.float32)).mT  # (B, words, N)
+        return cross_entropy(z, target[:, 1:], ignore_index=PAD, label_smoothing=smoothing)
 
     @torch.no_grad()
     def generate(self, source: Tensor, steps: int) -> Tensor:

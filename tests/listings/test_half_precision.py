@@ -1,0 +1,252 @@
+"""Listings to take away run in half precision, and lose no more than its rounding.
+
+Their angles, sums and running states are in float32, so that a result in bfloat16 or float16 is as
+good as the exact one, rounded once.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from attention_to_rope import (
+    attention,
+    causal_mask,
+    rotary_frequencies,
+    rotary_table,
+    rotate,
+    sinusoidal,
+)
+from bookcheck.notebooks.files import cells_of
+from bookcheck.paths import CHAPTERS, ROOT
+from bookkit.randomness import normal
+
+HALF = [torch.bfloat16, torch.float16]
+DTYPES = [torch.float32, *HALF]
+in_each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+FLOAT32_SUMS = 2e-6  # what sums over hundreds of float32 numbers lose
+
+
+def listing(page: str, start: str) -> dict[str, Any]:
+    """What a code cell of a page defines, executed without any other cell."""
+    cells = [cell for cell in cells_of(CHAPTERS / f"{page}.ipynb") if cell.kind == "code"]
+    (source,) = [cell.source for cell in cells if start in cell.source]
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return names
+
+
+def printed_file(path: str) -> ModuleType:
+    """A file that a page prints as a whole, executed as a reader's copy of it."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem + "_copy", ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def assert_rounded_once(found: Tensor, exact: Tensor, dtype: torch.dtype) -> None:
+    """It has this dtype and about the error of the exact result, rounded to it."""
+    assert found.dtype == dtype
+    rounding = (exact.to(dtype) - exact).norm()
+    assert (found - exact).norm() <= 1.05 * rounding + FLOAT32_SUMS * exact.norm()
+
+
+@pytest.fixture(params=DTYPES, ids=str)
+def default_dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
+    """Programs that build a model in half precision change the dtype of new tensors."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(request.param)
+    yield request.param
+    torch.set_default_dtype(before)
+
+
+# Chapter 0: rotated, stored and compared.
+
+
+@pytest.fixture(scope="module")
+def short_road() -> dict[str, Any]:
+    return listing("00-short-road", "def attend(q, k, v, cache")
+
+
+@in_each_dtype
+def test_chapter_0_attends_with_a_cache(short_road: dict[str, Any], dtype: torch.dtype) -> None:
+    q, k, v = (normal(2, 3, 300, 16, seed=seed).to(dtype) for seed in range(3))
+    table = rotary_table(torch.arange(300), rotary_frequencies(16), dtype=torch.float64)
+    # What a cache stores is rounded too.
+    rotated = [rotate(x.double(), table, layout="interleaved").to(dtype).double() for x in (q, k)]
+    exact = attention(*rotated, v.double(), mask=causal_mask(300))
+    parts, cache = [], None
+    for part in (slice(0, 200), slice(200, 201), slice(201, 300)):
+        new = (x[..., part, :] for x in (q, k, v))
+        output, cache = short_road["attend"](*new, cache)
+        parts.append(output)
+    assert cache[0].dtype == cache[1].dtype == dtype
+    if dtype == torch.float32:  # its angles are float32 as well
+        torch.testing.assert_close(torch.cat(parts, -2), exact.float(), rtol=0, atol=1e-5)
+    else:
+        assert_rounded_once(torch.cat(parts, -2), exact, dtype)
+
+
+@in_each_dtype
+def test_chapter_0_computes_angles_in_float32(
+    short_road: dict[str, Any], dtype: torch.dtype, default_dtype: torch.dtype
+) -> None:
+    positions = torch.arange(3000, 3010)
+    x = normal(2, 10, 16, seed=0).to(dtype)
+    table = rotary_table(positions, rotary_frequencies(16), dtype=torch.float64)
+    exact = rotate(x.double(), table, layout="interleaved")
+    found = short_road["rotate"](x, positions)
+    assert found.dtype == dtype
+    of_angles = 3010 * torch.finfo(torch.float32).eps  # radians
+    rounding = (exact.to(dtype) - exact).norm()
+    assert (found - exact).norm() <= 1.05 * rounding + of_angles * exact.norm()
+
+
+# Chapter 1: attention in a few lines.
+
+
+@pytest.fixture(scope="module")
+def few_lines() -> Any:
+    return listing("01-attention", "def attend(q, k, v, mask=None)")["attend"]
+
+
+@in_each_dtype
+@pytest.mark.parametrize("masked", [False, True])
+def test_chapter_1_attends(few_lines: Any, dtype: torch.dtype, masked: bool) -> None:
+    q, k, v = (normal(2, 300, 16, seed=seed).to(dtype) for seed in range(3))
+    mask = causal_mask(300) if masked else None
+    if mask is not None:
+        mask[5] = False  # a row that sees nothing
+    output = few_lines(q, k, v, mask)
+    exact = attention(q.double(), k.double(), v.double(), mask=mask)
+    assert_rounded_once(output, exact, dtype)
+    if masked:
+        assert (output[:, 5] == 0).all()
+
+
+def test_chapter_1_keeps_float64(few_lines: Any) -> None:
+    q, k, v = (normal(2, 30, 16, seed=seed) for seed in range(3))
+    torch.testing.assert_close(few_lines(q, k, v), attention(q, k, v), rtol=0, atol=1e-13)
+
+
+@in_each_dtype
+def test_chapter_1_averages_seventy_thousand_equal_keys(few_lines: Any, dtype: torch.dtype) -> None:
+    """In float16 their sum is infinite, and each weight would be 0."""
+    q, k = torch.zeros(1, 4, dtype=dtype), torch.zeros(70_000, 4, dtype=dtype)
+    output = few_lines(q, k, torch.ones(70_000, 1, dtype=dtype))
+    assert output.item() == pytest.approx(1.0, rel=1e-3)  # float32 adds up 70,000 roundings
+
+
+@in_each_dtype
+def test_chapter_1_has_scores_beyond_float16(few_lines: Any, dtype: torch.dtype) -> None:
+    q = torch.full((1, 64), 200.0, dtype=dtype)
+    k = torch.cat((q, -q))
+    v = torch.tensor([[3.0], [5.0]], dtype=dtype)
+    assert few_lines(q, k, v).item() == 3.0
+
+
+# Chapter 8: the Transformer of 2017.
+
+
+@pytest.fixture(scope="module")
+def file_of_2017() -> ModuleType:
+    return printed_file("src/bookkit/transformer_2017.py")
+
+
+def transformers(file: ModuleType, dtype: torch.dtype) -> tuple[Any, Any]:
+    """A model in this dtype, and the same weights in float64."""
+    torch.manual_seed(0)
+    options = {"words": 50, "d": 32, "h": 4, "d_f": 64, "layers": 2}
+    model, exact = (file.Transformer(**options).eval() for _ in range(2))
+    model = model.to(dtype)
+    exact = exact.double()
+    exact.load_state_dict(model.state_dict())
+    return model, exact
+
+
+@in_each_dtype
+def test_chapter_8_embeds_far_positions(
+    file_of_2017: ModuleType, dtype: torch.dtype, default_dtype: torch.dtype
+) -> None:
+    model, exact = transformers(file_of_2017, dtype)
+    tokens = torch.arange(40).view(2, 20)
+    embedded = model.embed(tokens, first=3000)
+    assert embedded.dtype == dtype
+    positions = sinusoidal(torch.arange(3000, 3020), 32, dtype=torch.float64)
+    # In a model, the product with √d is rounded before the sum.
+    scaled = (model.embedding(tokens) * 32**0.5).double()
+    of_angles = 3020 * torch.finfo(torch.float32).eps
+    rounding = ((scaled + positions).to(dtype) - (scaled + positions)).norm()
+    error = (embedded - (scaled + positions)).norm()
+    assert error <= 1.05 * rounding + of_angles * positions.norm()
+    torch.testing.assert_close(
+        exact.embed(tokens, first=3000), exact.embedding(tokens) * 32**0.5 + positions
+    )
+
+
+@in_each_dtype
+def test_chapter_8_reads_writes_and_learns(file_of_2017: ModuleType, dtype: torch.dtype) -> None:
+    model, exact = transformers(file_of_2017, dtype)
+    generator = torch.Generator().manual_seed(1)
+    source = torch.randint(3, 50, (3, 12), generator=generator)
+    target = torch.randint(3, 50, (3, 9), generator=generator)
+    source[1, 7:] = file_of_2017.PAD
+    logits, caches = model.decode(target[:, :-1], model.encode(source))
+    expected, _ = exact.decode(target[:, :-1], exact.encode(source))
+    assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == dtype
+    # Ten sublayers round their results, each norm brings them back to size 1.
+    assert (logits - expected).norm() <= 4 * torch.finfo(dtype).eps * expected.norm()
+    assert model.generate(source, steps=4).shape == (3, 4)
+    loss = model.loss(source, target)
+    of_these_logits = torch.nn.functional.cross_entropy(logits.double().mT, target[:, 1:])
+    assert loss.item() == pytest.approx(of_these_logits.item(), rel=1e-6)
+    loss.backward()
+    for weight in model.parameters():
+        assert weight.grad.dtype == dtype
+        assert weight.grad.isfinite().all()
+
+
+# Chapter 14: attention in blocks, with its gradient.
+
+
+@pytest.fixture(scope="module")
+def in_blocks() -> Any:
+    return listing("14-attention-in-blocks", "class InBlocks")["attend"]
+
+
+@in_each_dtype
+@pytest.mark.parametrize("N", [1, 300])
+def test_chapter_14_attends_and_has_gradients(in_blocks: Any, dtype: torch.dtype, N: int) -> None:
+    sizes = ((2, 4, N, 16), (2, 2, 300, 16), (2, 2, 300, 8))
+    inputs = [normal(*size, seed=s).to(dtype).requires_grad_() for s, size in enumerate(sizes)]
+    upstream = normal(2, 4, N, 8, seed=3).to(dtype)
+    output, logs = in_blocks(*inputs, 64)
+    found = torch.autograd.grad(output, inputs, upstream)
+    exact_inputs = [x.detach().double().requires_grad_() for x in inputs]
+    q, k, v = exact_inputs[0], *(x.repeat_interleave(2, dim=1) for x in exact_inputs[1:])
+    mask = causal_mask(N, 300)
+    exact = attention(q, k, v, mask=mask)
+    expected = torch.autograd.grad(exact, exact_inputs, upstream.double())
+    assert_rounded_once(output, exact, dtype)
+    for one, other in zip(found, expected, strict=True):
+        assert_rounded_once(one, other, dtype)
+    scores = (q @ k.mT / 4).masked_fill(~mask, -torch.inf)
+    assert logs.dtype == torch.float32
+    torch.testing.assert_close(logs.double(), scores.logsumexp(-1, keepdim=True), rtol=0, atol=1e-5)
+
+
+@in_each_dtype
+def test_chapter_14_averages_seventy_thousand_equal_keys(
+    in_blocks: Any, dtype: torch.dtype
+) -> None:
+    q, k = torch.zeros(1, 1, 1, 4, dtype=dtype), torch.zeros(1, 1, 70_000, 4, dtype=dtype)
+    output, logs = in_blocks(q, k, torch.ones(1, 1, 70_000, 1, dtype=dtype), 1024)
+    assert output.item() == pytest.approx(1.0, rel=1e-3)
+    assert logs.exp().item() == pytest.approx(70_000, rel=1e-3)
