@@ -11,7 +11,7 @@ h query heads, g key-value heads, d_k = head_dim, V = vocab_size.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +21,34 @@ from torch.nn.functional import scaled_dot_product_attention, silu
 Table = tuple[Tensor, Tensor]  # cosines and sines of the new positions, (N, d_k/2) each
 Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, N_k, d_k) each
 Caches = tuple[Cache, ...]  # one for each layer; none before the first token
+
+
+def expect(config: dict[str, Any], name: str, *accepted: Any) -> None:
+    """Raise unless the setting has one of the accepted values; None stands for a missing one."""
+    value = config.get(name)
+    if value not in accepted:
+        expected = " or ".join("nothing" if one is None else repr(one) for one in accepted)
+        raise ValueError(f"{name}: expected {expected}, got {value!r}")
+
+
+def positive_integer(config: dict[str, Any], name: str, default: int | None = None) -> int:
+    """A setting that counts something; without a default it must be there."""
+    value = config.get(name)
+    if value is None:
+        value = default
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{name}: expected a positive integer, got {value!r}")
+    return value
+
+
+def positive_number(config: dict[str, Any], name: str, default: float) -> float:
+    """A setting that is a positive number, or the default if it is missing."""
+    value = config.get(name)
+    if value is None:
+        value = default
+    if type(value) not in (int, float) or not 0 < value < math.inf:
+        raise ValueError(f"{name}: expected a positive number, got {value!r}")
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -42,38 +70,81 @@ class Config:
     @classmethod
     def from_dict(cls, config: dict[str, Any]) -> "Config":
         """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
-        h, rope = config["num_attention_heads"], {"rope_theta": config.get("rope_theta", 10_000.0)}
-        rope |= (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
-        names = ("model_type", "attention_bias", "mlp_bias", "use_sliding_window", "hidden_act")
-        found = {n: {str((config | rope).get(n))} for n in (*names, "partial_rotary_factor")}
-        found["layer_types"] = {*(config.get("layer_types") or ())}
-        usual = {"llama", "qwen3", "silu", "full_attention", "1.0", "False", "None"}
-        if unusual := {name: those - usual for name, those in found.items() if those - usual}:
-            raise ValueError(f"expected a llama or qwen3 in its usual form, got {unusual}")
-        given = {f.name: config[f.name] for f in fields(cls) if config.get(f.name) is not None}
-        given |= {"rope_parameters": rope, "qk_norm": config["model_type"] == "qwen3"}
-        return cls(**{"num_key_value_heads": h, "head_dim": config["hidden_size"] // h} | given)
+        expect(config, "model_type", "llama", "qwen3")
+        expect(config, "hidden_act", "silu", None)
+        expect(config, "attention_bias", False, None)
+        expect(config, "mlp_bias", False, None)
+        expect(config, "use_sliding_window", False, None)
+        expect(config, "tie_word_embeddings", True, False, None)
+        expect(config, "partial_rotary_factor", 1.0, None)
+        layer_types = config.get("layer_types") or []
+        if any(layer_type != "full_attention" for layer_type in layer_types):
+            raise ValueError(f"layer_types: expected only 'full_attention', got {layer_types}")
+
+        # Older files have rope_theta and rope_scaling, newer ones have rope_parameters.
+        scaling = config.get("rope_scaling") or {}
+        parameters = config.get("rope_parameters") or {}
+        if scaling and parameters:
+            raise ValueError(
+                f"rope_scaling: expected nothing beside rope_parameters, got {scaling}"
+            )
+        rope = {"rope_theta": config.get("rope_theta")} | scaling | parameters
+        rope["rope_theta"] = positive_number(rope, "rope_theta", default=10_000.0)
+        expect(rope, "partial_rotary_factor", 1.0, None)
+
+        d = positive_integer(config, "hidden_size")
+        h = positive_integer(config, "num_attention_heads")
+        return cls(
+            vocab_size=positive_integer(config, "vocab_size"),
+            hidden_size=d,
+            intermediate_size=positive_integer(config, "intermediate_size"),
+            num_hidden_layers=positive_integer(config, "num_hidden_layers"),
+            num_attention_heads=h,
+            num_key_value_heads=positive_integer(config, "num_key_value_heads", default=h),
+            head_dim=positive_integer(config, "head_dim", default=d // h),
+            rope_parameters=rope,
+            rms_norm_eps=positive_number(config, "rms_norm_eps", default=1e-6),
+            tie_word_embeddings=bool(config.get("tie_word_embeddings")),
+            qk_norm=config["model_type"] == "qwen3",
+        )
 
 
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """Radians per position of each pair of dimensions, and a factor for the rotated vectors."""
-    theta, s = rope["rope_theta"], rope.get("factor", 1.0)
+    theta = rope["rope_theta"]
+    even = torch.arange(0, d_k, 2, dtype=torch.float64)  # (d_k/2,)
+    frequencies = theta ** -(even / d_k)  # (d_k/2,)
     kind = rope.get("rope_type") or rope.get("type") or "default"
-    frequencies = theta ** -(torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
-    if kind in ("default", "linear"):
-        return frequencies / (s if kind == "linear" else 1.0), 1.0
-    if kind not in ("llama3", "yarn") or {"mscale", "mscale_all_dim", "truncate"} & rope.keys():
-        raise ValueError(f"expected RoPE scaling default, linear, llama3 or yarn, got {rope}")
+    if kind == "default":
+        return frequencies, 1.0
+    s = rope.get("factor", 1.0)
+    if kind == "linear":
+        return frequencies / s, 1.0
+    if kind not in ("llama3", "yarn"):
+        raise ValueError(
+            f"rope_type: expected 'default', 'linear', 'llama3' or 'yarn', got {kind!r}"
+        )
+    expect(rope, "mscale", None)
+    expect(rope, "mscale_all_dim", None)
+    expect(rope, "truncate", True, None)
     # For contexts s times as long as in training, these rules keep the frequencies of fast pairs.
-    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)  # in training
+    length = rope["original_max_position_embeddings"]
+    turns = length * frequencies / (2 * math.pi)  # of each pair, in a text of training
     if kind == "llama3":
-        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-        keep, factor = ((turns - low) / (high - low)).clamp(0, 1), 1.0
+        low = rope["low_freq_factor"]
+        high = rope["high_freq_factor"]
+        keep = ((turns - low) / (high - low)).clamp(0, 1)  # 1: as it was, 0: divided by s
+        factor = 1.0
     else:
+        fast = rope.get("beta_fast") or 32  # pairs with more turns keep their frequency
+        slow = rope.get("beta_slow") or 1  # pairs with fewer turns are divided by s
         per_pair = 2 * math.log(theta) / d_k  # the logarithm of turns falls by this, pair by pair
-        first = max(math.floor(math.log(turns[0] / (rope.get("beta_fast") or 32)) / per_pair), 0)
-        last = min(math.ceil(math.log(turns[0] / (rope.get("beta_slow") or 1)) / per_pair), d_k - 1)
-        keep = 1 - ((torch.arange(d_k // 2) - first) / max(last - first, 0.001)).clamp(0, 1)
+        first = math.floor(math.log(turns[0] / fast) / per_pair)
+        last = math.ceil(math.log(turns[0] / slow) / per_pair)
+        first = max(first, 0)
+        last = min(last, d_k - 1)  # as in the released code, although there are only d_k/2 pairs
+        ramp = (torch.arange(d_k // 2) - first) / max(last - first, 0.001)
+        keep = 1 - ramp.clamp(0, 1)
         factor = rope.get("attention_factor") or 0.1 * math.log(s) + 1
     return keep * frequencies + (1 - keep) * frequencies / s, factor
 

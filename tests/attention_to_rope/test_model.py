@@ -1,5 +1,6 @@
 """The model in one file: parts equal to the library's, training, and a cache without effect."""
 
+import re
 from typing import Any
 
 import pytest
@@ -76,38 +77,126 @@ def test_scaling_is_the_library_s(rope: dict[str, Any], expected: Any, factor: f
     assert found_factor == pytest.approx(factor)
 
 
+YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"model_type": "mistral"},
-        {"attention_bias": True},
-        {"mlp_bias": True},
-        {"hidden_act": "gelu"},
-        {"use_sliding_window": True},
-        {"layer_types": ["full_attention", "sliding_attention"]},
-        {"partial_rotary_factor": 0.5},
-        {"rope_parameters": {"partial_rotary_factor": 0.5}},
-        {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
-        {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "mscale": 1.0,
-                          "original_max_position_embeddings": 8}},
+        ({"model_type": "mistral"}, "model_type: expected 'llama' or 'qwen3', got 'mistral'"),
+        ({"model_type": "silu"}, "model_type: expected 'llama' or 'qwen3', got 'silu'"),
+        ({"model_type": None}, "model_type: expected 'llama' or 'qwen3', got None"),
+        ({"hidden_act": "gelu"}, "hidden_act: expected 'silu' or nothing, got 'gelu'"),
+        ({"hidden_act": "llama"}, "hidden_act: expected 'silu' or nothing, got 'llama'"),
+        ({"attention_bias": True}, "attention_bias: expected False or nothing, got True"),
+        ({"attention_bias": "llama"}, "attention_bias: expected False or nothing, got 'llama'"),
+        ({"mlp_bias": True}, "mlp_bias: expected False or nothing, got True"),
+        ({"use_sliding_window": True}, "use_sliding_window: expected False or nothing, got True"),
+        (
+            {"tie_word_embeddings": "no"},
+            "tie_word_embeddings: expected True or False or nothing, got 'no'",
+        ),
+        (
+            {"layer_types": ["full_attention", "sliding_attention"]},
+            "layer_types: expected only 'full_attention', got ['full_attention', 'sliding_a",
+        ),
+        ({"layer_types": ["silu"]}, "layer_types: expected only 'full_attention', got ['silu']"),
+        (
+            {"partial_rotary_factor": 0.5},
+            "partial_rotary_factor: expected 1.0 or nothing, got 0.5",
+        ),
+        (
+            {"rope_parameters": {"partial_rotary_factor": 0.5}},
+            "partial_rotary_factor: expected 1.0 or nothing, got 0.5",
+        ),
+        (
+            {"rope_scaling": YARN, "rope_parameters": {"rope_theta": 500.0}},
+            "rope_scaling: expected nothing beside rope_parameters, got {'rope_type': 'yarn'",
+        ),
+        ({"rope_theta": -1.0}, "rope_theta: expected a positive number, got -1.0"),
+        ({"rope_theta": "1e4"}, "rope_theta: expected a positive number, got '1e4'"),
+        ({"rms_norm_eps": float("nan")}, "rms_norm_eps: expected a positive number, got nan"),
+        ({"vocab_size": None}, "vocab_size: expected a positive integer, got None"),
+        ({"hidden_size": 0}, "hidden_size: expected a positive integer, got 0"),
+        ({"intermediate_size": 40.0}, "intermediate_size: expected a positive integer, got 40.0"),
+        ({"num_hidden_layers": True}, "num_hidden_layers: expected a positive integer, got True"),
+        (
+            {"num_attention_heads": "4"},
+            "num_attention_heads: expected a positive integer, got '4'",
+        ),
+        ({"num_key_value_heads": -2}, "num_key_value_heads: expected a positive integer, got -2"),
+        ({"head_dim": 2.5}, "head_dim: expected a positive integer, got 2.5"),
+        (
+            {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+            "rope_type: expected 'default', 'linear', 'llama3' or 'yarn', got 'dynamic'",
+        ),
+        ({"rope_scaling": YARN | {"mscale": 1.0}}, "mscale: expected nothing, got 1.0"),
+        (
+            {"rope_scaling": YARN | {"mscale_all_dim": 1.0}},
+            "mscale_all_dim: expected nothing, got 1.0",
+        ),
+        (
+            {"rope_scaling": YARN | {"truncate": False}},
+            "truncate: expected True or nothing, got False",
+        ),
     ],
-)  # fmt: skip
-def test_what_it_does_not_know_is_refused_by_its_name(change: dict[str, Any]) -> None:
-    name = next(iter(change.get("rope_parameters") or change.get("rope_scaling") or change))
-    with pytest.raises(ValueError, match=f"expected.* got {{'{name}'|'{name}'.*factor"):
+)
+def test_a_setting_that_it_does_not_have_is_refused_by_name(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         model(**change)
 
 
-def test_a_config_that_does_not_name_its_type_is_refused() -> None:
-    with pytest.raises(KeyError, match="model_type"):
-        Config.from_dict({name: value for name, value in RAW.items() if name != "model_type"})
+@pytest.mark.parametrize("name", ["model_type", "vocab_size", "hidden_size", "num_hidden_layers"])
+def test_a_setting_that_must_be_there_is_named_if_it_is_missing(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: expected .*, got None"):
+        Config.from_dict({key: value for key, value in RAW.items() if key != name})
 
 
-def test_usual_settings_of_a_config_are_read() -> None:
-    usual = {"hidden_act": "silu", "layer_types": ["full_attention"] * 2, "mlp_bias": False}
-    assert model(**usual, partial_rotary_factor=1.0, rope_scaling=None).config == model().config
-    old = Config.from_dict({name: value for name, value in RAW.items() if name != "rope_theta"})
+@pytest.mark.parametrize(
+    "usual",
+    [
+        {"hidden_act": "silu"},
+        {"hidden_act": None},
+        {"attention_bias": False},
+        {"mlp_bias": False},
+        {"use_sliding_window": False},
+        {"tie_word_embeddings": False},
+        {"layer_types": ["full_attention"] * 2},
+        {"layer_types": None},
+        {"partial_rotary_factor": 1.0},
+        {"partial_rotary_factor": 1},
+        {"rope_scaling": None},
+        {"rope_parameters": None},
+        {"rope_theta": 500},
+        {"rms_norm_eps": 1e-6},
+        {"rms_norm_eps": None},
+        {"max_position_embeddings": 64},  # what the model need not know
+    ],
+)
+def test_a_usual_setting_changes_nothing(usual: dict[str, Any]) -> None:
+    assert model(**usual).config == model().config
+
+
+def test_settings_of_older_and_newer_files_are_read() -> None:
+    newer = {"rope_theta": None, "rope_parameters": {"rope_theta": 500, "rope_type": "default"}}
+    assert model(**newer).config.rope_parameters == {"rope_theta": 500.0, "rope_type": "default"}
+    assert model(rope_scaling=YARN).config.rope_parameters == YARN | {"rope_theta": 500.0}
+    left_out = ("rope_theta", "num_key_value_heads", "head_dim")
+    old = Config.from_dict({name: value for name, value in RAW.items() if name not in left_out})
     assert old.rope_parameters == {"rope_theta": THETA}
+    assert old.num_key_value_heads == RAW["num_attention_heads"]
+    assert old.head_dim == RAW["hidden_size"] // RAW["num_attention_heads"]
+    assert model(rms_norm_eps=1e-5).config.rms_norm_eps == 1e-5
+    assert [model(model_type=one).config.qk_norm for one in ("llama", "qwen3")] == [False, True]
+    assert model(tie_word_embeddings=True).config.tie_word_embeddings
+
+
+def test_yarn_with_truncation_is_the_usual_yarn() -> None:
+    whole = rope_frequencies(D_K, {"rope_theta": THETA} | YARN)
+    named = rope_frequencies(D_K, {"rope_theta": THETA, "truncate": True} | YARN)
+    torch.testing.assert_close(named, whole, rtol=0, atol=0)
 
 
 def test_a_block_adds_what_attention_and_feed_forward_compute() -> None:
