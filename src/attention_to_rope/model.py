@@ -151,7 +151,8 @@ def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
 
 def rotate(x: Tensor, table: Table) -> Tensor:
     """Rotate each pair of dimensions (i, i + d_k/2) of x, (B, heads, N, d_k), by its angle."""
-    (cos, sin), (first, second) = table, x.chunk(2, dim=-1)
+    cos, sin = table
+    first, second = x.chunk(2, dim=-1)  # (B, heads, N, d_k/2) each
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
 
@@ -160,8 +161,10 @@ class Attention(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        d, self.d_k = config.hidden_size, config.head_dim
-        h, g = config.num_attention_heads, config.num_key_value_heads
+        d = config.hidden_size
+        h = config.num_attention_heads
+        g = config.num_key_value_heads
+        self.d_k = config.head_dim
         self.q_proj = nn.Linear(d, h * self.d_k, bias=False)
         self.k_proj = nn.Linear(d, g * self.d_k, bias=False)
         self.v_proj = nn.Linear(d, g * self.d_k, bias=False)
@@ -169,17 +172,29 @@ class Attention(nn.Module):
         self.q_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps) if config.qk_norm else nn.Identity()
         self.k_norm = nn.RMSNorm(self.d_k, config.rms_norm_eps) if config.qk_norm else nn.Identity()
 
+    def split(self, x: Tensor) -> Tensor:
+        """One vector per head, (B, N, heads · d_k) to (B, heads, N, d_k)."""
+        return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
+
     def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
         """Attend from the new tokens x, (B, N, d), to all tokens so far."""
-        projected = self.q_proj(x), self.k_proj(x), self.v_proj(x)  # (B, N, h or g times d_k)
-        q, k, v = (y.unflatten(-1, (-1, self.d_k)).transpose(1, 2) for y in projected)
-        q, k = rotate(self.q_norm(q), table), rotate(self.k_norm(k), table)  # (B, h or g, N, d_k)
+        q = self.split(self.q_proj(x))  # (B, h, N, d_k)
+        k = self.split(self.k_proj(x))  # (B, g, N, d_k)
+        v = self.split(self.v_proj(x))  # (B, g, N, d_k)
+        q = rotate(self.q_norm(q), table)
+        k = rotate(self.k_norm(k), table)
         if cache is not None:
-            k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
-        N, N_k = q.shape[2], k.shape[2]  # new tokens, all tokens: a token sees those up to itself
-        mask = x.new_ones(N, N_k, dtype=torch.bool).tril(N_k - N) if 1 < N < N_k else None
+            old_k, old_v = cache
+            k = torch.cat((old_k, k), dim=2)  # (B, g, N_k, d_k)
+            v = torch.cat((old_v, v), dim=2)  # (B, g, N_k, d_k)
+        N = q.shape[2]
+        N_k = k.shape[2]
+        mask = None
+        if 1 < N < N_k:  # a token sees those up to itself
+            mask = x.new_ones(N, N_k, dtype=torch.bool).tril(N_k - N)
         out = scaled_dot_product_attention(q, k, v, mask, is_causal=N_k == N, enable_gqa=True)
-        return self.o_proj(out.transpose(1, 2).flatten(-2)), (k, v)
+        joined = out.transpose(1, 2).flatten(-2)  # (B, N, h · d_k)
+        return self.o_proj(joined), (k, v)
 
 
 class FeedForward(nn.Module):
@@ -193,7 +208,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform each token by itself, (B, N, d) to (B, N, d)."""
-        return self.down_proj(silu(self.gate_proj(x)) * self.up_proj(x))
+        gate = silu(self.gate_proj(x))  # (B, N, intermediate_size)
+        return self.down_proj(gate * self.up_proj(x))
 
 
 class Block(nn.Module):
@@ -209,8 +225,9 @@ class Block(nn.Module):
     def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
         """Add to the residual stream x, (B, N, d)."""
         attended, cache = self.self_attn(self.input_layernorm(x), table, cache)
-        x = x + attended
-        return x + self.mlp(self.post_attention_layernorm(x)), cache
+        x = x + attended  # (B, N, d)
+        x = x + self.mlp(self.post_attention_layernorm(x))
+        return x, cache
 
 
 class Model(nn.Module):
@@ -218,35 +235,39 @@ class Model(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.config, d = config, config.hidden_size
+        self.config = config
+        d = config.hidden_size
         self.embed_tokens = nn.Embedding(config.vocab_size, d)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(d, config.rms_norm_eps)
         self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
         if config.tie_word_embeddings:
             self.lm_head.weight = self.embed_tokens.weight
-        for matrix in (weight for weight in self.parameters() if weight.dim() == 2):
-            nn.init.normal_(matrix, std=0.02)
+        for weight in self.parameters():
+            if weight.dim() == 2:
+                nn.init.normal_(weight, std=0.02)
         self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
 
     def load(self, weights: dict[str, Tensor]) -> "Model":
         """Take the weights of a checkpoint; a name that is missing or unknown is an error."""
-        weights = {name.removeprefix("model."): weight for name, weight in weights.items()}
+        named = {name.removeprefix("model."): weight for name, weight in weights.items()}
         if self.config.tie_word_embeddings:
-            weights["lm_head.weight"] = weights["embed_tokens.weight"]
-        self.load_state_dict(weights)
+            named["lm_head.weight"] = named["embed_tokens.weight"]
+        self.load_state_dict(named)
         return self
 
     def forward(self, tokens: Tensor, caches: Caches = ()) -> tuple[Tensor, Caches]:
         """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these."""
         x = self.embed_tokens(tokens)  # (B, N, d)
         start = caches[0][0].shape[2] if caches else 0  # the number of tokens before
-        positions = torch.arange(start, start + tokens.shape[1], device=x.device)
+        positions = torch.arange(start, start + tokens.shape[1], device=x.device)  # (N,)
         angles = positions[:, None] * self.frequencies.to(x.device, torch.float32)  # (N, d_k/2)
-        table = (angles.cos() * self.factor).to(x), (angles.sin() * self.factor).to(x)
+        cos = (angles.cos() * self.factor).to(x.dtype)
+        sin = (angles.sin() * self.factor).to(x.dtype)
         updated: Caches = ()
         for index, block in enumerate(self.layers):
-            x, cache = block(x, table, caches[index] if caches else None)
+            cache = caches[index] if caches else None
+            x, cache = block(x, (cos, sin), cache)
             updated += (cache,)
         return self.lm_head(self.norm(x)), updated
 
@@ -254,18 +275,23 @@ class Model(nn.Module):
 def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
     """Draw a token per row of logits, (B, V), from the top_k likeliest, as few as reach top_p."""
     if temperature == 0:
-        return logits.argmax(-1)  # the likeliest
-    best, tokens = logits.topk(top_k or logits.shape[-1])  # in descending order
+        return logits.argmax(-1)  # (B,)
+    best, tokens = logits.topk(top_k or logits.shape[-1])  # in descending order, (B, top_k) each
     p = (best.float() / temperature).softmax(-1)
-    p[p.cumsum(-1) - p >= top_p] = 0  # those before it reach top_p
-    return tokens.gather(-1, torch.multinomial(p, 1)).squeeze(-1)
+    before = p.cumsum(-1) - p  # the probability of all likelier tokens
+    p[before >= top_p] = 0
+    chosen = torch.multinomial(p, 1)  # (B, 1)
+    return tokens.gather(-1, chosen).squeeze(-1)
 
 
 @torch.inference_mode()
 def generate(model: Model, prompt: Tensor, count: int, **sampling: Any) -> Tensor:
     """Continue each prompt, (B, N), by `count` sampled tokens: (B, N + count)."""
-    tokens, caches = prompt, ()
-    for _ in range(count):  # the prompt first, then one token at a time
-        logits, caches = model(tokens[:, -1:] if caches else tokens, caches)
-        tokens = torch.cat((tokens, sample(logits[:, -1], **sampling)[:, None]), dim=1)
+    tokens = prompt
+    unread = prompt  # the prompt first, then one token at a time
+    caches: Caches = ()
+    for _ in range(count):
+        logits, caches = model(unread, caches)
+        unread = sample(logits[:, -1], **sampling)[:, None]  # (B, 1)
+        tokens = torch.cat((tokens, unread), dim=1)
     return tokens
