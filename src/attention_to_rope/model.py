@@ -151,9 +151,10 @@ def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
 
 def rotate(x: Tensor, table: Table) -> Tensor:
     """Rotate each pair of dimensions (i, i + d_k/2) of x, (B, heads, N, d_k), by its angle."""
-    cos, sin = table
+    cos, sin = table  # in float32, also if x is in half precision
     first, second = x.chunk(2, dim=-1)  # (B, heads, N, d_k/2) each
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+    rotated = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+    return rotated.to(x.dtype)
 
 
 class Attention(nn.Module):
@@ -262,8 +263,10 @@ class Model(nn.Module):
         start = caches[0][0].shape[2] if caches else 0  # the number of tokens before
         positions = torch.arange(start, start + tokens.shape[1], device=x.device)  # (N,)
         angles = positions[:, None] * self.frequencies.to(x.device, torch.float32)  # (N, d_k/2)
-        cos = (angles.cos() * self.factor).to(x.dtype)
-        sin = (angles.sin() * self.factor).to(x.dtype)
+        # In half precision the cosines would lose digits: at least float32, as the angles.
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        cos = (angles.cos() * self.factor).to(dtype)
+        sin = (angles.sin() * self.factor).to(dtype)
         updated: Caches = ()
         for index, block in enumerate(self.layers):
             cache = caches[index] if caches else None

@@ -130,7 +130,7 @@ def test_included_source_code_is_a_listing():
     path = "../src/attention_to_rope/model.py"
     text = said(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert text.startswith("```python\ndef rotate(x: Tensor, table: Table) -> Tensor:\n")
-    assert text.endswith("dim=-1)\n```")
+    assert text.endswith("return rotated.to(x.dtype)\n```")
 
 
 def test_a_choice_folds_its_answers_and_hides_its_checks():
