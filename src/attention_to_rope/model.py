@@ -276,11 +276,19 @@ class Model(nn.Module):
 
 
 def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
-    """Draw a token per row of logits, (B, V), from the top_k likeliest, as few as reach top_p."""
+    """Draw a token per row of logits, (B, V), from the top_k likeliest, as few as reach top_p.
+
+    A temperature of 0 takes the likeliest token of each row, without a draw.
+    """
+    if not 0 <= temperature < math.inf:  # also refuses NaN
+        raise ValueError(
+            f"temperature: expected 0 (greedy) or a positive number, got {temperature}"
+        )
     if temperature == 0:
         return logits.argmax(-1)  # (B,)
-    best, tokens = logits.topk(top_k or logits.shape[-1])  # in descending order, (B, top_k) each
-    p = (best.float() / temperature).softmax(-1)
+    best, tokens = logits.float().topk(top_k or logits.shape[-1])  # descending, (B, top_k) each
+    # From the largest down, so that a small temperature makes no logit infinite.
+    p = ((best - best[:, :1]) / temperature).softmax(-1)
     before = p.cumsum(-1) - p  # the probability of all likelier tokens
     p[before >= top_p] = 0
     chosen = torch.multinomial(p, 1)  # (B, 1)

@@ -283,6 +283,24 @@ def test_sampling_keeps_to_top_k_and_top_p() -> None:
     assert len({*sample(flat).tolist()}) > 150
 
 
+def test_temperature_zero_takes_the_likeliest_token_whatever_else_is_asked() -> None:
+    logits = torch.randn(50, 9, generator=torch.Generator().manual_seed(3))
+    best = logits.argmax(-1)
+    for others in ({}, {"top_k": 3}, {"top_p": 0.2}):
+        assert torch.equal(sample(logits, temperature=0, **others), best)
+        assert torch.equal(sample(logits, temperature=0.0, **others), best)
+    for small in (1e-6, 1e-30, 1e-37):  # 1 / 1e-37 times a logit overflows float32
+        assert torch.equal(sample(100 * logits, temperature=small), best)
+
+
+@pytest.mark.parametrize("temperature", [-1.0, -1e-9, float("nan"), float("inf"), -float("inf")])
+def test_a_temperature_that_means_nothing_is_refused(temperature: float) -> None:
+    with pytest.raises(ValueError, match=r"temperature: expected 0 \(greedy\) or a positive"):
+        sample(torch.zeros(1, 3), temperature=temperature)
+    with pytest.raises(ValueError, match=f"got {temperature}"):
+        generate(model(), tokens(1, 3), 1, temperature=temperature)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_half_precision_rotation_is_rounded_once(dtype: torch.dtype) -> None:
     """The table stays in float32: rounded to half precision, it gives 1.6 times the error."""
