@@ -4,6 +4,7 @@ Their angles, sums and running states are in float32, so that a result in bfloat
 good as the exact one, rounded once.
 """
 
+import copy
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,6 +214,44 @@ def test_chapter_8_reads_writes_and_learns(file_of_2017: ModuleType, dtype: torc
         assert weight.grad.isfinite().all()
 
 
+# Chapters 10 and 13: rotations with a table that is not half.
+
+
+@in_each_dtype
+@pytest.mark.parametrize(
+    ("page", "name", "layout"),
+    [("10-deriving-rope", "rope", "interleaved"), ("13-cache", "rotate", "half")],
+)
+def test_rotated_vectors_are_rounded_once(
+    page: str, name: str, layout: Any, dtype: torch.dtype
+) -> None:
+    positions = torch.arange(3000, 3100)
+    x = normal(2, 100, 16, seed=0).to(dtype)
+    table = rotary_table(positions, rotary_frequencies(16), dtype=torch.float64)
+    found = listing(page, f"def {name}(x, positions")[name](x, positions)
+    assert_rounded_once(found, rotate(x.double(), table, layout=layout), dtype)
+
+
+@in_each_dtype
+@pytest.mark.parametrize("absorbed", [True, False])
+def test_latent_attention_continues_its_cache(dtype: torch.dtype, absorbed: bool) -> None:
+    torch.manual_seed(0)
+    layer = listing("13-cache", "class LatentAttention")["LatentAttention"](24, 3, 6, 6, 4, 8, 12)
+    layer = layer.to(dtype)
+    exact = copy.deepcopy(layer).double()
+    x = normal(2, 60, 24, seed=0).to(dtype)
+    first, cache = layer(x[:, :50], absorbed=absorbed)
+    rest, cache = layer(x[:, 50:], cache, absorbed=absorbed)
+    assert cache.dtype == dtype
+    found = torch.cat((first, rest), dim=1)
+    assert found.dtype == dtype
+    expected, _ = exact(x.double(), absorbed=absorbed)
+    assert (found - expected).norm() <= torch.finfo(dtype).eps * 4 * expected.norm()
+    layer.W_UQ.weight.data *= 1_000
+    layer.W_DKV.weight.data *= 1_000  # now some scores exceed the largest number of float16
+    assert layer(x, absorbed=absorbed)[0].isfinite().all()
+
+
 # Chapter 14: attention in blocks, with its gradient.
 
 
@@ -250,3 +289,23 @@ def test_chapter_14_averages_seventy_thousand_equal_keys(
     output, logs = in_blocks(q, k, torch.ones(1, 1, 70_000, 1, dtype=dtype), 1024)
     assert output.item() == pytest.approx(1.0, rel=1e-3)
     assert logs.exp().item() == pytest.approx(70_000, rel=1e-3)
+
+
+# Chapter 17: a state that every token changes.
+
+
+@in_each_dtype
+def test_chapter_17_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    layer = listing("17-beyond-softmax", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
+    exact = copy.deepcopy(layer).double()
+    x = normal(2, 400, 24, seed=0).to(dtype)
+    first, state = layer(x[:, :300])
+    rest, state = layer(x[:, 300:], state)
+    expected, exact_state = exact(x.double())
+    found = torch.cat((first, rest), dim=1)
+    assert found.dtype == dtype
+    assert state.dtype == torch.float32
+    # The maps round their results before the state sees them; each step of it adds nothing.
+    assert (state - exact_state).norm() <= 0.5 * torch.finfo(dtype).eps * exact_state.norm() + 1e-6
+    assert (found - expected).norm() <= 0.5 * torch.finfo(dtype).eps * expected.norm() + 1e-5
