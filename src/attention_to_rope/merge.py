@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_to_rope.layers import wide
-from attention_to_rope.scaled_dot_product import adjusted, operands
+from attention_to_rope.scaled_dot_product import check_options, without_nan
 
 
 class Partial(NamedTuple):
@@ -42,9 +42,22 @@ def partial_attention(
 
     A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
     """
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    q, k, v, finite = operands(q, k, v, mask)
-    scores = adjusted((q * scale) @ k.mT, finite, mask, bias, soft_cap)
+    check_options(q, k, mask=mask, bias=bias, soft_cap=soft_cap)
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
+    q = wide(q)  # (..., n, d_k)
+    k = wide(k)  # (..., m, d_k)
+    v = wide(v)  # (..., m, d_v)
+    if mask is not None:
+        k, v, finite = without_nan(k, v)
+    scores = (q * scale) @ k.mT  # (..., n, m)
+    if soft_cap is not None:
+        scores = soft_cap * torch.tanh(scores / soft_cap)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    if mask is not None:
+        scores = scores.masked_fill(~finite, torch.nan)
+        scores = scores.masked_fill(~mask, -torch.inf)
     # Shifting all scores of a query changes nothing, so the maximum needs no gradient.
     largest = scores.detach().amax(-1, keepdim=True)
     powers = (scores - _finite(largest)).exp()
@@ -105,14 +118,22 @@ def partial_gradients(
     and $s'_{ij} = p_{ij} (g_i \cdot v_j - D_i)$. Gradients of disjoint sets add up; those of half
     precision are float32, so that their sum can be rounded once.
     """
-    q_exact, k_exact, v_exact, finite = operands(q, k, v, mask)
-    upstream = wide(upstream)
-    scores = adjusted((q_exact * scale) @ k_exact.mT, finite, mask, None, None)  # (..., n, m)
+    check_options(q, k, mask=mask)
+    upstream = wide(upstream)  # (..., n, d_v)
+    queries = wide(q)  # (..., n, d_k)
+    keys = wide(k)  # (..., m, d_k)
+    values = wide(v)  # (..., m, d_v)
+    if mask is not None:
+        keys, values, finite = without_nan(keys, values)
+    scores = (queries * scale) @ keys.mT  # (..., n, m)
+    if mask is not None:
+        scores = scores.masked_fill(~finite, torch.nan)
+        scores = scores.masked_fill(~mask, -torch.inf)
     weights = (scores - log_totals).exp()
-    grad_scores = weights * (upstream @ v_exact.mT - share)  # (..., n, m)
+    grad_scores = weights * (upstream @ values.mT - share)  # (..., n, m)
     return PartialGradients(
-        q=grad_scores @ k_exact * scale,
-        k=grad_scores.mT @ q_exact * scale,
+        q=grad_scores @ keys * scale,
+        k=grad_scores.mT @ queries * scale,
         v=weights.mT @ upstream,
         scores=grad_scores,
     )

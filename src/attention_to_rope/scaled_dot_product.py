@@ -55,13 +55,34 @@ def attention(
     tensor([[3.],
             [3.]])
     """
-    dtype, scale = q.dtype, q.shape[-1] ** -0.5 if scale is None else scale
-    q, k, v, finite = operands(q, k, v, mask)
+    check_options(q, k, mask=mask, bias=bias, soft_cap=soft_cap, sink=sink)
+    if scale is None:
+        scale = q.shape[-1] ** -0.5  # 1 / √d_k
+    dtype = q.dtype
+    q = wide(q)  # (..., n, d_k)
+    k = wide(k)  # (..., m, d_k)
+    v = wide(v)  # (..., m, d_v)
+    if mask is not None:
+        k, v, finite = without_nan(k, v)  # so that 0 · NaN, behind the mask, is 0
+
     scores = (q * scale) @ k.mT  # (..., n, m)
-    scores = adjusted(scores, finite, mask, bias, soft_cap, sink)
-    weights = softmax(scores)[..., : k.shape[-2]]  # without that of a sink
-    output = (weights @ v).to(dtype)
-    return (output, weights.to(dtype)) if return_weights else output
+    if soft_cap is not None:
+        scores = soft_cap * torch.tanh(scores / soft_cap)  # (..., n, m)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)  # (..., n, m)
+    if mask is not None:
+        scores = scores.masked_fill(~finite, torch.nan)  # where it is seen, a NaN stays one
+        scores = scores.masked_fill(~mask, -torch.inf)  # (..., n, m)
+    if sink is not None:
+        column = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)  # (..., n, 1)
+        scores = torch.cat((scores, column), dim=-1)  # (..., n, m + 1)
+
+    weights = softmax(scores)  # (..., n, m), or m + 1 with a sink
+    weights = weights[..., : k.shape[-2]]  # (..., n, m)
+    output = (weights @ v).to(dtype)  # (..., n, d_v)
+    if return_weights:
+        return output, weights.to(dtype)
+    return output
 
 
 def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*shape"]:
@@ -87,62 +108,63 @@ def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*sha
     >>> soft_cap(torch.tensor([10.0, 50.0, 100.0]), 50.0)
     tensor([ 9.8688, 38.0797, 48.2014])
     """
-    if not 0 < cap < 1e30:  # beyond, float32 would make it infinite
-        raise ValueError(f"cap must lie between 0 and 1e30, got {cap}; for no cap leave it out")
+    _check_cap(cap)
     return (cap * torch.tanh(wide(scores) / cap)).to(scores.dtype)
 
 
-def operands(
-    q: Float[Tensor, "*batch n d_k"],
-    k: Float[Tensor, "*batch m d_k"],
-    v: Float[Tensor, "*batch m d_v"],
-    mask: Bool[Tensor, "*#batch #n m"] | None,
-) -> tuple[Tensor, Tensor, Tensor, Bool[Tensor, "*batch 1 m"] | None]:
-    """What to multiply: q, k and v, not in half, and which keys and values are finite.
+def without_nan(
+    k: Float[Tensor, "*batch m d_k"], v: Float[Tensor, "*batch m d_v"]
+) -> tuple[
+    Float[Tensor, "*batch m d_k"], Float[Tensor, "*batch m d_v"], Bool[Tensor, "*batch 1 m"]
+]:
+    """Keys and values with 0 in place of those that are not finite, and which keys are finite.
 
     A matrix product computes 0 · NaN = NaN, so a NaN behind the mask would spread. Where a key or
-    its value is not finite, both become 0 here, and `adjusted` makes the score NaN instead.
+    its value is not finite, both become 0; `attention` makes the score NaN instead.
     """
-    q, k, v = wide(q), wide(k), wide(v)
-    if mask is None:
-        return q, k, v, None
-    finite = (k.isfinite().all(-1) & v.isfinite().all(-1)).unsqueeze(-1)  # (..., m, 1)
-    return q, k.where(finite, 0.0), v.where(finite, 0.0), finite.mT
+    finite = k.isfinite().all(-1) & v.isfinite().all(-1)  # (..., m)
+    finite = finite.unsqueeze(-1)  # (..., m, 1)
+    return k.where(finite, 0.0), v.where(finite, 0.0), finite.mT
 
 
-def adjusted(
-    scores: Float[Tensor, "*batch n m"],
-    finite: Bool[Tensor, "*batch 1 m"] | None,
-    mask: Bool[Tensor, "*#batch #n m"] | None,
-    bias: Float[Tensor, "*#batch #n m"] | None,
-    cap: float | None,
-    sink: Float[Tensor, "*#batch #n 1"] | None = None,
-) -> Float[Tensor, "*batch n scores"]:
-    """The scores as the options of `attention` change them: −inf where the mask hides a key."""
-    if cap is not None:
-        scores = soft_cap(scores, cap)
-    if bias is not None:
-        scores = scores + _fitting("bias", bias, scores).to(scores.dtype)
+def check_options(
+    q: Float[Tensor, "*batch n d_k"],
+    k: Float[Tensor, "*batch m d_k"],
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    soft_cap: float | None = None,
+    sink: Tensor | None = None,
+) -> None:
+    """Raise if an option of `attention` would be misread; what is None is not looked at."""
+    if soft_cap is not None:
+        _check_cap(soft_cap)
+    scores = (*q.shape[:-1], k.shape[-2])  # the shape (..., n, m)
     if mask is not None:
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
-        scores = scores if finite is None else scores.masked_fill(~finite, torch.nan)
-        scores = scores.masked_fill(~_fitting("mask", mask, scores), -torch.inf)
+        _check_fits("mask", mask, scores)
+    if bias is not None:
+        _check_fits("bias", bias, scores)
     if sink is not None:
-        sink = _fitting("sink", sink, scores[..., :1]).to(scores.dtype)
-        scores = torch.cat((scores, sink.expand(*scores.shape[:-1], 1)), dim=-1)
-    return scores
+        _check_fits("sink", sink, (*scores[:-1], 1))
 
 
-def _fitting(name: str, x: Tensor, scores: Tensor) -> Tensor:
-    """x, if it is (n, m) or has all axes of the scores: others would be repeated unseen."""
-    fits = x.ndim in (2, scores.ndim) and x.shape[-1] == scores.shape[-1]
-    if not (fits and all([x.shape[-i] in (1, scores.shape[-i]) for i in range(2, x.ndim + 1)])):
+def _check_cap(cap: float) -> None:
+    if not 0 < cap < 1e30:  # beyond, float32 would make it infinite
+        raise ValueError(f"cap must lie between 0 and 1e30, got {cap}; for no cap leave it out")
+
+
+def _check_fits(name: str, x: Tensor, scores: tuple[int, ...]) -> None:
+    """Raise unless x is (n, m) or has all axes of the scores: others would be repeated unseen."""
+    fits = x.ndim in (2, len(scores)) and x.shape[-1] == scores[-1]
+    for size, expected in zip(reversed(x.shape), reversed(scores), strict=False):
+        fits = fits and size in (1, expected)
+    if not fits:
         raise ValueError(
-            f"{name} must have shape (n, m) or the {scores.ndim} axes of the scores "
-            f"{tuple(scores.shape)}, with 1 where it repeats; got {tuple(x.shape)}"
+            f"{name} must have shape (n, m) or the {len(scores)} axes of the scores {scores}, "
+            f"with 1 where it repeats; got {tuple(x.shape)}"
         )
-    return x
 
 
 def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:

@@ -1,6 +1,5 @@
 """Attention and softmax against loops in float64, and what happens at the edges."""
 
-import inspect
 import math
 
 import numpy as np
@@ -129,15 +128,27 @@ def test_masks_that_would_be_misread_are_refused(mask, error):
 
 def test_a_batch_of_masks_is_not_repeated_along_the_heads():
     """Without the hook: the check by hand, for a batch as large as the number of heads."""
-    from attention_to_rope.scaled_dot_product import _fitting, adjusted
+    from attention_to_rope.scaled_dot_product import check_options
 
-    x, mask = normal(2, 2), torch.ones(2, 2, dtype=torch.uint8)
+    x = normal(3, 3, 2, 2)
     with pytest.raises(TypeError, match="boolean"):
-        inspect.unwrap(adjusted)(x, torch.tensor([[True, True]]), mask, None, None)
+        check_options(x, x, mask=torch.ones(2, 2, dtype=torch.uint8))
+    for shape in ((3, 2, 2), (3, 2), (2, 1)):  # no heads; too many rows; one key for all
+        given = torch.ones(shape)
+        for option in ({"mask": given.bool()}, {"bias": given}):
+            with pytest.raises(ValueError, match="the 4 axes of the scores"):
+                check_options(x, x, **option)
+    for shape in ((2, 2), (1, 2), (3, 3, 2, 2), (1, 3, 1, 2)):
+        check_options(x, x, mask=torch.ones(shape, dtype=torch.bool), bias=torch.ones(shape))
+    with pytest.raises(ValueError, match="sink must have"):
+        check_options(x, x, sink=torch.ones(3, 1, 1))
+    check_options(x, x, sink=torch.ones(1, 3, 1, 1))
 
-    for shape in ((3, 2, 2), (3, 2)):  # no heads; too many rows
-        with pytest.raises(ValueError, match="axes of the scores"):
-            _fitting("mask", torch.ones(shape, dtype=torch.bool), torch.zeros(3, 3, 2, 2))
+
+def test_a_cap_of_attention_is_checked_too():
+    x = normal(2, 2)
+    with pytest.raises(ValueError, match="leave it out"):
+        book.attention(x, x, x, soft_cap=0.0)
 
 
 @given(
