@@ -80,11 +80,10 @@ def rotary_table(
             [0.5403]])
     """
     check_integer_positions(positions)
-    angles = positions.unsqueeze(-1) * frequencies
+    angles = positions.unsqueeze(-1) * frequencies  # (..., N, d/2)
+    cos = angles.cos() * attention_factor
+    sin = angles.sin() * attention_factor
     exact = torch.float64 if dtype == torch.float64 else torch.float32
-    cos, sin = angles.cos(), angles.sin()
-    if attention_factor != 1.0:
-        cos, sin = cos * attention_factor, sin * attention_factor
     return RotaryTable(cos.to(exact), sin.to(exact))
 
 
@@ -110,23 +109,15 @@ def rotate(
     tensor([[0.5403, 0.8415]])
     """
     if rotary_dim is not None and rotary_dim < x.shape[-1]:
-        first, rest = x.tensor_split((rotary_dim,), dim=-1)
+        first = x[..., :rotary_dim]
+        rest = x[..., rotary_dim:]
         rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
         return torch.cat((rotated, rest), dim=-1)
-    (cos, sin), shape = table, x.shape
-    alike = cos.dtype == x.dtype
-    if not (alike and sequence_axis == -2 and cos.shape == (shape[-2], shape[-1] / 2)):
-        cos, sin = _table_for(x, table, sequence_axis)  # else all leading axes share it
-    if layout == "interleaved" and not torch.compiler.is_compiling():
-        # Neighbours are the two parts of a complex number: one product, (x_a + i x_b) e^{imθ}.
-        z = _as_complex(wide(x)) * torch.complex(cos, sin)
-        rotated = torch.view_as_real(z).flatten(-2)
-    else:
-        x_a, x_b = _pairs(x, layout)
-        y_a = (x_a * cos).addcmul_(x_b, sin, value=-1)  # x_a cos − x_b sin, in place
-        y_b = (x_b * cos).addcmul_(x_a, sin)  # x_b cos + x_a sin, in place
-        rotated = _join(y_a, y_b, layout)
-    return rotated if alike else rotated.to(x.dtype)
+    cos, sin = fitting_table(x, table, sequence_axis)  # (N, d/2), and axes of size 1 for heads
+    x_a, x_b = _pairs(x, layout)  # (..., N, d/2) each
+    y_a = x_a * cos - x_b * sin  # (..., N, d/2), in float32 where x is half: the table is
+    y_b = x_a * sin + x_b * cos  # (..., N, d/2)
+    return _join(y_a, y_b, layout).to(x.dtype)  # (..., N, d)
 
 
 def rotate_back(
@@ -139,7 +130,8 @@ def rotate_back(
     >>> rotate_back(rotated, table, layout="half")[2].round(decimals=4)
     tensor([1., 1.])
     """
-    return rotate(x, RotaryTable(table[0], -table[1]), **options)
+    cos, sin = table
+    return rotate(x, RotaryTable(cos, -sin), **options)
 
 
 def rotation_matrix(
@@ -154,10 +146,13 @@ def rotation_matrix(
     tensor([0.5403, 0.8415], dtype=torch.float64)
     """
     cos, sin = rotary_table(positions.unsqueeze(-1), frequencies, dtype=torch.float64)
-    unit = torch.eye(2 * frequencies.shape[0], dtype=torch.float64, device=cos.device)
-    rows = unit.expand(*positions.shape, *unit.shape)
-    same = (cos.expand(*rows.shape[:-1], -1), sin.expand(*rows.shape[:-1], -1))
-    return rotate(rows, same, layout=layout)
+    d = 2 * frequencies.shape[0]
+    # Row a of the matrix is the rotated unit vector e_a: d vectors at the same position.
+    rows = torch.eye(d, dtype=torch.float64, device=cos.device)
+    rows = rows.expand(*positions.shape, d, d)
+    cos = cos.expand(*positions.shape, d, -1)
+    sin = sin.expand(*positions.shape, d, -1)
+    return rotate(rows, RotaryTable(cos, sin), layout=layout)
 
 
 def rotate_complex(
@@ -173,10 +168,10 @@ def rotate_complex(
     >>> rotate_complex(x, torch.tensor([1]), theta, layout="half")
     tensor([[0.5403, 0.8415]])
     """
-    first, second = _pairs(wide(x), layout)
-    cos, sin = rotary_table(positions, frequencies, dtype=x.dtype)
-    product = torch.complex(first, second) * torch.complex(cos, sin)
-    return _join(product.real, product.imag, layout).to(x.dtype)
+    x_a, x_b = _pairs(wide(x), layout)  # (..., N, d/2) each
+    cos, sin = rotary_table(positions, frequencies, dtype=x.dtype)  # (N, d/2) each
+    z = torch.complex(x_a, x_b) * torch.complex(cos, sin)  # (..., N, d/2)
+    return _join(z.real, z.imag, layout).to(x.dtype)  # (..., N, d)
 
 
 def layout_permutation(
@@ -187,11 +182,13 @@ def layout_permutation(
     >>> layout_permutation(6, source="interleaved", target="half")
     tensor([0, 2, 4, 1, 3, 5])
     """
-    rotary_dim = dim if rotary_dim is None else rotary_dim
+    if rotary_dim is None:
+        rotary_dim = dim
     _check_even(rotary_dim)
     order = torch.arange(dim)
     first, second = _pairs(order[:rotary_dim], source)
-    return torch.cat((_join(first, second, target), order[rotary_dim:]))
+    rotated = _join(first, second, target)
+    return torch.cat((rotated, order[rotary_dim:]))
 
 
 def convert_layout(
@@ -227,8 +224,8 @@ def convert_projection_layout(
     >>> convert_projection_layout(b, heads=1, source="half", target="interleaved")
     tensor([0., 2., 1., 3.])
     """
-    last = W.movedim(axis, -1)
-    per_head = last.reshape(*last.shape[:-1], heads, -1)
+    last = W.movedim(axis, -1)  # (..., H · d_k)
+    per_head = last.reshape(*last.shape[:-1], heads, -1)  # (..., H, d_k)
     converted = convert_layout(per_head, source=source, target=target, rotary_dim=rotary_dim)
     return converted.flatten(-2).movedim(-1, axis)
 
@@ -262,27 +259,27 @@ def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
     raise ValueError(f"layout must be 'half' or 'interleaved', got {layout!r}")
 
 
-def _as_complex(x: Tensor) -> Tensor:
-    """Neighbours as complex numbers, without a copy if memory allows. (..., d) → (..., d/2)"""
-    neighbours = x.reshape(*x.shape[:-1], -1, 2)
-    try:
-        return torch.view_as_complex(neighbours)
-    except RuntimeError:  # a view with odd steps
-        return torch.view_as_complex(neighbours.clone(memory_format=torch.contiguous_format))
-
-
-def _table_for(x: Tensor, table: tuple[Tensor, Tensor], axis: int) -> tuple[Tensor, Tensor]:
+def fitting_table(
+    x: Float[Tensor, "*shape d"], table: RotaryTable | tuple[Tensor, Tensor], sequence_axis: int
+) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
-    (cos, sin), shape = table, x.shape
-    if (cos.dtype == torch.float64) != (x.dtype == torch.float64):
-        raise TypeError(f"the table has {cos.dtype}: build it with rotary_table(dtype={x.dtype})")
-    axis %= x.ndim
-    batch = shape[: min(cos.ndim - 2, axis)]
-    if cos.shape != (*batch, shape[axis], shape[-1] / 2):
-        raise ValueError(
-            f"a table of shape {tuple(cos.shape)} does not fit x of shape {tuple(shape)} with "
-            f"{shape[-1]} rotary dimensions: expected {(*batch, shape[axis], shape[-1] // 2)}"
-        )
+    cos, sin = table
+    axis = sequence_axis % x.ndim
+    batch = x.shape[: min(cos.ndim - 2, axis)]  # the axes with positions of their own
+    expected = (*batch, x.shape[axis], x.shape[-1] / 2)
+    for name, part in (("cos", cos), ("sin", sin)):
+        if (part.dtype == torch.float64) != (x.dtype == torch.float64):
+            raise TypeError(
+                f"{name} of the table has {part.dtype}, but x has {x.dtype}: build the table with "
+                f"rotary_table(dtype={x.dtype})"
+            )
+        if part.shape != expected:
+            raise ValueError(
+                f"{name} of the table, of shape {tuple(part.shape)}, does not fit x of shape "
+                f"{tuple(x.shape)} with {x.shape[-1]} rotary dimensions: expected "
+                f"{(*batch, x.shape[axis], x.shape[-1] // 2)}"
+            )
     size = [*batch] + [1] * (x.ndim - len(batch))
-    size[axis], size[-1] = cos.shape[-2:]
+    size[axis] = x.shape[axis]
+    size[-1] = cos.shape[-1]
     return cos.reshape(size), sin.reshape(size)

@@ -158,8 +158,13 @@ def test_what_would_be_silent_is_refused():
         book.rotate(normal(5, 8), table, layout="half")  # half of the head would stay
     with pytest.raises(ValueError, match="does not fit"):
         book.rotate(normal(3, 2, 5, 4), (table[0].expand(2, 5, 2),) * 2, layout="half")
-    with pytest.raises(TypeError, match="build it with"):
+    with pytest.raises(TypeError, match=r"cos of the table has torch\.float32, but x has"):
         book.rotate(x, book.rotary_table(torch.arange(5), theta), layout="half")
+    cos, sin = table
+    with pytest.raises(ValueError, match=r"sin of the table, of shape .* does not fit"):
+        book.rotate(x, (cos, sin[:1]), layout="half")
+    with pytest.raises(TypeError, match=r"sin of the table has torch\.float32, but x has"):
+        book.rotate(x, (cos, sin.float()), layout="half")
 
 
 def test_checks_by_hand_without_the_hook():

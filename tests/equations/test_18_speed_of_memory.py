@@ -3,6 +3,7 @@
 import torch
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
+from attention_to_rope.fast import rotate_eagerly
 from bookcheck.equations.checks import equation, sentences
 from bookkit.experiments.speed.peers import as_complex, rotated_half
 from bookkit.experiments.speed.traffic import Traffic
@@ -46,7 +47,8 @@ def page(rng, dtype=torch.float32):
         **{"T_h": loads(x, table, h), r"T_{\text{per head}}": loads(x, table, 1)},
         r"T_{\text{copy}}": moved(x.clone),
         r"T_{\text{pub}}": moved(rotated_half, x, *wide),
-        r"T_{\text{half}}": moved(lambda: rotate(x, table, layout="half")),
+        r"T_{\text{rotate}}": moved(lambda: rotate(x, table, layout="half")),
+        r"T_{\text{half}}": moved(lambda: rotate_eagerly(x, table, layout="half")),
         r"T_{\text{complex}}": moved(as_complex, x, torch.complex(*table)),
         r"T_{\text{dense}}": moved(torch.einsum, "bhnd,nde->bhne", x, dense),
         r"F_{\text{dense}}": matrix_operations(lambda: torch.einsum("bhnd,nde->bhne", x, dense)),
@@ -67,6 +69,7 @@ test_grouped = equation("eq-grouped-traffic")(both)
 # The others convert bfloat16, which their formulas do not count.
 test_dense = equation("eq-dense-traffic")(page)
 test_dense_operations = equation("eq-dense-flops")(page)
+test_formula = equation("eq-formula-traffic")(page)
 test_library = equation("eq-library-traffic")(page)
 test_complex = equation("eq-complex-traffic")(page)
 

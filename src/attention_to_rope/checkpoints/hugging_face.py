@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_to_rope.block import Architecture
 from attention_to_rope.checkpoints.rotary import rotary_settings
-from attention_to_rope.positions import Rotary
+from attention_to_rope.fast.rope_eager import EagerRotary
 from attention_to_rope.transformer import Decoder, LayerPattern
 
 Config = Mapping[str, Any]
@@ -214,8 +214,9 @@ def _layers(config: Config, length: int | None) -> list[LayerPattern]:
             found = rotary_settings(config, layer_type=kind, length=length)
         if found.kind in ("dynamic", "longrope") and length is None:
             raise ValueError(f"a rotation of kind {found.kind!r} depends on the length: give it")
-        factor = found.attention_factor
-        scheme = Rotary(found.frequencies, layout="half", attention_factor=factor)
+        scheme = EagerRotary(
+            found.frequencies, layout="half", attention_factor=found.attention_factor
+        )
         pattern[kind] = LayerPattern(window if kind == LOCAL else None, scheme)
     return [pattern[kind] for kind in kinds]
 

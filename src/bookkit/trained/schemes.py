@@ -28,11 +28,11 @@ from attention_to_rope import (
     Decoder,
     LayerPattern,
     PositionalScheme,
-    Rotary,
     Sinusoidal,
     T5Bias,
     rotary_frequencies,
 )
+from attention_to_rope.fast import EagerRotary
 from bookkit.experiments.record import Row, write
 from bookkit.trained.stretch import stretched
 from bookkit.trained.text import START, Text, command
@@ -54,7 +54,7 @@ def build(scheme: str, seed: int, rule: str = "none") -> Decoder:
     """An untrained decoder with this scheme; `rule` names how RoPE is stretched."""
     a = ARCHITECTURE
     theta, factor = stretched(rotary_frequencies(D_K), rule, float(TIMES), LENGTH)
-    rotary = Rotary(theta, layout="half", attention_factor=factor)
+    rotary = EagerRotary(theta, layout="half", attention_factor=factor)
     if scheme == "hybrid, last":  # the last layer does not rotate
         layers = [*[LayerPattern(scheme=rotary)] * (a.layers - 1), LayerPattern()]
         return Decoder(VOCABULARY, a, seed=seed, layers=layers)

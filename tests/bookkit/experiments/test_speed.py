@@ -84,8 +84,10 @@ def test_every_part_on_a_cpu_measures_every_form(monkeypatch):
     )
     calls = cpu.call_rows(2, widths=(64,), length=3)
     for forms in tried[:2]:  # a rotation; the layers that decode have weights of their own
-        torch.testing.assert_close(forms["plain"](), forms["ours"]())
-    assert [row["candidate"] for row in calls] == ["plain", "ours"] * 4
+        for name in ("rotate", "rotate_eagerly"):
+            torch.testing.assert_close(forms["plain"](), forms[name]())
+    rotations = ["plain", "rotate", "rotate_eagerly"]
+    assert [row["candidate"] for row in calls] == rotations * 2 + ["plain", "ours"] * 2
 
 
 @torch.no_grad()

@@ -20,6 +20,7 @@ from attention_to_rope import (
     rotate,
     rotation_matrix,
 )
+from attention_to_rope.fast import rotate_eagerly
 from attention_to_rope.rope import Layout
 from bookkit.experiments.record import Row
 from bookkit.experiments.speed.measure import Candidate, compare, medians
@@ -133,31 +134,54 @@ def call_rows(
 ) -> list[Row]:
     """Calls in which Python counts: one token rotated, a layer that decodes, against plain code."""
     x = normal(1, 32, 1, 128, seed=0, dtype=torch.float32)
-    cos, sin = table = rotary_table(torch.tensor([1]), rotary_frequencies(128))
+    table = rotary_table(torch.tensor([1]), rotary_frequencies(128))
+    cos, sin = table
 
     def by_formula() -> Tensor:
         a, b = x.chunk(2, -1)
         return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
 
-    half, other = (partial(rotate, x, table, layout=layout) for layout in get_args(Layout))
-    calls: list[tuple[str, torch.Size, Candidate, Candidate]] = [
-        ("one token, half", x.shape, by_formula, half),
-        ("one token, interleaved", x.shape, lambda: as_complex(x, torch.complex(cos, sin)), other),
-    ]
+    def as_one_product() -> Tensor:
+        return as_complex(x, torch.complex(cos, sin))
+
+    by_hand: dict[Layout, Candidate] = {"half": by_formula, "interleaved": as_one_product}
+    rows = []
+    for layout, plain in by_hand.items():
+        candidates: dict[str, Candidate] = {
+            "plain": plain,
+            "rotate": partial(rotate, x, table, layout=layout),
+            "rotate_eagerly": partial(rotate_eagerly, x, table, layout=layout),
+        }
+        rows += _timed(candidates, f"one token, {layout}", x.shape, rounds, repeats=100)
     for d in widths:
         tokens = normal(1, length, d, seed=0, dtype=torch.float32)
-        room, empty = torch.empty(2, 1, d // 64, length, 64), KeyValueCache(capacity=length)
-        plain, ours = PlainHeads(d, d // 64), MultiHeadAttention(d, d // 64, seed=0)
-        steps = partial(decode, plain, (*room, 0), tokens), partial(decode, ours, empty, tokens)
-        whole = partial(plain, tokens), partial(ours, tokens, causal=True)
-        calls += [("decode", tokens.shape, *steps), ("whole text", tokens.shape, *whole)]
-    rows = []
-    for group, shape, floor, candidate in calls:
-        options: dict[str, Any] = {"rounds": rounds, "repeats": 100 if "token" in group else 3}
-        options |= {"floor": "plain", "clock": time.process_time}  # that of this program alone
-        about = {"group": group, "shape": list(shape), "threads": torch.get_num_threads()}
-        rows += [row | about for row in compare({"plain": floor, "ours": candidate}, **options)]
+        heads = d // 64
+        by_hand_layer = PlainHeads(d, heads)
+        layer = MultiHeadAttention(d, heads, seed=0)
+        keys, values = torch.empty(2, 1, heads, length, 64)  # room for all tokens
+        empty = KeyValueCache(capacity=length)
+        decoding: dict[str, Candidate] = {
+            "plain": partial(decode, by_hand_layer, (keys, values, 0), tokens),
+            "ours": partial(decode, layer, empty, tokens),
+        }
+        whole: dict[str, Candidate] = {
+            "plain": partial(by_hand_layer, tokens),
+            "ours": partial(layer, tokens, causal=True),
+        }
+        rows += _timed(decoding, "decode", tokens.shape, rounds, repeats=3)
+        rows += _timed(whole, "whole text", tokens.shape, rounds, repeats=3)
     return rows
+
+
+def _timed(
+    candidates: dict[str, Candidate], group: str, shape: torch.Size, rounds: int, *, repeats: int
+) -> list[Row]:
+    """The rows of one group, in the processor time of this program alone, against "plain"."""
+    about = {"group": group, "shape": list(shape), "threads": torch.get_num_threads()}
+    rows = compare(
+        candidates, floor="plain", rounds=rounds, repeats=repeats, clock=time.process_time
+    )
+    return [row | about for row in rows]
 
 
 def calls_in_processes(rounds: int, *, runs: int = 7) -> Iterator[Row]:
