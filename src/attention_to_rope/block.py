@@ -10,6 +10,7 @@ from attention_to_rope.activations import FeedForward
 from attention_to_rope.heads import MultiHeadAttention
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import (
+    RMS_NORM_EPS,
     DeepNormConstants,
     LayerNorm,
     RMSNorm,
@@ -57,24 +58,38 @@ class Architecture:
     def new_norm(self) -> nn.Module:
         """A fresh norm of this architecture."""
         kind = {"layer": LayerNorm, "rms": RMSNorm}[self.norm]
-        return kind(self.d) if self.eps is None else kind(self.d, eps=self.eps)
+        if self.eps is None:
+            return kind(self.d)
+        return kind(self.d, eps=self.eps)
 
     def new_attention(self, *, gain: float, seed: Seed) -> MultiHeadAttention:
         """Fresh heads of this architecture."""
-        names = ("kv_heads", "head_dim", "bias", "scale", "qk_norm", "soft_cap", "sink", "gate")
-        options = {name: getattr(self, name) for name in names}
-        if self.eps is not None:
-            options["eps"] = self.eps
-        return MultiHeadAttention(self.d, self.heads, gain=gain, seed=seed, **options)
+        return MultiHeadAttention(
+            self.d,
+            self.heads,
+            seed=seed,
+            kv_heads=self.kv_heads,
+            head_dim=self.head_dim,
+            bias=self.bias,
+            gain=gain,
+            scale=self.scale,
+            qk_norm=self.qk_norm,
+            soft_cap=self.soft_cap,
+            sink=self.sink,
+            gate=self.gate,
+            eps=RMS_NORM_EPS if self.eps is None else self.eps,
+        )
 
     def residual_constants(self, cross: bool, decoder_layers: int | None) -> DeepNormConstants:
         """The weight of the residual and the gain of the weights: DeepNorm's, or 1 and 1."""
         if self.placement != "deep":
-            return DeepNormConstants(1.0, 1.0)
+            return DeepNormConstants(alpha=1.0, beta=1.0)
         if cross:  # the decoder's constants depend on its own depth alone
-            return deepnorm_pair(self.layers, self.layers)[1]
+            _, of_decoder = deepnorm_pair(self.layers, self.layers)
+            return of_decoder
         if decoder_layers is not None:
-            return deepnorm_pair(self.layers, decoder_layers)[0]
+            of_encoder, _ = deepnorm_pair(self.layers, decoder_layers)
+            return of_encoder
         return deepnorm_constants(self.layers)
 
 
@@ -94,20 +109,27 @@ class Residual(nn.Module):
 
     def __init__(self, architecture: Architecture, *, alpha: float) -> None:
         super().__init__()
-        self.placement, self.alpha = architecture.placement, alpha
+        self.placement = architecture.placement
+        self.alpha = alpha
         self.norm = architecture.new_norm()
-        self.norm_out = architecture.new_norm() if self.placement == "sandwich" else nn.Identity()
+        self.norm_out: nn.Module = nn.Identity()
+        if self.placement == "sandwich":
+            self.norm_out = architecture.new_norm()
 
     def enter(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
         """The input of the sublayer."""
-        normed: Tensor = self.norm(x) if self.placement in ("pre", "sandwich") else x
-        return normed
+        if self.placement in ("pre", "sandwich"):
+            normed: Tensor = self.norm(x)
+            return normed
+        return x
 
     def leave(self, x: Float[Tensor, "b n d"], y: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
         """The stream after the sublayer's output y is added."""
-        inside = self.placement in ("pre", "sandwich")
-        normed: Tensor = self.norm_out(y) if inside else self.norm(self.alpha * x + y)
-        return x + normed if inside else normed
+        if self.placement in ("pre", "sandwich"):
+            added: Tensor = self.norm_out(y)
+            return x + added
+        normed: Tensor = self.norm(self.alpha * x + y)
+        return normed
 
 
 class Block(nn.Module):
@@ -128,16 +150,24 @@ class Block(nn.Module):
         decoder_layers: int | None = None,
     ) -> None:
         super().__init__()
-        a, rng = architecture, stream_of(seed, "Block")
-        alpha, gain = a.residual_constants(cross, decoder_layers)
-        self.attention = a.new_attention(gain=gain, seed=rng)
-        self.attention_residual = Residual(a, alpha=alpha)
-        self.cross_attention = a.new_attention(gain=gain, seed=rng) if cross else None
-        self.cross_residual = Residual(a, alpha=alpha) if cross else None
+        rng = stream_of(seed, "Block")
+        alpha, gain = architecture.residual_constants(cross, decoder_layers)
+        self.attention = architecture.new_attention(gain=gain, seed=rng)
+        self.attention_residual = Residual(architecture, alpha=alpha)
+        self.cross_attention: MultiHeadAttention | None = None
+        self.cross_residual: Residual | None = None
+        if cross:
+            self.cross_attention = architecture.new_attention(gain=gain, seed=rng)
+            self.cross_residual = Residual(architecture, alpha=alpha)
         self.feed_forward = FeedForward(
-            a.d, a.hidden, activation=a.activation, bias=a.bias, gain=gain, seed=rng
+            architecture.d,
+            architecture.hidden,
+            activation=architecture.activation,
+            bias=architecture.bias,
+            gain=gain,
+            seed=rng,
         )
-        self.feed_forward_residual = Residual(a, alpha=alpha)
+        self.feed_forward_residual = Residual(architecture, alpha=alpha)
 
     def forward(
         self,
@@ -149,11 +179,13 @@ class Block(nn.Module):
         **options: Any,
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], BlockWeights]:
         """The whole block; memory: an encoder's output. Other options: see `MultiHeadAttention`."""
-        inside = self.attention_residual.enter(x)
+        inside = self.attention_residual.enter(x)  # (b, n, d)
+        own = None
         y = self.attention(inside, return_weights=return_weights, **options)
-        y, own = y if return_weights else (y, None)
-        x = self.attention_residual.leave(x, y)
-        x, cross = self._rest(x, memory, memory_mask, return_weights)
+        if return_weights:
+            y, own = y  # (b, n, d) and (b, h, n, n)
+        x = self.attention_residual.leave(x, y)  # (b, n, d)
+        x, cross = self._rest(x, memory, memory_mask, return_weights=return_weights)
         return x if own is None else (x, BlockWeights(own, cross))
 
     def extend(
@@ -166,22 +198,27 @@ class Block(nn.Module):
         **options: Any,
     ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
         """The block for new positions, causal, with the cache of the earlier ones."""
-        inside = self.attention_residual.enter(x)
+        inside = self.attention_residual.enter(x)  # (b, n, d)
         y, cache = self.attention.extend(inside, cache, **options)
-        x = self.attention_residual.leave(x, y)
-        return self._rest(x, memory, memory_mask, return_weights=False)[0], cache
+        x = self.attention_residual.leave(x, y)  # (b, n, d)
+        x, _ = self._rest(x, memory, memory_mask, return_weights=False)
+        return x, cache
 
     def _rest(
-        self, x: Tensor, memory: Memory, memory_mask: Mask, return_weights: bool
+        self, x: Tensor, memory: Memory, memory_mask: Mask, *, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         """Cross-attention and feed-forward, and the weights of the former."""
-        weights = None
         if (self.cross_attention is None) != (memory is None):
             raise ValueError("a block takes memory if it is built with cross=True, and only then")
+        weights = None
         if self.cross_attention is not None and self.cross_residual is not None:
-            inner = self.cross_residual.enter(x)
-            y = self.cross_attention(inner, memory, mask=memory_mask, return_weights=return_weights)
-            y, weights = y if return_weights else (y, None)
-            x = self.cross_residual.leave(x, y)
-        y = self.feed_forward(self.feed_forward_residual.enter(x))
+            inside = self.cross_residual.enter(x)  # (b, n, d)
+            y = self.cross_attention(
+                inside, memory, mask=memory_mask, return_weights=return_weights
+            )
+            if return_weights:
+                y, weights = y  # (b, n, d) and (b, h, n, m)
+            x = self.cross_residual.leave(x, y)  # (b, n, d)
+        inside = self.feed_forward_residual.enter(x)  # (b, n, d)
+        y = self.feed_forward(inside)  # (b, n, d)
         return self.feed_forward_residual.leave(x, y), weights
