@@ -8,7 +8,7 @@ from torch.nn import functional
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import RMS_NORM_EPS, Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.positions import NO_ENCODING, Encoding, PositionalScheme
+from attention_to_rope.positions import Encoding, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 Scheme = PositionalScheme | Encoding | None
@@ -50,24 +50,30 @@ class MultiHeadAttention(nn.Module):
         eps: float = RMS_NORM_EPS,
     ) -> None:
         super().__init__()
-        self.d, self.heads, self.kv_heads = d, heads, heads if kv_heads is None else kv_heads
-        if (head_dim is None and d % heads) or self.kv_heads < 1 or heads % self.kv_heads:
+        if kv_heads is None:
+            kv_heads = heads
+        if kv_heads < 1 or heads % kv_heads or (head_dim is None and d % heads):
             raise ValueError(
                 f"heads must divide d and kv_heads must divide heads, got d={d}, heads={heads} and "
-                f"kv_heads={self.kv_heads}"
+                f"kv_heads={kv_heads}"
             )
+        self.d = d
+        self.heads = heads
+        self.kv_heads = kv_heads
         self.d_k = d // heads if head_dim is None else head_dim
-        self.scale, self.soft_cap = scale, soft_cap
+        self.scale = scale
+        self.soft_cap = soft_cap
         rng = stream_of(seed, "MultiHeadAttention")
-        wide, narrow = heads * self.d_k, self.kv_heads * self.d_k
-        self.query = Linear(d, wide, bias=bias, seed=rng)
-        self.key = Linear(d, narrow, bias=bias, seed=rng)
-        self.value = Linear(d, narrow, bias=bias, seed=rng, gain=gain)
-        self.output = Linear(wide, d, bias=bias, seed=rng, gain=gain)
+        q_width = heads * self.d_k
+        kv_width = kv_heads * self.d_k
+        self.query = Linear(d, q_width, bias=bias, seed=rng)
+        self.key = Linear(d, kv_width, bias=bias, seed=rng)
+        self.value = Linear(d, kv_width, bias=bias, seed=rng, gain=gain)
+        self.output = Linear(q_width, d, bias=bias, seed=rng, gain=gain)
         self.query_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
         self.key_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
         self.sink = nn.Parameter(torch.zeros(heads)) if sink else None
-        self.gate = Linear(d, wide, bias=bias, seed=rng) if gate else None
+        self.gate = Linear(d, q_width, bias=bias, seed=rng) if gate else None
 
     def forward(
         self,
@@ -87,18 +93,27 @@ class MultiHeadAttention(nn.Module):
         `causal_mask` and `sliding_window_mask` do. scheme: encodes the positions, 0…n−1 if not
         given; or the encoding that its `at` gave for them. What the mask hides must be finite.
         """
-        encoding = self._encoding(x, 0, scheme, positions)
-        q = self._queries(x, encoding)
+        encoding = self._encoding(x, scheme, positions, start=0)
+        q = self._queries(x, encoding)  # (b, h, n, d_k)
         if context is None:
-            k, v = self._keys_and_values(x, encoding)
+            k, v = self._keys_and_values(x, encoding)  # (b, g, m, d_k) each
         else:
             if scheme is not None or causal or window is not None:
                 raise ValueError("scheme, causal and window compare positions of one sequence")
             known = context if isinstance(context, KeyValueCache) else self.remember(context)
-            k, v = known.keys, known.values
-        seen, is_causal = self._mask(x, k.shape[2], mask, causal, window)
-        joined, weights = self.attend(q, k, v, seen, is_causal, encoding.bias, return_weights)
-        output = self._combine(x, joined)
+            k = known.keys  # (b, g, m, d_k)
+            v = known.values  # (b, g, m, d_k)
+        seen, is_causal = self._mask(x, k.shape[2], mask, causal=causal, window=window)
+        joined, weights = self.attend(
+            q,
+            k,
+            v,
+            mask=seen,
+            is_causal=is_causal,
+            bias=None if encoding is None else encoding.bias,
+            return_weights=return_weights,
+        )  # (b, h, n, d_k)
+        output = self._combine(x, joined)  # (b, n, d)
         return output if weights is None else (output, weights)
 
     def extend(
@@ -117,16 +132,26 @@ class MultiHeadAttention(nn.Module):
         n rows of `forward` with `causal=True` over the whole sequence; mask and positions are those
         of all m positions, the cached and the new.
         """
-        encoding = self._encoding(x, cache.length, scheme, positions)
-        q = self._queries(x, encoding)
-        cache = cache.append(*self._keys_and_values(x, encoding))
-        seen, is_causal = self._mask(x, cache.length, mask, True, window)
-        joined, _ = self.attend(q, cache.keys, cache.values, seen, is_causal, encoding.bias, False)
+        encoding = self._encoding(x, scheme, positions, start=cache.length)
+        q = self._queries(x, encoding)  # (b, h, n, d_k)
+        k, v = self._keys_and_values(x, encoding)  # (b, g, n, d_k) each
+        cache = cache.append(k, v)
+        seen, is_causal = self._mask(x, cache.length, mask, causal=True, window=window)
+        joined, _ = self.attend(
+            q,
+            cache.keys,  # (b, g, m, d_k)
+            cache.values,  # (b, g, m, d_k)
+            mask=seen,
+            is_causal=is_causal,
+            bias=None if encoding is None else encoding.bias,
+            return_weights=False,
+        )  # (b, h, n, d_k)
         return self._combine(x, joined), cache
 
     def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
         """The keys and values of a context, for many calls with the same one."""
-        return KeyValueCache(*self._keys_and_values(context, NO_ENCODING))
+        k, v = self._keys_and_values(context, encoding=None)  # (b, g, m, d_k) each
+        return KeyValueCache(k, v)
 
     def attend(
         self,
@@ -147,36 +172,46 @@ class MultiHeadAttention(nn.Module):
         which may also give it a gradient of NaN: let padding see itself.
         """
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
-            shared = self.heads > self.kv_heads
             joined = functional.scaled_dot_product_attention(
-                q, k, v, mask, is_causal=is_causal, scale=self.scale, enable_gqa=shared
+                q,
+                k,
+                v,
+                attn_mask=mask,
+                is_causal=is_causal,
+                scale=self.scale,
+                enable_gqa=self.heads > self.kv_heads,
             )
             return joined, None
-        group = self.heads // self.kv_heads
-        output, weights = attention(
+        group = self.heads // self.kv_heads  # the query heads that share a key
+        if is_causal:
+            mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
+        if bias is not None and bias.ndim == 3:
+            bias = bias.unsqueeze(0)  # (1, h, n, m)
+        joined, weights = attention(
             q,
-            k.repeat_interleave(group, dim=1),
-            v.repeat_interleave(group, dim=1),
-            mask=causal_mask(q.shape[2], device=q.device) if is_causal else mask,
-            bias=bias if bias is None or bias.ndim == 4 else bias.unsqueeze(0),
+            k.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
+            v.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
+            mask=mask,
+            bias=bias,
             scale=self.scale,
             soft_cap=self.soft_cap,
             sink=None if self.sink is None else self.sink.view(1, -1, 1, 1),
             return_weights=True,
         )
-        return output, weights if return_weights else None
+        return joined, weights if return_weights else None
 
     def _mask(
-        self, x: Tensor, m: int, mask: Tensor | None, causal: bool, window: int | None
+        self, x: Tensor, m: int, mask: Tensor | None, *, causal: bool, window: int | None
     ) -> tuple[Tensor | None, bool]:
         """What mask, causality and window allow together: a mask, or None and `is_causal`."""
-        n, order = x.shape[1], None
+        n = x.shape[1]
         if mask is None and window is None and n in (1, m):
             return None, causal and n > 1
+        order = None
         if window is not None:
             order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
         elif causal and n > 1:
-            order = causal_mask(n, m, device=x.device)
+            order = causal_mask(n, m, device=x.device)  # (n, m)
         if mask is None:
             return order, False
         if mask.dtype != torch.bool or mask.ndim not in (3, 4) or mask.shape[-1] != m:
@@ -185,36 +220,50 @@ class MultiHeadAttention(nn.Module):
                 f"{tuple(mask.shape)} of {mask.dtype}; of two axes, pass mask[None] for a row per "
                 "query, mask[:, None] for a row per sequence"
             )
-        mask = mask if mask.ndim == 4 else mask.unsqueeze(1)
-        return mask if order is None else mask & order, False
+        if mask.ndim == 3:
+            mask = mask.unsqueeze(1)  # (b, 1, n, m)
+        if order is not None:
+            mask = mask & order
+        return mask, False
 
     def _encoding(
-        self, x: Tensor, start: int, scheme: Scheme, positions: Tensor | None
-    ) -> Encoding:
+        self, x: Tensor, scheme: Scheme, positions: Tensor | None, *, start: int
+    ) -> Encoding | None:
         """What the scheme computes for the positions of this call."""
         if positions is not None and not isinstance(scheme, PositionalScheme):
             raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
-        if scheme is None:
-            return NO_ENCODING
-        if isinstance(scheme, Encoding):
+        if scheme is None or isinstance(scheme, Encoding):
             return scheme
         if positions is None:
             positions = torch.arange(start + x.shape[1], device=x.device)
         return scheme.at(positions, x.dtype, start)
 
-    def _queries(self, x: Tensor, encoding: Encoding) -> Tensor:
-        q = _split(self.query(x), self.heads)
-        return encoding.rotate(q if self.query_norm is None else self.query_norm(q))
+    def _queries(self, x: Tensor, encoding: Encoding | None) -> Tensor:
+        """The queries of all heads, normalized and rotated."""
+        q = _split(self.query(x), self.heads)  # (b, h, n, d_k)
+        if self.query_norm is not None:
+            q = self.query_norm(q)
+        if encoding is not None:
+            q = encoding.scheme.rotate(q, encoding.angles)
+        return q
 
-    def _keys_and_values(self, x: Tensor, encoding: Encoding) -> tuple[Tensor, Tensor]:
-        k, v = _split(self.key(x), self.kv_heads), _split(self.value(x), self.kv_heads)
-        return encoding.rotate(k if self.key_norm is None else self.key_norm(k)), v
+    def _keys_and_values(self, x: Tensor, encoding: Encoding | None) -> tuple[Tensor, Tensor]:
+        """The keys of all heads, normalized and rotated, and the values as they are."""
+        k = _split(self.key(x), self.kv_heads)  # (b, g, n, d_k)
+        v = _split(self.value(x), self.kv_heads)  # (b, g, n, d_k)
+        if self.key_norm is not None:
+            k = self.key_norm(k)
+        if encoding is not None:
+            k = encoding.scheme.rotate(k, encoding.angles)
+        return k, v
 
     def _combine(self, x: Tensor, joined: Tensor) -> Tensor:
         """The heads side by side, through the gate and W^O."""
-        joined = joined.transpose(1, 2).flatten(2)
-        joined = joined if self.gate is None else joined * torch.sigmoid(self.gate(x))
-        output: Tensor = self.output(joined)
+        joined = joined.transpose(1, 2)  # (b, n, h, d_k)
+        joined = joined.flatten(2)  # (b, n, h · d_k)
+        if self.gate is not None:
+            joined = joined * torch.sigmoid(self.gate(x))
+        output: Tensor = self.output(joined)  # (b, n, d)
         return output
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.layers import Linear, RMSNorm, Seed, stream_of
 from attention_to_rope.masks import causal_mask
-from attention_to_rope.positions import NO_ENCODING, PositionalScheme
+from attention_to_rope.positions import PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 Form = Literal["naive", "absorbed"]
@@ -46,18 +46,23 @@ def attend_to_latents(
     """
     if scale is None:
         scale = (q_content.shape[-1] + q_rotary.shape[-1]) ** -0.5
+    heads = W_UK.shape[0]
     c = latents.unsqueeze(1)  # (b, 1, m, d_c)
+    shared = k_rotary.unsqueeze(1).expand(-1, heads, -1, -1)  # (b, h, m, d_r)
     if form == "naive":
-        q, k, v = q_content, c @ W_UK, c @ W_UV
-    elif form == "absorbed":  # one key and value per latent, the same for all heads
-        c = c.expand(-1, W_UK.shape[0], -1, -1)
-        q, k, v = q_content @ W_UK.mT, c, c
-    else:
-        raise ValueError(f"form must be 'naive' or 'absorbed', got {form!r}")
-    shared = k_rotary.unsqueeze(1).expand(-1, k.shape[1], -1, -1)
-    q, k = torch.cat((q, q_rotary), dim=-1), torch.cat((k, shared), dim=-1)
-    mixed = attention(q, k, v, mask=mask, scale=scale)
-    return mixed if form == "naive" else mixed @ W_UV
+        k_content = c @ W_UK  # (b, h, m, d_h)
+        v = c @ W_UV  # (b, h, m, d_v)
+        q = torch.cat((q_content, q_rotary), dim=-1)  # (b, h, n, d_h + d_r)
+        k = torch.cat((k_content, shared), dim=-1)  # (b, h, m, d_h + d_r)
+        return attention(q, k, v, mask=mask, scale=scale)  # (b, h, n, d_v)
+    if form == "absorbed":  # one key and value per latent, the same for all heads
+        c = c.expand(-1, heads, -1, -1)  # (b, h, m, d_c)
+        q_absorbed = q_content @ W_UK.mT  # (b, h, n, d_c)
+        q = torch.cat((q_absorbed, q_rotary), dim=-1)  # (b, h, n, d_c + d_r)
+        k = torch.cat((c, shared), dim=-1)  # (b, h, m, d_c + d_r)
+        mixed = attention(q, k, c, mask=mask, scale=scale)  # (b, h, n, d_c)
+        return mixed @ W_UV  # (b, h, n, d_v)
+    raise ValueError(f"form must be 'naive' or 'absorbed', got {form!r}")
 
 
 class LatentCache(NamedTuple):
@@ -95,15 +100,20 @@ class LatentAttention(nn.Module):
     ) -> None:
         super().__init__()
         rng = stream_of(seed, "LatentAttention")
-        self.heads, self.head_dim, self.rotary_dim = heads, head_dim, rotary_dim
+        self.heads = heads
+        self.head_dim = head_dim
+        self.rotary_dim = rotary_dim
 
         def linear(d_in: int, d_out: int) -> Linear:
             return Linear(d_in, d_out, bias=False, seed=rng)
 
-        narrow = query_latent_dim is not None
-        d_q = d if query_latent_dim is None else query_latent_dim
-        self.query_down = linear(d, d_q) if narrow else nn.Identity()
-        self.query_norm = RMSNorm(d_q) if narrow else nn.Identity()
+        self.query_down: nn.Module = nn.Identity()
+        self.query_norm: nn.Module = nn.Identity()
+        d_q = d
+        if query_latent_dim is not None:
+            d_q = query_latent_dim
+            self.query_down = linear(d, d_q)
+            self.query_norm = RMSNorm(d_q)
         self.query_up = linear(d_q, heads * (head_dim + rotary_dim))
         self.latent_down = linear(d, latent_dim)
         self.latent_norm = RMSNorm(latent_dim)
@@ -124,24 +134,41 @@ class LatentAttention(nn.Module):
 
         scheme: rotates the d_r rotary dimensions, such as `Rotary(rotary_frequencies(d_r), …)`.
         """
-        start, n = 0 if cache is None else cache.latents.shape[1], x.shape[1]
-        encoding = NO_ENCODING
-        if scheme is not None:
-            encoding = scheme.at(torch.arange(start + n, device=x.device), x.dtype, start)
-        if encoding.bias is not None:
-            raise ValueError(f"scheme must rotate, got a {type(scheme).__name__}")
-        q = self.query_up(self.query_norm(self.query_down(x)))
-        q = q.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        start = 0 if cache is None else cache.latents.shape[1]
+        n = x.shape[1]
+        m = start + n
+
+        q = self.query_up(self.query_norm(self.query_down(x)))  # (b, n, h · (d_h + d_r))
+        q = q.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (b, h, n, d_h + d_r)
         q_content, q_rotary = q.split((self.head_dim, self.rotary_dim), dim=-1)
-        rotary_key = encoding.rotate(self.rotary_key(x).unsqueeze(1)).squeeze(1)
-        new = LatentCache(self.latent_norm(self.latent_down(x)), rotary_key)
+        k_rotary = self.rotary_key(x).unsqueeze(1)  # (b, 1, n, d_r)
+        if scheme is not None:
+            encoding = scheme.at(torch.arange(m, device=x.device), x.dtype, start)
+            if encoding.bias is not None:
+                raise ValueError(f"scheme must rotate, got a {type(scheme).__name__}")
+            q_rotary = scheme.rotate(q_rotary, encoding.angles)
+            k_rotary = scheme.rotate(k_rotary, encoding.angles)
+
+        latents = self.latent_norm(self.latent_down(x))  # (b, n, d_c)
+        rotary_keys = k_rotary.squeeze(1)  # (b, n, d_r)
         if cache is not None:
-            new = LatentCache(*(torch.cat(both, dim=1) for both in zip(cache, new, strict=True)))
-        q_rotary, mask = encoding.rotate(q_rotary), causal_mask(n, start + n, device=x.device)
-        W_UK, W_UV = self._per_head(self.key_up), self._per_head(self.value_up)
-        mixed = attend_to_latents(q_content, q_rotary, *new, W_UK, W_UV, form=form, mask=mask)
-        output: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
-        return output, new
+            latents = torch.cat((cache.latents, latents), dim=1)  # (b, m, d_c)
+            rotary_keys = torch.cat((cache.rotary_keys, rotary_keys), dim=1)  # (b, m, d_r)
+        mixed = attend_to_latents(
+            q_content,
+            q_rotary,
+            latents,
+            rotary_keys,
+            self._per_head(self.key_up),
+            self._per_head(self.value_up),
+            form=form,
+            mask=causal_mask(n, m, device=x.device),
+        )  # (b, h, n, d_h)
+        mixed = mixed.transpose(1, 2).flatten(2)  # (b, n, h · d_h)
+        output: Tensor = self.output(mixed)  # (b, n, d)
+        return output, LatentCache(latents, rotary_keys)
 
     def _per_head(self, layer: Linear) -> Float[Tensor, "h d_c d_h"]:
-        return layer.W.reshape(-1, self.heads, self.head_dim).transpose(0, 1)
+        """The matrix of a layer, cut into those of its heads."""
+        W = layer.W.reshape(-1, self.heads, self.head_dim)  # (d_c, h, d_h)
+        return W.transpose(0, 1)

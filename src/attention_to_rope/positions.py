@@ -4,8 +4,6 @@ A `PositionalScheme` has a method for each. Each scheme overrides the one it use
 changes its scheme by changing one argument.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -28,18 +26,12 @@ from attention_to_rope.rope import (
 DEVIATION = 0.02  # of learned tables at the start
 
 
-class Encoding(NamedTuple):
-    """A scheme at the positions of one call: what all layers of a model can share."""
-
-    rotate: Callable[[Tensor], Tensor]  # queries or keys
-    bias: Float[Tensor, "*batch h n m"] | None  # of the scores
-
-
-NO_ENCODING = Encoding(lambda x: x, None)
-
-
 class PositionalScheme(nn.Module):
     """No position at all, and the interface of all schemes: three methods that do nothing.
+
+    A layer calls `rotate` on its queries and keys and adds `bias` to its scores; a model calls
+    `embed` on its input. A new scheme overrides the one that it needs, and `angles` if `rotate`
+    needs something that all layers can share.
 
     >>> PositionalScheme().embed(torch.ones(1, 1, 2), torch.arange(1))
     tensor([[[1., 1.]]])
@@ -73,7 +65,7 @@ class PositionalScheme(nn.Module):
 
     def at(
         self, positions: Integer[Tensor, "*b m"], dtype: torch.dtype, start: int = 0
-    ) -> Encoding:
+    ) -> "Encoding":
         """The scheme for queries at the positions from `start` on and keys at all of them."""
         if self.acts_on_input:
             raise ValueError(
@@ -81,8 +73,19 @@ class PositionalScheme(nn.Module):
                 "first, and leave out scheme="
             )
         new = positions[..., start:]
-        rotate_new = partial(self.rotate, positions=self.angles(new, dtype))
-        return Encoding(rotate_new, self.bias(new, positions))
+        return Encoding(scheme=self, angles=self.angles(new, dtype), bias=self.bias(new, positions))
+
+
+class Encoding(NamedTuple):
+    """A scheme with what it knows of the positions of one call, computed once for all layers.
+
+    A layer rotates its queries and keys by `scheme.rotate(q, angles)` and adds the bias to its
+    scores.
+    """
+
+    scheme: PositionalScheme
+    angles: Integer[Tensor, "*b n"] | RotaryTable
+    bias: Float[Tensor, "*b h n m"] | None
 
 
 def sinusoidal(
@@ -101,8 +104,9 @@ def sinusoidal(
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     frequencies = rotary_frequencies(d, base, device=positions.device)
-    cos, sin = rotary_table(positions, frequencies, dtype=torch.float64)
-    return torch.stack((sin, cos), dim=-1).flatten(-2).to(dtype)
+    cos, sin = rotary_table(positions, frequencies, dtype=torch.float64)  # (..., n, d/2) each
+    pairs = torch.stack((sin, cos), dim=-1)  # (..., n, d/2, 2)
+    return pairs.flatten(-2).to(dtype)  # (..., n, d)
 
 
 class Sinusoidal(PositionalScheme):
@@ -143,7 +147,7 @@ class Learned(PositionalScheme):
     ) -> Float[Tensor, "b n d"]:
         """The input plus the rows of the table at these positions."""
         check_integer_positions(positions)
-        rows: Tensor = self.table(positions)
+        rows: Tensor = self.table(positions)  # (n, d), or (b, n, d)
         return x + rows
 
 
@@ -165,21 +169,24 @@ class T5Bias(PositionalScheme):
         deviation: float = DEVIATION,
     ) -> None:
         super().__init__()
-        self.bidirectional, self.buckets, self.max_distance = bidirectional, buckets, max_distance
+        self.bidirectional = bidirectional
+        self.buckets = buckets
+        self.max_distance = max_distance
         self.table = Embedding(buckets, heads, seed=stream_of(seed, "T5Bias"), deviation=deviation)
 
     def bias(
         self, q_positions: Integer[Tensor, "*b n"], k_positions: Integer[Tensor, "*b m"]
     ) -> Float[Tensor, "*b h n m"]:
         """The number of each head for the bucket of each offset."""
+        relative = relative_positions(q_positions, k_positions)  # (..., n, m)
         bucket = t5_bucket(
-            relative_positions(q_positions, k_positions),
+            relative,
             bidirectional=self.bidirectional,
             buckets=self.buckets,
             max_distance=self.max_distance,
-        )
+        )  # (..., n, m)
         values: Tensor = self.table(bucket)  # (..., n, m, h)
-        return values.movedim(-1, -3)
+        return values.movedim(-1, -3)  # (..., h, n, m)
 
 
 def alibi_slopes(heads: int, *, device: Device = None) -> Float64[Tensor, " {heads}"]:
@@ -191,10 +198,12 @@ def alibi_slopes(heads: int, *, device: Device = None) -> Float64[Tensor, " {hea
     >>> alibi_slopes(2)
     tensor([0.0625, 0.0039], dtype=torch.float64)
     """
-    power = 2 ** (heads.bit_length() - 1)
+    power = 2 ** (heads.bit_length() - 1)  # the largest power of two that is at most `heads`
+    missing = heads - power
     first = torch.arange(1, power + 1, dtype=torch.float64, device=device) / power
-    odd = torch.arange(1, 2 * (heads - power) + 1, 2, dtype=torch.float64, device=device)
-    return torch.pow(2.0, -8 * torch.cat((first, odd / (2 * power))))
+    odd = torch.arange(1, 2 * missing + 1, 2, dtype=torch.float64, device=device)
+    others = odd / (2 * power)
+    return torch.pow(2.0, -8 * torch.cat((first, others)))
 
 
 def alibi_bias(
@@ -209,8 +218,8 @@ def alibi_bias(
     >>> alibi_bias(torch.tensor([0.5]), torch.tensor([2]), torch.arange(4))
     tensor([[[-1.0000, -0.5000, -0.0000, -0.5000]]])
     """
-    distance = relative_positions(q_positions, k_positions).abs()
-    return -slopes[:, None, None] * distance.unsqueeze(-3)
+    distance = relative_positions(q_positions, k_positions).abs()  # (..., n, m)
+    return -slopes[:, None, None] * distance.unsqueeze(-3)  # (..., h, n, m)
 
 
 class ALiBi(PositionalScheme):
@@ -228,7 +237,7 @@ class ALiBi(PositionalScheme):
         self, q_positions: Integer[Tensor, "*b n"], k_positions: Integer[Tensor, "*b m"]
     ) -> Float[Tensor, "*b h n m"]:
         """The penalty of each head."""
-        slopes = alibi_slopes(self.heads, device=q_positions.device)
+        slopes = alibi_slopes(self.heads, device=q_positions.device)  # (h)
         return alibi_bias(slopes, q_positions, k_positions)
 
 
@@ -274,6 +283,7 @@ class Rotary(PositionalScheme):
         self, x: Float[Tensor, "b h n d"], positions: Integer[Tensor, "*b n"] | RotaryTable
     ) -> Float[Tensor, "b h n d"]:
         """Every head rotated by the angles of its position."""
-        if not isinstance(positions, RotaryTable):
-            positions = self.angles(positions, x.dtype)
-        return rotate(x, positions, layout=self.layout, rotary_dim=self.rotary_dim)
+        table = positions
+        if not isinstance(table, RotaryTable):
+            table = self.angles(table, x.dtype)
+        return rotate(x, table, layout=self.layout, rotary_dim=self.rotary_dim)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attention_to_rope.block import Architecture, Block, BlockWeights, Mask
 from attention_to_rope.key_value_cache import KeyValueCache
 from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
-from attention_to_rope.positions import NO_ENCODING, Encoding, PositionalScheme
+from attention_to_rope.positions import Encoding, PositionalScheme
 
 Memory = Float[Tensor, "b m d"] | Sequence[KeyValueCache] | None
 
@@ -40,6 +40,7 @@ class _Stack(nn.Module):
         self,
         vocabulary: int,
         architecture: Architecture,
+        *,
         rng: np.random.Generator,
         scheme: PositionalScheme | None,
         cross: bool = False,
@@ -47,20 +48,27 @@ class _Stack(nn.Module):
         decoder_layers: int | None = None,
     ) -> None:
         super().__init__()
-        a = architecture
-        self.architecture, self.cross = a, cross
-        self.embedding = Embedding(vocabulary, a.d, seed=rng, deviation=1 / math.sqrt(a.d))
-        self.scheme = PositionalScheme() if scheme is None else scheme
-        self.layers = None if layers is None else tuple(layers)
         if layers is not None and scheme is not None and not scheme.acts_on_input:
             raise ValueError("with layers=, give each LayerPattern the scheme that acts there")
-        different = {id(one.scheme): one.scheme for one in layers or () if one.scheme}
-        self.layer_schemes = nn.ModuleList(different.values())
-        self.blocks = nn.ModuleList(
-            Block(a, seed=rng, cross=cross, decoder_layers=decoder_layers) for _ in range(a.layers)
-        )
+        d = architecture.d
+        self.architecture = architecture
+        self.cross = cross
+        self.embedding = Embedding(vocabulary, d, seed=rng, deviation=1 / math.sqrt(d))
+        self.scheme = PositionalScheme() if scheme is None else scheme
+        self.layers = None if layers is None else tuple(layers)
+        # Modules, so that a model that moves to a GPU takes the schemes of its layers along.
+        self.layer_schemes = nn.ModuleList()
+        for pattern in layers or ():
+            if pattern.scheme is not None and pattern.scheme not in self.layer_schemes:
+                self.layer_schemes.append(pattern.scheme)
+        self.blocks = nn.ModuleList()
+        for _ in range(architecture.layers):
+            block = Block(architecture, seed=rng, cross=cross, decoder_layers=decoder_layers)
+            self.blocks.append(block)
         # Post-norm and DeepNorm end normalized; the others leave a stream that grows with depth.
-        self.norm = a.new_norm() if a.placement in ("pre", "sandwich") else nn.Identity()
+        self.norm: nn.Module = nn.Identity()
+        if architecture.placement in ("pre", "sandwich"):
+            self.norm = architecture.new_norm()
 
     def patterns(self) -> list[LayerPattern]:
         """Window and scheme of every layer: those given, repeated, or the same for all."""
@@ -72,8 +80,10 @@ class _Stack(nn.Module):
         self, tokens: Integer[Tensor, "b n"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
         """The vectors of tokens, with their positions if the scheme acts there."""
-        d, scale = self.architecture.d, self.architecture.embedding_scale
-        x = self.embedding(tokens) * (math.sqrt(d) if scale is None else scale)
+        scale = self.architecture.embedding_scale
+        if scale is None:
+            scale = math.sqrt(self.architecture.d)
+        x = self.embedding(tokens) * scale  # (b, n, d)
         return self.scheme.embed(x, positions)
 
     def run(
@@ -96,29 +106,30 @@ class _Stack(nn.Module):
             raise ValueError(f"positions must be given for all {length}, got {positions.shape[-1]}")
         if caches is not None and return_weights:
             raise ValueError("attention weights are returned by a call without a cache only")
-        x = self.embed(tokens, positions[..., start:])
-        encodings: dict[PositionalScheme | None, Encoding] = {None: NO_ENCODING}  # one per scheme
+        x = self.embed(tokens, positions[..., start:])  # (b, n, d)
+        encodings: dict[PositionalScheme, Encoding] = {}  # layers with one scheme share one
         new_caches: list[KeyValueCache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
-            if pattern.scheme is not None and pattern.scheme not in encodings:
-                encodings[pattern.scheme] = pattern.scheme.at(positions, x.dtype, start)
+            scheme = pattern.scheme
+            if scheme is not None and scheme not in encodings:
+                encodings[scheme] = scheme.at(positions, x.dtype, start)
             options: dict[str, Any] = {
                 "mask": mask,
                 "window": pattern.window,
-                "scheme": encodings[pattern.scheme],
+                "scheme": None if scheme is None else encodings[scheme],
                 "memory": memory if memory is None or isinstance(memory, Tensor) else memory[i],
                 "memory_mask": memory_mask,
             }
             if caches is not None:
                 assert isinstance(block, Block)  # a ModuleList forgets the type of what it holds
-                x, cache = block.extend(x, caches[i], **options)
+                x, cache = block.extend(x, caches[i], **options)  # (b, n, d)
                 new_caches.append(cache)
             elif return_weights:
                 x, of_block = block(x, causal=self.causal, return_weights=True, **options)
                 weights.append(of_block)
             else:
-                x = block(x, causal=self.causal, **options)
+                x = block(x, causal=self.causal, **options)  # (b, n, d)
         return self.norm(x), new_caches, weights
 
 
@@ -142,7 +153,9 @@ class Encoder(_Stack):
         decoder_layers: int | None = None,
     ) -> None:
         rng = stream_of(seed, "Encoder")
-        super().__init__(vocabulary, architecture, rng, scheme, decoder_layers=decoder_layers)
+        super().__init__(
+            vocabulary, architecture, rng=rng, scheme=scheme, decoder_layers=decoder_layers
+        )
 
     def forward(
         self,
@@ -187,12 +200,17 @@ class Decoder(_Stack):
         tied: bool = False,
     ) -> None:
         rng = stream_of(seed, "Decoder")
-        super().__init__(vocabulary, architecture, rng, scheme, cross, layers)
+        super().__init__(
+            vocabulary, architecture, rng=rng, scheme=scheme, cross=cross, layers=layers
+        )
         self.head = None if tied else Linear(architecture.d, vocabulary, bias=False, seed=rng)
 
     def logits(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n vocabulary"]:
         """The last vectors, by the head or the embedding."""
-        return x @ self.embedding.rows.mT if self.head is None else self.head(x)
+        if self.head is None:
+            return x @ self.embedding.rows.mT  # (b, n, d) @ (d, vocabulary)
+        logits: Tensor = self.head(x)
+        return logits
 
     def forward(
         self,
@@ -233,8 +251,11 @@ class Decoder(_Stack):
 
     def remember(self, memory: Float[Tensor, "b m d"]) -> list[KeyValueCache]:
         """The cross keys and values of every block, computed once for many steps."""
-        crossed: Any = [block.cross_attention for block in self.blocks]
-        return [attention.remember(memory) for attention in crossed]
+        caches = []
+        for block in self.blocks:
+            cross_attention: Any = block.cross_attention
+            caches.append(cross_attention.remember(memory))
+        return caches
 
 
 class EncoderDecoder(nn.Module):
@@ -260,8 +281,8 @@ class EncoderDecoder(nn.Module):
         target_mask: Mask = None,
     ) -> Float[Tensor, "b n vocabulary"]:
         """The logits of the target; `source_mask` (b, 1, m), used by encoder and decoder."""
-        memory = self.encoder(source, mask=source_mask)
+        memory = self.encoder(source, mask=source_mask)  # (b, m, d)
         logits: Tensor = self.decoder(
             target, memory=memory, memory_mask=source_mask, mask=target_mask
-        )
+        )  # (b, n, vocabulary)
         return logits

@@ -115,7 +115,7 @@ def test_what_would_be_silent_is_refused():
     for batch in (x, x[:2]):  # whether or not two axes could be read in two ways
         for mask in (see[0], see[..., :1], see.float()):
             with pytest.raises(ValueError, match="mask must be boolean"):
-                inspect.unwrap(type(m)._mask)(m, batch, 3, mask, False, None)
+                inspect.unwrap(type(m)._mask)(m, batch, 3, mask, causal=False, window=None)
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, scheme=book.Sinusoidal())
     with pytest.raises(ValueError, match="read by a scheme"):

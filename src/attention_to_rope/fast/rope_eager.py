@@ -74,6 +74,7 @@ class EagerRotary(Rotary):
         self, x: Float[Tensor, "b h n d"], positions: Integer[Tensor, "*b n"] | RotaryTable
     ) -> Float[Tensor, "b h n d"]:
         """Every head rotated by the angles of its position."""
-        if not isinstance(positions, RotaryTable):
-            positions = self.angles(positions, x.dtype)
-        return rotate_eagerly(x, positions, layout=self.layout, rotary_dim=self.rotary_dim)
+        table = positions
+        if not isinstance(table, RotaryTable):
+            table = self.angles(table, x.dtype)
+        return rotate_eagerly(x, table, layout=self.layout, rotary_dim=self.rotary_dim)
