@@ -99,8 +99,11 @@ class FeedForward(nn.Module):
         gain: float = 1.0,
     ) -> None:
         super().__init__()
+        every = PLAIN | GATED
+        if activation not in every:
+            raise ValueError(f"activation must be one of {', '.join(every)}; got {activation!r}")
         gated = activation in GATED
-        self.f = (PLAIN | GATED)[activation]
+        self.f = every[activation]
         if hidden is None:
             hidden = parity_width(d) if gated else 4 * d
         rng = stream_of(seed, "FeedForward")
@@ -110,8 +113,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Every position by itself."""
-        hidden = self.f(self.up(x))
+        hidden = self.f(self.up(x))  # (..., hidden)
         if self.value is not None:
             hidden = hidden * self.value(x)
-        y: Tensor = self.down(hidden)
+        y: Tensor = self.down(hidden)  # (..., d)
         return y

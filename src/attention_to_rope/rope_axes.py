@@ -58,11 +58,13 @@ def axial_table(
     >>> corner.cos
     tensor([[ 1.0000, -0.9900]])
     """
-    cos, sin = rotary_table(
+    if len(axes) != len(frequencies):
+        raise ValueError(
+            f"axes must name an axis for each of the {len(frequencies)} pairs, got {len(axes)}"
+        )
+    every_axis = rotary_table(
         coordinates, frequencies, dtype=dtype, attention_factor=attention_factor
-    )
-    own, pairs = list(axes), list(range(len(frequencies)))
-    return RotaryTable(
-        torch.stack([cos[a, ..., i] for a, i in zip(own, pairs, strict=True)], dim=-1),
-        torch.stack([sin[a, ..., i] for a, i in zip(own, pairs, strict=True)], dim=-1),
-    )
+    )  # (axes, ..., n, pairs) each
+    cos = [every_axis.cos[axis, ..., pair] for pair, axis in enumerate(axes)]  # (..., n) each
+    sin = [every_axis.sin[axis, ..., pair] for pair, axis in enumerate(axes)]
+    return RotaryTable(torch.stack(cos, dim=-1), torch.stack(sin, dim=-1))  # (..., n, pairs)

@@ -118,6 +118,11 @@ def test_feed_forward_is_its_formula(name):
     assert math.isclose(wide.std(), math.sqrt(2 / 500), rel_tol=0.02)
 
 
+def test_an_activation_that_does_not_exist_is_named_beside_those_that_do():
+    with pytest.raises(ValueError, match=r"one of relu, .*, geglu_tanh; got 'mish'"):
+        book.FeedForward(6, activation="mish", seed=1)
+
+
 def routed_by_hand(logits, k, gate, normalise, bias):
     s = np.exp(logits) / np.exp(logits).sum() if gate == "softmax" else 1 / (1 + np.exp(-logits))
     chosen = sorted(range(len(s)), key=lambda i: -(s + bias)[i])[:k]

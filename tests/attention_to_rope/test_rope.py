@@ -223,6 +223,8 @@ def test_every_pair_reads_its_own_axis(sections, seed):
             angle = coordinates[axes[i]].double() * theta[i]
             torch.testing.assert_close(table.cos[:, i], angle.cos())
             torch.testing.assert_close(table.sin[:, i], angle.sin())
+    with pytest.raises(ValueError, match=f"for each of the {pairs} pairs, got {pairs - 1}"):
+        axial_table(coordinates, theta, axes[1:])
 
 
 def test_proportional_frequencies_stop_the_slowest():
