@@ -13,7 +13,8 @@ from torch import Tensor
 Frequencies = Float64[Tensor, " pairs"]
 
 # YaRN's α and β, in full rotations over the trained length.
-SLOW_TURNS, FAST_TURNS = 1.0, 32.0
+SLOW_TURNS = 1.0
+FAST_TURNS = 32.0
 
 
 def position_interpolation(frequencies: Frequencies, scale: float) -> Frequencies:
@@ -74,8 +75,10 @@ def ntk_by_parts(
     """
     turns = original_length * frequencies / (2 * math.pi)
     if slow == fast:
-        return _blend(frequencies, scale, (turns >= slow).double())
-    return _blend(frequencies, scale, ((turns - slow) / (fast - slow)).clamp(0, 1))
+        keep = (turns >= slow).double()
+    else:
+        keep = ((turns - slow) / (fast - slow)).clamp(0, 1)
+    return _blend(frequencies, scale, keep)
 
 
 def yarn(
@@ -100,19 +103,23 @@ def yarn(
     steps = frequencies[:-1].log() - frequencies[1:].log()
     if not torch.allclose(steps, steps[:1], rtol=1e-6, atol=0):
         raise ValueError("frequencies must be geometric, as rotary_frequencies gives them")
-    step, first_turns = float(steps.mean()), original_length * float(frequencies[0]) / (2 * math.pi)
-    start = math.log(first_turns / fast) / step
+    step = float(steps.mean())  # the logarithm of the frequency falls by this, pair by pair
+    first_turns = original_length * float(frequencies[0]) / (2 * math.pi)
+    start = math.log(first_turns / fast) / step  # the index of a pair that makes `fast` rotations
     stop = math.log(first_turns / slow) / step
     if truncate:
-        start, stop = math.floor(start), math.ceil(stop)
+        start = math.floor(start)
+        stop = math.ceil(stop)
     if stop < 0:  # even the fastest pair makes fewer than `slow` rotations
         return frequencies / scale
     # If even the slowest pair makes `fast` rotations, the ramp starts after it and changes nothing.
-    start, stop = min(max(start, 0), pairs), min(stop, 2 * pairs - 1)
+    start = min(max(start, 0), pairs)
+    stop = min(stop, 2 * pairs - 1)
     if start == stop:
         stop += 0.001  # as released: a ramp of no width becomes a step
     index = torch.arange(pairs, dtype=torch.float64, device=frequencies.device)
-    return _blend(frequencies, scale, 1 - ((index - start) / (stop - start)).clamp(0, 1))
+    ramp = ((index - start) / (stop - start)).clamp(0, 1)
+    return _blend(frequencies, scale, keep=1 - ramp)
 
 
 def _blend(frequencies: Frequencies, scale: float, keep: Frequencies) -> Frequencies:
@@ -129,7 +136,9 @@ def yarn_attention_factor(scale: float, weight: float = 1.0) -> float:
     >>> yarn_attention_factor(1.0)
     1.0
     """
-    return 1.0 if scale <= 1 else 0.1 * weight * math.log(scale) + 1
+    if scale <= 1:
+        return 1.0
+    return 0.1 * weight * math.log(scale) + 1
 
 
 def llama3(
@@ -165,4 +174,6 @@ def longrope_attention_factor(scale: float, original_length: int) -> float:
     >>> round(longrope_attention_factor(32.0, 4096), 4)
     1.1902
     """
-    return 1.0 if scale <= 1 else math.sqrt(1 + math.log(scale) / math.log(original_length))
+    if scale <= 1:
+        return 1.0
+    return math.sqrt(1 + math.log(scale) / math.log(original_length))

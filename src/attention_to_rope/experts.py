@@ -45,12 +45,11 @@ def route(
     >>> route(torch.tensor([0.0, 3.0, 3.0, 1.0]).log1p(), 2)
     Routing(experts=tensor([1, 2]), gates=tensor([0.5000, 0.5000]))
     """
-    z = wide(logits)
     # The logarithm of the score: a score that underflows to 0 still has one.
-    log_scores = LOG_SCORES[gate](z)
+    log_scores = LOG_SCORES[gate](wide(logits))  # (..., E)
     wanted = log_scores if bias is None else log_scores.exp() + bias
-    experts = wanted.topk(k).indices
-    chosen = log_scores.gather(-1, experts)
+    experts = wanted.topk(k).indices  # (..., k)
+    chosen = log_scores.gather(-1, experts)  # (..., k)
     gates = softmax(chosen) if normalise else chosen.exp()
     return Routing(experts, gates.to(logits.dtype))
 
@@ -66,7 +65,8 @@ def expert_load(experts: Integer[Tensor, "*n k"], count: int) -> Float[Tensor, "
 
 def _choices(experts: Integer[Tensor, "*n k"], count: int) -> Integer[Tensor, " {count}"]:
     """How often each expert was chosen."""
-    return (experts.reshape(-1, 1) == torch.arange(count, device=experts.device)).sum(0)
+    every = torch.arange(count, device=experts.device)
+    return (experts.reshape(-1, 1) == every).sum(0)
 
 
 def balance_loss(
@@ -81,8 +81,9 @@ def balance_loss(
     tensor(1.)
     """
     count = scores.shape[-1]
-    load = expert_load(experts, count).to(scores.dtype)
-    return count * (load * scores.reshape(-1, count).mean(0)).sum()
+    load = expert_load(experts, count).to(scores.dtype)  # f, (E)
+    mean_score = scores.reshape(-1, count).mean(0)  # P, (E)
+    return count * (load * mean_score).sum()
 
 
 def balanced_bias(
@@ -141,7 +142,8 @@ class MixtureOfExperts(nn.Module):
                 for _ in range(count)
             )
 
-        self.k, self.gate = k, gate
+        self.k = k
+        self.gate: Gate = gate
         self.router = Linear(d, experts, bias=False, seed=rng)
         self.experts = layers(experts)
         self.shared = layers(shared)
@@ -149,17 +151,19 @@ class MixtureOfExperts(nn.Module):
 
     def route(self, x: Float[Tensor, "*n d"]) -> Routing:
         """The chosen experts and their weights."""
-        several = self.k > 1
-        return route(self.router(x), self.k, gate=self.gate, normalise=several, bias=self.bias)
+        logits = self.router(x)  # (..., E)
+        return route(logits, self.k, gate=self.gate, normalise=self.k > 1, bias=self.bias)
 
     def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Each expert computes the tokens that chose it and no others."""
-        tokens = x.reshape(-1, x.shape[-1])
-        experts, gates = self.route(tokens)
-        y = torch.zeros_like(tokens)
+        tokens = x.reshape(-1, x.shape[-1])  # (N, d)
+        experts, gates = self.route(tokens)  # (N, k) each
+        y = torch.zeros_like(tokens)  # (N, d)
         for index, expert in enumerate(self.experts):
+            # The tokens that chose this expert, and as which of their k choices.
             row, choice = (experts == index).nonzero(as_tuple=True)
-            weighted = expert(tokens[row]) * gates[row, choice].unsqueeze(-1)
+            gate = gates[row, choice].unsqueeze(-1)  # (tokens of this expert, 1)
+            weighted = gate * expert(tokens[row])  # (tokens of this expert, d)
             y = y.index_add(0, row, weighted.to(y.dtype))
         for expert in self.shared:
             y = y + expert(tokens)

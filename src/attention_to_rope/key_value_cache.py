@@ -37,7 +37,9 @@ class KeyValueCache:
         *,
         capacity: int = 0,
     ) -> None:
-        self._keys, self._values, self._capacity = keys, values, capacity
+        self._keys = keys
+        self._values = values
+        self._capacity = capacity
         self.length = 0 if keys is None else keys.shape[-2]  # the number of positions
         self._memory: _Memory | None = None
 
@@ -58,17 +60,23 @@ class KeyValueCache:
     ) -> "KeyValueCache":
         """The cache that holds these positions after its own."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
-            pairs = (self._keys, keys), (self._values, values)  # none held before the first
-            joined = (torch.cat([x for x in pair if x is not None], dim=-2) for pair in pairs)
-            return KeyValueCache(*joined, capacity=self._capacity)
-        memory, start, stop = self._memory, self.length, self.length + keys.shape[2]
-        kind = keys.shape[:2], keys.dtype, torch.is_inference_mode_enabled()
+            held_keys = [] if self._keys is None else [self._keys]
+            held_values = [] if self._values is None else [self._values]
+            all_keys = torch.cat([*held_keys, keys], dim=-2)  # (b, h, n, d_k)
+            all_values = torch.cat([*held_values, values], dim=-2)  # (b, h, n, d_v)
+            return KeyValueCache(all_keys, all_values, capacity=self._capacity)
+        start = self.length
+        stop = start + keys.shape[2]
+        memory = self._memory
+        kind = (keys.shape[:2], keys.dtype, torch.is_inference_mode_enabled())
         if memory is None or memory.filled != start or memory.size < stop or memory.kind != kind:
             memory = self._copied(stop, keys, values, kind)
-        memory.keys[:, :, start:stop], memory.values[:, :, start:stop] = keys, values
+        memory.keys[:, :, start:stop] = keys
+        memory.values[:, :, start:stop] = values
         memory.filled = stop
-        both = memory.keys[:, :, :stop], memory.values[:, :, :stop]
-        longer = KeyValueCache(*both, capacity=self._capacity)
+        longer = KeyValueCache(
+            memory.keys[:, :, :stop], memory.values[:, :, :stop], capacity=self._capacity
+        )
         longer._memory = memory
         return longer
 
@@ -87,10 +95,19 @@ class KeyValueCache:
                 f"{tuple(held.shape)} of {held.dtype}"
             )
         size = self._capacity if stop <= self._capacity else 2 * stop
-        k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (keys, values))
+        batch, heads, _, d_k = keys.shape
+        d_v = values.shape[3]
+        memory = _Memory(
+            keys=keys.new_empty(batch, heads, size, d_k),
+            values=values.new_empty(batch, heads, size, d_v),
+            kind=kind,
+            size=size,
+            filled=self.length,
+        )
         if held is not None:
-            k[:, :, : self.length], v[:, :, : self.length] = self.keys, self.values
-        return _Memory(k, v, kind, size, self.length)
+            memory.keys[:, :, : self.length] = self.keys
+            memory.values[:, :, : self.length] = self.values
+        return memory
 
 
 def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float:

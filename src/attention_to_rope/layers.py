@@ -13,7 +13,8 @@ from torch.nn import functional
 
 Seed = int | np.random.Generator
 Sublayer = Callable[[Tensor], Tensor]
-LAYER_NORM_EPS, RMS_NORM_EPS = 1e-5, 1e-6
+LAYER_NORM_EPS = 1e-5
+RMS_NORM_EPS = 1e-6
 
 
 def wide(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -55,11 +56,14 @@ class Linear(nn.Linear):
         self, d_in: int, d_out: int, *, seed: Seed, bias: bool = True, gain: float = 1.0
     ) -> None:
         nn.Module.__init__(self)  # that of nn.Linear would draw from torch's random numbers
-        self.in_features, self.out_features = d_in, d_out
-        bound, rng = gain * math.sqrt(6 / (d_in + d_out)), stream_of(seed, "Linear")
+        self.in_features = d_in
+        self.out_features = d_out
+        rng = stream_of(seed, "Linear")
+        bound = gain * math.sqrt(6 / (d_in + d_out))  # uniform in ±bound: variance bound² / 3
         W = drawn_parameter((d_in, d_out), lambda shape: rng.uniform(-bound, bound, shape))
-        self.weight = nn.Parameter(W.detach().mT.contiguous())
-        self.register_parameter("bias", nn.Parameter(torch.zeros(d_out)) if bias else None)
+        self.weight = nn.Parameter(W.detach().mT.contiguous())  # (d_out, d_in)
+        b = nn.Parameter(torch.zeros(d_out)) if bias else None
+        self.register_parameter("bias", b)
 
     @property
     def W(self) -> Float[Tensor, "d_in d_out"]:
@@ -97,9 +101,12 @@ def layer_norm(
     >>> layer_norm(torch.tensor([1.0, 0, 0, 0]), eps=1e-12)
     tensor([ 1.7321, -0.5774, -0.5774, -0.5774])
     """
-    centered = wide(x) - wide(x).mean(-1, keepdim=True)
-    y = rms_norm(centered, gain, eps=eps)
-    return (y if bias is None else y + bias).to(x.dtype)
+    exact = wide(x)
+    centered = exact - exact.mean(-1, keepdim=True)
+    y = rms_norm(centered, gain, eps=eps)  # of a centered vector: its standard deviation
+    if bias is not None:
+        y = y + bias
+    return y.to(x.dtype)
 
 
 def rms_norm(
@@ -204,7 +211,7 @@ def deepnorm_constants(layers: int) -> DeepNormConstants:
     >>> deepnorm_constants(8)
     DeepNormConstants(alpha=2.0, beta=0.3535533905932738)
     """
-    return DeepNormConstants((2 * layers) ** 0.25, (8 * layers) ** -0.25)
+    return DeepNormConstants(alpha=(2 * layers) ** 0.25, beta=(8 * layers) ** -0.25)
 
 
 def deepnorm_pair(
@@ -219,7 +226,8 @@ def deepnorm_pair(
     DeepNormConstants(alpha=3.0, beta=0.23570226039551584)
     """
     size = (encoder_layers**4 * decoder_layers) ** (1 / 16)
-    return (
-        DeepNormConstants(0.81 * size, 0.87 / size),
-        DeepNormConstants((3 * decoder_layers) ** 0.25, (12 * decoder_layers) ** -0.25),
+    encoder = DeepNormConstants(alpha=0.81 * size, beta=0.87 / size)
+    decoder = DeepNormConstants(
+        alpha=(3 * decoder_layers) ** 0.25, beta=(12 * decoder_layers) ** -0.25
     )
+    return encoder, decoder

@@ -12,14 +12,16 @@ Device = torch.device | str | None
 
 def _distance(q_len: int, k_len: int | None, device: Device) -> Int[Tensor, "q_len k_len"]:
     """How far each key lies before each query, m − n; the last query is the last key."""
-    k_len = q_len if k_len is None else k_len
+    if k_len is None:
+        k_len = q_len
     if q_len > k_len:
         raise ValueError(
             f"q_len must not exceed k_len, got {q_len} queries and {k_len} keys: the queries are "
             "the last positions of the keys"
         )
-    m = torch.arange(k_len - q_len, k_len, device=device)[:, None]
-    return m - torch.arange(k_len, device=device)
+    m = torch.arange(k_len - q_len, k_len, device=device)  # (q_len), of the queries
+    n = torch.arange(k_len, device=device)  # (k_len), of the keys
+    return m[:, None] - n
 
 
 def causal_mask(
@@ -45,7 +47,9 @@ def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N
     <BLANKLINE>
             [[1, 1, 1]]], dtype=torch.int32)
     """
-    return (torch.arange(N, device=lengths.device) < lengths[:, None])[:, None]
+    n = torch.arange(N, device=lengths.device)  # the positions of the keys, (N)
+    seen = n < lengths[:, None]  # (B, N)
+    return seen[:, None]  # (B, 1, N): the same for all queries
 
 
 def sliding_window_mask(
@@ -85,9 +89,14 @@ def dilated_mask(
     """
     distance = _distance(q_len, k_len, device)
     # No key is farther away than the number of keys; int64 cannot hold every number given.
-    window, dilation = min(window, distance.shape[1]), min(dilation, distance.shape[1])
-    reached = (distance.abs() < window * dilation) & (distance % dilation == 0)
-    return reached & (distance >= 0) if causal else reached
+    keys = distance.shape[1]
+    window = min(window, keys)
+    dilation = min(dilation, keys)
+    near = distance.abs() < window * dilation
+    on_a_step = distance % dilation == 0
+    if causal:
+        return near & on_a_step & (distance >= 0)
+    return near & on_a_step
 
 
 def global_mask(N: int, tokens: Integer[Tensor, " count"]) -> Bool[Tensor, "{N} {N}"]:
@@ -100,5 +109,6 @@ def global_mask(N: int, tokens: Integer[Tensor, " count"]) -> Bool[Tensor, "{N} 
             [1, 0, 0],
             [1, 0, 0]], dtype=torch.int32)
     """
-    is_global = (torch.arange(N, device=tokens.device) == tokens[:, None]).any(0)
-    return is_global | is_global[:, None]
+    positions = torch.arange(N, device=tokens.device)
+    is_global = (positions == tokens[:, None]).any(0)  # (N)
+    return is_global | is_global[:, None]  # (N, N)

@@ -29,12 +29,16 @@ def linear_attention_steps(
     tensor([[1.],
             [2.]])
     """
-    S, outputs = _start(state, k, v), []
+    S = _start(state, k, v)  # (..., d_k, d_v)
+    outputs = []
     for t in range(q.shape[-2]):
-        q_t, k_t, v_t = (wide(x[..., t : t + 1, :]) for x in (q, k, v))  # (..., 1, d) each
-        S = S if decay is None else decay[..., t, None, None] * S
+        q_t = wide(q[..., t : t + 1, :])  # (..., 1, d_k)
+        k_t = wide(k[..., t : t + 1, :])  # (..., 1, d_k)
+        v_t = wide(v[..., t : t + 1, :])  # (..., 1, d_v)
+        if decay is not None:
+            S = decay[..., t, None, None] * S
         S = S + k_t.mT @ v_t
-        outputs.append(q_t @ S)
+        outputs.append(q_t @ S)  # (..., 1, d_v)
     return torch.cat(outputs, dim=-2).to(q.dtype), S
 
 
@@ -58,16 +62,22 @@ def delta_rule_steps(
     tensor([[1.],
             [1.]])
     """
-    S, outputs = _start(state, k, v), []
+    S = _start(state, k, v)  # (..., d_k, d_v)
+    outputs = []
     for t in range(q.shape[-2]):
-        q_t, k_t, v_t = (wide(x[..., t : t + 1, :]) for x in (q, k, v))  # (..., 1, d) each
-        S = S if decay is None else decay[..., t, None, None] * S
-        S = S + rate[..., t, None, None] * k_t.mT @ (v_t - k_t @ S)
-        outputs.append(q_t @ S)
+        q_t = wide(q[..., t : t + 1, :])  # (..., 1, d_k)
+        k_t = wide(k[..., t : t + 1, :])  # (..., 1, d_k)
+        v_t = wide(v[..., t : t + 1, :])  # (..., 1, d_v)
+        if decay is not None:
+            S = decay[..., t, None, None] * S
+        wrong = v_t - k_t @ S  # (..., 1, d_v)
+        S = S + rate[..., t, None, None] * k_t.mT @ wrong
+        outputs.append(q_t @ S)  # (..., 1, d_v)
     return torch.cat(outputs, dim=-2).to(q.dtype), S
 
 
 def _start(state: Tensor | None, k: Tensor, v: Tensor) -> Tensor:
     """The state to begin with: zeros, in a dtype that is not half."""
-    zeros = wide(k).new_zeros(*k.shape[:-2], k.shape[-1], v.shape[-1])
-    return zeros if state is None else state
+    if state is not None:
+        return state
+    return wide(k).new_zeros(*k.shape[:-2], k.shape[-1], v.shape[-1])  # (..., d_k, d_v)

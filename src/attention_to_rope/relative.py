@@ -48,15 +48,22 @@ def t5_bucket(
     >>> t5_bucket(torch.tensor([0, -1, -100, 1]), bidirectional=True)
     tensor([ 0,  1, 15, 17])
     """
-    per_side = buckets // 2 if bidirectional else buckets
-    exact = per_side // 2
     offset = relative.long()  # small integer types would overflow when negated
-    distance = offset.abs() if bidirectional else (-offset).clamp_min(0)
-    share = (distance.clamp_min(1).double() / exact).log() / math.log(max_distance / exact)
+    if bidirectional:
+        per_side = buckets // 2  # n
+        distance = offset.abs()  # δ
+    else:
+        per_side = buckets
+        distance = (-offset).clamp_min(0)
+    exact = per_side // 2  # e
+    positive = distance.clamp_min(1).double()  # the logarithm of 0 is not finite, nor needed
+    share = (positive / exact).log() / math.log(max_distance / exact)
     # Distances such as 8 · 2^k lie on a border, and rounding must not put them below it.
     far = exact + ((per_side - exact) * share + 1e-9).long()
     bucket = torch.where(distance < exact, distance, far.clamp_max(per_side - 1))
-    return bucket + per_side * (offset > 0) if bidirectional else bucket
+    if bidirectional:
+        bucket = bucket + per_side * (offset > 0)  # later keys have the second half
+    return bucket
 
 
 def relative_rows(
@@ -70,12 +77,15 @@ def relative_rows(
     tensor([[[1.],
              [2.]]])
     """
-    K = table.shape[0] // 2
     if table.shape[0] % 2 == 0:
         raise ValueError(f"table must have 2K + 1 rows, an odd number; got {table.shape[0]}")
     if relative.device != table.device:  # torch would give numbers for offsets on "meta"
-        raise ValueError(f"relative is on {relative.device}, table on {table.device}")
-    return functional.embedding(relative.long().clamp(-K, K) + K, table)
+        raise ValueError(
+            f"relative and table must be on one device, got {relative.device} and {table.device}"
+        )
+    K = table.shape[0] // 2
+    row = relative.long().clamp(-K, K) + K  # (n, m), from 0 to 2K
+    return functional.embedding(row, table)  # (n, m, d)
 
 
 def shaw_scores(
@@ -88,9 +98,10 @@ def shaw_scores(
     dtype = q.dtype
     q = wide(q)
     k = wide(k)
-    table = wide(table)
-    of_offset = torch.einsum("...md,mnd->...mn", q, relative_rows(relative, table))
-    return ((q @ k.mT + of_offset) / math.sqrt(q.shape[-1])).to(dtype)
+    rows = relative_rows(relative, wide(table))  # (n, m, d)
+    of_offset = torch.einsum("...md,mnd->...mn", q, rows)  # (..., n, m)
+    scores = (q @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    return scores.to(dtype)
 
 
 def transformer_xl_scores(
@@ -108,9 +119,10 @@ def transformer_xl_scores(
     dtype = q.dtype
     q = wide(q)
     k = wide(k)
-    table = wide(table)
-    of_offset = torch.einsum("...md,mnd->...mn", q + w, relative_rows(relative, table))
-    return (((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])).to(dtype)
+    rows = relative_rows(relative, wide(table))  # (n, m, d)
+    of_offset = torch.einsum("...md,mnd->...mn", q + w, rows)  # (..., n, m)
+    scores = ((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    return scores.to(dtype)
 
 
 def deberta_scores(
@@ -128,10 +140,12 @@ def deberta_scores(
     dtype = q.dtype
     q = wide(q)
     k = wide(k)
-    to_position = torch.einsum("...md,mnd->...mn", q, relative_rows(relative, wide(key_table)))
-    of_query = relative_rows(-relative, wide(query_table))
-    from_position = torch.einsum("...nd,mnd->...mn", k, of_query)
-    return ((q @ k.mT + to_position + from_position) / math.sqrt(3 * q.shape[-1])).to(dtype)
+    of_key = relative_rows(relative, wide(key_table))  # (n, m, d)
+    of_query = relative_rows(-relative, wide(query_table))  # (n, m, d)
+    to_position = torch.einsum("...md,mnd->...mn", q, of_key)  # (..., n, m)
+    from_position = torch.einsum("...nd,mnd->...mn", k, of_query)  # (..., n, m)
+    scores = (q @ k.mT + to_position + from_position) / math.sqrt(3 * q.shape[-1])
+    return scores.to(dtype)
 
 
 def tupe_scores(
@@ -200,11 +214,17 @@ def cope_scores(
     q = wide(q)
     k = wide(k)
     table = wide(table)
-    gates = torch.sigmoid(q @ k.mT / math.sqrt(q.shape[-1]))
-    gates = gates if mask is None else gates * mask
-    p = gates.flip(-1).cumsum(-1).flip(-1).clamp_max(table.shape[0] - 1)
-    below, above = p.detach().floor(), p.detach().ceil()
-    of_rows = q @ table.mT  # (..., n, steps)
-    low, high = (of_rows.gather(-1, at.long()) for at in (below, above))
-    scores = (q @ k.mT + low + (p - below) * (high - low)) / math.sqrt(q.shape[-1])
+    content = q @ k.mT  # (..., n, m)
+    gates = torch.sigmoid(content / math.sqrt(q.shape[-1]))
+    if mask is not None:
+        gates = gates * mask
+    p = gates.flip(-1).cumsum(-1).flip(-1)  # (..., n, m): the sum from key n to the last
+    p = p.clamp_max(table.shape[0] - 1)
+    below = p.detach().floor()
+    above = p.detach().ceil()
+    of_rows = q @ table.mT  # (..., n, steps): q e(0), q e(1), …
+    low = of_rows.gather(-1, below.long())  # (..., n, m)
+    high = of_rows.gather(-1, above.long())  # (..., n, m)
+    position = low + (p - below) * (high - low)  # q e(p)
+    scores = (content + position) / math.sqrt(q.shape[-1])
     return scores.to(dtype)

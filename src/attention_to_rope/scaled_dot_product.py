@@ -97,9 +97,11 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     """
     exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
-    powers = torch.exp(exact - largest.masked_fill(largest == -torch.inf, 0.0))
+    shift = largest.masked_fill(largest == -torch.inf, 0.0)  # −inf − (−inf) is not a number
+    powers = torch.exp(exact - shift)
     total = powers.sum(dim, keepdim=True)
-    return (powers / total.masked_fill(total == 0, 1.0)).to(logits.dtype)
+    weights = powers / total.masked_fill(total == 0, 1.0)
+    return weights.to(logits.dtype)
 
 
 def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*shape"]:
