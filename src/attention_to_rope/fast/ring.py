@@ -44,10 +44,11 @@ def ring_chunks(rank: int, ranks: int, *, order: Order) -> tuple[int, int]:
     >>> [ring_chunks(rank, 3, order="zigzag") for rank in range(3)]
     [(0, 5), (1, 4), (2, 3)]
     """
-    return {
-        "zigzag": (rank, 2 * ranks - 1 - rank),
-        "contiguous": (2 * rank, 2 * rank + 1),
-    }[order]
+    if order == "zigzag":
+        return rank, 2 * ranks - 1 - rank
+    if order == "contiguous":
+        return 2 * rank, 2 * rank + 1
+    raise ValueError(f"order must be 'zigzag' or 'contiguous', got {order!r}")
 
 
 def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Int[Tensor, " part"]:
@@ -61,24 +62,33 @@ def ring_positions(N: int, rank: int, ranks: int, *, order: Order) -> Int[Tensor
             f"N must be a multiple of 2 · ranks = {2 * ranks}, got {N}; pad the sequence"
         )
     pieces = torch.arange(N).chunk(2 * ranks)
-    return torch.cat([pieces[chunk] for chunk in ring_chunks(rank, ranks, order=order)])
+    first, second = ring_chunks(rank, ranks, order=order)
+    return torch.cat((pieces[first], pieces[second]))
 
 
 def join_parts(
     parts: Sequence[Float[Tensor, "*b part d"]], *, order: Order
 ) -> Float[Tensor, "*b n d"]:
     """Put the parts of all ranks back in the order of the sequence."""
+    ranks = len(parts)
     N = sum(part.shape[-2] for part in parts)
-    held = [ring_positions(N, rank, len(parts), order=order) for rank in range(len(parts))]
-    return torch.cat(list(parts), dim=-2)[..., torch.cat(held).argsort(), :]
+    held = [ring_positions(N, rank, ranks, order=order) for rank in range(ranks)]
+    back = torch.cat(held).argsort()  # where each position of the sequence is
+    return torch.cat(list(parts), dim=-2)[..., back, :]
 
 
 class ProcessRing:
     """A ring of processes: the default group of `torch.distributed`, or the group given."""
 
     def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+        if not dist.is_initialized():
+            raise RuntimeError(
+                "no process group: start the program with torchrun and call "
+                "torch.distributed.init_process_group first"
+            )
         self.group = group
-        self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.rank = dist.get_rank(group)
+        self.ranks = dist.get_world_size(group)
 
     def pass_on(self, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
         """Send to the next rank, receive from the one before."""
@@ -86,11 +96,14 @@ class ProcessRing:
         if self.ranks == 1:
             return lambda: sent
         received = [torch.empty_like(tensor) for tensor in sent]
-        after, before = (self.rank + 1) % self.ranks, (self.rank - 1) % self.ranks
-        works = dist.batch_isend_irecv(
-            [dist.P2POp(dist.isend, t, group=self.group, group_peer=after) for t in sent]
-            + [dist.P2POp(dist.irecv, t, group=self.group, group_peer=before) for t in received]
-        )
+        after = (self.rank + 1) % self.ranks
+        before = (self.rank - 1) % self.ranks
+        operations = []
+        for tensor in sent:
+            operations.append(dist.P2POp(dist.isend, tensor, group=self.group, group_peer=after))
+        for tensor in received:
+            operations.append(dist.P2POp(dist.irecv, tensor, group=self.group, group_peer=before))
+        works = dist.batch_isend_irecv(operations)
 
         def wait() -> list[Tensor]:
             for work in works:
@@ -112,7 +125,8 @@ class SimulatedRing:
     """A ring of threads in one process that counts what it sends."""
 
     def __init__(self, rank: int, mailboxes: Sequence["queue.Queue[list[Tensor]]"]) -> None:
-        self.rank, self.ranks = rank, len(mailboxes)
+        self.rank = rank
+        self.ranks = len(mailboxes)
         self.mailboxes = mailboxes
         self.sent_numbers = 0
 
@@ -126,11 +140,16 @@ class SimulatedRing:
 
     def gather(self, own: Tensor) -> list[Tensor]:
         """The tensors of all ranks, passed around the ring."""
-        before, everyone = self.sent_numbers, [own] * self.ranks
+        sent_before = self.sent_numbers
+        everyone = [own] * self.ranks
         for step in range(1, self.ranks):  # around the ring
-            (everyone[self.rank - step],) = self.pass_on([everyone[self.rank - step + 1]])()
+            source = (self.rank - step) % self.ranks
+            held = everyone[(source + 1) % self.ranks]  # what came last goes on
+            everyone[source] = self.pass_on([held])()[0]
         # Every rank has one message to give, however it travels.
-        self.sent_numbers = before + (own.numel() if self.ranks > 1 else 0)
+        self.sent_numbers = sent_before
+        if self.ranks > 1:
+            self.sent_numbers += own.numel()
         return everyone
 
 
@@ -142,9 +161,9 @@ def simulate_ring(ranks: int, work: Callable[[SimulatedRing], Result]) -> list[R
     if ranks > 64:
         raise ValueError(f"every simulated rank is a thread; at most 64 are started, got {ranks}")
     mailboxes: list[queue.Queue[list[Tensor]]] = [queue.Queue() for _ in range(ranks)]
+    rings = [SimulatedRing(rank, mailboxes) for rank in range(ranks)]
     with ThreadPoolExecutor(ranks) as pool:
-        running = [pool.submit(work, SimulatedRing(rank, mailboxes)) for rank in range(ranks)]
-        return [one.result() for one in running]
+        return list(pool.map(work, rings))
 
 
 def ring_attention(
@@ -165,22 +184,41 @@ def ring_attention(
     backward together. Scores exist for `block` queries and one chunk of keys at a time, and are
     computed again in the backward pass, which has no derivative of its own.
     """
-    ring = ProcessRing() if ring is None else ring
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    _check_agreement(ring, q, (*q.shape[-2:], v.shape[-1], order == "zigzag", causal, scale))
-    output: Tensor = _Ring.apply(q, k, v, ring, order, causal, scale, block)[0]
+    if ring is None:
+        ring = ProcessRing()
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
+    settings = {
+        "axes": q.ndim,
+        "entries": q.numel(),
+        "bytes per entry": q.element_size(),
+        "positions": q.shape[-2],
+        "d_k": q.shape[-1],
+        "d_v": v.shape[-1],
+        "zigzag": order == "zigzag",
+        "causal": causal,
+        "scale": scale,
+    }
+    _check_agreement(ring, settings, q.device)
+    if q.shape[-2] % 2:
+        raise ValueError(f"a rank must hold two equal chunks, got {q.shape[-2]} positions")
+    output: Tensor
+    output, _ = _Ring.apply(q, k, v, ring, order, causal, scale, block)
     return output
 
 
-def _check_agreement(ring: Ring, q: Tensor, options: tuple[float, ...]) -> None:
+def _check_agreement(ring: Ring, settings: dict[str, float], device: torch.device) -> None:
     """Raise on every rank if ranks disagree: they would wait for each other or compute nonsense."""
-    own = torch.tensor([q.ndim, q.numel(), q.element_size(), *options], dtype=torch.float64)
-    for rank, theirs in enumerate(ring.gather(own.to(q.device))):
-        if not torch.equal(theirs.cpu(), own) or q.shape[-2] % 2:
+    own = torch.tensor(list(settings.values()), dtype=torch.float64)
+    for rank, gathered in enumerate(ring.gather(own.to(device))):
+        different = []
+        for name, mine, theirs in zip(settings, own.tolist(), gathered.tolist(), strict=True):
+            if mine != theirs:
+                different.append(f"{name} {mine:g} and {theirs:g}")
+        if different:
             raise ValueError(
-                "all ranks must call ring_attention with equal options and two equal chunks; "
-                f"rank {ring.rank} has {own.tolist()} and rank {rank} {theirs.tolist()} "
-                "(axes, entries, bytes each, positions, d_k, d_v, zigzag, causal, scale)"
+                f"rank {ring.rank} and rank {rank} must call ring_attention with equal shapes and "
+                f"options, got {', '.join(different)}"
             )
 
 
@@ -208,8 +246,28 @@ def _row_blocks(
     """Blocks of queries of a chunk, each with the keys of the other chunk that it sees, and how."""
     for start in range(0, size, block):
         stop = min(start + block, size)
-        mask = causal_mask(stop - start, stop, device=device) if triangle else None
-        yield slice(start, stop), slice(0, stop if triangle else size), mask
+        rows = slice(start, stop)
+        if triangle:
+            yield rows, slice(0, stop), causal_mask(stop - start, stop, device=device)
+        else:
+            yield rows, slice(0, size), None
+
+
+def _chunk_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, triangle: bool, scale: float, block: int
+) -> Partial:
+    """What one chunk of keys contributes to one chunk of queries, some queries at a time."""
+    parts = []
+    for rows, seen, mask in _row_blocks(q.shape[-2], block, triangle, q.device):
+        part = partial_attention(
+            q[..., rows, :], k[..., seen, :], v[..., seen, :], mask=mask, scale=scale
+        )
+        parts.append(part)
+    return Partial(
+        largest=torch.cat([part.largest for part in parts], dim=-2),
+        total=torch.cat([part.total for part in parts], dim=-2),
+        output=torch.cat([part.output for part in parts], dim=-2),
+    )
 
 
 class _Ring(torch.autograd.Function):
@@ -225,28 +283,20 @@ class _Ring(torch.autograd.Function):
         block: int,
     ) -> tuple[Tensor, Tensor]:
         size = q.shape[-2] // 2
-        queries = torch.split(q, size, dim=-2)
-        states: list[Partial | None] = [None, None]
+        queries = q.split(size, dim=-2)
+        states: list[Partial | None] = [None, None]  # of the two chunks of queries
         travelling = [k, v]
         for step in range(ring.ranks):
             source = (ring.rank - step) % ring.ranks
             # Start the transfer first: it runs while this step computes.
             arriving = ring.pass_on(travelling) if step + 1 < ring.ranks else None
-            keys, values = (torch.split(tensor, size, dim=-2) for tensor in travelling)
-            for i, j, triangle in visible_chunks(
-                ring.rank, source, ring.ranks, order=order, causal=causal
-            ):
-                parts = [
-                    partial_attention(
-                        queries[i][..., rows, :],
-                        keys[j][..., seen, :],
-                        values[j][..., seen, :],
-                        mask=mask,
-                        scale=scale,
-                    )
-                    for rows, seen, mask in _row_blocks(size, block, triangle, q.device)
-                ]
-                new = Partial(*(torch.cat(column, dim=-2) for column in zip(*parts, strict=True)))
+            keys = travelling[0].split(size, dim=-2)
+            values = travelling[1].split(size, dim=-2)
+            chunks = visible_chunks(ring.rank, source, ring.ranks, order=order, causal=causal)
+            for i, j, triangle in chunks:
+                new = _chunk_attention(
+                    queries[i], keys[j], values[j], triangle=triangle, scale=scale, block=block
+                )
                 old = states[i]
                 states[i] = new if old is None else merge(old, new)
             if arriving is not None:
@@ -259,9 +309,15 @@ class _Ring(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        q, k, v, ctx.ring, ctx.order, ctx.causal, ctx.scale, ctx.block = inputs
-        ctx.save_for_backward(q, k, v, *output)
-        ctx.mark_non_differentiable(output[1])
+        q, k, v, ring, order, causal, scale, block = inputs
+        attended, log_totals = output
+        ctx.save_for_backward(q, k, v, attended, log_totals)
+        ctx.mark_non_differentiable(log_totals)
+        ctx.ring = ring
+        ctx.order = order
+        ctx.causal = causal
+        ctx.scale = scale
+        ctx.block = block
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
@@ -271,19 +327,23 @@ class _Ring(torch.autograd.Function):
                 "create_graph=True, or use blockwise_attention in one process"
             )
         q, k, v, output, log_totals = ctx.saved_tensors
-        ring, size = ctx.ring, q.shape[-2] // 2
-        q_exact, upstream = wide(q), wide(upstream)
-        share = (upstream * wide(output)).sum(-1, keepdim=True)
+        ring = ctx.ring
+        size = q.shape[-2] // 2
+        q_exact = wide(q)
+        upstream = wide(upstream)
+        share = (upstream * wide(output)).sum(-1, keepdim=True)  # D, (..., part, 1)
         grad_q = torch.zeros_like(q_exact)
         travelling = [k, v]
-        gradients = [torch.zeros_like(wide(tensor)) for tensor in (k, v)]
+        gradients = [torch.zeros_like(wide(k)), torch.zeros_like(wide(v))]
         for step in range(ring.ranks):
             source = (ring.rank - step) % ring.ranks
             arriving = ring.pass_on(travelling) if step + 1 < ring.ranks else None
-            keys, values = (wide(tensor) for tensor in travelling)
-            for i, j, triangle in visible_chunks(
+            keys = wide(travelling[0])
+            values = wide(travelling[1])
+            chunks = visible_chunks(
                 ring.rank, source, ring.ranks, order=ctx.order, causal=ctx.causal
-            ):
+            )
+            for i, j, triangle in chunks:
                 for rows, seen, mask in _row_blocks(size, ctx.block, triangle, q.device):
                     mine = slice(i * size + rows.start, i * size + rows.stop)
                     theirs = slice(j * size, j * size + seen.stop)
@@ -304,5 +364,6 @@ class _Ring(torch.autograd.Function):
                 travelling = arriving()
             # The gradients follow their keys and values; the last step brings them home.
             gradients = ring.pass_on(gradients)()
-        grads = (grad_q, *gradients)
-        return (*(gradient.to(q.dtype) for gradient in grads), None, None, None, None, None)
+        grad_k, grad_v = gradients
+        tensors = (grad_q.to(q.dtype), grad_k.to(q.dtype), grad_v.to(q.dtype))
+        return (*tensors, None, None, None, None, None)  # ring, order, causal, scale, block

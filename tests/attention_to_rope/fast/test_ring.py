@@ -1,5 +1,6 @@
 """A ring of ranks equals one process, in threads and in three processes."""
 
+import inspect
 import os
 import runpy
 import socket
@@ -68,17 +69,26 @@ def test_what_would_hang_is_refused():
         ring.ring_positions(10, 0, 3, order="zigzag")
     with pytest.raises(ValueError, match="at most 64"):
         ring.simulate_ring(2**70, lambda one: None)
-    with pytest.raises(ValueError, match="process group has not been initialized"):
+    with pytest.raises(RuntimeError, match="start the program with torchrun"):
         ring.ring_attention(*(torch.zeros(4, 2) for _ in range(3)), order="zigzag")
-    with pytest.raises((KeyError, TypeError)):
-        ring.ring_chunks(0, 2, order="spiral")
+    with pytest.raises(ValueError, match="order must be"):
+        inspect.unwrap(ring.ring_chunks)(0, 2, order="spiral")
 
     def disagree(one):
         x = torch.zeros(4, 2)
-        with pytest.raises(ValueError, match="equal options"):
+        other = 1 - one.rank
+        message = f"rank {one.rank} and rank {other} .* got causal {other} and {one.rank}"
+        with pytest.raises(ValueError, match=message):
             ring.ring_attention(x, x, x, order="zigzag", causal=one.rank == 0, ring=one)
 
     ring.simulate_ring(2, disagree)
+
+    def odd(one):
+        x = torch.zeros(3, 2)
+        with pytest.raises(ValueError, match="two equal chunks, got 3 positions"):
+            ring.ring_attention(x, x, x, order="zigzag", ring=one)
+
+    ring.simulate_ring(2, odd)
 
 
 def test_a_ring_of_one_process_sends_nothing():
