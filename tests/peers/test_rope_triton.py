@@ -1,5 +1,6 @@
 """The GPU kernel, run on a CPU by Triton's interpreter: equal to `rotate`."""
 
+import inspect
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # read by Triton when the kernel is defined, so set first
@@ -29,6 +30,12 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(rope_triton, "launch", counted)
     return count
+
+
+def test_sizes_are_the_kernel_s_arguments_in_their_order() -> None:
+    tensors = ["q", "k", "q_out", "k_out", "cos_table", "sin_table"]
+    parameters = list(inspect.signature(rope_triton._kernel.fn).parameters)
+    assert parameters == [*tensors, *rope_triton.Sizes._fields]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -208,6 +215,6 @@ def test_a_gradient_of_the_table_and_a_short_sine_do_not_reach_the_kernel(launch
     turned_q, _ = rotate_queries_and_keys(q, k, learned, layout="half")
     turned_q.sum().backward()
     assert learned.cos.grad is not None
-    with pytest.raises(RuntimeError, match="must match"):
+    with pytest.raises(ValueError, match="sin of the table"):
         rotate_queries_and_keys(q, k, book.RotaryTable(cos, sin[:3]), layout="half")
     assert launches == []

@@ -88,5 +88,6 @@ def launch(  # pragma: no cover - see the kernel
     B, H, N, d = q.shape
     out = torch.empty_like(q)
     kernel: Any = _attend
-    kernel[(triton.cdiv(N, BLOCK), B * H)](q, k, v, out, N, d**-0.5, causal, d, BLOCK)
+    grid = (triton.cdiv(N, BLOCK), B * H)  # blocks of queries, heads of all sequences
+    kernel[grid](q, k, v, out, N=N, scale=d**-0.5, causal=causal, d=d, b=BLOCK)
     return out

@@ -43,6 +43,39 @@ class Tile(NamedTuple):
     warps: int
 
 
+class Sizes(NamedTuple):
+    """The arguments of the kernel behind its tensors, by their names and in their order there."""
+
+    q_length: int
+    k_length: int
+    q_batch: int
+    q_head: int
+    q_row: int
+    k_batch: int
+    k_head: int
+    k_row: int
+    q_out_batch: int
+    q_out_head: int
+    q_out_row: int
+    k_out_batch: int
+    k_out_head: int
+    k_out_row: int
+    table_batch: int
+    table_row: int
+    q_heads: int
+    k_heads: int
+    batches: int
+    in_stretch: int
+    n: int
+    per_program: int
+    pairs: int
+    padded: int
+    rest: int
+    padded_rest: int
+    half: bool
+    back: bool
+
+
 # The best worst case of a search over tiles on an H200, which chapter 18 shows in part:
 # where a head's positions are neighbours in memory, (B, H, N, d); where a position's heads
 # are, (B, N, H, d), and where their pairs do not fill a program; for decoding, by heads as rows.
@@ -91,7 +124,8 @@ if triton is not None:  # pragma: no cover
                 inside = kept & (pair < pairs)
                 first = tl.load(start + pair, mask=inside)
                 second = tl.load(start + pairs + pair, mask=inside)
-                a, b = first.to(tl.float32), second.to(tl.float32)
+                a = first.to(tl.float32)
+                b = second.to(tl.float32)
                 tl.store(out + pair, (a * cos - b * sin).to(first.dtype), mask=inside)
                 tl.store(out + pairs + pair, (a * sin + b * cos).to(first.dtype), mask=inside)
             else:
@@ -99,7 +133,8 @@ if triton is not None:  # pragma: no cover
                 inside = kept & (column < 2 * pairs)
                 both = tl.load(start + column, mask=inside)
                 first, second = tl.split(tl.reshape(both, (n, padded, 2)))
-                a, b = first.to(tl.float32), second.to(tl.float32)
+                a = first.to(tl.float32)
+                b = second.to(tl.float32)
                 rotated = tl.join(a * cos - b * sin, a * sin + b * cos).to(both.dtype)
                 tl.store(out + column, tl.reshape(rotated, (n, 2 * padded)), mask=inside)
             if rest > 0:  # what is not rotated is copied
@@ -163,16 +198,48 @@ if triton is not None:  # pragma: no cover
             sin = -sin
         if own < q_groups:
             _rotate_heads(
-                q + batch * q_batch, q_out + batch * q_out_batch, cos, sin, rows, q_length,
-                q_head, q_row, q_out_head, q_out_row, own * per_program, q_heads,
-                n, per_program, pairs, padded, rest, padded_rest, half,
-            )  # fmt: skip
+                source=q + batch * q_batch,
+                target=q_out + batch * q_out_batch,
+                cos=cos,
+                sin=sin,
+                rows=rows,
+                length=q_length,
+                head_step=q_head,
+                row_step=q_row,
+                out_head_step=q_out_head,
+                out_row_step=q_out_row,
+                start_head=own * per_program,
+                heads=q_heads,
+                n=n,
+                per_program=per_program,
+                pairs=pairs,
+                padded=padded,
+                rest=rest,
+                padded_rest=padded_rest,
+                half=half,
+            )
         else:
             _rotate_heads(
-                k + batch * k_batch, k_out + batch * k_out_batch, cos, sin, rows, k_length,
-                k_head, k_row, k_out_head, k_out_row, (own - q_groups) * per_program, k_heads,
-                n, per_program, pairs, padded, rest, padded_rest, half,
-            )  # fmt: skip
+                source=k + batch * k_batch,
+                target=k_out + batch * k_out_batch,
+                cos=cos,
+                sin=sin,
+                rows=rows,
+                length=k_length,
+                head_step=k_head,
+                row_step=k_row,
+                out_head_step=k_out_head,
+                out_row_step=k_out_row,
+                start_head=(own - q_groups) * per_program,
+                heads=k_heads,
+                n=n,
+                per_program=per_program,
+                pairs=pairs,
+                padded=padded,
+                rest=rest,
+                padded_rest=padded_rest,
+                half=half,
+            )
 
 
 def is_available(x: Tensor) -> bool:
@@ -198,14 +265,15 @@ def rotate_queries_and_keys(
             rotate(q, table, layout=layout, rotary_dim=rotary_dim),
             rotate(k, table, layout=layout, rotary_dim=rotary_dim),
         )
-    cos, sin = (part.contiguous() for part in table)
-    return _rotate(q, k, cos, sin, layout, False)
+    cos, sin = table
+    return _rotate(q, k, cos.contiguous(), sin.contiguous(), layout, back=False)
 
 
 def _fits(q: Tensor, k: Tensor, table: RotaryTable, layout: str, rotary_dim: int | None) -> bool:
     """Whether the kernel takes these arguments; the others, and all that are wrong, do not."""
     cos, sin = table
-    shape, pairs = q.shape, cos.shape[-1]
+    shape = q.shape
+    pairs = cos.shape[-1]
     return (
         is_available(q)
         and layout in ("half", "interleaved")
@@ -237,7 +305,7 @@ def _is_direct(q: Tensor, k: Tensor) -> bool:
 
 
 def _rotate(
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, *, back: bool
 ) -> tuple[Tensor, Tensor]:
     """Rotate, or rotate back; recorded for a gradient only where one is wanted."""
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad):
@@ -257,19 +325,21 @@ class _Rotation(torch.autograd.Function):
         ctx: Any, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout, back: bool
     ) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(cos, sin)
-        ctx.layout, ctx.back = layout, back
+        ctx.layout = layout
+        ctx.back = back
         return launch(q, k, cos, sin, layout, back)
 
     @staticmethod
     def backward(ctx: Any, grad_q: Tensor, grad_k: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin = ctx.saved_tensors
         if _is_direct(grad_q, grad_k):
-            grads = _rotate(grad_q, grad_k, cos, sin, ctx.layout, not ctx.back)
+            grads = _rotate(grad_q, grad_k, cos, sin, ctx.layout, back=not ctx.back)
         else:  # vmap over the gradients of several outputs
-            table = RotaryTable(cos, sin if ctx.back else -sin)
-            options = {"layout": ctx.layout, "rotary_dim": 2 * cos.shape[-1]}
-            grads = rotate_queries_and_keys(grad_q, grad_k, table, **options)
-        return (*grads, None, None, None, None)
+            inverse = RotaryTable(cos, sin if ctx.back else -sin)
+            grads = rotate_queries_and_keys(
+                grad_q, grad_k, inverse, layout=ctx.layout, rotary_dim=2 * cos.shape[-1]
+            )
+        return (*grads, None, None, None, None)  # cos, sin, layout, back
 
 
 @torch.library.custom_op("attention_to_rope::rotate_queries_and_keys", mutates_args=())
@@ -284,6 +354,7 @@ def _operator(
 def _shapes(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: str, back: bool
 ) -> tuple[Tensor, Tensor]:
+    """What the compiler needs to know: results in the order in memory of q and k."""
     return torch.empty_like(_with_rows(q)), torch.empty_like(_with_rows(k))
 
 
@@ -313,7 +384,7 @@ def _with_rows(x: Tensor) -> Tensor:
 
 # All that decides which machine code runs, and on which sizes → the launcher, with those sizes.
 # To find the compiled kernel by itself, Triton needs longer than the kernel does for one position.
-_launchers: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+_launchers: dict[tuple[Any, ...], tuple[Callable[..., Any], Sizes]] = {}
 _MOST = 4096  # launchers; texts of every length would otherwise fill the memory
 
 
@@ -324,33 +395,33 @@ def launch(  # pragma: no cover - see the kernels
     if torch.compiler.is_compiling():
         rotated: tuple[Tensor, Tensor] = _operator(q, k, cos, sin, layout, back)
         return rotated
-    q, k = _with_rows(q), _with_rows(k)
-    q_out, k_out = torch.empty_like(q), torch.empty_like(k)  # the order in memory of q and k
+    q = _with_rows(q)
+    k = _with_rows(k)
+    q_out = torch.empty_like(q)  # the order in memory of q
+    k_out = torch.empty_like(k)
     key = (
-        q.shape, q.stride(), k.shape, k.stride(), cos.shape, q.dtype, q.device, layout, back,
+        q.shape,
+        q.stride(),
+        k.shape,
+        k.stride(),
+        cos.shape,
+        q.dtype,
+        q.device,
+        layout,
+        back,
         # Triton compiles other loads for addresses that are no multiple of 16.
-        q.data_ptr() % 16, k.data_ptr() % 16, cos.data_ptr() % 16, sin.data_ptr() % 16,
-    )  # fmt: skip
+        q.data_ptr() % 16,
+        k.data_ptr() % 16,
+        cos.data_ptr() % 16,
+        sin.data_ptr() % 16,
+    )
     found = _launchers.get(key)
     if found is not None:
         start, sizes = found
         start(q, k, q_out, k_out, cos, sin, *sizes)
         return q_out, k_out
-    # The heads of one position take the place of positions, all with the same row of the table.
-    alone, pairs, width = q.shape[2] == 1, cos.shape[-1], q.shape[3]
-    views = [x.transpose(1, 2) if alone else x for x in (q, k, q_out, k_out)]
-    (batches, q_heads, q_length, _), (_, k_heads, k_length, _) = views[0].shape, views[1].shape
-    tile, length = tile_for(q, pairs), max(q_length, k_length)
-    tiles, in_stretch = triton.cdiv(length, tile.rows), tiles_in_stretch(length, tile)
-    groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
-    grid = (in_stretch * groups * batches * triton.cdiv(tiles, in_stretch), 1, 1)
-    sizes = (
-        q_length, k_length, *(step for x in views for step in x.stride()[:3]),
-        pairs * q.shape[2] if cos.ndim == 3 else 0, 0 if alone else pairs, q_heads, k_heads,
-        batches, in_stretch, tile.rows, tile.heads, pairs, triton.next_power_of_2(pairs),
-        width - 2 * pairs, triton.next_power_of_2(max(width - 2 * pairs, 1)),
-        layout == "half", back,
-    )  # fmt: skip
+    tile = tile_for(q, cos.shape[-1])
+    grid, sizes = _grid_and_sizes(q, k, q_out, k_out, cos, tile, layout, back)
     kernel: Any = _kernel
     through_triton = partial(kernel[grid], num_warps=tile.warps)
     compiled = through_triton(q, k, q_out, k_out, cos, sin, *sizes)
@@ -359,3 +430,70 @@ def launch(  # pragma: no cover - see the kernels
     # Triton's interpreter compiles nothing.
     _launchers[key] = (through_triton if compiled is None else compiled[grid], sizes)
     return q_out, k_out
+
+
+def _grid_and_sizes(  # pragma: no cover - see the kernels
+    q: Tensor,
+    k: Tensor,
+    q_out: Tensor,
+    k_out: Tensor,
+    cos: Tensor,
+    tile: Tile,
+    layout: str,
+    back: bool,
+) -> tuple[tuple[int, int, int], Sizes]:
+    """How many programs to start, and the arguments of the kernel from `q_length` on."""
+    width = q.shape[3]
+    pairs = cos.shape[-1]
+    rest = width - 2 * pairs
+    table_batch = pairs * q.shape[2] if cos.ndim == 3 else 0  # 0: one table for all sequences
+    table_row = pairs
+    if q.shape[2] == 1:
+        # The heads of one position take the place of positions, all with the same row of the table.
+        q = q.transpose(1, 2)
+        k = k.transpose(1, 2)
+        q_out = q_out.transpose(1, 2)
+        k_out = k_out.transpose(1, 2)
+        table_row = 0
+    batches, q_heads, q_length, _ = q.shape
+    _, k_heads, k_length, _ = k.shape
+    length = max(q_length, k_length)
+    in_stretch = tiles_in_stretch(length, tile)
+    stretches = triton.cdiv(triton.cdiv(length, tile.rows), in_stretch)
+    groups = triton.cdiv(q_heads, tile.heads) + triton.cdiv(k_heads, tile.heads)
+    grid = (in_stretch * groups * batches * stretches, 1, 1)
+    q_batch, q_head, q_row, _ = q.stride()
+    k_batch, k_head, k_row, _ = k.stride()
+    q_out_batch, q_out_head, q_out_row, _ = q_out.stride()
+    k_out_batch, k_out_head, k_out_row, _ = k_out.stride()
+    sizes = Sizes(
+        q_length=q_length,
+        k_length=k_length,
+        q_batch=q_batch,
+        q_head=q_head,
+        q_row=q_row,
+        k_batch=k_batch,
+        k_head=k_head,
+        k_row=k_row,
+        q_out_batch=q_out_batch,
+        q_out_head=q_out_head,
+        q_out_row=q_out_row,
+        k_out_batch=k_out_batch,
+        k_out_head=k_out_head,
+        k_out_row=k_out_row,
+        table_batch=table_batch,
+        table_row=table_row,
+        q_heads=q_heads,
+        k_heads=k_heads,
+        batches=batches,
+        in_stretch=in_stretch,
+        n=tile.rows,
+        per_program=tile.heads,
+        pairs=pairs,
+        padded=triton.next_power_of_2(pairs),
+        rest=rest,
+        padded_rest=triton.next_power_of_2(max(rest, 1)),
+        half=layout == "half",
+        back=back,
+    )
+    return grid, sizes
