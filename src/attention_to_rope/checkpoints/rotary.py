@@ -42,14 +42,29 @@ PARTIAL_MODELS = frozenset({
 # fmt: on
 # Their configurations may switch to halves with "rope_interleave": false.
 SWITCHED_MODELS = frozenset({"deepseek_v3", "glm4_moe_lite", "mistral4"})
-COMMON_KEYS = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
-COMMON_KEYS |= {"original_max_position_embeddings", "mrope_section", "mrope_interleaved"}
-YARN_KEYS = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"}
+# The keys of rope parameters that all kinds of scaling may have, and those of each kind.
+COMMON_KEYS = {
+    "rope_type",
+    "type",
+    "rope_theta",
+    "partial_rotary_factor",
+    "original_max_position_embeddings",
+    "mrope_section",
+    "mrope_interleaved",
+}
 KEYS = {
     "default": set(),
     "linear": {"factor"},
     "dynamic": {"factor"},
-    "yarn": {"factor"} | YARN_KEYS,
+    "yarn": {
+        "factor",
+        "attention_factor",
+        "beta_fast",
+        "beta_slow",
+        "mscale",
+        "mscale_all_dim",
+        "truncate",
+    },
     "longrope": {"factor", "attention_factor", "short_factor", "long_factor"},
     "llama3": {"factor", "low_freq_factor", "high_freq_factor"},
     "proportional": {"factor"},
@@ -96,9 +111,23 @@ def rotary_settings(
     base = _base(config, parameters)
     head_dim = _head_dim(config)
     share = _share(config, parameters)
-    rotary_dim = head_dim if kind == "proportional" else int(head_dim * share)
-    scaled = _scaled(kind, config, parameters, rotary_dim, base, share, length)
-    return RotarySettings(*scaled, head_dim, rotary_dim, base, kind, _layout(config))
+    if kind == "proportional":
+        rotary_dim = head_dim
+        frequencies = proportional_frequencies(rotary_dim, base, share=share)
+    else:
+        rotary_dim = int(head_dim * share)
+        frequencies = rotary_frequencies(rotary_dim, base)
+    scaled = _scaled(frequencies, kind, config, parameters, length)
+    return RotarySettings(
+        frequencies=scaled.frequencies,
+        attention_factor=scaled.attention_factor,
+        score_factor=scaled.score_factor,
+        head_dim=head_dim,
+        rotary_dim=rotary_dim,
+        base=base,
+        kind=kind,
+        layout=_layout(config),
+    )
 
 
 def _layout(config: Mapping[str, Any]) -> Layout | None:
@@ -108,7 +137,9 @@ def _layout(config: Mapping[str, Any]) -> Layout | None:
         return "half"
     if model in INTERLEAVED_MODELS:
         return "interleaved"
-    return "half" if model in HALF_MODELS else None
+    if model in HALF_MODELS:
+        return "half"
+    return None
 
 
 def _parameters(config: Mapping[str, Any], layer_type: str | None) -> Mapping[str, Any]:
@@ -131,6 +162,7 @@ def _first(*values: Any) -> Any:
 
 
 def _base(config: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
+    """The base b of the frequencies."""
     base = _first(
         parameters.get("rope_theta"), config.get("rope_theta"), config.get("rotary_emb_base")
     )
@@ -140,51 +172,63 @@ def _base(config: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
 
 
 def _head_dim(config: Mapping[str, Any]) -> int:
+    """How many dimensions a head has, or those of it that latent attention can rotate."""
     # Latent attention rotates dimensions of its own.
     given = config.get("qk_rope_head_dim") or config.get("head_dim")
-    if not given and not ("hidden_size" in config and "num_attention_heads" in config):
+    if given:
+        return int(given)
+    if "hidden_size" not in config or "num_attention_heads" not in config:
         raise ValueError('config names no head dim: add "head_dim"')
-    return int(given or config["hidden_size"] // config["num_attention_heads"])
+    return int(config["hidden_size"] // config["num_attention_heads"])
 
 
 def _share(config: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
+    """The part of each head that rotates."""
     key = "partial_rotary_factor"
     share = _first(parameters.get(key), config.get(key), config.get("rotary_pct"))
-    if share is None and config.get("model_type") in PARTIAL_MODELS:
-        raise ValueError(f"models of type {config['model_type']!r} rotate a part: add {key!r}")
-    return 1.0 if share is None else float(share)
+    if share is not None:
+        return float(share)
+    model = config.get("model_type")
+    if model in PARTIAL_MODELS:
+        raise ValueError(f"models of type {model!r} rotate a part of each head: add {key!r}")
+    return 1.0
 
 
 def _need(config: Mapping[str, Any], key: str, kind: str) -> Any:
+    """The value of a key without which this kind of scaling is not defined."""
     if config.get(key) is None:
         raise ValueError(f"scaling of type {kind!r} needs {key!r}, which the config does not name")
     return config[key]
 
 
+class _Scaled(NamedTuple):
+    """What scaling changes; the factors as in `RotarySettings`."""
+
+    frequencies: Float64[Tensor, " pairs"]
+    attention_factor: float = 1.0
+    score_factor: float = 1.0
+
+
 def _scaled(
+    frequencies: Tensor,
     kind: str,
     config: Mapping[str, Any],
     parameters: Mapping[str, Any],
-    rotary_dim: int,
-    base: float,
-    share: float,
     length: int | None,
-) -> tuple[Tensor, float, float]:
-    """Frequencies, the factor of the table and the factor of the scores."""
-    if kind == "proportional":
-        frequencies = proportional_frequencies(rotary_dim, base, share=share)
-        return frequencies / float(parameters.get("factor", 1.0)), 1.0, 1.0
-    frequencies = rotary_frequencies(rotary_dim, base)
+) -> _Scaled:
+    """The frequencies after the scaling of this kind, with its factors."""
     if kind == "default":
-        return frequencies, 1.0, 1.0
+        return _Scaled(frequencies)
+    if kind == "proportional":
+        return _Scaled(frequencies / float(parameters.get("factor", 1.0)))
     if kind == "linear":
-        return position_interpolation(frequencies, _need(parameters, "factor", kind)), 1.0, 1.0
+        scale = float(_need(parameters, "factor", kind))
+        return _Scaled(position_interpolation(frequencies, scale))
     if kind == "dynamic":
         trained = int(_need(config, "max_position_embeddings", kind))
         scale = float(_need(parameters, "factor", kind))
         current = trained if length is None else length
-        scaled = dynamic_ntk(frequencies, scale, length=current, original_length=trained)
-        return scaled, 1.0, 1.0
+        return _Scaled(dynamic_ntk(frequencies, scale, length=current, original_length=trained))
     key = "original_max_position_embeddings"
     trained = _first(config.get(key), parameters.get(key))
     trained = int(trained or _need(config, "max_position_embeddings", kind))
@@ -196,21 +240,33 @@ def _scaled(
             slow=float(_need(parameters, "low_freq_factor", kind)),
             fast=float(_need(parameters, "high_freq_factor", kind)),
         )
-        return scaled, 1.0, 1.0
+        return _Scaled(scaled)
     scale = parameters.get("factor") or _need(config, "max_position_embeddings", kind) / trained
     if kind == "longrope":
-        name = "short_factor" if length is None or length <= trained else "long_factor"
-        factors = torch.tensor(_need(parameters, name, kind), dtype=torch.float64)
-        factor = _first(
-            parameters.get("attention_factor"), longrope_attention_factor(scale, trained)
-        )
-        return longrope(frequencies, factors), float(factor), 1.0
+        return _longrope(frequencies, scale, trained, parameters, length)
     return _yarn(frequencies, scale, trained, parameters)
+
+
+def _longrope(
+    frequencies: Tensor,
+    scale: float,
+    trained: int,
+    parameters: Mapping[str, Any],
+    length: int | None,
+) -> _Scaled:
+    """LongRoPE: one list of factors up to the trained length, another one beyond."""
+    name = "short_factor" if length is None or length <= trained else "long_factor"
+    factors = torch.tensor(_need(parameters, name, "longrope"), dtype=torch.float64)
+    attention_factor = parameters.get("attention_factor")
+    if attention_factor is None:
+        attention_factor = longrope_attention_factor(scale, trained)
+    return _Scaled(longrope(frequencies, factors), attention_factor=float(attention_factor))
 
 
 def _yarn(
     frequencies: Tensor, scale: float, trained: int, parameters: Mapping[str, Any]
-) -> tuple[Tensor, float, float]:
+) -> _Scaled:
+    """YaRN with its factor on the table, a part of which DeepSeek moves to the scores."""
     scaled = yarn(
         frequencies,
         scale,
@@ -219,11 +275,14 @@ def _yarn(
         fast=float(parameters.get("beta_fast") or 32.0),
         truncate=bool(parameters.get("truncate", True)),
     )
-    weight, everywhere = parameters.get("mscale"), parameters.get("mscale_all_dim")
-    shared = yarn_attention_factor(scale, float(everywhere)) if everywhere else 1.0
-    factor = yarn_attention_factor(scale)
-    if weight and everywhere:  # DeepSeek divides the factor between the table and all scores
-        factor = yarn_attention_factor(scale, float(weight)) / shared
+    weight = parameters.get("mscale")
+    weight_everywhere = parameters.get("mscale_all_dim")
+    everywhere = 1.0
+    if weight_everywhere:
+        everywhere = yarn_attention_factor(scale, float(weight_everywhere))
+    attention_factor = yarn_attention_factor(scale)
+    if weight and weight_everywhere:  # DeepSeek divides it between the table and all scores
+        attention_factor = yarn_attention_factor(scale, float(weight)) / everywhere
     if parameters.get("attention_factor") is not None:
-        factor = float(parameters["attention_factor"])
-    return scaled, factor, shared**2
+        attention_factor = float(parameters["attention_factor"])
+    return _Scaled(scaled, attention_factor=attention_factor, score_factor=everywhere**2)
