@@ -63,7 +63,7 @@ $(INSTALLED): requirements.txt pyproject.toml $(BUILDER)
 
 .PHONY: book
 book: $(BUILDER)  ## Build the site; ARGUMENTS=--all: all anew; RUNNABLE=yes: its NumPy listings run in the page
-	$(if $(LANGUAGE),@$(BIN)/python -m bookcheck.translation sources --language $(LANGUAGE))
+	$(if $(LANGUAGE),@$(BIN)/python -m booksite.translation sources --language $(LANGUAGE))
 	$(if $(RUNNABLE),BOOK_RUNNABLE=yes) $(BIN)/jupyter-book build $(if $(LANGUAGE),$(TRANSLATED),.) -q $(ARGUMENTS)
 	$(if $(LANGUAGE),@rm -rf $(SITE)/zh && mkdir -p $(SITE) && cp -r $(TRANSLATED)/$(SITE) $(SITE)/zh)
 	@echo
@@ -76,8 +76,9 @@ test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(if $(findstring --noise,$(ARGUMENTS)),,--ignore=$(NOISE_TESTS)) $(ARGUMENTS)
 
 # Tests that concern one page have its name in theirs, or its file's; and a few look at all pages.
-PAGE_TESTS := tests/equations tests/bookcheck/prose tests/bookcheck/notebooks/test_rules.py \
-  tests/bookcheck/site/test_quiz.py tests/bookcheck/site/test_notation.py tests/bookkit/test_exercises.py
+PAGE_TESTS := tests/equations tests/bookcheck/test_digits.py tests/bookcheck/test_back_matter.py \
+  tests/bookcheck/notebooks/test_rules.py tests/bookformat/test_reading_time.py \
+  tests/booksite/test_quiz.py tests/booksite/test_notation.py tests/bookkit/test_exercises.py
 .PHONY: check
 check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
 	@test -f "chapters/$(PAGE).ipynb" || \
@@ -96,7 +97,7 @@ test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; no
 .PHONY: test-site
 test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (RENEW=yes: new pictures)
 	@test -f $(SITE)/index.html || { echo "The site is not built yet; run: make book"; exit 1; }
-	$(BIN)/python -m pytest tests/bookcheck -m 'browser or built' --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
+	$(BIN)/python -m pytest tests/booksite -m 'browser or built' --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
 
 .PHONY: misprints
 misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the checks must refute them
@@ -106,7 +107,7 @@ misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the chec
 downloads: $(INSTALLED)  ## Print the built site as a PDF, pack it into a zip file, and offer both on its opening page
 	@test -f $(SITE)/$(if $(LANGUAGE),zh/)index.html || \
 	  { echo "The site is not built yet; run: make book $(if $(LANGUAGE),LANGUAGE=$(LANGUAGE))"; exit 1; }
-	@$(BIN)/python -m bookcheck.export.downloads $(if $(LANGUAGE),$(SITE)/zh _build/downloads/from-attention-to-rope-zh \
+	@$(BIN)/python -m booksite.export.downloads $(if $(LANGUAGE),$(SITE)/zh _build/downloads/from-attention-to-rope-zh \
 	  $(TRANSLATED),$(SITE) _build/downloads/from-attention-to-rope)
 
 # Other people's libraries, in an environment of their own, which finds torch in the book's.
@@ -144,7 +145,7 @@ $(NOTEBOOKS): $(wildcard chapters/*.ipynb chapters/deeper/*.ipynb locale/$(LANGU
 # Where readers work: a notebook that is there already is kept as it is.
 LAB := lab$(if $(LANGUAGE),/zh)
 LAB_FOLDER := $(if $(SOURCES),chapters,$(LAB))
-LAB_SETTINGS := $(CURDIR)/src/bookcheck/export/jupyter
+LAB_SETTINGS := $(CURDIR)/src/booksite/export/jupyter
 .PHONY: lab
 lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in JupyterLab (SOURCES=yes: the chapters, to write in them; LANGUAGE=zh_CN: in Chinese)
 	$(if $(SOURCES),,@mkdir -p $(LAB) && { cp -Rn $(NOTEBOOKS)/. $(LAB) || true; })

@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 
-from bookcheck.paths import ROOT
+from bookformat.paths import ROOT
 
-HOUSE = ("attention_to_rope", "rope_doctor", "bookkit", "bookcheck", "texcheck")
+HOUSE = (
+    "attention_to_rope", "rope_doctor", "bookkit", "bookformat", "booksite", "bookcheck", "texcheck",
+)  # fmt: skip
 SCREEN = 60  # lines
 
 
@@ -21,7 +23,7 @@ def test_an_import_against_the_arrows_is_caught(tmp_path):
                 copy.write_bytes(path.read_bytes())
     for module, line in (
         ("attention_to_rope/masks.py", "import bookkit.tables"),
-        ("texcheck/errors.py", "import bookcheck.equations.scan"),
+        ("texcheck/errors.py", "import bookformat.formulas"),
     ):
         with (tmp_path / module).open("a", encoding="utf-8") as file:
             file.write(f"\n{line}\n")
@@ -86,7 +88,7 @@ def names_nothing(text):
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     for words in re.findall(r"`make ([a-z -]+)", text):
         yield from (f"make {word}" for word in words.split() if word not in targets)
-    for module in re.findall(r"\bbook(?:check|kit)(?:\.\w+)+", text):
+    for module in re.findall(r"\bbook(?:format|site|check|kit)(?:\.\w+)+", text):
         place = ROOT / "src" / module.replace(".", "/")
         if not (place.is_dir() or place.with_suffix(".py").is_file()):
             yield module

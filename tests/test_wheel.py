@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from bookcheck.notebooks.files import cells_of, chapter_notebooks
-from bookcheck.paths import CHAPTERS, ROOT
+from bookformat.notebooks import cells_of, chapter_notebooks
+from bookformat.paths import CHAPTERS, ROOT
 
 pytestmark = pytest.mark.long
 

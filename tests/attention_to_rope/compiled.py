@@ -68,6 +68,6 @@ def fault(module: nn.Module) -> str:
 
 
 if __name__ == "__main__":
-    heavy = {"matplotlib", "scipy", "beartype", "bookcheck", "torch._dynamo"}
+    heavy = {"matplotlib", "scipy", "beartype", "bookcheck", "bookformat", "torch._dynamo"}
     found = {"imported": sorted(heavy & sys.modules.keys())}
     print(json.dumps(found | {name: fault(module) for name, module in GROUPS.items()}))

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from bookcheck.notebooks.files import chapter_notebooks, main_line, page_name, read
+from bookformat.notebooks import chapter_notebooks, main_line, page_name, read
 from bookkit.exercises import CHECKS, check, verdict
 
 # The stored solution, spoilt: what is replaced by what, and a word that the verdict must hold.

@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import pytest
 
-from bookcheck.notebooks.files import page_text
-from bookcheck.notebooks.values import problems
-from bookcheck.paths import CHAPTERS, book_pages
+from bookformat.notebooks import page_text
+from bookformat.paths import CHAPTERS, book_pages
+from bookformat.values import problems
 from bookkit.models import read_model
 from bookkit.published import read_published, reported
 

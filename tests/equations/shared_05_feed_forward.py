@@ -5,8 +5,8 @@ import math
 import torch
 
 from attention_to_rope import FeedForward
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
 
 N, D, D_F = 5, 3, 7
 PLACES = (-5.5, -2.7, -1.3, -0.4, 0.6, 1.5, 2.7, 4.1)

@@ -14,8 +14,8 @@ from attention_to_rope import (
     sandwich_norm,
 )
 from bookcheck.equations.checks import depends, equation, sentences
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
 from shared import tensor
 from shared_04_residuals_and_norms import (
     EPSILON,

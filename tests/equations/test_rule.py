@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from bookcheck.equations.checks import ByHand, load_all, load_checks, rule_violations
-from bookcheck.equations.scan import (
+from bookcheck.equations.sentences import is_given
+from bookformat.formulas import (
     BELOW,
     collect,
     equations_of_markdown,
@@ -15,11 +16,10 @@ from bookcheck.equations.scan import (
     is_relation,
     markdown_cells,
 )
-from bookcheck.equations.sentences import is_given
-from bookcheck.myst import inline_of
-from bookcheck.notebooks.files import cells_of
-from bookcheck.paths import CHAPTERS, book_pages
-from bookcheck.site.notation import WORDS, meanings_on
+from bookformat.myst import inline_of
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS, book_pages
+from booksite.notation import WORDS, meanings_on
 
 GREEK = (
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi|chi|psi"

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attention_to_rope import MultiHeadAttention, causal_mask
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
 
 B, N, D, H = 2, 7, 12, 3
 SIDES = {"right": [[1] * 7, [1] * 4 + [0] * 3], "left": [[1] * 7, [0] * 3 + [1] * 4]}

@@ -3,8 +3,8 @@
 import torch
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
 from bookkit.randomness import normal
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attention_to_rope import LatentAttention, Rotary, rotary_frequencies
-from bookcheck.notebooks.files import read
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
 
 
 @pytest.mark.parametrize("absorbed", [True, False])

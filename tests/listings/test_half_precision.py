@@ -23,8 +23,8 @@ from attention_to_rope import (
     rotate,
     sinusoidal,
 )
-from bookcheck.notebooks.files import cells_of
-from bookcheck.paths import CHAPTERS, ROOT
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS, ROOT
 from bookkit.randomness import normal
 
 HALF = [torch.bfloat16, torch.float16]

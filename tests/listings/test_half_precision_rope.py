@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from bookcheck.notebooks.files import cells_of
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS
 from bookkit.randomness import normal
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]

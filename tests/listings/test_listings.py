@@ -30,9 +30,9 @@ from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import log_total, partial_attention
 from attention_to_rope.recurrent_attention import delta_rule_steps
-from bookcheck.myst import Block, blocks_of, included_source
-from bookcheck.notebooks.files import cells_of, main_line, page_name
-from bookcheck.paths import CHAPTERS, ROOT
+from bookformat.myst import Block, blocks_of, included_source
+from bookformat.notebooks import cells_of, main_line, page_name
+from bookformat.paths import CHAPTERS, ROOT
 from bookkit.experiments.speed.peers import rotated_half
 from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal

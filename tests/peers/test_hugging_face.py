@@ -19,8 +19,8 @@ from transformers import (
 from attention_to_rope import Decoder, generate
 from attention_to_rope.checkpoints import load_hugging_face
 from attention_to_rope.model import Config, Model
-from bookcheck.notebooks.files import page_text
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import page_text
+from bookformat.paths import CHAPTERS
 from bookkit import book_model
 
 LENGTH = 40

@@ -8,8 +8,8 @@ import torch
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from bookcheck.notebooks.files import cells_of
-from bookcheck.paths import CHAPTERS
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def test_nothing_of_this_book_is_imported():
     code = (
         "import sys, texcheck.formulas, texcheck.mutate, texcheck.__main__\n"
         "print([name for name in sys.modules if name.partition('.')[0] in "
-        "('bookcheck', 'bookkit', 'attention_to_rope', 'torch')])"
+        "('bookformat', 'booksite', 'bookcheck', 'bookkit', 'attention_to_rope', 'torch')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from bookcheck.equations.records import SENTENCES, Record, write_record
-from bookcheck.equations.scan import Equation, collect, inline_relations
 from bookcheck.equations.sentences import Page
-from bookcheck.paths import CHECKS, RECORDS
+from bookformat.formulas import Equation, collect, inline_relations
+from bookformat.paths import CHECKS, RECORDS
+from bookformat.records import SENTENCES, Record, write_record
 from texcheck import Random, Silent, depends
 from texcheck.formulas import DRAWS, Binding, Check
 

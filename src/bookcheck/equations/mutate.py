@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bookcheck.equations.checks import ByHand, load_file, printed
-from bookcheck.equations.scan import inline_relations
 from bookcheck.equations.sentences import Page
-from bookcheck.paths import CHECKS
+from bookformat.formulas import inline_relations
+from bookformat.paths import CHECKS
 from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts
 

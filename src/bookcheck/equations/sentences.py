@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from bookcheck.equations.scan import InlineFormula
+from bookformat.formulas import InlineFormula
 from texcheck import LatexError, evaluate
 from texcheck.formulas import Binding, Check
 

@@ -16,11 +16,11 @@ from typing import Any
 import nbval.plugin
 import pytest
 
-from bookcheck.notebooks.files import cell_places, read, repeat_command, stored_form
 from bookcheck.notebooks.kernel import Kernel
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
-from bookcheck.notebooks.values import Value, complete, faults, result_of, values_of_cell
+from bookformat.notebooks import cell_places, read, repeat_command, stored_form
+from bookformat.values import Value, complete, faults, result_of, values_of_cell
 
 NOISE = "from bookcheck.notebooks.noise import add_noise; add_noise({}, get_ipython())"
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bookcheck.notebooks.files import cell_places, read, repeat_command, stored_form
 from bookcheck.notebooks.outputs import RELATIVE
+from bookformat.notebooks import cell_places, read, repeat_command, stored_form
 
 LARGEST_FILE = 1_000_000
 LARGEST_TOLERANCE = 0.05

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from bookcheck.equations.checks import ByHand, by_hand, execute, load_checks, rule_violations
-from bookcheck.equations.records import Record, read_records, same_text
-from bookcheck.equations.scan import Equation, collect, equations_of_markdown
+from bookformat.formulas import Equation, collect, equations_of_markdown
+from bookformat.records import Record, read_records, same_text
 from texcheck import RefutedError
 from texcheck.formulas import Check
 

@@ -10,8 +10,8 @@ import random
 import pytest
 
 from bookcheck.equations.checks import ByHand, load_all, printed
-from bookcheck.equations.scan import inline_relations
 from bookcheck.equations.sentences import Page
+from bookformat.formulas import inline_relations
 from texcheck import LatexError, Silent, check
 from texcheck.misprints import misprints
 from texcheck.trial import kinds_of, transposable

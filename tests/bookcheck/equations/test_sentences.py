@@ -2,9 +2,9 @@
 
 import pytest
 
-from bookcheck.equations.scan import InlineFormula, formulas_in, inline_relations, is_relation
 from bookcheck.equations.sentences import Page, is_given
-from bookcheck.myst import inline_of
+from bookformat.formulas import InlineFormula, formulas_in, inline_relations, is_relation
+from bookformat.myst import inline_of
 from texcheck.mutate import verdicts_of
 
 

@@ -9,8 +9,8 @@ from contextlib import redirect_stdout
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from bookcheck.notebooks.files import stored_form
-from bookcheck.paths import ROOT
+from bookformat.notebooks import stored_form
+from bookformat.paths import ROOT
 
 pytestmark = pytest.mark.long
 

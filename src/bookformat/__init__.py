@@ -1,0 +1,1 @@
+"""What a page of the book consists of: reads notebooks, MyST, formulas, values and records."""

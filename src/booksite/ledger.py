@@ -1,0 +1,167 @@
+"""The ledger of equations: a page that lists them, and a mark beside each that was executed.
+
+The page ``chapters/ledger.md`` holds the directive ``{equation-ledger}`` alone on two lines, the
+opening page ``{equation-counts}``: a sentence that says how many formulas were executed and how
+many were not. What was executed is read from the records that `make test` writes under
+``_build/equations``; a record counts while its text is the text that the page prints. Without
+records there is no mark and no count of checks.
+"""
+
+import functools
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.locale import _
+
+from bookformat.formulas import collect, inline_formulas, inline_relations
+from bookformat.paths import CHAPTERS
+from bookformat.records import SENTENCES, Record, read_records, same_text
+
+LEDGER = f"{CHAPTERS.name}/ledger"
+LIST = "```{equation-ledger}\n```"
+COUNTS = "```{equation-counts}\n```"
+
+
+@functools.lru_cache(maxsize=1)
+def records_of(app: Sphinx) -> dict[str, Record]:
+    """The records of the last run of the tests."""
+    return read_records(Path(app.srcdir) / "_build" / "equations")
+
+
+def record_of(app: Sphinx, label: str | None, text: str) -> Record | None:
+    """The record of a formula, if it is of the text that the page prints."""
+    record = records_of(app).get(label or "")
+    return record if record and same_text(record.text, text) else None
+
+
+@dataclass
+class Counted:
+    """The formulas of one page, and what the last run of the tests has executed of them."""
+
+    labels: list[str] = field(default_factory=list)
+    checked: dict[str, Record] = field(default_factory=dict)
+    relations: int = 0
+    executed_relations: int = 0
+    others: int = 0
+
+
+def count_page(app: Sphinx, page: str, equations: dict[str, str]) -> Counted:
+    """Count the formulas of a page; `equations` are its displays by label."""
+    folder = Path(app.srcdir) / CHAPTERS.name
+    found = Counted(labels=list(equations))
+    for label, text in equations.items():
+        record = record_of(app, label, text)
+        if record:
+            found.checked[label] = record
+    relations = {formula.text for formula in inline_relations(folder)[page]}
+    found.relations = len(relations)
+    found.others = len(inline_formulas(folder)[page]) - len(relations)
+    sentences = records_of(app).get(SENTENCES + page.replace("/", "-"))
+    if sentences:
+        found.executed_relations = len(relations.intersection(sentences.text.splitlines()))
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def count_pages(app: Sphinx) -> dict[str, Counted]:
+    """The formulas of every page."""
+    folder = Path(app.srcdir) / CHAPTERS.name
+    equations: dict[str, dict[str, str]] = {}
+    for equation in collect(folder):
+        if equation.label:
+            equations.setdefault(equation.page, {})[equation.label] = equation.text
+    return {
+        page: count_page(app, page, equations.get(page, {})) for page in inline_formulas(folder)
+    }
+
+
+def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
+    """How many formulas were executed and how many were not; nothing where there is no record."""
+    pages = count_pages(app).values()
+    records = [record for page in pages for record in page.checked.values()]
+    if not records:
+        return ""
+    by_hand = sum(record.by_hand is not None for record in records)
+    relations = sum(page.relations for page in pages)
+    executed_relations = sum(page.executed_relations for page in pages)
+    text = translate(
+        "The last run of the tests executed %(executed)s of the %(displayed)s displayed equations "
+        "from their own text and checked %(by_hand)s by hand. It executed %(stated)s of the "
+        "%(relations)s relations inside sentences. The other %(left)s relations were not executed, "
+        "and neither were the %(others)s formulas without a relation (single letters included)."
+    )
+    return text % {
+        "executed": f"{len(records) - by_hand:,}",
+        "displayed": f"{sum(len(page.labels) for page in pages):,}",
+        "by_hand": f"{by_hand:,}",
+        "stated": f"{executed_relations:,}",
+        "relations": f"{relations:,}",
+        "left": f"{relations - executed_relations:,}",
+        "others": f"{sum(page.others for page in pages):,}",
+    }
+
+
+def ledger_markdown(app: Sphinx) -> str:
+    """The counts of the book, then those of each page with its equations and checks by hand."""
+    pages = count_pages(app)
+    # The ledger itself is in English in every language.
+    counts = counts_markdown(app, str)
+    displayed = sum(len(found.labels) for found in pages.values())
+    lines = [counts or f"The book displays {displayed} equations.", ""]
+    for page, found in pages.items():
+        parts = [entry_of(label, found.checked.get(label)) for label in found.labels]
+        if counts and found.relations:
+            executed = f"{found.executed_relations} of {found.relations}"
+            parts.append(f"(relations in sentences: {executed} executed)")
+        if parts:
+            lines.append(f"- {{doc}}`{page}`: {' '.join(parts)}")
+    return "\n".join(lines)
+
+
+def entry_of(label: str, record: Record | None) -> str:
+    """The link to an equation, with the reason why it is checked by hand, if it is."""
+    link = f"{{eq}}`{label}`"
+    return f"{link} \\[by hand: {record.by_hand}\\]" if record and record.by_hand else link
+
+
+def write_counts(app: Sphinx, _docname: str, source: list[str]) -> None:
+    """Replace the directives by the list and the counts, before a page is read."""
+    if LIST in source[0]:
+        source[0] = source[0].replace(LIST, ledger_markdown(app))
+    if COUNTS in source[0]:
+        source[0] = source[0].replace(COUNTS, counts_markdown(app))
+
+
+def outdated_pages(_app: Sphinx, env: BuildEnvironment, *_: Any) -> set[str]:
+    """The pages that show counts: what they count is on other pages, so they are always read."""
+    return {LEDGER, str(env.config.root_doc)} & env.found_docs
+
+
+def add_marks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put a small link to the ledger beside the number of each equation that was executed."""
+    if LEDGER not in app.env.found_docs:
+        return
+    executed = html.escape(_("Executed: make test evaluated this formula, as printed, on numbers"))
+    for node in doctree.findall(nodes.math_block):
+        record = record_of(app, node.get("label"), node.astext())
+        if record and record.by_hand is None:
+            address = app.builder.get_relative_uri(docname, LEDGER)
+            # The keyboard goes past them: the ledger is in the contents.
+            node["mark"] = (
+                f'<a class="equation-mark" href="{address}" title="{executed}" '
+                f'aria-label="{executed}" tabindex="-1">✓</a>'
+            )
+
+
+def setup(app: Sphinx) -> None:
+    """Register the list and the counts, the marks and the style sheet."""
+    app.connect("env-get-outdated", outdated_pages)
+    app.connect("source-read", write_counts)
+    app.connect("doctree-resolved", add_marks)
+    app.add_css_file("equation-ledger.css")

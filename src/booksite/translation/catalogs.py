@@ -1,0 +1,149 @@
+"""The translations: one file of messages for each page, as gettext keeps them.
+
+    python -m booksite.translation update    # after the English text changed
+    python -m booksite.translation status    # what is missing, outdated or wrong
+
+A message that has changed a little keeps its old translation, marked "fuzzy", for the translator;
+the page shows English, with a note, until somebody has looked at it and removed the mark.
+"""
+
+import calendar
+import csv
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+from bookformat.notebooks import main_line
+from bookformat.paths import CHAPTERS, ROOT
+from booksite.translation.messages import messages_of
+
+LOCALE = ROOT / "locale"
+PAGES = ("questions", "glossary", "notation", "cheat-sheet")
+
+
+def pages() -> list[Path]:
+    """What is translated: the opening page, the main line, and four pages of the back matter."""
+    return [ROOT / "index.md", *main_line(), *(CHAPTERS / f"{name}.md" for name in PAGES)]
+
+
+def file_of(page: Path, language: str) -> Path:
+    """Where the translations of a page are."""
+    place = page.relative_to(ROOT).with_suffix(".po")
+    return LOCALE / language / "LC_MESSAGES" / place
+
+
+def read_catalog(page: Path, language: str) -> Catalog:
+    """All stored messages of a page; none where there is no file yet."""
+    path = file_of(page, language)
+    if not path.is_file():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def translations(page: Path, language: str) -> dict[str, str]:
+    """The finished translations of a page."""
+    return {
+        str(message.id): str(message.string)
+        for message in read_catalog(page, language)
+        if message.id and message.string and not message.fuzzy
+    }
+
+
+def update(page: Path, language: str) -> None:
+    """Store the messages that a page has now, with the translations that still fit."""
+    now = Catalog()
+    for message in messages_of(page):
+        now.add(message)
+    catalog = read_catalog(page, language)
+    catalog.update(now)
+    catalog.obsolete.clear()
+    catalog.header_comment, catalog.fuzzy = "", False
+    path = file_of(page, language)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_po(file, catalog, width=98, omit_header=True, sort_output=False)
+
+
+# What a translation holds unchanged: formulas, code, what roles refer to, targets, numbers.
+FORMULA = re.compile(r"\$[^$]+\$")
+ROLE = re.compile(r"(?:\{(?P<role>[^}]+)\})?`(?P<inside>[^`]+)`")
+TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
+NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+# Numbers in thousands or millions, and months, are compared by value.
+SCALE = {"thousand": 3, "K": 3, "千": 3, "万": 4, "million": 6, "亿": 8, "billion": 9}
+SCALED = re.compile(rf"(\d[\d.,]*) ?({'|'.join(SCALE)})")
+MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
+
+
+def kept_of(text: str) -> Counter[str]:
+    """Everything in a message that no translation changes."""
+    found = FORMULA.findall(text)
+
+    def keep(role: re.Match[str]) -> str:
+        inside, shown = role["inside"], " "
+        if role["role"] == "value":  # a number stays, a word is translated
+            shown, _, inside = inside.partition(" = ")
+        elif role["role"] == "term":
+            inside = inside.rpartition("<")[2].rstrip(">")
+        found.append(f"{{{role['role'] or ''}}}`{inside}`")
+        return shown
+
+    words = ROLE.sub(keep, FORMULA.sub(" ", text))
+    found += TARGET.findall(words)
+    words = MONTH.sub(lambda name: f"{[*calendar.month_name].index(name[1])} ", words)
+    words = SCALED.sub(
+        lambda at: f"{Decimal(at[1].replace(',', '')).scaleb(SCALE[at[2]]):f}", words
+    )
+    return Counter([*found, *NUMBER.findall(TARGET.sub(" ", words))])
+
+
+@functools.cache
+def terms(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The terms of terms.tsv that are translated in the same way wherever they occur."""
+    with (LOCALE / language / "terms.tsv").open(encoding="utf-8", newline="") as file:
+        rows = [*csv.reader(file, delimiter="\t")][1:]
+    return [
+        (
+            re.compile(
+                rf"(?<![\w-]){english.removesuffix('y')}(?:s|y|ies)?(?![\w-])", re.IGNORECASE
+            ),
+            other,
+        )
+        for english, other, _, always in rows
+        if always
+    ]
+
+
+def differences(message: str, translation: str, language: str) -> Iterator[str]:
+    """Name what a translation has lost, added or changed, and terms it does not use."""
+    before, after = kept_of(message), kept_of(translation)
+    if before != after:
+        yield f"{[*(before - after)]} became {[*(after - before)]}"
+    words = ROLE.sub(" ", FORMULA.sub(" ", message))
+    for english, other in terms(language):
+        if (used := english.search(words)) and other not in translation:
+            yield f"terms.tsv translates {used[0]!r} as {other}"
+
+
+def status(page: Path, language: str) -> dict[str, list[str]]:
+    """The messages of a page that are missing or outdated, and what is wrong with others."""
+    stored = {message.id: message for message in read_catalog(page, language) if message.id}
+    found: dict[str, list[str]] = {"missing": [], "outdated": [], "wrong": []}
+    for message in messages_of(page):
+        entry = stored.get(message)
+        if entry is None or not entry.string:
+            found["missing"].append(message)
+        elif entry.fuzzy:
+            found["outdated"].append(message)
+        else:
+            found["wrong"] += [
+                f"{message}: {one}" for one in differences(message, str(entry.string), language)
+            ]
+    return found

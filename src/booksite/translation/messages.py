@@ -1,0 +1,195 @@
+"""The messages of a page: what a translator translates, and where it goes back.
+
+A message is one paragraph, heading, list item, cell of a table, title of a box, caption or
+description of a figure, in MyST. Displayed formulas, code and its output are no messages.
+
+A message without a translation stays in English. Where there is room for it, it gets a note that
+says so; the site gives its paragraph the attribute lang="en".
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bookformat.myst import LITERAL, directive_of, tokens_of
+from bookformat.notebooks import page_text
+
+# What is said about a page's kind of text, not part of a message.
+AROUND = re.compile(
+    r"(?P<before>(?:\[[ x=]\] )?)(?P<text>.*?)(?P<after>(?:\s*\{check\}`[^`]*`)*)", re.DOTALL
+)
+LETTERS = re.compile(r"[A-Za-z]{2,}")
+# What of a message says nothing by itself: formulas, code, roles.
+SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+|\]\([^()]*\)")
+TITLED = {"exercise-start", "admonition", "prf:theorem", "prf:lemma", "prf:definition"}
+# Where a message is, by the token before it; elsewhere it is a paragraph.
+PLACES = {"heading_open": "", "th_open": "narrow", "td_open": "narrow"}
+OPTION = re.compile(r"(:(?:needs|name|alt): +)(\S.*)")
+DESCRIPTION = re.compile(r'(?<=aria-label=")[^"]*')
+
+Lookup = Callable[[str], str | None]
+
+
+class Notes(NamedTuple):
+    """What is said behind a message that stays in English, and in narrow places a short form."""
+
+    sentence: str
+    word: str
+
+    def behind(self, message: str, place: str) -> str:
+        """The message with the note that fits its place; the site knows the role."""
+        note = {"paragraph": self.sentence, "narrow": self.word}.get(place)
+        return f"{message} {{in-english}}`{note}`" if note else message
+
+
+class Span(NamedTuple):
+    """A message, and its place: from a column of the first line to one of the last."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+    text: str
+    # "paragraph", "narrow" (a cell of a table, a choice of a quiz), or "" where no note can be.
+    place: str = ""
+    # A word of the glossary stays below its translation, so that links to it still work.
+    stays: bool = False
+
+
+def said(text: str) -> bool:
+    """Whether a text has words to translate."""
+    return bool(LETTERS.search(SILENT.sub("", text)))
+
+
+def spans_of(text: str) -> Iterator[Span]:
+    """The messages of a MyST text, in order."""
+    lines = text.split("\n")
+    column = [0] * (len(lines) + 1)  # cells of a table share a line
+    opened = ""
+    for token in tokens_of(text):
+        opened = token.type if token.nesting == 1 else opened
+        if token.map is None:
+            continue
+        first = token.map[0]
+        found = directive_of(token)
+        if found and found["kind"] not in LITERAL:
+            yield from directive_spans(found, token.content, first, lines)
+        elif token.type == "inline" and token.content.strip():
+            whole = AROUND.fullmatch(token.content)
+            assert whole is not None
+            message = whole["text"]
+            parts = message.split("\n")
+            line = first + whole["before"].count("\n")
+            start = lines[line].index(parts[0].strip(), column[line])
+            last = line + len(parts) - 1
+            stop = lines[last].index(parts[-1].strip(), start if last == line else 0)
+            column[last] = stop = stop + len(parts[-1].strip())
+            place = "narrow" if whole["before"] else PLACES.get(opened, "paragraph")
+            if said(message):
+                joined = " ".join(part.strip() for part in parts)
+                yield Span(line, last, start, stop, joined, place)
+
+
+def directive_spans(
+    found: re.Match[str], content: str, first: int, lines: list[str]
+) -> Iterator[Span]:
+    """The messages of a directive: its title, its options that say something, its text."""
+    title = found["argument"].strip()
+    if found["kind"] in TITLED and said(title):
+        start = lines[first].index(title)
+        yield Span(first, first, start, start + len(title), title)
+    body = content.split("\n")
+    rows = 0
+    while rows < len(body) and body[rows].startswith(":") and not body[rows].startswith("::"):
+        if option := OPTION.match(body[rows]):
+            line = first + 1 + rows
+            start = lines[line].index(option[2])
+            yield Span(line, line, start, start + len(option[2]), option[2])
+        rows += 1
+    text = "\n".join(body[rows:])
+    for span in glossary_spans(text) if found["kind"] == "glossary" else spans_of(text):
+        line = first + 1 + rows + span.first
+        shift = len(lines[line]) - len(body[rows + span.first])
+        yield span._replace(
+            first=line,
+            last=first + 1 + rows + span.last,
+            start=span.start + shift,
+            end=span.end + shift,
+        )
+
+
+def glossary_spans(text: str) -> Iterator[Span]:
+    """The words of a glossary, each at the start of a line, and the paragraphs below them."""
+    for found in re.finditer(r"^(?P<word>\S.*)$|(?:^  +\S.*\n?)+", text, re.MULTILINE):
+        first = text.count("\n", 0, found.start())
+        parts = found[0].rstrip("\n").split("\n")
+        start = len(parts[0]) - len(parts[0].lstrip())
+        message = " ".join(part.strip() for part in parts)
+        last = first + len(parts) - 1
+        place = "" if found["word"] else "paragraph"
+        yield Span(first, last, start, len(parts[-1]), message, place, bool(found["word"]))
+
+
+def translate_text(text: str, lookup: Lookup, notes: Notes | None = None) -> str:
+    """The text with every message in the other language, or else in English, with a note."""
+    lines = text.split("\n")
+    for span in sorted(spans_of(text), reverse=True):
+        other = lookup(span.text)
+        if other is not None:
+            other += f"\n{span.text}" if span.stays else ""
+        elif notes is not None:
+            other = notes.behind(span.text, span.place)
+        else:
+            continue
+        joined = lines[span.first][: span.start] + other + lines[span.last][span.end :]
+        lines[span.first : span.last + 1] = [joined]
+    return "\n".join(lines)
+
+
+def translate_description(description: str, lookup: Lookup, notes: Notes | None) -> str:
+    """The text inside an attribute `aria-label`; in English it is followed by `lang`."""
+    message = html.unescape(description)
+    other = lookup(message)
+    if other is None and notes is not None:
+        # The quotation mark that ends the label now ends this attribute.
+        return f'{description}" lang="en'
+    return html.escape(other or message)
+
+
+def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None) -> Any:
+    """Change a notebook in place: text, captions, and the descriptions of figures."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = translate_text("".join(cell["source"]), lookup, notes)
+            continue
+        figure = cell["metadata"].get("mystnb", {}).get("figure")
+        if figure and "caption" in figure:
+            caption = figure["caption"]
+            other = lookup(caption)
+            if other is None and notes is not None:
+                other = notes.behind(caption, "paragraph")
+            figure["caption"] = other or caption
+        for output in cell.get("outputs", []):
+            svg = output.get("data", {}).get("image/svg+xml")
+            if svg:
+                output["data"]["image/svg+xml"] = DESCRIPTION.sub(
+                    lambda at: translate_description(at[0], lookup, notes), "".join(svg)
+                )
+    return notebook
+
+
+def read_page(path: Path) -> Any:
+    """A page as a notebook; one of Markdown is a single cell."""
+    text = path.read_text(encoding="utf-8")
+    alone = {"cells": [{"cell_type": "markdown", "source": text}]}
+    return json.loads(text) if path.suffix == ".ipynb" else alone
+
+
+def messages_of(path: Path) -> list[str]:
+    """Every message of a page once: those of its text in order, then those of its figures."""
+    found = dict.fromkeys(span.text for span in spans_of(page_text(path)))
+    translate_notebook(read_page(path), found.setdefault)
+    return list(found)

@@ -1,0 +1,118 @@
+"""Write the book's sources in another language, for Jupyter Book to build like the English ones."""
+
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from babel.messages.pofile import read_po
+from myst_parser.mdit_to_docutils.base import default_slugify
+
+from bookformat.myst import tokens_of
+from bookformat.notebooks import page_text, read
+from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC, book_pages
+from bookformat.reading_time import minutes_of
+from bookformat.records import read_records, write_record
+from booksite.translation.catalogs import LOCALE, pages, translations
+from booksite.translation.messages import Notes, read_page, translate_notebook
+
+TITLES = {"zh_CN": "从注意力到 RoPE"}
+# What a link to a page leads to.
+TO_PAGE = re.compile(r"\]\(([^()#\s]+\.(?:ipynb|md))")
+
+
+def write_sources(folder: Path, language: str) -> None:
+    """Fill a folder: translated pages, all other pages in English, and the settings.
+
+    On a translated page, a message whose translation is missing or outdated is in English.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / CHAPTERS.name / "deeper").mkdir(parents=True)
+    shutil.copytree(STATIC, folder / STATIC.name)
+    shutil.copy(LOCALE / language / "words.js", folder / STATIC.name)
+    # Pages show functions of the book's own code.
+    code = shutil.ignore_patterns("node_modules", "__pycache__", "*.safetensors", "*.egg-info")
+    shutil.copytree(SOURCES, folder / SOURCES.name, ignore=code)
+    # What the tests have executed is marked in every language.
+    for record in read_records(RECORDS).values():
+        write_record(record, folder / BUILD.name / RECORDS.name)
+    words = words_of_site(language)
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    for part in contents["parts"]:
+        part["caption"] = words.get(part["caption"], part["caption"])
+    (folder / "_toc.yml").write_text(
+        yaml.safe_dump(contents, sort_keys=False, allow_unicode=True), encoding="utf-8"
+    )
+    shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    settings["title"] = settings["project"] = TITLES[language]
+    settings["author"] = words[settings["author"]]
+    slug_function = f"{slug.__module__}.{slug.__name__}"
+    settings["sphinx"]["config"] |= {
+        "language": language,
+        "nb_code_prompt_show": words["Code"],
+        "nb_code_prompt_hide": words["Hide code"],
+        "locale_dirs": ["locale"],
+        "myst_heading_slug_func": slug_function,
+    }
+    # Of the catalogs, Sphinx needs the one with the words of the site; pages are translated here.
+    catalogs = folder / "locale" / language / "LC_MESSAGES"
+    catalogs.mkdir(parents=True)
+    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", catalogs)
+    options = settings["sphinx"]["config"]["html_theme_options"]
+    options["logo"]["text"], options["search_bar_text"] = TITLES[language], words["Search"]
+    settings["sphinx"]["local_extensions"] = {"booksite.extension": str(SOURCES)}
+    (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    translated = set(pages())
+    notes = Notes(words["(This paragraph is not translated yet.)"], words["(in English)"])
+    slugs: dict[str, str] = {}
+    for page in (ROOT / "index.md", *book_pages()):
+        known = translations(page, language) if page in translated else {}
+        for message, text in known.items():
+            for target in {*TO_PAGE.findall(text)}:
+                if (page.parent / target).resolve() not in translated:
+                    text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
+            known[message] = text
+        # Pages that nobody translates are in English as a whole, without notes.
+        notes_of_page = notes if page in translated else None
+        notebook = translate_notebook(read_page(page), known.get, notes_of_page)
+        text = notebook["cells"][0]["source"]
+        if page.suffix == ".ipynb":
+            # Reading time is measured in English.
+            notebook["metadata"]["minutes"] = minutes_of(read(page))
+            text = json.dumps(notebook, ensure_ascii=False)
+        (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
+        for heading in headings_of(page):
+            name = default_slugify(title_of(heading))
+            if slugs.setdefault(title_of(known.get(heading, heading)), name) != name:
+                raise ValueError(f"{page.name}: another heading has the translation of {heading!r}")
+    (BUILD / "slugs.json").write_text(json.dumps(slugs), encoding="utf-8")
+
+
+def words_of_site(language: str) -> dict[str, str]:
+    """The words of the site that are on no page, such as the names of its parts."""
+    with (LOCALE / language / "LC_MESSAGES" / "sphinx.po").open("rb") as file:
+        return {str(message.id): str(message.string) for message in read_po(file)}
+
+
+def headings_of(page: Path) -> Iterator[str]:
+    """The headings of a page, as messages."""
+    for mark, words in itertools.pairwise(tokens_of(page_text(page))):
+        if mark.type == "heading_open":
+            yield words.content
+
+
+def title_of(heading: str) -> str:
+    """The words of a heading, as its name in links is made from them."""
+    (token,) = (one for one in tokens_of(heading) if one.type == "inline")
+    parts = token.children or ()
+    return "".join(part.content for part in parts if part.type in ("text", "code_inline"))
+
+
+def slug(title: str) -> str:
+    """The name of a heading in links: that of the English one, so that no link changes."""
+    stored = (BUILD / "slugs.json").read_text(encoding="utf-8")
+    return json.loads(stored).get(title) or default_slugify(title)

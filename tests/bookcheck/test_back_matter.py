@@ -1,0 +1,42 @@
+"""The pages behind the chapters: every source item is there, and all entries lead on.
+
+The site's build finds broken links, terms that are defined twice and incomplete references.
+"""
+
+import re
+
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
+
+SOURCE_ITEMS = 139  # of the five notes, without S2.3, a remark outside the subject
+LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\((?!https?://)[^()\s]*\)")
+
+
+def test_every_source_item_has_a_description_and_leads_to_a_section():
+    page = (CHAPTERS / "sources.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(S\d\.\d+)\]\{#[\w-]+\} \|(.*)\|(.*)\|$", page, re.MULTILINE)
+    found = {name for name, what, where in rows if what.strip() and LINK.search(where)}
+    assert len(found) == SOURCE_ITEMS
+
+
+def test_every_erratum_leads_to_a_chapter_and_is_computed_in_the_next_cell():
+    cells, errata = read(CHAPTERS / "errata.ipynb").cells, 0
+    for number, cell in enumerate(cells):
+        pattern = r"^\[\*\*([^*]+?)\.?\*\*\]\{#erratum-"
+        _, *parts = re.split(pattern, cell.source, flags=re.MULTILINE)
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            errata += 1
+            assert re.search(r"\]\((?:deeper/)?\d\d-", text), f"{name} has no link to a chapter"
+            # A number belongs to a note of the sources page; a name links to the text it corrects.
+            assert name.isdigit() or re.search(r"\]\(https://|\{cite", text), name
+            following = next(one for one in cells[number:] if one.cell_type == "code")
+            assert any(output.get("text") for output in following.outputs), name
+    assert errata > 20
+
+
+def test_the_answer_to_every_question_leads_to_a_section():
+    page = (CHAPTERS / "questions.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^### (.+)$", page, flags=re.MULTILINE)
+    assert len(parts) > 20
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        assert LINK.search(body.strip().split("\n\n")[0]), f"questions.md: {name}"

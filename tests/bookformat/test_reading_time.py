@@ -1,0 +1,58 @@
+"""Every chapter says its answer first, and how long its main line takes to read."""
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from bookformat.myst import SENTENCE_END, blocks_of
+from bookformat.notebooks import cells_of, chapter_notebooks, page_name
+from bookformat.reading_time import main_line_seconds, minutes_of
+
+# A list of errata answers no question.
+ANSWERING = [path for path in chapter_notebooks() if path.stem != "errata"]
+
+
+@pytest.mark.parametrize("path", ANSWERING, ids=page_name)
+def test_the_first_cell_has_the_answer_in_at_most_three_sentences(path):
+    (box,) = [block for block in blocks_of(cells_of(path)[0].source) if block.kind == "answer"]
+    assert box.text, f"{path.name}: write the answer into :::{{answer}}"
+    assert len(SENTENCE_END.split(box.text)) <= 3, f"{path.name}: say the answer shorter"
+
+
+def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
+    table = new_output("display_data", {"text/html": "<table></table>"})
+    cells = [
+        new_markdown_cell(
+            "# Two words\n\nSix $x$ with {value}`3 = x` more words.\n\n$$\nx\n$$ (a)"
+        ),
+        new_code_cell("import torch\n\nx = 1\ny = 2", outputs=[table], execution_count=1),
+        new_code_cell("z = 3", metadata={"tags": ["hide-input"]}, execution_count=2),
+        new_markdown_cell(
+            "```{prf:proof}\nNot this.\n```\n\n| a |\n|---|\n| b |\n\n"
+            "## Exercises\n\nNot these words.\n\n$$\ny\n$$ (b)"
+        ),
+        new_code_cell("w = 4", execution_count=3),
+        new_markdown_cell("### A part of it\n\nNot these either."),
+        new_markdown_cell("## What to remember\n\nThis."),
+    ]
+    # The formula's label counts as a word.
+    words, formulas, code_lines, pictures = 2 + 6 + 2 + 4, 1, 2, 2
+    expected = words * 60 / 170 + formulas * 15 + code_lines * 3 + pictures * 25
+    assert main_line_seconds(cells) == pytest.approx(expected)
+    assert minutes_of(new_notebook(cells=cells)) == 1
+
+
+def test_source_code_that_a_page_includes_is_counted():
+    path = "../src/attention_to_rope/model.py"
+    cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
+    assert main_line_seconds([cell]) == 6 * 3
+    part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: class Att")
+    assert main_line_seconds([new_markdown_cell(part)]) == 6 * 3
+    cell.source = cell.source.replace("rotate", "turn")
+    with pytest.raises(ValueError, match=r"model\.py has no 'turn'"):
+        main_line_seconds([cell])
+
+
+def test_folds_inside_blocks_are_left_out():
+    note = "::::{note}\nb\n```{dropdown} More\nc\n```\n::::\n"
+    text = f"a\n{note}````{{prf:lemma}}\n:class: dropdown\nd\n````"
+    assert main_line_seconds([new_markdown_cell(text)]) == 2 * 60 / 170

@@ -1,0 +1,90 @@
+"""Values of the prose: what agrees with the computed number, and what does not."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attention_to_rope
+from bookformat.notebooks import page_text
+from bookformat.paths import ROOT, book_pages
+from bookformat.values import (
+    Value,
+    ValueSyntaxError,
+    disagreement,
+    problems,
+    values_in,
+)
+
+NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
+PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".md")]
+
+
+@pytest.mark.parametrize(
+    ("printed", "computed"),
+    [
+        ("0.30", 0.3041),
+        ("−1.5", -1.46),
+        ("65,504", 65504),
+        ("12%", 0.1249),
+        ("12.5 %", 0.1249),
+        ("3.2×", 3.24),
+        ("1.2·10⁻³", 0.00124),
+        ("1.2e-3", 0.00124),
+        ("0.00", -0.004),
+        ("Beijing", "Beijing"),
+        (str(2**60), 2**60),
+    ],
+)
+def test_what_is_correctly_rounded_agrees(printed, computed):
+    assert disagreement(printed, computed) is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "computed"),
+    [
+        ("0.30", 0.306),
+        ("0.30", -0.30),
+        ("65,503", 65504),
+        ("300", 297),
+        ("12%", 0.131),
+        ("12%", 12),
+        ("1.2·10⁻³", 0.0012501),
+        ("1.2·10⁻³", 0.0012e3),
+        ("0.3", math.nan),
+        ("1", True),
+        ("never", 0),
+        ("6,55,04", 65504),
+        ("Beijing", "Shanghai"),
+        (str(2**60), 2**60 + 1),
+    ],
+)
+def test_a_wrong_number_is_refuted(printed, computed):
+    assert disagreement(printed, computed)
+
+
+def test_values_are_found_and_may_run_over_a_line():
+    text = "It is {value}`0.30 = f(a=1)`, then {value}`2 =\nlen(x)`."
+    assert values_in(text) == [Value("0.30", "f(a=1)"), Value("2", "len(x)")]
+
+
+@pytest.mark.parametrize("text", ["0.30", "0.30=x", "0.30 = ", " = x"])
+def test_a_value_without_its_expression_is_an_error(text):
+    with pytest.raises(ValueSyntaxError, match=r"write .value.`printed = expression`"):
+        values_in(f"{{value}}`{text}`")
+
+
+def test_a_page_without_code_is_evaluated():
+    right = "{value}`1.41 = math.sqrt(2)` {value}`0.50 = book.softmax(torch.zeros(2))[0]`"
+    assert problems(right, NAMES) == []
+    (wrong,) = problems("{value}`1.42 = math.sqrt(2)`", NAMES)
+    assert "prints '1.42', but the expression gives 1.414" in wrong
+    (failed,) = problems("{value}`1.42 = sqrt(2)`", NAMES)
+    assert "NameError" in failed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_values_of_pages_without_code_are_right(page):
+    found = problems(page_text(page), NAMES)
+    assert not found, "\n".join(found)

@@ -1,0 +1,153 @@
+"""What a reader does on the built site besides reading: mark, sort, jump, find, use a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from bookformat.paths import BUILD, STATIC
+
+SITE = BUILD / "html"
+CHAPTER = SITE / "chapters" / "10-deriving-rope.html"
+PHONE = 390
+
+
+# What was read, in a small site with the script
+
+PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charset="utf-8">
+<title>x</title><div id="pst-primary-sidebar">
+<a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
+<nav id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></nav>
+<article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
+<h2 id="late">Late</h2><div style="height: 3000px"></div>
+<div class="prev-next-area">end</div></article>
+<script src="{root}_static/reading.js"></script></html>"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    (tmp_path / "_static").symlink_to(STATIC)
+    (tmp_path / "chapters").mkdir()
+    chapter, opening = tmp_path / "chapters" / "01-one.html", tmp_path / "index.html"
+    chapter.write_text(PAGE.format(root="../", doors=""), encoding="utf-8")
+    doors = '<div class="doors"></div>'
+    opening.write_text(PAGE.format(root="./", doors=doors), encoding="utf-8")
+    return opening, chapter
+
+
+@pytest.mark.browser
+def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(small, open_page):
+    opening, chapter = small
+    page = open_page(opening)
+    mark, offer = page.locator("#pst-primary-sidebar .read-mark"), page.locator(".go-on")
+    expect(offer).to_have_count(0)
+    page.goto(f"{chapter.as_uri()}?rotation.m=3")  # with the state of a figure
+    expect(mark).to_have_count(0)
+    page.locator(".prev-next-area").scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    expect(mark).to_have_count(0)
+    page.locator("#late").scroll_into_view_if_needed()
+    expect(mark).to_have_count(1)
+    page.goto(opening.as_uri())
+    expect(mark).to_have_count(1)
+    expect(offer).to_contain_text("Go on at 1. One: 1.2. Late.")
+    offer.locator("a").click()
+    page.wait_for_url("**/chapters/01-one.html#late")
+    page.goto(opening.as_uri())
+    offer.locator("button").click()
+    page.reload()
+    expect(mark).to_have_count(0)
+    expect(offer).to_have_count(0)
+
+
+# Tables
+
+ROWS = [["b", "1,024"], ["a", "–"], ["d", "9 of 64"], ["c", "100"]]
+
+
+@pytest.mark.browser
+def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
+    rows = "".join(f"<tr><td>{name}</td><td>{number}</td></tr>" for name, number in ROWS)
+    table = f"<thead><tr><th>name<th>number</thead><tbody>{rows}</tbody>"
+    path = tmp_path / "page.html"
+    script = (STATIC / "sort.js").as_uri()
+    path.write_text(
+        f'<script src="{script}"></script><table class="sortable">{table}</table>', encoding="utf-8"
+    )
+    page = open_page(path)
+    heads = page.locator("th")
+    # Numbers by size, words by the alphabet, what is missing last.
+    for column, order, way in [
+        (0, "abcd", "ascending"), (0, "dcba", "descending"),
+        (1, "dcba", "ascending"), (1, "bcda", "descending"),
+    ]:  # fmt: skip
+        heads.nth(column).locator("button").press("Enter")
+        assert "".join(page.locator("td:first-child").all_inner_texts()) == order
+        assert heads.nth(column).get_attribute("aria-sort") == way
+        assert heads.nth(1 - column).get_attribute("aria-sort") is None
+
+
+# The built site
+
+
+@pytest.mark.built
+def test_the_focus_is_seen(open_page):
+    page = open_page(SITE / "index.html")
+    seen = """() => {
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(document.activeElement);
+      return (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none";
+    }"""
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_the_sidebar_shows_the_current_page(open_page, width):
+    page = open_page(SITE / "chapters" / "glossary.html", width)
+    for name in ("18-speed-of-memory", "deeper/02-softmax-gradient"):
+        page.goto((SITE / "chapters" / f"{name}.html").as_uri())
+        if width == PHONE:
+            page.locator(".primary-toggle").click()
+        expect(page.locator(".bd-docs-nav a.current")).to_be_in_viewport()
+
+
+@pytest.mark.built
+def test_the_first_screen_of_a_phone_says_for_whom_and_where_to_start(open_page):
+    page = open_page(SITE / "index.html", PHONE)
+    for words in ("It is for readers who", "The short road: one page", "Start with chapter 1"):
+        expect(page.locator("article").get_by_text(words).first).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.built
+def test_a_phone_shows_figures_whole_and_a_tap_enlarges_them(open_page):
+    page = open_page(CHAPTER, PHONE)
+    boxes = page.locator(".figure-box")
+    widths = "(all) => all.map((box) => [box.clientWidth, box.scrollWidth])"
+    assert all(box >= drawing for box, drawing in boxes.evaluate_all(widths))
+    boxes.first.click()
+    (box, drawing), *_ = boxes.evaluate_all(widths)
+    assert drawing > 1.2 * box
+
+
+@pytest.mark.built
+def test_a_table_is_filtered_and_its_first_column_stays_in_sight(open_page):
+    page = open_page(SITE / "chapters" / "models.html", PHONE)
+    table = page.locator("table.sortable").first
+    model = table.locator("tbody tr > :first-child").first
+    model.scroll_into_view_if_needed()
+    table.evaluate("(table) => table.closest('.output').scrollTo(9999, 0)")
+    expect(model).to_be_in_viewport()
+    page.get_by_label("Show rows with").first.fill("gemma")
+    names = table.locator("tbody tr:not([hidden]) > :first-child").all_inner_texts()
+    assert names
+    assert all("gemma" in name.lower() for name in names)
+
+
+@pytest.mark.built
+def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
+    page = open_page(CHAPTER, PHONE)
+    for anchor in ("exercises", "in-practice"):
+        page.wait_for_load_state("networkidle")  # or what still loads would count as failed
+        page.goto("about:blank")
+        page.goto(f"{CHAPTER.as_uri()}#{anchor}")
+        assert 0 < page.locator(f"#{anchor} > h2").bounding_box()["y"] < 200, anchor

@@ -1,0 +1,146 @@
+"""The book's search: what readers find in the built site, and how the box is used."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from bookformat.paths import BUILD
+from bookkit.models import read_models
+from booksite.reference import entries, modules
+
+# What readers type, by the page that must be among the first three results.
+ENGLISH = {
+    "01-attention": [
+        "causal mask", "does attention see order", "softmax overflow", "weighted average",
+    ],
+    "02-why-sqrt-d": [
+        "why sqrt d", "why divide by root d_k", "sqrt d", "softmax gradient", "QK-norm",
+    ],
+    "03-many-heads": ["multi-head attention"],
+    "04-residuals-and-norms": ["prenorm vs postnorm", "residual", "RMSNorm", "layer norm"],
+    "05-feed-forward": ["SwiGLU", "feed forward"],
+    "deeper/05-experts": ["mixture of experts", "moe"],
+    "06-why-position": ["NoPE"],
+    "07-sinusoids": ["sinusoidal positional encoding", "why sine"],
+    "08-encoder-decoder": ["encoder decoder"],
+    "09-relative-positions": ["relative positions", "alibi", "t5 bias"],
+    "10-deriving-rope": ["derive rope", "rotation matrix", "rotary"],
+    "11-implementing-rope": [
+        "implement rope", "interleaved layout", "position_ids", "rotate_half", "rope_theta",
+    ],
+    "13-cache": ["grouped query attention", "MLA", "deepseek mla", "kv cache", "gqa"],
+    "deeper/13-keep-less": ["sliding window"],
+    "14-attention-in-blocks": ["flash attention"],
+    "15-longer-contexts": [
+        "extend context length", "yarn", "ntk", "long context", "extrapolation",
+    ],
+    "16-which-encoding": ["which positional encoding should I use"],
+    "17-beyond-softmax": ["sinks", "attention sink"],
+    "18-speed-of-memory": ["rope speed triton"],
+    "19-one-file": ["top-p sampling"],
+    "glossary": ["head dimension", "long-term decay", "warm-up"],
+    "models": ["theta 500000", "llama 3", "qwen3", "gemma 3"],
+    "notation": ["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"],
+}  # fmt: skip
+CHINESE = {
+    "01-attention": ["因果掩码", "加权平均"],
+    "02-why-sqrt-d": ["为什么除以根号d", "softmax 饱和", "梯度消失"],
+    "03-many-heads": ["多头注意力"],
+    "04-residuals-and-norms": ["残差连接", "层归一化"],
+    "05-feed-forward": ["前馈网络"],
+    "07-sinusoids": ["正弦位置编码", "波长"],
+    "09-relative-positions": ["相对位置"],
+    "10-deriving-rope": ["旋转位置编码"],
+    "11-implementing-rope": ["RoPE 频率", "怎么实现RoPE", "交错排列"],
+    "12-what-rope-encodes": ["远程衰减"],
+    "13-cache": ["键值缓存", "分组查询", "KV cache", "什么是潜在注意力"],
+    "15-longer-contexts": ["外推", "长文本"],
+    "glossary": ["注意力", "键", "滑动窗口"],
+}
+
+SITE = BUILD / "html"
+FIND = """async (queries) => {
+  const find = await bookSearch.makeSearch(MiniSearch, bookSections);
+  return queries.map((query) => find(query).slice(0, 15).map(({ page, anchor }) => [page, anchor]));
+}"""
+chinese = pytest.mark.skipif(
+    not (SITE / "zh").is_dir(), reason="only with make book LANGUAGE=zh_CN"
+)
+
+
+def search(open_page, folder, queries):
+    """Open the page of the search; return it, and pages and anchors for each query."""
+    page = open_page(SITE / folder / "search.html")
+    page.wait_for_function("globalThis.MiniSearch && globalThis.bookSections")
+    return page, dict(zip(queries, page.evaluate(FIND, queries), strict=True))
+
+
+@pytest.mark.built
+@pytest.mark.parametrize(
+    ("folder", "searches"), [("", ENGLISH), pytest.param("zh", CHINESE, marks=chinese)]
+)
+def test_what_readers_look_for_is_found(open_page, folder, searches):
+    wanted = {query: f"chapters/{name}" for name in searches for query in searches[name]}
+    _, found = search(open_page, folder, [*wanted, "zeppelin", "齐柏林飞艇"])
+    pages = {query: [page for page, _ in found[query][:3]] for query in found}
+    assert {query: pages[query] for query in wanted if wanted[query] not in pages[query]} == {}
+    assert pages["zeppelin"] == pages["齐柏林飞艇"] == []
+
+
+@pytest.mark.built
+def test_every_function_and_model_is_found_and_shown_by_a_sentence(open_page):
+    names = {entry.name: entry.path for module in modules() for entry in entries(module)}
+    models = [model["name"] for model in read_models()]
+    page, found = search(open_page, "", [*names, *models])
+    for name, path in names.items():
+        assert any(page.startswith("chapters/api-") and at == path for page, at in found[name])
+    assert {found[name][0][0] for name in models} == {"chapters/models"}
+    shown = page.evaluate(
+        "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
+    )
+    assert len(shown) > 900
+    hole = re.compile(r" [,.;:](?: |$)|\b(?:eq|fig)-[a-z]|\\[a-z]")
+    assert [text for text in shown if hole.search(text)] == []
+
+
+@pytest.mark.built
+def test_results_are_shown_in_the_box_while_typing(open_page):
+    page = open_page(SITE / "chapters" / "01-attention.html", 390)
+
+    def open_box():
+        page.keyboard.press("Control+k")
+        return page.locator("#pst-search-dialog input[name=q]")
+
+    box, results = page.locator("#pst-search-dialog"), page.locator(".search-found li")
+    field = open_box()
+    field.press_sequentially("sinuso")
+    expect(results.first).to_contain_text("Sinusoid")
+    expect(results.first.locator("p")).to_contain_text(" ")
+    place = box.bounding_box()
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= 390
+    field.fill("zeppelin")
+    expect(box.get_by_role("status")).to_contain_text("Nothing was found")
+    # Enter leads to the search page, which shows more.
+    field.fill("why sqrt d")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=*")
+    results.first.locator("a").click()
+    page.wait_for_url("**/chapters/02-why-sqrt-d.html*")
+    # A result on the same page closes the box.
+    open_box().fill("why divide by sqrt d")
+    results.first.locator("a").click()
+    expect(box).not_to_be_visible()
+
+
+@pytest.mark.built
+def test_without_javascript_the_page_says_so(open_page):
+    page = open_page(SITE / "search.html", javascript=False)
+    assert "needs JavaScript" in page.locator("main").inner_text()
+
+
+@pytest.mark.built
+def test_the_first_result_costs_at_most_300_kilobytes():
+    files = [SITE / "_static" / name for name in ("minisearch.js", "search-data.js", "search.js")]
+    assert sum(file.stat().st_size for file in files) <= 300_000

@@ -1,0 +1,45 @@
+"""Figures in the colours of the page."""
+
+import re
+
+import pytest
+
+from bookformat.paths import ROOT
+from bookkit.figures import PALETTE
+from booksite.figures import inline_svg
+
+STYLE = (ROOT / "_static" / "book.css").read_text(encoding="utf8")
+
+
+def rule(selector):
+    """Return the variables that a rule of book.css sets."""
+    block = re.search(rf"{re.escape(selector)}[^{{]*\{{(.*?)\}}", STYLE, re.DOTALL)[1]
+    return dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6});", block))
+
+
+def contrast(one, other):
+    """Contrast of two colours as WCAG defines it."""
+
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("name", PALETTE)
+def test_each_colour_stands_out_on_light_and_dark(name):
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    light, dark = rule('html[data-theme="light"]'), rule('html[data-theme="dark"]')
+    assert contrast(PALETTE[name], light["pst-color-background"]) >= 3
+    assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
+
+
+def test_words_of_labels_are_whole():
+    letters = [("0", "0.0", "d"), ("7", "2.0", "k"), ("33", "0.0", "6"), ("26", "0.0", "="),
+               ("40", "0.0", "4"), ("47", "0.0", "\xa0"), ("50", "0.0", "8")]  # fmt: skip
+    label = "".join(f'<tspan x="{x}" y="{y}" style="">{sign}</tspan>\n' for x, y, sign in letters)
+    drawing = inline_svg(f'<svg aria-label="a"><text>{label}</text></svg>', prefix="p-")
+    assert re.findall(r"<tspan[^>]*>(.*?)</tspan>", drawing) == ["d", "k", "=", "64", "8"]

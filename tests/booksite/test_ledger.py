@@ -1,0 +1,78 @@
+"""A small site is built: the marks and the ledger come from the records, and only from them."""
+
+import re
+
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from bookformat.records import Record, write_record
+from booksite.extension import write_all_pages
+
+EXECUTED = Record("eq-score", "a = b")
+BY_HAND = Record("eq-weight", "b = c", "It is a limit.")
+IN_SENTENCES = Record("sentences-of-01-x", "d = 3\ne = 5")
+PAGES = {
+    "index": "# Book\n\n```{equation-counts}\n```\n\n"
+    "```{toctree}\nchapters/01-x\nchapters/02-y\nchapters/ledger\n```\n",
+    # The relation of the second page has the text of one that was executed on the first.
+    "chapters/02-y": "# Another\n\nSo $d = 3$ again, and $x$.\n",
+    "chapters/01-x": "# A chapter\n\nSo $d = 3$ with $f = 7$, $g + 1$ and $g$ and $g$.\n\n"
+    "$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n",
+    "chapters/ledger": "# Ledger\n\n```{equation-ledger}\n```\n",
+}
+SETTINGS = {
+    "extensions": ["myst_parser", "booksite.math", "booksite.ledger"],
+    "html_math_renderer": "prerendered",
+    "myst_enable_extensions": ["dollarmath"],
+    "exclude_patterns": ["_build"],
+    "html_theme": "basic",
+}
+
+
+def build(folder, *records):
+    """Build the site; return the number of marks in its chapter, the ledger and the first page."""
+    (folder / "chapters").mkdir(exist_ok=True)
+    for name, text in PAGES.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    for record in records:
+        write_record(record, folder / "_build" / "equations")
+    output = folder / "_build" / "html"
+    with docutils_namespace():
+        app = Sphinx(
+            folder, None, output, folder / "_build" / "doctrees", "html", SETTINGS,
+            status=None, warningiserror=True, freshenv=False,
+        )  # fmt: skip
+        app.connect("env-updated", write_all_pages)
+        app.build()
+    chapter = (output / "chapters" / "01-x.html").read_text(encoding="utf-8")
+    marks = re.findall(r'<a class="equation-mark" href="ledger\.html" [^>]*>✓</a>\(1\)', chapter)
+    assert chapter.count("equation-mark") == len(marks)
+    ledger = (output / "chapters" / "ledger.html").read_text(encoding="utf-8")
+    return len(marks), ledger, (output / "index.html").read_text(encoding="utf-8")
+
+
+def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
+    marks, ledger, first = build(tmp_path)
+    assert marks == 0
+    assert "The book displays 2 equations." in ledger
+    for label in ("eq-score", "eq-weight"):
+        assert f'href="01-x.html#equation-{label}"' in ledger
+    for words in ("xecuted", "not checked", "by hand", "last run"):
+        assert words not in ledger
+        assert words not in first
+    marks, ledger, first = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES)
+    assert marks == 1
+    for page in (ledger, first):
+        text = " ".join(page.split())
+        assert "executed 1 of the 2 displayed equations from their own text" in text
+        assert "and checked 1 by hand." in text
+        assert "It executed 1 of the 3 relations inside sentences." in text
+        assert "The other 2 relations were not executed" in text
+        assert "neither were the 3 formulas without a relation" in text
+    assert "(relations in sentences: 1 of 2 executed)" in ledger
+    assert "(relations in sentences: 0 of 1 executed)" in ledger
+    assert re.search(r"#equation-eq-weight.* \[by hand: It is a limit\.\]", ledger)
+    # A record of another text gives no mark.
+    marks, ledger, _ = build(tmp_path, Record("eq-score", "a = -b"))
+    assert marks == 0
+    assert "executed 0 of the 2 displayed equations" in ledger

@@ -1,0 +1,48 @@
+"""The reference names what Python imports."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+import attention_to_rope as book
+from booksite import reference
+
+ENTRIES = {one.path: one for part in reference.modules() for one in reference.entries(part)}
+
+
+def test_a_build_without_torch_has_it_with_its_sources(good_site):
+    page = (good_site / "chapters" / "api.html").read_text(encoding="utf-8")
+    assert 'id="attention_to_rope.masks.causal_mask"' in page
+    assert 'href="../_modules/attention_to_rope/masks.html#causal_mask"' in page
+    assert b"/masks.py" in (good_site / "../.doctrees/environment.pickle").read_bytes()  # watched
+
+
+def test_every_exported_name_is_there():
+    exported = {name for name, one in vars(book).items() if callable(one)}
+    assert exported <= {entry.name for entry in ENTRIES.values()}
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_a_name_is_described_as_python_sees_it(path):
+    entry = ENTRIES[path]
+    thing = getattr(importlib.import_module(entry.parent.path), entry.name)
+    assert inspect.getdoc(thing), "it has no docstring"
+    own = inspect.isfunction(thing) or "__init__" in vars(thing)
+    if own and not getattr(thing, "_is_protocol", False):
+        written = reference.header(entry)
+        names = list(inspect.signature(thing).parameters)
+        assert all(name in written for name in names)
+        if len(names) > 1 and max(map(len, written.splitlines())) > reference.WIDTH:
+            assert all(re.search(rf"^ +\**{name}\b", written, re.M) for name in names)
+    _, first, last = reference.source_of(None, entry.parent.path)[1][entry.name]
+    assert first <= entry.lineno <= entry.endlineno <= last + 1
+
+
+def test_the_pages_hold_every_entry_and_its_examples_are_fenced():
+    index, text = reference.index_markdown(), reference.modules_markdown(reference.modules())
+    for path, entry in ENTRIES.items():
+        assert f"<{path}>`" in index
+        assert re.search(rf"^`````{{py:\w+}} {entry.name}$", text, re.MULTILINE), path
+    assert not re.search(r"^>>>", re.sub(r"```pycon\n.*?\n```", "", text, flags=re.S), re.M)
