@@ -127,7 +127,7 @@ test-peers: $(PEERS)/installed  ## Compare the library with the libraries people
 
 .PHONY: bench
 bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minutes; wants a quiet machine)
-	PYTHONPATH=src:. $(PEERS)/bin/python -m bookkit.experiments.speed.run
+	PYTHONPATH=src:. $(PEERS)/bin/python -m laboratory.speed.run
 
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its lines and branches

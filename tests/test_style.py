@@ -8,7 +8,8 @@ import sys
 from bookformat.paths import ROOT
 
 HOUSE = (
-    "attention_to_rope", "rope_doctor", "bookkit", "bookformat", "booksite", "bookcheck", "texcheck",
+    "attention_to_rope", "one_file", "rope_doctor", "bookkit", "laboratory", "bookformat",
+    "booksite", "bookcheck", "texcheck",
 )  # fmt: skip
 SCREEN = 60  # lines
 

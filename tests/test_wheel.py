@@ -17,42 +17,68 @@ from bookformat.paths import CHAPTERS, ROOT
 
 pytestmark = pytest.mark.long
 
-# What a reader has who installed the library with its extra "pages".
-HERE = "attention_to_rope bookkit rope_doctor numpy torch scipy safetensors IPython jaxtyping"
+# What a reader has who installed this wheel.
+HERE = (
+    "attention_to_rope bookkit one_file rope_doctor numpy torch scipy safetensors IPython jaxtyping"
+)
 HERE = {*HERE.split(), "matplotlib", "cycler", *sys.stdlib_module_names}
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel that `pip install git+…` builds, from a copy: building leaves files behind."""
+def build_wheel(folder, project, tmp_path_factory):
+    """The wheel that pip builds from a copy of the sources: building leaves files behind."""
     copy = tmp_path_factory.mktemp("copy")
-    unwanted = shutil.ignore_patterns("node_modules", "__pycache__", "*.egg-info")
+    unwanted = shutil.ignore_patterns("node_modules", "__pycache__", "*.egg-info", "build")
     shutil.copytree(ROOT / "src", copy / "src", ignore=unwanted)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    folder = tmp_path_factory.mktemp("wheel")
     # With the setuptools that is installed: another environment for it alone would take longer.
-    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy]
-    subprocess.run([sys.executable, "-m", "pip", *build], check=True)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy / project]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options], check=True)
     (built,) = folder.glob("*.whl")
     return built
 
 
-def test_the_wheel_holds_the_library_and_its_page_helpers_alone(wheel):
+def contents_of(wheel):
+    """The packages of a wheel and the names of what it always needs."""
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
         (about,) = (name for name in names if name.endswith("/METADATA"))
         metadata = opened.read(about).decode()
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {
-        "attention_to_rope",
-        "bookkit",
-        "rope_doctor",
-    }
     needs = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
-    always = sorted(line.split(": ")[1] for line in needs if "extra ==" not in line)
-    assert [need.split(">")[0] for need in always] == ["jaxtyping", "numpy", "torch"]
-    assert any("matplotlib" in need and 'extra == "pages"' in need for need in needs)
+    packages = {top for top in tops if not top.endswith(".dist-info")}
+    return packages, {need.split(": ")[1].split(">")[0] for need in needs}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """What a reader of one notebook installs."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"), ".", tmp_path_factory)
+
+
+def test_the_readers_wheel_holds_what_notebooks_import(wheel):
+    packages, needs = contents_of(wheel)
+    assert packages == {"attention_to_rope", "one_file", "bookkit", "rope_doctor"}
+    assert needs == {
+        "jaxtyping", "numpy", "torch", "ipython", "matplotlib", "safetensors", "scipy",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("package", "needs"),
+    [
+        ("attention_to_rope", {"jaxtyping", "numpy", "torch"}),
+        ("rope_doctor", {"attention-to-rope", "numpy", "torch"}),
+    ],
+)
+def test_library_and_doctor_have_wheels_of_their_own(package, needs, tmp_path, tmp_path_factory):
+    built = build_wheel(tmp_path, f"src/{package}", tmp_path_factory)
+    assert contents_of(built) == ({package}, needs)
+    assert built.stat().st_size < 200_000, "without the book's model"
+    with zipfile.ZipFile(built) as opened:
+        modules = {Path(name) for name in opened.namelist() if name.endswith(".py")}
+    sources = {path.relative_to(ROOT / "src") for path in (ROOT / "src" / package).rglob("*.py")}
+    assert modules == sources
 
 
 def foreign_imports(source):
@@ -64,10 +90,10 @@ def foreign_imports(source):
 
 
 def test_the_wheel_imports_only_what_it_asks_for():
-    """Apart from experiments, which need what they measure, and kernels for a GPU."""
-    for package in ("attention_to_rope", "bookkit"):
+    """Apart from kernels for a GPU."""
+    for package in ("attention_to_rope", "one_file", "rope_doctor", "bookkit"):
         for path in (ROOT / "src" / package).rglob("*.py"):
-            if "experiments" not in path.parts and "triton" not in path.stem:
+            if "triton" not in path.stem:
                 assert foreign_imports(path.read_text(encoding="utf-8")) == [], path
     assert foreign_imports("import lark.tree\nfrom bookcheck import paths") == [
         "lark.tree",

@@ -6,14 +6,15 @@ tickets      the running example, two train tickets made of the same four words
 randomness   random numbers that are the same on every machine
 adam         the optimizer of the pages that train
 exercises    checks that tell in words what is wrong with a reader's function
-experiments  what takes longer than a page may, with its recorded rows
+records      rows of experiments that take longer than a page may
+traffic      counting bytes and operations
 trained      the book's own small language model, and looking inside it
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from attention_to_rope.model import Model
+    from one_file.llama import Model
 
 
 def book_model() -> "Model":

@@ -47,7 +47,7 @@ import subprocess
 import sys
 
 if importlib.util.find_spec("bookkit") is None:
-    library = "attention-to-rope[pages] @ git+{repository}"
+    library = "from-attention-to-rope @ git+{repository}"
     subprocess.check_call([sys.executable, "-m", "pip", "install", "--quiet", library])"""
 
 
@@ -328,7 +328,7 @@ def write_notebooks(target: Path, folder: Path, book: Book) -> None:
         for path in chapter_notebooks(folder)
     }
     if book.repository:
-        texts["requirements.txt"] = f"attention-to-rope[pages] @ git+{book.repository}"
+        texts["requirements.txt"] = f"from-attention-to-rope @ git+{book.repository}"
     for name, text in texts.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_text(f"{text}\n", encoding="utf-8")

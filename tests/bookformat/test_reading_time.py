@@ -42,7 +42,7 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
 
 
 def test_source_code_that_a_page_includes_is_counted():
-    path = "../src/attention_to_rope/model.py"
+    path = "../src/one_file/llama.py"
     cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert main_line_seconds([cell]) == 6 * 3
     part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: class Att")

@@ -1,47 +1,28 @@
-"""The book's model: the stored weights, the library's decoder, the commands that made it."""
+"""The book's model: the stored weights, the library's decoder, and looking inside."""
 
 import copy
 import hashlib
 import importlib.metadata
-import math
-import statistics
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from attention_to_rope import convert_projection_layout
 from attention_to_rope.checkpoints import load_hugging_face
-from attention_to_rope.model import Model
 from bookkit import book_model, trained
-from bookkit.experiments.record import recorded
-from bookkit.trained import probes, stretch, text, train, waves
+from bookkit.records import recorded
+from bookkit.trained import probes, text, waves
+from bookkit.trained.model import CONFIG, STEPS
+from bookkit.trained.stretching import stretched
 
 TOKENS = trained.held_out(96, start=4_000)
+RULES = ("PI", "NTK-aware", "by parts", "YaRN", "YaRN without factor", "Llama 3")
 
 
 @pytest.fixture(scope="module")
 def model():
     return book_model()
-
-
-@pytest.fixture
-def small(monkeypatch, tmp_path):
-    """A few steps of a tiny model on short texts, so that a command takes seconds."""
-    tiny = replace(train.CONFIG, num_hidden_layers=2, hidden_size=48, intermediate_size=64)
-    tiny = replace(tiny, num_attention_heads=2, num_key_value_heads=1)
-    for module in (train, probes):
-        monkeypatch.setattr(module, "CONFIG", tiny)
-        monkeypatch.setattr(module, "TRAINED_LENGTH", 320)
-    monkeypatch.setattr(stretch, "TRAINED_LENGTH", 192)
-    monkeypatch.setattr(stretch, "RULES", ("YaRN",))
-    monkeypatch.setattr(stretch, "TRIED_AFTER_TRAINING", ("YaRN",))
-    monkeypatch.setattr(stretch, "LAST", 16)
-    monkeypatch.setattr(stretch, "BINS", 8)
-    part = text.Text(*(torch.frombuffer(bytearray(b"x = 1\n" * 1000), dtype=torch.uint8),) * 2, "")
-    monkeypatch.setattr(text, "installed", lambda: part)
-    return tmp_path
 
 
 def test_the_stored_file_is_small_and_complete():
@@ -59,7 +40,7 @@ def test_it_is_in_float32_on_every_page():
 
 
 def test_the_library_computes_the_same_logits(model):
-    config = asdict(train.CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
+    config = asdict(CONFIG) | {"model_type": "llama", "hidden_act": "silu"}
     config = {name: value for name, value in config.items() if name != "qk_norm"}
     weights = {f"model.{k}": v.float() for k, v in load_file(trained.STORED).items()}
     decoder = load_hugging_face(config, weights)
@@ -68,7 +49,7 @@ def test_the_library_computes_the_same_logits(model):
 
 
 def test_it_has_learned_what_the_record_says(model):
-    (last,) = recorded("trained/training.jsonl", seed=0, step=train.STEPS)
+    (last,) = recorded("trained/training.jsonl", seed=0, step=STEPS)
     assert trained.loss(model, trained.held_out(1024, start=4_000)) < last["held_out"] + 0.5
     assert trained.loss(trained.untrained(), TOKENS) > 5
 
@@ -89,14 +70,6 @@ def test_pairs_are_lengths_in_a_query_times_those_in_its_key(model):
     found = trained.trace(watched, TOKENS).pairs[0, 0, :, 5]
     q, k = (x[0, 5].view(-1, 2, attention.d_k // 2).norm(dim=1) for x in projected)
     torch.testing.assert_close(found, q * k.repeat_interleave(len(q) // len(k), 0))
-
-
-def test_a_question_counts_as_answered_if_all_four_digits_are_the_likeliest():
-    tokens = torch.arange(24).view(2, 12)
-    logits = torch.nn.functional.one_hot(tokens[:, 1:], 30).float()
-    assert train.recalled(lambda _: (logits, ()), tokens).tolist() == [True, True]
-    logits[1, -3, 0] = 2.0
-    assert train.recalled(lambda _: (logits, ()), tokens).tolist() == [True, False]
 
 
 def test_weights_on_the_previous_the_first_and_the_copied_token_are_means():
@@ -129,41 +102,6 @@ def test_scores_of_equal_tokens_follow_from_the_mean_query_and_key(model):
     torch.testing.assert_close(waves.explained(measured, 2 + measured), torch.ones(6, 6).double())
 
 
-def test_pairs_that_do_not_rotate_see_no_position_and_removed_ones_no_content(model):
-    every, before = [*range(16)], trained.loss(model, TOKENS)
-    logits = trained.trace(model, TOKENS, torch.zeros(96)).logits[0, :-1]
-    expected = float(torch.nn.functional.cross_entropy(logits, TOKENS[0, 1:]))
-    assert waves.loss_with(model, TOKENS, every, removed=False) == pytest.approx(expected, 1e-4)
-    kept = [block.self_attn.q_proj.weight.detach().clone() for block in model.layers]
-    without = waves.loss_with(model, TOKENS, every, removed=True)
-    for block in model.layers:
-        block.self_attn.q_proj.weight.data.zero_()
-    assert trained.loss(model, TOKENS) == pytest.approx(without, 1e-4)
-    for block, weight in zip(model.layers, kept, strict=True):
-        block.self_attn.q_proj.weight.data.copy_(weight)
-    assert trained.loss(model, TOKENS) == before
-
-
-def test_a_row_of_waves_has_losses_of_neighbouring_pairs_and_other_heads_as_control(
-    model, monkeypatch
-):
-    seen = []
-    monkeypatch.setattr(waves, "models", lambda _: [(2, model)])
-    monkeypatch.setattr(waves, "loss", lambda _, tokens: seen.append(tokens) or 0.5)
-    monkeypatch.setattr(waves, "loss_with", lambda *given, removed: sum(given[2]) + removed / 4)
-    (row,) = waves.rows(None, texts=2, length=96)
-    assert row["not_rotated"] == [4 * i + 0.5 for i in range(8)]  # pairs 2i and 2i + 1
-    assert row["removed"] == [4 * i + 0.75 for i in range(8)]
-    assert torch.equal(seen[0][1:], trained.held_out(96, start=440_000))
-    curves = waves.by_distance(model, seen[0], torch.arange(64))
-    shares = [
-        [float(waves.explained(one, other)) for other in curves[1].flatten(0, 1)]
-        for one in curves[0].flatten(0, 1)
-    ]
-    assert row["explained"] == pytest.approx([shares[h].pop(h) for h in range(36)], abs=6e-4)
-    assert row["explained_by_others"] == pytest.approx([*map(statistics.median, shares)], abs=6e-4)
-
-
 def test_a_repeated_text_repeats_itself():
     assert trained.repeated().shape == (1, 256)
     tokens = trained.repeated(16, seed=3)[0]
@@ -171,27 +109,9 @@ def test_a_repeated_text_repeats_itself():
     assert tokens[1:16].tolist() == tokens[17:].tolist()
 
 
-def test_facts_are_recalled_as_they_were_to_be_remembered():
-    draw = torch.Generator().manual_seed(0)
-    slots = train.draw_slots(torch.zeros(3, 1), 160, 4, draw)  # all that there are, in any order
-    assert slots.sort().values.tolist() == [[1, 33, 65, 97]] * 3  # behind the start token
-    source = torch.frombuffer(bytearray(b"." * 5_000), dtype=torch.uint8)
-    for row in train.batch(source, 16, 512, draw)[:4]:
-        said = bytes(row[1:].tolist()).split(b"\n")
-        remembered = [line[11:] for line in said if line.startswith(b"# remember ")]
-        assert remembered
-        assert sorted(remembered) == sorted(x[9:] for x in said if x.startswith(b"# recall "))
-    for row in train.questions(source, 3, 512, draw):
-        said = bytes(row[1:].tolist())
-        asked = said.rpartition(b"# recall ")[2]
-        assert said.count(b"# remember ") == 4
-        assert b"# remember " + asked in said
-        assert said.endswith(asked)
-
-
 def test_every_rule_that_stretches_changes_what_its_name_says():
     theta = torch.tensor([1.0, 0.01, 0.0001], dtype=torch.float64)
-    found = {rule: stretch.stretched(theta, rule, 4) for rule in ("none", "cut", *stretch.RULES)}
+    found = {rule: stretched(theta, rule, 4) for rule in ("none", "cut", *RULES)}
     assert [rule for rule, (_, factor) in found.items() if factor != 1] == ["YaRN"]
     for rule in ("none", "cut"):
         assert torch.equal(found[rule][0], theta)
@@ -205,118 +125,8 @@ def test_every_rule_that_stretches_changes_what_its_name_says():
     assert len({tuple(one.tolist()) for one, _ in found.values()}) == 6
 
 
-def test_a_cut_text_is_the_end_of_the_whole_one(monkeypatch):
-    seen, N, draw = [], train.TRAINED_LENGTH, torch.Generator().manual_seed(0)
-
-    def losses(_, tokens):  # the position
-        assert not torch.is_autocast_enabled("cpu")  # bfloat16 is for GPUs
-        seen.append(tokens)
-        return torch.arange(tokens.shape[1] - 1.0).expand(len(tokens), -1)
-
-    def answers(_, tokens):  # one of four is right
-        seen.append(tokens)
-        return torch.arange(len(tokens)) % 4 == 0
-
-    monkeypatch.setattr(stretch, "loss_by_position", losses)
-    monkeypatch.setattr(stretch, "recalled", answers)
-    source = torch.randint(256, (4 * N,), generator=draw).byte()
-    for kept in (2 * N, N):
-        row = stretch.measure(None, text.Text(source, source, ""), 2, 0, 3, kept)
-        assert (row["loss"], row["recall"]) == (kept - (stretch.LAST + 1) / 2, 0.25)
-        assert row["bins"][0] == (kept / stretch.BINS - 1) / 2
-    whole, asked, cut, asked_cut = seen
-    assert (len(whole), len(asked)) == (3, 12)
-    assert (cut.shape[1], asked_cut.shape[1]) == (N + 1, N)
-    assert torch.equal(whole[:, -N:], cut[:, 1:])
-    assert torch.equal(asked[:, 1 - N :], asked_cut[:, 1:])
-
-
-def test_the_rate_rises_to_its_top_and_falls_to_a_tenth(small, monkeypatch):
-    rates = []
-
-    class Logged(torch.optim.AdamW):
-        def step(self):
-            rates.append(self.param_groups[0]["lr"])
-            super().step()
-
-    monkeypatch.setattr(torch.optim, "AdamW", Logged)
-    sizes = {"steps": 12, "count": 1, "length": 320, "rate": 1e-3}
-    assert len(list(train.train(Model(train.CONFIG), text.installed(), seed=0, **sizes))) == 1
-    assert rates[:2] == pytest.approx([5e-4, 1e-3])  # the warm-up
-    assert rates[6] == pytest.approx(5.5e-4)
-    assert rates[-1] == pytest.approx(1e-4)
-
-
-def test_half_the_frequencies_are_tried_on_four_texts_within_and_beyond(model, monkeypatch):
-    seen, N = [], train.TRAINED_LENGTH
-
-    def positions(model, tokens):
-        seen.append((tokens, model.frequencies))
-        return torch.arange(2.0 * N - 1).expand(len(tokens), -1)
-
-    monkeypatch.setattr(probes, "loss_by_position", positions)
-    row = probes.halved(model, 1)
-    assert row == {name: [N - 129.5, 2 * N - 129.5] for name in ("none", "slow", "fast")}
-    assert torch.equal(seen[0][0][3:], trained.held_out(2 * N, start=275_000))
-    assert [len(tokens) for tokens, _ in seen] == [4, 4, 4]
-    theta = model.frequencies
-    slow = theta < 2 * torch.pi / N  # no full rotation within the trained length
-    for (_, found), halved in zip(seen, (slow & ~slow, slow, ~slow), strict=True):
-        assert torch.equal(found, torch.where(halved, theta / 2, theta))
-
-
-def test_the_commands_write_weights_and_rows(small):
-    train.main([str(small), "--steps", "2", "--batch", "4", "--seed", "5"])
-    stretch.main([str(small), "--steps", "1", "--batch", "4", "--sequences", "1", "--seed", "5"])
-    rows = recorded(small / "stretch-5.jsonl")
-    assert {row["rule"] for row in rows} == {"none", "cut", "YaRN"}
-    for rule in ("none", "cut"):
-        assert [row["times"] for row in rows if row["rule"] == rule] == [1, 2, 4, 8]
-    assert recorded(small / "training-5.jsonl")[0]["step"] == 2
-    assert rows[0]["command"].endswith(" FOLDER --steps 1 --batch 4 --sequences 1 --seed 5")
-    assert len(load_file(small / "model-5.safetensors")) == 2 * 9 + 2
-    (first, second) = probes.rows(small, length=128)
-    assert (first["trained"], second["trained"]) == (True, False)
-    assert len(first["spread"]) == 2 * 2
-    shares = first["fewer"]["found"]
-    assert all(0 < share <= 1 for pair in shares.values() for share in pair)
-    assert shares["32"] == pytest.approx([1, 1], abs=0.01)
-    probes.main("waves", lambda folder: waves.rows(folder, texts=1, length=96), [str(small)])
-    (row,) = recorded(small / "waves.jsonl")
-    assert row["command"] == "python -m bookkit.trained.waves FOLDER"
-    assert len(row["removed"]) == len(row["not_rotated"]) == 8
-
-
-def test_logarithms_of_sums_are_means_between_powers_of_two(small):
-    model = trained.untrained()
-    for block in model.layers:
-        block.self_attn.q_proj.weight.data.zero_()  # all scores are 0, so token n sums n + 1 ones
-    *found, beyond = probes.measured(model, 0)["log_total"]
-    logarithms = torch.arange(1, 321).log()
-    expected = [float(logarithms[2**i : 2 ** (i + 1)].mean()) for i in range(5, 9)]
-    assert found == pytest.approx(expected, abs=1e-4)
-    assert math.isnan(beyond)  # no token from 512 on in a text of 320
-
-
-def test_the_other_layout_is_that_of_weights_that_nobody_converted(model):
-    found, before = probes.loss_in_other_layout(model, TOKENS), trained.loss(model, TOKENS)
-    assert found > before + 1
-    other = copy.deepcopy(model)
-    for block in other.layers:
-        for layer in (block.self_attn.q_proj, block.self_attn.k_proj):
-            layer.weight.data = convert_projection_layout(
-                layer.weight.data,
-                len(layer.weight) // 32,
-                source="interleaved",
-                target="half",
-                axis=0,
-            )
-    assert trained.loss(other, TOKENS) == pytest.approx(found, rel=1e-4)
-    assert trained.loss(model, TOKENS) == before
-
-
 def test_a_text_has_sources_of_any_platform_but_no_tests_and_no_long_files(monkeypatch, tmp_path):
-    longest = b"#" * text._LONGEST
+    longest = b"#" * text.LONGEST
     contents = {"b.py": b"2\r\n", "a.py": b"1\n", "c.py": longest, "d.py": longest + b"#"}
     for name in (*contents, "e.txt", "version.py", "tests/f.py"):
         path = tmp_path / name
@@ -325,14 +135,14 @@ def test_a_text_has_sources_of_any_platform_but_no_tests_and_no_long_files(monke
         contents[name] = importlib.metadata.PackagePath(name)
         contents[name].dist = importlib.metadata.PathDistribution(tmp_path / "dist-info")
     monkeypatch.setattr(importlib.metadata, "files", lambda _: contents.values())
-    assert text._read(("one",)) == b"# a.py\n1\n\n# b.py\n2\n\n# c.py\n" + longest + b"\n"
+    assert text.sources_of(("one",)) == b"# a.py\n1\n\n# b.py\n2\n\n# c.py\n" + longest + b"\n"
 
 
 def test_pages_read_the_same_held_out_bytes_on_every_machine():
     # What a training read is in its record. The wheels of some of those packages differ between
     # versions of Python, so it is no promise about this machine; what pages read is one.
     sha = "28ad3c831da7889df2016356a2a61ea724d589cc45386b4969e59bc3dc9c0f8c"
-    found = hashlib.sha256(text._read(text.HELD_OUT[:1])).hexdigest()
+    found = hashlib.sha256(text.sources_of(text.HELD_OUT[:1])).hexdigest()
     assert found == sha, "the pages' numbers were computed with networkx 3.6.1"
 
 

@@ -127,7 +127,7 @@ def test_blocks(source, plain):
 
 
 def test_included_source_code_is_a_listing():
-    path = "../src/attention_to_rope/model.py"
+    path = "../src/one_file/llama.py"
     text = said(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert text.startswith("```python\ndef rotate(x: Tensor, table: Table) -> Tensor:\n")
     assert text.endswith("return rotated.to(x.dtype)\n```")
@@ -184,10 +184,10 @@ def test_binder_finds_the_library_beside_the_notebooks(notebook, tmp_path):
         target = tmp_path / f"made {bool(repository)}"
         write_notebooks(target, notebook.parent, Book(TARGETS, SOURCES, repository=repository))
         made = (target / "01-one.ipynb").read_text(encoding="utf-8")
-        assert ("attention-to-rope[pages] @ git+" in made) == bool(repository)
+        assert ("from-attention-to-rope @ git+" in made) == bool(repository)
         wanted = target / "requirements.txt"
         assert wanted.is_file() == bool(repository)
-    assert wanted.read_text(encoding="utf-8") == f"attention-to-rope[pages] @ git+{repository}\n"
+    assert wanted.read_text(encoding="utf-8") == f"from-attention-to-rope @ git+{repository}\n"
 
 
 @pytest.mark.built

@@ -72,7 +72,7 @@ def test_values_show_their_printed_part(page):
         'href="https://mybinder.org/v2/gh/example/book/notebooks?urlpath=lab/tree/01-one.ipynb"',
         'href="https://colab.research.google.com/github/example/book/blob/notebooks/01-one.ipynb"',
         f"git clone {ADDRESS}\ncd book\nmake lab",
-        f"pip install &#34;attention-to-rope[pages] @ git+{ADDRESS}&#34;",
+        f"pip install &#34;from-attention-to-rope @ git+{ADDRESS}&#34;",
         '<meta property="og:image" content="https://example.org/book/_static/card.png" />',
         '<link rel="canonical" href="https://example.org/book/chapters/01-one.html" />',
     ],

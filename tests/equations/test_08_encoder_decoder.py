@@ -5,7 +5,7 @@ from torch import nn
 
 from attention_to_rope import attention, causal_mask, softmax
 from bookcheck.equations.checks import equation, sentences
-from bookkit.transformer_2017 import DecoderBlock, EncoderBlock
+from one_file.transformer_2017 import DecoderBlock, EncoderBlock
 from shared import library_scores, tensor
 
 N, M, D, H, F, WORDS = 5, 7, 6, 2, 10, 4

@@ -5,9 +5,9 @@ import torch
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
 from attention_to_rope.fast import rotate_eagerly
 from bookcheck.equations.checks import equation, sentences
-from bookkit.experiments.speed.peers import as_complex, rotated_half
-from bookkit.experiments.speed.traffic import Traffic
+from bookkit.published_forms import as_complex, rotated_half
 from bookkit.randomness import normal
+from bookkit.traffic import Traffic
 from shared_counts import Memory, elementwise_operations, matrix_operations
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from attention_to_rope.model import Block, Config, rope_frequencies
 from bookcheck.equations.checks import equation, sentences
-from bookkit.trained.train import CONFIG as BOOK_MODEL
+from bookkit.trained.model import CONFIG as BOOK_MODEL
+from one_file.llama import Block, Config, rope_frequencies
 
 CONFIG = Config(
     vocab_size=7,

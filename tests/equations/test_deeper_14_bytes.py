@@ -4,7 +4,7 @@ import torch
 
 from attention_to_rope.merge import finish, merge, partial_attention
 from bookcheck.equations.checks import equation, sentences
-from bookkit.experiments.speed.traffic import Traffic
+from bookkit.traffic import Traffic
 from shared_counts import Memory
 
 

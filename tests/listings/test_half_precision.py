@@ -158,7 +158,7 @@ def test_chapter_1_has_scores_beyond_float16(few_lines: Any, dtype: torch.dtype)
 
 @pytest.fixture(scope="module")
 def file_of_2017() -> ModuleType:
-    return printed_file("src/bookkit/transformer_2017.py")
+    return printed_file("src/one_file/transformer_2017.py")
 
 
 def transformers(file: ModuleType, dtype: torch.dtype) -> tuple[Any, Any]:

@@ -33,9 +33,9 @@ from attention_to_rope.recurrent_attention import delta_rule_steps
 from bookformat.myst import Block, blocks_of, included_source
 from bookformat.notebooks import cells_of, main_line, page_name
 from bookformat.paths import CHAPTERS, ROOT
-from bookkit.experiments.speed.peers import rotated_half
-from bookkit.experiments.speed.traffic import Traffic
+from bookkit.published_forms import rotated_half
 from bookkit.randomness import normal
+from bookkit.traffic import Traffic
 from rope_doctor.families import FAMILIES, vectors
 
 
@@ -292,8 +292,8 @@ def included(text: str) -> Iterator[Block]:
 
 
 WHOLE = {
-    "08-encoder-decoder": "src/bookkit/transformer_2017.py",
-    "19-one-file": "src/attention_to_rope/model.py",
+    "08-encoder-decoder": "src/one_file/transformer_2017.py",
+    "19-one-file": "src/one_file/llama.py",
 }
 
 

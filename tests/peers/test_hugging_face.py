@@ -18,10 +18,10 @@ from transformers import (
 
 from attention_to_rope import Decoder, generate
 from attention_to_rope.checkpoints import load_hugging_face
-from attention_to_rope.model import Config, Model
 from bookformat.notebooks import page_text
 from bookformat.paths import CHAPTERS
 from bookkit import book_model
+from one_file.llama import Config, Model
 
 LENGTH = 40
 SMALL = {

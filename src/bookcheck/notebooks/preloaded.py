@@ -4,7 +4,7 @@ import gc
 from importlib import import_module
 
 import_module("bookcheck.notebooks.shapes")  # before the library, whose calls it checks
-for name in ("attention_to_rope.model", "bookkit.tables", "ipykernel.debugger", "psutil"):
+for name in ("one_file.llama", "bookkit.tables", "ipykernel.debugger", "psutil"):
     import_module(name)
 import_module("torch._dynamo")  # which optimizers import, in 2 s
 figures = import_module("bookkit.figures")

@@ -18,8 +18,8 @@ from attention_to_rope import (
     softmax,
 )
 from bookkit.exercises.comparing import ANY, Cases, Wrong, expect
-from bookkit.experiments.speed.traffic import Traffic
 from bookkit.randomness import normal
+from bookkit.traffic import Traffic
 
 
 def relative() -> Cases:

@@ -6,27 +6,24 @@ It is a decoder of 2.4 million parameters that reads Python sources byte by byte
     from bookkit import book_model
     from bookkit.trained import held_out, trace
 
-    model = book_model()                     # attention_to_rope.model.Model, float32
+    model = book_model()                     # one_file.llama.Model, float32
     found = trace(model, held_out(512))      # scores, weights, residual stream … of every layer
 
-text     what it reads                   train    how it was trained (seed 0 is stored here)
-probes   looking inside, with controls   stretch  longer texts, by every rule
-waves    how scores depend on distance   schemes  smaller models with other positional encodings
+model    its weights and its loss        text     what it reads
+probes   looking inside                  waves    how scores depend on distance
+schemes  smaller models, each with another positional encoding
 """
 
-from pathlib import Path
-
+from bookkit.trained.model import STORED as STORED
+from bookkit.trained.model import TRAINED_LENGTH as TRAINED_LENGTH
+from bookkit.trained.model import load as load
+from bookkit.trained.model import loss as loss
+from bookkit.trained.model import untrained as untrained
 from bookkit.trained.probes import largest as largest
-from bookkit.trained.probes import loss as loss
 from bookkit.trained.probes import repeated as repeated
 from bookkit.trained.probes import trace as trace
-from bookkit.trained.probes import untrained as untrained
 from bookkit.trained.probes import weight_on_copy as weight_on_copy
 from bookkit.trained.probes import weight_on_previous as weight_on_previous
 from bookkit.trained.probes import without as without
 from bookkit.trained.text import START as START
 from bookkit.trained.text import held_out as held_out
-from bookkit.trained.train import TRAINED_LENGTH as TRAINED_LENGTH
-from bookkit.trained.train import load as load
-
-STORED = Path(__file__).parent / "model.safetensors"  # the weights that seed 0 gave

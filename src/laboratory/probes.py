@@ -1,0 +1,227 @@
+"""What the pages show of the book's model, measured on the models of several seeds.
+
+    python -m laboratory.probes FOLDER   # all models of a folder, on a CPU
+
+Every measurement has its control: the same model before training, other heads, other units.
+"""
+
+import copy
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, scaled_dot_product_attention
+
+from attention_to_rope import convert_projection_layout
+from bookkit.records import Row
+from bookkit.trained.model import (
+    CONFIG,
+    TRAINED_LENGTH,
+    load,
+    loss,
+    loss_by_position,
+    untrained,
+)
+from bookkit.trained.probes import (
+    frequency_share,
+    largest,
+    projections,
+    repeated,
+    rotary_table,
+    score_spread,
+    stream_size,
+    trace,
+    weight_on_copy,
+    weight_on_first,
+    without,
+)
+from bookkit.trained.text import held_out
+from laboratory.record import origin, write
+from laboratory.train import questions, windows
+from one_file.llama import Block, Model, rotate
+
+Choice = Callable[[int, Tensor, Tensor], Tensor]
+
+
+def loss_in_other_layout(model: Model, tokens: Tensor) -> float:
+    """The loss if code for the interleaved layout reads these weights.
+
+    Rotating in the interleaved layout is the same as reordering queries and keys into halves, as if
+    they were interleaved, and rotating the halves: scores do not depend on the order.
+    """
+    other = copy.deepcopy(model)
+    for block in other.layers:
+        assert isinstance(block, Block)
+        for layer in (block.self_attn.q_proj, block.self_attn.k_proj):
+            layer.weight.data = convert_projection_layout(
+                layer.weight.data,
+                heads=layer.out_features // model.config.head_dim,
+                source="interleaved",
+                target="half",
+                axis=0,
+            )
+    return loss(other, tokens)
+
+
+@torch.no_grad()
+def halved(model: Model, seed: int) -> Row:
+    """Loss within and beyond the trained length, with half the frequencies of some pairs."""
+    starts = range(100_000 * (seed + 1), 100_000 * (seed + 2), 25_000)
+    texts = torch.cat([held_out(2 * TRAINED_LENGTH, start=start) for start in starts])
+    theta, row = model.frequencies, {}
+    slow = TRAINED_LENGTH * theta < 2 * math.pi
+    for name, chosen in (("none", slow & ~slow), ("slow", slow), ("fast", ~slow)):
+        model.frequencies = torch.where(chosen, theta / 2, theta)
+        losses = loss_by_position(model, texts)
+        ends = losses[:, TRAINED_LENGTH - 257 : TRAINED_LENGTH - 1], losses[:, -256:]
+        row[name] = [round(part.mean().item(), 3) for part in ends]
+    model.frequencies = theta
+    return row
+
+
+@torch.no_grad()
+def logits_attending(model: Model, tokens: Tensor, choose: Choice) -> Tensor:
+    """The logits if queries see only the keys that choose(layer, q, k) allows, (B, h, N, N)."""
+    length = tokens.shape[1]
+    table = rotary_table(model, torch.arange(length))
+    causal = torch.ones(length, length, dtype=torch.bool).tril()
+    x = model.embed_tokens(tokens)
+    for layer, block in enumerate(model.layers):
+        assert isinstance(block, Block)
+        q, k, v = projections(block.self_attn, block.input_layernorm(x))
+        q = rotate(q, table)
+        k = rotate(k, table)
+        joined = scaled_dot_product_attention(q, k, v, choose(layer, q, k) & causal)
+        x = x + block.self_attn.o_proj(joined.transpose(1, 2).flatten(-2))
+        x = x + block.mlp(block.post_attention_layernorm(x))
+    logits: Tensor = model.lm_head(model.norm(x))
+    return logits
+
+
+def best_keys(q: Tensor, k: Tensor, count: int) -> Tensor:
+    """The `count` earlier keys with the largest products, for each query, as a mask."""
+    later = torch.ones(q.shape[-2], k.shape[-2]).triu(1).bool()
+    products = (q @ k.mT).masked_fill(later, -math.inf)
+    return products >= products.topk(count).values[..., -1:]
+
+
+@torch.no_grad()
+def fewer(model: Model, seed: int, length: int) -> Row:
+    """Loss and recall with few keys per query, and what cheap scores find of the 64 best keys.
+
+    The first r columns of `fitted` give the products nearest to the scores, by least squares.
+    """
+    draw, text = torch.Generator().manual_seed(seed), held_out(1_000_000)[0]
+    kinds = zip((windows, windows, questions), (4, 4, 12), strict=True)
+    other, read, asked = (make(text, count, length, draw) for make, count in kinds)
+    turn = torch.linalg.qr(torch.randn(CONFIG.head_dim, CONFIG.head_dim, generator=draw))[0]
+    fitted: list[tuple[Tensor, Tensor]] = []
+    shares: dict[int, list[list[Tensor]]] = {rank: [] for rank in (4, 8, 16, 24, 32)}
+
+    def fit(_: int, q: Tensor, k: Tensor) -> Tensor:
+        a, b = (torch.linalg.qr(x.transpose(0, 1).flatten(1, 2))[1] for x in (q, k))
+        u, s, v = torch.linalg.svd(a @ b.mT)  # the scores, in orthonormal coordinates
+        fitted.append((torch.linalg.solve(a, u * s[:, None]), torch.linalg.solve(b, v.mT)))
+        return torch.tensor(True)
+
+    def guess(layer: int, q: Tensor, k: Tensor, rank: int, count: int) -> Tensor:
+        left, right = fitted[layer] if layer >= 0 else (turn, turn)
+        return best_keys(q @ left[..., :rank], k @ right[..., :rank], count)
+
+    def compare(layer: int, q: Tensor, k: Tensor) -> Tensor:
+        best = best_keys(q, k, 64)[..., length // 2 :, :]
+        for rank, found in shares.items():
+            guesses = [guess(one, q, k, rank, 64)[..., length // 2 :, :] for one in (-1, layer)]
+            found.append([(best & one).sum() / best.sum() for one in guesses])
+        return torch.tensor(True)
+
+    logits_attending(model, other, fit)
+    logits_attending(model, read, compare)
+    rules: dict[str, Callable[..., Tensor]] = {
+        "nearest": lambda count, _, q, k: torch.ones(length, length).triu(1 - count).bool(),
+        "cheap": lambda count, layer, q, k: guess(layer, q, k, 8, count),
+        "best": lambda count, _, q, k: best_keys(q, k, count),
+    }
+    row: Row = {name: {} for name in rules}
+    for name, count in [("nearest", length), *product(rules, (16, 32, 64, 128))]:
+        choose = partial(rules[name], count)
+        logits = logits_attending(model, read, choose)[:, :-1]
+        losses = cross_entropy(logits.mT, read[:, 1:], reduction="none")
+        answers = logits_attending(model, asked, choose)[:, -6:-2].argmax(-1)
+        right = (answers == asked[:, -5:-1]).all(-1)
+        loss_at_end = losses[:, -length // 2 :].mean().item()
+        recall = right.double().mean().item()
+        row[name][str(count)] = [round(loss_at_end, 3), round(recall, 3)]
+    means = {str(rank): torch.tensor(found).mean(0).tolist() for rank, found in shares.items()}
+    return {**row, "found": {rank: [round(one, 3) for one in pair] for rank, pair in means.items()}}
+
+
+def models(folder: Path) -> Iterator[tuple[int, Model]]:
+    """The trained models of a folder, with their seeds."""
+    for file in sorted(folder.glob("model-*.safetensors")):
+        yield int(file.stem.removeprefix("model-")), load(file)
+
+
+def rows(folder: Path, length: int = 384) -> Iterator[Row]:
+    """What the pages show of every model of a folder, and of the same models before training."""
+    for seed, model in models(folder):
+        more = {"loss_halved": halved(model, seed), "fewer": fewer(model, seed, length)}
+        yield {"seed": seed, "trained": True, **measured(model, seed), **more}
+        yield {"seed": seed, "trained": False, **measured(untrained(seed), seed)}
+
+
+def measured(model: Model, seed: int) -> Row:
+    """All measurements of one model; the seed draws the text, the letters and the controls."""
+    text = held_out(TRAINED_LENGTH, start=100_000 * (seed + 1))
+    again = repeated(seed=seed)
+    found, copied = trace(model, text), trace(model, again)
+    copying = weight_on_copy(copied)
+    draw = torch.Generator().manual_seed(seed)
+    half, chosen = again.shape[1] // 2, largest(copying, 2)
+    others, controls = largest(copying, copying.numel())[2:], []
+    for _ in range(8):
+        picked = torch.randperm(len(others), generator=draw)[:2].tolist()
+        other = without(model, [others[one] for one in picked])
+        controls.append(round(loss(other, again, half), 3))
+    cut = round(loss(without(model, chosen), again, half), 3)
+    row: Row = {"copying": {"heads": chosen, "loss_without": cut, "loss_without_others": controls}}
+    order = torch.randperm(text.shape[1], generator=draw)
+    targets = text[0, 1:]
+    for name, positions in (("shuffled", order), ("none", torch.zeros_like(order))):
+        logits = trace(model, text, positions).logits[0, :-1]
+        row[f"loss_positions_{name}"] = round(float(cross_entropy(logits, targets)), 3)
+    size = found.hidden.abs().amax((1, 2))
+    causal = torch.ones(found.scores.shape[-2:]).tril().bool()
+    totals = found.scores.masked_fill(~causal, -math.inf).logsumexp(-1).mean((0, 1, 2))  # (N,)
+    tables = {
+        "spread": score_spread(found),
+        "stream": stream_size(found),
+        "weight_on_first": weight_on_first(found),
+        "frequency_share": frequency_share(found).mean((0, 1)),
+        "log_total": torch.stack([totals[2**i : 2 ** (i + 1)].mean() for i in range(5, 10)]),
+    }
+    return {
+        "loss": round(loss(model, text), 3),
+        "loss_other_layout": round(loss_in_other_layout(model, text), 3),
+        **row,
+        "silent_units": int((size < 0.01 * size.median()).sum()),
+        **{name: [round(float(one), 4) for one in t.flatten()] for name, t in tables.items()},
+    }
+
+
+def main(name: str, rows: Callable[[Path], Iterator[Row]], arguments: list[str]) -> None:
+    """The command of a measurement: write NAME.jsonl into the folder that holds the models."""
+    command = f"python -m laboratory.{name} FOLDER"
+    if len(arguments) != 1:
+        raise SystemExit(f"usage: {command}")
+    folder = Path(arguments[0])
+    write(folder / f"{name}.jsonl", rows(folder), origin(command))
+
+
+if __name__ == "__main__":
+    main("probes", rows, sys.argv[1:])
