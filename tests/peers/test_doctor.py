@@ -45,7 +45,7 @@ import attention_to_rope as book
 from rope_doctor import FAMILIES, examine
 
 Rotation = Callable[[Tensor, Tensor], Tensor]
-TABLE = Path(book.__file__).parents[1] / "bookkit" / "experiments" / "results" / "doctor.jsonl"
+TABLE = Path(book.__file__).parents[1] / "bookkit" / "results" / "doctor.jsonl"
 PACKAGES = ("torch", "transformers", "torchtune", "rotary-embedding-torch", "x-transformers")
 
 
