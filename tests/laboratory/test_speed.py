@@ -11,6 +11,7 @@ from attention_to_rope import (
     rotary_table,
     rotate,
 )
+from attention_to_rope.fast import rope_triton
 from bookkit.published_forms import rotated_half
 from bookkit.randomness import normal
 from bookkit.records import recorded
@@ -219,6 +220,19 @@ def test_calls_compare_our_fused_rotation_with_the_peers():
     rows = list(gpu.call_rows(2, cases=TOY[:1], device="cpu"))
     assert {row["candidate"] for row in rows} == {"clone", "ours, fused, half", *gpu.PACKAGES}
     assert {row["pass"] for row in rows} == {"forward", "forward and backward"}
+
+
+def test_tiles_are_tried_one_by_one_and_the_kernels_own_comes_back(monkeypatch):
+    chosen = rope_triton.TILES["positions"]
+    seen = set()
+    rows = gpu.tile_rows(2, shapes=(TOY[0][0],), stretches=(16, 32), device="cpu")
+    for row in rows:
+        seen.add(row["candidate"])
+        assert row["shape"] == [2, 6, 7, 8]
+    assert seen == {"clone"} | {
+        f"(8, {h}, {s}, 4) half" for h in (1, 2, 4, 8, 32) for s in (16, 32)
+    }
+    assert rope_triton.TILES["positions"] == chosen
 
 
 def other_sign(q, k, cos, sin):

@@ -262,7 +262,11 @@ def test_torchtune_and_llama_4_are_called_by_their_own_signatures() -> None:
 
 def main() -> None:
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    stamp = {"date": datetime.date.today().isoformat(), "versions": versions}
+    stamp = {
+        "date": datetime.date.today().isoformat(),
+        "versions": versions,
+        "command": "PYTHONPATH=src python tests/peers/test_doctor.py",
+    }
     lines = []
     for name in PEERS:
         print(name, flush=True)

@@ -370,6 +370,12 @@ def tile_for(q: Tensor, pairs: int) -> Tile:
     return tile._replace(rows=min(tile.rows, 1 << last.bit_length()))
 
 
+def use_tile(place: str, tile: Tile) -> None:
+    """Cut the work in another way from now on, in one of the places of `TILES`: to compare."""
+    TILES[place] = tile
+    _launchers.clear()  # they know the tile that they were made for
+
+
 def tiles_in_stretch(length: int, tile: Tile) -> int:
     """How many tiles make a stretch: at most the tile's, and alike, so that hardly one is empty."""
     tiles = -(-length // tile.rows)

@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast import rotate_queries_and_keys
+from attention_to_rope.fast import rope_triton, rotate_queries_and_keys
+from attention_to_rope.fast.rope_triton import Tile
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.published_forms import as_complex, rotated_half
 from bookkit.records import Row
@@ -197,6 +198,45 @@ def rope_rows(
             yield row | about | ({"package": f"{package} {version(package)}"} if package else {})
         del candidates, q, k
         torch.cuda.empty_cache()
+
+
+TILED = (Shape(1, 32, 8, 8192, 128), Shape(1, 32, 8, 131072, 128))
+STRETCHES = (2048, 4096, 8192, 2**30)  # the last one is the whole text
+
+
+def tile_rows(
+    rounds: int = 15,
+    *,
+    shapes: tuple[Shape, ...] = TILED,
+    stretches: tuple[int, ...] = STRETCHES,
+    device: str = "cuda",
+) -> Iterator[Row]:
+    """The fused kernel with other tiles: heads per program, and how far a stretch goes."""
+    tiles = [
+        Tile(rows=8, heads=heads, stretch=stretch, warps=4)
+        for heads in (1, 2, 4, 8, 32)
+        for stretch in stretches
+    ]
+    chosen = rope_triton.TILES["positions"]
+    for shape in shapes:
+        positions = torch.arange(shape.length, device=device)
+        table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
+        q, k = queries_and_keys(shape, "positions", device)
+        candidates: dict[str, Candidate] = {"clone": copies(q, k)}
+        for tile in tiles:
+            candidates[f"{tuple(tile)} half"] = partial(_with_tile, tile, q, k, table)
+        about = {"group": "tiles", "shape": shape.recorded, "kv_heads": shape.kv_heads, "seed": 0}
+        try:
+            for row in compare(candidates, floor="clone", device=device, rounds=rounds, repeats=5):
+                yield row | about
+        finally:
+            rope_triton.use_tile("positions", chosen)
+
+
+def _with_tile(tile: Tile, q: Tensor, k: Tensor, table: RotaryTable) -> tuple[Tensor, Tensor]:
+    if rope_triton.TILES["positions"] != tile:
+        rope_triton.use_tile("positions", tile)
+    return rotate_queries_and_keys(q, k, table, layout="half")
 
 
 def attention_rows(rounds: int = 15) -> Iterator[Row]:

@@ -19,6 +19,7 @@ GROUPS: dict[str, list[Part]] = {
     "gpu-attention": [gpu.attention_rows],
     "gpu-calls": [gpu.call_rows],
     "gpu-block": [gpu.block_rows],
+    "gpu-tiles": [gpu.tile_rows],
 }
 
 
