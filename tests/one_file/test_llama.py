@@ -306,8 +306,8 @@ def test_a_half_precision_rotation_is_rounded_once(dtype: torch.dtype) -> None:
     """The table stays in float32: rounded to half precision, it gives 1.6 times the error."""
     x = torch.randn(2, 3, 300, D_K, generator=torch.Generator().manual_seed(2)).to(dtype)
     angles = torch.arange(300)[:, None] * rope_frequencies(D_K, {"rope_theta": THETA})[0]
-    exact = one_file.rotate(x.double(), (angles.cos(), angles.sin()))
-    found = one_file.rotate(x, (angles.cos().float(), angles.sin().float()))
+    exact = llama.rotate(x.double(), (angles.cos(), angles.sin()))
+    found = llama.rotate(x, (angles.cos().float(), angles.sin().float()))
     assert found.dtype == dtype
     rounded_once = (exact.to(dtype) - exact).norm()
     assert (found - exact).norm() <= 1.01 * rounded_once
@@ -317,13 +317,13 @@ def test_a_half_precision_rotation_is_rounded_once(dtype: torch.dtype) -> None:
 def test_a_model_in_half_precision_keeps_its_table_in_float32(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, plain = [], one_file.rotate
+    seen, plain = [], llama.rotate
 
     def watched(x: torch.Tensor, table: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         seen.append((x.dtype, table[0].dtype, table[1].dtype))
         return plain(x, table)
 
-    monkeypatch.setattr(one_file, "rotate", watched)
+    monkeypatch.setattr(llama, "rotate", watched)
     half = model().to(dtype)
     logits, caches = half(tokens())
     assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == dtype
