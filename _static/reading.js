@@ -63,9 +63,19 @@
     doors.before(line);
   }
 
+  // The words of a heading. KaTeX writes a formula twice, as MathML and for the eyes; the first is kept, with
+  // signs for what its letters alone do not show: d_k, x^2, √d.
+  function words(heading) {
+    const copy = heading.cloneNode(true);
+    for (const second of copy.querySelectorAll(".katex-html")) second.remove();
+    for (const [part, sign] of [["msub > :last-child", "_"], ["msup > :last-child", "^"], ["msqrt", "√"]]) {
+      for (const one of copy.querySelectorAll(part)) one.prepend(sign);
+    }
+    return copy.textContent.replace(/#$|[\u200b\u2060]/g, "").replace(/\s+/g, " ").trim();
+  }
+
   function remember() {
     const heading = document.querySelector("article h1");
-    const words = (element) => element.textContent.replace(/#$/, "").replace(/\s+/g, " ").trim();
     const section = document.querySelector("#pst-page-toc-nav a.active");
     const address = here + (section?.hash ?? "");
     keep({ last: { address, words: section ? `${words(heading)}: ${words(section)}` : words(heading) } });

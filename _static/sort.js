@@ -43,7 +43,7 @@
         const sign = document.createElement("span");
         sign.setAttribute("aria-hidden", "true");
         sign.textContent = " ↕";
-        button.append(head.textContent, sign);
+        button.append(...head.childNodes, sign);
         button.title = phrase`Sort by this column`;
         button.style.cssText =
           "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +

@@ -41,6 +41,17 @@ def test_what_no_page_needs_is_not_there(site):
     assert not any(b"search-data" in page.read_bytes() for page in site.rglob("*.html"))
 
 
+def test_titles_of_pages_have_no_formulas(site):
+    # Browsers, the PDF's header and other programs show them as plain text.
+    titles = [
+        (path, title)
+        for path in (site / "chapters").rglob("*.html")
+        for title in re.findall(r"<h1>.*?</h1>", path.read_text(encoding="utf-8"), re.DOTALL)
+    ]
+    assert len(titles) > 50
+    assert [path.name for path, title in titles if "katex" in title] == []
+
+
 def test_next_leads_from_chapter_to_chapter(site):
     page, seen = site / "chapters" / "01-attention.html", []
     while page.parent.name == "chapters" and page.name[0].isdigit():

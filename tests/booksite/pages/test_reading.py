@@ -1,5 +1,7 @@
 """What a reader does on the built site besides reading: mark, sort, jump, find, use a phone."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -58,6 +60,20 @@ def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(sma
     expect(offer).to_have_count(0)
 
 
+@pytest.mark.built
+def test_a_formula_in_a_heading_is_read_once(open_page):
+    page = open_page(SITE / "chapters" / "02-why-sqrt-d.html")
+    for anchor, words in (
+        ("how-large-is-q-cdot-k", "2.1. How large is q⋅k?"),
+        ("d-k-or-d-under-the-root", "d_k or d under the root?"),
+    ):
+        page.goto(f"{(SITE / 'chapters' / '02-why-sqrt-d.html').as_uri()}#{anchor}")
+        entry = page.locator(f"#pst-page-toc-nav a[href='#{anchor}']")
+        expect(entry).to_have_class(re.compile(r"\bactive\b"))
+        page.goto((SITE / "index.html").as_uri())
+        expect(page.locator(".go-on a")).to_have_text(f"2. Why divide by √d: {words}")
+
+
 # Tables
 
 ROWS = [["b", "1,024"], ["a", "–"], ["d", "9 of 64"], ["c", "100"]]
@@ -66,7 +82,7 @@ ROWS = [["b", "1,024"], ["a", "–"], ["d", "9 of 64"], ["c", "100"]]
 @pytest.mark.browser
 def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
     rows = "".join(f"<tr><td>{name}</td><td>{number}</td></tr>" for name, number in ROWS)
-    table = f"<thead><tr><th>name<th>number</thead><tbody>{rows}</tbody>"
+    table = f"<thead><tr><th>name<th>d<sub>k</sub></thead><tbody>{rows}</tbody>"
     path = tmp_path / "page.html"
     script = (STATIC / "sort.js").as_uri()
     path.write_text(
@@ -74,6 +90,7 @@ def test_a_click_sorts_and_a_second_one_turns_the_order(open_page, tmp_path):
     )
     page = open_page(path)
     heads = page.locator("th")
+    expect(heads.nth(1).locator("button > sub")).to_have_text("k")
     # Numbers by size, words by the alphabet, what is missing last.
     for column, order, way in [
         (0, "abcd", "ascending"), (0, "dcba", "descending"),
