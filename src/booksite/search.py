@@ -77,7 +77,7 @@ def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
         own = [part for part in section.children if not isinstance(part, nodes.section)]
         code = [block.astext() for part in own for block in part.findall(nodes.literal_block)]
         unseen = IDENTIFIER.findall("\n".join(code))
-        yield Section(page, anchor, title.astext(), kind, plain_text(section), unseen)
+        yield Section(page, anchor, plain_text(title), kind, plain_text(section), unseen)
 
 
 def kind_of(page: str, anchor: str) -> str:
@@ -206,7 +206,7 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
     common = Counter(word for section in sections for word in words_of(section))
     pages: dict[str, list[Any]] = {}
     for section in sections:
-        title = app.env.titles[section.page].astext()
+        title = plain_text(app.env.titles[section.page])
         pages.setdefault(section.page, [title, []])[1].append(record(section, common))
     text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / DATA

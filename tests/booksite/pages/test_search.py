@@ -3,11 +3,14 @@
 import re
 
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 from playwright.sync_api import expect
 
 from bookformat.paths import BUILD
 from bookkit.models import read_models
 from booksite.reference import entries, modules
+from booksite.search import sections_of
 
 # What readers type, by the page that must be among the first three results.
 ENGLISH = {
@@ -76,6 +79,13 @@ def search(open_page, folder, queries):
     return page, dict(zip(queries, page.evaluate(FIND, queries), strict=True))
 
 
+def test_a_formula_in_a_heading_is_shown_in_letters():
+    document = new_document("page")
+    title = nodes.title("", "How large is ", nodes.math("", r"q \cdot k"), nodes.Text("?"))
+    document += nodes.section("", title, nodes.paragraph("", "Large."), ids=["large"])
+    assert [section.title for section in sections_of("page", document)] == ["How large is q ⋅ k?"]
+
+
 @pytest.mark.built
 @pytest.mark.parametrize(
     ("folder", "searches"), [("", ENGLISH), pytest.param("zh", CHINESE, marks=chinese)]
@@ -97,9 +107,9 @@ def test_every_function_and_model_is_found_and_shown_by_a_sentence(open_page):
         assert any(page.startswith("chapters/api-") and at == path for page, at in found[name])
     assert {found[name][0][0] for name in models} == {"chapters/models"}
     shown = page.evaluate(
-        "Object.values(bookSections).flatMap(([, all]) => all.map((one) => one[3]))"
+        "Object.values(bookSections).flatMap(([, all]) => all.flatMap((one) => [one[1], one[3]]))"
     )
-    assert len(shown) > 900
+    assert len(shown) > 1800
     hole = re.compile(r" [,.;:](?: |$)|\b(?:eq|fig)-[a-z]|\\[a-z]")
     assert [text for text in shown if hole.search(text)] == []
 
