@@ -8,7 +8,8 @@ import pytest
 from scipy import linalg, special
 
 import texcheck
-from texcheck import Random, depends
+from texcheck import Random, depends, nodes
+from texcheck.evaluation.rules import RULES
 
 evaluate = functools.partial(texcheck.evaluate, vectors="row")
 
@@ -206,3 +207,9 @@ def test_dots_of_a_diagonal_matrix_are_filled():
 )
 def test_dots_are_filled_by_the_pattern(text, expected):
     np.testing.assert_allclose(evaluate(text, {"x": np.arange(1.0, 7.0), "n": 5}), expected)
+
+
+def test_every_construct_has_a_rule_or_has_no_value():
+    sets = {nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet}
+    parts = {nodes.Case, nodes.Chain, nodes.Dots, nodes.DottedList, nodes.RunTogether}
+    assert set(nodes.Node.__subclasses__()) == {*RULES, *sets, *parts}
