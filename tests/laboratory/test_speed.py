@@ -11,7 +11,7 @@ from attention_to_rope import (
     rotary_table,
     rotate,
 )
-from attention_to_rope.fast import rope_triton
+from attention_to_rope.fast.rope_kernel import TILES
 from bookkit.published_forms import rotated_half
 from bookkit.randomness import normal
 from bookkit.records import recorded
@@ -223,7 +223,7 @@ def test_calls_compare_our_fused_rotation_with_the_peers():
 
 
 def test_tiles_are_tried_one_by_one_and_the_kernels_own_comes_back(monkeypatch):
-    chosen = rope_triton.TILES["positions"]
+    chosen = TILES["positions"]
     seen = set()
     rows = gpu.tile_rows(2, shapes=(TOY[0][0],), stretches=(16, 32), device="cpu")
     for row in rows:
@@ -232,7 +232,7 @@ def test_tiles_are_tried_one_by_one_and_the_kernels_own_comes_back(monkeypatch):
     assert seen == {"clone"} | {
         f"(8, {h}, {s}, 4) half" for h in (1, 2, 4, 8, 32) for s in (16, 32)
     }
-    assert rope_triton.TILES["positions"] == chosen
+    assert TILES["positions"] == chosen
 
 
 def other_sign(q, k, cos, sin):

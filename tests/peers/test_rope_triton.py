@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import attention_to_rope as book
-from attention_to_rope.fast import rope_triton
+from attention_to_rope.fast import rope_kernel, rope_triton
 from attention_to_rope.fast.rope_triton import is_available, rotate_queries_and_keys
 from bookkit.randomness import normal
 
@@ -34,8 +34,8 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_sizes_are_the_kernel_s_arguments_in_their_order() -> None:
     tensors = ["q", "k", "q_out", "k_out", "cos_table", "sin_table"]
-    parameters = list(inspect.signature(rope_triton._kernel.fn).parameters)
-    assert parameters == [*tensors, *rope_triton.Sizes._fields]
+    parameters = list(inspect.signature(rope_kernel.kernel.fn).parameters)
+    assert parameters == [*tensors, *rope_kernel.Sizes._fields]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -122,7 +122,7 @@ def test_more_programs_than_a_short_axis_of_the_grid_holds(monkeypatch) -> None:
             grids.append(grid)
             return lambda *arguments, **options: None
 
-    monkeypatch.setattr(rope_triton, "_kernel", Kernel())
+    monkeypatch.setattr(rope_kernel, "kernel", Kernel())
     monkeypatch.setattr(rope_triton, "_launchers", {})
     q, k = (torch.empty(40_000, heads, 1, 8) for heads in (32, 8))
     table = book.rotary_table(torch.arange(1), book.rotary_frequencies(8))

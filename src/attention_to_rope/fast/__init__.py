@@ -3,7 +3,8 @@
 blockwise         attention block by block, in memory linear in N
 rope_eager        RoPE in fewer operations, for models that run without being compiled
 ring              attention over several processes, each holding a part of the sequence
-rope_triton       RoPE of queries and keys in one pass on a GPU, with its gradient (Triton)
+rope_triton       RoPE of queries and keys in one pass on a GPU, with its gradient (Triton);
+                  rope_kernel is its kernel
 attention_triton  attention as a short GPU kernel, to read (Triton)
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_to_rope.fast.rope_triton import is_available
+from attention_to_rope.fast.rope_kernel import is_available
 
 try:
     import triton

@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
-from attention_to_rope.fast import rope_triton, rotate_queries_and_keys
-from attention_to_rope.fast.rope_triton import Tile
+from attention_to_rope.fast import rotate_queries_and_keys
+from attention_to_rope.fast.rope_kernel import TILES, Tile
+from attention_to_rope.fast.rope_triton import use_tile
 from attention_to_rope.rope import Layout, RotaryTable
 from bookkit.published_forms import as_complex, rotated_half
 from bookkit.records import Row
@@ -217,7 +218,7 @@ def tile_rows(
         for heads in (1, 2, 4, 8, 32)
         for stretch in stretches
     ]
-    chosen = rope_triton.TILES["positions"]
+    chosen = TILES["positions"]
     for shape in shapes:
         positions = torch.arange(shape.length, device=device)
         table = rotary_table(positions, rotary_frequencies(shape.dim, device=device))
@@ -230,12 +231,12 @@ def tile_rows(
             for row in compare(candidates, floor="clone", device=device, rounds=rounds, repeats=5):
                 yield row | about
         finally:
-            rope_triton.use_tile("positions", chosen)
+            use_tile("positions", chosen)
 
 
 def _with_tile(tile: Tile, q: Tensor, k: Tensor, table: RotaryTable) -> tuple[Tensor, Tensor]:
-    if rope_triton.TILES["positions"] != tile:
-        rope_triton.use_tile("positions", tile)
+    if TILES["positions"] != tile:
+        use_tile("positions", tile)
     return rotate_queries_and_keys(q, k, table, layout="half")
 
 

@@ -4,7 +4,12 @@ import pytest
 import torch
 
 import attention_to_rope as book
-from attention_to_rope.fast import attention_triton, rope_triton, rotate_queries_and_keys
+from attention_to_rope.fast import (
+    attention_triton,
+    rope_kernel,
+    rope_triton,
+    rotate_queries_and_keys,
+)
 
 LAYOUTS = ["half", "interleaved"]
 
@@ -13,7 +18,7 @@ LAYOUTS = ["half", "interleaved"]
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("rotary_dim", [None, 4])
 def test_without_a_kernel_it_is_rotate(monkeypatch, layout, dtype, rotary_dim):
-    monkeypatch.setattr(rope_triton, "triton", None)
+    monkeypatch.setattr(rope_kernel, "triton", None)
     q, k = torch.randn(2, 4, 5, 8).to(dtype), torch.randn(2, 2, 5, 8).to(dtype)
     frequencies = book.rotary_frequencies(rotary_dim or 8)
     table = book.rotary_table(torch.arange(5) + 1000, frequencies, dtype=dtype)
@@ -25,7 +30,7 @@ def test_without_a_kernel_it_is_rotate(monkeypatch, layout, dtype, rotary_dim):
 
 def test_the_kernel_needs_triton_and_a_gpu_or_its_interpreter(monkeypatch):
     x = torch.zeros(1)
-    monkeypatch.setattr(rope_triton, "triton", object())
+    monkeypatch.setattr(rope_kernel, "triton", object())
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     assert rope_triton.is_available(x)
     monkeypatch.delenv("TRITON_INTERPRET")
@@ -123,18 +128,18 @@ def test_a_compiler_keeps_it_in_one_graph_with_its_gradient(launched, order):
 
 
 def test_tiles():
-    tiles = rope_triton.TILES
+    tiles = rope_kernel.TILES
     q = torch.zeros(2, 8, 100, 64)
-    assert rope_triton.tile_for(q, 32) == tiles["positions"]
+    assert rope_kernel.tile_for(q, 32) == tiles["positions"]
     one, rows = torch.zeros(2, 40, 1, 64), tiles["one position"].rows
-    assert rope_triton.tile_for(one, 32) == tiles["one position"]
-    assert [rope_triton.tile_for(one[:, :h], 32).rows for h in (1, 5, 40)] == [1, 8, rows]
+    assert rope_kernel.tile_for(one, 32) == tiles["one position"]
+    assert [rope_kernel.tile_for(one[:, :h], 32).rows for h in (1, 5, 40)] == [1, 8, rows]
     strided = torch.zeros(2, 100, 8, 64).transpose(1, 2)
-    assert rope_triton.tile_for(strided, 32) == tiles["heads"]
-    assert rope_triton.tile_for(strided, 24) == tiles["padded heads"]
-    assert rope_triton.tile_for(q[:, :, :3], 32).rows == 4
-    tile = rope_triton.Tile(rows=8, heads=2, stretch=32, warps=4)
-    assert rope_triton.tiles_in_stretch(100, tile) == 4
+    assert rope_kernel.tile_for(strided, 32) == tiles["heads"]
+    assert rope_kernel.tile_for(strided, 24) == tiles["padded heads"]
+    assert rope_kernel.tile_for(q[:, :, :3], 32).rows == 4
+    tile = rope_kernel.Tile(rows=8, heads=2, stretch=32, warps=4)
+    assert rope_kernel.tiles_in_stretch(100, tile) == 4
 
 
 def test_the_kernel_to_read_says_what_it_needs(monkeypatch):
