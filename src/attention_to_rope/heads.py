@@ -185,7 +185,7 @@ class MultiHeadAttention(nn.Module):
         group = self.heads // self.kv_heads  # the query heads that share a key
         if is_causal:
             mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
-        if bias is not None and bias.ndim == 3:
+        if bias is not None and bias.ndim != 4:
             bias = bias.unsqueeze(0)  # (1, h, n, m)
         joined, weights = attention(
             q,

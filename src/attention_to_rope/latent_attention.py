@@ -40,7 +40,9 @@ def attend_to_latents(
     same numbers; the absorbed form never makes a key or a value. The scale z is
     $1 / \sqrt{d_h + d_r}$ if not given. `q_rotary` and `k_rotary` come rotated.
 
-    >>> q, c, W = torch.zeros(1, 1, 1, 2), torch.ones(1, 3, 2), torch.eye(2)[None]
+    >>> q = torch.zeros(1, 1, 1, 2)
+    >>> c = torch.ones(1, 3, 2)
+    >>> W = torch.eye(2)[None]
     >>> attend_to_latents(q, q, c, c, W, W, form="absorbed")
     tensor([[[[1., 1.]]]])
     """

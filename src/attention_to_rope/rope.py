@@ -164,8 +164,8 @@ def rotate_complex(
 ) -> Float[Tensor, "*batch n d"]:
     r"""The same rotation as a product of complex numbers: $(x_a + i x_b)\, e^{i m \theta}$.
 
-    >>> x, theta = torch.tensor([[1.0, 0.0]]), rotary_frequencies(2)
-    >>> rotate_complex(x, torch.tensor([1]), theta, layout="half")
+    >>> x = torch.tensor([[1.0, 0.0]])
+    >>> rotate_complex(x, torch.tensor([1]), rotary_frequencies(2), layout="half")
     tensor([[0.5403, 0.8415]])
     """
     x_a, x_b = _pairs(wide(x), layout)  # (..., N, d/2) each

@@ -261,8 +261,9 @@ class Decoder(_Stack):
 class EncoderDecoder(nn.Module):
     """An encoder reads the source; a decoder with cross-attention writes the target.
 
-    >>> small, source = Architecture(d=8, heads=2, layers=1), torch.tensor([[1, 4, 2]])
+    >>> small = Architecture(d=8, heads=2, layers=1)
     >>> model = EncoderDecoder(Encoder(5, small, seed=0), Decoder(5, small, seed=0, cross=True))
+    >>> source = torch.tensor([[1, 4, 2]])
     >>> model(source, source[:, :2]).shape
     torch.Size([1, 2, 5])
     """
