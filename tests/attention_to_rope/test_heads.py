@@ -176,6 +176,17 @@ def test_masks_reach_the_fused_kernel(kv_heads, monkeypatch):
     torch.testing.assert_close(expected[0, 3], m.output.bias)
 
 
+def test_every_head_may_have_a_mask_of_its_own():
+    m, x = layer_of(), normal(2, 3, 16)
+    mask = torch.ones(2, 4, 3, 3, dtype=torch.bool)
+    mask[0, 1, :, 2] = False  # one head of one sequence does not see one key
+    _, weights = m(x, mask=mask, return_weights=True)
+    assert torch.equal(weights == 0, ~mask)
+    torch.testing.assert_close(m(x, mask=mask), m(x, mask=mask, return_weights=True)[0])
+    _, causal = m(x, mask=mask, causal=True, return_weights=True)
+    assert torch.equal(causal == 0, ~(mask & book.causal_mask(3)))
+
+
 def test_training_through_a_cache_with_frozen_keys_and_values():
     """As LoRA on the queries does it."""
     m, x = layer_of(), normal(1, 4, 16)

@@ -71,6 +71,17 @@ def test_deepnorm_constants_depend_on_the_stack():
     assert book.Encoder(7, shape, seed=0, decoder_layers=5)(tokens(1, 2)).shape == (1, 2, 8)
 
 
+def test_the_weights_of_cross_attention_sum_to_1_over_what_the_mask_shows():
+    text, memory = tokens(2, 3), normal(2, 4, 8)
+    seen = book.padding_mask(torch.tensor([4, 2]), 4)
+    model = decoder(cross=True)
+    logits, weights = model(text, memory=memory, memory_mask=seen, return_weights=True)
+    torch.testing.assert_close(logits, model(text, memory=memory, memory_mask=seen))
+    for block in weights:
+        assert torch.equal(block.cross > 0, seen[:, None].expand(2, 2, 3, 4))
+        torch.testing.assert_close(block.cross.sum(-1), torch.ones(2, 2, 3).double())
+
+
 def test_a_block_takes_memory_if_it_has_cross_attention_and_only_then():
     x = normal(1, 3, 8)
     for cross, memory in ((True, None), (False, x)):

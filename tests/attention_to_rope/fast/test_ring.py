@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.multiprocessing import start_processes
 
+from attention_to_rope import attention
 from attention_to_rope.fast import ring
 
 PROCESSES = runpy.run_path(str(Path(__file__).with_name("ring_processes.py")))
@@ -89,6 +90,19 @@ def test_what_would_hang_is_refused():
             ring.ring_attention(x, x, x, order="zigzag", ring=one)
 
     ring.simulate_ring(2, odd)
+
+
+def test_a_scale_of_its_own_replaces_the_root():
+    q, k, v = (torch.randn(8, 4, dtype=torch.float64) for _ in range(3))
+    expected = attention(q, k, v, scale=0.1)
+
+    def work(one):
+        held = ring.ring_positions(8, one.rank, one.ranks, order="zigzag")
+        parts = (q[held], k[held], v[held])
+        output = ring.ring_attention(*parts, order="zigzag", scale=0.1, ring=one)
+        torch.testing.assert_close(output, expected[held])
+
+    ring.simulate_ring(2, work)
 
 
 def test_a_ring_of_one_process_sends_nothing():
