@@ -1,1 +1,1 @@
-"""The checks of the book: formulas, notebooks, prose and site."""
+"""The checks of the book: its formulas, what its notebooks print, numbers in its sentences."""

@@ -1,1 +1,1 @@
-"""How the site is made from the chapters, and what is checked of the result."""
+"""How the site is made from the chapters: Sphinx extension, translation, PDF and notebooks."""
