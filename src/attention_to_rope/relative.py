@@ -96,11 +96,11 @@ def shaw_scores(
 ) -> Float[Tensor, "*b n m"]:
     r"""Shaw et al.: the key gets a vector per offset, $q_m (k_n + a_{n-m})^\top/\sqrt d$."""
     dtype = q.dtype
-    q = wide(q)
-    k = wide(k)
+    q = wide(q)  # (..., n, d)
+    k = wide(k)  # (..., m, d)
     rows = relative_rows(relative, wide(table))  # (n, m, d)
     of_offset = torch.einsum("...md,mnd->...mn", q, rows)  # (..., n, m)
-    scores = (q @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    scores = (q @ k.mT + of_offset) / math.sqrt(q.shape[-1])  # (..., n, m)
     return scores.to(dtype)
 
 
@@ -117,11 +117,11 @@ def transformer_xl_scores(
     table: the rows $r_\delta$, there sinusoids times a matrix; u and w are trained.
     """
     dtype = q.dtype
-    q = wide(q)
-    k = wide(k)
+    q = wide(q)  # (..., n, d)
+    k = wide(k)  # (..., m, d)
     rows = relative_rows(relative, wide(table))  # (n, m, d)
     of_offset = torch.einsum("...md,mnd->...mn", q + w, rows)  # (..., n, m)
-    scores = ((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])
+    scores = ((q + u) @ k.mT + of_offset) / math.sqrt(q.shape[-1])  # (..., n, m)
     return scores.to(dtype)
 
 
@@ -138,8 +138,8 @@ def deberta_scores(
     sees the offset from the key's side. Three independent products, so 3d under the root.
     """
     dtype = q.dtype
-    q = wide(q)
-    k = wide(k)
+    q = wide(q)  # (..., n, d)
+    k = wide(k)  # (..., m, d)
     of_key = relative_rows(relative, wide(key_table))  # (n, m, d)
     of_query = relative_rows(-relative, wide(query_table))  # (n, m, d)
     to_position = torch.einsum("...md,mnd->...mn", q, of_key)  # (..., n, m)
@@ -211,9 +211,9 @@ def cope_scores(
     """
     dtype = q.dtype
     # In half precision the count p would stop growing: bfloat16 has no number between 256 and 258.
-    q = wide(q)
-    k = wide(k)
-    table = wide(table)
+    q = wide(q)  # (..., n, d)
+    k = wide(k)  # (..., m, d)
+    table = wide(table)  # (steps, d)
     content = q @ k.mT  # (..., n, m)
     gates = torch.sigmoid(content / math.sqrt(q.shape[-1]))
     if mask is not None:
@@ -226,5 +226,5 @@ def cope_scores(
     low = of_rows.gather(-1, below.long())  # (..., n, m)
     high = of_rows.gather(-1, above.long())  # (..., n, m)
     position = low + (p - below) * (high - low)  # q e(p)
-    scores = (content + position) / math.sqrt(q.shape[-1])
+    scores = (content + position) / math.sqrt(q.shape[-1])  # (..., n, m)
     return scores.to(dtype)
