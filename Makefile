@@ -75,18 +75,9 @@ NOISE_TESTS := tests/bookcheck/equations/test_noise.py
 test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
 	$(BIN)/python -m pytest $(if $(findstring --noise,$(ARGUMENTS)),,--ignore=$(NOISE_TESTS)) $(ARGUMENTS)
 
-# Tests that concern one page have its name in theirs, or its file's; and a few look at all pages.
-PAGE_TESTS := tests/equations tests/bookcheck/test_digits.py tests/bookcheck/test_back_matter.py \
-  tests/bookcheck/notebooks/test_rules.py tests/bookformat/test_reading_time.py \
-  tests/booksite/test_quiz.py tests/booksite/test_notation.py tests/bookkit/test_exercises.py
 .PHONY: check
-check: $(INSTALLED)  ## Check one page: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
-	@test -f "chapters/$(PAGE).ipynb" || \
-	  { echo "There is no chapters/$(PAGE).ipynb; name a page, for example: make check PAGE=09-relative-positions"; exit 1; }
-	$(BIN)/python -m ruff check chapters/$(PAGE).ipynb
-	$(BIN)/python -m pytest chapters/$(PAGE).ipynb $(PAGE_TESTS) \
-	  -k "$(notdir $(PAGE)) or $(subst /,_,$(subst -,_,$(PAGE))) or test_rule or test_the_page_names"
-	$(BIN)/python -m bookcheck.equations.mutate $(PAGE)
+check: $(INSTALLED)  ## Check one page, or some: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
+	@$(BIN)/python -m bookcheck.page $(PAGE)
 
 .PHONY: test-noise
 test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)

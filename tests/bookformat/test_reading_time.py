@@ -48,7 +48,7 @@ def test_source_code_that_a_page_includes_is_counted():
     part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: class Att")
     assert main_line_seconds([new_markdown_cell(part)]) == 6 * 3
     cell.source = cell.source.replace("rotate", "turn")
-    with pytest.raises(ValueError, match=r"model\.py has no 'turn'"):
+    with pytest.raises(ValueError, match=r"llama\.py has no 'turn'"):
         main_line_seconds([cell])
 
 

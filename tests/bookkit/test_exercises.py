@@ -182,6 +182,15 @@ def solutions():
 SOLUTIONS = solutions()
 
 
+def with_page(name, *others):
+    """The parameters of a test; its id names the page too, so that `make check PAGE=…` runs it."""
+    page, _code = SOLUTIONS.get(name, ("no-page", []))
+    return pytest.param(name, *others, id="-".join([page, name, *others]))
+
+
+EACH = [with_page(name) for name in sorted(CHECKS)]
+
+
 @pytest.fixture(autouse=True)
 def in_double_precision():
     before = torch.get_default_dtype()
@@ -217,14 +226,14 @@ def function_of(name, old="", new=""):
     return names[name]
 
 
-@pytest.mark.parametrize("name", sorted(CHECKS))
+@pytest.mark.parametrize("name", EACH)
 def test_the_stored_solution_passes(name):
     assert verdict(name, function_of(name)) == f"{name}: right."
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "word"),
-    [(name, *one) for name, several in SPOILT.items() for one in several],
+    [with_page(name, *one) for name, several in SPOILT.items() for one in several],
 )
 def test_a_wrong_solution_is_told_why(name, old, new, word):
     told = verdict(name, function_of(name, old, new))
@@ -243,7 +252,7 @@ def off(result):
     return None if result is None else result * 1.01 + 0.01
 
 
-@pytest.mark.parametrize("name", sorted(CHECKS))
+@pytest.mark.parametrize("name", EACH)
 def test_every_check_refuses_a_result_that_is_off_and_a_function_that_does_nothing(name):
     solution = function_of(name)
     assert ": not right yet." in verdict(name, lambda *arguments, **named: None)
@@ -256,15 +265,13 @@ def test_every_check_has_its_solution_on_a_page():
     assert SPOILT.keys() <= CHECKS.keys() == SOLUTIONS.keys()
 
 
-def test_every_chapter_with_exercises_asks_for_code_and_checks_it():
-    checked = {}
-    for name, (page, _code) in SOLUTIONS.items():
-        checked.setdefault(page, set()).add(name)
-    for path in main_line():
-        text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
-        asked = {a or b for a, b in ASKED.findall(text)}
-        assert checked.get(page_name(path), set()) == asked, path.name
-        assert bool(asked) == ("{exercise-start}" in text), path.name
+@pytest.mark.parametrize("path", main_line(), ids=page_name)
+def test_a_chapter_with_exercises_asks_for_code_and_checks_it(path):
+    checked = {name for name, (page, _code) in SOLUTIONS.items() if page == page_name(path)}
+    text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    asked = {a or b for a, b in ASKED.findall(text)}
+    assert checked == asked
+    assert bool(asked) == ("{exercise-start}" in text)
 
 
 def test_a_function_that_raises_is_told_for_which_input():

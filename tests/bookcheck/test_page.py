@@ -1,0 +1,60 @@
+"""`make check PAGE=…` runs the tests of the page that it names, notebook or text."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bookcheck.page import TESTS, commands, file_of, selection
+from bookformat.paths import CHAPTERS, ROOT
+
+
+def collected(*pages):
+    """The tests that are selected for some pages, of files that are quickly read."""
+    files = [f"tests/{name}.py" for name in ("bookkit/test_exercises", "bookformat/test_values")]
+    files += ["tests/bookcheck/test_back_matter.py", "tests/listings/test_half_precision.py"]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", *files]
+    command += ["-k", selection(pages)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line}
+
+
+def test_the_tests_of_a_page_are_selected_and_those_of_others_are_not():
+    found = collected("01-attention")
+    assert "test_the_stored_solution_passes[01-attention-attend_with_sink]" in found
+    assert "test_a_chapter_with_exercises_asks_for_code_and_checks_it[01-attention]" in found
+    assert "test_chapter_1_keeps_float64" in found
+    assert "test_the_answer_to_every_question_leads_to_a_section" in found
+    assert not [name for name in found if "13-cache" in name or "chapter_8_" in name]
+
+
+def test_the_tests_of_a_page_without_code_are_selected():
+    found = collected("glossary", "deeper/07-clocks")
+    assert "test_the_values_of_pages_without_code_are_right[glossary]" in found
+    assert "test_the_values_of_pages_without_code_are_right[notation]" not in found
+
+
+def test_names_are_matched_as_tests_write_them():
+    words = selection(["deeper/07-clocks"]).split(" or ")
+    assert words[:2] == ["07-clocks", "deeper_07_clocks"]
+    assert "chapter_7_" in selection(["07-sinusoids"]).split(" or ")
+
+
+def test_all_files_of_tests_exist():
+    assert [name for name in TESTS if not (ROOT / name).exists()] == []
+
+
+def test_only_notebooks_are_run():
+    assert file_of("glossary") == CHAPTERS / "glossary.md"
+    tests, misprints = commands(["glossary"])
+    assert tests[:2] == ["pytest", TESTS[0]]
+    assert misprints == ["bookcheck.equations.mutate", "glossary"]
+    style, tests, _ = commands(["glossary", "13-cache"])
+    assert style == ["ruff", "check", str(CHAPTERS / "13-cache.ipynb")]
+    assert tests[1] == style[2]
+
+
+@pytest.mark.parametrize("page", ["", "13-cash", "references.bib"])
+def test_a_page_that_does_not_exist_is_refused(page):
+    with pytest.raises(SystemExit, match=r"name a page, for example: make check PAGE=09-rel"):
+        commands([page])
