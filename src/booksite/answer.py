@@ -38,7 +38,11 @@ class Answer(SphinxDirective):
         path = Path(self.env.doc2path(self.env.docname))
         if path.suffix == ".ipynb":
             name = _("Reading time") if path.parent.name == DEEPER else _("Main line")
-            line += nodes.Text(_("%s: %d minutes.") % (name, minutes_of(read(path))) + " ")
+            to_stop, to_end = minutes_of(read(path))
+            said = _("%s: %d minutes.") % (name, round(to_end))
+            if to_stop is not None:
+                said += " " + _("To “You can stop here”: %d minutes.") % round(to_stop)
+            line += nodes.Text(said + " ")
         if "needs" in self.options:
             needs, _messages = self.state.inline_text(self.options["needs"], self.lineno)
             line += [nodes.Text(_("Needs ")), *needs, nodes.Text(_("."))]

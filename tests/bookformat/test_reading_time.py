@@ -5,7 +5,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from bookformat.myst import SENTENCE_END, blocks_of
 from bookformat.notebooks import cells_of, chapter_notebooks, page_name
-from bookformat.reading_time import main_line_seconds, minutes_of
+from bookformat.reading_time import Minutes, main_line_seconds, minutes_of, table
 
 # A list of errata answers no question.
 ANSWERING = [path for path in chapter_notebooks() if path.stem != "errata"]
@@ -38,7 +38,46 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
     words, formulas, code_lines, pictures = 2 + 6 + 2 + 4, 1, 2, 2
     expected = words * 60 / 170 + formulas * 15 + code_lines * 3 + pictures * 25
     assert main_line_seconds(cells) == pytest.approx(expected)
-    assert minutes_of(new_notebook(cells=cells)) == 1
+    assert minutes_of(new_notebook(cells=cells)) == (None, pytest.approx(expected / 60))
+
+
+def test_code_to_take_away_counts_half():
+    code = new_code_cell("x = 1\ny = 2", execution_count=1)
+    include = ":::{literalinclude} ../src/one_file/llama.py\n:pyobject: rotate\n:::"
+    heading = new_markdown_cell("## 12: code to take away")
+    part = new_markdown_cell(f"### 3\n\n{include}")
+    after = new_markdown_cell("## 4")
+    # Code, take away; a line of the heading has four words.
+    words = 4 * 60 / 170
+    seconds = main_line_seconds([code, heading, part, code, after, code])
+    assert seconds == pytest.approx(2 * 3 + words + (6 + 2) * 1.5 + 2 * 3)
+    one = new_markdown_cell(f"{include}\n\n## 12: code to take away\n\n{include}")
+    assert main_line_seconds([one]) == pytest.approx(6 * 3 + words + 6 * 1.5)
+
+
+def test_the_time_to_the_line_where_a_reader_may_stop():
+    formula = "$$\nx\n$$\n\n"
+    cells = [
+        new_markdown_cell(formula),
+        new_markdown_cell(f"{formula}**You can stop here**: it is done.\n\n{formula}"),
+        new_markdown_cell(formula),
+    ]
+    found = minutes_of(new_notebook(cells=cells))
+    assert found.to_stop == 2 * 15 / 60
+    assert found.to_end == pytest.approx((4 * 15 + 7 * 60 / 170) / 60)
+    translated = new_notebook(cells=[], metadata={"minutes": list(found)})
+    assert minutes_of(translated) == found
+
+
+def test_a_page_that_is_longer_than_the_guide_is_marked_and_nothing_fails():
+    text = table(
+        {"01-a": Minutes(None, 18.0), "02-b": Minutes(12.04, 17.0), "03-c": Minutes(1, 19)}
+    )
+    head, first, second, third, _ = text.splitlines()
+    assert "(guide: 12 and 18)" in head
+    assert first.split() == ["01-a", "–", "18.0"]
+    assert second.split() == ["02-b", "12.0", "+", "17.0"]
+    assert third.split() == ["03-c", "1.0", "19.0", "+"]
 
 
 def test_source_code_that_a_page_includes_is_counted():

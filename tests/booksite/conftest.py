@@ -163,6 +163,8 @@ a = b
 $$ (first)
 
 Inline $x_m$.
+
+**You can stop here**: it is answered.
 """
 THEOREM = """:::{prf:theorem} Hull
 :label: hull

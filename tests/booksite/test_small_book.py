@@ -52,9 +52,10 @@ def test_proof_and_solution_fold_without_javascript(page):
 def test_the_box_has_the_answer_its_minutes_and_its_needs(page, deeper):
     box = re.search(r'<div class="answer admonition.*?</div>', page, re.DOTALL)[0]
     assert "There are two." in box
-    assert "Main line: 2 minutes. Needs" in box
+    assert "Main line: 2 minutes. To “You can stop here”: 0 minutes. Needs" in box
     assert re.search(r'Needs <a class="reference[^>]*>.*?chapter 1.*?</a>\.', box, re.DOTALL)
     assert "Reading time:" in deeper
+    assert "To “You can stop here”" not in deeper
 
 
 def test_values_show_their_printed_part(page):
