@@ -62,8 +62,8 @@ class KeyValueCache:
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
             held_keys = [] if self._keys is None else [self._keys]
             held_values = [] if self._values is None else [self._values]
-            all_keys = torch.cat([*held_keys, keys], dim=-2)  # (b, h, n, d_k)
-            all_values = torch.cat([*held_values, values], dim=-2)  # (b, h, n, d_v)
+            all_keys = torch.cat([*held_keys, keys], dim=-2)  # (b, h, held + n, d_k)
+            all_values = torch.cat([*held_values, values], dim=-2)  # (b, h, held + n, d_v)
             return KeyValueCache(all_keys, all_values, capacity=self._capacity)
         start = self.length
         stop = start + keys.shape[2]

@@ -218,7 +218,7 @@ def cope_scores(
     gates = torch.sigmoid(content / math.sqrt(q.shape[-1]))
     if mask is not None:
         gates = gates * mask
-    p = gates.flip(-1).cumsum(-1).flip(-1)  # (..., n, m): the sum from key n to the last
+    p = gates.flip(-1).cumsum(-1).flip(-1)  # (..., n, m): sums from each key to the last one
     p = p.clamp_max(table.shape[0] - 1)
     below = p.detach().floor()
     above = p.detach().ceil()

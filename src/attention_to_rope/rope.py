@@ -113,9 +113,9 @@ def rotate(
         rest = x[..., rotary_dim:]
         rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
         return torch.cat((rotated, rest), dim=-1)
-    cos, sin = fitting_table(x, table, sequence_axis)  # (N, d/2), and axes of size 1 for heads
+    cos, sin = fitting_table(x, table, sequence_axis)  # (N, d/2) or (B, 1, N, d/2)
     x_a, x_b = _pairs(x, layout)  # (..., N, d/2) each
-    y_a = x_a * cos - x_b * sin  # (..., N, d/2), in float32 where x is half: the table is
+    y_a = x_a * cos - x_b * sin  # (..., N, d/2), in the table's float32 if x is half
     y_b = x_a * sin + x_b * cos  # (..., N, d/2)
     return _join(y_a, y_b, layout).to(x.dtype)  # (..., N, d)
 

@@ -119,7 +119,7 @@ def without_nan(
 ) -> tuple[
     Float[Tensor, "*batch m d_k"], Float[Tensor, "*batch m d_v"], Bool[Tensor, "*batch 1 m"]
 ]:
-    """Keys and values with 0 in place of those that are not finite, and which keys are finite.
+    """Keys and values with 0 where one of the two is NaN or infinite, and where both are finite.
 
     A matrix product computes 0 · NaN = NaN, so a NaN behind the mask would spread. Where a key or
     its value is not finite, both become 0; `attention` makes the score NaN instead.
@@ -141,15 +141,15 @@ def check_options(
     """Raise if an option of `attention` would be misread; what is None is not looked at."""
     if soft_cap is not None:
         _check_cap(soft_cap)
-    scores = (*q.shape[:-1], k.shape[-2])  # the shape (..., n, m)
+    shape = (*q.shape[:-1], k.shape[-2])  # of the scores: (..., n, m)
     if mask is not None:
         if mask.dtype != torch.bool:
             raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
-        _check_fits("mask", mask, scores)
+        _check_fits("mask", mask, shape)
     if bias is not None:
-        _check_fits("bias", bias, scores)
+        _check_fits("bias", bias, shape)
     if sink is not None:
-        _check_fits("sink", sink, (*scores[:-1], 1))
+        _check_fits("sink", sink, (*shape[:-1], 1))
 
 
 def _check_cap(cap: float) -> None:
@@ -157,14 +157,14 @@ def _check_cap(cap: float) -> None:
         raise ValueError(f"cap must lie between 0 and 1e30, got {cap}; for no cap leave it out")
 
 
-def _check_fits(name: str, x: Tensor, scores: tuple[int, ...]) -> None:
+def _check_fits(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
     """Raise unless x is (n, m) or has all axes of the scores: others would be repeated unseen."""
-    fits = x.ndim in (2, len(scores)) and x.shape[-1] == scores[-1]
-    for size, expected in zip(reversed(x.shape), reversed(scores), strict=False):
+    fits = x.ndim in (2, len(shape)) and x.shape[-1] == shape[-1]
+    for size, expected in zip(reversed(x.shape), reversed(shape), strict=False):
         fits = fits and size in (1, expected)
     if not fits:
         raise ValueError(
-            f"{name} must have shape (n, m) or the {len(scores)} axes of the scores {scores}, "
+            f"{name} must have shape (n, m) or the {len(shape)} axes of the scores {shape}, "
             f"with 1 where it repeats; got {tuple(x.shape)}"
         )
 

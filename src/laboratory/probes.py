@@ -110,55 +110,84 @@ def best_keys(q: Tensor, k: Tensor, count: int) -> Tensor:
     return products >= products.topk(count).values[..., -1:]
 
 
+Projections = tuple[Tensor, Tensor]  # of queries and of keys, (h, d_k, d_k) or (d_k, d_k)
+RANKS = (4, 8, 16, 24, 32)
+BEST = 64  # keys that a cheap score is to find
+
+
+def nearest_products(q: Tensor, k: Tensor) -> Projections:
+    """Projections whose first r columns give the products nearest to the scores of these heads.
+
+    By least squares: the singular vectors of the scores, in orthonormal coordinates.
+    """
+    a = torch.linalg.qr(q.transpose(0, 1).flatten(1, 2))[1]  # (h, d_k, d_k)
+    b = torch.linalg.qr(k.transpose(0, 1).flatten(1, 2))[1]  # (h, d_k, d_k)
+    u, s, v = torch.linalg.svd(a @ b.mT)
+    return torch.linalg.solve(a, u * s[:, None]), torch.linalg.solve(b, v.mT)
+
+
+def guessed_keys(q: Tensor, k: Tensor, through: Projections, rank: int, count: int) -> Tensor:
+    """The keys with the largest products of the first `rank` projected dimensions, as a mask."""
+    left, right = through
+    return best_keys(q @ left[..., :rank], k @ right[..., :rank], count)
+
+
 @torch.no_grad()
 def fewer(model: Model, seed: int, length: int) -> Row:
-    """Loss and recall with few keys per query, and what cheap scores find of the 64 best keys.
+    """Loss and recall with few keys per query, and what cheap scores find of the best keys.
 
-    The first r columns of `fitted` give the products nearest to the scores, by least squares.
+    The cheap scores are fitted on other texts than they are tried on; a random projection of the
+    same rank is their control.
     """
-    draw, text = torch.Generator().manual_seed(seed), held_out(1_000_000)[0]
-    kinds = zip((windows, windows, questions), (4, 4, 12), strict=True)
-    other, read, asked = (make(text, count, length, draw) for make, count in kinds)
-    turn = torch.linalg.qr(torch.randn(CONFIG.head_dim, CONFIG.head_dim, generator=draw))[0]
-    fitted: list[tuple[Tensor, Tensor]] = []
-    shares: dict[int, list[list[Tensor]]] = {rank: [] for rank in (4, 8, 16, 24, 32)}
+    draw = torch.Generator().manual_seed(seed)
+    text = held_out(1_000_000)[0]
+    to_fit = windows(text, 4, length, draw)
+    to_read = windows(text, 4, length, draw)
+    asked = questions(text, 12, length, draw)
+    everything = torch.tensor(True)
+    random = torch.linalg.qr(torch.randn(CONFIG.head_dim, CONFIG.head_dim, generator=draw))[0]
+    fitted: list[Projections] = []  # one for each layer
 
-    def fit(_: int, q: Tensor, k: Tensor) -> Tensor:
-        a, b = (torch.linalg.qr(x.transpose(0, 1).flatten(1, 2))[1] for x in (q, k))
-        u, s, v = torch.linalg.svd(a @ b.mT)  # the scores, in orthonormal coordinates
-        fitted.append((torch.linalg.solve(a, u * s[:, None]), torch.linalg.solve(b, v.mT)))
-        return torch.tensor(True)
+    def fit(_layer: int, q: Tensor, k: Tensor) -> Tensor:
+        fitted.append(nearest_products(q, k))
+        return everything
 
-    def guess(layer: int, q: Tensor, k: Tensor, rank: int, count: int) -> Tensor:
-        left, right = fitted[layer] if layer >= 0 else (turn, turn)
-        return best_keys(q @ left[..., :rank], k @ right[..., :rank], count)
+    shares: dict[int, list[list[float]]] = {rank: [] for rank in RANKS}
 
     def compare(layer: int, q: Tensor, k: Tensor) -> Tensor:
-        best = best_keys(q, k, 64)[..., length // 2 :, :]
+        late = slice(length // 2, None)  # queries that have many keys to choose from
+        best = best_keys(q, k, BEST)[..., late, :]
         for rank, found in shares.items():
-            guesses = [guess(one, q, k, rank, 64)[..., length // 2 :, :] for one in (-1, layer)]
-            found.append([(best & one).sum() / best.sum() for one in guesses])
-        return torch.tensor(True)
+            by_chance = guessed_keys(q, k, (random, random), rank, BEST)[..., late, :]
+            by_fit = guessed_keys(q, k, fitted[layer], rank, BEST)[..., late, :]
+            found.append(
+                [float((best & guess).sum() / best.sum()) for guess in (by_chance, by_fit)]
+            )
+        return everything
 
-    logits_attending(model, other, fit)
-    logits_attending(model, read, compare)
+    logits_attending(model, to_fit, fit)
+    logits_attending(model, to_read, compare)
     rules: dict[str, Callable[..., Tensor]] = {
         "nearest": lambda count, _, q, k: torch.ones(length, length).triu(1 - count).bool(),
-        "cheap": lambda count, layer, q, k: guess(layer, q, k, 8, count),
+        "cheap": lambda count, layer, q, k: guessed_keys(q, k, fitted[layer], 8, count),
         "best": lambda count, _, q, k: best_keys(q, k, count),
     }
     row: Row = {name: {} for name in rules}
     for name, count in [("nearest", length), *product(rules, (16, 32, 64, 128))]:
         choose = partial(rules[name], count)
-        logits = logits_attending(model, read, choose)[:, :-1]
-        losses = cross_entropy(logits.mT, read[:, 1:], reduction="none")
+        logits = logits_attending(model, to_read, choose)[:, :-1]
+        losses = cross_entropy(logits.mT, to_read[:, 1:], reduction="none")
+        loss_at_end = losses[:, -length // 2 :].mean().item()
+        # The four digits stand before the last token, a newline; each is predicted one earlier.
         answers = logits_attending(model, asked, choose)[:, -6:-2].argmax(-1)
         right = (answers == asked[:, -5:-1]).all(-1)
-        loss_at_end = losses[:, -length // 2 :].mean().item()
         recall = right.double().mean().item()
         row[name][str(count)] = [round(loss_at_end, 3), round(recall, 3)]
-    means = {str(rank): torch.tensor(found).mean(0).tolist() for rank, found in shares.items()}
-    return {**row, "found": {rank: [round(one, 3) for one in pair] for rank, pair in means.items()}}
+    row["found"] = {}
+    for rank, found in shares.items():
+        by_chance, by_fit = torch.tensor(found).mean(0).tolist()
+        row["found"][str(rank)] = [round(by_chance, 3), round(by_fit, 3)]
+    return row
 
 
 def models(folder: Path) -> Iterator[tuple[int, Model]]:
