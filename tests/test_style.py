@@ -12,6 +12,11 @@ HOUSE = (
     "booksite", "bookcheck", "texcheck",
 )  # fmt: skip
 SCREEN = 60  # lines
+# What may be longer, and why.
+LONGER = {
+    "kernel": "the parameters of a GPU kernel, one a line",
+    "grid_and_sizes": "the arguments of that kernel by name, one a line",
+}
 
 
 def test_an_import_against_the_arrows_is_caught(tmp_path):
@@ -65,7 +70,7 @@ def longer_than_a_screen(source):
     """The public functions and methods that a reader cannot see whole, decorators included."""
     found = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+        if isinstance(node, ast.FunctionDef) and node.name[0] != "_" and node.name not in LONGER:
             first = min(one.lineno for one in (node, *node.decorator_list))
             if node.end_lineno - first + 1 > SCREEN:
                 found.append(node.name)

@@ -93,8 +93,10 @@ def test_the_wheel_imports_only_what_it_asks_for():
     """Apart from kernels for a GPU."""
     for package in ("attention_to_rope", "one_file", "rope_doctor", "bookkit"):
         for path in (ROOT / "src" / package).rglob("*.py"):
-            if "triton" not in path.stem:
-                assert foreign_imports(path.read_text(encoding="utf-8")) == [], path
+            found = foreign_imports(path.read_text(encoding="utf-8"))
+            if path.parent.name == "fast":  # kernels for a GPU, which run where Triton is
+                found = [name for name in found if not name.startswith("triton")]
+            assert found == [], path
     assert foreign_imports("import lark.tree\nfrom bookcheck import paths") == [
         "lark.tree",
         "bookcheck",

@@ -50,7 +50,11 @@ def entries(module: Any) -> list[Any]:
     own = [
         one
         for name, one in sorted(module.members.items())
-        if not one.is_alias and (one.is_function or one.is_class) and name[0] != "_"
+        if not one.is_alias
+        and (one.is_function or one.is_class)
+        and name[0] != "_"
+        # A kernel for a GPU exists only where Triton does, and nobody calls it.
+        and not (one.is_function and any("triton" in str(by.value) for by in one.decorators))
     ]
     names = {name for name, one in library().members.items() if one.is_alias}
     exported = [one for one in own if one.name in names]
