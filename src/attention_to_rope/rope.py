@@ -270,12 +270,12 @@ def fitting_table(
     for name, part in (("cos", cos), ("sin", sin)):
         if (part.dtype == torch.float64) != (x.dtype == torch.float64):
             raise TypeError(
-                f"{name} of the table has {part.dtype}, but x has {x.dtype}: build the table with "
+                f"a table with {name} in {part.dtype} does not fit x in {x.dtype}: build it with "
                 f"rotary_table(dtype={x.dtype})"
             )
         if part.shape != expected:
             raise ValueError(
-                f"{name} of the table, of shape {tuple(part.shape)}, does not fit x of shape "
+                f"a table with {name} of shape {tuple(part.shape)} does not fit x of shape "
                 f"{tuple(x.shape)} with {x.shape[-1]} rotary dimensions: expected "
                 f"{(*batch, x.shape[axis], x.shape[-1] // 2)}"
             )

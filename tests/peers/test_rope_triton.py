@@ -215,6 +215,6 @@ def test_a_gradient_of_the_table_and_a_short_sine_do_not_reach_the_kernel(launch
     turned_q, _ = rotate_queries_and_keys(q, k, learned, layout="half")
     turned_q.sum().backward()
     assert learned.cos.grad is not None
-    with pytest.raises(ValueError, match="sin of the table"):
+    with pytest.raises(ValueError, match="with sin of shape"):
         rotate_queries_and_keys(q, k, book.RotaryTable(cos, sin[:3]), layout="half")
     assert launches == []

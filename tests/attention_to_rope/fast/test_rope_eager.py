@@ -52,7 +52,7 @@ def test_it_refuses_what_rotate_refuses():
             with pytest.raises(ValueError, match="does not fit"):
                 rotate_eagerly(x, wrong, layout=layout)
         for wrong in ((cos.float(), sin.float()), (cos, sin.float())):
-            with pytest.raises(TypeError, match="build the table with"):
+            with pytest.raises(TypeError, match="build it with"):
                 rotate_eagerly(x, wrong, layout=layout)
 
 
