@@ -4,9 +4,10 @@ A number on a page is computed ({value}), part of a formula or of code, or struc
 a chapter, section or figure, a year, a version, a part of a name (float32, T5, GPT-2,
 Llama 3), a source's reference. Any other must be a constant that the page declares nearby, in the
 same cell or one of the two before and after it: a number (no text) of the code, of a {value}'s
-expression or of a formula. The first cell sums the page up and may take its constants from all of
-it; 0 and 1 may be anywhere. The rest are faults: somebody typed what a program should compute, or
-what `bookkit.published` should hold. A citation excuses nothing.
+expression or of a formula. The first cell sums the page up, so that a number in it tells of code
+that may be anywhere: it is computed, or a constant of the cell's own formulas. 0 and 1 may be
+anywhere. The rest are faults: somebody typed what a program should compute, or what
+`bookkit.published` should hold. A citation excuses nothing.
 """
 
 import ast
@@ -143,8 +144,8 @@ def typed_numbers_of_page(path: Path) -> list[str]:
     cells = cells_of(path)
     computed, found = [*map(computed_with, cells)], []
     for index, cell in enumerate(cells):
-        near = computed[max(index - NEAR, 0) : index + NEAR + 1] if index else computed
-        known = ALWAYS.union(*near)
+        near = computed[max(index - NEAR, 0) : index + NEAR + 1]
+        known = ALWAYS.union(*near) if index else computed[0]
         place = ", ".join(filter(None, (path.name, cell.place)))
         code = cell.kind == "code"
         texts = [*prose_of(cell.caption if code else cell.source)]

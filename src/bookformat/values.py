@@ -1,9 +1,11 @@
 """Numbers in prose that are computed: {value}`0.30 = scores.std()`.
 
 The page shows what is before the first ` = `; the rest is Python, evaluated after the code
-above it (in a page without code: with `math`, `np`, `torch` and the library as `book`). A number
-must be the value, rounded to the printed digits; a text must be the value itself. A number may
-have a minus sign (−), commas (65,504), a power of ten (1.2e-3 or 1.2·10⁻³), and end with % or ×.
+above it (in a page without code: with `math`, `np`, `torch` and the library as `book`). Above all
+code it is evaluated after the code that follows, up to the next text; in the answer box it is
+evaluated at the end of the page. A number must be the value, rounded to the printed digits; a text
+must be the value itself. A number may have a minus sign (−), commas (65,504), a power of ten
+(1.2e-3 or 1.2·10⁻³), and end with % or ×.
 
 The names in `OFFERED` need no import: numbers that others have published, and sizes of models.
 """
@@ -17,6 +19,8 @@ from typing import Any, NamedTuple
 # Names that every value may use, and the modules that hold them.
 OFFERED = {"reported": "bookkit.published", "read_model": "bookkit.models"}
 VALUE = re.compile(r"\{value\}`([^`]+)`")
+# Not by the parser of MyST: every kernel's process would import it.
+ANSWER = re.compile(r"^(:{3,})\{answer\}$.*?^\1$", re.MULTILINE | re.DOTALL)
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = re.compile(
     r"(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?"
@@ -58,6 +62,11 @@ def values_of_cell(cell: Any) -> list[Value]:
     if cell.cell_type == "markdown":
         return values_in(cell.source)
     return values_in(cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", ""))
+
+
+def values_of_answer(text: str) -> list[Value]:
+    """The values inside the answer box of a text."""
+    return [value for box in ANSWER.finditer(text) for value in values_in(box.group())]
 
 
 def complete(expression: str) -> str:

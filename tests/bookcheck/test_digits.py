@@ -84,7 +84,7 @@ def test_the_message_names_the_place_and_what_to_write(tmp_path):
 
 def test_a_constant_stands_in_code_or_a_formula(tmp_path):
     prose = "64 10,000 7 8 9 4 2\n\nOf $d = 64$, {value}`7 = 3 + 4`, `x[8]` and {check}`2 * 3`."
-    found = faults_of(tmp_path, prose, new_code_cell("base = 10_000"))
+    found = faults_of(tmp_path, "# T", prose, new_code_cell("base = 10_000"))
     assert [number for _, number in found] == ["7", "9"]
 
 
@@ -99,6 +99,13 @@ def test_a_number_in_a_text_or_a_label_declares_nothing(tmp_path):
 
 
 def test_a_constant_is_declared_nearby(tmp_path):
-    """Two cells away counts, three do not; the first cell sums the whole page up."""
-    texts = ["It has 77 and 78.", "Of 77.", "Of 77.", "Here is 77.", "$d = 77$"]
-    assert [number for _, number in faults_of(tmp_path, *texts)] == ["78", "77"]
+    """Two cells away counts, three do not."""
+    texts = ["# T", "Of 77.", "Of 77.", "Here is 77.", "$d = 77$"]
+    assert [number for _, number in faults_of(tmp_path, *texts)] == ["77"]
+
+
+def test_a_number_of_the_first_cell_is_computed_or_stands_in_its_own_formulas(tmp_path):
+    """Code beside it does not excuse it: it may use 40 for something else."""
+    layers = new_code_cell("depth = 32\nwidth = 40")
+    first = "# T\n\n:::{answer}\nThrough 40 layers of $d = 77$, {value}`32 = depth`; 77.\n:::"
+    assert [number for _, number in faults_of(tmp_path, first, layers, "Of 40.")] == ["40"]

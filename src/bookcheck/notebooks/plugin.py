@@ -20,7 +20,14 @@ from bookcheck.notebooks.kernel import Kernel
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
 from bookformat.notebooks import cell_places, read, repeat_command, stored_form
-from bookformat.values import Value, complete, faults, result_of, values_of_cell
+from bookformat.values import (
+    Value,
+    complete,
+    faults,
+    result_of,
+    values_of_answer,
+    values_of_cell,
+)
 
 NOISE = "from bookcheck.notebooks.noise import add_noise; add_noise({}, get_ipython())"
 
@@ -50,6 +57,8 @@ class Notebook(nbval.plugin.IPyNbFile):
         """A test for each code cell, and one for the values of its caption or the prose below."""
         count, self.notebook = 0, read(self.path)
         cells = self.notebook.cells
+        # What is above all code tells of the code that follows it, and the answer of all of it.
+        opening = answer = None
         pairs = zip(cell_places(cell.cell_type for cell in cells), cells, strict=True)
         # Of tests with the same name, pytest-xdist runs only one.
         for place, group in groupby(pairs, itemgetter(0)):
@@ -61,9 +70,25 @@ class Notebook(nbval.plugin.IPyNbFile):
                 # No tag and no comment of a cell switches its check off.
                 settings = {"cell": cell, "options": defaultdict(bool, check=True)}
                 yield CodeCell.from_parent(self, name=place, cell_num=count, **settings)
-            if values := [v for one in (cell, *others) for v in values_of_cell(one)]:
-                yield Values.from_parent(self, name=f"values of {place}", values=values)
+            elif opening:
+                yield opening
+                opening = None
+            values = [v for one in (cell, *others) for v in values_of_cell(one)]
+            if cell.cell_type != "code" and not count:
+                summed_up = values_of_answer("\n\n".join(one.source for one in (cell, *others)))
+                answer = self.values_of("the answer", summed_up)
+                opening = self.values_of(place, [v for v in values if v not in summed_up])
+            elif found := self.values_of(place, values):
+                yield found
+        yield from filter(None, (opening, answer))
         self.not_run = count
+
+    def values_of(self, place: str, values: Sequence[Value]) -> pytest.Item | None:
+        """The test of some values; None where there are none."""
+        if not values:
+            return None
+        found: pytest.Item = Values.from_parent(self, name=f"values of {place}", values=values)
+        return found
 
     def teardown(self) -> None:
         """End the kernel, and store the outputs where all cells gave theirs."""
@@ -101,7 +126,11 @@ class CodeCell(nbval.plugin.IPyNbCell):
 
 
 class Values(pytest.Item):
-    """The values in one cell's prose or caption, evaluated after the code above it."""
+    """The values in one cell's prose or caption, evaluated after the code above it.
+
+    Those of the prose above all code are evaluated after the code that follows it, and those of the
+    answer at the end of the page.
+    """
 
     def __init__(self, *, values: Sequence[Value], **others: Any) -> None:
         super().__init__(**others)

@@ -122,6 +122,26 @@ def test_every_planted_drift_and_wrong_value_is_caught(chapter, tmp_path):
         assert message in said
 
 
+def test_the_opening_tells_of_the_code_that_follows_and_the_answer_of_all_of_it(tmp_path):
+    box = (
+        ":::{{answer}}\n:needs: nothing\n\nIt is {{value}}`{} = x`.\n:::\n\nHere {{value}}`{} = x`."
+    )
+    code = [new_code_cell(f"x = {number}") for number in (5, 6, 7)]
+    texts = {}
+    for name, numbers in {"right": (7, 6), "wrong": (6, 7)}.items():
+        first = new_markdown_cell(box.format(*numbers))
+        cells = [first, *code[:2], new_markdown_cell("Of {value}`6 = x`."), code[2]]
+        texts[name] = stored_form(new_notebook(cells=cells))
+    counts, said = run(tmp_path, **texts)
+    assert counts == {
+        ("right", "PASSED"): 6,
+        ("wrong", "PASSED"): 4,
+        ("wrong", "FAILED"): 2,
+    }, said
+    assert "values of text above cell [1]:\n{value}`7 = x` prints '7', but the expression" in said
+    assert "values of the answer:\n{value}`6 = x` prints '6', but the expression gives 7" in said
+
+
 def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
     run(tmp_path, "--store", exact=notebook_of(*FRAGILE))
     value = "{value}`1 = int(torch.equal(x @ x, x @ x))`"
