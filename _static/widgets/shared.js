@@ -5,7 +5,7 @@
 (() => {
   // What readers see in words is tagged; another language has a dictionary in the place of this.
   const phrase = globalThis.bookPhrase ?? String.raw;
-  // The palette of bookkit.figures.
+  // PALETTE of src/bookkit/figures.py, in its order; tests/booksite/test_figures.py compares them.
   const COLOURS = {
     blue: "#1f6fb2",
     orange: "#c06000",

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from bookformat.paths import ROOT
-from bookkit.figures import PALETTE
+from bookformat.paths import ROOT, STATIC
+from bookkit.figures import PALETTE, PAPER
 from booksite.figures import inline_svg
 
 STYLE = (ROOT / "_static" / "book.css").read_text(encoding="utf8")
@@ -35,6 +35,37 @@ def test_each_colour_stands_out_on_light_and_dark(name):
     light, dark = rule('html[data-theme="light"]'), rule('html[data-theme="dark"]')
     assert contrast(PALETTE[name], light["pst-color-background"]) >= 3
     assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
+
+
+def test_interactive_figures_have_the_palette_of_the_others_in_its_order():
+    script = (STATIC / "widgets" / "shared.js").read_text(encoding="utf-8")
+    block = re.search(r"const COLOURS = \{(.*?)\};", script, re.DOTALL)[1]
+    found = re.findall(r'(\w+): "(#\w+)"', block)
+    message = "make COLOURS in _static/widgets/shared.js equal to PALETTE in src/bookkit/figures.py"
+    assert found == list(PALETTE.items()), message
+
+
+def wrong_fallbacks(text):
+    """The colours beside a variable of the figures that are not those of the palette."""
+    colours = {**PALETTE, "paper": PAPER}
+    found = re.findall(r"var\(--figure-(\w+), (#\w+)\)", text)
+    return [(name, code) for name, code in found if colours.get(name) != code]
+
+
+def test_style_sheets_and_scripts_fall_back_on_the_palette():
+    paths = [*STATIC.rglob("*.css"), *STATIC.rglob("*.js")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert any("var(--figure-green, #" in text for text in texts.values())
+    wrong = {name: found for name, text in texts.items() if (found := wrong_fallbacks(text))}
+    assert wrong == {}, "the colours are those of PALETTE in src/bookkit/figures.py"
+    assert wrong_fallbacks(f"var(--figure-red, {PALETTE['blue']})") == [("red", PALETTE["blue"])]
+    assert wrong_fallbacks("var(--figure-pink, #ff00ff)") == [("pink", "#ff00ff")]
+
+
+def test_the_dark_page_has_every_colour_and_no_other():
+    found = [name for name in rule('html[data-theme="dark"]') if name.startswith("figure-")]
+    message = "name in _static/book.css the colours of PALETTE in src/bookkit/figures.py"
+    assert found == [f"figure-{name}" for name in (*PALETTE, "paper")], message
 
 
 def test_words_of_labels_are_whole():
