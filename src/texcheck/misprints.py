@@ -5,6 +5,10 @@ bound off by one, ``<`` for ``\le``, ``\le`` or ``\approx`` for ``=``, another s
 kind, a symbol for a number or a number for a symbol, a transpose more or less, a fraction upside
 down, a difference the wrong way round, the last digit of a decimal, a line of ``aligned`` without
 its relation, a bound a twentieth too large or too small.
+
+A misprint is named by its kind and by what is changed, not by its place, which moves with every
+space: ``flip sign: + → -``. If there are several of the same name, the nearest symbols that tell
+them apart follow: ``flip sign: + → -, after a_1``, or ``before``.
 """
 
 from __future__ import annotations
@@ -50,6 +54,9 @@ STRICTNESS = {"\\le": "<", "\\leq": "<", "\\ge": ">", "\\geq": ">", "<": "\\le",
 # Letters that are printed side by side and taken for each other.
 PARTNERS = ("qk", "QK", "mn", "MN", "ij", "ab", "xy", "uv", "st")
 PARTNER = {pair[0]: pair[1] for pair in PARTNERS} | {pair[1]: pair[0] for pair in PARTNERS}
+# The pieces of a printed formula, and those that are only space or alignment.
+PIECE = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S", re.DOTALL)
+SPACES = {"\\,", "\\;", "\\:", "\\!", "\\>", "\\ ", "\\quad", "\\qquad", "~", "&"}
 BARS = {"LBAR": "absolute value", "LNORM": "norm"}
 
 
@@ -78,14 +85,59 @@ def misprints(
     ``matrices`` are the symbols that stand for matrices, ``kinds`` tells which symbols are of the
     same kind (numbers, arrays of one shape) and may be taken for each other.
     """
-    found: dict[str, Misprint] = {}
-    for start, end, new, kind in changes(text, set(matrices), kinds or {}):
-        changed = text[:start] + new + text[end:]
-        if changed != text and changed not in found:
-            old = " ".join(text[start:end].split())
-            shown = " ".join(new.split())
-            found[changed] = Misprint(f"{kind} at {start}: {old or '∅'} → {shown or '∅'}", changed)
-    return list(found.values())
+    found: dict[str, Change] = {}
+    for change in changes(text, set(matrices), kinds or {}):
+        changed = text[: change.start] + change.new + text[change.end :]
+        if changed != text:
+            found.setdefault(changed, change)
+    names = names_of(text, list(found.values()))
+    return [Misprint(name, changed) for name, changed in zip(names, found, strict=True)]
+
+
+def pieces(text: str) -> list[str]:
+    """The symbols, commands and brackets of a text, without spaces."""
+    return [piece for piece in PIECE.findall(text) if piece.strip() and piece not in SPACES]
+
+
+def joined(some: Sequence[str]) -> str:
+    """The pieces as one text, which has a space only where a letter follows a command."""
+    shown = ""
+    for piece in some:
+        apart = re.search(r"\\[A-Za-z]+$", shown) and piece[0].isalpha()
+        shown += f" {piece}" if apart else piece
+    return shown
+
+
+def names_of(text: str, several: Sequence[Change]) -> list[str]:
+    """A name for each change, with as many symbols around it as tell it from the others."""
+    bare = []
+    around: dict[str, list[tuple[list[str], list[str]]]] = {}
+    for start, end, new, kind in several:
+        old = joined(pieces(text[start:end]))
+        name = f"{kind}: {old or '∅'} → {joined(pieces(new)) or '∅'}"
+        bare.append(name)
+        around.setdefault(name, []).append((pieces(text[:start]), pieces(text[end:])))
+    return [
+        told_apart(name, (pieces(text[:start]), pieces(text[end:])), around[name])
+        for name, (start, end, _, _) in zip(bare, several, strict=True)
+    ]
+
+
+def told_apart(
+    name: str, own: tuple[list[str], list[str]], all_of_them: list[tuple[list[str], list[str]]]
+) -> str:
+    """The name with the fewest symbols before or after the change that no other change has."""
+    if len(all_of_them) == 1:
+        return name
+    before, after = own
+    for count in range(1, max(len(before), len(after)) + 1):
+        left = before[-count:]
+        if left and [one[-count:] for one, _ in all_of_them].count(left) == 1:
+            return f"{name}, after {joined(left)}"
+        right = after[:count]
+        if right and [one[:count] for _, one in all_of_them].count(right) == 1:
+            return f"{name}, before {joined(right)}"
+    return name  # They differ by spaces alone.
 
 
 def changes(

@@ -19,8 +19,8 @@ def test_attention(rng):
 @equation(
     "eq-road-variance",
     equivalent={
-        "drop factor at 68: q_i → ∅": "One coordinate has variance 1, as the product has.",
-        "drop factor at 72: k_i → ∅": "One coordinate has variance 1, as the product has.",
+        "drop factor: q_i → ∅": "One coordinate has variance 1, as the product has.",
+        "drop factor: k_i → ∅": "One coordinate has variance 1, as the product has.",
     },
 )
 def test_variance(rng):

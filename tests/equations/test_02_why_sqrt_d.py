@@ -83,7 +83,7 @@ def aligned(rng, d_k=2):
     first_index=0,
     draws=2,
     equivalent=dict.fromkeys(
-        ("exchange name at 22: m → n", "exchange name at 23: n → m"),
+        ("exchange name: m → n", "exchange name: n → m"),
         "The score of a token with itself has the same variance.",
     ),
 )
@@ -144,7 +144,7 @@ def trained(rng):
     },
     equivalent={
         "are uncorrelated: …": dict.fromkeys(
-            ("drop factor at 11: q_a → ∅", "drop factor at 15: q_c → ∅"),
+            ("drop factor: q_a → ∅", "drop factor: q_c → ∅"),
             "Every entry has the mean 0 by itself.",
         )
     },

@@ -34,7 +34,7 @@ def test_bilinear(rng):
     return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, H - 1)]
 
 
-SQUARE = {"exchange name at 29: K → Q": "The bound holds for this product as well."}
+SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
 
 
 @equation("eq-bilinear-rank", first_index=0, equivalent=SQUARE)

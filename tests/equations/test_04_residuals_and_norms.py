@@ -68,7 +68,8 @@ def test_residual_jacobian(rng):
 test_moments = equation("eq-moments", first_index=0)(token)
 test_centring = equation("eq-centring")(token)
 test_sphere = equation(
-    "eq-sphere", equivalent={"another symbol at 58: y → {u}": "The length of u is √d, too."}
+    "eq-sphere",
+    equivalent={r"another symbol: y → {u}, after \lVert": "The length of u is √d, too."},
 )(token)
 
 

@@ -48,7 +48,7 @@ test_relative_bias = equation("eq-relative-bias", first_index=0)(page)
 test_alibi_appended = equation("eq-alibi-appended", first_index=0)(earlier)
 
 
-SAME = {r"strictness at 58: < → \le": "At r = n_e both lines give n_e."}
+SAME = {r"strictness: < → \le": "At r = n_e both lines give n_e."}
 
 
 @equation("eq-t5-bucket", equivalent=SAME)

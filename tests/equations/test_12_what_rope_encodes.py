@@ -39,8 +39,10 @@ def signs(rng, d=4):
 test_equal_mean = equation("eq-equal-mean", first_index=0)(signs)
 # What is left without a factor has mean 0 too, and without the rotation the same variance.
 TRUE = {
-    f"drop factor at {place} → ∅": "It is true as well."
-    for place in (r"11: q", r"13: \mathbf{R}_r", r"26: k^\top", r"67: \mathbf{R}_r")
+    "drop factor: q → ∅, after [": "It is true as well.",
+    r"drop factor: \mathbf{R}_r → ∅, after [q": "It is true as well.",
+    r"drop factor: k^\top → ∅, before ]": "It is true as well.",
+    r"drop factor: \mathbf{R}_r → ∅, after (q": "It is true as well.",
 }
 test_random_score = equation("eq-random-score", equivalent=TRUE)(signs)
 
@@ -66,9 +68,9 @@ def looking_far(rng):
 
 ONCE = {2: "Only at the goal all cosines are 1."}
 SAME = {
-    "exchange name at 101: k → q": "A rotated key has the same length.",
-    "another symbol at 101: k → {q}": "A rotated key has the same length.",
-    "turn difference at 71: r - r_0 → r_0 - r": "The cosine is even.",
+    r"exchange name: k → q, after \lVert": "A rotated key has the same length.",
+    r"another symbol: k → {q}, after \lVert": "A rotated key has the same length.",
+    "turn difference: r-r_0 → r_0-r": "The cosine is even.",
 }
 test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalent=SAME)(looking_far)
 

@@ -43,7 +43,7 @@ def test_log_weights(rng):
     return {"S": S, "A": A, "z": z, "N": N, "m": range(N), "n": range(N)}
 
 
-SAME_RANK = {r"add transpose at 26: ∅ → ^\top": "A matrix and its transpose have the same rank."}
+SAME_RANK = {r"add transpose: ∅ → ^\top": "A matrix and its transpose have the same rank."}
 
 
 @equation("eq-log-rank", equivalent=SAME_RANK)

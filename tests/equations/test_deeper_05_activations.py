@@ -53,10 +53,10 @@ test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3)(lambda rng: {"a": A})
 test_gelu_error = equation(
     "eq-gelu-error",
     equivalent={
-        "last digit at 72: 4.75 → 4.76": "A bound that is a little larger holds as well.",
-        r"drop absolute value at 0: \lvert \operatorname{GELU}_{\tanh}(x) - "
-        r"\operatorname{GELU}(x) \rvert → ( \operatorname{GELU}_{\tanh}(x) - "
-        r"\operatorname{GELU}(x) )": "Where the difference is largest, it is positive.",
+        "last digit: 4.75 → 4.76": "A bound that is a little larger holds as well.",
+        r"drop absolute value: \lvert\operatorname{GELU}_{\tanh}(x)-"
+        r"\operatorname{GELU}(x)\rvert → (\operatorname{GELU}_{\tanh}(x)-"
+        r"\operatorname{GELU}(x))": "Where the difference is largest, it is positive.",
     },
 )(at(*PLACES, 2.699, -2.699))
 test_tanh_tail = equation("eq-tanh-tail")(at(*PLACES))

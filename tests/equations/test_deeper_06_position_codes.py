@@ -46,7 +46,10 @@ def test_wave_step(rng):
 
 
 EVEN = "The cosine is even and has the period 2π."
-SIGNS = ("flip sign at 13: - → +", r"turn difference at 8: 2\pi - \theta → \theta - 2\pi")
+SIGNS = (
+    r"flip sign: - → +, before \theta))=\cos",
+    r"turn difference: 2\pi-\theta → \theta-2\pi, after \cos(m(",
+)
 
 
 @equation("eq-wave-alias", equivalent=dict.fromkeys(SIGNS, EVEN))

@@ -14,8 +14,8 @@ from shared_rotations import plane_rotation, some_base
 from texcheck import depends
 
 ZERO = "The digits after the last are 0."
-MORE = ["bound off by one at 100: {D-1} → {D-1+1}"]
-MORE += ["drop one at 102: -1 → ∅", "flip sign at 102: - → +"]
+MORE = ["bound off by one: {D-1} → {D-1+1}"]
+MORE += ["drop one: -1 → ∅", "flip sign: - → +"]
 EVEN = "The function of the difference is even."
 
 
@@ -42,7 +42,7 @@ def nearest_readings(alpha, theta, first):
     return np.array(estimates[::-1])
 
 
-SELF = {"drop one at 97: +1 → ∅": "An estimate counts its own whole rotations correctly too."}
+SELF = {"drop one: +1 → ∅": "An estimate counts its own whole rotations correctly too."}
 
 
 @equation("eq-read-clocks", first_index=0, equivalent=SELF)
@@ -65,7 +65,7 @@ def test_read_clocks(rng):
 test_euler = equation("eq-euler")(lambda rng: {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)})
 
 
-DETERMINANT = {"add transpose at 6: ∅ → ^\\top": "A matrix and its transpose have one determinant."}
+DETERMINANT = {"add transpose: ∅ → ^\\top": "A matrix and its transpose have one determinant."}
 
 
 @equation("eq-vandermonde", first_index=0, equivalent=DETERMINANT)
@@ -75,7 +75,7 @@ def test_vandermonde(rng):
     return {"Z": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
 
 
-TURNED = [f"turn difference at {place}: n - m → m - n" for place in (111, 134)]
+TURNED = [f"turn difference: n-m → m-n, after {before}" for before in ("}(", "((")]
 
 
 @equation("eq-position-complex", equivalent=dict.fromkeys(TURNED, EVEN))
@@ -107,7 +107,7 @@ def test_substitution(rng):
     return {"r": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
 
 
-SMALL = {"another symbol at 24: r → {b}": "The cosine integral is small at b too."}
+SMALL = {"another symbol: r → {b}, before )": "The cosine integral is small at b too."}
 
 
 @equation("eq-log-decay", approx=0.005, equivalent=SMALL)
@@ -120,7 +120,7 @@ def test_log_decay(rng):
     }
 
 
-FLIPPED = {r"turn difference at 45: \beta - \alpha → \alpha - \beta": EVEN}
+FLIPPED = {r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN}
 
 
 @equation("eq-relative-pair", vectors="row", equivalent=FLIPPED)
@@ -153,7 +153,7 @@ def test_repeat(rng):
     return [{**values, r"\theta": share * theta} for share in (1, 0.7, 1.01, 1.3)]
 
 
-@equation("eq-chord", equivalent={"turn difference at 107: n-m → m - n": EVEN})
+@equation("eq-chord", equivalent={"turn difference: n-m → m-n": EVEN})
 def test_chord(rng):
     return {"m": range(2, 7), "n": range(3, 6), r"\theta": rng.uniform(0.2, 3)}
 

@@ -17,8 +17,12 @@ ROWS = "The vectors x_m are the rows of X."
 @equation(
     "eq-token-spread",
     first_index=0,
-    equivalent={"another symbol at 2: X → {x}": ROWS}
-    | {f"another symbol at {place}: x → {{X}}": ROWS for place in (37, 85, 146)},
+    equivalent={
+        "another symbol: X → {x}": ROWS,
+        "another symbol: x → {X}, before _m-": ROWS,
+        r"another symbol: x → {X}, before _m\rVert": ROWS,
+        "another symbol: x → {X}, after }": ROWS,
+    },
 )
 def test_token_spread(rng):
     X = rng.normal(size=(N, D)) + 0.5

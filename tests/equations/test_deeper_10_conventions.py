@@ -32,10 +32,11 @@ test_columns = check("eq-columns")
 test_wrong_side = check("eq-wrong-side")
 test_flip = check("eq-flip")
 test_split = check("eq-split")
-ADD, SYMMETRIC = r"add transpose at {}: ∅ → ^\top", "H is symmetric."
-test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD.format(1))
-test_pass_through = check("eq-pass-through", SYMMETRIC, ADD.format(65), ADD.format(69))
-test_before = check("eq-before", SYMMETRIC, ADD.format(68))
+ADD = r"add transpose: ∅ → ^\top"
+SYMMETRIC = "H is symmetric."
+test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD)
+test_pass_through = check("eq-pass-through", SYMMETRIC, f"{ADD}, before =", f"{ADD}, before R")
+test_before = check("eq-before", SYMMETRIC, f"{ADD}, after H")
 
 
 @equation("eq-factor")
@@ -85,7 +86,7 @@ def test_sinusoid_turned(rng):
     return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
 
 
-EVEN = [f"turn difference at {place} → m - n" for place in ("97: n-m", "137: n - m")]
+EVEN = [f"turn difference: n-m → m-n, after {before}" for before in ("{", "(")]
 
 
 @equation("eq-rope-to-g", first_index=0, equivalent=dict.fromkeys(EVEN, "The score is even."))

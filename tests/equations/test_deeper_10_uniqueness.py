@@ -25,7 +25,7 @@ from shared_rotations import (
 )
 
 SHIFT = "Every shift keeps all lengths."
-STEPS = {"flip sign at 38: + → -": SHIFT, "off by one at 40: 1 → 2": SHIFT}
+STEPS = {"flip sign: + → -": SHIFT, "off by one: 1 → 2, after +": SHIFT}
 
 
 @equation("eq-step-length", equivalent=STEPS)
@@ -37,7 +37,7 @@ def test_step_length(rng):
     return {"f": f, "m": rng.permutation(6)[:r], **sums}
 
 
-@equation("eq-angle-steps", equivalent={"drop factor at 23: f_m → ∅": "f keeps lengths."})
+@equation("eq-angle-steps", equivalent={r"drop factor: f_m → ∅, after \lVert": "f keeps lengths."})
 def test_angle_steps(rng):
     """The library turns; the angle of an arrow is read place by place and counted on."""
     theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
@@ -67,7 +67,11 @@ def test_stretched_content(rng):
     return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}
 
 
-PLACES = ("flip sign at 55: + → -", "off by one at 57: 1 → 2", "drop one at 55: + 1 → ∅")
+PLACES = (
+    "flip sign: + → -, after jf_{m_j",
+    r"off by one: 1 → 2, before }(x_j)\right",
+    "drop one: +1 → ∅, after jf_{m_j",
+)
 
 
 @equation("eq-step-keeps", equivalent=dict.fromkeys(PLACES, SHIFT))

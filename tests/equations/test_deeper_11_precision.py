@@ -74,7 +74,7 @@ def float32_angles(rng):
     return values | {r"\hat{a}": angle[worst]}
 
 
-BARS = r"drop absolute value at 0: \lvert \hat{a} - m\theta_i \rvert → ( \hat{a} - m\theta_i )"
+BARS = r"drop absolute value: \lvert\hat{a}-m\theta_i\rvert → (\hat{a}-m\theta_i)"
 
 
 @equation("eq-angle-error", first_index=0, equivalent={BARS: "A weaker bound, and true."})

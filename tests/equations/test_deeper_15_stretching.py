@@ -72,12 +72,12 @@ def waves(a, c, theta):
 
 
 WEAKER = "Without the bars the bound says less, and is true."
-ERROR = r"h(x) - (1 - u) h(r) - u h(r + 1)"
-WAVE = r"a_i \cos(x\theta_i) + c_i \sin(x\theta_i)"
+ERROR = "h(x)-(1-u)h(r)-uh(r+1)"
+WAVE = r"a_i\cos(x\theta_i)+c_i\sin(x\theta_i)"
 
 
 def bars(inside):
-    return {rf"drop absolute value at 0: \lvert {inside} \rvert → ( {inside} )": WEAKER}
+    return {rf"drop absolute value: \lvert {inside}\rvert → ({inside})": WEAKER}
 
 
 @equation("eq-interpolation-bound", first_index=0, equivalent=bars(ERROR))

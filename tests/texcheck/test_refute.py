@@ -119,7 +119,31 @@ def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
 def test_a_difference_is_turned_only_where_its_sign_counts():
     text = r"\lvert a - b \rvert + (c - d)^2 = (e - f)^3 + \lVert g - h \rVert"
     turned = [one.change for one in misprints(text) if one.change.startswith("turn")]
-    assert turned == ["turn difference at 35: e - f → f - e"]
+    assert turned == ["turn difference: e-f → f-e"]
+
+
+def test_a_misprint_keeps_its_name_where_spaces_are_added():
+    tight = r"\sin(a-b)=\frac{a}{b} c+\sqrt{a-b}"
+    wide = "\\sin(a - b) \\;=\\; \\frac{a}{b} \\, c + \\sqrt{ a\\,-b }"
+    names = [one.change for one in misprints(tight)]
+    assert len(names) > 10
+    assert [one.change for one in misprints(wide)] == names
+
+
+def test_misprints_of_the_same_name_are_told_apart_by_what_is_near():
+    found = [one.change for one in misprints("a+b+c=d+c")]
+    assert len(found) == len(set(found))
+    assert [name for name in found if name.startswith("flip")] == [
+        "flip sign: + → -, after a",
+        "flip sign: + → -, after b",
+        "flip sign: + → -, after d",
+    ]
+    (first, second) = [one.change for one in misprints("x+1=y+1") if "off by" in one.change]
+    assert first == "off by one: 1 → 2, before ="
+    assert second == "off by one: 1 → 2, after y+"
+    assert [one.change for one in misprints("x = - y") if "flip" in one.change] == [
+        "flip sign: - → +"
+    ]
 
 
 def test_a_symmetric_matrix_is_not_transposed():
@@ -199,11 +223,11 @@ def test_survivors_are_told_and_excused_by_their_reason():
     assert not passed
     assert f"survived: blunt: {alive[0]}" in text
     assert report(found, bar=0.1)[1]
-    blunt.equivalent = {**dict.fromkeys(alive, "a is 0"), "gone at 3": "noticed by now"}
+    blunt.equivalent = {**dict.fromkeys(alive, "a is 0"), "gone: a → b": "noticed by now"}
     text, passed = report(verdicts_of(blunt, "c^2 = a^2 + b^2"))
     assert not passed
-    assert "error: blunt: gone at 3: no survivor; remove it" in text
-    del blunt.equivalent["gone at 3"]
+    assert "error: blunt: gone: a → b: no survivor; remove it" in text
+    del blunt.equivalent["gone: a → b"]
     assert report(verdicts_of(blunt, "c^2 = a^2 + b^2"))[1]
 
 
