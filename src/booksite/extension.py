@@ -3,7 +3,6 @@
 import gc
 
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
 PARTS = (
     "math",
@@ -22,12 +21,8 @@ PARTS = (
     "values",
     "ledger",
     "reference",
+    "again",
 )
-
-
-def write_all_pages(_app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Any page may show a title, number or mark of another, so all are written again."""
-    return sorted(env.found_docs)
 
 
 def setup(app: Sphinx) -> None:
@@ -38,4 +33,3 @@ def setup(app: Sphinx) -> None:
     gc.set_threshold(100_000, 20, 100)
     for part in PARTS:
         app.setup_extension(f"booksite.{part}")
-    app.connect("env-updated", write_all_pages)

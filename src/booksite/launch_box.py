@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from bookformat.paths import CHAPTERS
+from booksite.again import writes_all
 from booksite.reader import Book, targets_of, write_notebooks
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def offer_notebooks(app: Sphinx, error: Exception | None) -> None:
     repository = app.config.html_theme_options.get("repository_url", "")
     book = Book(targets_of(app.env), sources, app.config.html_baseurl, repository)
     try:
-        write_notebooks(Path(app.outdir) / NOTEBOOKS, folder, book)
+        write_notebooks(Path(app.outdir) / NOTEBOOKS, folder, book, all_anew=writes_all(app))
     except LookupError as problem:
         logger.warning("the reader's notebooks: %s", problem, type="reader")
 

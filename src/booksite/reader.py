@@ -321,12 +321,21 @@ def reader_notebook(path: Path, book: Book, folder: Path) -> Any:
     return new_notebook(cells=made, metadata=metadata)
 
 
-def write_notebooks(target: Path, folder: Path, book: Book) -> None:
-    """Write the reader's notebooks of a folder of chapters, and what Binder needs beside them."""
-    texts = {
-        f"{page_name(path, folder)}.ipynb": nbformat.writes(reader_notebook(path, book, folder))
-        for path in chapter_notebooks(folder)
-    }
+def is_newer(made: Path, source: Path) -> bool:
+    """Whether a file has been made after its source was last changed."""
+    return made.is_file() and made.stat().st_mtime > source.stat().st_mtime
+
+
+def write_notebooks(target: Path, folder: Path, book: Book, *, all_anew: bool = True) -> None:
+    """Write the reader's notebooks of a folder of chapters, and what Binder needs beside them.
+
+    Unless all are to be written, one that is newer than its chapter stays.
+    """
+    texts: dict[str, str] = {}
+    for path in chapter_notebooks(folder):
+        name = f"{page_name(path, folder)}.ipynb"
+        if all_anew or not is_newer(target / name, path):
+            texts[name] = nbformat.writes(reader_notebook(path, book, folder))
     if book.repository:
         texts["requirements.txt"] = f"from-attention-to-rope @ git+{book.repository}"
     for name, text in texts.items():

@@ -11,13 +11,17 @@ import functools
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import griffe
 from sphinx.application import Sphinx
+from sphinx.ext.viewcode import OUTPUT_DIRNAME
 from sphinx.pycode import ModuleAnalyzer
 
 from bookformat.paths import SOURCES
+from booksite.again import writes_all
+from booksite.reader import is_newer
 
 PACKAGE = "attention_to_rope"
 # So many characters of code fit into a line of a page.
@@ -155,10 +159,27 @@ def source_of(_app: Sphinx, module: str) -> tuple[str, dict[str, Any]] | None:
     return text, ModuleAnalyzer.for_string(text, module).find_tags()
 
 
+def keep_sources(app: Sphinx) -> list[Any]:
+    """Let `viewcode` leave the pages of source files that have not changed as they are.
+
+    It looks for this only where it finds the files itself, by an import. An entry that is False has
+    no page to be written, and stays in the list of modules. The stored environment still has them,
+    because it was stored before.
+    """
+    entries: dict[str, Any] = getattr(app.env, "_viewcode_modules", {})
+    if not writes_all(app):
+        for module in modules():
+            page = Path(app.outdir, OUTPUT_DIRNAME, *module.path.split(".")).with_suffix(".html")
+            if module.path in entries and is_newer(page, module.filepath):
+                entries[module.path] = False
+    return []
+
+
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     app.setup_extension("sphinx.ext.viewcode")
     app.config.viewcode_follow_imported_members = False  # it would import them
     app.connect("viewcode-find-source", source_of)
     app.connect("source-read", write_reference)
+    app.connect("html-collect-pages", keep_sources, priority=100)  # before viewcode's own
     app.add_css_file("api.css")
