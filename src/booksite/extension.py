@@ -22,6 +22,7 @@ PARTS = (
     "ledger",
     "reference",
     "again",
+    "citations",
 )
 
 
