@@ -69,11 +69,22 @@ book: $(BUILDER)  ## Build the site; ARGUMENTS=--all: all anew; RUNNABLE=yes: it
 	@echo
 	@echo "The book is built. Open $(SITE)/index.html"
 
-# The checks of formulas once more, with rounding noise: in `make test-noise`, and in CI.
-NOISE_TESTS := tests/bookcheck/equations/test_noise.py
+# What pyproject.toml leaves out of a plain run of pytest, without what needs a browser or the site.
+WITH_SLOW := -m 'not (browser or built)'
 .PHONY: test
-test: $(INSTALLED)  ## Run every test: library, formulas, notebooks, rules
-	$(BIN)/python -m pytest $(if $(findstring --noise,$(ARGUMENTS)),,--ignore=$(NOISE_TESTS)) $(ARGUMENTS)
+test: $(INSTALLED)  ## Run the tests that an author needs: library, formulas, notebooks, rules
+	$(BIN)/python -m pytest $(ARGUMENTS)
+
+# One part, and how long it took.
+TIMED = @+started=$$(date +%s); $(MAKE) --no-print-directory $(1) && \
+  printf '== %5s s  make %s\n' "$$(($$(date +%s) - started))" $(firstword $(1))
+# What holds with rounding noise holds without it, so the notebooks run once.
+.PHONY: test-all
+test-all: $(INSTALLED)  ## Run every test that needs no browser: also slow ones, rounding noise, misprints, peers
+	$(call TIMED,coverage)
+	$(call TIMED,test ARGUMENTS="$(WITH_SLOW) --noise 1 --ignore=tests/attention_to_rope")
+	$(call TIMED,misprints)
+	$(call TIMED,test-peers)
 
 .PHONY: check
 check: $(INSTALLED)  ## Check one page, or some: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
@@ -81,7 +92,7 @@ check: $(INSTALLED)  ## Check one page, or some: notebook, formulas, numbers, mi
 
 .PHONY: test-noise
 test-noise: $(INSTALLED)  ## Run all checks and chapters with rounding noise; nothing may change (SEEDS=1: once)
-	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(NOISE_TESTS)
+	NOISE_SEEDS=$(SEEDS) $(BIN)/python -m pytest $(WITH_SLOW) tests/bookcheck/equations/test_noise.py
 	for seed in $$(seq $(SEEDS)); do \
 	  $(BIN)/python -m pytest --noise $$seed $(if $(NB),chapters/$(NB).ipynb,chapters) || exit 1; done
 
@@ -123,7 +134,7 @@ bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minut
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its lines and branches
 	@$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest tests/attention_to_rope
+	$(BIN)/python -m coverage run -m pytest $(WITH_SLOW) tests/attention_to_rope
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from bookformat.notebooks import cells_of, chapter_notebooks
 from bookformat.paths import CHAPTERS, ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 # What a reader has who installed this wheel.
 HERE = (

@@ -5,7 +5,7 @@ import pytest
 
 from bookformat.records import Record, write_record
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 
 FIRST = "# First\n\nA sentence.\n\n$$\na = b\n$$ (eq-first)\n"
 CONTENTS = "  - file: chapters/01-first\n  - file: chapters/02-second\n  - file: chapters/api\n"

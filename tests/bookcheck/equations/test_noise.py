@@ -16,6 +16,8 @@ from texcheck import LatexError, Silent, check
 from texcheck.misprints import misprints
 from texcheck.trial import kinds_of, transposable
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(1000, 1000 + int(os.environ.get("NOISE_SEEDS", "1")))
 ITEMS = load_all()
 CHECKS = {i.name: i for i in ITEMS if not isinstance(i, (Page, ByHand))}
