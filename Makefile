@@ -82,7 +82,7 @@ TIMED = @+started=$$(date +%s); $(MAKE) --no-print-directory $(1) && \
 .PHONY: test-all
 test-all: $(INSTALLED)  ## Run every test that needs no browser: also slow ones, rounding noise, misprints, peers
 	$(call TIMED,coverage)
-	$(call TIMED,test ARGUMENTS="$(WITH_SLOW) --noise 1 --ignore=tests/attention_to_rope")
+	$(call TIMED,test ARGUMENTS="$(WITH_SLOW) --noise 1 --ignore=tests/attention_to_rope --ignore=tests/one_file")
 	$(call TIMED,misprints)
 	$(call TIMED,test-peers)
 
@@ -134,7 +134,7 @@ bench: $(PEERS)/installed  ## Measure speed as ratios to floors and peers (minut
 .PHONY: coverage
 coverage: $(INSTALLED)  ## Run the library's tests; they must reach each of its lines and branches
 	@$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest $(WITH_SLOW) tests/attention_to_rope
+	$(BIN)/python -m coverage run -m pytest $(WITH_SLOW) tests/attention_to_rope tests/one_file
 	@$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report --skip-covered
 

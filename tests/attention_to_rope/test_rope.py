@@ -158,16 +158,12 @@ def test_what_would_be_silent_is_refused():
         book.rotate(normal(5, 8), table, layout="half")  # half of the head would stay
     with pytest.raises(ValueError, match="does not fit"):
         book.rotate(normal(3, 2, 5, 4), (table[0].expand(2, 5, 2),) * 2, layout="half")
-    with pytest.raises(
-        TypeError, match=r"cos in torch\.float32 does not fit x in torch\.float64"
-    ):
+    with pytest.raises(TypeError, match=r"cos in torch\.float32 does not fit x in torch\.float64"):
         book.rotate(x, book.rotary_table(torch.arange(5), theta), layout="half")
     cos, sin = table
     with pytest.raises(ValueError, match=r"sin of shape .* does not fit"):
         book.rotate(x, (cos, sin[:1]), layout="half")
-    with pytest.raises(
-        TypeError, match=r"sin in torch\.float32 does not fit x in torch\.float64"
-    ):
+    with pytest.raises(TypeError, match=r"sin in torch\.float32 does not fit x in torch\.float64"):
         book.rotate(x, (cos, sin.float()), layout="half")
 
 

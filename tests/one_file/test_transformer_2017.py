@@ -94,3 +94,17 @@ def test_it_runs_alone():
     names = {getattr(node, "module", None) or node.names[0].name for node in nodes}
     assert names == {"torch", "torch.nn.functional"}
     assert "Transformer" in runpy.run_path(str(FILE))
+
+
+@torch.no_grad()
+def test_the_loss_is_the_mean_surprise_of_the_words_that_follow_without_padding(model):
+    target = torch.tensor([[START, 7, 4, END], [START, 4, END, PAD]])
+    logits, _ = model.decode(target[:, :-1], model.encode(SOURCE))
+    surprise = -logits.log_softmax(-1)
+    words = [surprise[0, 0, 7], surprise[0, 1, 4], surprise[0, 2, END]]
+    words += [surprise[1, 0, 4], surprise[1, 1, END]]
+    torch.testing.assert_close(model.loss(SOURCE, target), torch.stack(words).mean())
+    to_all = torch.cat([surprise[0, :3], surprise[1, :2]]).mean()
+    smoothed = 0.9 * torch.stack(words).mean() + 0.1 * to_all
+    torch.testing.assert_close(model.loss(SOURCE, target, smoothing=0.1), smoothed)
+    assert model.bfloat16().loss(SOURCE, target).dtype == torch.float32
