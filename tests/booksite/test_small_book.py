@@ -1,8 +1,10 @@
 """What the extension makes of a book that uses everything."""
 
+import pickle
 import re
 
 import pytest
+from sphinx_proof.nodes import proof_node
 
 ADDRESS = "https://github.com/example/book"
 
@@ -98,3 +100,15 @@ def test_the_templates_of_the_book_are_used(page):
     assert 'data-theme="light"' in page
     assert "fontawesome.js" not in page
     assert '<meta property="og:title" content="1. Chapter &amp; more" />' in page
+
+
+def test_sphinx_still_numbers_pages_of_depth(good_site):
+    # The environment is stored before booksite.contents takes the numbers away.
+    env = pickle.loads((good_site / "../.doctrees/environment.pickle").read_bytes())
+    assert env.toc_secnumbers["chapters/deeper/01-one"][""], "booksite.contents: no number to drop"
+
+
+def test_sphinx_proof_still_begins_the_first_sentence_with_a_title(good_site):
+    page = pickle.loads((good_site / "../.doctrees/chapters/01-one.doctree").read_bytes())
+    proofs = [node.astext() for node in page.findall(proof_node)]
+    assert any(text.startswith("Proof. ") for text in proofs), "booksite.folding: no title to cut"
