@@ -105,8 +105,11 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def keep_hash(app: Sphinx, error: Exception | None) -> None:
-    """Keep the hash for the next build; after an error it writes all pages."""
-    if error is None:
+    """Keep the hash; after an error or a warning the next build writes all pages.
+
+    A page that has a warning would otherwise be silent in the next build.
+    """
+    if error is None and app._warncount == 0:
         kept_hash(app).write_text(shown_elsewhere(app), encoding="utf-8")
     else:
         kept_hash(app).unlink(missing_ok=True)

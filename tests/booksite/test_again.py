@@ -98,3 +98,11 @@ def test_after_an_error_all_are_written(book, build, written_after):
     replace(first, "Another sentence.", r"$\wrong$")
     assert build(book).returncode != 0
     assert written_after(lambda: replace(first, r"$\wrong$", "Right.")) == ALL
+
+
+def test_a_warning_is_repeated_until_it_is_heeded(book, build, written_after):
+    second = book / "chapters" / "02-second.ipynb"
+    replace(second, "{eq}`eq-first`", "{eq}`eq-nowhere`")
+    for _ in range(2):
+        assert "eq-nowhere" in build(book).stderr
+    assert written_after(lambda: replace(second, "eq-nowhere", "eq-first")) == ALL
