@@ -36,8 +36,9 @@ ENGLISH = {
     "deeper/13-keep-less": ["sliding window"],
     "14-attention-in-blocks": ["flash attention"],
     "15-longer-contexts": [
-        "extend context length", "yarn", "ntk", "long context", "extrapolation",
+        "extend context length", "yarn", "long context", "extrapolation",
     ],
+    "deeper/15-stretching": ["ntk"],
     "16-which-encoding": ["which positional encoding should I use"],
     "17-beyond-softmax": ["sinks", "attention sink"],
     "18-speed-of-memory": ["rope speed triton"],
