@@ -19,7 +19,7 @@ import attention_to_rope as book
 from attention_to_rope.fast import blockwise_attention
 from attention_to_rope.fast.attention_triton import triton_attention
 from attention_to_rope.fast.rope_triton import _fits, rotate_queries_and_keys
-from bookkit.records import origin
+from laboratory.record import origin
 
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
