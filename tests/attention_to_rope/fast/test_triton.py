@@ -157,3 +157,12 @@ def test_the_kernel_to_read_says_what_it_needs(monkeypatch):
         attention_triton.triton_attention(x, x[:, :, :1], x)
     with pytest.raises(ValueError, match="power of two"):
         attention_triton.triton_attention(*(torch.zeros(1, 1, 4, 24),) * 3)
+
+
+def test_another_tile_is_used_from_then_on(monkeypatch):
+    monkeypatch.setattr(rope_kernel, "TILES", dict(rope_kernel.TILES))
+    monkeypatch.setattr(rope_triton, "_launchers", {("a call",): "made for another tile"})
+    tile = rope_kernel.Tile(rows=4, heads=1, stretch=16, warps=2)
+    rope_triton.use_tile("positions", tile)
+    assert rope_kernel.tile_for(torch.empty(1, 2, 64, 64), 32) == tile
+    assert rope_triton._launchers == {}
