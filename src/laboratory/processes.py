@@ -90,38 +90,35 @@ def one_process() -> Processes:
 
 
 @contextmanager
-def started_processes() -> Iterator[Processes]:
-    """The processes that torchrun started, connected; without torchrun, this one alone."""
+def started_processes(*, share_gpus: bool = False) -> Iterator[Processes]:
+    """The processes that torchrun started, connected; without torchrun, this one alone.
+
+    NCCL needs a GPU for each process. With `share_gpus`, processes that have none of their own
+    share those that there are and communicate through gloo.
+    """
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield one_process()
         return
     rank = int(os.environ["RANK"])
-    device = _own_device(rank)
-    if device.type == "cuda":
+    here = int(os.environ["LOCAL_WORLD_SIZE"])
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if 0 < gpus < here and not share_gpus:
+        Processes(rank=rank, count=count, device=torch.device("cuda")).refuse(
+            f"every process needs a GPU of its own, but this machine has {gpus} for {here} "
+            "processes; start fewer, or hide the GPUs with CUDA_VISIBLE_DEVICES="
+        )
+    device = torch.device("cpu")
+    if gpus > 0:
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % gpus)
         torch.cuda.set_device(device)
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    backend = "nccl" if gpus >= here else "gloo"
     # A process that waits for one that has failed gives up after this time.
     dist.init_process_group(backend, timeout=timedelta(minutes=10))
     try:
         yield Processes(rank=rank, count=count, device=device)
     finally:
         dist.destroy_process_group()
-
-
-def _own_device(rank: int) -> torch.device:
-    """A GPU that no other process has, or the CPU on a machine without GPUs."""
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    here = int(os.environ["LOCAL_WORLD_SIZE"])
-    gpus = torch.cuda.device_count()
-    if here > gpus:
-        device = torch.device("cuda")
-        Processes(rank=rank, count=here, device=device).refuse(
-            f"every process needs a GPU of its own, but this machine has {gpus} for {here} "
-            "processes; start fewer, or hide the GPUs with CUDA_VISIBLE_DEVICES="
-        )
-    return torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
 def launcher(module: str) -> str:
