@@ -6,6 +6,7 @@ turn over the last digit of a record and no more, so 1e-4 is allowed.
 """
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -25,7 +26,8 @@ ROUNDING = 1.01e-4
 
 @pytest.fixture
 def small(monkeypatch):
-    """The training of small_training.py, in this process."""
+    """The training of small_training.py, in this process and on its CPU."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for module, name, value in SMALL["REPLACED"]:
         monkeypatch.setattr(module, name, value)
 
@@ -34,9 +36,8 @@ def in_two_processes(folder, *arguments, interrupt_at=None):
     """What torchrun printed and said."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node=2", str(PROGRAM), str(folder), *arguments]
-    environment = {"PATH": "", "OMP_NUM_THREADS": "1"}
-    if interrupt_at:
-        environment["INTERRUPT_AT"] = str(interrupt_at)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment["INTERRUPT_AT"] = str(interrupt_at)
     return subprocess.run(
         command, env=environment, capture_output=True, encoding="utf-8", timeout=240, check=False
     )
