@@ -51,6 +51,20 @@ SPOILT = {
         ("bytes_per_number / 2**30", "2 / 2**30", "4 bytes"),
         ("2**30", "1e9", "no windows"),
     ],
+    "groups_as_latents": [
+        ("* g // h", "% g", "6 heads in 2 groups, the keys"),
+        ("select[g + group]", "select[group]", "6 heads in 2 groups, the values"),
+        ("(*W_K, *W_V)", "(*W_V, *W_K)", "6 heads in 2 groups, the keys"),
+        ("return down, select[group]", "return down.T, select[group]", "can be multiplied"),
+        (
+            "return down, select[group], select[g + group]",
+            "pad = torch.nn.functional.pad\n    up = pad(select, (0, 0, 0, 1))\n"
+            "    return pad(down, (0, 1)), up[group], up[g + group]",
+            "the length of a row, expected 12",
+        ),
+        ("select[group], select", "select[group].mT, select", "can be multiplied"),
+        (", select[g + group]", "", "3 things"),
+    ],
     "rms_norm_gradient": [
         ("(gradient - along * y) / r", "gradient / r", "one token of 6"),
         ("(gradient - along * y) / r", "gradient - along * y", "one token of 6"),

@@ -216,13 +216,13 @@ def test_encoder_decoder_reads_writes_and_learns(
         assert weight.grad.isfinite().all()
 
 
-# Chapters 10 and 13: rotations with a table that is not half.
+# Deriving RoPE and latent attention: rotations with a table that is not half.
 
 
 @in_each_dtype
 @pytest.mark.parametrize(
     ("page", "name", "layout"),
-    [("deriving-rope", "rope", "interleaved"), ("cache", "rotate", "half")],
+    [("deriving-rope", "rope", "interleaved"), ("latent-attention", "rotate", "half")],
 )
 def test_rotated_vectors_are_rounded_once(
     page: str, name: str, layout: Any, dtype: torch.dtype
@@ -235,11 +235,31 @@ def test_rotated_vectors_are_rounded_once(
 
 
 @in_each_dtype
+def test_cache_attends_in_parts(dtype: torch.dtype) -> None:
+    attend = listing("cache", "def attend(q, k, v, cache")["attend"]
+    q = normal(2, 6, 300, 16, seed=0).to(dtype)
+    k, v = (normal(2, 2, 300, 16, seed=seed).to(dtype) for seed in (1, 2))
+    parts, cache = [], None
+    for part in (slice(0, 200), slice(200, 201), slice(201, 300)):
+        output, cache = attend(q[:, :, part], k[:, :, part], v[:, :, part], cache)
+        parts.append(output)
+    assert torch.equal(cache[0], k)
+    assert torch.equal(cache[1], v)
+    keys, values = (x.double().repeat_interleave(3, dim=1) for x in (k, v))
+    exact = attention(q.double(), keys, values, mask=causal_mask(300))
+    found = torch.cat(parts, dim=2)
+    assert found.dtype == dtype
+    rounding = (exact.to(dtype) - exact).norm()
+    # PyTorch's fused attention rounds the weights as well, before the sum in float32.
+    assert (found - exact).norm() <= 1.5 * rounding + FLOAT32_SUMS * exact.norm()
+
+
+@in_each_dtype
 @pytest.mark.parametrize("absorbed", [True, False])
 def test_latent_attention_continues_its_cache(dtype: torch.dtype, absorbed: bool) -> None:
     torch.manual_seed(0)
-    layer = listing("cache", "class LatentAttention")["LatentAttention"](24, 3, 6, 6, 4, 8, 12)
-    layer = layer.to(dtype)
+    module = listing("latent-attention", "class LatentAttention")["LatentAttention"]
+    layer = module(24, 3, 6, 6, 4, 8, 12).to(dtype)
     exact = copy.deepcopy(layer).double()
     x = normal(2, 60, 24, seed=0).to(dtype)
     first, cache = layer(x[:, :50], absorbed=absorbed)

@@ -1,4 +1,4 @@
-"""The latent attention to take away from chapter 13 runs alone and agrees with the library."""
+"""The latent attention to take away runs alone and agrees with the library."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from bookformat.paths import CHAPTERS
 
 @pytest.mark.parametrize("absorbed", [True, False])
 def test_it_agrees_with_the_library(absorbed):
-    cells, names = read(CHAPTERS / "cache.ipynb").cells, {}
+    cells, names = read(CHAPTERS / "latent-attention.ipynb").cells, {}
     exec(next(cell.source for cell in cells if "class LatentAttention" in cell.source), names)
     sizes = {"head_dim": 6, "rotary_dim": 4, "latent_dim": 5, "query_latent_dim": 7}
     theirs = LatentAttention(16, 3, **sizes, seed=0).double()

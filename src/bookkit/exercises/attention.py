@@ -54,6 +54,26 @@ def cache_gib() -> Cases:
     yield "With 4 bytes a number", (4, 256, 1000, (), 4), 256 * 4000 * 4 / 2**30
 
 
+def groups_as_latents() -> Cases:
+    """In latent-attention: matrices that make the keys and values of groups from one row."""
+    for heads, groups in ((6, 2), (4, 4), (4, 1)):
+        case = f"With {heads} heads in {groups} groups"
+        X = normal(7, 9, seed=heads)
+        W_K, W_V = normal(2, groups, 9, 3, seed=groups)
+        results = parts_of(case, (yield case, (W_K, W_V, heads), ANY), 3)
+        wanted = f"{case}, the results must be tensors that can be multiplied"
+        down, key_up, value_up = (result_of(wanted, torch.as_tensor, one) for one in results)
+        latents = result_of(wanted, torch.matmul, X, down)
+        keys = result_of(wanted, torch.matmul, latents, key_up)
+        values = result_of(wanted, torch.matmul, latents, value_up)
+        expect(f"{case}, the length of a row", latents.shape[-1], 2 * groups * 3)
+        # Each group serves as many neighbouring heads.
+        own_keys = (X @ W_K).repeat_interleave(heads // groups, dim=0)
+        own_values = (X @ W_V).repeat_interleave(heads // groups, dim=0)
+        expect(f"{case}, the keys that they make", keys, own_keys)
+        expect(f"{case}, the values that they make", values, own_values)
+
+
 def rms_norm_gradient() -> Cases:
     """In residuals-and-norms: the gradient that RMSNorm passes back, for vectors in any batch."""
     for case, x, gradient in (

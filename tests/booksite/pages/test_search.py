@@ -32,7 +32,8 @@ ENGLISH = {
     "implementing-rope": [
         "implement rope", "interleaved layout", "position_ids", "rotate_half", "rope_theta",
     ],
-    "cache": ["grouped query attention", "MLA", "deepseek mla", "kv cache", "gqa"],
+    "cache": ["grouped query attention", "kv cache", "gqa"],
+    "latent-attention": ["MLA", "deepseek mla"],
     "deeper/keep-less": ["sliding window"],
     "attention-in-blocks": ["flash attention"],
     "longer-contexts": [
@@ -58,7 +59,8 @@ CHINESE = {
     "deriving-rope": ["旋转位置编码"],
     "implementing-rope": ["RoPE 频率", "怎么实现RoPE", "交错排列"],
     "what-rope-encodes": ["远程衰减"],
-    "cache": ["键值缓存", "分组查询", "KV cache", "什么是潜在注意力"],
+    "cache": ["键值缓存", "分组查询", "KV cache"],
+    "latent-attention": ["什么是潜在注意力"],
     "longer-contexts": ["外推", "长文本"],
     "glossary": ["注意力", "键", "滑动窗口"],
 }
