@@ -183,7 +183,7 @@ def steps_of_state(layer: nn.Module, x: Tensor) -> Inputs:
     return whole, torch.cat((first, second), dim=1)
 
 
-def steps_of_short_road(attend: Any, q: Tensor, k: Tensor, v: Tensor) -> Inputs:
+def steps_of_attend(attend: Any, q: Tensor, k: Tensor, v: Tensor) -> Inputs:
     """All tokens at once, and the last two with a cache."""
     whole, _ = attend(q, k, v)
     _, cache = attend(q[..., :-2, :], k[..., :-2, :], v[..., :-2, :])
@@ -205,10 +205,10 @@ def with_bias(names: Names) -> Callable[..., Tensor]:
 
 USES = {
     "short-road: attend": Use(
-        "def attend(q, k, v, cache=None):",
+        '"""Causal; q and k are (B, h, N, d_k), v is (B, h, N, d_v)."""',
         lambda names: names["attend"],
         heads(),
-        steps_of_short_road,
+        steps_of_attend,
         roundings=2,  # rotated keys are stored
     ),
     "attention: attend": Use(
@@ -288,6 +288,14 @@ USES = {
         lambda: (numbers(3, 4, 9, 8, seed=1), numbers(3, 4, 9, 8, seed=2)),
         lambda made, q, k: made(q, k, torch.arange(20, device=q.device)),
         keeps_dtype=False,  # a measurement, in float64
+    ),
+    "cache: attend": Use(
+        '"""New queries q, (B, h, N, d_k), attend to old and new keys',
+        lambda names: names["attend"],
+        heads(),
+        steps_of_attend,
+        roundings=2,
+        grouped=repeated_groups,
     ),
     "latent-attention: LatentAttention": Use(
         "class LatentAttention(nn.Module)",

@@ -63,3 +63,19 @@ OTHER_TESTS = {"encoder-decoder", "cost", "one-file"}
 def test_a_listing_that_is_gone_is_named() -> None:
     with pytest.raises(LookupError, match="0 code cells of the chapters have the line"):
         listing(USES["attention: attend"]._replace(start="def gone():"))
+
+
+# What a listing does as nobody would at work, and the word that its comments must then contain.
+TOYS = {
+    r"torch\.cat\(\((?:cache|self\.cache)": "allocate",  # a cache that is copied at each step
+    r"\.tril\(|masked_fill\(": r"score|mask|dense|FlexAttention|cu_seqlens",  # N × N entries
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_lines_that_are_toys_say_so(name: str) -> None:
+    source = source_of(USES[name].start)
+    comments = " ".join(re.findall(r"#(.*)", source))
+    for toy, word in TOYS.items():
+        if re.search(toy, source):
+            assert re.search(word, comments), "name what replaces this line at work"
