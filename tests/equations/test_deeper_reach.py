@@ -6,7 +6,7 @@ import torch
 
 from attention_to_rope import causal_mask, dilated_mask, global_mask, sliding_window_mask
 from bookcheck.equations.checks import Random, equation, sentences
-from shared_beyond_softmax import window
+from shared_fewer_scores import window
 
 
 @equation("eq-reach-paths", first_index=0)

@@ -319,9 +319,9 @@ def test_attention_in_blocks_averages_seventy_thousand_equal_keys(
 
 
 @in_each_dtype
-def test_beyond_softmax_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
+def test_fewer_scores_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    layer = listing("beyond-softmax", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
+    layer = listing("fewer-scores", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
     exact = copy.deepcopy(layer).double()
     x = normal(2, 400, 24, seed=0).to(dtype)
     first, state = layer(x[:, :300])

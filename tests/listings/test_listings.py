@@ -267,7 +267,7 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
 
 
 def test_the_delta_layer_is_the_gated_delta_rule_and_goes_on_from_its_state() -> None:
-    layer, x = listing("beyond-softmax", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
+    layer, x = listing("fewer-scores", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
     y, state = layer(x)
     first, middle = layer(x[:, :4])
     second, end = layer(x[:, 4:], middle)

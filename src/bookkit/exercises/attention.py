@@ -110,7 +110,7 @@ def document_mask() -> Cases:
 
 
 def linear_attention() -> Cases:
-    """In beyond-softmax: all outputs at once; a token reads itself and earlier tokens."""
+    """In fewer-scores: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
         Q, K, V = normal(N, d_k, seed=1), normal(N, d_k, seed=2), normal(N, d_v, seed=3)
         expected = linear_attention_steps(Q, K, V)[0]

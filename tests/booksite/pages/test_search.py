@@ -41,7 +41,7 @@ ENGLISH = {
     ],
     "deeper/stretching": ["ntk"],
     "which-encoding": ["which positional encoding should I use"],
-    "beyond-softmax": ["sinks", "attention sink"],
+    "fewer-scores": ["sinks", "attention sink"],
     "cost": ["rope speed triton"],
     "one-file": ["top-p sampling"],
     "glossary": ["head dimension", "long-term decay", "warm-up"],

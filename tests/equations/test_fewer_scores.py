@@ -12,7 +12,7 @@ from attention_to_rope import (
 )
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
-from shared_beyond_softmax import index_scores, window
+from shared_fewer_scores import index_scores, window
 
 SIZE, D_K, D_V = 5, 3, 4
 
@@ -121,7 +121,7 @@ def overwritten(rng):
 
 
 test_sentences = sentences(
-    "beyond-softmax",
+    "fewer-scores",
     first_index=0,
     where={
         "are 0, then …": equal_scores,
