@@ -85,6 +85,12 @@ SPOILT = {
         ("==", ">=", "documents [0, 0, 1, 1, 1]"),  # sees earlier documents
         ("==", "<=", "documents [3, 3, 3, 1, 2, 2]"),  # right while the numbers grow
     ],
+    "best_keys": [
+        ("S.masked_fill(~causal, -torch.inf)", "S", "N = 6"),  # later keys take the places
+        ("chosen & causal", "chosen", "N = 6"),  # the first rows have too few keys
+        ("min(count, len(S))", "count", "N = 3 and the 4 best keys"),  # raises
+        ("min(count, len(S))", "min(count, 1)", "N = 6"),
+    ],
     "linear_attention": [
         (".tril()", "", "N = 5"),  # sees the future
         (".tril()", ".tril(-1)", "N = 5"),  # not itself

@@ -1,4 +1,4 @@
-"""Chapter 17 and its page of depth: what the formulas of both are bound to."""
+"""The chapter on fewer scores and its page of depth: what the formulas of both are bound to."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Deeper, chapter 17: reach by depth, executed against the library."""
+"""Deeper, below fewer scores: reach by depth, executed against the library."""
 
 import functools
 

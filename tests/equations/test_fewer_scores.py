@@ -1,6 +1,5 @@
-"""Chapter 17: patterns, fixed states and sinks, against the library."""
+"""Fewer scores: patterns, an indexer and sinks, against the library."""
 
-import numpy as np
 import torch
 from scipy.special import expit
 
@@ -10,11 +9,10 @@ from attention_to_rope import (
     sink_gate,
     sliding_window_mask,
 )
-from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
 from shared_fewer_scores import index_scores, window
 
-SIZE, D_K, D_V = 5, 3, 4
+SIZE, D_V = 5, 4
 
 
 def tokens(rng, *shape):
@@ -50,28 +48,6 @@ def test_sparse_indexer(rng):
     return {"I": index_scores(q, k, a), "a": a, "q": q, "k": k, **places}
 
 
-def state(rng, steps=linear_attention_steps, beta=None):
-    """Tokens 1, 2, … and the library's states after them; before the first the state is 0."""
-    q, k, v = tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_V)
-    rates = () if beta is None else (beta,)
-    after = [
-        steps(q[:n], k[:n], v[:n], *(rate[:n] for rate in rates))[1] for n in range(1, SIZE + 1)
-    ]
-    named = {"q": q, "k": k, "v": v, "o": steps(q, k, v, *rates)[0], r"\beta": beta}
-    named = {name: x for name, x in named.items() if x is not None}
-    # There is no token 0: a formula that uses it is wrong.
-    named = {name: np.concatenate([x[:1] + 9, x]) for name, x in named.items()}
-    return {**named, "C": np.stack([0 * after[0], *after]), "n": range(1, SIZE + 1)}
-
-
-test_linear_state = equation("eq-linear-state", first_index=0)(state)
-
-
-@equation("eq-delta-rule", first_index=0)
-def test_delta_rule(rng):
-    return state(rng, delta_rule_steps, torch.from_numpy(rng.uniform(0.2, 0.9, size=SIZE)))
-
-
 def sink(rng):
     """One query whose scores are given, so that the library's sink can be compared."""
     scores, values = tokens(rng, 7) * 2, tokens(rng, 7, D_V)
@@ -102,9 +78,7 @@ def test_output_gate(rng):
 
 
 def page(rng):
-    q, k, c, C = (tokens(rng, *shape) for shape in ((7, D_K), (7, D_K), (7,), (D_K, D_V)))
-    places = {"m": range(7), "n": range(7), "q": q, "k": k}
-    return {**sink(rng), **places, "c": c, "C": C, r"\tilde{k}": c @ k}
+    return {**sink(rng), "m": range(7), "n": range(7)}
 
 
 def equal_scores(rng):
@@ -112,21 +86,11 @@ def equal_scores(rng):
     return {"N": N, r"\lambda": torch.zeros(N, dtype=torch.float64).logsumexp(0).item()}
 
 
-def overwritten(rng):
-    """At rate 1, reading with the last key, of length 1, gives the last value."""
-    k, v, beta = tokens(rng, SIZE, D_K), tokens(rng, SIZE, D_V), torch.ones(SIZE)
-    k /= k.norm(dim=-1, keepdim=True)
-    assert torch.allclose(delta_rule_steps(k, k, v, beta)[0][-1], v[-1], rtol=0, atol=1e-12)
-    return {r"\beta_n": beta[-1].item()}
-
-
 test_sentences = sentences(
     "fewer-scores",
     first_index=0,
     where={
         "are 0, then …": equal_scores,
-        "say …": page,
         "For … this leaves": lambda rng: [{"N": 7, "W": W} for W in (3, 7)],
-        "With … and a key": overwritten,
     },
 )(page)

@@ -22,6 +22,7 @@ from attention_to_rope import (
     rotary_table,
     rotate,
     sinusoidal,
+    sliding_window_mask,
 )
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, ROOT
@@ -315,13 +316,29 @@ def test_attention_in_blocks_averages_seventy_thousand_equal_keys(
     assert logs.exp().item() == pytest.approx(70_000, rel=1e-3)
 
 
-# Chapter 17: a state that every token changes.
+# Fewer scores: a window and a sink.
 
 
 @in_each_dtype
-def test_fewer_scores_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
+def test_fewer_scores_attends_to_a_window(dtype: torch.dtype) -> None:
+    attend = listing("fewer-scores", "def window_attention")["window_attention"]
+    q, k, v = normal(3, 2, 4, 50, 8, seed=0).to(dtype)
+    sink = normal(4, seed=1).to(dtype)
+    mask = sliding_window_mask(50, window=8)
+    exact = [x.double() for x in (q, k, v)]
+    expected = attention(*exact, mask=mask, sink=sink.double()[None, :, None, None])
+    assert_rounded_once(attend(q, k, v, 8, sink), expected, dtype)
+
+
+# A state instead of a cache: a state that every token changes.
+
+
+@in_each_dtype
+def test_state_instead_of_cache_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    layer = listing("fewer-scores", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
+    layer = listing("state-instead-of-cache", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(
+        dtype
+    )
     exact = copy.deepcopy(layer).double()
     x = normal(2, 400, 24, seed=0).to(dtype)
     first, state = layer(x[:, :300])

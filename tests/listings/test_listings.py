@@ -24,6 +24,7 @@ from attention_to_rope import (
     rotary_frequencies,
     rotary_table,
     rotate,
+    sliding_window_mask,
     t5_bucket,
 )
 from attention_to_rope.checkpoints import rotary_settings
@@ -266,8 +267,21 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
         names["best_rate"]({1: [3.0], 2: [2.0]})
 
 
-def test_the_delta_layer_is_the_gated_delta_rule_and_goes_on_from_its_state() -> None:
-    layer, x = listing("fewer-scores", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
+@pytest.mark.parametrize(("N", "window"), [(10, 4), (12, 4), (3, 5), (7, 1)])
+def test_fewer_scores_computes_a_window_with_a_sink_as_the_library_does(
+    N: int, window: int
+) -> None:
+    attend = listing("fewer-scores", "def window_attention")["window_attention"]
+    q, k, v = normal(3, 2, 3, N, 4, seed=N)
+    sink = normal(3, seed=1)
+    mask = sliding_window_mask(N, window=window)
+    expected = attention(q, k, v, mask=mask, sink=sink[None, :, None, None])
+    torch.testing.assert_close(attend(q, k, v, window, sink), expected, rtol=0, atol=1e-12)
+
+
+def test_state_instead_of_cache_is_the_gated_delta_rule_and_goes_on_from_its_state() -> None:
+    page = "state-instead-of-cache"
+    layer, x = listing(page, "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
     y, state = layer(x)
     first, middle = layer(x[:, :4])
     second, end = layer(x[:, 4:], middle)

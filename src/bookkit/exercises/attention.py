@@ -109,8 +109,19 @@ def document_mask() -> Cases:
         yield f"With the documents {documents}", (numbers,), allowed
 
 
+def best_keys() -> Cases:
+    """In fewer-scores: the keys with the largest scores among those that a query may see."""
+    for N, count in ((6, 2), (5, 1), (3, 4)):
+        S = normal(N, N, seed=N)
+        expected = torch.zeros(N, N, dtype=torch.bool)
+        for m in range(N):
+            order = S[m, : m + 1].argsort(descending=True)
+            expected[m, order[:count]] = True
+        yield f"With N = {N} and the {count} best keys", (S, count), expected
+
+
 def linear_attention() -> Cases:
-    """In fewer-scores: all outputs at once; a token reads itself and earlier tokens."""
+    """In state-instead-of-cache: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
         Q, K, V = normal(N, d_k, seed=1), normal(N, d_k, seed=2), normal(N, d_v, seed=3)
         expected = linear_attention_steps(Q, K, V)[0]
