@@ -8,7 +8,7 @@ import torch
 from attention_to_rope import Architecture, Rotary
 from bookkit.records import recorded
 from bookkit.trained import schemes as setup
-from bookkit.trained.schemes import SCHEMES, build
+from bookkit.trained.schemes import ROPE_NOPE, SCHEMES, build
 from bookkit.trained.text import START
 from laboratory import schemes, text
 from laboratory.schemes import best_rate, main
@@ -65,8 +65,8 @@ def test_what_a_copy_gains_is_measured_at_the_end_of_texts_of_both_lengths(small
 def test_models_of_one_seed_share_their_weights_and_differ_in_their_positions():
     models = {name: build(name, 0) for name in SCHEMES}
     kinds = {name: type(model.scheme).__name__ for name, model in models.items()}
-    assert len({*kinds.values()}) == 5  # the hybrid has its positions in its layers
-    layers = models["hybrid, last"].patterns()
+    assert len({*kinds.values()}) == 5  # RoPE/NoPE has its positions in its layers
+    layers = models[ROPE_NOPE].patterns()
     assert [isinstance(one.scheme, Rotary) for one in layers] == [True, True, True, False]
     assert all(
         torch.equal(models["none"].embedding.rows, m.embedding.rows) for m in models.values()

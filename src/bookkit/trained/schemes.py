@@ -16,8 +16,11 @@ from attention_to_rope import (
 from attention_to_rope.fast import EagerRotary
 from bookkit.trained.stretching import stretched
 
-SCHEMES = ("none", "sinusoidal", "T5, fast table", "ALiBi", "RoPE", "hybrid, last")
-ROTATED = ("RoPE", "hybrid, last")
+# RoPE with a last layer that does not rotate (NoPE). The records have this name for it; the page,
+# which says RoPE/NoPE, does not: elsewhere "hybrid" means attention combined with recurrence.
+ROPE_NOPE = "hybrid, last"
+SCHEMES = ("none", "sinusoidal", "T5, fast table", "ALiBi", "RoPE", ROPE_NOPE)
+ROTATED = ("RoPE", ROPE_NOPE)
 RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 ARCHITECTURE = Architecture(d=192, heads=6, layers=4, norm="rms", activation="gelu")
 D_K = ARCHITECTURE.d // ARCHITECTURE.heads
@@ -33,7 +36,7 @@ def build(scheme: str, seed: int, rule: str = "none") -> Decoder:
     a = ARCHITECTURE
     theta, factor = stretched(rotary_frequencies(D_K), rule, float(TIMES), LENGTH)
     rotary = EagerRotary(theta, layout="half", attention_factor=factor)
-    if scheme == "hybrid, last":  # the last layer does not rotate
+    if scheme == ROPE_NOPE:
         layers = [*[LayerPattern(scheme=rotary)] * (a.layers - 1), LayerPattern()]
         return Decoder(VOCABULARY, a, seed=seed, layers=layers)
     schemes: dict[str, PositionalScheme] = {
