@@ -11,23 +11,23 @@ from shared_counts import Memory
 @equation("eq-online-traffic")
 def test_online_traffic(rng):
     """Both programs run, and what they load and store is counted; both give attention."""
-    blocks, b, d_k = (int(x) for x in rng.integers(2, 9, size=3))
-    N = blocks * b
+    blocks, N_b, d_k = (int(x) for x in rng.integers(2, 9, size=3))
+    N = blocks * N_b
     q, k, v = (torch.from_numpy(rng.normal(size=(N, d_k))) for _ in range(3))
     with Traffic() as naive:
         plain = torch.softmax(q @ k.T, -1) @ v
     # In blocks, the state of a block of queries stays on the chip until all keys have passed.
     memory, output = Memory(), torch.empty_like(q)
-    for rows in torch.arange(N).split(b):
+    for rows in torch.arange(N).split(N_b):
         queries, state = memory.load(q[rows]), None
-        for keys, values in zip(k.split(b), v.split(b), strict=True):
+        for keys, values in zip(k.split(N_b), v.split(N_b), strict=True):
             part = partial_attention(queries, memory.load(keys), memory.load(values), scale=1.0)
             state = part if state is None else merge(state, part)
-        memory.store(output[int(rows[0]) :][:b], finish(state))
+        memory.store(output[int(rows[0]) :][:N_b], finish(state))
     assert torch.allclose(output, plain)
     size = q.element_size()
     names = {r"T_{\text{textbook}}": naive.total / size, r"T_{\text{block}}": memory.bytes / size}
-    return {"N": N, "b": b, "d_k": d_k, **names}
+    return {"N": N, "N_b": N_b, "d_k": d_k, **names}
 
 
 def state(rng):

@@ -15,9 +15,9 @@ def pairs_of(rank, ranks, N, order):
 
 @equation("eq-ring-contiguous")
 def test_ring_contiguous(rng):
-    P, b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
+    P, N_b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
     r = int(rng.integers(1, P))
-    return {"r": r, "b": b, "C": lambda rank: pairs_of(rank, P, P * b, "contiguous")}
+    return {"r": r, "N_b": N_b, "C": lambda rank: pairs_of(rank, P, P * N_b, "contiguous")}
 
 
 @equation("eq-ring-zigzag")
@@ -54,7 +54,7 @@ test_ring_traffic = equation("eq-ring-traffic")(traffic)
 def test_ring_overlap(rng):
     alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
     rates = {r"\alpha": alpha, r"\beta": beta}
-    return {"b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
+    return {"N_b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
 
 
 @equation("eq-ring-billion")
@@ -74,4 +74,4 @@ def test_ring_billion(rng):
 def test_sentences(rng):
     P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
     N = 2 * P * a
-    return {"P": P, "N": N, "a": a, "b": len(ring_positions(N, 0, P, order="contiguous"))}
+    return {"P": P, "N": N, "a": a, "N_b": len(ring_positions(N, 0, P, order="contiguous"))}

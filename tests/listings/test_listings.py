@@ -170,12 +170,12 @@ def test_rope_refuses_what_would_be_silent(names: dict[str, Any]) -> None:
 
 
 # One query after a cache, a whole text, blocks larger than the text; six heads in three groups.
-@pytest.mark.parametrize(("N", "b"), [(1, 4), (7, 3), (11, 4), (11, 20)])
-def test_attention_in_blocks_and_its_gradient_are_those_of_the_library(N: int, b: int) -> None:
+@pytest.mark.parametrize(("N", "N_b"), [(1, 4), (7, 3), (11, 4), (11, 20)])
+def test_attention_in_blocks_and_its_gradient_are_those_of_the_library(N: int, N_b: int) -> None:
     attend = listing("attention-in-blocks", "class InBlocks")["attend"]
     sizes = ((2, 6, N, 4), (2, 3, 11, 4), (2, 3, 11, 5))
     x = [normal(*size, seed=seed).requires_grad_() for seed, size in enumerate(sizes)]
-    output, logs = attend(*x, b)
+    output, logs = attend(*x, N_b)
     q, k, v = x[0], *(part.repeat_interleave(2, 1) for part in x[1:])
     mask, g = causal_mask(N, 11), normal(2, 6, N, 5, seed=3)
     expected = attention(q, k, v, mask=mask)
