@@ -18,10 +18,10 @@ FILES = linking_files()
         ("cache", "[Chapter 0](why-sqrt-d.ipynb#a-b)", "[Chapter 2](why-sqrt-d.ipynb#a-b)"),
         ("cache", "[5](short-road.ipynb)", "[0](short-road.ipynb)"),
         ("sources", "[9, A 7](many-heads.ipynb#a)", "[3, A 7](many-heads.ipynb#a)"),
-        ("deeper/masks", "[To chapter 4](../cost.ipynb)", "[To chapter 18](../cost.ipynb)"),
+        ("deeper/masks", "[To chapter 4](../cost.ipynb)", "[To chapter 20](../cost.ipynb)"),
         ("attention", "[chapter 4](deeper/masks.ipynb)", "[chapter 3](deeper/masks.ipynb)"),
         ("attention", "[第 4 章](many-heads.ipynb)", "[第 3 章](many-heads.ipynb)"),
-        ("../index", "[chapter 4](chapters/cost.ipynb)", "[chapter 18](chapters/cost.ipynb)"),
+        ("../index", "[chapter 4](chapters/cost.ipynb)", "[chapter 20](chapters/cost.ipynb)"),
         # Names without a number, numbers that name no chapter, pages without a number.
         ("attention", "[12 heads](many-heads.ipynb)", "[12 heads](many-heads.ipynb)"),
         ("attention", "[the 2 roots](why-sqrt-d.ipynb)", "[the 2 roots](why-sqrt-d.ipynb)"),

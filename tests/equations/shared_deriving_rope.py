@@ -1,4 +1,4 @@
-"""Chapter 10 and its pages of depth: what the formulas of all of them are bound to."""
+"""The chapter and its pages of depth: what the formulas of all of them are bound to."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Chapter 5 and the pages beside it: what the formulas of all of them are bound to."""
+"""The chapter and the pages beside it: what the formulas of all of them are bound to."""
 
 import math
 

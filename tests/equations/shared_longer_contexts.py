@@ -1,4 +1,4 @@
-"""Chapter 15 and its page of depth: what the formulas of both are bound to."""
+"""The chapter and its page of depth: what the formulas of both are bound to."""
 
 from attention_to_rope import rotary_frequencies
 from attention_to_rope.context_extension import ntk_by_parts

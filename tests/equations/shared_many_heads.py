@@ -1,4 +1,4 @@
-"""Chapters 3 and 13 and their pages of depth: what their formulas are bound to."""
+"""The chapters and their pages of depth: what their formulas are bound to."""
 
 from unittest import mock
 

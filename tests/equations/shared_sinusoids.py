@@ -1,4 +1,4 @@
-"""Chapter 7 and its page of depth: what the formulas of both are bound to."""
+"""The chapter and its page of depth: what the formulas of both are bound to."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 14: online softmax and its backward pass, executed against the library."""
+"""The chapter: online softmax and its backward pass, executed against the library."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 18 and its depth: bytes and operations, counted while the code runs, against formulas."""
+"""The chapter and its depth: bytes and operations, counted while code runs, against formulas."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Deeper, chapter 14: traffic, executed against the library."""
+"""The page of depth: traffic, executed against the library."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Page on the cache in code of chapter 13: its equations, counted in the library."""
+"""Page on the cache in code of the chapter: its equations, counted in the library."""
 
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode

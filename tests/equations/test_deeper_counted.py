@@ -1,4 +1,4 @@
-"""Deeper, chapter 8: parameters, operations and the spread of tokens, counted in real blocks."""
+"""The page of depth: parameters, operations and the spread of tokens, counted in real blocks."""
 
 import numpy as np
 from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -1,4 +1,4 @@
-"""Page on masks of chapter 3: its equation, executed against the library."""
+"""Page on masks of the chapter: its equation, executed against the library."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Deeper page of chapter 4: norms, depth and DeepNorm, executed against the library."""
+"""Deeper page of the chapter: norms, depth and DeepNorm, executed against the library."""
 
 import numpy as np
 import torch

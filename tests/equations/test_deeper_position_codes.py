@@ -1,4 +1,4 @@
-"""Deeper, chapter 6: the displayed equations of the page are executed, one against the library."""
+"""The page of depth: the displayed equations of the page are executed, one against the library."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Deeper, chapter 14: the ring, executed against the library."""
+"""The page of depth: the ring, executed against the library."""
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode

@@ -1,4 +1,4 @@
-"""The page of depth of chapter 2: its bounds, its moments and its training steps, executed."""
+"""The page of depth of the chapter: its bounds, its moments and its training steps, executed."""
 
 import numpy as np
 import torch

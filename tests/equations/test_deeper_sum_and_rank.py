@@ -1,4 +1,4 @@
-"""Deeper page of chapter 3: its equations, executed against the library where it has them."""
+"""Deeper page of the chapter: its equations, executed against the library where it has them."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 8: the displayed equations of the page are executed against the model of its file."""
+"""The chapter: the displayed equations of the page are executed against the model of its file."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Chapter 11: the two layouts of RoPE and the way between them, from the page's text."""
+"""The chapter: the two layouts of RoPE and the way between them, from the page's text."""
 
 import numpy as np
 import torch

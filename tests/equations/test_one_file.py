@@ -1,4 +1,4 @@
-"""The printed formulas of chapter 19, executed with the file's own classes."""
+"""The printed formulas of the chapter, executed with the file's own classes."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 9: the equations of the page, executed against the library where it has them."""
+"""The chapter: the equations of the page, executed against the library where it has them."""
 
 from inspect import signature
 

@@ -1,4 +1,4 @@
-"""Chapter 4: residuals, norms and their placement, executed against the library."""
+"""The chapter: residuals, norms and their placement, executed against the library."""
 
 import numpy as np
 import torch

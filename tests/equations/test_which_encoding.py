@@ -1,4 +1,4 @@
-"""The printed formulas of chapter 16, executed against the library and the page's listing."""
+"""The printed formulas of the chapter, executed against the library and the page's listing."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 6: the displayed equations of the page are executed, most against the library."""
+"""The chapter: the displayed equations of the page are executed, most against the library."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Chapter 2: the size of a dot product, the softmax gradient and the guards on scores, executed."""
+"""The chapter: the size of a dot product, the softmax gradient, the guards on scores, executed."""
 
 import numpy as np
 import torch

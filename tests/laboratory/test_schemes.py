@@ -1,4 +1,4 @@
-"""The models of chapter 16: what each scheme is, how the rate is chosen, what the record has."""
+"""The models of the chapter: what each scheme is, how the rate is chosen, what the record has."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The record of chapter 9 is made as it says, and says where it comes from."""
+"""The record of the chapter is made as it says, and says where it comes from."""
 
 import torch
 

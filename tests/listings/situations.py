@@ -319,6 +319,12 @@ USES = {
         batched=False,
         keeps_dtype=False,  # tables are in float32
     ),
+    "fewer-scores: window_attention": Use(
+        "def window_attention(q, k, v, window, sink):",
+        lambda names: names["window_attention"],
+        heads(),
+        lambda made, q, k, v: made(q, k, v, 4, q.new_ones(4)),
+    ),
     "state-instead-of-cache: DeltaLayer": Use(
         "class DeltaLayer(nn.Module)",
         seeded(lambda names: names["DeltaLayer"](d=24, h=3, d_k=4, d_v=5)),

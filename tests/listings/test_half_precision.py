@@ -69,7 +69,7 @@ def default_dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
     torch.set_default_dtype(before)
 
 
-# Chapter 0: rotated, stored and compared.
+# The chapter: rotated, stored and compared.
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_short_road_computes_angles_in_float32(
     assert (found - exact).norm() <= 1.05 * rounding + of_angles * exact.norm()
 
 
-# Chapter 1: attention in a few lines.
+# The chapter: attention in a few lines.
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_attention_has_scores_beyond_float16(few_lines: Any, dtype: torch.dtype)
     assert few_lines(q, k, v).item() == 3.0
 
 
-# Chapter 8: the Transformer of 2017.
+# The chapter: the Transformer of 2017.
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_latent_attention_continues_its_cache(dtype: torch.dtype, absorbed: bool
     assert layer(x, absorbed=absorbed)[0].isfinite().all()
 
 
-# Chapter 14: attention in blocks, with its gradient.
+# The chapter: attention in blocks, with its gradient.
 
 
 @pytest.fixture(scope="module")

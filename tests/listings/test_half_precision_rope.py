@@ -1,4 +1,4 @@
-"""What chapters 10, 11, 12 and 15 offer to copy keeps its accuracy in bfloat16 and float16.
+"""What the chapters on RoPE offer to copy keeps its accuracy in bfloat16 and float16.
 
 Expected values are computed here in float64, from the formulas and from the same rounded inputs.
 """

@@ -1,4 +1,4 @@
-"""The module to take away from chapter 3 runs alone and agrees with the library."""
+"""The module to take away from the chapter runs alone and agrees with the library."""
 
 import pytest
 import torch

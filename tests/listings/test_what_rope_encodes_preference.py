@@ -1,4 +1,4 @@
-"""The function to take away from chapter 12 runs alone and agrees with the library."""
+"""The function to take away from the chapter runs alone and agrees with the library."""
 
 import torch
 

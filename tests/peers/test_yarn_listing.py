@@ -1,4 +1,4 @@
-"""The `yarn` that chapter 15 offers to copy, with the settings of released models."""
+"""The `yarn` that the chapter offers to copy, with the settings of released models."""
 
 import math
 from typing import Any

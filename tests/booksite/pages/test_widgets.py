@@ -166,7 +166,7 @@ def activation(f, x, beta):
 
 
 def depth(L, way):
-    """The root mean squares of chapter 4 after L layers, and of the gradients before them."""
+    """The root mean squares of the chapter after L layers, and of the gradients before them."""
     grown = {"plain": 0.5**L, "residual": 1.5**L, "pre": 1 + L / 2, "post": 1.0}[way]
     last = 1 / grown if way == "pre" else 1.0
     first = last * math.prod(1 + 1 / (2 + layer) for layer in range(L)) if way == "pre" else grown
