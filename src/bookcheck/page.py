@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bookformat.page_data import others_that_read
-from bookformat.paths import CHAPTERS
+from bookformat.paths import CHAPTERS, ROOT
 
 # Files with tests of single pages. A test that concerns one page has the page's name in its own
 # name, in its file's or in its parameters, with "_" or "-", or says "chapter_7_" in its name.
@@ -20,6 +20,7 @@ TESTS = (
     "tests/listings",
     "tests/bookcheck/test_digits.py",
     "tests/bookcheck/test_back_matter.py",
+    "tests/bookformat/test_links.py",
     "tests/bookcheck/notebooks/test_rules.py",
     "tests/bookformat/test_reading_time.py",
     "tests/bookformat/test_values.py",
@@ -29,12 +30,14 @@ TESTS = (
     "tests/bookkit/test_models.py",
 )
 # Of these files and tests, which look at all pages at once, no name of a page is asked.
-ABOUT_ALL = ("test_rule", "test_back_matter", "test_the_page_names")
+ABOUT_ALL = ("test_rule", "test_back_matter", "test_the_page_names", "test_all_links")
 
 
 def file_of(page: str) -> Path:
     """The notebook or the text of a page, or an error that says how pages are named."""
-    files = [CHAPTERS / f"{page}{suffix}" for suffix in (".ipynb", ".md")]
+    # The opening page is beside the chapters.
+    folder = ROOT if page == "index" else CHAPTERS
+    files = [folder / f"{page}{suffix}" for suffix in (".ipynb", ".md")]
     found = [file for file in files if page and file.is_file()]
     if not found:
         raise SystemExit(

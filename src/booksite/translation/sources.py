@@ -1,18 +1,16 @@
 """Write the book's sources in another language, for Jupyter Book to build like the English ones."""
 
-import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
-from bookformat.myst import tokens_of
-from bookformat.notebooks import page_text, read
+from bookformat.links import headings_of, title_of
+from bookformat.notebooks import read
 from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC, book_pages
 from bookformat.reading_time import minutes_of
 from bookformat.records import read_records, write_record
@@ -96,20 +94,6 @@ def words_of_site(language: str) -> dict[str, str]:
     """The words of the site that are on no page, such as the names of its parts."""
     with (LOCALE / language / "LC_MESSAGES" / "sphinx.po").open("rb") as file:
         return {str(message.id): str(message.string) for message in read_po(file)}
-
-
-def headings_of(page: Path) -> Iterator[str]:
-    """The headings of a page, as messages."""
-    for mark, words in itertools.pairwise(tokens_of(page_text(page))):
-        if mark.type == "heading_open":
-            yield words.content
-
-
-def title_of(heading: str) -> str:
-    """The words of a heading, as its name in links is made from them."""
-    (token,) = (one for one in tokens_of(heading) if one.type == "inline")
-    parts = token.children or ()
-    return "".join(part.content for part in parts if part.type in ("text", "code_inline"))
 
 
 def slug(title: str) -> str:
