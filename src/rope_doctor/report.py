@@ -138,7 +138,8 @@ def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether each row of a batch is rotated by its own positions."""
     if calling.kind != "positions":
         return "rows share their positions", []
-    x, positions = torch.ones(2, 1, 3, dim, dtype=torch.float32), torch.arange(6).view(2, 3)
+    x = torch.ones(2, 1, 3, dim, dtype=torch.float32)
+    positions = torch.arange(6).view(2, 3)
     try:
         both = calling.turn(x, positions)[0]
     except Exception as error:  # whatever somebody else's function raises
@@ -177,7 +178,8 @@ def _relative(calling: Calling, dim: int) -> tuple[str, list[str]]:
 
 def _check_steady(calling: Calling, dim: int) -> None:
     """Raise if equal calls give different results, or equal vectors in different heads."""
-    x, positions = _vectors(1, 1, 4, dim, seed=2).repeat(1, 4, 1, 1), torch.arange(4)
+    x = _vectors(1, 1, 4, dim, seed=2).repeat(1, 4, 1, 1)
+    positions = torch.arange(4)
     once, again = (calling.turn(x, positions) for _ in range(2))
     if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
         raise NoRotationError("noise: two equal calls give different results")
@@ -190,7 +192,8 @@ def _misplaced(measured: Measured) -> list[str]:
     wrong = {m: p for m, p in measured.effective.items() if abs(p - m) > 0.02 + 1e-4 * m}
     if not wrong or measured.rounded_to is not None:  # a rounded table is a fault of its own
         return []
-    first, last = min(wrong), max(measured.effective)
+    first = min(wrong)
+    last = max(measured.effective)
     seen = f"position {first} is rotated as position {wrong[first]:.4g}"
     for dtype in (torch.bfloat16, torch.float16):
         rounded = {m: float(torch.tensor(m).to(dtype)) for m in measured.effective}
@@ -213,7 +216,8 @@ def _errors(
     if exact is None or measured.layout is None or calling.kind == "none":
         return {}
     x = _vectors(1, 2, 1, dim, seed=1).to(dtype)
-    errors, part = {}, slice(measured.first_dim, measured.first_dim + measured.span)
+    errors = {}
+    part = slice(measured.first_dim, measured.first_dim + measured.span)
     for m in FAR:
         try:
             got = calling.turn(x, torch.tensor([m]))[0].double()
@@ -235,7 +239,9 @@ def _differences(
     wanted = family.settings()
     if wanted.head_dim != dim:
         return [f"examine it with head_dim={wanted.head_dim}, that of the family; it had {dim}"]
-    first, span, factor = measured.first_dim, measured.span, wanted.attention_factor
+    first = measured.first_dim
+    span = measured.span
+    factor = wanted.attention_factor
     changes = {
         f"layout: {measured.layout} to {family.layout}, or permute W_q and W_k "
         "(convert_projection_layout)": measured.layout != family.layout,
@@ -265,7 +271,8 @@ def _differences(
 
 def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     """What is wrong with the matrices themselves, of the queries and of the keys."""
-    paired, agree = measured.layout is not None, measured.pairs_agree
+    paired = measured.layout is not None
+    agree = measured.pairs_agree
     faults = {
         "no layout: the dimensions do not rotate in pairs of one layout": not paired,
         "mixed layouts: the two dimensions of a pair rotate by different angles; the table is "
