@@ -301,6 +301,48 @@ def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     return [text for text, holds in faults.items() if holds]
 
 
+def _length_of_vectors(head_dim: int, family: str | None) -> int:
+    """The head dim that is examined: that of the family, if one is named."""
+    if head_dim % 2 or head_dim < 2:
+        raise ValueError(f"head_dim must be even, because dimensions form pairs; got {head_dim}")
+    if family is None:
+        return head_dim
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
+    return FAMILIES[family].settings().head_dim
+
+
+def _measured_keys(calling: Calling, dim: int) -> Measured | None:
+    """What the function does to keys; None if it does not rotate them."""
+    try:
+        return measure(calling, dim, which=1)
+    except ValueError:
+        return None
+
+
+def _notes(
+    calling: Calling,
+    measured: Measured,
+    spectrum: Spectrum,
+    errors: dict[int, float],
+    dtype: torch.dtype,
+) -> list[str]:
+    """What is no fault, but good to know."""
+    notes = []
+    if measured.order != sorted(measured.order):
+        notes.append(
+            "rotated vectors come back in another order of dimensions: scores stay, but compare "
+            "vectors after reordering"
+        )
+    if calling.kind != "none" and spectrum.exact is not None and FAR[-1] not in errors:
+        last = f"the last is {max(errors):,}" if errors else "and at none before it"
+        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
+    largest = max(errors.values(), default=0.0)
+    if dtype == torch.float32 and largest > 1e-4 > errors[0]:
+        notes.append("the error grows with the position: angles are computed in float32")
+    return notes
+
+
 def examine(
     function: Callable[..., Any],
     *,
@@ -313,37 +355,22 @@ def examine(
     head_dim: the length of the vectors it is given. dtype: in which its error is measured. family:
     a name from `FAMILIES` to compare with; its head dim is used then.
     """
-    if head_dim % 2 or head_dim < 2:
-        raise ValueError(f"head_dim must be even, because dimensions form pairs; got {head_dim}")
-    if family is not None and family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
-    dim = head_dim if family is None else FAMILIES[family].settings().head_dim
+    dim = _length_of_vectors(head_dim, family)
     calling = find_calling(function, dim)
     try:
         _check_steady(calling, dim)
         measured = measure(calling, dim)
     except NoRotationError as error:
         return Report(calling.words, [str(error)])
-    try:
-        keys = measure(calling, dim, which=1)
-    except ValueError:
-        keys = None  # they are not rotated
+    keys = _measured_keys(calling, dim)
     spectrum = recognise(torch.tensor(measured.frequencies, dtype=torch.float64), measured.span)
     checks = zip(TESTED, (_offset, _batch, _relative), strict=True)
     tried = {name: check(calling, dim) for name, check in checks}
-    faults = sum((found for _, found in tried.values()), _faults_of(measured, keys))
     errors = _errors(calling, measured, spectrum.exact, dim, dtype)
-    largest = max(errors.values(), default=0.0)
-    notes = []
-    if measured.order != sorted(measured.order):
-        text = "rotated vectors come back in another order of dimensions: scores stay, but compare "
-        notes.append(text + "vectors after reordering")
-    if calling.kind != "none" and spectrum.exact is not None and FAR[-1] not in errors:
-        last = f"the last is {max(errors):,}" if errors else "and at none before it"
-        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
-    if dtype == torch.float32 and largest > 1e-4 > errors[0]:
-        notes.append("the error grows with the position: angles are computed in float32")
-    if dtype != torch.float32 and largest > 0.5:
+    faults = _faults_of(measured, keys)
+    for _, found in tried.values():
+        faults += found
+    if dtype != torch.float32 and max(errors.values(), default=0.0) > 0.5:
         faults.append(f"half angles: positions or angles are computed in {dtype}, and collapse")
     given = " (of the table that was given)" if calling.kind in TABLES else ""
     changes = {
@@ -364,7 +391,7 @@ def examine(
         **{name: text for name, (text, _) in tried.items()},
         errors=errors,
         dtype=str(dtype).removeprefix("torch."),
-        notes=notes,
+        notes=_notes(calling, measured, spectrum, errors, dtype),
         changes=changes[family] if family else [],
         matches=[name for name in changes if not (changes[name] or given or faults)],
     )
