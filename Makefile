@@ -87,7 +87,7 @@ test-all: $(INSTALLED)  ## Run every test that needs no browser: also slow ones,
 	$(call TIMED,test-peers)
 
 .PHONY: check
-check: $(INSTALLED)  ## Check one page, or some: notebook, formulas, numbers, misprints (PAGE=09-relative-positions)
+check: $(INSTALLED)  ## Check one page, or some: notebook, formulas, numbers, misprints (PAGE=relative-positions)
 	@$(BIN)/python -m bookcheck.page $(PAGE)
 
 .PHONY: test-noise
@@ -158,10 +158,10 @@ lab: $(INSTALLED) $(if $(SOURCES),,$(NOTEBOOKS))  ## Read and run the book in Ju
 	JUPYTER_CONFIG_PATH="$(if $(SOURCES),,$(LAB_SETTINGS)/readers:)$(LAB_SETTINGS)/all$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
 	  $(BIN)/jupyter lab --allow-root --LabApp.custom_css=True \
 	  --ServerApp.tornado_settings="{'static_custom_path': ['$(LAB_SETTINGS)/custom']}" \
-	  --ServerApp.root_dir=$(abspath $(LAB_FOLDER)) --LabApp.default_url=/lab/tree/00-short-road.ipynb $(ARGUMENTS)
+	  --ServerApp.root_dir=$(abspath $(LAB_FOLDER)) --LabApp.default_url=/lab/tree/$(if $(SOURCES),short-road,00-short-road).ipynb $(ARGUMENTS)
 
 .PHONY: notebooks
-notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=01-attention
+notebooks: $(INSTALLED)  ## Run all chapters again and store their outputs; one: NB=attention
 	$(BIN)/python -m pytest --store $(or $(NB:%=chapters/%.ipynb),chapters)
 
 .PHONY: lint

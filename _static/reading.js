@@ -84,7 +84,7 @@
   window.addEventListener("load", () => {
     mark();
     offerToGoOn();
-    if (!/^chapters\/(deeper\/)?\d\d-/.test(here)) return;
+    if (!document.querySelector('meta[name="chapter"]')) return;
     window.addEventListener("pagehide", remember);
     const end = document.querySelector(".prev-next-area") ?? document.querySelector("article")?.lastElementChild;
     const headings = document.querySelectorAll("article h2");

@@ -113,7 +113,7 @@ def test_a_notebook_runs_with_the_wheel(wheel, tmp_path):
     """A wheel of Python alone is a zip file, which can be imported from where it is unpacked."""
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path)
-    notebook = nbformat.read(CHAPTERS / "deeper" / "06-position-codes.ipynb", as_version=4)
+    notebook = nbformat.read(CHAPTERS / "deeper" / "position-codes.ipynb", as_version=4)
     where = "import attention_to_rope, bookkit; print(attention_to_rope.__file__, bookkit.__file__)"
     notebook.cells.append(nbformat.v4.new_code_cell(where))
     client = NotebookClient(notebook, timeout=300, kernel_name="python3")

@@ -3,23 +3,23 @@
 Vectors are rows, positions count from 0, True in a mask means attend, and every module with weights
 asks for a seed. Shapes are in the signatures; `jaxtyping.install_import_hook` checks them.
 
-Attention (chapters 1, 2)
+Attention
     attention, softmax, soft_cap, softmax_jacobian, softmax_jacobian_norm, saturation, gap_bound,
     log_length_factor, sink_gate
-Heads, masks and cache (3, 13)
+Heads, masks and cache
     MultiHeadAttention, KeyValueCache, cache_numbers_per_token, LatentAttention, attend_to_latents,
     causal_mask, padding_mask, sliding_window_mask, dilated_mask, global_mask
-Norms, feed-forward layers, experts (4, 5)
+Norms, feed-forward layers, experts
     layer_norm, rms_norm, LayerNorm, RMSNorm, pre_norm, post_norm, sandwich_norm, deep_norm,
     deepnorm_constants, relu, silu, gelu, gelu_tanh, parity_width, FeedForward, Linear,
     route, expert_load, balance_loss, balanced_bias, MixtureOfExperts
-Transformer and generation (8)
+Transformer and generation
     Architecture, Block, Encoder, Decoder, EncoderDecoder, LayerPattern, generate, sample_token,
     keep_top_k, keep_top_p
-Positions (6, 7, 9)
+Positions
     PositionalScheme, Sinusoidal, Learned, T5Bias, ALiBi, Rotary, sinusoidal, relative_positions,
     t5_bucket, alibi_slopes, alibi_bias; more in the module relative
-Rotary position embedding (10, 11, 12)
+Rotary position embedding
     rotary_frequencies, proportional_frequencies, RotaryTable, rotary_table, rotate, rotate_back,
     rotate_complex, rotation_matrix, layout_permutation, convert_layout, convert_projection_layout;
     images and videos in the module rope_axes

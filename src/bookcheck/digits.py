@@ -27,7 +27,7 @@ NEAR = 2  # how many cells away a constant may be declared
 # Tables that name chapters, in their last column or in brackets.
 CHAPTER_COLUMN = re.compile(r"^\|.*\| Chapters \|\n(?:\|.*\|\n?)+", re.MULTILINE)
 CHAPTER_LISTS = re.compile(r"^\|.* \(chapters\) \|\n(?:\|.*\|\n?)+", re.MULTILINE)
-CHAPTER_LINK = re.compile(r"(?:deeper/)?\d\d-")
+CHAPTER_LINK = re.compile(r"(?:\.\./)?(?:deeper/)?[\w-]+\.ipynb")
 SEVERAL = r"\d+(?:\.\d+)*(?:(?:–|-| to | and | or |, and |, )\d+(?:\.\d+)*)*"
 STRUCTURAL = re.compile(
     # Parts of a book, and references.

@@ -1,20 +1,20 @@
-"""Check all that concerns one page, or some: what `make check PAGE=01-attention` runs.
+"""Check all that concerns one page, or some: what `make check PAGE=attention` runs.
 
-python -m bookcheck.page 01-attention
-python -m bookcheck.page glossary deeper/07-clocks
+python -m bookcheck.page attention
+python -m bookcheck.page glossary deeper/clocks
 """
 
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bookformat.contents import book_entries, file_of_page
 from bookformat.page_data import others_that_read
-from bookformat.paths import CHAPTERS, ROOT
+from bookformat.paths import ROOT
 
 # Files with tests of single pages. A test that concerns one page has the page's name in its own
-# name, in its file's or in its parameters, with "_" or "-", or says "chapter_7_" in its name.
+# name, in its file's or in its parameters, with "_" or "-".
 TESTS = (
     "tests/equations",
     "tests/listings",
@@ -36,26 +36,36 @@ ABOUT_ALL = ("test_rule", "test_back_matter", "test_the_page_names", "test_all_l
 def file_of(page: str) -> Path:
     """The notebook or the text of a page, or an error that says how pages are named."""
     # The opening page is beside the chapters.
-    folder = ROOT if page == "index" else CHAPTERS
-    files = [folder / f"{page}{suffix}" for suffix in (".ipynb", ".md")]
-    found = [file for file in files if page and file.is_file()]
-    if not found:
+    found = ROOT / "index.md" if page == "index" else file_of_page(page)
+    if found is None:
         raise SystemExit(
             f"There is neither chapters/{page}.ipynb nor chapters/{page}.md; name a page, "
-            "for example: make check PAGE=09-relative-positions"
+            "for example: make check PAGE=relative-positions"
         )
-    return found[0]
+    return found
 
 
 def selection(pages: Sequence[str]) -> str:
     """The expression for pytest's option -k that selects the tests of some pages."""
-    words = []
-    for page in pages:
-        name = page.rpartition("/")[2]
-        words += [name, page.replace("/", "_").replace("-", "_")]
-        if number := re.match(r"\d\d(?=-)", page):
-            words.append(f"chapter_{int(number.group())}_")
-    return " or ".join(dict.fromkeys([*words, *ABOUT_ALL]))
+    wanted = [word for page in pages for word in words_for(page)]
+    # The page "attention" is not "attention-in-blocks", whose tests have both names.
+    others = [
+        word
+        for entry in book_entries()
+        if entry.page not in pages
+        for word in words_for(entry.page)
+        if any(name in word and name != word for name in wanted)
+    ]
+    chosen = " or ".join(dict.fromkeys([*wanted, *ABOUT_ALL]))
+    if not others:
+        return chosen
+    return f"({chosen}) and not ({' or '.join(dict.fromkeys(others))})"
+
+
+def words_for(page: str) -> list[str]:
+    """How the names of tests call a page: "edge-cases", "deeper_edge_cases"."""
+    name = page.rpartition("/")[2]
+    return [name, page.replace("/", "_").replace("-", "_")]
 
 
 def commands(pages: Sequence[str]) -> list[list[str]]:

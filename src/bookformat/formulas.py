@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bookformat.contents import book_pages
 from bookformat.myst import displays_of, inline_of
 from bookformat.notebooks import cells_of
-from bookformat.paths import CHAPTERS, book_pages
+from bookformat.paths import CHAPTERS
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Equation:
 
     @property
     def page(self) -> str:
-        """The name of the page: "01-attention", or "deeper/01-edge-cases"."""
+        """The name of the page: "attention", or "deeper/edge-cases"."""
         return self.chapter.rpartition(".")[0]
 
     @property

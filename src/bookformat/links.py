@@ -13,10 +13,11 @@ from pathlib import Path
 
 from myst_parser.mdit_to_docutils.base import default_slugify
 
+from bookformat.contents import book_pages
 from bookformat.formulas import collect
 from bookformat.myst import tokens_of
 from bookformat.notebooks import cells_of, page_text
-from bookformat.paths import CHAPTERS, book_pages
+from bookformat.paths import CHAPTERS
 
 # What [words](target) leads to, inside the book.
 LINK = re.compile(r"(?<!!)\[[^\[\]]*\]\((?!https?:|mailto:)([^()\s]+)\)")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import nbformat
 
-from bookformat.paths import CHAPTERS, book_pages
+from bookformat.contents import book_pages, page_name
+from bookformat.paths import CHAPTERS
 
 # Metadata that says something about the page; all else is left by editors and is dropped.
 _KEPT_METADATA = ("tags", "mystnb", "bookcheck")
@@ -18,16 +19,6 @@ _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 def chapter_notebooks(folder: Path = CHAPTERS) -> list[Path]:
     """All chapters and deeper pages that are notebooks, in the book's order."""
     return [path for path in book_pages(folder) if path.suffix == ".ipynb"]
-
-
-def main_line(folder: Path = CHAPTERS) -> list[Path]:
-    """The numbered chapters, without their deeper pages."""
-    return sorted(folder.glob("[0-9][0-9]-*.ipynb"))
-
-
-def page_name(path: Path, folder: Path = CHAPTERS) -> str:
-    """The name of a page in the book: "01-attention", or "deeper/01-edge-cases"."""
-    return path.relative_to(folder).with_suffix("").as_posix()
 
 
 def repeat_command(path: Path) -> str:

@@ -7,8 +7,9 @@ that read it.
 import re
 from pathlib import Path
 
-from bookformat.notebooks import cells_of, page_name
-from bookformat.paths import CHAPTERS, ROOT, SOURCES, book_pages
+from bookformat.contents import book_pages, page_name
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS, ROOT, SOURCES
 
 KIT = SOURCES / "bookkit"
 # The name of a record, as a page gives it to `recorded`, or keeps it in a variable first.

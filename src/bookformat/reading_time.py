@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import nbformat
 
+from bookformat.contents import main_line, page_name
 from bookformat.myst import blocks_of, included_source
-from bookformat.notebooks import FOLDED, main_line, page_name, read
+from bookformat.notebooks import FOLDED, read
 
 WORD_SECONDS, FORMULA_SECONDS, LINE_SECONDS, PICTURE_SECONDS = 60 / 170, 15, 3, 25
 APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "interactive"}

@@ -1,4 +1,4 @@
-"""The sizes of chapter 4's small decoders. How they are trained: `laboratory.placements`."""
+"""The sizes of the small decoders that `laboratory.placements` trains."""
 
 D = 32  # the dimension of the model
 BLOCKS = 18

@@ -17,7 +17,7 @@ def as_complex(x: Tensor, turn: Tensor) -> Tensor:
 
 
 def textbook(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
-    """Attention as chapter 1 writes it: all scores, all weights, in operations of their own."""
+    """Attention as the formula has it: all scores, all weights, in operations of their own."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
         hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)

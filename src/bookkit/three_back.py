@@ -1,4 +1,4 @@
-"""The sizes of chapter 9's task, to repeat the token three positions back.
+"""The sizes of a task of relative-positions, to repeat the token three positions back.
 
 How it is trained and tested: `laboratory.three_back`.
 """

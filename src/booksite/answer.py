@@ -1,7 +1,7 @@
 """The box at the top of a chapter: the answer, the minutes it takes, what it needs.
 
     :::{answer}
-    :needs: [chapter 1](01-attention.ipynb)
+    :needs: [chapter 1](attention.ipynb)
 
     At most three sentences, true for a reader who stops here.
     :::

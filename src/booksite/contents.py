@@ -4,11 +4,13 @@ A page of depth is reached from its chapter and leads back to it. It has no numb
 its headings have none; figures, theorems and equations keep the numbers of their chapter.
 """
 
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from bookformat.contents import chapter_of
 from bookformat.paths import CHAPTERS, DEEPER
 
 
@@ -60,7 +62,18 @@ def lead_past_depth(
         }
 
 
+def say_chapter(
+    app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Write the number of its chapter into the head of a page; scripts ask which pages have one."""
+    folder, _, name = page.partition("/")
+    chapter = chapter_of(name, Path(app.srcdir, CHAPTERS.name)) if folder == CHAPTERS.name else None
+    if chapter is not None:
+        context["metatags"] += f'<meta name="chapter" content="{chapter}" />'
+
+
 def setup(app: Sphinx) -> None:
-    """Connect both."""
+    """Connect all three."""
     app.connect("write-started", drop_numbers)
     app.connect("html-page-context", lead_past_depth)
+    app.connect("html-page-context", say_chapter)

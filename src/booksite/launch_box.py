@@ -14,7 +14,7 @@ from sphinx.util import logging
 
 from bookformat.paths import CHAPTERS
 from booksite.again import writes_all
-from booksite.reader import Book, targets_of, write_notebooks
+from booksite.reader import Book, notebook_names, targets_of, write_notebooks
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +33,13 @@ def add_box(
     path = PurePosixPath(str(app.env.doc2path(pagename, base=False)))
     if doctree is None or path.suffix != ".ipynb" or path.parts[0] != CHAPTERS.name:
         return
+    page = path.relative_to(CHAPTERS.name).with_suffix("").as_posix()
+    names = notebook_names(Path(app.srcdir, CHAPTERS.name))
     facts = {
         "branch": NOTEBOOKS,
         "folder": context["pathto"](NOTEBOOKS, 1),
         "language": "" if app.config.language == "en" else app.config.language,
-        "notebook": path.relative_to(CHAPTERS.name).as_posix(),
+        "notebook": f"{names[page]}.ipynb",
         "repository": app.config.html_theme_options.get("repository_url", ""),
     }
     box = app.builder.templates.render("running.html", facts)
@@ -52,7 +54,13 @@ def offer_notebooks(app: Sphinx, error: Exception | None) -> None:
     folder = Path(app.srcdir) / CHAPTERS.name
     sources = parse_file(str(folder / "references.bib")).entries
     repository = app.config.html_theme_options.get("repository_url", "")
-    book = Book(targets_of(app.env), sources, app.config.html_baseurl, repository)
+    book = Book(
+        targets=targets_of(app.env),
+        sources=sources,
+        site=app.config.html_baseurl,
+        repository=repository,
+        notebooks=notebook_names(folder),
+    )
     try:
         write_notebooks(Path(app.outdir) / NOTEBOOKS, folder, book, all_anew=writes_all(app))
     except LookupError as problem:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bookformat.contents import book_entries, book_pages
 from bookformat.formulas import formulas_in, markdown_cells
 from bookformat.myst import displays_of
-from bookformat.paths import CHAPTERS, DEEPER, book_pages
+from bookformat.paths import CHAPTERS
 
 # "all", or a list such as "1, 8–10, 12*": 12* is the depth pages of chapter 12 without the chapter.
 PLACES = r"\d[\d–*, ]*"
@@ -17,7 +18,6 @@ ROW = re.compile(r"^\| \$(?P<symbols>[^|]*)\$ \|(?:.*\|)? (?P<last>[^|]+) \|$", 
 MEANING = re.compile(rf"(?:^|\()(all|{PLACES})\)?(?:; |$)")
 # Beside its own meaning this letter is the argument of any function.
 ARGUMENT = "x"
-NUMBER = re.compile(r"(\d\d)-")
 # θ_i is the letter θ with any index.
 RUNNING_INDEX = re.compile(r"_[imn]$")
 # Words inside a formula, and names in capitals such as the DKV of W^{DKV}, are no letters.
@@ -37,13 +37,14 @@ class Meaning(NamedTuple):
 def formulas_by_place(folder: Path = CHAPTERS) -> dict[str, list[str]]:
     """All formulas of each chapter ("12") and of its depth pages together ("12*")."""
     found: dict[str, list[str]] = {}
-    for path in book_pages(folder):
-        if number := NUMBER.match(path.name):
-            depth = "*" if path.parent.name == DEEPER else ""
-            texts = found.setdefault(f"{int(number[1])}{depth}", [])
-            for _, source in markdown_cells(path):
-                texts += formulas_in(source)
-                texts += [display.text for display in displays_of(source)]
+    for entry, path in zip(book_entries(folder), book_pages(folder), strict=True):
+        if entry.chapter is None:
+            continue
+        depth = "*" if entry.is_depth else ""
+        texts = found.setdefault(f"{entry.chapter}{depth}", [])
+        for _, source in markdown_cells(path):
+            texts += formulas_in(source)
+            texts += [display.text for display in displays_of(source)]
     return found
 
 

@@ -20,8 +20,9 @@ from pybtex.database import Entry
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import _
 
+from bookformat.contents import book_entries, page_name
 from bookformat.myst import Block, blocks_of, included_source
-from bookformat.notebooks import chapter_notebooks, page_name, read
+from bookformat.notebooks import chapter_notebooks, read
 from bookformat.paths import CHAPTERS
 from bookformat.values import parse_value
 from booksite.quiz import Question, parse_quiz
@@ -74,6 +75,13 @@ class Book:
     sources: dict[str, Entry]
     site: str = ""
     repository: str = ""
+    # How the notebook of a page is called, with the number of its chapter: "01-attention".
+    notebooks: dict[str, str] = field(default_factory=dict)
+
+
+def notebook_names(folder: Path) -> dict[str, str]:
+    """The names of the reader's notebooks, which lie in a folder in the order of the book."""
+    return {entry.page: entry.numbered_name for entry in book_entries(folder)}
 
 
 def targets_of(env: BuildEnvironment) -> dict[str, Target]:
@@ -231,7 +239,9 @@ class Page:
     def linked(self, text: str, path: str) -> str:
         """A link to the notebook of another page, or to a file of the site where that is known."""
         if path.endswith(".ipynb"):
-            return f"[{text}]({posixpath.relpath(path, PurePosixPath(self.name).parent)})"
+            page = path.removesuffix(".ipynb")
+            notebook = f"{self.book.notebooks.get(page, page)}.ipynb"
+            return f"[{text}]({posixpath.relpath(notebook, PurePosixPath(self.name).parent)})"
         address = posixpath.normpath(f"{CHAPTERS.name}/{path}").removesuffix(".md")
         suffix = ".html" if path.endswith(".md") else ""
         return f"[{text}]({self.book.site}{address}{suffix})" if self.book.site else text
@@ -333,11 +343,16 @@ def is_newer(made: Path, source: Path) -> bool:
 def write_notebooks(target: Path, folder: Path, book: Book, *, all_anew: bool = True) -> None:
     """Write the reader's notebooks of a folder of chapters, and what Binder needs beside them.
 
-    Unless all are to be written, one that is newer than its chapter stays.
+    Unless all are to be written, one that is newer than its chapter stays. One that the book does
+    not have any more, or that has another number now, is deleted.
     """
     texts: dict[str, str] = {}
-    for path in chapter_notebooks(folder):
-        name = f"{page_name(path, folder)}.ipynb"
+    names = notebook_names(folder)
+    pages = {f"{names[page_name(path, folder)]}.ipynb": path for path in chapter_notebooks(folder)}
+    for old in target.rglob("*.ipynb"):
+        if old.relative_to(target).as_posix() not in pages:
+            old.unlink()
+    for name, path in pages.items():
         if all_anew or not is_newer(target / name, path):
             texts[name] = nbformat.writes(reader_notebook(path, book, folder))
     if book.repository:

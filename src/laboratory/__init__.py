@@ -2,8 +2,10 @@
 
 train       the book's own model                   stretch  the same on longer texts
 probes      what its heads and layers do           waves    what its pairs of dimensions do
-schemes     small models with other encodings      three_back, placements   toys of chapters 9 and 4
+schemes     small models with other encodings      three_back, placements   toys of two chapters
 speed       benchmarks, as ratios in one run       record   how a row says where it comes from
+context_parallel   the library's ring beside PyTorch's
+processes   several processes train one model      checkpoint   an interrupted training continues
 
 Pages read the rows with `bookkit.records` and need none of this; it is not in the wheel.
 """

@@ -1,4 +1,4 @@
-"""Which placements of the norm train without warm-up, and from which initial weights? Chapter 4.
+"""Which placements of the norm train without warm-up, and from which initial weights?
 
 Small causal decoders of 18 blocks learn to predict the next byte of SymPy's sources with Adam at a
 constant learning rate. `placement` is post, pre or deep (Post-Norm whose residual is multiplied by

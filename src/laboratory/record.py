@@ -17,7 +17,7 @@ def origin(command: str, device: str = "cpu") -> Row:
     return {
         "device": name,
         "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a string of a class of its own
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),
         "command": command,

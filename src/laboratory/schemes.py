@@ -1,4 +1,4 @@
-"""Chapter 16: the same small decoder with every positional encoding, learning rate and seed.
+"""The same small decoder with every positional encoding, learning rate and seed.
 
     python -m laboratory.schemes FOLDER      # one GPU; every scheme, 600 steps
     python -m laboratory.schemes FOLDER --steps 2 --grid 1 --seeds 1 --tests 2  # on a CPU

@@ -46,12 +46,13 @@ def installed() -> Text:
 
 
 def command(
-    parser: argparse.ArgumentParser, arguments: list[str]
+    parser: argparse.ArgumentParser, arguments: list[str], device: torch.device | None = None
 ) -> tuple[argparse.Namespace, Text, Row]:
     """What a command that trains was given, the text on its device, and its rows' origin."""
     parser.add_argument("folder", type=Path, help="where weights and records are written")
     given = parser.parse_args(arguments)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device is None:
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = installed()
     text = Text(found.train.to(device), found.held_out.to(device), found.sha256)
     about = origin(shlex.join([*parser.prog.split(), "FOLDER", *arguments[1:]]), device.type)

@@ -1,4 +1,4 @@
-"""Which positional schemes learn to repeat the token three positions back? Chapter 9.
+"""Which positional schemes learn to repeat the token three positions back? For relative-positions.
 
 Small decoders of one layer read random tokens and must say at each position which token came three
 positions earlier. They are tested as trained, with shifted positions, and on longer sequences.

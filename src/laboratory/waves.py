@@ -1,4 +1,4 @@
-"""What RoPE's pairs of dimensions do in the book's model, as chapter 12 shows it.
+"""What RoPE's pairs of dimensions do in the book's model, as what-rope-encodes shows it.
 
     python -m laboratory.waves FOLDER   # measures all models of a folder, on a CPU
 
@@ -36,7 +36,7 @@ def loss_with(model: Model, tokens: Tensor, pairs: list[int], *, removed: bool) 
 
 
 def rows(folder: Path, texts: int = 4, length: int = 1024) -> Iterator[Row]:
-    """What chapter 12 shows of every model of a folder, each on texts of its own."""
+    """What the chapter shows of every model of a folder, each on texts of its own."""
     for seed, model in models(folder):
         starts = [200_000 * seed + 40_000 * text for text in range(texts)]
         tokens = torch.cat([held_out(length, start=start) for start in starts])

@@ -6,8 +6,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.digits import alt_texts, prose_of, typed_numbers, typed_numbers_of_page
+from bookformat.contents import book_pages
 from bookformat.notebooks import stored_form
-from bookformat.paths import ROOT, book_pages
+from bookformat.paths import ROOT
 
 PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
 PAGES["index"] = ROOT / "index.md"

@@ -20,24 +20,24 @@ def collected(*pages):
 
 
 def test_the_tests_of_a_page_are_selected_and_those_of_others_are_not():
-    found = collected("01-attention")
-    assert "test_the_stored_solution_passes[01-attention-attend_with_sink]" in found
-    assert "test_a_chapter_with_exercises_asks_for_code_and_checks_it[01-attention]" in found
-    assert "test_chapter_1_keeps_float64" in found
+    found = collected("attention")
+    assert "test_the_stored_solution_passes[attention-attend_with_sink]" in found
+    assert "test_a_chapter_with_exercises_asks_for_code_and_checks_it[attention]" in found
+    assert "test_attention_keeps_float64" in found
     assert "test_the_answer_to_every_question_leads_to_a_section" in found
-    assert not [name for name in found if "13-cache" in name or "chapter_8_" in name]
+    assert not [name for name in found if "[cache" in name or "encoder_decoder" in name]
+    assert not [name for name in found if "attention_in_blocks" in name]
 
 
 def test_the_tests_of_a_page_without_code_are_selected():
-    found = collected("glossary", "deeper/07-clocks")
+    found = collected("glossary", "deeper/clocks")
     assert "test_the_values_of_pages_without_code_are_right[glossary]" in found
     assert "test_the_values_of_pages_without_code_are_right[notation]" not in found
 
 
 def test_names_are_matched_as_tests_write_them():
-    words = selection(["deeper/07-clocks"]).split(" or ")
-    assert words[:2] == ["07-clocks", "deeper_07_clocks"]
-    assert "chapter_7_" in selection(["07-sinusoids"]).split(" or ")
+    words = selection(["deeper/clocks"]).split(" or ")
+    assert words[:2] == ["clocks", "deeper_clocks"]
 
 
 def test_all_files_of_tests_exist():
@@ -49,8 +49,8 @@ def test_only_notebooks_are_run():
     tests, misprints = commands(["glossary"])
     assert tests[:2] == ["pytest", TESTS[0]]
     assert misprints == ["bookcheck.equations.mutate", "glossary"]
-    style, tests, _ = commands(["glossary", "13-cache"])
-    assert style == ["ruff", "check", str(CHAPTERS / "13-cache.ipynb")]
+    style, tests, _ = commands(["glossary", "cache"])
+    assert style == ["ruff", "check", str(CHAPTERS / "cache.ipynb")]
     assert tests[1] == style[2]
 
 
@@ -59,7 +59,7 @@ def test_the_opening_page_is_checked_too():
     assert "test_the_values_of_pages_without_code_are_right[index]" in collected("index")
 
 
-@pytest.mark.parametrize("page", ["", "13-cash", "references.bib"])
+@pytest.mark.parametrize("page", ["", "cash", "references.bib"])
 def test_a_page_that_does_not_exist_is_refused(page):
-    with pytest.raises(SystemExit, match=r"name a page, for example: make check PAGE=09-rel"):
+    with pytest.raises(SystemExit, match=r"name a page, for example: make check PAGE=relative"):
         commands([page])

@@ -2,9 +2,9 @@
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from bookformat.contents import book_pages
 from bookformat.notebooks import stored_form
 from bookformat.page_data import KIT, data_of, others_that_read, readers_of
-from bookformat.paths import book_pages
 
 
 def write(folder, name, *cells):
@@ -40,8 +40,8 @@ def test_other_pages_are_named_once_and_only_for_shared_data(tmp_path):
 
 def test_a_new_model_concerns_the_chapter_that_counts_all_models():
     line = others_that_read(["models"]).splitlines()[1]
-    assert "16-which-encoding" in line
-    assert "deeper/13-keep-less" in line
+    assert "which-encoding" in line
+    assert "deeper/keep-less" in line
 
 
 def test_every_record_that_a_page_reads_is_found():

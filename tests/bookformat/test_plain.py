@@ -6,7 +6,8 @@ import sys
 import nbformat
 import pytest
 
-from bookformat.notebooks import chapter_notebooks, page_name, read
+from bookformat.contents import page_name
+from bookformat.notebooks import chapter_notebooks, read
 from bookformat.paths import ROOT
 from bookformat.plain import plain_lines
 

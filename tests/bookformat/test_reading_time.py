@@ -3,8 +3,9 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from bookformat.contents import page_name
 from bookformat.myst import SENTENCE_END, blocks_of
-from bookformat.notebooks import cells_of, chapter_notebooks, page_name
+from bookformat.notebooks import cells_of, chapter_notebooks
 from bookformat.reading_time import Minutes, main_line_seconds, minutes_of, table
 
 # A list of errata answers no question.

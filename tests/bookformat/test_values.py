@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import attention_to_rope
+from bookformat.contents import book_pages
 from bookformat.notebooks import page_text
-from bookformat.paths import ROOT, book_pages
+from bookformat.paths import ROOT
 from bookformat.values import (
     Value,
     ValueSyntaxError,

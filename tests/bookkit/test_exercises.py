@@ -6,7 +6,8 @@ import re
 import pytest
 import torch
 
-from bookformat.notebooks import chapter_notebooks, main_line, page_name, read
+from bookformat.contents import main_line, page_name
+from bookformat.notebooks import chapter_notebooks, read
 from bookkit.exercises import CHECKS, check, verdict
 
 # The stored solution, spoilt: what is replaced by what, and a word that the verdict must hold.

@@ -6,8 +6,9 @@ from importlib.resources import files
 
 import pytest
 
+from bookformat.contents import book_pages
 from bookformat.notebooks import page_text
-from bookformat.paths import CHAPTERS, book_pages
+from bookformat.paths import CHAPTERS
 from bookformat.values import problems
 from bookkit.models import read_model
 from bookkit.published import read_published, reported

@@ -151,12 +151,12 @@ TOP = """# Chapter & more
 *How many?*
 
 :::{answer}
-:needs: [chapter 1](01-one.ipynb)
+:needs: [chapter 1](one.ipynb)
 
 There are two. They are {value}`0.50 = 1 / 2` apart.
 :::
 
-See {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`, and [more](deeper/01-one.ipynb).
+See {eq}`first`, {numref}`line`, {prf:ref}`hull` and {ref}`sum`, and [more](deeper/one.ipynb).
 
 $$
 a = b
@@ -186,7 +186,7 @@ Open.
 :::
 """
 GOOD = {
-    "01-one": [
+    "one": [
         *markdown(TOP, THEOREM),
         code("x", LINE, mystnb={"figure": {"caption": "{value}`7 = 3 + 4`.", "name": "line"}}),
         code("show(line)", LINE, number=2),
@@ -197,11 +197,11 @@ GOOD = {
         code("1 + 1", {"text/html": TABLE, "text/plain": "2"}, number=3),
         *markdown(":::{solution-end}\n:::"),
     ],
-    "deeper/01-one": markdown(
-        "# Deeper: two\n\nBack to [two](../01-one.ipynb) and {eq}`first`.\n\n"
+    "deeper/one": markdown(
+        "# Deeper: two\n\nBack to [two](../one.ipynb) and {eq}`first`.\n\n"
         ":::{answer}\nTrue.\n:::\n\n## Part\n\n$$\nc = d\n$$ (third)\n\nBy {eq}`third`."
     ),
-    "02-two": [
+    "two": [
         *markdown("# Quiz\n\nText.", f":::{{quiz}}\n{QUIZ}:::"),
         code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
         *markdown(
@@ -211,10 +211,10 @@ GOOD = {
     ],
 }  # fmt: skip
 CONTENTS = """\
-  - file: chapters/01-one
+  - file: chapters/one
     sections:
-    - file: chapters/deeper/01-one
-  - file: chapters/02-two
+    - file: chapters/deeper/one
+  - file: chapters/two
   - file: chapters/api
 """
 REPOSITORY, ADDRESS = "https://github.com/example/book", "https://example.org/book"

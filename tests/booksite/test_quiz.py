@@ -8,7 +8,8 @@ import torch
 
 import attention_to_rope
 from attention_to_rope import context_extension, fast
-from bookformat.notebooks import chapter_notebooks, main_line, page_name, read
+from bookformat.contents import main_line, page_name
+from bookformat.notebooks import chapter_notebooks, read
 from bookkit import book_model
 from bookkit.randomness import normal
 from booksite.quiz import QuizError, parse_quiz, problems, quizzes_in
@@ -82,7 +83,7 @@ def test_the_answers_of_the_chapters_are_right(names, path):
     cells = [cell.source for cell in read(path).cells if cell.cell_type == "markdown"]
     quizzes = [quiz for source in cells for quiz in quizzes_in(source)]
     assert sum("{quiz}" in source for source in cells) == len(quizzes), "a quiz is not closed"
-    if path in main_line() and path.stem != "00-short-road":
+    if path in main_line() and path.stem != "short-road":
         assert len(quizzes) == 1, "each chapter has one quiz"
     assert len(quizzes) <= 1, "a page has at most one quiz"
     for text in quizzes:
@@ -97,7 +98,7 @@ def look(page):
 
 @pytest.mark.browser
 def test_answers_are_judged_kept_and_forgotten(good_site, open_page):
-    page = open_page(good_site / "chapters" / "02-two.html")
+    page = open_page(good_site / "chapters" / "two.html")
     first, field = page.locator(".quiz input[value='0']"), page.locator(".quiz input[type=text]")
     page.locator(".quiz form button").first.click()
     assert look(page) == ["Choose an answer first.", "", "0 of 2 right."]
@@ -164,7 +165,7 @@ TYPED = {
 
 @pytest.mark.browser
 def test_what_is_typed_is_judged(good_site, open_page):
-    form = open_page(good_site / "chapters" / "02-two.html").locator("form[data-answer]")
+    form = open_page(good_site / "chapters" / "two.html").locator("form[data-answer]")
     said = {}
     for answer, typed in TYPED.items():
         (asked,) = parse_quiz(f"How many?\n\n- [=] {answer} {{check}}`8`\n  > So.\n")
@@ -180,7 +181,7 @@ def test_what_is_typed_is_judged(good_site, open_page):
 
 @pytest.mark.browser
 def test_without_javascript_a_choice_explains_itself(good_site, open_page):
-    page = open_page(good_site / "chapters" / "02-two.html", javascript=False)
+    page = open_page(good_site / "chapters" / "two.html", javascript=False)
     page.locator(".quiz input[value='0']").check()
     wrong, right = page.locator(".choice").all_inner_texts()
     assert "All weights become equal." in wrong

@@ -7,24 +7,26 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pybtex.database import parse_string
 
-from bookformat.notebooks import chapter_notebooks, page_name, read
-from bookformat.paths import BUILD
+from bookformat.contents import page_name
+from bookformat.notebooks import chapter_notebooks, read
+from bookformat.paths import BUILD, CHAPTERS
 from booksite.reader import (
     Book,
     Page,
     ReaderError,
     Target,
+    notebook_names,
     reader_notebook,
     write_notebooks,
 )
 
 SITE = "https://example.org/book/"
 TARGETS = {
-    "eq-score": Target("(1.1)", "01-one"),
-    "eq-far": Target("(2.3)", "02-two"),
-    "thm-hull": Target("Theorem 1.1", "01-one"),
-    "ex-sum": Target("Exercise 1.1", "01-one"),
-    "fig-line": Target("Fig. 1.1", "01-one"),
+    "eq-score": Target("(1.1)", "one"),
+    "eq-far": Target("(2.3)", "two"),
+    "thm-hull": Target("Theorem 1.1", "one"),
+    "ex-sum": Target("Exercise 1.1", "one"),
+    "fig-line": Target("Fig. 1.1", "one"),
 }
 SOURCES = parse_string(
     """@misc{a, author={Ada and Bo and Cy}, year=2017, url={https://a.example}}
@@ -41,7 +43,7 @@ CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def page(site=""):
-    return Page("01-one", Book(TARGETS, SOURCES, site))
+    return Page("one", Book(TARGETS, SOURCES, site))
 
 
 @pytest.mark.parametrize(
@@ -49,15 +51,15 @@ def page(site=""):
     [
         ("$$\na = b\n$$ (eq-score)", "$$\na = b \\tag{1.1}\n$$"),
         ("By {eq}`eq-score`", "By (1.1)"),
-        ("By {eq}`eq-far`", "By [(2.3)](02-two.ipynb)"),
+        ("By {eq}`eq-far`", "By [(2.3)](two.ipynb)"),
         ("{prf:ref}`thm-hull`, {numref}`fig-line`", "Theorem 1.1, Fig. 1.1"),
         ("{value}`0.30 = x.std()`", "0.30"),
         ("a {term}`token`", "a token"),
         ("Words. {in-english}`(in English)`", "Words. (in English)"),
         ("{cite:p}`a,b`", "([Ada et al., 2017](https://a.example); Bo, 2020)"),
         ("{cite:t}`a` says", "[Ada et al. (2017)](https://a.example) says"),
-        ("[two](02-two.ipynb#part)", "[two](02-two.ipynb)"),
-        ("[deep](deeper/01-one.ipynb)", "[deep](deeper/01-one.ipynb)"),
+        ("[two](two.ipynb#part)", "[two](two.ipynb)"),
+        ("[deep](deeper/one.ipynb)", "[deep](deeper/one.ipynb)"),
         ("[notation](notation.md) [here](#part)", "notation here"),
         ("% constants: 2\nText", "Text"),
         ("(here)=\n## Part", "## Part"),
@@ -86,7 +88,7 @@ def test_what_has_no_notebook_leads_to_the_site_where_its_address_is_known():
     ],
 )
 def test_what_is_not_known_is_refused(source, message):
-    with pytest.raises(ReaderError, match=re.escape(f"chapters/01-one.ipynb: {message}")):
+    with pytest.raises(ReaderError, match=re.escape(f"chapters/one.ipynb: {message}")):
         page().markdown(source)
 
 
@@ -102,8 +104,8 @@ def said(source):
     ("source", "plain"),
     [
         (
-            "# One\n\n:::{answer}\n:needs: [two](02-two.ipynb)\n\nYes.\n:::",
-            "# One\n\n> **The answer.** Yes.\n>\n> Needs [two](02-two.ipynb).",
+            "# One\n\n:::{answer}\n:needs: [two](two.ipynb)\n\nYes.\n:::",
+            "# One\n\n> **The answer.** Yes.\n>\n> Needs [two](two.ipynb).",
         ),
         (
             ":::{prf:theorem} Hull\n:label: thm-hull\n\nTrue.\n:::\n\n"
@@ -156,7 +158,7 @@ def notebook(tmp_path):
         new_markdown_cell("So.\n:::{solution-end}\n:::\n\nThe end."),
     ]
     cells[1].outputs = [new_output("execute_result", {"text/plain": "2"}, execution_count=1)]
-    path = tmp_path / "01-one.ipynb"
+    path = tmp_path / "one.ipynb"
     nbformat.write(new_notebook(cells=cells), path)
     (tmp_path / "references.bib").touch()
     return path
@@ -183,17 +185,34 @@ def test_binder_finds_the_library_beside_the_notebooks(notebook, tmp_path):
     for repository in ("", "https://github.com/example/book"):
         target = tmp_path / f"made {bool(repository)}"
         write_notebooks(target, notebook.parent, Book(TARGETS, SOURCES, repository=repository))
-        made = (target / "01-one.ipynb").read_text(encoding="utf-8")
+        made = (target / "one.ipynb").read_text(encoding="utf-8")
         assert ("from-attention-to-rope @ git+" in made) == bool(repository)
         wanted = target / "requirements.txt"
         assert wanted.is_file() == bool(repository)
     assert wanted.read_text(encoding="utf-8") == f"from-attention-to-rope @ git+{repository}\n"
 
 
+def test_notebooks_have_the_numbers_of_the_contents_and_old_ones_go(notebook, tmp_path):
+    chapters = tmp_path / "chapters"
+    chapters.mkdir()
+    for name in ("one", "two", "references.bib"):
+        text = notebook.read_text(encoding="utf-8") if "." not in name else ""
+        (chapters / (name if "." in name else f"{name}.ipynb")).write_text(text, encoding="utf-8")
+    part = "parts:\n- caption: Part\n  numbered: 2\n  chapters:\n"
+    for order in (("one", "two"), ("two", "one")):
+        files = "".join(f"  - file: chapters/{name}\n" for name in order)
+        (tmp_path / "_toc.yml").write_text(part + files, encoding="utf-8")
+        book = Book(TARGETS, SOURCES, notebooks=notebook_names(chapters))
+        write_notebooks(tmp_path / "made", chapters, book)
+        made = sorted(path.name for path in (tmp_path / "made").glob("*.ipynb"))
+        assert made == [f"01-{order[0]}.ipynb", f"02-{order[1]}.ipynb"]
+    assert Page("one", book).linked("two", "two.ipynb") == "[two](01-two.ipynb)"
+
+
 @pytest.mark.built
 @pytest.mark.parametrize("path", chapter_notebooks(), ids=page_name)
 def test_a_reader_gets_the_code_of_the_page_and_nothing_raw(path):
-    made = BUILD / "html" / "notebooks" / f"{page_name(path)}.ipynb"
+    made = BUILD / "html" / "notebooks" / f"{notebook_names(CHAPTERS)[page_name(path)]}.ipynb"
     cells = read(made).cells
     for cell in cells:
         raw = RAW.search(CODE.sub("", cell.source)) if cell.cell_type == "markdown" else None

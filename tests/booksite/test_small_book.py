@@ -11,19 +11,19 @@ ADDRESS = "https://github.com/example/book"
 
 @pytest.fixture(scope="module")
 def page(good_site):
-    return (good_site / "chapters" / "01-one.html").read_text(encoding="utf-8")
+    return (good_site / "chapters" / "one.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def deeper(good_site):
-    return (good_site / "chapters" / "deeper" / "01-one.html").read_text(encoding="utf-8")
+    return (good_site / "chapters" / "deeper" / "one.html").read_text(encoding="utf-8")
 
 
 def test_formulas_are_rendered_and_numbered_on_through_the_depth(page, deeper):
     assert page.count('class="katex-html"') == 3
     assert '<span class="eqno">(1.1)' in page
     assert 'href="#equation-first">(1.1)</a>' in page
-    assert 'href="../01-one.html#equation-first">(1.1)</a>' in deeper
+    assert 'href="../one.html#equation-first">(1.1)</a>' in deeper
     assert '<span class="eqno">(1.3)' in deeper
 
 
@@ -70,14 +70,14 @@ def test_values_show_their_printed_part(page):
     "link",
     [
         f'href="{ADDRESS}"',
-        f'href="{ADDRESS}/edit/main/chapters/01-one.ipynb"',
+        f'href="{ADDRESS}/edit/main/chapters/one.ipynb"',
         f'href="{ADDRESS}/issues/new?',
         'href="https://mybinder.org/v2/gh/example/book/notebooks?urlpath=lab/tree/01-one.ipynb"',
         'href="https://colab.research.google.com/github/example/book/blob/notebooks/01-one.ipynb"',
         f"git clone {ADDRESS}\ncd book\nmake lab",
         f"pip install &#34;from-attention-to-rope @ git+{ADDRESS}&#34;",
         '<meta property="og:image" content="https://example.org/book/_static/card.png" />',
-        '<link rel="canonical" href="https://example.org/book/chapters/01-one.html" />',
+        '<link rel="canonical" href="https://example.org/book/chapters/one.html" />',
     ],
 )
 def test_two_addresses_drive_all_links(page, link):
@@ -88,7 +88,7 @@ def test_without_addresses_there_is_only_the_download(build, write_book, tmp_pat
     done = build(write_book(tmp_path, {"one": []}))
     assert done.returncode == 0, done.stderr[-4000:]
     page = (tmp_path / "_build" / "html" / "chapters" / "one.html").read_text(encoding="utf-8")
-    assert '<a href="../notebooks/one.ipynb" download>' in page
+    assert '<a href="../notebooks/01-one.ipynb" download>' in page
     for word in ("Binder", "Colab", "git clone", "canonical", "og:image", "github.com"):
         assert word not in page
 
@@ -105,10 +105,10 @@ def test_the_templates_of_the_book_are_used(page):
 def test_sphinx_still_numbers_pages_of_depth(good_site):
     # The environment is stored before booksite.contents takes the numbers away.
     env = pickle.loads((good_site / "../.doctrees/environment.pickle").read_bytes())
-    assert env.toc_secnumbers["chapters/deeper/01-one"][""], "booksite.contents: no number to drop"
+    assert env.toc_secnumbers["chapters/deeper/one"][""], "booksite.contents: no number to drop"
 
 
 def test_sphinx_proof_still_begins_the_first_sentence_with_a_title(good_site):
-    page = pickle.loads((good_site / "../.doctrees/chapters/01-one.doctree").read_bytes())
+    page = pickle.loads((good_site / "../.doctrees/chapters/one.doctree").read_bytes())
     proofs = [node.astext() for node in page.findall(proof_node)]
     assert any(text.startswith("Proof. ") for text in proofs), "booksite.folding: no title to cut"

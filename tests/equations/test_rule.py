@@ -7,6 +7,7 @@ import pytest
 
 from bookcheck.equations.checks import ByHand, load_all, load_checks, rule_violations
 from bookcheck.equations.sentences import is_given
+from bookformat.contents import book_pages
 from bookformat.formulas import (
     BELOW,
     collect,
@@ -18,7 +19,7 @@ from bookformat.formulas import (
 )
 from bookformat.myst import inline_of
 from bookformat.notebooks import cells_of
-from bookformat.paths import CHAPTERS, book_pages
+from bookformat.paths import CHAPTERS
 from booksite.notation import WORDS, meanings_on
 
 GREEK = (

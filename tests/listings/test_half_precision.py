@@ -73,11 +73,11 @@ def default_dtype(request: pytest.FixtureRequest) -> Iterator[torch.dtype]:
 
 @pytest.fixture(scope="module")
 def short_road() -> dict[str, Any]:
-    return listing("00-short-road", "def attend(q, k, v, cache")
+    return listing("short-road", "def attend(q, k, v, cache")
 
 
 @in_each_dtype
-def test_chapter_0_attends_with_a_cache(short_road: dict[str, Any], dtype: torch.dtype) -> None:
+def test_short_road_attends_with_a_cache(short_road: dict[str, Any], dtype: torch.dtype) -> None:
     q, k, v = (normal(2, 3, 300, 16, seed=seed).to(dtype) for seed in range(3))
     table = rotary_table(torch.arange(300), rotary_frequencies(16), dtype=torch.float64)
     # What a cache stores is rounded too.
@@ -96,7 +96,7 @@ def test_chapter_0_attends_with_a_cache(short_road: dict[str, Any], dtype: torch
 
 
 @in_each_dtype
-def test_chapter_0_computes_angles_in_float32(
+def test_short_road_computes_angles_in_float32(
     short_road: dict[str, Any], dtype: torch.dtype, default_dtype: torch.dtype
 ) -> None:
     positions = torch.arange(3000, 3010)
@@ -115,12 +115,12 @@ def test_chapter_0_computes_angles_in_float32(
 
 @pytest.fixture(scope="module")
 def few_lines() -> Any:
-    return listing("01-attention", "def attend(q, k, v, mask=None)")["attend"]
+    return listing("attention", "def attend(q, k, v, mask=None)")["attend"]
 
 
 @in_each_dtype
 @pytest.mark.parametrize("masked", [False, True])
-def test_chapter_1_attends(few_lines: Any, dtype: torch.dtype, masked: bool) -> None:
+def test_attention_attends(few_lines: Any, dtype: torch.dtype, masked: bool) -> None:
     q, k, v = (normal(2, 300, 16, seed=seed).to(dtype) for seed in range(3))
     mask = causal_mask(300) if masked else None
     if mask is not None:
@@ -132,13 +132,13 @@ def test_chapter_1_attends(few_lines: Any, dtype: torch.dtype, masked: bool) -> 
         assert (output[:, 5] == 0).all()
 
 
-def test_chapter_1_keeps_float64(few_lines: Any) -> None:
+def test_attention_keeps_float64(few_lines: Any) -> None:
     q, k, v = (normal(2, 30, 16, seed=seed) for seed in range(3))
     torch.testing.assert_close(few_lines(q, k, v), attention(q, k, v), rtol=0, atol=1e-13)
 
 
 @in_each_dtype
-def test_chapter_1_averages_seventy_thousand_equal_keys(few_lines: Any, dtype: torch.dtype) -> None:
+def test_attention_averages_seventy_thousand_equal_keys(few_lines: Any, dtype: torch.dtype) -> None:
     """In float16 their sum is infinite, and each weight would be 0."""
     q, k = torch.zeros(1, 4, dtype=dtype), torch.zeros(70_000, 4, dtype=dtype)
     output = few_lines(q, k, torch.ones(70_000, 1, dtype=dtype))
@@ -146,7 +146,7 @@ def test_chapter_1_averages_seventy_thousand_equal_keys(few_lines: Any, dtype: t
 
 
 @in_each_dtype
-def test_chapter_1_has_scores_beyond_float16(few_lines: Any, dtype: torch.dtype) -> None:
+def test_attention_has_scores_beyond_float16(few_lines: Any, dtype: torch.dtype) -> None:
     q = torch.full((1, 64), 200.0, dtype=dtype)
     k = torch.cat((q, -q))
     v = torch.tensor([[3.0], [5.0]], dtype=dtype)
@@ -173,7 +173,7 @@ def transformers(file: ModuleType, dtype: torch.dtype) -> tuple[Any, Any]:
 
 
 @in_each_dtype
-def test_chapter_8_embeds_far_positions(
+def test_encoder_decoder_embeds_far_positions(
     file_of_2017: ModuleType, dtype: torch.dtype, default_dtype: torch.dtype
 ) -> None:
     model, exact = transformers(file_of_2017, dtype)
@@ -193,7 +193,9 @@ def test_chapter_8_embeds_far_positions(
 
 
 @in_each_dtype
-def test_chapter_8_reads_writes_and_learns(file_of_2017: ModuleType, dtype: torch.dtype) -> None:
+def test_encoder_decoder_reads_writes_and_learns(
+    file_of_2017: ModuleType, dtype: torch.dtype
+) -> None:
     model, exact = transformers(file_of_2017, dtype)
     generator = torch.Generator().manual_seed(1)
     source = torch.randint(3, 50, (3, 12), generator=generator)
@@ -220,7 +222,7 @@ def test_chapter_8_reads_writes_and_learns(file_of_2017: ModuleType, dtype: torc
 @in_each_dtype
 @pytest.mark.parametrize(
     ("page", "name", "layout"),
-    [("10-deriving-rope", "rope", "interleaved"), ("13-cache", "rotate", "half")],
+    [("deriving-rope", "rope", "interleaved"), ("cache", "rotate", "half")],
 )
 def test_rotated_vectors_are_rounded_once(
     page: str, name: str, layout: Any, dtype: torch.dtype
@@ -236,7 +238,7 @@ def test_rotated_vectors_are_rounded_once(
 @pytest.mark.parametrize("absorbed", [True, False])
 def test_latent_attention_continues_its_cache(dtype: torch.dtype, absorbed: bool) -> None:
     torch.manual_seed(0)
-    layer = listing("13-cache", "class LatentAttention")["LatentAttention"](24, 3, 6, 6, 4, 8, 12)
+    layer = listing("cache", "class LatentAttention")["LatentAttention"](24, 3, 6, 6, 4, 8, 12)
     layer = layer.to(dtype)
     exact = copy.deepcopy(layer).double()
     x = normal(2, 60, 24, seed=0).to(dtype)
@@ -257,12 +259,14 @@ def test_latent_attention_continues_its_cache(dtype: torch.dtype, absorbed: bool
 
 @pytest.fixture(scope="module")
 def in_blocks() -> Any:
-    return listing("14-attention-in-blocks", "class InBlocks")["attend"]
+    return listing("attention-in-blocks", "class InBlocks")["attend"]
 
 
 @in_each_dtype
 @pytest.mark.parametrize("N", [1, 300])
-def test_chapter_14_attends_and_has_gradients(in_blocks: Any, dtype: torch.dtype, N: int) -> None:
+def test_attention_in_blocks_attends_and_has_gradients(
+    in_blocks: Any, dtype: torch.dtype, N: int
+) -> None:
     sizes = ((2, 4, N, 16), (2, 2, 300, 16), (2, 2, 300, 8))
     inputs = [normal(*size, seed=s).to(dtype).requires_grad_() for s, size in enumerate(sizes)]
     upstream = normal(2, 4, N, 8, seed=3).to(dtype)
@@ -282,7 +286,7 @@ def test_chapter_14_attends_and_has_gradients(in_blocks: Any, dtype: torch.dtype
 
 
 @in_each_dtype
-def test_chapter_14_averages_seventy_thousand_equal_keys(
+def test_attention_in_blocks_averages_seventy_thousand_equal_keys(
     in_blocks: Any, dtype: torch.dtype
 ) -> None:
     q, k = torch.zeros(1, 1, 1, 4, dtype=dtype), torch.zeros(1, 1, 70_000, 4, dtype=dtype)
@@ -295,9 +299,9 @@ def test_chapter_14_averages_seventy_thousand_equal_keys(
 
 
 @in_each_dtype
-def test_chapter_17_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
+def test_beyond_softmax_keeps_its_state_in_float32(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    layer = listing("17-beyond-softmax", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
+    layer = listing("beyond-softmax", "class DeltaLayer")["DeltaLayer"](24, 3, 4, 5).to(dtype)
     exact = copy.deepcopy(layer).double()
     x = normal(2, 400, 24, seed=0).to(dtype)
     first, state = layer(x[:, :300])

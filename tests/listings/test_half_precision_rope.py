@@ -55,25 +55,25 @@ def assert_rounded_once(found: Tensor, expected: Tensor, largest: float) -> None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_chapter_10_rotates_with_one_rounding(dtype: torch.dtype) -> None:
-    rope = listing("10-deriving-rope", "def causal_rope_attention")["rope"]
+def test_deriving_rope_rotates_with_one_rounding(dtype: torch.dtype) -> None:
+    rope = listing("deriving-rope", "def causal_rope_attention")["rope"]
     x = normal(2, 3, len(FAR), 64, seed=1).to(dtype)
     found = rope(x, FAR)
     assert found.dtype == dtype
     assert_rounded_once(found, rotated(x, FAR, "interleaved"), 2 * float(x.abs().max()))
 
 
-def test_chapter_10_keeps_float64() -> None:
-    rope = listing("10-deriving-rope", "def causal_rope_attention")["rope"]
+def test_deriving_rope_keeps_float64() -> None:
+    rope = listing("deriving-rope", "def causal_rope_attention")["rope"]
     x = normal(2, len(FAR), 8, seed=1)
     expected = rotated(x, FAR, "interleaved")
     torch.testing.assert_close(rope(x, FAR), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_chapter_10_attends_nearly_as_well_as_rounded_inputs_allow(dtype: torch.dtype) -> None:
+def test_deriving_rope_attends_nearly_as_well_as_rounded_inputs_allow(dtype: torch.dtype) -> None:
     """At best, a kernel rotates exactly, rounds q and k, attends exactly and rounds the result."""
-    attend = listing("10-deriving-rope", "def causal_rope_attention")["causal_rope_attention"]
+    attend = listing("deriving-rope", "def causal_rope_attention")["causal_rope_attention"]
     (Q, K, V), positions = normal(3, 2, 4, 64, 64, seed=2).to(dtype), torch.arange(64) + 30_000
     q, k = (rotated(x, positions, "interleaved") for x in (Q, K))
     exact = attended(q, k, V.double())
@@ -86,35 +86,37 @@ def test_chapter_10_attends_nearly_as_well_as_rounded_inputs_allow(dtype: torch.
 
 
 @pytest.fixture(scope="module")
-def chapter_11() -> dict[str, Any]:
-    return listing("11-implementing-rope", "def rope_table(position_ids")
+def implementing_rope() -> dict[str, Any]:
+    return listing("implementing-rope", "def rope_table(position_ids")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_chapter_11_rotates_with_one_rounding(
-    chapter_11: dict[str, Any], layout: str, dtype: torch.dtype
+def test_implementing_rope_rotates_with_one_rounding(
+    implementing_rope: dict[str, Any], layout: str, dtype: torch.dtype
 ) -> None:
     x = normal(2, 3, len(FAR), 64, seed=3).to(dtype)
-    table = chapter_11["rope_table"](FAR[None], chapter_11["frequencies"](64))
-    found = chapter_11["rope"](x, table, layout=layout)
+    table = implementing_rope["rope_table"](FAR[None], implementing_rope["frequencies"](64))
+    found = implementing_rope["rope"](x, table, layout=layout)
     assert found.dtype == dtype
     assert_rounded_once(found, rotated(x, FAR, layout), 2 * float(x.abs().max()))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_chapter_11_attends_in_every_dtype_and_with_its_cache(
-    chapter_11: dict[str, Any], dtype: torch.dtype
+def test_implementing_rope_attends_in_every_dtype_and_with_its_cache(
+    implementing_rope: dict[str, Any], dtype: torch.dtype
 ) -> None:
     d, h, N = 32, 2, 12
-    layer = chapter_11["SelfAttention"](d, h, layout="half").requires_grad_(False).to(dtype)
+    layer = implementing_rope["SelfAttention"](d, h, layout="half").requires_grad_(False).to(dtype)
     for seed, weight in enumerate(layer.parameters()):
         weight.copy_(normal(*weight.shape, seed=seed) / d**0.5)
     exact = copy.deepcopy(layer).double()  # the same rounded weights
-    theta, x = chapter_11["frequencies"](d // h), normal(2, N, d, seed=4).to(dtype)
+    theta, x = implementing_rope["frequencies"](d // h), normal(2, N, d, seed=4).to(dtype)
     places = torch.arange(N)[None] + 40_000
-    table = chapter_11["rope_table"](places, theta)
-    expected, _ = exact(x.double(), chapter_11["rope_table"](places, theta, dtype=torch.float64))
+    table = implementing_rope["rope_table"](places, theta)
+    expected, _ = exact(
+        x.double(), implementing_rope["rope_table"](places, theta, dtype=torch.float64)
+    )
     first, cache = layer(x[:, :7], [part[:, :, :7] for part in table])
     second, _ = layer(x[:, 7:], [part[:, :, 7:] for part in table], cache=cache)
     found = torch.cat((first, second), dim=1)
@@ -125,9 +127,9 @@ def test_chapter_11_attends_in_every_dtype_and_with_its_cache(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_chapter_12_sums_long_texts_in_float64(dtype: torch.dtype) -> None:
+def test_what_rope_encodes_sums_long_texts_in_float64(dtype: torch.dtype) -> None:
     """70,000 is more than the largest number of float16, and bfloat16 counts to 256."""
-    preference = listing("12-what-rope-encodes", "def preference")["preference"]
+    preference = listing("what-rope-encodes", "def preference")["preference"]
     q, k = normal(3, 16, seed=5).to(dtype), normal(16, seed=6).to(dtype)
     distances = torch.arange(50)
     long = preference(q[:, None].expand(3, 70_000, 16), k.expand(3, 70_000, 16), distances)
@@ -155,10 +157,10 @@ YARN = [(64, 150_000.0, 4096, 32.0), (64, 10_000.0, 4096, 40.0), (32, 10_000.0, 
 
 @pytest.mark.parametrize("truncate", [True, False])
 @pytest.mark.parametrize("settings", YARN)
-def test_chapter_15_computes_both_ramps(
+def test_longer_contexts_computes_both_ramps(
     settings: tuple[int, float, int, float], truncate: bool
 ) -> None:
-    yarn = listing("15-longer-contexts", "def yarn(d_k, base")["yarn"]
+    yarn = listing("longer-contexts", "def yarn(d_k, base")["yarn"]
     found, mu = yarn(*settings, truncate=truncate)
     expected = expected_yarn(*settings, truncate)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
@@ -167,16 +169,16 @@ def test_chapter_15_computes_both_ramps(
     assert float((found / other - 1).abs().max()) > 0.05  # the setting is not without effect
 
 
-def test_chapter_15_takes_the_factor_of_a_configuration() -> None:
-    names = listing("15-longer-contexts", "def yarn(d_k, base")
+def test_longer_contexts_takes_the_factor_of_a_configuration() -> None:
+    names = listing("longer-contexts", "def yarn(d_k, base")
     frequencies, mu = names["yarn"](64, 160_000.0, 65_536, 16.0, mu=1.0)
     assert mu == 1.0
     torch.testing.assert_close(frequencies, expected_yarn(64, 160_000.0, 65_536, 16.0, True))
 
 
 @pytest.mark.parametrize("integer", [torch.int32, torch.int64])
-def test_chapter_15_rounds_its_table_once(integer: torch.dtype) -> None:
-    names = listing("15-longer-contexts", "def yarn(d_k, base")
+def test_longer_contexts_rounds_its_table_once(integer: torch.dtype) -> None:
+    names = listing("longer-contexts", "def yarn(d_k, base")
     frequencies, mu = names["yarn"](64, 150_000.0, 4096, 32.0, truncate=False)
     angles = FAR[:, None] * frequencies
     tables = names["rotary"](FAR.to(integer), frequencies, mu)

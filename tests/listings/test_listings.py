@@ -30,8 +30,9 @@ from attention_to_rope.checkpoints import rotary_settings
 from attention_to_rope.context_extension import yarn, yarn_attention_factor
 from attention_to_rope.merge import log_total, partial_attention
 from attention_to_rope.recurrent_attention import delta_rule_steps
+from bookformat.contents import main_line, page_name
 from bookformat.myst import Block, blocks_of, included_source
-from bookformat.notebooks import cells_of, main_line, page_name
+from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, ROOT
 from bookkit.published_forms import rotated_half
 from bookkit.randomness import normal
@@ -58,7 +59,7 @@ def stands_alone(source: str) -> bool:
 LISTINGS = {
     page_name(path): [cell.source for cell in cells_of(path) if stands_alone(cell.source)]
     for path in main_line()
-    if path.stem != "19-one-file"  # which shows a whole file
+    if path.stem != "one-file"  # which shows a whole file
 }
 
 
@@ -85,7 +86,7 @@ def test_the_listings_use_no_name_of_their_page(tmp_path: Path) -> None:
 
 
 def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> None:
-    add_positions = listing("07-sinusoids", "def sinusoids(positions, d")["add_positions"]
+    add_positions = listing("sinusoids", "def sinusoids(positions, d")["add_positions"]
     x = torch.ones(2, 9, 12, dtype=torch.float64)
     expected = Sinusoidal().embed(x, torch.arange(9))
     torch.testing.assert_close(add_positions(x), expected, rtol=0, atol=1e-12)
@@ -93,7 +94,7 @@ def test_add_positions_agrees_with_the_library_and_goes_on_from_any_start() -> N
 
 
 def test_learned_positions_agree_with_the_library(capsys: pytest.CaptureFixture[str]) -> None:
-    embedding = listing("06-why-position", "class PositionedEmbedding")["PositionedEmbedding"]
+    embedding = listing("why-position", "class PositionedEmbedding")["PositionedEmbedding"]
     seen = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
     assert seen == ["False", "False", "True", "True"]
     module, scheme, tokens = embedding(8, 6, 9), Learned(9, 6, seed=0), torch.randint(8, (2, 4))
@@ -105,8 +106,8 @@ def test_learned_positions_agree_with_the_library(capsys: pytest.CaptureFixture[
         module(tokens, 6)
 
 
-def test_chapter_10_attends_as_the_library_does() -> None:
-    attend = listing("10-deriving-rope", "def causal_rope_attention")["causal_rope_attention"]
+def test_deriving_rope_attends_as_the_library_does() -> None:
+    attend = listing("deriving-rope", "def causal_rope_attention")["causal_rope_attention"]
     (Q, K, V), positions = torch.randn(3, 2, 4, 5, 8), torch.arange(5) + 7
     table = rotary_table(positions, rotary_frequencies(8))
     rotated = [rotate(x, table, layout="interleaved") for x in (Q, K)]
@@ -116,7 +117,7 @@ def test_chapter_10_attends_as_the_library_does() -> None:
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    return listing("11-implementing-rope", "def rope_table(position_ids")
+    return listing("implementing-rope", "def rope_table(position_ids")
 
 
 # A scaled model, a table with a factor, a part of a head, and the fastest pairs of a whole one.
@@ -170,7 +171,7 @@ def test_rope_refuses_what_would_be_silent(names: dict[str, Any]) -> None:
 # One query after a cache, a whole text, blocks larger than the text; six heads in three groups.
 @pytest.mark.parametrize(("N", "b"), [(1, 4), (7, 3), (11, 4), (11, 20)])
 def test_attention_in_blocks_and_its_gradient_are_those_of_the_library(N: int, b: int) -> None:
-    attend = listing("14-attention-in-blocks", "class InBlocks")["attend"]
+    attend = listing("attention-in-blocks", "class InBlocks")["attend"]
     sizes = ((2, 6, N, 4), (2, 3, 11, 4), (2, 3, 11, 5))
     x = [normal(*size, seed=seed).requires_grad_() for seed, size in enumerate(sizes)]
     output, logs = attend(*x, b)
@@ -186,7 +187,7 @@ def test_attention_in_blocks_and_its_gradient_are_those_of_the_library(N: int, b
 
 
 def test_the_loop_in_numpy_is_attention() -> None:
-    attend = listing("14-attention-in-blocks", "def attend_in_blocks")["attend_in_blocks"]
+    attend = listing("attention-in-blocks", "def attend_in_blocks")["attend_in_blocks"]
     q, k, v = normal(3, 4, seed=0), normal(8, 4, seed=1), normal(8, 5, seed=2)
     output, logs = (torch.from_numpy(y) for y in attend(*(x.numpy() for x in (q, k, v)), 3))
     torch.testing.assert_close(output, attention(q, k, v))
@@ -195,7 +196,7 @@ def test_the_loop_in_numpy_is_attention() -> None:
 
 def test_limits_counts_as_the_book_does() -> None:
     x, table = torch.ones(2, 3, 5, 8), [torch.ones(5, 8)] * 2
-    counted = listing("18-speed-of-memory", "def limits(f")["limits"]
+    counted = listing("cost", "def limits(f")["limits"]
     for form in (rotated_half, torch.clone):
         tables = table if form is rotated_half else []
         operations, copies, ratio = counted(lambda x, f=form, t=tables: f(x, *t), x)
@@ -210,7 +211,7 @@ def test_limits_counts_as_the_book_does() -> None:
     ("d_k", "base", "trained", "s"), [(32, 1e4, 1024, 4), (64, 1e4, 131072, 4), (128, 5e5, 8192, 8)]
 )
 def test_yarn_is_that_of_the_library(d_k: int, base: float, trained: int, s: int) -> None:
-    names = listing("15-longer-contexts", "def yarn(d_k, base")
+    names = listing("longer-contexts", "def yarn(d_k, base")
     frequencies, mu = names["yarn"](d_k, base, trained, s)
     expected = yarn(rotary_frequencies(d_k, base), s, original_length=trained)
     torch.testing.assert_close(frequencies, expected)
@@ -222,7 +223,7 @@ def test_yarn_is_that_of_the_library(d_k: int, base: float, trained: int, s: int
 
 
 def test_the_printed_entry_is_yarn() -> None:
-    text = "".join(cell.source for cell in cells_of(CHAPTERS / "15-longer-contexts.ipynb"))
+    text = "".join(cell.source for cell in cells_of(CHAPTERS / "longer-contexts.ipynb"))
     entry = json.loads(text.partition("```json\n")[2].partition("```")[0])
     settings = rotary_settings({"head_dim": 32, **entry})
     expected = yarn(rotary_frequencies(32), 4.0, original_length=1024)
@@ -233,7 +234,7 @@ def test_the_printed_entry_is_yarn() -> None:
 @pytest.mark.parametrize("N", [1, 40, 300])
 def test_relative_biases_are_those_of_the_library(N: int) -> None:
     """The last N of 300 tokens attend, as with a cache; every bucket of T5 occurs."""
-    names, at, h = listing("09-relative-positions", "def causal_attention("), torch.arange(300), 4
+    names, at, h = listing("relative-positions", "def causal_attention("), torch.arange(300), 4
     offset = names["offsets_of"](N, 300)
     q, k, v = (torch.randn(2, h, *shape) for shape in ((N, 5), (300, 5), (300, 3)))
     table = torch.randn(32, h)
@@ -254,7 +255,7 @@ def test_relative_biases_are_those_of_the_library(N: int) -> None:
 def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
     from scipy.stats import ttest_rel  # here: collecting the tests need not wait for it
 
-    names = listing("16-which-encoding", "def best_rate(validation")
+    names = listing("which-encoding", "def best_rate(validation")
     y = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
     expected = ttest_rel(1 + y, np.ones(5)).confidence_interval(0.95)
     mean, half = names["compare"]({"a": np.ones(5), "b": 1 + y}, "a")["b"]
@@ -266,7 +267,7 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
 
 
 def test_the_delta_layer_is_the_gated_delta_rule_and_goes_on_from_its_state() -> None:
-    layer, x = listing("17-beyond-softmax", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
+    layer, x = listing("beyond-softmax", "class DeltaLayer")["layer"], torch.randn(2, 7, 24)
     y, state = layer(x)
     first, middle = layer(x[:, :4])
     second, end = layer(x[:, 4:], middle)
@@ -292,8 +293,8 @@ def included(text: str) -> Iterator[Block]:
 
 
 WHOLE = {
-    "08-encoder-decoder": "src/one_file/transformer_2017.py",
-    "19-one-file": "src/one_file/llama.py",
+    "encoder-decoder": "src/one_file/transformer_2017.py",
+    "one-file": "src/one_file/llama.py",
 }
 
 

@@ -185,6 +185,6 @@ def test_a_wrong_config_is_seen(name: str, key: str, value: object) -> None:
         assert (wrong(tokens) - model(tokens).logits).abs().max() > 1e-3
 
 
-def test_chapter_19_names_the_length_of_these_texts() -> None:
+def test_one_file_names_the_length_of_these_texts() -> None:
     words = {40: "forty"}
-    assert f"on texts of {words[LENGTH]} tokens" in page_text(CHAPTERS / "19-one-file.ipynb")
+    assert f"on texts of {words[LENGTH]} tokens" in page_text(CHAPTERS / "one-file.ipynb")

@@ -9,7 +9,7 @@ from transformers.models.deepseek_v32.modeling_deepseek_v32 import DeepseekV32In
 
 from bookkit.randomness import normal
 
-SHARED = Path(__file__).parents[1] / "equations" / "shared_17_beyond_softmax.py"
+SHARED = Path(__file__).parents[1] / "equations" / "shared_beyond_softmax.py"
 N, KEPT, TURNED = 24, 5, 4
 
 

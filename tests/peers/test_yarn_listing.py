@@ -14,7 +14,7 @@ from bookformat.paths import CHAPTERS
 
 @pytest.fixture(scope="module")
 def yarn() -> Any:
-    cells = cells_of(CHAPTERS / "15-longer-contexts.ipynb")
+    cells = cells_of(CHAPTERS / "longer-contexts.ipynb")
     (source,) = [cell.source for cell in cells if "def yarn(d_k, base" in cell.source]
     names: dict[str, Any] = {}
     exec(source, names)

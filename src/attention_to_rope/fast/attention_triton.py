@@ -2,7 +2,7 @@
 
 One program takes a block of queries of one head and walks over the keys, block by block. Scores,
 powers and the running state live in registers; memory sees q, k, v once and the output once.
-Chapter 14 reads it line by line. To use attention, take `blockwise_attention`.
+The book reads it line by line. To use attention, take `blockwise_attention`.
 """
 
 from typing import Any

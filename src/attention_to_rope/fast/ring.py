@@ -5,9 +5,9 @@ keys and values it holds while they are on their way to the next rank; partial r
 by the online softmax. After as many steps as ranks every query has met every key.
 
 `torchrun --standalone --nproc-per-node=2 tests/attention_to_rope/fast/ring_processes.py` compares
-the ring with one process: NCCL where every process has a GPU, gloo on CPUs. PyTorch's own context
-parallelism (`torch.distributed.tensor.experimental.context_parallel`) is the thing to use in a
-product.
+the ring with one process: NCCL where every process has a GPU, gloo on CPUs. In a product use
+PyTorch's own context parallelism, `torch.distributed.tensor.experimental.context_parallel`, which
+has fused kernels for GPUs and none for CPUs (PyTorch 2.13, as a prototype).
 """
 
 import queue

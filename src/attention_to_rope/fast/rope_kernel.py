@@ -70,7 +70,7 @@ class Sizes(NamedTuple):
     back: bool
 
 
-# The best worst case of a search over tiles on an H200, which chapter 18 shows in part:
+# The best worst case of a search over tiles on an H200, which the book shows in part:
 # where a head's positions are neighbours in memory, (B, H, N, d); where a position's heads
 # are, (B, N, H, d), and where their pairs do not fill a program; for decoding, by heads as rows.
 TILES = {

@@ -1,7 +1,7 @@
 r"""Plant misprints in the formulas of the pages: the checks must notice them.
 
 python -m bookcheck.equations.mutate                 of all pages, in two processes
-python -m bookcheck.equations.mutate 01-attention    of one page
+python -m bookcheck.equations.mutate attention    of one page
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts
 
 # The pages whose sentences are mutated as well; the others follow as they are rewritten.
-SENTENCES = ("02-why-sqrt-d", "10-deriving-rope")
+SENTENCES = ("why-sqrt-d", "deriving-rope")
 # Of all misprints in the book; on a page none may pass without a reason.
 BAR = 0.99
 
@@ -50,7 +50,7 @@ def files_of(pages: Sequence[str]) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plant misprints in the printed formulas and count those that the checks notice."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("pages", nargs="*", help="names of pages, such as 01-attention")
+    parser.add_argument("pages", nargs="*", help="names of pages, such as attention")
     parser.add_argument(
         "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes"
     )

@@ -2,7 +2,7 @@ r"""Relations inside sentences: those that a sentence states are executed, by th
 
 ``$\sum_j A_{mj} = 1$`` in the prose of a page is a claim. The page's file binds its symbols::
 
-    @sentences("01-attention", first_index=0, where={"would be symmetric, …": one_matrix})
+    @sentences("attention", first_index=0, where={"would be symmetric, …": one_matrix})
     def test_sentences(rng):
         return {"A": ..., "m": range(3)}
 

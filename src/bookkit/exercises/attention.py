@@ -10,7 +10,7 @@ from bookkit.randomness import normal
 
 
 def attend_with_sink() -> Cases:
-    """Chapter 1: one more term exp(b) in every sum, and no value for it."""
+    """In attention: one more term exp(b) in every sum, and no value for it."""
     Q = normal(3, 6, seed=1)
     K = normal(5, 6, seed=2)
     V = normal(5, 2, seed=3)
@@ -27,7 +27,7 @@ def attend_with_sink() -> Cases:
 
 
 def clip() -> Cases:
-    """Chapter 2: both matrices times one number, so that the largest score is the threshold."""
+    """In why-sqrt-d: both matrices times one number, so that the largest score is the threshold."""
     for d_k, seed in ((5, 2), (9, 7)):  # the smallest score is larger in size than the largest
         X = normal(7, 6, seed=seed)
         W_Q, W_K = normal(2, 6, d_k, seed=seed + 1)
@@ -40,7 +40,7 @@ def clip() -> Cases:
 
 
 def copying() -> Cases:
-    """Chapter 3: the mean weight on the token after the previous occurrence of one's own."""
+    """In many-heads: the mean weight on the token after the previous occurrence of one's own."""
     for heads, length, period in ((2, 11, 4), (3, 8, 5)):
         A = softmax(normal(heads, length, length, seed=length).tril())
         rows = torch.arange(period, length)
@@ -49,7 +49,7 @@ def copying() -> Cases:
 
 
 def cache_gib() -> Cases:
-    """Chapter 13: layers that keep all tokens, and layers that keep a window."""
+    """In cache: layers that keep all tokens, and layers that keep a window."""
     yield "With no windows", (4, 256, 1000), 256 * 4000 * 2 / 2**30
     windows = (4, 256, 1000, [100, 100])
     yield "With a text longer than two windows of 100", windows, 256 * 4200 * 2 / 2**30
@@ -58,7 +58,7 @@ def cache_gib() -> Cases:
 
 
 def rms_norm_gradient() -> Cases:
-    """Chapter 4: the gradient that RMSNorm passes back, for vectors in any batch."""
+    """In residuals-and-norms: the gradient that RMSNorm passes back, for vectors in any batch."""
     for case, x, gradient in (
         ("With one token of 6 coordinates", normal(6, seed=6), normal(6, seed=7)),
         ("With 2 × 3 tokens of 5 coordinates", normal(2, 3, 5, seed=8), normal(2, 3, 5, seed=9)),
@@ -71,7 +71,7 @@ def rms_norm_gradient() -> Cases:
 
 
 def product_layer() -> Cases:
-    """Chapter 5: a layer with the square of ReLU, without biases, that multiplies two features."""
+    """In feed-forward: a layer with the square of ReLU and no biases multiplies two features."""
     case = "With inputs of both signs"
     W_1, W_2 = parts_of(case, (yield case, (), ANY), 2)
     x = torch.cat([torch.eye(2), -torch.eye(2), torch.ones(1, 2), normal(9, 2, seed=10)])
@@ -85,7 +85,7 @@ def product_layer() -> Cases:
 
 
 def document_mask() -> Cases:
-    """Chapter 8: who sees whom where several documents are packed into one sequence."""
+    """In encoder-decoder: who sees whom where several documents are packed into one sequence."""
     for documents in ([0, 0, 1, 1, 1], [3, 3, 3, 1, 2, 2], [5]):
         numbers = torch.tensor(documents)
         m = torch.arange(len(documents))
@@ -94,7 +94,7 @@ def document_mask() -> Cases:
 
 
 def linear_attention() -> Cases:
-    """Chapter 17: all outputs at once; a token reads itself and earlier tokens."""
+    """In beyond-softmax: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
         Q = normal(N, d_k, seed=1)
         K = normal(N, d_k, seed=2)

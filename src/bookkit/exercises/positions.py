@@ -23,7 +23,7 @@ from bookkit.traffic import Traffic
 
 
 def relative() -> Cases:
-    """Chapter 6: is the dot product of two codes a function of their offset alone?"""
+    """In why-position: is the dot product of two codes a function of their offset alone?"""
     m = torch.arange(200)
     clocks = sinusoidal(m, 8, dtype=torch.float64)
     late = torch.cat([clocks, (m[:, None] > 30).double()], dim=1)  # relative up to position 30
@@ -38,7 +38,7 @@ def relative() -> Cases:
 
 
 def sinusoids_2017() -> Cases:
-    """Chapter 7: all sines, then all cosines, with the last wavelength 2πb."""
+    """In sinusoids: all sines, then all cosines, with the last wavelength 2πb."""
     for positions, d, b in ((range(5), 8, 10000.0), ([0, 3, 70], 6, 100.0)):
         angles = np.outer(list(positions), b ** -np.linspace(0, 1, d // 2))
         case = f"With positions {list(positions)}, d = {d} and b = {b:g}"
@@ -47,7 +47,7 @@ def sinusoids_2017() -> Cases:
 
 
 def largest_change() -> Cases:
-    """Chapter 9: how much scores change when all positions move."""
+    """In relative-positions: how much scores change when all positions move."""
     x = normal(4, 3, seed=1)
     for case, term, expected in (
         ("For scores of distances", lambda m, n: -(m - n).abs(), 0.0),
@@ -62,7 +62,7 @@ def largest_change() -> Cases:
 
 
 def offset_score() -> Cases:
-    """Chapter 10: the dot product of a rotated query and key, from their offset alone."""
+    """In deriving-rope: the dot product of a rotated query and key, from their offset alone."""
     theta = rotary_frequencies(6, 20.0)
     vectors = normal(2, 3, 6, seed=1)
     for m, n in ((0, 0), (2, 7), (7, 2), (40, 41)):
@@ -72,7 +72,7 @@ def offset_score() -> Cases:
 
 
 def rotate_patch() -> Cases:
-    """Chapter 10: even pairs rotate by the row, odd pairs by the column."""
+    """In deriving-rope: even pairs rotate by the row, odd pairs by the column."""
     theta = rotary_frequencies(8, 100.0)
     x = normal(8, seed=2)
     for row, column in ((0, 0), (2, 0), (0, 3), (2, 5)):
@@ -83,7 +83,7 @@ def rotate_patch() -> Cases:
 
 
 def detect() -> Cases:
-    """Chapter 11: layout, direction and frequencies, from one call; a part may stay unrotated."""
+    """In implementing-rope: layout, direction, frequencies, from one call; a part may stay."""
     rotated = ((8, 1, "forward"), (8, -1, "backward"), (4, 1, "forward"))
     for layout, (part, sign, direction) in product(("half", "interleaved"), rotated):
         theta = rotary_frequencies(part, 50.0)
@@ -104,14 +104,14 @@ def detect() -> Cases:
 
 
 def lead_for() -> Cases:
-    """Chapter 12: the lead that gives a key its weight among N keys."""
+    """In what-rope-encodes: the lead that gives a key its weight among N keys."""
     for weight, N in ((0.5, 2), (0.5, 1000), (0.9, 1000), (0.001, 50)):
         expected = math.log(N - 1) + math.log(weight / (1 - weight))
         yield f"With the weight {weight} among {N} keys", (weight, N), expected
 
 
 def step() -> Cases:
-    """Chapter 15: pairs with less than one rotation are divided, all others stay."""
+    """In longer-contexts: pairs with less than one rotation are divided, all others stay."""
     L_0 = 100
     turns = torch.tensor([30.0, 1.01, 0.99, 0.1], dtype=torch.float64)
     theta = 2 * math.pi / L_0 * turns
@@ -121,7 +121,7 @@ def step() -> Cases:
 
 
 def join_finished() -> Cases:
-    """Chapter 14: two finished outputs with the logarithms of their sums."""
+    """In attention-in-blocks: two finished outputs with the logarithms of their sums."""
     q = normal(2, 4, seed=3)
     K = normal(7, 4, seed=4)
     V = normal(7, 3, seed=5)
@@ -138,7 +138,7 @@ def join_finished() -> Cases:
 
 
 def sign_test() -> Cases:
-    """Chapter 16: the share of all sign flips that are at least as extreme."""
+    """In which-encoding: the share of all sign flips that are at least as extreme."""
     for differences, expected in (
         ([1.0, 2.0, 1.5], 2 / 8),
         ([-1.0, -2.0, -1.5], 2 / 8),
@@ -150,7 +150,7 @@ def sign_test() -> Cases:
 
 
 def rotate_in_place() -> Cases:
-    """Chapter 18: the rotation overwrites its argument, and makes no second tensor of its size."""
+    """In cost: the rotation overwrites its argument, and makes no second tensor of its size."""
     x = normal(2, 3, 16, 8, seed=6, dtype=torch.float32)
     table = rotary_table(torch.arange(16), rotary_frequencies(8))
     own = x.clone()
@@ -170,7 +170,7 @@ def rotate_in_place() -> Cases:
 
 
 def window_mask() -> Cases:
-    """Chapter 19: which of N_k tokens the last N of them may see, W back."""
+    """In one-file: which of N_k tokens the last N of them may see, W back."""
     for N, N_k, W in ((5, 5, 2), (2, 6, 3), (1, 7, 4), (3, 4, 9)):
         m = torch.arange(N_k - N, N_k)[:, None]
         n = torch.arange(N_k)

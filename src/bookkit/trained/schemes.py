@@ -1,4 +1,4 @@
-"""The small decoders of chapter 16, which differ only in their positional encoding.
+"""The small decoders of which-encoding, which differ only in their positional encoding.
 
 How they are trained and tested: `laboratory.schemes`.
 """

@@ -1,4 +1,4 @@
-"""How the scores of the book's model depend on distance, as chapter 12 shows it."""
+"""How the scores of the book's model depend on distance, as what-rope-encodes shows it."""
 
 import math
 

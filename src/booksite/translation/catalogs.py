@@ -19,7 +19,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from bookformat.notebooks import main_line
+from bookformat.contents import main_line
 from bookformat.paths import CHAPTERS, ROOT
 from booksite.translation.messages import messages_of
 

@@ -10,9 +10,10 @@ import yaml
 from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
+from bookformat.contents import book_pages
 from bookformat.links import headings_of, title_of
 from bookformat.notebooks import read
-from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC, book_pages
+from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC
 from bookformat.reading_time import minutes_of
 from bookformat.records import read_records, write_record
 from booksite.translation.catalogs import LOCALE, pages, translations

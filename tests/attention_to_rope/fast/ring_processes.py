@@ -1,14 +1,22 @@
-"""The ring of processes against one process: test_ring.py runs it in three, or start it by hand.
+"""The ring of processes against one process: test_ring.py runs it, or start it by hand.
 
 torchrun --standalone --nproc-per-node=3 tests/attention_to_rope/fast/ring_processes.py
+
+Without torchrun it forks three processes itself, on Linux and without GPUs, so that PyTorch is
+imported once and not three times. A fork copies locks that other threads hold, and whoever waits
+for such a lock waits forever. Therefore only a process that has a single thread is forked: a new
+one, and not that of the tests.
 """
 
 import itertools
 import os
+import tempfile
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch.multiprocessing import start_processes
 
 from attention_to_rope import attention, causal_mask
 from attention_to_rope.fast.ring import Order, ProcessRing, Ring, ring_attention, ring_positions
@@ -35,17 +43,44 @@ def compare_with_one_process(
     return max(float(difference.abs().max()) for difference in differences)
 
 
-def main() -> None:
-    """Compare the ring with one process on every rank; exit with 1 where they differ."""
-    torch.set_num_threads(1)  # a forked process has none of the threads of the one before
+def started_by_torchrun() -> None:
+    """Join the others and compare: NCCL where every process has a GPU, gloo on CPUs."""
     local, per_machine = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
     own_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= per_machine
     device = torch.device("cuda", local) if own_gpu else torch.device("cpu")
     if own_gpu:
         torch.cuda.set_device(device)
-    backend = "nccl" if own_gpu else "gloo"
     # A rank that waits for the wrong neighbour fails instead of waiting for half an hour.
-    dist.init_process_group(backend, timeout=timedelta(minutes=2))
+    dist.init_process_group("nccl" if own_gpu else "gloo", timeout=timedelta(minutes=2))
+    compare(device)
+
+
+def forked(rank: int, ranks: int, meeting_point: str) -> None:
+    """Join the others and compare, on CPUs. They meet in a file, since a free port may be taken."""
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{meeting_point}",
+        rank=rank,
+        world_size=ranks,
+        timeout=timedelta(minutes=2),
+    )
+    compare(torch.device("cpu"))
+
+
+def fork(ranks: int) -> None:
+    """Start the ranks from this process."""
+    threads = list(Path("/proc/self/task").iterdir())
+    if len(threads) > 1:
+        raise SystemExit(f"a process with {len(threads)} threads must not fork: OMP_NUM_THREADS=1")
+    with tempfile.TemporaryDirectory() as folder:
+        meeting_point = str(Path(folder) / "meeting-point")
+        start_processes(forked, args=(ranks, meeting_point), nprocs=ranks, start_method="fork")
+
+
+def compare(device: torch.device) -> None:
+    """Compare the ring with one process on every rank; exit with 1 where they differ."""
+    torch.set_num_threads(1)
+    backend = dist.get_backend()
     orders: tuple[Order, ...] = ("zigzag", "contiguous")
     failed = False
     try:
@@ -64,5 +99,8 @@ def main() -> None:
         raise SystemExit("the ring differs from one process by more than 1e-6")
 
 
-if __name__ == "__main__":  # pragma: no cover
-    main()
+if __name__ == "__main__":
+    if "RANK" in os.environ:
+        started_by_torchrun()
+    else:
+        fork(ranks=3)  # with two, the next rank would also be the one before

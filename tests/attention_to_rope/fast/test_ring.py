@@ -3,19 +3,18 @@
 import inspect
 import os
 import runpy
-import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from torch.multiprocessing import start_processes
 
 from attention_to_rope import attention
 from attention_to_rope.fast import ring
 
-PROCESSES = runpy.run_path(str(Path(__file__).with_name("ring_processes.py")))
-compare_with_one_process = PROCESSES["compare_with_one_process"]
+PROGRAM = Path(__file__).with_name("ring_processes.py")
+compare_with_one_process = runpy.run_path(str(PROGRAM))["compare_with_one_process"]
 ORDERS = ("zigzag", "contiguous")
 
 
@@ -29,24 +28,21 @@ def test_a_simulated_ring_equals_one_process(ranks, order, causal):
     assert max(differences) < 1e-12
 
 
-def one_rank(rank):
-    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-    PROCESSES["main"]()
-
-
 @pytest.mark.skipif(
     sys.platform != "linux" or torch.cuda.is_available(),
     reason="only Linux without a GPU forks safely; elsewhere start ring_processes.py with torchrun",
 )
-def test_three_processes(monkeypatch, capfd):  # with two, the next rank is also the one before
-    """As torchrun starts them, but forked: each would import PyTorch for seconds."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    settings = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    for name, value in (settings | {"WORLD_SIZE": 3, "LOCAL_WORLD_SIZE": 3}).items():
-        monkeypatch.setenv(name, str(value))
-    start_processes(one_rank, nprocs=3, start_method="fork")
-    assert capfd.readouterr().out.count("gloo, ") == 4
+def test_three_processes():
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},  # a process with threads must not fork
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("gloo, ") == 4
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -5,7 +5,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 from bookcheck.notebooks.rules import LARGEST_FILE, problems
-from bookformat.notebooks import chapter_notebooks, page_name
+from bookformat.contents import page_name
+from bookformat.notebooks import chapter_notebooks
 
 
 @pytest.mark.parametrize("path", chapter_notebooks(), ids=page_name)

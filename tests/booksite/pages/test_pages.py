@@ -28,7 +28,7 @@ PAGES = sorted(
 # On these pages axe looks at all parts by all rules. On the others it leaves out the insides of
 # formulas, code, tables and figures and the contents at the side, which are alike everywhere and
 # most of a page, and asks on the narrow dark screen only for what depends on colour and width.
-WHOLE = {"index.html", "10-images.html"}
+WHOLE = {"index.html", "images.html"}
 LEAST_SHARE_OF_LETTERS = 0.97
 WIDE, NARROW = 1280, 390
 
@@ -242,7 +242,7 @@ def test_planted_faults_are_seen(open_page, axe, tmp_path):
 REFERENCES = Path(__file__).with_name("references")
 SCREENS = {
     "index.html": (WIDE, "light"),
-    "chapters/01-attention.html": (NARROW, "dark"),
+    "chapters/attention.html": (NARROW, "dark"),
     "chapters/notation.html": (WIDE, "light"),
 }
 # A dot counts as different from this step on (of 255); so many dots may be different.

@@ -8,15 +8,15 @@ from playwright.sync_api import expect
 from bookformat.paths import BUILD, STATIC
 
 SITE = BUILD / "html"
-CHAPTER = SITE / "chapters" / "10-deriving-rope.html"
+CHAPTER = SITE / "chapters" / "deriving-rope.html"
 PHONE = 390
 
 
 # What was read, in a small site with the script
 
 PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charset="utf-8">
-<title>x</title><div id="pst-primary-sidebar">
-<a class="reference internal" href="{root}chapters/01-one.html">One</a></div>
+{chapter}<title>x</title><div id="pst-primary-sidebar">
+<a class="reference internal" href="{root}chapters/one.html">One</a></div>
 <nav id="pst-page-toc-nav"><a href="#late" class="active">1.2. Late</a></nav>
 <article><h1>1. One<a href="#x">#</a></h1>{doors}<div style="height: 3000px"></div>
 <h2 id="late">Late</h2><div style="height: 3000px"></div>
@@ -28,10 +28,13 @@ PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><meta charse
 def small(tmp_path):
     (tmp_path / "_static").symlink_to(STATIC)
     (tmp_path / "chapters").mkdir()
-    chapter, opening = tmp_path / "chapters" / "01-one.html", tmp_path / "index.html"
-    chapter.write_text(PAGE.format(root="../", doors=""), encoding="utf-8")
+    chapter, opening = tmp_path / "chapters" / "one.html", tmp_path / "index.html"
+    chapter.write_text(
+        PAGE.format(root="../", doors="", chapter='<meta name="chapter" content="1">'),
+        encoding="utf-8",
+    )
     doors = '<div class="doors"></div>'
-    opening.write_text(PAGE.format(root="./", doors=doors), encoding="utf-8")
+    opening.write_text(PAGE.format(root="./", doors=doors, chapter=""), encoding="utf-8")
     return opening, chapter
 
 
@@ -52,7 +55,7 @@ def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(sma
     expect(mark).to_have_count(1)
     expect(offer).to_contain_text("Go on at 1. One: 1.2. Late.")
     offer.locator("a").click()
-    page.wait_for_url("**/chapters/01-one.html#late")
+    page.wait_for_url("**/chapters/one.html#late")
     page.goto(opening.as_uri())
     offer.locator("button").click()
     page.reload()
@@ -62,12 +65,12 @@ def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(sma
 
 @pytest.mark.built
 def test_a_formula_in_a_heading_is_read_once(open_page):
-    page = open_page(SITE / "chapters" / "02-why-sqrt-d.html")
+    page = open_page(SITE / "chapters" / "why-sqrt-d.html")
     for anchor, words in (
         ("how-large-is-q-cdot-k", "2.1. How large is q⋅k?"),
         ("d-k-or-d-under-the-root", "d_k or d under the root?"),
     ):
-        page.goto(f"{(SITE / 'chapters' / '02-why-sqrt-d.html').as_uri()}#{anchor}")
+        page.goto(f"{(SITE / 'chapters' / 'why-sqrt-d.html').as_uri()}#{anchor}")
         entry = page.locator(f"#pst-page-toc-nav a[href='#{anchor}']")
         expect(entry).to_have_class(re.compile(r"\bactive\b"))
         page.goto((SITE / "index.html").as_uri())
@@ -121,7 +124,7 @@ def test_the_focus_is_seen(open_page):
 @pytest.mark.parametrize("width", [1280, PHONE])
 def test_the_sidebar_shows_the_current_page(open_page, width):
     page = open_page(SITE / "chapters" / "glossary.html", width)
-    for name in ("18-speed-of-memory", "deeper/02-softmax-gradient"):
+    for name in ("cost", "deeper/softmax-gradient"):
         page.goto((SITE / "chapters" / f"{name}.html").as_uri())
         if width == PHONE:
             page.locator(".primary-toggle").click()

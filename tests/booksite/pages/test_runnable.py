@@ -22,7 +22,7 @@ MARK = f"_static/{SCRIPTS}/page.js"
 PAGES = sorted(
     path for path in SITE.glob("chapters/**/*.html") if MARK in path.read_text(encoding="utf-8")
 )
-ROAD = "chapters/00-short-road.html"
+ROAD = "chapters/short-road.html"
 LONGEST_WAIT = 120_000  # milliseconds, to load Python
 
 

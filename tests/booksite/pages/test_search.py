@@ -14,52 +14,52 @@ from booksite.search import sections_of
 
 # What readers type, by the page that must be among the first three results.
 ENGLISH = {
-    "01-attention": [
+    "attention": [
         "causal mask", "does attention see order", "softmax overflow", "weighted average",
     ],
-    "02-why-sqrt-d": [
+    "why-sqrt-d": [
         "why sqrt d", "why divide by root d_k", "sqrt d", "softmax gradient", "QK-norm",
     ],
-    "03-many-heads": ["multi-head attention"],
-    "04-residuals-and-norms": ["prenorm vs postnorm", "residual", "RMSNorm", "layer norm"],
-    "05-feed-forward": ["SwiGLU", "feed forward"],
-    "deeper/05-experts": ["mixture of experts", "moe"],
-    "06-why-position": ["NoPE"],
-    "07-sinusoids": ["sinusoidal positional encoding", "why sine"],
-    "08-encoder-decoder": ["encoder decoder"],
-    "09-relative-positions": ["relative positions", "alibi", "t5 bias"],
-    "10-deriving-rope": ["derive rope", "rotation matrix", "rotary"],
-    "11-implementing-rope": [
+    "many-heads": ["multi-head attention"],
+    "residuals-and-norms": ["prenorm vs postnorm", "residual", "RMSNorm", "layer norm"],
+    "feed-forward": ["SwiGLU", "feed forward"],
+    "deeper/experts": ["mixture of experts", "moe"],
+    "why-position": ["NoPE"],
+    "sinusoids": ["sinusoidal positional encoding", "why sine"],
+    "encoder-decoder": ["encoder decoder"],
+    "relative-positions": ["relative positions", "alibi", "t5 bias"],
+    "deriving-rope": ["derive rope", "rotation matrix", "rotary"],
+    "implementing-rope": [
         "implement rope", "interleaved layout", "position_ids", "rotate_half", "rope_theta",
     ],
-    "13-cache": ["grouped query attention", "MLA", "deepseek mla", "kv cache", "gqa"],
-    "deeper/13-keep-less": ["sliding window"],
-    "14-attention-in-blocks": ["flash attention"],
-    "15-longer-contexts": [
+    "cache": ["grouped query attention", "MLA", "deepseek mla", "kv cache", "gqa"],
+    "deeper/keep-less": ["sliding window"],
+    "attention-in-blocks": ["flash attention"],
+    "longer-contexts": [
         "extend context length", "yarn", "long context", "extrapolation",
     ],
-    "deeper/15-stretching": ["ntk"],
-    "16-which-encoding": ["which positional encoding should I use"],
-    "17-beyond-softmax": ["sinks", "attention sink"],
-    "18-speed-of-memory": ["rope speed triton"],
-    "19-one-file": ["top-p sampling"],
+    "deeper/stretching": ["ntk"],
+    "which-encoding": ["which positional encoding should I use"],
+    "beyond-softmax": ["sinks", "attention sink"],
+    "cost": ["rope speed triton"],
+    "one-file": ["top-p sampling"],
     "glossary": ["head dimension", "long-term decay", "warm-up"],
     "models": ["theta 500000", "llama 3", "qwen3", "gemma 3"],
     "notation": ["theta", "θ", "d_k", "R_m", "W^Q", "epsilon"],
 }  # fmt: skip
 CHINESE = {
-    "01-attention": ["因果掩码", "加权平均"],
-    "02-why-sqrt-d": ["为什么除以根号d", "softmax 饱和", "梯度消失"],
-    "03-many-heads": ["多头注意力"],
-    "04-residuals-and-norms": ["残差连接", "层归一化"],
-    "05-feed-forward": ["前馈网络"],
-    "07-sinusoids": ["正弦位置编码", "波长"],
-    "09-relative-positions": ["相对位置"],
-    "10-deriving-rope": ["旋转位置编码"],
-    "11-implementing-rope": ["RoPE 频率", "怎么实现RoPE", "交错排列"],
-    "12-what-rope-encodes": ["远程衰减"],
-    "13-cache": ["键值缓存", "分组查询", "KV cache", "什么是潜在注意力"],
-    "15-longer-contexts": ["外推", "长文本"],
+    "attention": ["因果掩码", "加权平均"],
+    "why-sqrt-d": ["为什么除以根号d", "softmax 饱和", "梯度消失"],
+    "many-heads": ["多头注意力"],
+    "residuals-and-norms": ["残差连接", "层归一化"],
+    "feed-forward": ["前馈网络"],
+    "sinusoids": ["正弦位置编码", "波长"],
+    "relative-positions": ["相对位置"],
+    "deriving-rope": ["旋转位置编码"],
+    "implementing-rope": ["RoPE 频率", "怎么实现RoPE", "交错排列"],
+    "what-rope-encodes": ["远程衰减"],
+    "cache": ["键值缓存", "分组查询", "KV cache", "什么是潜在注意力"],
+    "longer-contexts": ["外推", "长文本"],
     "glossary": ["注意力", "键", "滑动窗口"],
 }
 
@@ -117,7 +117,7 @@ def test_every_function_and_model_is_found_and_shown_by_a_sentence(open_page):
 
 @pytest.mark.built
 def test_results_are_shown_in_the_box_while_typing(open_page):
-    page = open_page(SITE / "chapters" / "01-attention.html", 390)
+    page = open_page(SITE / "chapters" / "attention.html", 390)
 
     def open_box():
         page.keyboard.press("Control+k")
@@ -138,7 +138,7 @@ def test_results_are_shown_in_the_box_while_typing(open_page):
     field.press("Enter")
     page.wait_for_url("**/search.html?q=*")
     results.first.locator("a").click()
-    page.wait_for_url("**/chapters/02-why-sqrt-d.html*")
+    page.wait_for_url("**/chapters/why-sqrt-d.html*")
     # A result on the same page closes the box.
     open_box().fill("why divide by sqrt d")
     results.first.locator("a").click()

@@ -257,7 +257,7 @@ def test_the_script_computes_what_the_library_computes(name):
 
 
 def test_scripts_are_linked_only_where_they_are_used(good_site):
-    page = (good_site / "chapters" / "02-two.html").read_text(encoding="utf-8")
+    page = (good_site / "chapters" / "two.html").read_text(encoding="utf-8")
     assert page.count('src="../_static/widgets/shared.js"') == 1
     assert "rotation.js" not in page, "a figure's own script comes when the reader is near"
     assert "widgets/shared.js" not in (good_site / "index.html").read_text(encoding="utf-8")

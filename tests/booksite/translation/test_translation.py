@@ -123,12 +123,12 @@ def test_the_site_says_which_language_a_note_and_its_paragraph_are_in(tmp_path):
 
 MESSAGE = (
     "A token has {value}`3 = len(x)` of 10 $q$ in `code`, see {eq}`eq-one`, {term}`head`, "
-    "{cite:p}`su2021` and [there](01-attention.ipynb#a-place) on 17 May 2026; it is "
+    "{cite:p}`su2021` and [there](attention.ipynb#a-place) on 17 May 2026; it is "
     '{value}`larger = "larger" if x else "smaller"` than {value}`2 = y / 1e6` million.'
 )
 RIGHT = (
     "词元有 10 个 $q$ 中的 {value}`3 = len(x)` 个，代码是 `code`，见 {eq}`eq-one`、"
-    "{term}`头 <head>`、{cite:p}`su2021` 和[那里](01-attention.ipynb#a-place)，2026 年 5 月 17 日；"
+    "{term}`头 <head>`、{cite:p}`su2021` 和[那里](attention.ipynb#a-place)，2026 年 5 月 17 日；"
     '它比 {value}`200 = y / 1e6` 万{value}`更大 = "larger" if x else "smaller"`。'
 )
 
@@ -199,14 +199,14 @@ def test_the_command_lists_every_message_that_has_to_be_translated(monkeypatch, 
 def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BUILD", tmp_path)
     sources.write_sources(tmp_path / "book", "zh_CN")
-    page = (tmp_path / "book" / "chapters" / "00-short-road.ipynb").read_text(encoding="utf-8")
+    page = (tmp_path / "book" / "chapters" / "short-road.ipynb").read_text(encoding="utf-8")
     assert "# 捷径：从注意力到 RoPE" in page
     assert sources.slug("旋转查询和键") == "rotate-the-queries-and-the-keys"
     assert sources.slug("No such heading") == "no-such-heading"
     assert "注意力" in (tmp_path / "book" / "_toc.yml").read_text(encoding="utf-8")
-    page = (tmp_path / "book" / "chapters" / "01-attention.ipynb").read_text(encoding="utf-8")
-    assert "（英文）](deeper/01-edge-cases.ipynb" in page
-    assert "（英文）](03-many-heads.ipynb" not in page
+    page = (tmp_path / "book" / "chapters" / "attention.ipynb").read_text(encoding="utf-8")
+    assert "（英文）](deeper/edge-cases.ipynb" in page
+    assert "（英文）](many-heads.ipynb" not in page
 
 
 def test_outdated_and_missing_translations_leave_english_on_the_page(tmp_path, monkeypatch):
@@ -234,7 +234,7 @@ def test_outdated_and_missing_translations_leave_english_on_the_page(tmp_path, m
         assert old[message] not in text
     assert text.count("{in-english}") == 2
     # Pages that nobody translates have no notes.
-    deeper = tmp_path / "book" / "chapters" / "deeper" / "01-edge-cases.ipynb"
+    deeper = tmp_path / "book" / "chapters" / "deeper" / "edge-cases.ipynb"
     assert "{in-english}" not in deeper.read_text(encoding="utf-8")
 
 
@@ -293,7 +293,7 @@ CHINESE = BUILD / "html" / "zh"
 @pytest.mark.built
 @pytest.mark.skipif(not CHINESE.is_dir(), reason="the site was built without LANGUAGE=zh_CN")
 def test_scripts_speak_chinese_on_the_chinese_site(open_page):
-    page = open_page(CHINESE / "chapters" / "02-why-sqrt-d.html")
+    page = open_page(CHINESE / "chapters" / "why-sqrt-d.html")
     page.goto((CHINESE / "index.html").as_uri())
     expect(page.locator(".go-on")).to_contain_text("接着读：")
     expect(page.locator(".go-on button")).to_have_text("清除阅读记录")

@@ -1,0 +1,123 @@
+"""Chapter 1: the equations of the page, executed against the library where it has them."""
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_to_rope import attention, softmax
+from attention_to_rope.layers import Linear
+from attention_to_rope.recurrent_attention import linear_attention_steps
+from bookcheck.equations.checks import equation, sentences
+from shared import library_attention, library_scores, library_weights, tensor
+
+N, D, D_K, D_V = 4, 5, 3, 2
+
+
+def rows_softmax(S):
+    return softmax(tensor(S)).numpy()
+
+
+def page(rng):
+    """Queries, keys, values and what the library computes from them, by the page's symbols."""
+    X, W = rng.normal(size=(N, D)), {}
+    for name, width in (("Q", D_K), ("K", D_K), ("V", D_V)):
+        layer = Linear(D, width, seed=rng, bias=False).double()
+        W |= {name: layer(tensor(X)).detach().numpy(), f"W^{name}": layer.W.detach().numpy()}
+    Q, K, V = W["Q"], W["K"], W["V"]
+    _, state = linear_attention_steps(*map(tensor, (Q, K, V)))  # the sum of all k_n^T v_n
+    computed = {"S": library_scores(Q, K), "A": library_weights(Q, K)}
+    outputs = {"o": library_attention(Q, K, V), r"\hat{o}": Q @ state.numpy()}
+    names = {"q": Q, "k": K, "v": V, "X": X, "N": N, "d": D, "d_k": D_K, "d_v": D_V}
+    order = {r"\Pi": np.eye(N)[rng.permutation(N)], "m": range(N), "n": range(N)}
+    functions = {
+        r"\operatorname{Attention}": library_attention,
+        r"\operatorname{softmax}": rows_softmax,
+    }
+    return {**W, **names, **computed, **outputs, **order, **functions, "u": rng.normal(size=D_K)}
+
+
+for name in ("score", "weight", "average", "unnormalised", "constant-key"):
+    globals()[f"test_{name}"] = equation(f"eq-{name}", first_index=0)(page)
+for name in ("projections", "equivariance"):
+    globals()[f"test_{name}"] = equation(f"eq-{name}")(page)
+
+
+@equation("eq-attention")
+def test_attention(rng):
+    """With more keys than queries."""
+    Q, K, V = rng.normal(size=(N, D_K)), rng.normal(size=(6, D_K)), rng.normal(size=(6, D_V))
+    return {"Q": Q, "K": K, "V": V, "d_k": D_K, r"\operatorname{Attention}": library_attention}
+
+
+@equation("eq-stable-softmax", first_index=0)
+def test_stable_softmax(rng):
+    x = rng.normal(size=N)
+    return {"x": x, "p": rows_softmax(x), "c": x.max(), "n": range(N), "N": N}
+
+
+@equation("eq-hull", first_index=0)
+def test_hull(rng):
+    k, V = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_V))
+    k /= np.linalg.norm(k, axis=1, keepdims=True)
+    # A query along one key and far out gives nearly all the weight to one value.
+    queries = [rng.normal(size=(N + 1, D_K)), *(np.tile(40 * one, (N + 1, 1)) for one in k)]
+    every = {"m": range(N + 1), "j": range(D_V)}
+    cases = [{**every, "V": V, "o": library_attention(q, k, V)} for q in queries]
+    # Where all values agree, so does their average.
+    return [*cases, {**every, "V": np.full((N, D_V), 0.7), "o": np.full((N + 1, D_V), 0.7)}]
+
+
+@equation("eq-masked-weight", first_index=0)
+def test_masked_weight(rng):
+    values = page(rng)
+    mask = np.tri(N)
+    A = library_weights(values["Q"], values["K"], mask=torch.from_numpy(mask > 0))
+    return {**values, "M": mask, "A": A}
+
+
+@equation("eq-flops-core")
+def test_flops_core(rng):
+    length, width = (int(x) for x in rng.integers(2, 100, size=2))
+    with FlopCounterMode(display=False) as counter:
+        attention(*(tensor(rng.normal(size=(length, width))) for _ in range(3)))
+    return {"N": length, "d": width, r"F_{\text{core}}": counter.get_total_flops()}
+
+
+@equation("eq-flops-balance")
+def test_flops_balance(rng):
+    length, width = (int(x) for x in rng.integers(2, 100, size=2))
+    return {"N": length, "d": width, "P": 2 * length * width}
+
+
+@equation("eq-sink", first_index=0)
+def test_sink(rng):
+    """The library's weights, read off with the values e_0, e_1, …"""
+    q, k, b = rng.normal(size=(N, D_K)), rng.normal(size=(5, D_K)), rng.normal()
+    A = attention(*(tensor(x) for x in (q, k, np.eye(5))), sink=tensor([[b]])).numpy()
+    return {"A": A, "S": library_scores(q, k), "b": b, "m": range(N), "n": range(5), "N": 5}
+
+
+def one_matrix(rng):
+    """Queries and keys from one matrix."""
+    rows = rng.normal(size=(N, D_K))
+    return {"S": library_scores(rows, rows)}
+
+
+def block_of_2017(rng):
+    """Where its two parts take equally many operations, by the shapes of its matrices."""
+    d = int(rng.integers(2, 100))
+    P = 4 * d * d + d * (4 * d) + (4 * d) * d
+    return {"d": d, "P": P, "N": P // (2 * d)}
+
+
+test_sentences = sentences(
+    "attention",
+    first_index=0,
+    where={
+        "be symmetric, …": one_matrix,
+        "for example …": None,
+        "block of 2017 has …": block_of_2017,
+        "parts are equal at …": block_of_2017,
+        "Doubling gives …": lambda rng: {"r": rng.uniform(0.2, 5)},
+    },
+)(page)

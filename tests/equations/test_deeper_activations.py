@@ -1,0 +1,148 @@
+"""How activations differ: slopes, dead units, GELU and its tanh form, executed."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu
+from bookcheck.equations.checks import Random, equation, sentences
+from shared_feed_forward import D_F, PLACES, SIGMOID, D, in_numpy, layer, normal_cdf
+
+A = math.sqrt(2 / math.pi)
+
+
+def inside_tanh(x):
+    return A * (x + 0.044715 * x**3)
+
+
+def lowest():
+    """Where the library's Swish is smallest, by halving the interval in which its slope rises."""
+    low, high = -2.0, -1.0
+    for _ in range(60):
+        x = torch.tensor((low + high) / 2, dtype=torch.float64, requires_grad=True)
+        silu(x).backward()
+        low, high = (low, x.item()) if x.grad > 0 else (x.item(), high)
+    return {"x^*": low, **SIGMOID}
+
+
+FUNCTIONS = {
+    r"\operatorname{GELU}": in_numpy(gelu),
+    r"\operatorname{GELU}_{\tanh}": in_numpy(gelu_tanh),
+    r"\operatorname{ReLU}": in_numpy(relu),
+    r"\Phi": in_numpy(lambda x: torch.erfc(-x / math.sqrt(2)) / 2),
+    r"\varphi": lambda x: np.exp(-x * x / 2) / math.sqrt(math.tau),
+    "T": lambda x: (1 + math.tanh(inside_tanh(x))) / 2,
+    "u": inside_tanh,
+}
+
+
+def at(*places):
+    return lambda rng: [{"x": x, **FUNCTIONS, **SIGMOID, r"\beta": 1.3} for x in places]
+
+
+test_slopes = equation("eq-slopes")(at(*PLACES))
+test_gelu = equation("eq-gelu")(
+    lambda rng: [{**case, r"\Phi": normal_cdf} for case in at(*PLACES)(rng)]
+)
+test_phi_erf = equation("eq-phi-erf")(at(*PLACES))
+# Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
+test_gelu_tanh = equation("eq-gelu-tanh")(at(*PLACES[1:]))
+test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3)(lambda rng: {"a": A})
+# At 2.7 the error is within half a percent of the bound.
+test_gelu_error = equation(
+    "eq-gelu-error",
+    equivalent={
+        "last digit: 4.75 → 4.76": "A bound that is a little larger holds as well.",
+        r"drop absolute value: \lvert\operatorname{GELU}_{\tanh}(x)-"
+        r"\operatorname{GELU}(x)\rvert → (\operatorname{GELU}_{\tanh}(x)-"
+        r"\operatorname{GELU}(x))": "Where the difference is largest, it is positive.",
+    },
+)(at(*PLACES, 2.699, -2.699))
+test_tanh_tail = equation("eq-tanh-tail")(at(*PLACES))
+test_swish_minimum = equation("eq-swish-minimum")(lambda rng: lowest())
+
+
+@equation("eq-dead-sphere", first_index=0, vectors="row")
+def test_dead_sphere(rng):
+    k, c = rng.normal(size=(D_F, D)), rng.normal(size=D_F)
+    norms = (norm(D, eps=1e-30).double() for norm in (LayerNorm, RMSNorm))
+    inputs = [norm(torch.from_numpy(rng.normal(size=D))).detach() for norm in norms]
+    cases = [{"x": x, "k": k, "c": c, "d": D, "j": range(D_F)} for x in inputs]
+    for j in range(D_F):  # along its own key a unit reaches the bound
+        x = math.sqrt(D) * k[j] / np.linalg.norm(k[j])
+        cases.append({"x": x, "k": k, "c": c, "d": D, "j": range(j, j + 1)})
+    return cases
+
+
+@equation("eq-gpt-oss")
+def test_gpt_oss(rng):
+    """As OpenAI's reference code computes it: inside its limits, on them and beyond."""
+    numbers = [(9.0, -8.0), (7.0, 7.0), (-9.0, -7.0), (2.0, 11.0), *rng.normal(size=(3, 2))]
+    cases = []
+    for a, u in torch.tensor(np.array(numbers)).unbind():
+        gate, linear = a.clamp(max=7), u.clamp(-7, 7)
+        z = gate * torch.sigmoid(1.702 * gate) * (linear + 1)
+        cases.append({"a": a, "u": u, r"\bar{a}": gate, r"\bar{u}": linear, "z": z, **SIGMOID})
+    return cases
+
+
+@equation("eq-homogeneous")
+def test_homogeneous(rng):
+    _, parts = layer(rng, "swiglu")
+    return {"x": rng.normal(size=D), "r": 2.3, **FUNCTIONS, **parts}
+
+
+def bindings(rng):
+    """A number right of 0, and the functions of the page."""
+    return {
+        "x": rng.uniform(0.1, 6),
+        "s": normal_cdf,
+        r"\operatorname{erfc}": math.erfc,
+    } | FUNCTIONS
+
+
+def between(rng):
+    """Three numbers in their order, and the same number three times."""
+    a, x, b = np.sort(rng.uniform(0, 6, size=3))
+    return [{"a": a, "x": x, "b": b, **FUNCTIONS}, {"a": x, "x": x, "b": x, **FUNCTIONS}]
+
+
+def two_numbers(rng):
+    return {**bindings(rng), **dict(zip("ab", rng.normal(size=2), strict=True))}
+
+
+def symmetric(rng):
+    """A symmetric number of mean square 1."""
+    half = rng.normal(size=6)
+    half = half / np.sqrt((half**2).mean())
+    return {"z": Random([*half, *-half]), **FUNCTIONS}
+
+
+def series(rng):
+    """Near 0, but far enough for the term of the third order to count."""
+    return {"a": A, "x": rng.uniform(0.5, 0.6), "u": lambda x: math.atanh(math.erf(x / 2**0.5))}
+
+
+test_sentences = sentences(
+    "deeper/activations",
+    first_index=0,
+    where={
+        "fifth order, …": series,
+        "the other gives …": series,
+        "as at $, and …": lambda rng: [{"x": 0.0}, {"x": 1.5}],
+        "steps increase, so …": between,
+        "decreases: at most …": None,
+        "second put …": None,
+        "so … , which": lambda rng: [{"x": 0.0}, {"x": 3.0}],
+        "numbers exactly, …": two_numbers,
+        "The identity …": two_numbers,
+        "which is not 0: …": lambda rng: lowest(),
+        "not 0: $, so …": lambda rng: lowest(),
+        "Show that … .": symmetric,
+        "carry half of …": symmetric,
+    },
+    loose={
+        "decreases: at most …": "A power of ten is enough beside the bound of the theorem.",
+    },
+)(bindings)

@@ -1,0 +1,149 @@
+"""Deeper 12: bounds, odd parts and distances."""
+
+import numpy as np
+
+from bookcheck.equations.checks import equation, sentences
+from shared_rotations import some_frequencies
+from shared_what_rope_encodes import D, contents, only, pairs
+
+
+def sums(values, r):
+    """All U_j from j = 0 on, and the products with a 0 behind the last."""
+    steps = np.exp(1j * r * values[r"\theta"])
+    return np.concatenate([[0], np.cumsum(steps)]), np.concatenate([values["h"], [0]])
+
+
+@equation("eq-partial-sums", first_index=0)
+def test_partial_sums(rng):
+    values = contents(rng)
+    r = int(rng.integers(2, 9))
+    U, _ = sums(values, r)
+    known = {"r": r, "d_k": D, "j": range(D // 2 + 1)}
+    return {"U": U, r"\theta": values[r"\theta"], **known}
+
+
+ZERO = "The term that is added or left out is 0."
+SHIFTED = (
+    "off by one: 0 → 1, before }^{d_k/2-1}h_iU_i",
+    "off by one: 1 → 2, before }h_{",
+    "drop one: -1 → ∅, before }h_iU_i",
+    "bound off by one: {d_k/2-1} → {d_k/2-1+1}, before h_iU_i",
+    "bound off by one: {d_k/2-1} → {d_k/2-1-1}, before h_{",
+)
+ABEL = dict.fromkeys(SHIFTED, ZERO)
+SCORE = r"\lvert q\mathbf{R}_rk^\top\rvert → (q\mathbf{R}_rk^\top)"
+SIGNED = {f"drop absolute value: {SCORE}": "A number is at most its absolute value."}
+
+
+@equation("eq-abel", first_index=0, equivalent=ABEL)
+def test_abel(rng):
+    cases = []
+    for d in (D, 2 * D):
+        values = contents(rng, d)
+        r = int(rng.integers(2, 9))
+        U, h = sums(values, r)
+        cases.append({"U": U, "h": h, r"\theta": values[r"\theta"], "r": r, "d_k": d})
+    return cases
+
+
+@equation("eq-abel-bound", first_index=0, equivalent=SIGNED)
+def test_abel_bound(rng):
+    """Besides free products: some for which one of the three sides is close to the next."""
+    free = contents(rng)
+    equal_steps = 2.5 * np.arange(D // 2, 0, -1.0)
+    alternating = (-1.0) ** np.arange(D // 2)
+    one_large_step = np.array([5.0, 1.0, 0.5])
+    chosen = (equal_steps, alternating, one_large_step, np.ones(D // 2))
+    # All waves agree at distance 0; at the other one they nearly cancel.
+    cancel = min(range(4, 400), key=lambda r: abs(sums(free, r)[0][-1]))
+    cases = [(free, int(rng.integers(4, 9)))]
+    for h, r in zip(chosen, (0, 0, 0, cancel), strict=True):
+        q = np.repeat(h, 2) / 2
+        cases.append(({**free, "q": q, "k": np.ones(D), "h": h.astype(complex)}, r))
+    bound = []
+    for values, r in cases:
+        U, h = sums(values, r)
+        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "d_k": D})
+    return bound
+
+
+NO_ROTATION = {r"drop factor: \mathbf{R}_r → ∅": "It holds at distance 0 too."}
+
+
+@equation("eq-trivial-bound", first_index=0, equivalent=SIGNED | NO_ROTATION)
+def test_trivial_bound(rng):
+    free = only(contents(rng), "q", "k", "h", r"\mathbf{R}")
+    one_pair = only(contents(rng, 2), "q", "k", "h", r"\mathbf{R}")
+    same = contents(rng)
+    same["q"] = same["k"] = 5 * same["q"]
+    same["h"] = np.abs(pairs(same["q"])) ** 2
+    same = only(same, "q", "k", "h", r"\mathbf{R}")
+    long_key = {**free, "k": 6 * free["k"], "h": 6 * free["h"]}
+    return [
+        {**free, "r": 3, "d_k": D},
+        {**long_key, "r": 0, "d_k": D},
+        {**one_pair, "r": 2, "d_k": 2},
+        {**same, "r": 0, "d_k": D},
+    ]
+
+
+RATIO = (
+    r"bound off by one: {d_k/2-1} → {d_k/2-1+1}, before \lvert",
+    "bound off by one: {d_k/2-1} → {d_k/2-1+1}, before (",
+    r"drop one: -1 → ∅, before }\lvert",
+    "drop one: -1 → ∅, before }(",
+)
+
+
+@equation("eq-abel-ratio", first_index=0, equivalent=dict.fromkeys(RATIO, ZERO))
+def test_abel_ratio(rng):
+    pairs, step = 5, float(rng.uniform(0.3, 2))
+    free = np.concatenate([rng.normal(size=pairs) + 1j * rng.normal(size=pairs), [0]])
+    even = step * np.arange(pairs, -1, -1.0)  # falls in equal steps: equality
+    return [{"h": h, "D": np.abs(np.diff(h)).max(), "d_k": 2 * pairs} for h in (free, even)]
+
+
+@equation("eq-odd-part", first_index=0)
+def test_odd_part(rng):
+    values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
+    return {**values, "r": range(1, 6), "d_k": D}
+
+
+EVEN = {"turn difference: n-m → m-n": "A squared sine is even."}
+
+
+@equation("eq-rope-distance", first_index=0, equivalent=EVEN)
+def test_rope_distance(rng):
+    values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
+    return {**values, "u": values["q"], "m": range(4), "n": range(2, 6)}
+
+
+P = 4
+
+
+def bindings(rng):
+    """Products h_0 … h_4 with h_4 = 0, their largest step D, and the sums U_0 … U_4 of waves."""
+    _, theta = some_frequencies(rng, 2 * P)
+    r = int(rng.integers(2, 9))
+    U = np.concatenate([[0], np.cumsum(np.exp(1j * r * theta.numpy()))])
+    h = np.concatenate([rng.normal(size=P) + 1j * rng.normal(size=P), [0]])
+    steps = {"h": h, "D": np.abs(np.diff(h)).max(), "U": U}
+    return {**steps, r"\theta": theta.numpy(), "r": r, "d_k": 2 * P, "i": range(P)}
+
+
+def equal_steps(rng):
+    """Products that fall to 0 in equal steps: the case of equality."""
+    step = float(rng.uniform(0.3, 2))
+    return {"h": step * np.arange(P, -1, -1.0), "D": step}
+
+
+test_sentences = sentences(
+    "deeper/bounds",
+    first_index=0,
+    where={
+        "Let … ,": None,
+        "old first term has …": None,
+        "from $ on, …": lambda rng: [{}, equal_steps(rng)],
+        "steps to 0, …": equal_steps,
+    },
+)(bindings)

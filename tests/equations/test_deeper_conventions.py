@@ -1,0 +1,109 @@
+"""RoPE's conventions: the equations of the page, executed against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import sinusoidal
+from bookcheck.equations.checks import equation, sentences
+from shared_deriving_rope import D_K, N, hat
+from shared_rotations import (
+    IDENTITY,
+    QUARTER_TURN,
+    plane_rotation,
+    rotation_of_all_pairs,
+    some_angle,
+    some_frequencies,
+    split_matrix,
+)
+
+
+def one_plane(rng):
+    angles = {r"\alpha": some_angle(rng), r"\theta": some_angle(rng)}
+    known = {"x": rng.normal(size=2), "F": np.diag([1.0, -1.0]), "R": plane_rotation}
+    return {**split_matrix(rng), **known, **angles, "m": range(N), "n": range(N)}
+
+
+def check(label, reason="", *changes):
+    return equation(label, first_index=0, equivalent=dict.fromkeys(changes, reason))(one_plane)
+
+
+test_alias = check("eq-rope-alias")
+test_columns = check("eq-columns")
+test_wrong_side = check("eq-wrong-side")
+test_flip = check("eq-flip")
+test_split = check("eq-split")
+ADD = r"add transpose: ∅ → ^\top"
+SYMMETRIC = "H is symmetric."
+test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD)
+test_pass_through = check("eq-pass-through", SYMMETRIC, f"{ADD}, before =", f"{ADD}, before R")
+test_before = check("eq-before", SYMMETRIC, f"{ADD}, after H")
+
+
+@equation("eq-factor")
+def test_factor(rng):
+    return {r"\hat{R}": hat(), "R": plane_rotation, "I": IDENTITY, r"\alpha": some_angle(rng)}
+
+
+def factors(rng):
+    _, theta = some_frequencies(rng, D_K)
+    every = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
+    return {r"\hat{R}": hat(), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
+
+
+test_factors = equation("eq-factors", first_index=0)(factors)
+
+
+@equation("eq-factor-rules")
+def test_factor_rules(rng):
+    angles = {r"\alpha": some_angle(rng), r"\beta": 2.3 * some_angle(rng)}
+    return [
+        {r"\hat{R}": hat(), "i": i, "j": j, **angles} for i in range(3) for j in range(3) if i != j
+    ]
+
+
+test_high_dimension = equation("eq-rope-high", first_index=0)(factors)
+
+
+@equation("eq-before-blocks", first_index=0)
+def test_before_blocks(rng):
+    M, D_part, H = np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2))
+    for i in range(3):
+        for j in range(3):
+            parts = split_matrix(rng)
+            M[i, j], H[i, j] = parts["M"], parts["H"]
+            D_part[i, j] = parts["a"] * IDENTITY + parts["c"] * QUARTER_TURN
+    theta = some_frequencies(rng, D_K)[1].numpy()
+    places = {"m": range(3), "n": range(3), "i": range(3), "j": range(3), r"\theta": theta}
+    return {"M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
+
+
+@equation("eq-sinusoid-turned")
+def test_sinusoid_turned(rng):
+    b, theta = some_frequencies(rng, D_K)
+    P = sinusoidal(torch.arange(N), D_K, b, dtype=torch.float64).numpy()
+    cosine_first = P.reshape(N, D_K // 2, 2)[:, :, ::-1].reshape(N, D_K)
+    rows = {"P": lambda m: P[int(m)], r"\tilde{P}": lambda m: cosine_first[int(m)]}
+    return {**rows, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N)}
+
+
+EVEN = [f"turn difference: n-m → m-n, after {before}" for before in ("{", "(")]
+
+
+@equation("eq-rope-to-g", first_index=0, equivalent=dict.fromkeys(EVEN, "The score is even."))
+def test_rope_to_g(rng):
+    _, theta = some_frequencies(rng, D_K)
+    places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
+    return {
+        r"\tilde{P}_0": np.tile([1.0, 0.0], D_K // 2),
+        r"\mathbf{R}": rotation_of_all_pairs(theta),
+        **places,
+    }
+
+
+def bindings(rng):
+    """Nothing: the sentences name and assume, and claim no relation."""
+    del rng
+    return {}
+
+
+test_sentences = sentences("deeper/conventions", first_index=0)(bindings)

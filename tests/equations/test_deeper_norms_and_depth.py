@@ -1,0 +1,146 @@
+"""Deeper page of chapter 4: norms, depth and DeepNorm, executed against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import deep_norm, deepnorm_constants, layer_norm, pre_norm, relu, rms_norm
+from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared import tensor
+from shared_residuals_and_norms import (
+    EPSILON,
+    TINY,
+    D,
+    as_array,
+    layer_norm_of,
+    measured_stack,
+    norm,
+    sublayer,
+    token,
+)
+
+
+def page(rng):
+    """One token, centred, and its norm by the library; DeepNorm's constants; a scale."""
+    values, blocks = token(rng), int(rng.integers(2, 200))
+    alpha, beta = deepnorm_constants(blocks)
+    s = rng.uniform(0.5, 1.5)
+    return {
+        **values,
+        "s": s,
+        "c": s**4 / 2,
+        "z": values["x"] - values["x"].mean(),
+        "L": blocks,
+        r"\alpha": alpha,
+        r"\beta": beta,
+    }
+
+
+test_norm_jacobian_proof = equation("eq-norm-jacobian-proof")(page)
+test_deep_constants = equation("eq-deep-constants")(page)
+test_deep_balance = equation("eq-deep-balance")(page)
+
+
+@equation("eq-eps-radius")
+def test_eps_radius(rng):
+    values = token(rng)
+    return {**values, "y": layer_norm_of(values["x"], EPSILON), r"\epsilon": EPSILON}
+
+
+@equation("eq-deep-norm")
+def test_deep_norm(rng):
+    alpha, f = rng.uniform(1.2, 3), sublayer(rng)
+    return {
+        "x": rng.normal(size=D),
+        "f": as_array(f),
+        r"\alpha": alpha,
+        r"\operatorname{norm}": as_array(norm),
+        r"\operatorname{deep}": lambda x: deep_norm(tensor(x), f, norm, alpha=alpha).numpy(),
+    }
+
+
+@equation("eq-relu-half")
+def test_relu_half(rng):
+    half = rng.normal(size=4)
+    return {"z": Random([*half, *-half])}
+
+
+def mean_square_of_the_stream(rng, s, blocks, equal, width=400, tokens=400):
+    """The mean square after each Pre-Norm block: values all equal, or so many that they cancel."""
+    x = torch.from_numpy(rng.normal(size=(tokens, width)))
+    v = []
+    for _ in range(blocks + 1):
+        v.append(float(x.square().mean()))
+        W = torch.from_numpy(rng.normal(size=(4, width, width)) * s / np.sqrt(width))
+        y = x + layer_norm(x) @ W[0] @ W[1] if equal else x
+        x = y + relu(layer_norm(y) @ W[2]) @ W[3]
+    return np.array(v)
+
+
+@equation("eq-stream-bounds", first_index=0, draws=1)
+def test_stream_bounds(rng):
+    # Both extremes of attention, moved by the percent that finitely many weights deviate.
+    s = 0.9
+    low = 1.01 * mean_square_of_the_stream(rng, s, 4, equal=False)
+    high = 0.99 * mean_square_of_the_stream(rng, s, 4, equal=True)
+    c = s**4 / 2
+    # With infinitely many weights every block adds exactly c, and attention 2c more.
+    exact = [1 + np.cumsum([0.0, *[added] * 4]) for added in (c, 3 * c)]
+    # Not at block 0, where every bound of the form 1 + k l is exact.
+    return [{"v": v, "c": c, "l": range(1, 5)} for v in (low, high, *exact)]
+
+
+def measured_steps(rng):
+    values = measured_stack(rng, pre_norm)
+    return {**values, "L": len(values["v"]) - 1}
+
+
+test_pre_step = equation("eq-pre-step", first_index=0, draws=1, sampling_error=3e-2)(measured_steps)
+test_pre_telescope = equation("eq-pre-telescope", first_index=0, draws=1, sampling_error=3e-2)(
+    measured_steps
+)
+
+
+@equation("eq-cross-step", first_index=0, draws=3, sampling_error=3e-2)
+def test_cross_step(rng):
+    """Autograd through two norms of sums whose second part is not the stream's."""
+    width, c = 40_000, rng.uniform(0.5, 2)
+    x, gradient, *branches = torch.from_numpy(rng.normal(size=(4, width)))
+    states = [x.requires_grad_()]
+    for branch in branches:
+        states.append(rms_norm(states[-1] + c**0.5 * branch, eps=TINY))
+    back = torch.autograd.grad(states[-1], states, gradient)
+    return {"G": np.array([float(g.square().mean()) for g in back]), "c": c, "l": range(1, 3)}
+
+
+def sandwich_stream(rng):
+    """A stream that starts at 1 and gets a vector of mean square 1 from each of two sublayers."""
+    del rng
+    return {"v": 1 + np.cumsum([0.0, *[1 + 1] * 6]), "l": range(7)}
+
+
+def after_the_last_norm(rng):
+    """The mean square of a gradient before and behind RMSNorm, across the stream's direction."""
+    x, gradient = rng.normal(size=(2, D)) * 3
+    gradient -= (gradient @ x) / (x @ x) * x
+    stream = tensor(x).requires_grad_()
+    rms_norm(stream, eps=TINY).backward(tensor(gradient))
+    mean_squares = {"G_L": np.mean(stream.grad.numpy() ** 2), r"\Gamma": np.mean(gradient**2)}
+    return {**mean_squares, "v_L": np.mean(x**2)}
+
+
+def centred(rng):
+    return {**token(rng), "z": depends("x", lambda x: x - x.mean())}
+
+
+test_sentences = sentences(
+    "deeper/norms-and-depth",
+    first_index=0,
+    where={
+        "Its derivative is …": centred,
+        "so on average …": sandwich_stream,
+        "by $, so …": after_the_last_norm,
+    },
+    loose={
+        "multiplied by …": "Only that the weights start smaller; the display says by how much.",
+    },
+)(page)

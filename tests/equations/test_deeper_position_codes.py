@@ -1,0 +1,75 @@
+"""Deeper, chapter 6: the displayed equations of the page are executed, one against the library."""
+
+import itertools
+
+import numpy as np
+
+from attention_to_rope import attention
+from bookcheck.equations.checks import equation, sentences
+from shared import tensor
+
+N, D, D_K = 5, 6, 3
+
+
+@equation("eq-self-or-other", first_index=0)
+def test_self_or_other(rng):
+    """The bias that is left when all permutations are averaged out of a random one.
+
+    Each row may keep its own constant; attention commutes with this bias and with no other.
+    """
+    X, (W_Q, W_K, W_V) = rng.normal(size=(N, D)), rng.normal(size=(3, D, D_K))
+
+    def run(x, bias):
+        queries, keys, values = tensor(x @ W_Q), tensor(x @ W_K), tensor(x @ W_V)
+        return attention(queries, keys, values, bias=tensor(bias)).numpy()
+
+    bias, rows = rng.normal(size=(N, N)), rng.normal(size=N)
+    orders = [list(order) for order in itertools.permutations(range(N))]
+    average = np.mean([bias[np.ix_(order, order)] for order in orders], axis=0)
+    B, order = average + rows[:, None], rng.permutation(N)
+    assert np.allclose(run(X[order], B), run(X, B)[order])
+    spoiled, moved = B + np.eye(N)[0][:, None] * np.eye(N)[1], np.roll(np.arange(N), 1)
+    assert not np.allclose(run(X[moved], spoiled), run(X, spoiled)[moved])
+    c = np.array([B[m, m - 1] for m in range(N)])  # what a row has for one other position
+    return {"B": B, "c": c, "a": B[0, 0] - c[0], "m": range(N), "n": range(N)}
+
+
+@equation("eq-wave-step", first_index=0)
+def test_wave_step(rng):
+    def wave(theta):
+        angles = theta * np.arange(N + 1)
+        P = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return {"P": P, r"\theta": theta, "m": range(N)}
+
+    theta = float(rng.uniform(0.1, 6.2))
+    return [wave(theta), wave(-theta)]  # both ways round: the length is never negative
+
+
+EVEN = "The cosine is even and has the period 2π."
+SIGNS = (
+    r"flip sign: - → +, before \theta))=\cos",
+    r"turn difference: 2\pi-\theta → \theta-2\pi, after \cos(m(",
+)
+
+
+@equation("eq-wave-alias", equivalent=dict.fromkeys(SIGNS, EVEN))
+def test_alias(rng):
+    return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}
+
+
+def proof(rng):
+    """A bias of the form that the proof arrives at, off its diagonal, and a recurrent network."""
+    a, c, m = 2 + rng.uniform(), rng.normal(size=N), int(rng.integers(2, N))
+    B = c[:, None] + a * np.eye(N)
+    (U, W), x, z = rng.normal(size=(2, 3, 3)), rng.normal(size=(N, 3)), np.zeros((N, 3))
+    for step in range(1, N):
+        z[step] = np.tanh(z[step - 1] @ U + x[step] @ W)
+    network = {"z": z, "x": x, "U": U, "W": W, r"\tanh": np.tanh}
+    order = {"D": B - np.diag(B)[:, None], r"\Pi": np.eye(N)[rng.permutation(N)]}
+    return {"B": B, "a": a, "c": c, "m": m, "n": m - 1, **order, **network}
+
+
+PLACES = ("word by word, …", "which means …", "number, $, and …", "With … this")
+test_sentences = sentences(
+    "deeper/position-codes", first_index=0, where=dict.fromkeys(PLACES, proof)
+)(proof)

@@ -1,0 +1,82 @@
+"""Deeper 11: the forms of RoPE, its positions and its angles, from the page's text."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotation_matrix
+from bookcheck.equations.checks import equation, sentences
+from shared_implementing_rope import D_K, THETA, R, common
+
+
+def plane(angle):
+    """The library's rotation of one pair by this angle."""
+    frequency = torch.tensor([float(angle)], dtype=torch.float64)
+    return rotation_matrix(torch.tensor(1), frequency, layout="interleaved").numpy()
+
+
+def symbols(rng):
+    """What the four forms name: y is the library's, the quarter turn is a product with i."""
+    found = common(rng) | {r"\mathbf{R}": R, "R": plane}
+    z, w = (found[name][0::2] + 1j * found[name][1::2] for name in "xy")
+    angles = np.repeat(found["m"] * THETA.numpy(), 2)
+    quarter = np.stack([(1j * z).real, (1j * z).imag], axis=1).ravel()
+    return found | {"z": z, "w": w, "c": np.cos(angles), "s": np.sin(angles), r"\tilde{x}": quarter}
+
+
+test_dense = equation("eq-form-dense", first_index=0)(symbols)
+test_block = equation("eq-form-block", first_index=0)(symbols)
+test_quarter_turn = equation("eq-quarter-turn", first_index=0)(symbols)
+test_elementwise = equation("eq-form-elementwise", first_index=0)(symbols)
+test_complex = equation("eq-form-complex", first_index=0)(symbols)
+
+
+def bindings(rng):
+    """The rotation as a matrix, a query and a key at two positions, and a gradient."""
+    q, k, g = rng.normal(size=(3, D_K))
+    return {r"\mathbf{R}": R, "m": range(2, 6), "n": range(5, 8), "q": q, "k": k, "g": g}
+
+
+test_two_directions = equation("eq-two-directions")(bindings)
+test_sentences = sentences("deeper/precision", first_index=0)(bindings)
+
+
+@equation("eq-distinct-positions", draws=1)
+def test_distinct_positions(rng):
+    """Counted by rounding: bfloat16 keeps 8 binary digits, float16 keeps 11."""
+    types = {8: torch.bfloat16, 11: torch.float16}
+    return [
+        {"p": p, "u": u, "D": len(torch.unique(torch.arange(2**u).to(dtype)))}
+        for p, dtype in types.items()
+        for u in (12, 13, 15)
+    ]
+
+
+def relative_errors(rng):
+    """Angles whose two roundings err by at most ε: by much, so that each term of the bound counts,
+    both at the bound and with opposite signs."""
+    found = []
+    for one, two in ((0.3, 0.3), (0.3, 0.2), (0.2, 0.3), (-0.29, 0.17), (0.17, -0.29)):
+        m, theta = int(rng.integers(2, 9)), rng.uniform(1.5, 3)
+        angle = {"m": m, r"\theta": np.array([0.4, theta]), "i": 1, r"\epsilon": 0.3}
+        found.append(angle | {r"\hat{a}": m * theta * (1 + one) * (1 + two)})
+    return found
+
+
+def float32_angles(rng):
+    """Of 20000 angles computed in float32 the one that comes nearest to the bound."""
+    m = rng.integers(2**10, 2**24, size=20_000).astype(np.float64)
+    theta = np.exp(rng.uniform(-6, 0, size=m.size))
+    angle = (m.astype(np.float32) * theta.astype(np.float32)).astype(np.float64)
+    error = np.abs(angle - m * theta) / (m * theta)
+    worst = int(np.argmax(error))
+    assert error[worst] > 1.2 * 2.0**-24  # near enough to say something about the factor 2
+    values = {"m": m[worst], r"\theta": theta[[worst]], "i": 0, r"\epsilon": 2.0**-24}
+    return values | {r"\hat{a}": angle[worst]}
+
+
+BARS = r"drop absolute value: \lvert\hat{a}-m\theta_i\rvert → (\hat{a}-m\theta_i)"
+
+
+@equation("eq-angle-error", first_index=0, equivalent={BARS: "A weaker bound, and true."})
+def test_angle_error(rng):
+    return [*relative_errors(rng), float32_angles(rng)]

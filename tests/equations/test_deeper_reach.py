@@ -1,0 +1,74 @@
+"""Deeper, chapter 17: reach by depth, executed against the library."""
+
+import functools
+
+import torch
+
+from attention_to_rope import causal_mask, dilated_mask, global_mask, sliding_window_mask
+from bookcheck.equations.checks import Random, equation, sentences
+from shared_beyond_softmax import window
+
+
+@equation("eq-reach-paths", first_index=0)
+def test_reach_paths(rng):
+    mask = (rng.random((5, 5)) < 0.5).astype(float)
+    return {"M": mask, "N": 5, "L": 3, "m": range(5), "n": range(5)}
+
+
+@equation("eq-reach-window", first_index=0)
+def test_reach_window(rng):
+    values = window(rng)
+    every = range(values["N"])
+    return {"M": values["M"], "W": values["W"], "L": range(2, 4), "m": every, "n": every}
+
+
+@equation("eq-reach-dilated", first_index=0, draws=2)
+def test_reach_dilated(rng):
+    N, W = 30, int(rng.integers(2, 4))
+
+    @functools.cache
+    def layer(number):
+        return dilated_mask(N, window=W, dilation=W ** int(number)).double().numpy()
+
+    return {"M": layer, "W": W, "m": range(N), "n": range(N)}
+
+
+@equation("eq-reach-walk", draws=2)
+def test_reach_walk(rng):
+    W, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
+    return {"r": Random(list(range(W)), shape=(L,)), "L": L, "W": W}
+
+
+def bindings(rng):
+    """The mask of one global token among six."""
+    g = int(rng.integers(6))
+    mask = global_mask(6, torch.tensor([g])).double().numpy()
+    return {"M": mask, "g": g, "m": range(6), "n": range(6)}
+
+
+def reached(rng):
+    """The pairs that two layers of a causal window connect."""
+    mask = sliding_window_mask(6, window=3).double()
+    return [{"m": m, "n": n} for m, n in (mask @ mask).nonzero().tolist()]
+
+
+def through_global(rng):
+    """Queries that see a global token under a causal mask, and the keys that this token sees."""
+    g = int(rng.integers(1, 5))
+    mask = global_mask(6, torch.tensor([g])) & causal_mask(6)
+    sees, seen = mask[:, g].nonzero().flatten().tolist(), mask[g].nonzero().flatten().tolist()
+    return [{"g": g, "m": m, "n": n} for m in sees for n in seen]
+
+
+test_sentences = sentences(
+    "deeper/reach",
+    first_index=0,
+    where={
+        "if $, where …": lambda rng: {"M": sliding_window_mask(6, window=3).double().numpy()},
+        "exactly if …": reached,
+        "path needs …": through_global,
+    },
+    unchecked={
+        "the distance …": "It defines r, and eq-reach-window executes the bound.",
+    },
+)(bindings)

@@ -1,0 +1,77 @@
+"""Deeper, chapter 14: the ring, executed against the library."""
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention_to_rope import attention
+from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
+from bookcheck.equations.checks import equation, sentences
+
+
+def pairs_of(rank, ranks, N, order):
+    """How many pairs a rank computes: a query at m sees m + 1 keys."""
+    return int((ring_positions(N, rank, ranks, order=order) + 1).sum())
+
+
+@equation("eq-ring-contiguous")
+def test_ring_contiguous(rng):
+    P, b = int(rng.integers(2, 6)), 2 * int(rng.integers(1, 5))
+    r = int(rng.integers(1, P))
+    return {"r": r, "b": b, "C": lambda rank: pairs_of(rank, P, P * b, "contiguous")}
+
+
+@equation("eq-ring-zigzag")
+def test_ring_zigzag(rng):
+    P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
+    N, r = 2 * P * a, int(rng.integers(1, P))
+    return {"r": r, "a": a, "P": P, "N": N, "C": lambda rank: pairs_of(rank, P, N, "zigzag")}
+
+
+test_ring_speedup = equation("eq-ring-speedup")(lambda rng: {"P": int(rng.integers(2, 20))})
+
+
+def traffic(rng):
+    """What each rank sends; the threads run ring_attention."""
+    P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24
+    greeting = 9
+
+    def work(ring):
+        q, k, v = (torch.ones(N // P, d_k, dtype=torch.float64).requires_grad_() for _ in range(3))
+        output = ring_attention(q, k, v, order="zigzag", ring=ring)
+        forward = ring.sent_numbers - greeting
+        output.sum().backward()
+        return forward, ring.sent_numbers - greeting - forward
+
+    ((forward, backward),) = set(simulate_ring(P, work))
+    names = {r"T_{\text{forward}}": forward, r"T_{\text{backward}}": backward}
+    return {"P": P, "N": N, "d_k": d_k, **names}
+
+
+test_ring_traffic = equation("eq-ring-traffic")(traffic)
+
+
+@equation("eq-ring-overlap")
+def test_ring_overlap(rng):
+    alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
+    rates = {r"\alpha": alpha, r"\beta": beta}
+    return {"b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
+
+
+@equation("eq-ring-billion")
+def test_ring_billion(rng):
+    N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
+    with FlopCounterMode(display=False) as counter:
+        attention(*(torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3)))
+    # A causal mask leaves half of the work, in every layer.
+    work = layers * counter.get_total_flops() / 2
+    return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}
+
+
+@sentences(
+    "deeper/ring",
+    where={"$ holds the …": None, "$ chunks of …": None, "a rank sends …": traffic},
+)
+def test_sentences(rng):
+    P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
+    N = 2 * P * a
+    return {"P": P, "N": N, "a": a, "b": len(ring_positions(N, 0, P, order="contiguous"))}

@@ -1,0 +1,167 @@
+"""The page of depth of chapter 2: its bounds, its moments and its training steps, executed."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import gap_bound, log_length_factor
+from attention_to_rope import softmax as library_softmax
+from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared_why_sqrt_d import D_K, SKEWED, N, mixed, of_weights, scores, softmax, weights
+
+test_general_variance = equation("eq-general-variance", first_index=0)(mixed)
+test_rest = equation("eq-rest", first_index=0)(weights)
+
+
+@equation("eq-jacobian-variance", first_index=0)
+def test_jacobian_variance(rng):
+    values = weights(rng)
+    # A constant vector has variance 0: the inequality is an equality there.
+    vectors = (rng.normal(size=N), np.full(N, 1.7))
+    return [{**values, "u": u, r"\bar{u}": values["p"] @ u} for u in vectors]
+
+
+@equation("eq-jacobian-bounds", first_index=0)
+def test_jacobian_bounds(rng):
+    # Two keys reach the upper bound; many equal weights come near the lower one, one key meets it.
+    edges = [of_weights(np.full(90, 1 / 90)), of_weights(np.eye(N)[2])]
+    return [weights(rng), weights(rng, spread=4.0), weights(rng, length=2), *edges]
+
+
+@equation("eq-gershgorin", first_index=0)
+def test_gershgorin(rng):
+    # The argument holds for every eigenvector with λ > 0; only some make its inequalities strict.
+    cases = []
+    for values in (weights(rng), weights(rng, length=2)):
+        eigenvalues, vectors = np.linalg.eigh(values["J"])
+        for eigenvalue, u in zip(eigenvalues[1:], vectors.T[1:], strict=True):
+            place = int(np.abs(u).argmax())
+            # With a negative entry the bars count. The display binds l in its sums alone.
+            u = -np.sign(u[place]) * u
+            case = {**values, "u": u, "n": place, r"\lambda": eigenvalue}
+            del case["l"]
+            cases.append(case)
+    return cases
+
+
+def leading_scores(rng, length=N, tied=False):
+    """Scores with their gap; `tied` makes all others equal and near, where the bound is reached."""
+    x = rng.normal(scale=2.0, size=length)
+    if tied:
+        x = x.max() - 0.3 * (np.arange(length) != 1) * (1 + 1e-9)
+    place = int(x.argmax())
+    gap = x[place] - np.delete(x, place).max()
+    lead = {"x": x, "n": place, r"\Delta": gap, r"r_{\max}": gap_bound(float(gap), length)}
+    return {**of_weights(softmax(x)), **lead}
+
+
+def some_gaps(rng):
+    return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
+
+
+test_rest_ratio = equation("eq-rest-ratio", first_index=0)(some_gaps)
+test_gap_bound = equation("eq-gap-bound", first_index=0)(some_gaps)
+
+
+def query_and_keys(rng):
+    """A query, its scores x = q k / s, and a loss that is linear in their softmax."""
+    q, k, g = rng.normal(size=D_K), rng.normal(size=(N, D_K)), rng.normal(size=N)
+    s, eta = rng.uniform(1.5, 4), rng.uniform(0.1, 0.5)
+    loss = depends("x", lambda x: float(g @ softmax(x)))
+    sizes = {"N": N, "d_k": D_K}
+    return q, g, {"k": k, "s": float(s), r"\eta": float(eta), r"\mathcal{L}": loss, **sizes}
+
+
+@equation("eq-query-gradient", first_index=0)
+def test_query_gradient(rng):
+    q, _, values = query_and_keys(rng)
+    del values[r"\eta"]
+    x = depends("q", lambda q: values["k"] @ np.asarray(q) / values["s"])
+    return {**values, "q": q, "x": x}
+
+
+@equation("eq-gradient-step", first_index=0)
+def test_gradient_step(rng):
+    q, g, values = query_and_keys(rng)
+    k, s = values["k"], values["s"]
+    # PyTorch's gradient at q gives the step; the page gives what it does to the scores.
+    free = torch.tensor(q, requires_grad=True)
+    (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / s)).backward()
+    after = k @ (q - values[r"\eta"] * free.grad.numpy()) / s
+    return {**values, "x": k @ q / s, "x'": after, "n": range(N)}
+
+
+@equation("eq-adam-step", first_index=0)
+def test_adam_step(rng):
+    q, _, values = query_and_keys(rng)
+    k, s, eta = values["k"], values["s"], values[r"\eta"]
+    after = np.array([k[n] @ (q + eta * np.sign(k[n])) / s for n in range(N)])
+    return {"k": k, "s": s, r"\eta": eta, "d_k": D_K, "n": range(N), "x": k @ q / s, "x'": after}
+
+
+@equation("eq-cross-entropy-gradient", first_index=0)
+def test_cross_entropy_gradient(rng):
+    y = int(rng.integers(N))
+    loss = depends("x", lambda x: -np.log(softmax(x)[y]))
+    return {**scores(rng), "y": y, r"\mathcal{L}": loss}
+
+
+@equation("eq-log-length", first_index=0)
+def test_log_length(rng):
+    s, x = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
+    factor = float(log_length_factor(torch.tensor(N), s))
+    return {"x": x, "p": softmax(factor * x), "s": s, "N": N, "n": range(N)}
+
+
+def equicorrelated(rng):
+    """Covariance matrices of variances 1, with one correlation for all pairs."""
+    d_k, rho_q, rho_k = 4, *rng.uniform(0.2, 0.6, size=2)
+    tables = [(1 - rho) * np.eye(d_k) + rho for rho in (rho_q, rho_k)]
+    correlations = {r"\rho_q": rho_q, r"\rho_k": rho_k, "d_k": d_k}
+    return {r"\Sigma_q": tables[0], r"\Sigma_k": tables[1], **correlations}
+
+
+def one_query(rng):
+    return {"q": rng.normal(size=D_K), "k": Random(*SKEWED, shape=(D_K,))}
+
+
+def outcomes(rng):
+    """One outcome of the deviations from the means."""
+    u, w, mu_q, mu_k = rng.normal(size=(4, D_K))
+    return {"u": u, "w": w, r"\mu_q": mu_q, r"\mu_k": mu_k, "q": mu_q + u, "k": mu_k + w}
+
+
+def largest_eigenvalue(rng):
+    values = weights(rng)
+    eigenvalues, vectors = np.linalg.eigh(values["J"])
+    return {**values, "u": vectors[:, -1], r"\lambda": float(eigenvalues[-1])}
+
+
+def equal_weights(rng):
+    return of_weights(np.full(N, 1 / N))
+
+
+def needed_gap(rng):
+    """A gap at which the bound for r is 0.01, by bisection."""
+    low, high, length = 0.0, 50.0, int(rng.integers(3, 50))
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gap_bound(middle, length) > 0.01 else (low, middle)
+    return {r"\Delta": low, "N": length}
+
+
+@sentences(
+    "deeper/softmax-gradient",
+    first_index=0,
+    where={
+        "four terms, …": outcomes,
+        "Row $ of …": largest_eigenvalue,
+        "then …": equicorrelated,
+        "row have …": one_query,
+        "weights have …": equal_weights,
+        "for the gap: …": needed_gap,
+    },
+)
+def test_sentences(rng):
+    """Weights with their derivatives, and independent vectors with means and correlations."""
+    parabola = {"f": lambda t: t * (1 - t), "t": float(rng.uniform(0.1, 0.9))}
+    return {**weights(rng), **mixed(rng), **parabola}

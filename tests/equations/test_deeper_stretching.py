@@ -1,0 +1,267 @@
+"""Deeper 15: the equations of the page, executed against the library where it has them."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope.context_extension import (
+    longrope_attention_factor,
+    ntk_aware,
+    ntk_by_parts,
+    position_interpolation,
+    yarn_attention_factor,
+)
+from bookcheck.equations.checks import by_hand, equation, sentences
+from shared_longer_contexts import (
+    ALPHA,
+    BASE,
+    BETA,
+    PAIRS,
+    THETA,
+    D,
+    L,
+    by_parts,
+    scale,
+    stretch,
+)
+
+
+@equation("eq-last-full-pair")
+def test_last_full_pair(rng):
+    base, length = float(rng.uniform(50, 5000)), int(rng.integers(20, 900))
+    border = math.log(length / (2 * math.pi), base) * D / 2
+    return {"i^*": border, "d_k": D, "L_0": length, "b": base}
+
+
+def head(rng):
+    """A query and a key, and their score at each distance as the library rotates them."""
+    q, k = rng.normal(size=D), rng.normal(size=D)
+    a = np.array([q[2 * i] * k[2 * i] + q[2 * i + 1] * k[2 * i + 1] for i in range(PAIRS)])
+    c = np.array([q[2 * i] * k[2 * i + 1] - q[2 * i + 1] * k[2 * i] for i in range(PAIRS)])
+    theta = rotary_frequencies(D, BASE)
+
+    def turned(x, position):
+        table = rotary_table(torch.tensor([position]), theta, dtype=torch.float64)
+        return rotate(torch.from_numpy(x)[None], table, layout="interleaved")[0].numpy()
+
+    def score(distance):
+        return float(turned(q, 3 + int(distance)) @ turned(k, 3))
+
+    return q, k, a, c, score
+
+
+@equation("eq-head-score", first_index=0)
+def test_head_score(rng):
+    _, _, a, c, score = head(rng)
+    distances = {"r": int(rng.integers(5, 200)), "d_k": D}
+    return {"h": score, "a": a, "c": c, r"\theta": THETA.numpy(), **distances}
+
+
+@equation("eq-head-coefficients", first_index=0)
+def test_head_coefficients(rng):
+    q, k, *_ = head(rng)
+    pairs_q, pairs_k = (x[0::2] + 1j * x[1::2] for x in (q, k))
+    product = pairs_q.conj() * pairs_k
+    return {"q": q, "k": k, "a": product.real, "c": product.imag, "i": range(PAIRS)}
+
+
+def waves(a, c, theta):
+    return lambda x: float((a * np.cos(x * theta) + c * np.sin(x * theta)).sum())
+
+
+WEAKER = "Without the bars the bound says less, and is true."
+ERROR = "h(x)-(1-u)h(r)-uh(r+1)"
+WAVE = r"a_i\cos(x\theta_i)+c_i\sin(x\theta_i)"
+
+
+def bars(inside):
+    return {rf"drop absolute value: \lvert {inside}\rvert → ({inside})": WEAKER}
+
+
+@equation("eq-interpolation-bound", first_index=0, equivalent=bars(ERROR))
+def test_interpolation_bound(rng):
+    a, c, theta = rng.normal(size=PAIRS), rng.normal(size=PAIRS), rng.uniform(0.05, 1, size=PAIRS)
+    r, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
+    draws = [(a, c, theta, r, u), (a, c, theta, r, 0.0)]  # at u = 0 both sides are 0
+    # A wave with its top between r and r + 1 reaches the bound up to terms of fourth order.
+    for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
+        slow = np.full(PAIRS, angle)
+        phase = (r + 0.5) * slow
+        for sign in (1, -1):
+            draws.append((sign * 2.5 * np.cos(phase), sign * 2.5 * np.sin(phase), slow, r, u))
+    return [
+        {
+            "h": waves(a, c, theta),
+            "x": r + u,
+            "r": r,
+            "u": u,
+            r"\rho": np.hypot(a, c),
+            r"\theta": theta,
+            "d_k": D,
+        }
+        for a, c, theta, r, u in draws
+    ]
+
+
+@by_hand("eq-rolle", "The point ξ is only known to exist; here a search finds it.")
+def test_rolle(rng):
+    from scipy.optimize import brentq
+
+    a, c, theta, r = 1.3, -0.7, 0.4, 2
+    h = waves(np.array([a]), np.array([c]), np.array([theta]))
+
+    def second(y):
+        return -(theta**2) * h(y)
+
+    worst = 0.0
+    for u in rng.uniform(0.1, 0.9, size=5):
+        error = h(r + u) - (1 - u) * h(r) - u * h(r + 1)
+        xi = brentq(lambda y, error=error, u=u: error + second(y) * u * (1 - u) / 2, r, r + 1)
+        assert r < xi < r + 1
+        worst = max(worst, abs(error + second(xi) * u * (1 - u) / 2))
+    assert worst < 1e-12
+    return worst
+
+
+@equation("eq-wave-curvature", first_index=0)
+def test_wave_curvature(rng):
+    a, c = rng.normal(size=(2, PAIRS))
+    known = {"x": float(rng.uniform(1, 9)), "i": range(PAIRS)}
+    return {"a": a, "c": c, r"\theta": rng.uniform(0.2, 1, size=PAIRS), **known}
+
+
+@equation("eq-wave-amplitude", first_index=0, equivalent=bars(WAVE))
+def test_wave_amplitude(rng):
+    a, c = rng.normal(size=(2, PAIRS))
+    theta, x = rng.uniform(0.2, 1, size=PAIRS), float(rng.uniform(1, 9))
+    general = {"a": a, "c": c, r"\theta": theta, "x": x}
+    # Just beside the top of every wave both sides are nearly equal; at the top they are equal.
+    beside, at = (
+        {"a": 2 * np.cos(p), "c": 2 * np.sin(p), r"\theta": theta, "x": x}
+        for p in (x * theta + 1e-3, x * theta)
+    )
+    return [
+        {**draw, r"\rho": np.hypot(draw["a"], draw["c"]), "i": range(PAIRS)}
+        for draw in (general, beside, at)
+    ]
+
+
+@equation("eq-ntk-base")
+def test_ntk_base(rng):
+    s = scale(rng)
+    # The base that the library's frequencies have: the second pair is base^(-2/d).
+    base = float(ntk_aware(THETA, s)[1]) ** (-D / 2)
+    return {"b'": base, "b": BASE, "s": s, "d_k": D}
+
+
+@equation("eq-by-parts-stretch", first_index=0)
+def test_by_parts_stretch(rng):
+    s = scale(rng)
+    turns = L * THETA.numpy() / (2 * math.pi)
+    gamma = np.clip((turns - ALPHA) / (BETA - ALPHA), 0, 1)
+    known = {"s": s, "i": range(PAIRS)}
+    return {r"\kappa": stretch(by_parts(s)), r"\gamma": gamma, **known}
+
+
+@equation("eq-stretch-limits", first_index=0)
+def test_stretch_limits(rng):
+    draws = []
+    for s in (scale(rng), 1.0, 1.0 + 1e-6, 1e6):
+        theta = THETA.numpy()
+        changed = by_parts(s)
+        gamma = np.clip((L * theta / (2 * math.pi) - ALPHA) / (BETA - ALPHA), 0, 1)
+        inside = np.flatnonzero(gamma > 0)  # 1/γ needs γ > 0
+        known = {"s": s, "i": range(len(inside))}
+        draws.append({r"\kappa": stretch(changed)[inside], r"\gamma": gamma[inside], **known})
+    return draws
+
+
+test_dynamic_at_target = equation("eq-dynamic-at-target")(lambda rng: {"s": scale(rng), "L_0": L})
+
+
+@equation("eq-leader-factor")
+def test_leader_factor(rng):
+    s, lead, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
+    return {"s": s, r"\Delta": lead, "N": others, "f": (lead + math.log(s)) / lead}
+
+
+@equation("eq-longrope-factor")
+def test_longrope_factor(rng):
+    s = scale(rng)
+    return {"s": s, "L_0": L, r"\mu": longrope_attention_factor(s, L)}
+
+
+@equation("eq-two-mscales")
+def test_two_mscales(rng):
+    mu_a, mu_c, d = float(rng.uniform(1.1, 2)), float(rng.uniform(1.1, 2)), 6
+    # What the page wants: a rotated part grows by μ_A², an unrotated one by μ_C².
+    score = 1 / math.sqrt(d)
+    symbols = {r"\mu_A": mu_a, r"\mu_C": mu_c, "d_k": d, r"\sigma": mu_c**2 * score}
+    return {**symbols, r"\mu_{\text{table}}": math.sqrt(mu_a**2 * score / symbols[r"\sigma"])}
+
+
+@equation("eq-short-base", first_index=0)
+def test_short_base(rng):
+    s = scale(rng)
+    factors = stretch(rotary_frequencies(D, BASE * s))
+    return {r"\kappa": factors, "s": s, "d_k": D}
+
+
+def bindings(rng):
+    """YaRN's factor, and the frequencies of some base."""
+    s, b = float(rng.uniform(2, 9)), float(rng.uniform(50, 5000))
+    theta = rotary_frequencies(16, b).numpy()
+    return {"s": s, r"\mu": yarn_attention_factor(s), r"\theta": theta, "b": b}
+
+
+def two_factors(rng):
+    """What the page wants: rotated parts grow by μ_A², others by μ_C²."""
+    mu_a, mu_c = rng.uniform(1.1, 2, size=2)
+    on_table = math.sqrt(mu_a**2 / mu_c**2)
+    return {r"\mu_A": mu_a, r"\mu_C": mu_c, r"\mu_{\text{table}}": on_table}
+
+
+def unchanged(rng):
+    """One of the methods, with the scale 1."""
+    theta = rotary_frequencies(16, float(rng.uniform(50, 5000)))
+    changed = [
+        position_interpolation(theta, 1.0),
+        ntk_aware(theta, 1.0),
+        ntk_by_parts(theta, 1.0, original_length=300),
+    ][int(rng.integers(3))]
+    return {r"\kappa": (theta / changed).numpy(), "i": range(8)}
+
+
+def second_derivative(rng):
+    """Of a sum of waves, anywhere, and where all of them are at their crest: the bound is met."""
+    theta = rotary_frequencies(8, 20.0).numpy()
+    rho, phases = rng.uniform(0.5, 2, size=4), rng.uniform(0, 6, size=4)
+
+    def bent(phases):
+        return lambda x: -float(rho @ (theta**2 * np.cos(theta * x + phases)))
+
+    waves = {r"\rho": rho, r"\theta": theta}
+    crest = {"h''": bent(np.zeros(4)), r"\xi": 0.0, **waves}
+    return [{"h''": bent(phases), r"\xi": rng.uniform(0, 9), **waves}, crest]
+
+
+def parabola(rng):
+    """A parabola h, and the η of its error against the straight line."""
+    c, r, y = rng.normal(), 3.0, 3.4
+    error = c * y**2 - (r + 1 - y) * c * r**2 - (y - r) * c * (r + 1) ** 2
+    eta = error / ((y - r) * (r + 1 - y))
+    return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), r"\eta": eta}
+
+
+test_sentences = sentences(
+    "deeper/stretching",
+    first_index=0,
+    where={
+        "derivative, so …": parabola,
+        "So … ,": second_derivative,
+        ": all give …": unchanged,
+        "score grows by …": two_factors,
+    },
+)(bindings)

@@ -1,0 +1,267 @@
+"""Why only rotations: the equations of the page, executed against the library."""
+
+import math
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotate_complex
+from bookcheck.equations.checks import equation, sentences
+from shared_deriving_rope import (
+    N,
+    complex_pair,
+    complex_turn,
+    orthogonal,
+    plane,
+    relative_maps,
+)
+from shared_rotations import (
+    IDENTITY,
+    plane_rotation,
+    rotation_of_all_pairs,
+    some_angle,
+    some_frequencies,
+    turned_row,
+)
+
+SHIFT = "Every shift keeps all lengths."
+STEPS = {"flip sign: + → -": SHIFT, "off by one: 1 → 2, after +": SHIFT}
+
+
+@equation("eq-step-length", equivalent=STEPS)
+def test_step_length(rng):
+    """Maps that bend the contents and are relative all the same."""
+    f, _, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-angle-steps", equivalent={r"drop factor: f_m → ∅, after \lVert": "f keeps lengths."})
+def test_angle_steps(rng):
+    """The library turns; the angle of an arrow is read place by place and counted on."""
+    theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
+    frequency = np.array([theta])
+    turned = [turned_row(contents["q"], m, frequency) for m in range(N + 1)]
+    angles = np.unwrap([math.atan2(y, x) for x, y in turned])
+    angles -= angles[0]
+
+    def g(q, k, offset):
+        z, w = complex(*q), complex(*k)
+        return (z.conjugate() * w * np.exp(1j * offset * theta)).real
+
+    places = {r"\psi": lambda m: angles[int(m)], r"\theta": theta, "m": range(N)}
+    return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
+
+
+@equation("eq-stretched-content")
+def test_stretched_content(rng):
+    """A content of its own length on both sides; the library turns it, and the score agrees."""
+    theta, pair = some_angle(rng), complex_pair(rng)
+    z, w = pair["z"], pair["w"]
+    m, n = 2, 3
+    turn = complex_turn(theta)
+    first, second = abs(z) ** 2 * turn(m, z), abs(w) ** 2 * turn(n, w)
+    printed = (z.conjugate() * w * np.exp(1j * (n - m) * theta)).real
+    assert np.isclose((first.conjugate() * second).real, abs(z * w) ** 2 * printed)
+    return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}
+
+
+PLACES = (
+    "flip sign: + → -, after jf_{m_j",
+    r"off by one: 1 → 2, before }(x_j)\right",
+    "drop one: +1 → ∅, after jf_{m_j",
+)
+
+
+@equation("eq-step-keeps", equivalent=dict.fromkeys(PLACES, SHIFT))
+def test_step_keeps(rng):
+    f, g, _ = relative_maps(rng)
+    r = 3
+    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
+    return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
+
+
+@equation("eq-step-map")
+def test_step_map(rng):
+    """The library turns contents that a map has bent; U is fitted to one step of some of them."""
+    (_, theta), W = some_frequencies(rng, 4), rng.normal(size=(3, 4))
+
+    def f(m, x):
+        return turned_row(np.tanh(x @ W), m, theta)
+
+    contents = rng.normal(size=(6, 3))
+    here, next_place = (np.stack([f(m, x) for x in contents]) for m in (0, 1))
+    U = np.linalg.lstsq(here, next_place)[0]
+    return {"f": f, "U": U, "x": rng.normal(size=3), "m": range(N)}
+
+
+test_reflection = equation("eq-reflection")(lambda rng: {r"\theta": some_angle(rng), "I": IDENTITY})
+
+
+def block_form(rng, d=6):
+    theta = np.sort(rng.uniform(0.2, 2.5, size=d // 2))
+    C = orthogonal(rng, d)
+    return theta, C, C.T @ rotation_of_all_pairs(theta)(1) @ C
+
+
+@equation("eq-normal-form", first_index=0)
+def test_normal_form(rng):
+    """A random orthogonal matrix, taken apart as in the proof: planes of its eigenvectors."""
+    d = 6
+    U = orthogonal(rng, d)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    rows, angles = [], []
+    for value, w in zip(values, vectors.T, strict=True):
+        if value.imag > 1e-9:
+            u, v = w.real, -w.imag
+            rows += [u / np.linalg.norm(u), v / np.linalg.norm(v)]
+            angles.append(float(np.angle(value)))
+    rest = sorted(value.real for value in values if abs(value.imag) <= 1e-9)
+    if rest:  # real eigenvalues in pairs; they need a basis of their own
+        return {
+            **dict(zip((r"\theta", "C", "U"), block_form(rng), strict=True)),
+            "R": plane_rotation,
+            "d": d,
+        }
+    return {"U": U, "C": np.array(rows), r"\theta": np.array(angles), "R": plane_rotation, "d": d}
+
+
+@equation("eq-turned-plane")
+def test_turned_plane(rng):
+    """A random turn of four dimensions, and one of its complex eigenvectors w = u - i v."""
+    U = orthogonal(rng, 4)
+    values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
+    chosen = int(np.argmax(values.imag))
+    w = vectors[:, chosen]
+    return {"u": w.real, "v": -w.imag, "U": U, r"\theta": float(np.angle(values[chosen]))}
+
+
+@equation("eq-isotropic")
+def test_isotropic(rng):
+    """Each half holds for any row and any number; together they force w w^T = 0."""
+    w = rng.normal(size=5) + 1j * rng.normal(size=5)
+    return {"w": w, "U": orthogonal(rng, 5), r"\lambda": complex(*rng.normal(size=2))}
+
+
+@equation("eq-basis-absorbed")
+def test_basis_absorbed(rng):
+    theta, C, _ = block_form(rng)
+    contents = {"q": rng.normal(size=6), "k": rng.normal(size=6), "C": C}
+    return {**contents, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N), "n": range(N)}
+
+
+@equation("eq-two-maps")
+def test_two_maps(rng):
+    G = 0.8 * plane_rotation(0.7) + 0.2 * rng.normal(size=(2, 2))
+    return {**plane(rng), "G": G}
+
+
+@equation("eq-shear", first_index=0)
+def test_shear(rng):
+    G = np.array([[1.0, 1.0], [0.0, 1.0]])
+    contents = {"q": rng.normal(size=2), "k": rng.normal(size=2)}
+    return {"G": G, "m": range(N), "n": range(N), **contents}
+
+
+@equation("eq-added-terms", first_index=0)
+def test_added_terms(rng):
+    places = {"m": range(N), "n": range(N), "P": rng.normal(size=(N, 3))}
+    return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
+
+
+D = 6
+
+
+def bindings(rng):
+    """A rotation U of three planes in a random basis C, and one of its complex rows w."""
+    _, theta = some_frequencies(rng, D)
+    turn = rotation_of_all_pairs(theta)
+    C, _ = np.linalg.qr(rng.normal(size=(D, D)))
+    U = C.T @ turn(1) @ C
+    u, v = C[2], C[3]  # the rows of one plane: turned by its own frequency
+    eigen = {"w": u - 1j * v, "u": u, "v": v, r"\lambda": np.exp(1j * float(theta[1]))}
+    places = {"m": range(4), "n": range(1, 6), "I": np.eye(D), r"\mathbf{R}": turn}
+    return {"U": U, "C": C, **eigen, **places}
+
+
+def isotropic(rng):
+    """A plane of rows that are perpendicular and equally long, in numbers without rounding."""
+    return {"w": float(rng.integers(2, 9)) * np.array([1, -1j])}
+
+
+def contents_changed_once(rng):
+    """Any map of the contents, then the turns of the library."""
+    _, theta = some_frequencies(rng, D)
+    turn, W = rotation_of_all_pairs(theta), rng.normal(size=(D, D))
+    return {"f": lambda m, x: np.tanh(x @ W) @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+def the_same_vector(rng):
+    """The only added positions that are relative: none that tells a place."""
+    return {"P": np.tile(rng.normal(size=D), (4, 1)), "U": np.eye(D), "x": rng.normal(size=D)}
+
+
+def stretched(rng):
+    """The library's complex turn of a content stretched by its squared length."""
+    theta = some_angle(rng)
+    frequency = torch.tensor([theta], dtype=torch.float64)
+
+    def f(m, z):
+        pair = abs(z) ** 2 * torch.tensor([[z.real, z.imag]], dtype=torch.float64)
+        turned = rotate_complex(pair, torch.tensor([int(m)]), frequency, layout="interleaved")
+        return complex(*turned[0].tolist())
+
+    return {"f": f, "z": complex(*rng.normal(size=2)), r"\theta": theta}
+
+
+def reflection(rng):
+    """A reflection of the plane, the second case of the theorem."""
+    alpha = some_angle(rng)
+    mirror = plane_rotation(alpha) @ np.diag([1.0, -1.0])
+    return {"U": mirror, "I": np.eye(2)}
+
+
+def half_turns(rng):
+    """Two half turns about perpendicular axes: the rotations of space that commute."""
+    del rng
+    return {"A": np.diag([1.0, -1.0, -1.0]), "B": np.diag([-1.0, -1.0, 1.0])}
+
+
+def shear(rng):
+    del rng
+    return {"G": np.array([[1.0, 1.0], [0.0, 1.0]]), "j": range(-3, 4)}
+
+
+def powers_of_one_map(rng):
+    """RoPE: the library's turn by m places, and its turn by one."""
+    _, theta = some_frequencies(rng, D)
+    turn = rotation_of_all_pairs(theta)
+    return {"f": lambda m, x: x @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+test_sentences = sentences(
+    "deeper/uniqueness",
+    first_index=0,
+    where={
+        "then … :": powers_of_one_map,
+        "reflection and …": reflection,
+        "Then … ,": powers_of_one_map,
+        "step by step …": contents_changed_once,
+        "content first, …": stretched,
+        "Write $ and …": None,
+        "So … with": isotropic,
+        "So $ with … ,": None,
+        "with $, and …": isotropic,
+        "$, we have …": None,
+        "would give …": the_same_vector,
+        "and subtract: …": the_same_vector,
+        "So … and": the_same_vector,
+        "So $ and … :": the_same_vector,
+        "By induction …": shear,
+        "whatever $ is; so …": lambda rng: {"P": np.tile(rng.normal(size=3), (7, 1))},
+        "with $, so …": half_turns,
+        "$, that is …": half_turns,
+        "identity is …": plane,
+    },
+)(bindings)

@@ -1,0 +1,139 @@
+"""Chapter 10: the equations of the page, executed against the library where it has them."""
+
+import math
+
+import numpy as np
+
+from bookcheck.equations.checks import equation, sentences
+from shared import library_scores, library_weights
+from shared_deriving_rope import D_K, N, plane
+from shared_rotations import (
+    IDENTITY,
+    QUARTER_TURN,
+    plane_rotation,
+    rotation_of_all_pairs,
+    some_frequencies,
+    turned_row,
+)
+
+
+def pairs(rng, d_k=D_K):
+    """One query and one key of several pairs, at all positions; g is written without matrices."""
+    b, theta = some_frequencies(rng, d_k)
+    q, k = rng.normal(size=d_k), rng.normal(size=d_k)
+
+    def g(q, k, offset):
+        z, w = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
+        return float((z * w.conj() * np.exp(-1j * offset * theta.numpy())).real.sum())
+
+    Q, K = (np.stack([turned_row(x, m, theta) for m in range(N)]) for x in (q, k))
+    B = np.zeros((d_k, d_k))
+    for i in range(0, d_k, 2):
+        B[i : i + 2, i : i + 2] = rng.normal() * IDENTITY + rng.normal() * QUARTER_TURN
+    rotations = {r"\mathbf{R}": rotation_of_all_pairs(theta), "R": plane_rotation, "B": B}
+    contents = {"q": q, "k": k, "z": q[0::2] + 1j * q[1::2], "w": k[0::2] + 1j * k[1::2]}
+    functions = {"f": lambda m, x: turned_row(x, m, theta), "g": g, "S": library_scores(Q, K)}
+    every = {"m": range(N), "n": range(N), r"\theta": theta.numpy(), "b": b, "d_k": d_k}
+    return {**rotations, **contents, **functions, **every}
+
+
+def sequence(rng):
+    """N tokens with their queries, keys and values; scores and weights from the library."""
+    _, theta = some_frequencies(rng, D_K)
+    x, W_Q, W_K = rng.normal(size=(N, 7)), *rng.normal(size=(2, 7, D_K)) / 2
+    q, k, v = x @ W_Q, x @ W_K, rng.normal(size=(N, D_K))
+    Q, K = (np.stack([turned_row(y[m], m, theta) for m in range(N)]) for y in (q, k))
+    every = {"m": range(N), "n": range(N), "N": N, "d_k": D_K}
+    results = {"S": library_scores(Q, K), "A": library_weights(Q, K)}
+    contents = {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "v": v}
+    return {**contents, **results, **every, r"\mathbf{R}": rotation_of_all_pairs(theta)}
+
+
+test_goal = equation("eq-rope-goal")(pairs)
+test_rotation = equation("eq-rotation")(plane)
+test_row_turn = equation("eq-row-turn")(plane)
+test_rotation_rules = equation("eq-rotation-rules")(plane)
+test_two_dimensions = equation("eq-rope-2d")(plane)
+test_angle = equation("eq-rope-angle")(plane)
+test_dot_complex = equation("eq-dot-complex", first_index=0)(plane)
+test_complex_score = equation("eq-rope-complex-score")(plane)
+test_score = equation("eq-rope-score", first_index=0)(sequence)
+test_sum = equation("eq-rope-sum", first_index=0)(pairs)
+test_value_back = equation("eq-rope-value-back", first_index=0)(sequence)
+test_gauge = equation("eq-gauge-rope")(pairs)
+test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1], [0, 1]])})
+
+
+@equation("eq-rope-matrix", first_index=0)
+def test_matrix(rng):
+    return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
+
+
+@equation("eq-rope-elementwise", first_index=0)
+def test_elementwise(rng):
+    theta = 0.7 * some_frequencies(rng, 4)[1]  # the first is no 1, so that dropping it is noticed
+    rotation = {r"\mathbf{R}": rotation_of_all_pairs(theta), r"\theta": theta.numpy()}
+    return [{"x": rng.normal(size=4), "m": m, **rotation} for m in range(1, N)]
+
+
+def in_the_plane(rng):
+    """The positions in which the plane's formulas can be told apart."""
+    return {**plane(rng), "m": range(1, N)}
+
+
+def linear(rng):
+    """The library's rotation of all pairs, and its matrices G."""
+    known = pairs(rng)
+    return {"f": known["f"], "x": known["q"], "G": known[r"\mathbf{R}"]}
+
+
+def projections(rng):
+    W_Q, W_K = rng.normal(size=(2, 5, 3))
+    return {"W^Q": W_Q, "W^K": W_K, "M": np.einsum("ik,jk", W_Q, W_K)}
+
+
+def best_query(rng):
+    """The query that the library rotates onto the key three positions before it, in one plane."""
+    theta, phi = float(rng.uniform(0.2, 0.7)), float(rng.uniform(0.1, 0.8))
+    best = turned_row(np.array([math.cos(phi), math.sin(phi)]), -3, np.array([theta]))
+    return {r"\varphi_q": math.atan2(*best[::-1]), r"\varphi_k": phi, r"\theta": theta}
+
+
+def best_of_all_pairs(rng):
+    known = pairs(rng)
+    return {**known, "q": known["f"](-3, known["k"])}
+
+
+def example(rng):
+    """The numbers that the solutions compute with."""
+    del rng
+    return {r"\theta": math.pi / 2, "q": [1, 0], "k": [0, 2], "d_k": 16, "m": 200, "n": 197}
+
+
+@sentences(
+    "deriving-rope",
+    first_index=0,
+    where={
+        "linear change, …": linear,
+        "Let … , where": in_the_plane,
+        "for all pairs, and …": None,
+        "the matrix … is": projections,
+        "So let …": in_the_plane,
+        "in each term …": None,
+        "Let … , $ and $": example,
+        "Let $, … and $": example,
+        "Let $, $ and …": example,
+        "offset … alone": lambda rng: {"m": 3, "n": 7, r"\delta": 4},
+        "at the offset … , in": example,
+        "plane and then for …": example,
+        "angle is 0: …": best_query,
+        "all pairs take …": best_of_all_pairs,
+        "is $ with …": None,
+        "this space for …": lambda rng: {"d_k": 6},
+    },
+)
+def test_sentences(rng):
+    """One plane, the library's rotation of all pairs, and a factor."""
+    _, theta = some_frequencies(rng, D_K)
+    positions = {"m": range(1, 5), "n": range(3), r"\lambda": rng.uniform(0.5, 2)}
+    return {**plane(rng), **positions, r"\mathbf{R}": rotation_of_all_pairs(theta)}

@@ -1,0 +1,145 @@
+"""Chapter 5: the equations of the page, executed against the library where it has them."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import FeedForward, gelu, gelu_tanh, parity_width, relu, silu
+from attention_to_rope.activations import GATED, PLAIN
+from bookcheck.equations.checks import Silent, equation, sentences
+from shared_feed_forward import (
+    D_F,
+    PLACES,
+    SIGMOID,
+    D,
+    N,
+    applied,
+    in_numpy,
+    layer,
+    listing,
+    normal_cdf,
+)
+
+
+@equation("eq-ffn", broadcast=True)
+def test_ffn(rng):
+    cases = []
+    for activation, f in PLAIN.items():
+        net, parts = layer(rng, activation)
+        functions = {r"\operatorname{FFN}": applied(net), "f": in_numpy(f)}
+        cases.append({"X": rng.normal(size=(N, D)), **parts, **functions})
+    return cases
+
+
+@equation("eq-ffn-units", first_index=0, vectors="row")
+def test_ffn_units(rng):
+    net, parts = layer(rng, "gelu")
+    units = {"k": parts["W_1"].T, "c": parts["b_1"], "v": parts["W_2"], "b_2": parts["b_2"]}
+    functions = {r"\operatorname{FFN}": applied(net), "f": in_numpy(gelu)}
+    return {"x": rng.normal(size=D), "d_f": D_F, **units, **functions}
+
+
+@equation("eq-ffn-equivariant")
+def test_ffn_equivariant(rng):
+    net, _ = layer(rng, "swiglu")
+    order = np.eye(N)[rng.permutation(N)]
+    return {"X": rng.normal(size=(N, D)), r"\Pi": order, r"\operatorname{FFN}": applied(net)}
+
+
+@equation("eq-two-linear", broadcast=True)
+def test_two_linear(rng):
+    return {"X": rng.normal(size=(N, D)), **layer(rng, "relu")[1]}
+
+
+@equation("eq-relu")
+def test_relu(rng):
+    name = r"\operatorname{ReLU}"
+    # At 0 the page gives no slope, neither that of the right side nor that of the left.
+    sides = [Silent({"x": 0.0, name: side}) for side in (lambda x: x, lambda x: 0.0 * x)]
+    return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
+
+
+@equation("eq-soft-step")
+def test_soft_step(rng):
+    steps = {relu: lambda x: float(x > 0), silu: SIGMOID[r"\sigma"], gelu: normal_cdf}
+    return [{"x": x, "f": in_numpy(f), "s": s} for f, s in steps.items() for x in PLACES]
+
+
+@equation("eq-swish")
+def test_swish(rng):
+    def swish(beta, x):
+        return silu(torch.tensor(x, dtype=torch.float64), beta).numpy()
+
+    given = {r"\operatorname{Swish}": swish, **SIGMOID}
+    return [{"x": x, r"\beta": beta, **given} for x in PLACES for beta in (0.7, 1.9)]
+
+
+@equation("eq-gelu-erf")
+def test_gelu_erf(rng):
+    functions = {r"\operatorname{GELU}": in_numpy(gelu), r"\Phi": normal_cdf}
+    return [{"x": x, **functions} for x in PLACES]
+
+
+@equation("eq-glu-family")
+def test_glu_family(rng):
+    gates = {"glu": torch.sigmoid, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh}
+    assert gates.keys() == GATED.keys()
+    cases = []
+    for activation, f in gates.items():
+        net, parts = layer(rng, activation)
+        functions = {r"\operatorname{GLU}_f": applied(net), "f": in_numpy(f)}
+        cases.append({"x": rng.normal(size=D), **parts, **functions})
+    return cases
+
+
+@equation("eq-parity")
+def test_parity(rng):
+    d = 3 * int(rng.integers(2, 50))
+    return {"d": d, "d_f": 4 * d, "d_g": parity_width(d)}
+
+
+@equation("eq-product", first_index=0)
+def test_product(rng):
+    return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
+
+
+@equation("eq-square-product", first_index=0)
+def test_square_product(rng):
+    return {"x": rng.normal(size=2)}
+
+
+def test_the_listing_runs_alone_and_agrees_with_the_library():
+    with torch.random.fork_rng():
+        mine = listing("feed-forward")["GatedFeedForward"](D, D_F)
+    library = FeedForward(D, D_F, activation="swiglu", bias=False, seed=0)
+    for own, other in ((mine.gate, "up"), (mine.up, "value"), (mine.down, "down")):
+        getattr(library, other).weight.data = own.weight.detach()
+    x = torch.linspace(-2, 2, 2 * N * D).view(2, N, D)
+    torch.testing.assert_close(mine(x), library.float()(x))
+
+
+def bindings(rng):
+    """Two numbers, one of the activations, and widths as the library takes them."""
+    d = 3 * int(rng.integers(2, 50))
+    return {
+        "x": rng.normal(size=2),
+        "d": d,
+        "d_f": FeedForward(d, activation="relu", seed=rng).up.W.shape[1],
+        "d_g": parity_width(d),
+        r"\operatorname{ReLU}": in_numpy(relu),
+    }
+
+
+def one_number(rng):
+    f = (relu, silu, gelu)[int(rng.integers(3))]
+    return {"x": rng.normal(), "f": in_numpy(f), r"\operatorname{ReLU}": in_numpy(relu)}
+
+
+test_sentences = sentences(
+    "feed-forward",
+    first_index=0,
+    where={
+        "With a smooth step as in we have …": one_number,
+        "square of a number: …": one_number,
+        "without biases, …": lambda rng: {"d": (d := int(rng.integers(3, 9))), "d_f": 4 * d},
+    },
+)(bindings)

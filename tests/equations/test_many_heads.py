@@ -1,0 +1,63 @@
+"""Chapter 3: the equations of the page, executed against the library where it has them."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import MultiHeadAttention
+from bookcheck.equations.checks import equation, sentences
+from shared import library_scores, tensor
+from shared_many_heads import D_K, HEADS, D, H, N, layer_of, layer_values, matrices
+
+
+def page(rng):
+    """Everything that the page names, for every head j."""
+    return {**layer_values(rng), "G": rng.normal(size=(D_K, D_K)), **HEADS}
+
+
+def check(label, **options):
+    return equation(label, first_index=0, **options)(page)
+
+
+test_head_projections = check("eq-head-projections")
+test_head = check("eq-head")
+test_mha = check("eq-mha")
+test_sum_of_heads = check("eq-sum-of-heads")
+test_value_output = check("eq-value-output")
+test_gauge_value = check("eq-gauge-value")
+test_gauge_score = check("eq-gauge-score")
+
+
+@equation("eq-bilinear", first_index=0)
+def test_bilinear(rng):
+    values, indices = page(rng), {"m": range(N), "n": range(N)}
+    scores = [library_scores(values["Q"][j], values["K"][j]) for j in range(H)]
+    return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, H - 1)]
+
+
+SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
+
+
+@equation("eq-bilinear-rank", first_index=0, equivalent=SQUARE)
+def test_bilinear_rank(rng):
+    values = page(rng)
+    # A projection that uses one direction twice: the rank is below the bound.
+    repeated = values["W^Q"].copy()
+    repeated[..., -1] = repeated[..., 0]
+    return [values, {**values, "W^Q": repeated}]
+
+
+@equation("eq-one-direction", first_index=0)
+def test_one_direction(rng):
+    c, w = rng.normal(size=N), rng.normal(size=D)
+    layer = layer_of(rng, heads=1)
+    with torch.no_grad():
+        output, A = layer(tensor(np.outer(c, w))[None], return_weights=True)
+    _, _, W_V, W_O = matrices(layer)
+    values = {"o": output[0], "A": A[0, 0], "c": c, "w": w, "W^V": W_V, "W^O": W_O}
+    return {**values, "N": N, "m": range(N)}
+
+
+test_sentences = sentences(
+    "many-heads",
+    where={"passes through …": lambda rng: {"d_k": MultiHeadAttention(512, 8, seed=rng).d_k}},
+)(page)

@@ -1,0 +1,113 @@
+"""Chapter 9: the equations of the page, executed against the library where it has them."""
+
+from inspect import signature
+
+import numpy as np
+import torch
+
+from attention_to_rope import alibi_bias, alibi_slopes, causal_mask, relative_positions, t5_bucket
+from attention_to_rope.relative import shaw_scores
+from bookcheck.equations.checks import equation, sentences
+from shared import library_scores, library_weights, tensor
+
+N, D_K, RHO_MAX = 7, 3, 2
+AT = torch.arange(N)
+OFFSETS = relative_positions(AT, AT).numpy()
+
+
+def page(rng):
+    """Tokens, queries, keys and a number for each offset; S has the bias of these numbers."""
+    x, W_Q, W_K = rng.normal(size=(N, 4)), rng.normal(size=(4, D_K)), rng.normal(size=(4, D_K))
+    q, k, numbers = x @ W_Q, x @ W_K, rng.normal(size=2 * N - 1)
+    B = numbers[OFFSETS + N - 1]
+
+    def b(offset):
+        return numbers[int(offset) + N - 1]
+
+    def g(one, other, offset):
+        return one @ W_Q @ (other @ W_K) / D_K**0.5 + b(offset)
+
+    symbols = {"x": x, "q": q, "k": k, "B": B, "b": b, "g": g, "S": library_scores(q, k, B)}
+    return {**symbols, "d_k": D_K, r"\rho_{\max}": RHO_MAX, "m": range(N), "n": range(N)}
+
+
+def alibi(slope):
+    """The library's bias of one head."""
+    return alibi_bias(torch.tensor([slope], dtype=torch.float64), AT, AT)[0].numpy()
+
+
+def earlier(rng):
+    """A slope, and for every query all keys up to it."""
+    slope = float(rng.uniform(0.2, 2))
+    values = {**page(rng), "B": alibi(slope), "s": slope}
+    return [{**values, "m": m, "n": range(m + 1)} for m in range(1, N)]
+
+
+test_relative_goal = equation("eq-relative-goal", first_index=0)(page)
+test_relative_bias = equation("eq-relative-bias", first_index=0)(page)
+test_alibi_appended = equation("eq-alibi-appended", first_index=0)(earlier)
+
+
+SAME = {r"strictness: < → \le": "At r = n_e both lines give n_e."}
+
+
+@equation("eq-t5-bucket", equivalent=SAME)
+def test_t5_bucket(rng):
+    cases = []
+    for n_b, farthest in ((32, 128), (12, 50)):
+
+        def bucket(r, n_b=n_b, farthest=farthest):
+            options = {"bidirectional": False, "buckets": n_b, "max_distance": farthest}
+            return int(t5_bucket(-torch.tensor([int(r)]), **options))
+
+        scale = {"n_b": n_b, "n_e": n_b // 2, r"r_{\max}": farthest}
+        distances = (*range(1, 30), 47, 51, 65, 127, 300)
+        cases += [{"r": r, r"\operatorname{bucket}": bucket, **scale} for r in distances]
+    return cases
+
+
+@equation("eq-alibi-slopes", first_index=0)
+def test_alibi_slopes(rng):
+    values, h = page(rng), 4
+    slopes = alibi_slopes(h).tolist()
+    scores = [library_scores(values["q"], values["k"], alibi(slope)) for slope in slopes]
+    heads = zip(range(1, h + 1), slopes, scores, strict=True)
+    return [{**values, "h": h, "j": j, "s": {j: s}.__getitem__, "S": S} for j, s, S in heads]
+
+
+@equation("eq-alibi-key", first_index=0)
+def test_alibi_key(rng):
+    """The left side is also the library's causal attention with the full bias."""
+    cases = earlier(rng)
+    q, k, B, s = (cases[0][name] for name in ("q", "k", "B", "s"))
+    S, A = library_scores(q, k), library_weights(q, k, B, causal_mask(N))
+    for m in range(N):
+        row = np.exp(S[m, : m + 1] - s * (m - np.arange(m + 1)))
+        assert np.allclose(row / row.sum(), A[m, : m + 1], atol=1e-12)
+    return [{**case, "S": S} for case in cases]
+
+
+@equation("eq-shaw", first_index=0)
+def test_shaw(rng):
+    values, a = page(rng), rng.normal(size=(2 * RHO_MAX + 1, D_K))
+    q, k, table = (tensor(x) for x in (values["q"], values["k"], a))
+    rho = OFFSETS.clip(-RHO_MAX, RHO_MAX)
+    functions = {
+        "a": lambda offset: a[int(offset) + RHO_MAX],
+        r"\rho": lambda m, n: int(rho[int(m), int(n)]),
+    }
+    S = shaw_scores(q, k, torch.from_numpy(OFFSETS), table).numpy()
+    return {**values, "S": S, **functions}
+
+
+def scale_of_t5(rng):
+    """What the library does if nobody says otherwise."""
+    defaults = signature(t5_bucket).parameters
+    return {"n_b": defaults["buckets"].default, r"r_{\max}": defaults["max_distance"].default}
+
+
+test_sentences = sentences(
+    "relative-positions",
+    first_index=0,
+    where={"uses all … buckets": scale_of_t5, "up to … .": scale_of_t5},
+)(lambda rng: earlier(rng)[-1])

@@ -1,0 +1,193 @@
+"""Chapter 4: residuals, norms and their placement, executed against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    Architecture,
+    Block,
+    layer_norm,
+    post_norm,
+    pre_norm,
+    relu,
+    rms_norm,
+    sandwich_norm,
+)
+from bookcheck.equations.checks import depends, equation, sentences
+from bookformat.notebooks import read
+from bookformat.paths import CHAPTERS
+from shared import tensor
+from shared_residuals_and_norms import (
+    EPSILON,
+    D,
+    as_array,
+    layer_norm_of,
+    measured_stack,
+    norm,
+    rms_norm_of,
+    sublayer,
+    token,
+)
+
+
+def other_norm(x):
+    return rms_norm(tensor(x), eps=EPSILON)
+
+
+@equation("eq-pre-block")
+def test_pre_block(rng):
+    X, A, F = rng.normal(size=(4, D)), sublayer(rng), sublayer(rng)
+    after_attention = pre_norm(tensor(X), A, norm)
+    return {
+        "X": X,
+        "X'": after_attention.numpy(),
+        "Y": pre_norm(after_attention, F, other_norm).numpy(),
+        "A": as_array(A),
+        "F": as_array(F),
+        r"\operatorname{norm}_1": as_array(norm),
+        r"\operatorname{norm}_2": as_array(other_norm),
+    }
+
+
+@equation("eq-residual-sum", first_index=0)
+def test_residual_sum(rng):
+    functions = [sublayer(rng) for _ in range(4)]
+    states = [rng.normal(size=D)]
+    for f in functions:
+        states.append(states[-1] + f(states[-1]).numpy())
+    apply = lambda block, x: functions[int(block) - 1](x).numpy()  # noqa: E731
+    return {"x": np.array(states), "L": 4, "f": apply}
+
+
+@equation("eq-residual-jacobian")
+def test_residual_jacobian(rng):
+    W_1, W_2 = rng.normal(size=(2, D, D))
+    return {"x": rng.normal(size=D), "f": lambda x: np.tanh(x @ W_1) @ W_2, "I": np.eye(D)}
+
+
+test_moments = equation("eq-moments", first_index=0)(token)
+test_centring = equation("eq-centring")(token)
+test_sphere = equation(
+    "eq-sphere",
+    equivalent={r"another symbol: y → {u}, after \lVert": "The length of u is √d, too."},
+)(token)
+
+
+@equation("eq-norm-jacobian")
+def test_norm_jacobian(rng):
+    return {**token(rng), "y": depends("x", layer_norm_of)}
+
+
+def with_gain(rng):
+    gain, bias = rng.normal(size=(2, D))
+    return {
+        **token(rng),
+        "g": gain,
+        "b": bias,
+        r"\epsilon": EPSILON,
+        r"\operatorname{LayerNorm}": lambda x: layer_norm(
+            tensor(x), tensor(gain), tensor(bias), eps=EPSILON
+        ).numpy(),
+        r"\operatorname{RMSNorm}": lambda x: rms_norm(tensor(x), tensor(gain), eps=EPSILON).numpy(),
+    }
+
+
+test_layer_norm = equation("eq-layer-norm", first_index=0)(with_gain)
+test_rms_norm = equation("eq-rms-norm", first_index=0)(with_gain)
+
+
+@equation("eq-placements")
+def test_placements(rng):
+    f = sublayer(rng)
+    return {
+        "x": rng.normal(size=D),
+        "f": as_array(f),
+        r"\operatorname{norm}": as_array(norm),
+        r"\operatorname{norm}_2": as_array(other_norm),
+        r"\operatorname{post}": lambda x: post_norm(tensor(x), f, norm).numpy(),
+        r"\operatorname{pre}": lambda x: pre_norm(tensor(x), f, norm).numpy(),
+        r"\operatorname{sandwich}": lambda x: sandwich_norm(tensor(x), f, norm, other_norm).numpy(),
+    }
+
+
+@equation("eq-pre-gradient", first_index=0, draws=1, sampling_error=3e-2)
+def test_pre_gradient(rng):
+    """Autograd through a deep stack; Γ is what the last block gives."""
+    values = measured_stack(rng, pre_norm)
+    G, v = values["G"], values["v"]
+    return {**values, r"\Gamma": G[-1] * v[-1], "l": range(len(v))}
+
+
+@equation("eq-adam-first")
+def test_adam_first(rng):
+    """PyTorch's Adam, with an ε as large as the gradient."""
+    rate, start, slope = rng.uniform(0.01, 0.5), rng.normal(), rng.normal() * 7
+
+    def loss(w):
+        return slope * w + w**3
+
+    weight = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=rate, eps=EPSILON)
+    loss(weight).backward()
+    optimizer.step()
+    return {
+        r"\Delta w": weight.item() - start,
+        r"\eta": rate,
+        r"\epsilon": EPSILON,
+        "w": start,
+        r"\mathcal{L}": depends("w", loss),
+    }
+
+
+@equation("eq-vanishing-pre")
+def test_vanishing_pre(rng):
+    x = rng.normal(size=D)
+    return {**token(rng), "r": np.sqrt((x**2).mean()), "y": rms_norm_of(x)}
+
+
+@equation("eq-fold-gain")
+def test_fold_gain(rng):
+    y, gain, bias = rng.normal(size=(3, D))
+    W = rng.normal(size=(D, 3))
+    return {"y": y, "g": gain, "b": bias, "W": W, r"\operatorname{diag}": np.diag}
+
+
+def page(rng):
+    """A token with both norms, a ReLU layer without biases, and the stream of Pre-Norm."""
+    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
+    s = rng.uniform(0.5, 1.5)
+    c = s**4 * float(np.mean([0.0, 1.0]))  # a ReLU keeps one of two equal halves
+    return {
+        **token(rng),
+        "a": rng.uniform(0.2, 4),
+        "s": s,
+        "c": c,
+        "v": 1 + np.cumsum([0.0, *[c] * 6]),
+        "l": range(1, 7),
+        "f": lambda x: (relu(tensor(x) @ W_1) @ W_2).numpy(),
+        r"\operatorname{norm}": rms_norm_of,
+        r"\operatorname{LayerNorm}": layer_norm_of,
+        r"\operatorname{RMSNorm}": rms_norm_of,
+    }
+
+
+test_sentences = sentences("residuals-and-norms", first_index=0)(page)
+
+
+def test_the_listing_computes_the_block_of_the_library():
+    page = read(CHAPTERS / "residuals-and-norms.ipynb")
+    (listing,) = (c.source for c in page.cells if c.source.startswith("import torch\nfrom torch"))
+    names = {}
+    exec(listing, names)
+    mine = names["Block"](d=24, heads=4, d_f=40)
+    shape = Architecture(24, 4, 1, hidden=40, norm="rms", bias=False)
+    theirs = Block(shape, seed=3).to(torch.float32)
+    parts = theirs.attention.query, theirs.attention.key, theirs.attention.value
+    mine.qkv.weight.data = torch.cat([part.weight.data for part in parts])
+    mine.out.weight.data = theirs.attention.output.weight.data
+    mine.up.weight.data = theirs.feed_forward.up.weight.data
+    mine.down.weight.data = theirs.feed_forward.down.weight.data
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 5, 24))).float()
+    assert torch.allclose(mine(x), theirs(x, causal=True), atol=1e-4)
+    last = names["Stack"](L=3, d=24, heads=4, d_f=40)(x)
+    assert torch.allclose(last.square().mean(-1), torch.ones(2, 5), atol=1e-4)

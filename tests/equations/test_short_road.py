@@ -1,0 +1,67 @@
+"""The short road: its equations, executed against the library where it has them."""
+
+import numpy as np
+
+from attention_to_rope import rotary_frequencies
+from bookcheck.equations.checks import Random, equation, sentences
+from shared import library_attention
+from shared_rotations import plane_rotation, some_angle
+
+N, D_K, D_V = 4, 3, 2
+
+
+@equation("eq-road-attention")
+def test_attention(rng):
+    Q, K, V = rng.normal(size=(N, D_K)), rng.normal(size=(6, D_K)), rng.normal(size=(6, D_V))
+    return {"Q": Q, "K": K, "V": V, "d_k": D_K, r"\operatorname{Attention}": library_attention}
+
+
+@equation(
+    "eq-road-variance",
+    equivalent={
+        "drop factor: q_i → ∅": "One coordinate has variance 1, as the product has.",
+        "drop factor: k_i → ∅": "One coordinate has variance 1, as the product has.",
+    },
+)
+def test_variance(rng):
+    del rng
+    return {"q": Random([-1, 1], shape=(3,)), "k": Random([-1, 1], shape=(3,)), "d_k": 3}
+
+
+@equation("eq-road-order")
+def test_order(rng):
+    Q, K, V = (rng.normal(size=(N, size)) for size in (D_K, D_K, D_V))
+    Pi = np.eye(N)[[2, 0, 3, 1]]
+    return {r"\Pi": Pi, "Q": Q, "K": K, "V": V, r"\operatorname{Attention}": library_attention}
+
+
+@equation("eq-road-shift")
+def test_shift(rng):
+    """Positions on the circle, moved by the library's rotation."""
+    theta = some_angle(rng)
+    points = {"P": lambda m: np.array([1.0, 0.0]) @ plane_rotation(m * theta), r"\theta": theta}
+    return {**points, "R": plane_rotation, r"\alpha": rng.uniform(0.3, 2), "m": range(5), "n": 7}
+
+
+@equation("eq-road-relative")
+def test_relative(rng):
+    q, k = rng.normal(size=(2, 2))
+    return {
+        "q": q,
+        "k": k,
+        "R": plane_rotation,
+        r"\theta": some_angle(rng),
+        "m": range(4),
+        "n": range(5),
+    }
+
+
+def frequencies(rng):
+    """All frequencies of a head of the library."""
+    d_k = 2 * int(rng.integers(2, 9))
+    return {r"\theta": rotary_frequencies(d_k).numpy(), "i": range(d_k // 2), "d_k": d_k}
+
+
+test_sentences = sentences("short-road", first_index=0, where={"own frequency …": frequencies})(
+    lambda _: {}
+)

@@ -1,0 +1,75 @@
+"""Chapter 7: the equations of the page, executed against the library where it has them."""
+
+from inspect import signature
+
+import numpy as np
+import torch
+
+from attention_to_rope import rotary_frequencies, sinusoidal
+from bookcheck.equations.checks import equation, sentences
+from shared_rotations import plane_rotation, some_angle, some_base
+from shared_sinusoids import D, J, N, frequencies, g, hand, shifts
+
+
+def page(rng):
+    """Everything that the page names, for every position and pair."""
+    b = some_base(rng)
+    theta, P = frequencies(b), sinusoidal(torch.arange(N + 4), D, b, dtype=torch.float64).numpy()
+    W_Q, W_K = rng.normal(size=(D, 3)), rng.normal(size=(D, 3))
+    encoding = {"b": b, "d": D, "B": b ** (2 / D), r"\theta": theta, "P": P, "g": g(b)}
+    indices = {"m": range(N), "n": range(N), "i": range(D // 2), r"\delta": range(1, 5)}
+    rotations = {"s": hand, "R": plane_rotation, "T": shifts(b), "J": J}
+    weights = {"x": rng.normal(size=(N, D)), "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T}
+    return {**encoding, **indices, **rotations, **weights, r"\lambda": 2 * np.pi / theta}
+
+
+def check(label, **options):
+    return equation(label, first_index=0, vectors="row", **options)(page)
+
+
+EVEN = "An inner product is symmetric, and the cosine is even."
+TURNED = "turn difference: n-m → m-n"
+test_requirement = check("eq-position-requirement", equivalent={TURNED: EVEN})
+test_pe = check("eq-pe")
+test_wavelength = check("eq-wavelength")
+test_shift = check("eq-shift")
+test_g = check("eq-g", equivalent={f"{TURNED}, after {before}": EVEN for before in ("((", "g(")})
+test_four_terms = check("eq-four-terms")
+
+
+def pair(rng):
+    """One pair of dimensions, and two angles."""
+    angles = {r"\theta": rng.uniform(0.2, 3), r"\alpha": some_angle(rng), r"\beta": some_angle(rng)}
+    return {**page(rng), **angles, "m": range(2, 5)}
+
+
+test_shift_pair = equation("eq-shift-pair", vectors="row")(pair)
+
+
+@equation(
+    "eq-relative-score",
+    first_index=0,
+    vectors="row",
+    equivalent={rf"{TURNED}, after \cos((": EVEN},
+)
+def test_relative_score(rng):
+    a, c = rng.normal(size=(2, D // 2))
+    C = np.kron(np.diag(a), np.eye(2)) + np.kron(np.diag(c), J)
+    return {**page(rng), "a": a, "c": c, "C": C}
+
+
+def four_dimensions(rng):
+    theta = rotary_frequencies(4, 100.0).numpy()
+    return {r"\theta": theta, "B": 1 / theta[1]}
+
+
+test_sentences = sentences(
+    "sinusoids",
+    first_index=0,
+    vectors="row",
+    where={
+        "The base is …": lambda rng: {"b": signature(sinusoidal).parameters["base"].default},
+        "$, … , $.": four_dimensions,
+        "$, $, … .": four_dimensions,
+    },
+)(page)

@@ -1,0 +1,104 @@
+"""Chapter 12: the equations of the page, executed against the library where it has them."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import proportional_frequencies, rotary_frequencies, softmax
+from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared_rotations import rotation_of_all_pairs, some_base
+from shared_what_rope_encodes import D, contents
+
+
+def page(rng):
+    """A query and a key, their waves, and the weight of one key that leads N - 1 others."""
+    values, N, lead = contents(rng), int(rng.integers(3, 9)), float(rng.uniform(0.3, 2))
+    scores = torch.zeros(N, dtype=torch.float64)
+    scores[1] = lead
+    values |= {"A": float(softmax(scores)[1]), "N": N, r"\Delta": lead}
+    return {**values, r"\lambda": 2 * np.pi / values[r"\theta"], "i": range(D // 2)}
+
+
+@equation("eq-waves", first_index=0)
+def test_waves(rng):
+    return {**page(rng), "r": range(-2, 5)}
+
+
+test_wavelengths = equation("eq-rope-wavelengths", first_index=0)(page)
+test_dilution = equation("eq-dilution")(page)
+test_lead = equation("eq-lead")(page)
+
+
+def signs(rng, d=4):
+    """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
+    theta = rotary_frequencies(d, some_base(rng)).numpy()
+    q, k = (Random([-1, 1], shape=(d,)) for _ in range(2))
+    turn = rotation_of_all_pairs(theta)
+    return {"q": q, "k": k, r"\theta": theta, r"\mathbf{R}": turn, "d_k": d, "r": 3}
+
+
+test_equal_mean = equation("eq-equal-mean", first_index=0)(signs)
+# What is left without a factor has mean 0 too, and without the rotation the same variance.
+TRUE = {
+    "drop factor: q → ∅, after [": "It is true as well.",
+    r"drop factor: \mathbf{R}_r → ∅, after [q": "It is true as well.",
+    r"drop factor: k^\top → ∅, before ]": "It is true as well.",
+    r"drop factor: \mathbf{R}_r → ∅, after (q": "It is true as well.",
+}
+test_random_score = equation("eq-random-score", equivalent=TRUE)(signs)
+
+
+@equation("eq-mean-score")
+def test_mean_score(rng):
+    values, mean_q, mean_k = signs(rng), *rng.normal(size=(2, 4))
+    values |= {"a": values["q"], "c": Random([-2, 2], shape=(4,))}
+    values |= {"q": depends("a", lambda a: mean_q + a), "k": depends("c", lambda c: mean_k + c)}
+    return {**values, r"\mu_q": mean_q, r"\mu_k": mean_k}
+
+
+def looking_far(rng):
+    """A key of two lengths, and as the query this key, rotated back."""
+    values, goal = page(rng), int(rng.integers(2, 9))
+    cases = []
+    for length in (1, 5):
+        k, w = length * values["k"], length * values["w"]
+        turned = {"k": k, "w": w, "q": k @ values[r"\mathbf{R}"](-goal)}
+        cases.append({**values, **turned, "r_0": goal, "r": range(goal - 3, goal + 4)})
+    return cases
+
+
+ONCE = {2: "Only at the goal all cosines are 1."}
+SAME = {
+    r"exchange name: k → q, after \lVert": "A rotated key has the same length.",
+    r"another symbol: k → {q}, after \lVert": "A rotated key has the same length.",
+    "turn difference: r-r_0 → r_0-r": "The cosine is even.",
+}
+test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalent=SAME)(looking_far)
+
+
+@equation("eq-p-rope", first_index=0)
+def test_p_rope(rng):
+    b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    theta = proportional_frequencies(d, b, share=p).numpy()
+    return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
+
+
+def longest_score(rng):
+    """Besides free vectors, a key along the rotated query reaches the bound, on either side."""
+    values = {**page(rng), "r": 3}
+    along = values["q"] @ values[r"\mathbf{R}"](3)
+    return [values, *({**values, "k": length * along} for length in (-2, 0.3, 5))]
+
+
+def by_hand(rng):
+    return {r"\theta": rotary_frequencies(4, 100.0).numpy()}
+
+
+test_sentences = sentences(
+    "what-rope-encodes",
+    first_index=0,
+    where={
+        "keeps lengths, so …": longest_score,
+        "frequencies are …": by_hand,
+        "some distance $, so …": looking_far,
+    },
+)(page)

@@ -1,0 +1,100 @@
+"""Chapter 6: the displayed equations of the page are executed, most against the library."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import (
+    Architecture,
+    Block,
+    Rotary,
+    attention,
+    causal_mask,
+    rotary_frequencies,
+)
+from bookcheck.equations.checks import equation, sentences
+from shared import library_scores, tensor
+from texcheck import depends
+
+N, D, D_K = 5, 6, 4
+INDICES = {"m": range(N), "n": range(N)}
+
+
+def page(rng):
+    """What the page names: tokens, a permutation, a bias, a stack, attention and rotations."""
+    X, B = rng.normal(size=(N, D)), rng.normal(size=(N, N))
+    W_Q, W_K, W_V = (rng.normal(size=(D, width)) for width in (D_K, D_K, 2))
+    blocks = [Block(Architecture(d=D, heads=2, layers=1), seed=rng).double() for _ in range(2)]
+    rotary = Rotary(rotary_frequencies(D_K), layout="half")
+
+    def stack(x):
+        with torch.no_grad():
+            return blocks[1](blocks[0](tensor(x)[None]))[0].numpy()
+
+    def biased(x, bias):
+        given = {"bias": tensor(bias)}
+        return attention(tensor(x @ W_Q), tensor(x @ W_K), tensor(x @ W_V), **given).numpy()
+
+    def rotate(m, x):
+        return rotary.rotate(tensor(x)[None, None, None], torch.tensor([int(m)]))[0, 0, 0].numpy()
+
+    q, k = X @ W_Q, X @ W_K
+    return {
+        "X": X,
+        "B": B,
+        "S": library_scores(q, k),
+        "q": q,
+        "k": k,
+        "d_k": D_K,
+        r"\operatorname{Stack}": stack,
+        "f": rotate,
+        r"\Pi": np.eye(N)[rng.permutation(N)],
+        r"\operatorname{Attention}": biased,
+    }
+
+
+test_stack_equivariance = equation("eq-stack-equivariance")(page)
+test_bias_permuted = equation("eq-bias-permuted")(page)
+
+
+@equation("eq-nope-counter", first_index=0)
+def test_nope_counter(rng):
+    scores = torch.full((N, 1), float(rng.normal()), dtype=torch.float64)
+    v = np.eye(N)[:, 0]
+    o = attention(scores, scores, tensor(v)[:, None], mask=causal_mask(N))[:, 0].numpy()
+    return {"o": o, "v": v, "m": range(N)}
+
+
+@equation("eq-position-bias", first_index=0)
+def test_position_bias(rng):
+    values = page(rng)
+    return {**values, "S": library_scores(values["q"], values["k"], values["B"]), **INDICES}
+
+
+@equation("eq-position-rotate", first_index=0)
+def test_position_rotate(rng):
+    values = page(rng)
+    rotated = (np.stack([values["f"](m, values[y][m]) for m in range(N)]) for y in "qk")
+    return {**values, "S": library_scores(*rotated), **INDICES}
+
+
+def integers(rng):
+    """The angle between a word and the same word with its position, with c = 1 / m among them."""
+    c, m = rng.uniform(0.01, 2, size=2)
+    angle = depends("m", lambda m: float(np.angle(1 + 1j * c * m)))
+    return [{"c": c, "m": at, r"\varphi_m": angle} for at in (m, 1 / c)]
+
+
+test_scale_step = equation("eq-scale-step")(integers)
+
+
+def reversal(rng):
+    """The penalty by distance, with a random slope, and the permutation that reverses a text."""
+    distance = np.abs(np.subtract.outer(range(N), range(N)))
+    return {"B": -rng.uniform(0.2, 2) * distance, r"\Pi": np.eye(N)[::-1]}
+
+
+test_sentences = sentences(
+    "why-position",
+    first_index=0,
+    where={"limited rate, because …": integers, "all distances, so …": reversal},
+)(page)

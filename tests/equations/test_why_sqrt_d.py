@@ -1,0 +1,155 @@
+"""Chapter 2: the size of a dot product, the softmax gradient and the guards on scores, executed."""
+
+import numpy as np
+import torch
+
+from attention_to_rope import attention
+from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared_why_sqrt_d import (
+    D_K,
+    D_V,
+    HEAVY,
+    SKEWED,
+    N,
+    mixed,
+    of_weights,
+    scores,
+    softmax,
+    weights,
+)
+
+test_jacobian_own = equation("eq-jacobian-own", first_index=0)(scores)
+test_jacobian = equation("eq-jacobian", first_index=0)(weights)
+test_log_derivative = equation("eq-log-derivative", first_index=0)(scores)
+# Correlated entries and means that are not 0: these steps need independence alone.
+test_dot_square = equation("eq-dot-square", first_index=0)(mixed)
+
+
+@equation("eq-jacobian-other", first_index=0)
+def test_jacobian_other(rng):
+    pairs = [(n, other) for n in range(N) for other in range(N) if n != other]
+    return [{**scores(rng), "n": n, "l": other} for n, other in pairs]
+
+
+@equation("eq-score-gradient", first_index=0)
+def test_score_gradient(rng):
+    v, g = rng.normal(size=(N, D_V)), rng.normal(size=D_V)
+
+    def output(x):
+        # A query of length 1 with value 1 makes the scores themselves the keys.
+        keys = torch.from_numpy(np.asarray(x, dtype=float))[:, None]
+        return attention(torch.ones(1, 1).double(), keys, torch.from_numpy(v))[0].numpy()
+
+    loss = depends("x", lambda x: float(g @ output(x)))
+    return {**scores(rng), "v": v, "g": g, "o": depends("x", output), r"\mathcal{L}": loss}
+
+
+@equation("eq-dot-mean", first_index=0)
+def test_dot_mean(rng):
+    # Means that are not 0, so that every term counts.
+    q, k = (Random(rng.normal(size=2).tolist(), SKEWED[1], shape=(D_K,)) for _ in range(2))
+    return {"q": q, "k": k, "d_k": D_K}
+
+
+def independent(rng):
+    q, k = Random(*SKEWED, shape=(D_K,)), Random(*SKEWED, shape=(D_K,))
+    return {"q": q, "k": k, "d_k": D_K, "s": float(rng.uniform(1.5, 4))}
+
+
+test_dot_variance = equation("eq-dot-variance", first_index=0, draws=1)(independent)
+
+
+@equation("eq-mean-gap", draws=1)
+def test_mean_gap(rng):
+    # The display defines τ; that it is near the mean gap is asserted here, for large N.
+    d_k, size = 9, 2_000
+    x = np.sqrt(d_k) * rng.normal(size=(4_000, size))
+    top = np.partition(x, -2, axis=-1)[:, -2:]
+    tau = np.sqrt(d_k) / np.sqrt(2 * np.log(size))
+    assert abs(np.diff(np.sort(top)).mean() / tau - 1) < 0.15
+    return {r"\tau": tau, "d_k": d_k, "N": size}
+
+
+def aligned(rng, d_k=2):
+    rho = float(rng.uniform(0.2, 0.8))
+    side = np.sqrt(1 - rho**2)
+    k = depends("q", "z", lambda q, z: rho * np.asarray(q) + side * np.asarray(z))
+    q, z = Random(*HEAVY, shape=(d_k,)), Random(*SKEWED, shape=(d_k,))
+    return {"q": q, "z": z, "k": k, r"\rho": rho, "d_k": d_k, "a": range(d_k)}
+
+
+@equation(
+    "eq-initial-variance",
+    first_index=0,
+    draws=2,
+    equivalent=dict.fromkeys(
+        ("exchange name: m → n", "exchange name: n → m"),
+        "The score of a token with itself has the same variance.",
+    ),
+)
+def test_initial_variance(rng):
+    # Both matrices are drawn; the tokens are given, with ‖x‖² = d as after a norm layer.
+    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1))]
+
+
+def initial_scores(rng, d, d_k):
+    sigma, X = float(rng.uniform(0.3, 2)), rng.normal(size=(2, d))
+    X *= np.sqrt(d) / np.linalg.norm(X, axis=-1, keepdims=True)
+    W_Q, W_K = (Random(*SKEWED, shape=(d, d_k)) for _ in range(2))
+
+    def scores_of(W_Q, W_K):
+        return (X @ (sigma * np.asarray(W_Q))) @ (X @ (sigma * np.asarray(W_K))).T / np.sqrt(d_k)
+
+    S = depends("W_Q", "W_K", scores_of)
+    places = {"m": range(2), "n": range(2)}
+    return {"W_Q": W_Q, "W_K": W_K, "S": S, r"\sigma": sigma, "d": d, "d_k": d_k, **places}
+
+
+@equation("eq-qk-norm", first_index=0)
+def test_qk_norm(rng):
+    q, k, gamma = rng.normal(size=D_K), rng.normal(size=(N, D_K)), 2.3
+    cosines = torch.nn.functional.cosine_similarity(torch.tensor(k), torch.tensor(q), dim=-1)
+    parallel = np.outer([-0.5, 1.7, 3.0, 2.0, 0.4], q)  # the bound is reached
+    signs = gamma * np.array([-1.0, 1, 1, 1, 1])
+    common = {"q": q, r"\gamma": gamma, "n": range(N)}
+    return [
+        {**common, "k": k, "x": gamma * cosines.numpy()},
+        {**common, "k": parallel, "x": signs},
+    ]
+
+
+def uncorrelated(rng):
+    """Two different entries of one vector, of mean 0."""
+    q = Random(*SKEWED, shape=(D_K,))
+    return [{"q": q, "a": a, "c": c} for a, c in [(0, 1), (1, 2), (2, 0)]]
+
+
+def trained(rng):
+    key = rng.normal(size=D_K)
+    return {"q": key, "k": key}
+
+
+@sentences(
+    "why-sqrt-d",
+    first_index=0,
+    where={
+        "are uncorrelated: …": uncorrelated,
+        "by $, so that …": independent,
+        "queries and keys of only …": lambda rng: {"d_k": 7, "d": 8},
+        "Jacobian $, with …": lambda rng: {"p": depends("x", softmax)},
+        "has the mean …": aligned,
+        "has the mean $, so that …": aligned,
+        "equal to its key, …": trained,
+        "at once from …": None,
+    },
+    equivalent={
+        "are uncorrelated: …": dict.fromkeys(
+            ("drop factor: q_a → ∅", "drop factor: q_c → ∅"),
+            "Every entry has the mean 0 by itself.",
+        )
+    },
+)
+def test_sentences(rng):
+    """Scores, the library's weights and derivatives, and the sum of exponentials."""
+    x = rng.normal(size=N)
+    return {**of_weights(softmax(x)), "x": x, "Z": np.exp(x).sum(), r"\delta": np.eye(N)}

@@ -1,0 +1,65 @@
+"""What readers take away runs in every dtype and situation in which they may use it."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from situations import HALF, USES, Use, cells, in_dtype, listing, source_of
+
+from bookformat.contents import main_line
+from bookformat.notebooks import cells_of
+
+CASES = [
+    pytest.param(use, situation, id=f"{name}, {situation}")
+    for name, use in USES.items()
+    for situation in cells(use, "cpu", compile_too=False)
+]
+
+
+@pytest.mark.parametrize(("use", "situation"), CASES)
+def test_a_listing_is_right_in_a_situation(use: Use, situation: str) -> None:
+    assert cells(use, "cpu", compile_too=False)[situation]() <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_listing_compiles_into_one_graph(use: Use) -> None:
+    assert in_dtype(use, torch.float32, compiler="aot_eager") <= 1
+
+
+@pytest.mark.parametrize("dtype", HALF, ids=str)
+def test_a_listing_that_sums_in_its_dtype_is_found(dtype: torch.dtype) -> None:
+    use = USES["attention: attend"]
+
+    def careless(_: dict[str, Any]) -> Any:
+        def attend(q: Any, k: Any, v: Any) -> Any:
+            weights = (q @ k.mT / q.shape[-1] ** 0.5).exp()
+            return (weights @ v) / weights.sum(-1, keepdim=True)
+
+        return attend
+
+    assert in_dtype(use._replace(make=careless), dtype) > 1
+
+
+def test_every_listing_with_a_name_is_in_the_table() -> None:
+    """A class or function that stands alone on a page, in PyTorch, is used here."""
+    sources = {source_of(use.start) for use in USES.values()}
+    for path in main_line():
+        for cell in cells_of(path):
+            own = re.findall(r"^(?:import|from) (?:attention_to_rope|bookkit)", cell.source, re.M)
+            alone = re.search(r"^import torch$", cell.source, re.M) and not own
+            if cell.kind == "code" and alone and re.search(r"^(def|class) ", cell.source, re.M):
+                known = cell.source in sources or path.stem in OTHER_TESTS
+                assert known, (
+                    f"{path.name}: write a use of this listing into tests/listings/situations.py"
+                )
+
+
+# A formula that the library's file follows, a counter of operations, and a whole file.
+OTHER_TESTS = {"encoder-decoder", "cost", "one-file"}
+
+
+def test_a_listing_that_is_gone_is_named() -> None:
+    with pytest.raises(LookupError, match="0 code cells of the chapters have the line"):
+        listing(USES["attention: attend"]._replace(start="def gone():"))
