@@ -1,7 +1,9 @@
 """Each patch of other people's code is still needed, and was looked at for the installed version.
 
 CONTRIBUTING.md lists them. A test that fails here asks to remove a patch, or to look at it again.
-Those that a built site shows are in `tests/booksite/test_small_book.py`.
+Those that a built site shows are in `tests/booksite/test_small_book.py`, that of pybtex in
+`tests/booksite/test_citations.py`, that of Chromium's PDF in `tests/booksite/export/test_pdf.py`,
+and that of Triton in `tests/peers/test_triton_launches.py`.
 """
 
 import inspect
@@ -18,7 +20,9 @@ import numpy as np
 import pydata_sphinx_theme
 import pytest
 import torch.utils
+from sphinx.application import Sphinx
 from sphinx.ext import viewcode
+from sphinx.util.docutils import docutils_namespace
 
 from bookformat.paths import NODE_ROOM, ROOT
 from booksite.math import PACKAGE
@@ -70,6 +74,40 @@ def test_katex_still_writes_the_source_and_a_base_for_each_sign():
     assert 'margin-right:0.2222em;"></span></span>' in done.stdout
     # A line may end inside the brackets: one base ends behind the sign between them.
     assert done.stdout.count('<span class="base">') == 3
+
+
+@pytest.fixture(scope="module")
+def plain_site(tmp_path_factory):
+    """Sphinx as it is, after it has built one page."""
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "index.rst").write_text("Page\n====\n", encoding="utf-8")
+    settings = {"html_theme": "basic"}
+    with docutils_namespace():
+        app = Sphinx(
+            folder, None, folder / "html", folder / "doctrees", "html", settings, status=None
+        )
+        app.build()
+    return app
+
+
+def test_sphinx_still_counts_its_warnings_in_private(plain_site):
+    told = [name for name in dir(plain_site) if "warn" in name and not name.startswith("_")]
+    assert told == ["warningiserror"], "booksite.again: does one of them count?"
+    assert plain_site._warncount == 0
+
+
+def test_sphinx_still_writes_an_index_of_words_and_no_setting_switches_it_off(plain_site):
+    index = Path(plain_site.outdir) / "searchindex.js"
+    assert index.is_file(), "booksite.search.replace_search: nothing to stop"
+    settings = {name for name in plain_site.config.values if "search" in name}
+    known = {
+        "html_search_language", "html_search_options", "html_search_scorer",
+        "html_show_search_summary", "html_use_opensearch",
+    }  # fmt: skip
+    assert settings == known, "booksite.search.replace_search: does a new setting do it?"
+    assert type(plain_site.builder).search is True, (
+        "booksite.search.replace_search: the switch is gone"
+    )
 
 
 def test_viewcode_still_writes_every_module_that_it_does_not_find_itself():

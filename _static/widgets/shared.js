@@ -5,21 +5,13 @@
 (() => {
   // What readers see in words is tagged; another language has a dictionary in the place of this.
   const phrase = globalThis.bookPhrase ?? String.raw;
-  // PALETTE of src/bookkit/figures.py, in its order; tests/booksite/test_figures.py compares them.
-  const COLOURS = {
-    blue: "#1f6fb2",
-    orange: "#c06000",
-    green: "#00795a",
-    red: "#9f1d2d",
-    purple: "#5a2d82",
-    grey: "#6b7280",
-  };
-  const CYCLE = Object.keys(COLOURS);
+  // The names of the figures' colours, in their order; _static/book.css says what they are.
+  const CYCLE = ["blue", "orange", "green", "red", "purple", "grey"];
 
   // The page's colour for a name of the palette, or the n-th of it.
   function colour(name) {
     const key = typeof name === "number" ? CYCLE[name % CYCLE.length] : name;
-    return `var(--figure-${key}, ${COLOURS[key]})`;
+    return `var(--figure-${key})`;
   }
 
   function escape(text) {

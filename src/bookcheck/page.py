@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bookformat.contents import book_entries, file_of_page
 from bookformat.page_data import others_that_read
+from bookformat.paths import ROOT
 
 # Files with tests of single pages. A test that concerns one page has the page's name in its own
 # name, in its file's or in its parameters, with "_" or "-".
@@ -19,6 +20,7 @@ TESTS = (
     "tests/listings",
     "tests/bookcheck/test_digits.py",
     "tests/bookcheck/test_back_matter.py",
+    "tests/bookformat/test_links.py",
     "tests/bookcheck/notebooks/test_rules.py",
     "tests/bookformat/test_reading_time.py",
     "tests/bookformat/test_values.py",
@@ -28,12 +30,13 @@ TESTS = (
     "tests/bookkit/test_models.py",
 )
 # Of these files and tests, which look at all pages at once, no name of a page is asked.
-ABOUT_ALL = ("test_rule", "test_back_matter", "test_the_page_names")
+ABOUT_ALL = ("test_rule", "test_back_matter", "test_the_page_names", "test_all_links")
 
 
 def file_of(page: str) -> Path:
     """The notebook or the text of a page, or an error that says how pages are named."""
-    found = file_of_page(page)
+    # The opening page is beside the chapters.
+    found = ROOT / "index.md" if page == "index" else file_of_page(page)
     if found is None:
         raise SystemExit(
             f"There is neither chapters/{page}.ipynb nor chapters/{page}.md; name a page, "

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 # Readable on white and on near-black. Hues that the colour-blind confuse (blue and purple, orange
-# and red) differ in lightness. The site's scripts and style sheets repeat these colours
-# (_static/widgets/shared.js, _static/*.css); tests/booksite/test_figures.py compares them.
+# and red) differ in lightness. _static/book.css repeats these colours for the light page and has
+# others for the dark one; tests/booksite/test_figures.py compares them.
 PALETTE = {
     "blue": "#1f6fb2",
     "orange": "#c06000",

@@ -19,7 +19,11 @@ def recorded(name: str | Path, **wanted: Any) -> list[Row]:
     rows = _lines(path, path.stat().st_mtime_ns)
     found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
-        raise ValueError(f"no row of {name} has {wanted}; the file has {len(rows)} rows")
+        commands = sorted({row["command"] for row in rows if "command" in row})
+        raise ValueError(
+            f"no row of {name} has {wanted}. Ask for other values, or record such rows; "
+            f"the {len(rows)} rows that it has were written by: {'; '.join(commands)}"
+        )
     return found
 
 

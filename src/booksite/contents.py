@@ -49,7 +49,8 @@ def lead_past_depth(
         return
     parent, previous, following = relations[page]
     if is_depth(page):
-        previous, following = parent, None
+        previous = parent
+        following = None
     while previous and is_depth(previous):
         previous = relations[previous][1]
     while following and is_depth(following):

@@ -36,7 +36,8 @@ class FoldBlocks(SphinxPostTransform):
                     link.replace_self(link.children)
             else:  # sphinx-proof writes "Proof. " before the first word of a proof
                 word, rest = str(title[0]).split(". ", 1)
-                title[0], title = nodes.Text(rest), nodes.title("", word)
+                title[0] = nodes.Text(rest)
+                title = nodes.title("", word)
             head = summary("", "", *title.children, classes=["admonition-title"])
             classes = [*block["classes"], "admonition"]
             block.replace_self(

@@ -98,14 +98,20 @@ def notation_problems(page: str, formulas: Mapping[str, Sequence[str]]) -> Itera
         own = [meaning for meaning in meanings if meaning.symbol == symbol]
         named = Counter(place for meaning in own for place in meaning.places or users)
         if not users:
-            yield f"{symbol}: no chapter uses it"
+            yield f"{symbol}: no chapter uses it; remove its row from notation.md"
         for place in sorted(users - set(named)):
             # A chapter's meaning holds on its depth pages, unless they have their own.
             if place.removesuffix("*") not in named:
-                yield f"{symbol}: what is it in chapter {place}?"
+                yield (
+                    f"{symbol}: what is it in chapter {place}? Name the chapter beside its meaning "
+                    "in notation.md, or choose another letter"
+                )
         for place in sorted(set(named) - users):
             if f"{place}*" not in users or f"{place}*" in named:
-                yield f"{symbol}: chapter {place} does not use it"
+                yield f"{symbol}: chapter {place} does not use it; remove {place} from its row"
         for place, count in sorted(named.items()):
             if count > 1 and symbol != ARGUMENT:
-                yield f"{symbol}: chapter {place} has two meanings of it"
+                yield (
+                    f"{symbol}: chapter {place} has two meanings of it; give one of them "
+                    "another letter"
+                )

@@ -133,7 +133,8 @@ class Page:
                 self.solution = block.argument
             elif block.kind == "solution-end":
                 title = _("Solution of %s") % self.target(self.solution).name.lower()
-                self.prose, self.solution = [folded(title, "\n\n".join(self.prose))], ""
+                self.prose = [folded(title, "\n\n".join(self.prose))]
+                self.solution = ""
             else:
                 piece = self.block(block).strip("\n")
                 self.prose += [piece] if piece else []
@@ -196,7 +197,8 @@ class Page:
 
     def role(self, found: re.Match[str]) -> str:
         """What a role shows."""
-        name, inside = found[1], found[2]
+        name = found[1]
+        inside = found[2]
         if name == "value":
             return parse_value(inside).printed
         if name == "term":
@@ -215,7 +217,8 @@ class Page:
     def citation(self, key: str, in_text: bool) -> str:
         """Who wrote a source and when, with a link to it."""
         entry = self.book.sources[key]
-        year, address = entry.fields.get("year", ""), entry.fields.get("url", "")
+        year = entry.fields.get("year", "")
+        address = entry.fields.get("url", "")
         text = authors_of(entry) + (f" ({year})" if in_text else f", {year}")
         return f"[{text}]({address})" if address else text
 
@@ -292,7 +295,8 @@ class Page:
                 folded(_("Answer"), f"**{answer.text}{_('.')}** {self.inline(answer.feedback)}")
             )
             return "\n\n".join(lines)
-        choices, whys = [], []
+        choices = []
+        whys = []
         for letter, answer in zip("ABCDEFGH", question.answers, strict=False):
             choices.append(f"- **{letter}.** {self.inline(answer.text)}")
             verdict = _("Right.") if answer.right else _("Not yet.")

@@ -41,7 +41,8 @@ def library() -> Any:
 
 def modules() -> list[Any]:
     """The modules for readers, by name."""
-    found, waiting = [], [library()]
+    found = []
+    waiting = [library()]
     while waiting:
         inner = [one for one in waiting.pop().modules.values() if not one.is_alias]
         waiting += inner
@@ -125,7 +126,8 @@ def one_per_line(written: list[str]) -> Iterator[str]:
     margin = re.match(" *", written[0])[0]  # type: ignore[index]
     start, _, rest = " ".join(map(str.strip, written)).partition("(")
     yield f"{margin}{start}("
-    depth, parameter = 1, ""
+    depth = 1
+    parameter = ""
     for place, sign in enumerate(rest):
         depth += (sign in "([{") - (sign in ")]}")
         if depth == 0 or (depth == 1 and sign == ","):

@@ -25,7 +25,8 @@ from booksite.node.packages import ensure_packages
 
 VARIABLE = "BOOK_RUNNABLE"
 # Both below _static: the book's own scripts, and what others made, which the zip file leaves out.
-SCRIPTS, PYTHON = "runnable", "python"
+SCRIPTS = "runnable"
+PYTHON = "python"
 ROOM = NODE_ROOM / "pyodide"
 FILES = {
     "pyodide.js": "pyodide/pyodide.js",
@@ -59,7 +60,8 @@ def choose(cells: Iterable[tuple[str, bool]]) -> list[bool]:
     chosen: list[bool] = []
     known: set[str] = set()
     for source, shown in cells:
-        table, modules = symtable.symtable(source, "cell", "exec"), set(IMPORT.findall(source))
+        table = symtable.symtable(source, "cell", "exec")
+        modules = set(IMPORT.findall(source))
         bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
         found = known | bound | set(dir(builtins))
         needs_only_numpy = modules <= {"numpy"} and bool(modules or known)

@@ -31,7 +31,8 @@ DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 SNIPPET = 160  # letters that a result shows
 WORDS = 14  # further words of a section that find it; more would make the file heavy
-ROW, CELL = re.compile(r"<tr>.*?</tr>", re.DOTALL), re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
+ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
 CHINESE = re.compile("[一-鿿]+")
 END = re.compile(f".{{,{SNIPPET - 1}}}[\\s，。：；、？！]")  # where a snippet may be cut
@@ -43,7 +44,9 @@ LEFT_OUT = (
 )  # fmt: skip
 # References of these domains show numbers and authors that only the whole book gives.
 NUMBERED = {"cite", "math", "prf"}
-REFERENCE, NOTATION, MODELS = "chapters/api", "chapters/notation", "chapters/models"
+REFERENCE = "chapters/api"
+NOTATION = "chapters/notation"
+MODELS = "chapters/models"
 # Pages that speak of everything: they come after the page whose subject it is.
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
 KINDS = dict.fromkeys((*BACK_MATTER, "chapters/changelog"), "back")
@@ -178,11 +181,13 @@ def typed_names(tex: str) -> list[str]:
 
 def record(section: Section, common: Counter[str]) -> list[str]:
     """A section as it is in the data: the snippet, and the rarest of its other words."""
-    snippet = rest = section.text
+    snippet = section.text
+    rest = section.text
     if len(snippet) > SNIPPET:
         end = END.match(snippet)
         snippet = (end[0] if end else snippet[:SNIPPET]).rstrip()
-        snippet, rest = f"{snippet} …", rest[len(snippet) :]
+        rest = rest[len(snippet) :]
+        snippet = f"{snippet} …"
     shown = set(WORD.findall(snippet.lower()))
     others = sorted(words_of(section) - shown, key=lambda word: (common[word], word))[:WORDS]
     # Chinese stays whole: search.js cuts it, and it is short.

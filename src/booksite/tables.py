@@ -17,7 +17,8 @@ MINUS = re.compile(r"(?<=<td>)-(?=\d)")
 def mark_words(table: str) -> str:
     """Give the cells of columns without numbers the class `word`."""
     width = len(CELL.findall(table.partition("</tr>")[0]))
-    cells, places = CELL.findall(table)[width:], itertools.count()
+    cells = CELL.findall(table)[width:]
+    places = itertools.count()
     words = [not any(map(NUMBER.match, cells[column::width])) for column in range(width)]
     mark = [' class="word">' if word else ">" for word in words]
     return CELL.sub(lambda cell: cell[0].replace(">", mark[next(places) % width], 1), table)

@@ -70,14 +70,16 @@ class Interactive(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the box, or say which figures there are."""
-        name, fallback = self.arguments[0], self.options.get("fallback")
+        name = self.arguments[0]
+        fallback = self.options.get("fallback")
         if name not in widget_names():
             raise self.error(
                 f"there is no interactive figure {name!r}; there are {', '.join(widget_names())}"
             )
         place = f'class="interactive" id="interactive-{name}" data-widget="{name}"'
         start = raw(f'<div {place}><div class="about" hidden>')
-        text, still = nodes.container(), nodes.paragraph()
+        text = nodes.container()
+        still = nodes.paragraph()
         self.state.nested_parse(self.content, self.content_offset, text)
         if fallback:  # Sphinx sees that there is such a figure
             shows = _("%s shows one state of it.") % f"{{numref}}`{fallback}`"

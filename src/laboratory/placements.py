@@ -81,7 +81,8 @@ def sources() -> npt.NDArray[np.uint8]:
 
 def batches(seed: int, steps: int) -> Iterator[Tensor]:
     """The tokens of every step, (B, N + 1)."""
-    text, rng = sources(), generator(1000 + seed)
+    text = sources()
+    rng = generator(1000 + seed)
     for _ in range(steps):
         starts = rng.integers(len(text) - LENGTH - 1, size=(BATCH, 1))
         yield torch.from_numpy(text[starts + np.arange(LENGTH + 1)]).long()
@@ -89,8 +90,10 @@ def batches(seed: int, steps: int) -> Iterator[Tensor]:
 
 def run(place: str, scale: float, rate: float, seed: int, steps: int) -> float:
     """Train one model and return its loss at the end, in nats per byte."""
-    embedding, blocks, head = weights = initial(seed, scale)
-    text, losses = batches(seed, steps), []
+    weights = initial(seed, scale)
+    embedding, blocks, head = weights
+    text = batches(seed, steps)
+    losses = []
 
     def loss(step: int) -> Tensor:
         tokens = next(text)

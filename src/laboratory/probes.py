@@ -73,7 +73,8 @@ def halved(model: Model, seed: int) -> Row:
     """Loss within and beyond the trained length, with half the frequencies of some pairs."""
     starts = range(100_000 * (seed + 1), 100_000 * (seed + 2), 25_000)
     texts = torch.cat([held_out(2 * TRAINED_LENGTH, start=start) for start in starts])
-    theta, row = model.frequencies, {}
+    theta = model.frequencies
+    row = {}
     slow = TRAINED_LENGTH * theta < 2 * math.pi
     for name, chosen in (("none", slow & ~slow), ("slow", slow), ("fast", ~slow)):
         model.frequencies = torch.where(chosen, theta / 2, theta)
@@ -208,11 +209,14 @@ def measured(model: Model, seed: int) -> Row:
     """All measurements of one model; the seed draws the text, the letters and the controls."""
     text = held_out(TRAINED_LENGTH, start=100_000 * (seed + 1))
     again = repeated(seed=seed)
-    found, copied = trace(model, text), trace(model, again)
+    found = trace(model, text)
+    copied = trace(model, again)
     copying = weight_on_copy(copied)
     draw = torch.Generator().manual_seed(seed)
-    half, chosen = again.shape[1] // 2, largest(copying, 2)
-    others, controls = largest(copying, copying.numel())[2:], []
+    half = again.shape[1] // 2
+    chosen = largest(copying, 2)
+    others = largest(copying, copying.numel())[2:]
+    controls = []
     for _ in range(8):
         picked = torch.randperm(len(others), generator=draw)[:2].tolist()
         other = without(model, [others[one] for one in picked])

@@ -69,7 +69,8 @@ def cut(tokens: Tensor, stop: int) -> Tensor:
 
 def repeated(tokens: Tensor, distance: int) -> Tensor:
     """Each window with the bytes of its last `setup.PASSAGE` also `distance` before."""
-    end, longer = tokens.shape[1], tokens.clone()
+    end = tokens.shape[1]
+    longer = tokens.clone()
     first = end - setup.PASSAGE - distance
     longer[:, first : first + setup.PASSAGE] = tokens[:, end - setup.PASSAGE :]
     return longer

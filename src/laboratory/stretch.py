@@ -24,17 +24,21 @@ from one_file.llama import Model
 
 RULES = ("PI", "NTK-aware", "by parts", "YaRN", "YaRN without factor", "Llama 3")
 TRIED_AFTER_TRAINING = ("none", "PI", "NTK-aware", "YaRN", "Llama 3")
-LAST, BINS = 256, 64
+LAST = 256
+BINS = 64
 
 
 @torch.no_grad()
 def measure(model: Model, text: Text, times: int, seed: int, sequences: int, kept: int) -> Row:
     """Loss and recall at `times` the trained length, of which the model reads the last `kept`."""
-    device, length = text.held_out.device, times * TRAINED_LENGTH
+    device = text.held_out.device
+    length = times * TRAINED_LENGTH
     draw = torch.Generator(device).manual_seed(2_000_000 + seed)
     tokens = windows(text.held_out, sequences, length + 1, draw)[:, -kept - 1 :]
     asked = questions(text.held_out, 4 * sequences, length, draw)[:, -kept:]
-    tokens[:, 0] = asked[:, 0] = START  # a text that was cut begins like every other
+    # A text that was cut begins like every other.
+    tokens[:, 0] = START
+    asked[:, 0] = START
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
         losses = torch.cat(
             [loss_by_position(model, part) for part in torch.split(tokens, 16)]
@@ -66,12 +70,14 @@ def untouched(model: Model, text: Text, seed: int, sequences: int) -> Iterator[R
             for times in (one for one in (1, 2, 4, 8) if one <= scale):
                 found = measure(model, text, times, seed, sequences, times * TRAINED_LENGTH)
                 yield {"rule": rule, "factor": scale, "steps": 0, **found}
-    model.frequencies, model.factor = trained, 1.0
+    model.frequencies = trained
+    model.factor = 1.0
 
 
 def rows(given: argparse.Namespace, text: Text) -> Iterator[Row]:
     """All rows of one trained model, then of the same model trained further with each rule."""
-    device, file = text.train.device, given.folder / f"model-{given.seed}.safetensors"
+    device = text.train.device
+    file = given.folder / f"model-{given.seed}.safetensors"
     yield from untouched(load(file, device), text, given.seed, given.sequences)
     for rule in TRIED_AFTER_TRAINING:
         model = load(file, device)

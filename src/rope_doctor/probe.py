@@ -118,13 +118,17 @@ def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
     if not names:
         return
     vectors = names[: 2 if len(names) > 1 and names[1].lower() in KEY_NAMES else 1]
-    kind, taken = "none", list[str]()
+    kind = "none"
+    taken = list[str]()
     for possible, groups in KINDS.items():
         found = [[name for name in names if name.lower() in group][:1] for group in groups]
         if kind == "none" and all(found):
-            kind, taken = possible, [name for (name,) in found]
+            kind = possible
+            taken = [name for (name,) in found]
     if kind == "none" and len(names) == 2 and len(vectors) == 1:
-        kind, taken = "positions", names[1:]  # f(x, anything): the second is the position
+        # f(x, anything): the second is the position.
+        kind = "positions"
+        taken = names[1:]
 
     def build(order: str, variant: int) -> Turn:
         def turn(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,7 +165,8 @@ def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
     Where the caller gives the table, a wrong shape of it may be broadcast to nonsense, so a way
     under which lengths stay is preferred to the first that depends on the position.
     """
-    tried, others = [], []
+    tried = []
+    others = []
     for calling in _calls(function):
         try:
             matrices = calling.matrices(torch.arange(3), head_dim)
@@ -230,7 +235,8 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     single = _one_by_one(calling, powers, dim, which) if calling.kind != "none" else None
     alone = single is not None and bool((single - single[:1]).abs().max() > 1e-6)
     if single is not None and alone:
-        matrices, positions = single, powers[: len(single)]
+        matrices = single
+        positions = powers[: len(single)]
     else:  # positions 0 … n − 1 in one call are all that makes a difference
         matrices = calling.matrices(torch.arange(257), dim, which=which)
         positions = (0, *(2**k for k in range(9)))
@@ -242,7 +248,8 @@ def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
     ]
     order = _order(matrices[0])
     asked = _one_by_one(calling, ASKED, dim, which) if alone else matrices
-    matrices, asked = matrices[..., order], asked[..., order]
+    matrices = matrices[..., order]
+    asked = asked[..., order]
     partners = _partners(matrices)
     if not partners and (matrices - matrices[:1]).abs().max() > 1e-6:
         raise NoRotationError(

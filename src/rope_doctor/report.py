@@ -138,7 +138,8 @@ def _batch(calling: Calling, dim: int) -> tuple[str, list[str]]:
     """Whether each row of a batch is rotated by its own positions."""
     if calling.kind != "positions":
         return "rows share their positions", []
-    x, positions = torch.ones(2, 1, 3, dim, dtype=torch.float32), torch.arange(6).view(2, 3)
+    x = torch.ones(2, 1, 3, dim, dtype=torch.float32)
+    positions = torch.arange(6).view(2, 3)
     try:
         both = calling.turn(x, positions)[0]
     except Exception as error:  # whatever somebody else's function raises
@@ -177,7 +178,8 @@ def _relative(calling: Calling, dim: int) -> tuple[str, list[str]]:
 
 def _check_steady(calling: Calling, dim: int) -> None:
     """Raise if equal calls give different results, or equal vectors in different heads."""
-    x, positions = _vectors(1, 1, 4, dim, seed=2).repeat(1, 4, 1, 1), torch.arange(4)
+    x = _vectors(1, 1, 4, dim, seed=2).repeat(1, 4, 1, 1)
+    positions = torch.arange(4)
     once, again = (calling.turn(x, positions) for _ in range(2))
     if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
         raise NoRotationError("noise: two equal calls give different results")
@@ -190,7 +192,8 @@ def _misplaced(measured: Measured) -> list[str]:
     wrong = {m: p for m, p in measured.effective.items() if abs(p - m) > 0.02 + 1e-4 * m}
     if not wrong or measured.rounded_to is not None:  # a rounded table is a fault of its own
         return []
-    first, last = min(wrong), max(measured.effective)
+    first = min(wrong)
+    last = max(measured.effective)
     seen = f"position {first} is rotated as position {wrong[first]:.4g}"
     for dtype in (torch.bfloat16, torch.float16):
         rounded = {m: float(torch.tensor(m).to(dtype)) for m in measured.effective}
@@ -213,7 +216,8 @@ def _errors(
     if exact is None or measured.layout is None or calling.kind == "none":
         return {}
     x = _vectors(1, 2, 1, dim, seed=1).to(dtype)
-    errors, part = {}, slice(measured.first_dim, measured.first_dim + measured.span)
+    errors = {}
+    part = slice(measured.first_dim, measured.first_dim + measured.span)
     for m in FAR:
         try:
             got = calling.turn(x, torch.tensor([m]))[0].double()
@@ -235,7 +239,9 @@ def _differences(
     wanted = family.settings()
     if wanted.head_dim != dim:
         return [f"examine it with head_dim={wanted.head_dim}, that of the family; it had {dim}"]
-    first, span, factor = measured.first_dim, measured.span, wanted.attention_factor
+    first = measured.first_dim
+    span = measured.span
+    factor = wanted.attention_factor
     changes = {
         f"layout: {measured.layout} to {family.layout}, or permute W_q and W_k "
         "(convert_projection_layout)": measured.layout != family.layout,
@@ -265,7 +271,8 @@ def _differences(
 
 def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     """What is wrong with the matrices themselves, of the queries and of the keys."""
-    paired, agree = measured.layout is not None, measured.pairs_agree
+    paired = measured.layout is not None
+    agree = measured.pairs_agree
     faults = {
         "no layout: the dimensions do not rotate in pairs of one layout": not paired,
         "mixed layouts: the two dimensions of a pair rotate by different angles; the table is "
@@ -294,6 +301,48 @@ def _faults_of(measured: Measured, keys: Measured | None) -> list[str]:
     return [text for text, holds in faults.items() if holds]
 
 
+def _length_of_vectors(head_dim: int, family: str | None) -> int:
+    """The head dim that is examined: that of the family, if one is named."""
+    if head_dim % 2 or head_dim < 2:
+        raise ValueError(f"head_dim must be even, because dimensions form pairs; got {head_dim}")
+    if family is None:
+        return head_dim
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
+    return FAMILIES[family].settings().head_dim
+
+
+def _measured_keys(calling: Calling, dim: int) -> Measured | None:
+    """What the function does to keys; None if it does not rotate them."""
+    try:
+        return measure(calling, dim, which=1)
+    except ValueError:
+        return None
+
+
+def _notes(
+    calling: Calling,
+    measured: Measured,
+    spectrum: Spectrum,
+    errors: dict[int, float],
+    dtype: torch.dtype,
+) -> list[str]:
+    """What is no fault, but good to know."""
+    notes = []
+    if measured.order != sorted(measured.order):
+        notes.append(
+            "rotated vectors come back in another order of dimensions: scores stay, but compare "
+            "vectors after reordering"
+        )
+    if calling.kind != "none" and spectrum.exact is not None and FAR[-1] not in errors:
+        last = f"the last is {max(errors):,}" if errors else "and at none before it"
+        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
+    largest = max(errors.values(), default=0.0)
+    if dtype == torch.float32 and largest > 1e-4 > errors[0]:
+        notes.append("the error grows with the position: angles are computed in float32")
+    return notes
+
+
 def examine(
     function: Callable[..., Any],
     *,
@@ -306,37 +355,22 @@ def examine(
     head_dim: the length of the vectors it is given. dtype: in which its error is measured. family:
     a name from `FAMILIES` to compare with; its head dim is used then.
     """
-    if head_dim % 2 or head_dim < 2:
-        raise ValueError(f"head_dim must be even, because dimensions form pairs; got {head_dim}")
-    if family is not None and family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
-    dim = head_dim if family is None else FAMILIES[family].settings().head_dim
+    dim = _length_of_vectors(head_dim, family)
     calling = find_calling(function, dim)
     try:
         _check_steady(calling, dim)
         measured = measure(calling, dim)
     except NoRotationError as error:
         return Report(calling.words, [str(error)])
-    try:
-        keys = measure(calling, dim, which=1)
-    except ValueError:
-        keys = None  # they are not rotated
+    keys = _measured_keys(calling, dim)
     spectrum = recognise(torch.tensor(measured.frequencies, dtype=torch.float64), measured.span)
     checks = zip(TESTED, (_offset, _batch, _relative), strict=True)
     tried = {name: check(calling, dim) for name, check in checks}
-    faults = sum((found for _, found in tried.values()), _faults_of(measured, keys))
     errors = _errors(calling, measured, spectrum.exact, dim, dtype)
-    largest = max(errors.values(), default=0.0)
-    notes = []
-    if measured.order != sorted(measured.order):
-        text = "rotated vectors come back in another order of dimensions: scores stay, but compare "
-        notes.append(text + "vectors after reordering")
-    if calling.kind != "none" and spectrum.exact is not None and FAR[-1] not in errors:
-        last = f"the last is {max(errors):,}" if errors else "and at none before it"
-        notes.append(f"no answer in {dtype} at position {FAR[len(errors)]:,}, {last}")
-    if dtype == torch.float32 and largest > 1e-4 > errors[0]:
-        notes.append("the error grows with the position: angles are computed in float32")
-    if dtype != torch.float32 and largest > 0.5:
+    faults = _faults_of(measured, keys)
+    for _, found in tried.values():
+        faults += found
+    if dtype != torch.float32 and max(errors.values(), default=0.0) > 0.5:
         faults.append(f"half angles: positions or angles are computed in {dtype}, and collapse")
     given = " (of the table that was given)" if calling.kind in TABLES else ""
     changes = {
@@ -357,7 +391,7 @@ def examine(
         **{name: text for name, (text, _) in tried.items()},
         errors=errors,
         dtype=str(dtype).removeprefix("torch."),
-        notes=notes,
+        notes=_notes(calling, measured, spectrum, errors, dtype),
         changes=changes[family] if family else [],
         matches=[name for name in changes if not (changes[name] or given or faults)],
     )

@@ -26,11 +26,11 @@ EXPORTED = {
 
 
 def test_public_names_are_few_documented_and_in_the_packages_text():
-    assert len(EXPORTED) <= 80
+    assert len(EXPORTED) <= 80, "leave names that few need in their modules"
     text = book.__doc__.replace(",", " ").replace(";", " ").split()
     for name in EXPORTED:
-        assert inspect.getdoc(getattr(book, name)), name
-        assert name in text, name
+        assert inspect.getdoc(getattr(book, name)), f"say in a docstring what {name} is"
+        assert name in text, f"name {name} in the text at the top of attention_to_rope/__init__.py"
 
 
 def test_help_fits_on_two_screens():
@@ -80,4 +80,5 @@ def test_the_recipes_of_the_reference_run(tmp_path, monkeypatch):
 def test_every_public_name_has_an_example():
     for name in EXPORTED:
         thing = getattr(book, name)
-        assert inspect.ismodule(thing) or ">>>" in inspect.getdoc(thing), name
+        has_example = inspect.ismodule(thing) or ">>>" in inspect.getdoc(thing)
+        assert has_example, f"the docstring of {name} needs an example that runs: >>> …"

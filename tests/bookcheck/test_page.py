@@ -54,6 +54,11 @@ def test_only_notebooks_are_run():
     assert tests[1] == style[2]
 
 
+def test_the_opening_page_is_checked_too():
+    assert file_of("index") == ROOT / "index.md"
+    assert "test_the_values_of_pages_without_code_are_right[index]" in collected("index")
+
+
 @pytest.mark.parametrize("page", ["", "cash", "references.bib"])
 def test_a_page_that_does_not_exist_is_refused(page):
     with pytest.raises(SystemExit, match=r"name a page, for example: make check PAGE=relative"):

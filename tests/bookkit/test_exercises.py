@@ -283,7 +283,11 @@ def test_every_check_refuses_a_result_that_is_off_and_a_function_that_does_nothi
 
 
 def test_every_check_has_its_solution_on_a_page():
-    assert SPOILT.keys() <= CHECKS.keys() == SOLUTIONS.keys()
+    alone = sorted(CHECKS.keys() - SOLUTIONS.keys())
+    assert not alone, f"end the solution on its page with check(name) for {alone}, or remove these"
+    assert CHECKS.keys() == SOLUTIONS.keys()
+    gone = sorted(SPOILT.keys() - CHECKS.keys())
+    assert not gone, f"remove {gone} from SPOILT: no exercise asks for them"
 
 
 @pytest.mark.parametrize("path", main_line(), ids=page_name)
@@ -291,8 +295,12 @@ def test_a_chapter_with_exercises_asks_for_code_and_checks_it(path):
     checked = {name for name, (page, _code) in SOLUTIONS.items() if page == page_name(path)}
     text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
     asked = {a or b for a, b in ASKED.findall(text)}
-    assert checked == asked
-    assert bool(asked) == ("{exercise-start}" in text)
+    different = sorted(checked ^ asked)
+    assert not different, (
+        f"{different}: ask for it with “Write `name(arguments)`” and end its solution with "
+        'check("name")'
+    )
+    assert bool(asked) == ("{exercise-start}" in text), "let one of the exercises ask for code"
 
 
 def test_a_function_that_raises_is_told_for_which_input():
@@ -309,7 +317,9 @@ def test_a_result_that_is_no_number_is_told_what_was_expected():
 
 
 def test_a_name_that_no_exercise_asks_for_is_refused():
-    with pytest.raises(ValueError, match="no exercise asks for 'lead'"):
+    with pytest.raises(
+        ValueError, match=r"no exercise asks for 'lead'.*a function of its name in src"
+    ):
         verdict("lead", None)
 
 

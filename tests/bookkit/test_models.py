@@ -23,6 +23,9 @@ OF_LAYERS = {"count", "kv_heads", "head_dim", "window", "rope", "latent", "rotar
 
 def problems(model):
     """What does not fit in a row."""
+    missing = [key for key in ("heads", "layers", "sources", "layout") if key not in model]
+    if missing:
+        return [f"there is no {key}; src/bookkit/models.py says what a row has" for key in missing]
     found = []
     values = OF_MODEL & set(model)
     values |= {key for group in model["layers"] for key in OF_LAYERS & set(group)}
@@ -52,7 +55,22 @@ def problems(model):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_row_is_consistent(name):
-    assert problems(MODELS[name]) == []
+    found = problems(MODELS[name])
+    assert not found, f"{name}, in src/bookkit/models.jsonl: " + "; ".join(found)
+
+
+def test_a_fault_of_a_row_is_told():
+    good = MODELS["Llama 2-7B"]
+    (group,) = good["layers"]
+    for changed, told in (
+        ({"sources": {**good["sources"], "window": "a/b:c@d"}}, "values without source, or"),
+        ({"sources": {**good["sources"], "width": "a paper"}}, "a source is owner/repository:path"),
+        ({"layers": [{**group, "kv_heads": 5}]}, "5 heads of keys do not divide 32"),
+    ):
+        (problem,) = problems({**good, **changed})
+        assert told in problem
+    without = {key: value for key, value in good.items() if key != "heads"}
+    assert problems(without) == ["there is no heads; src/bookkit/models.py says what a row has"]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -37,29 +37,35 @@ def test_each_colour_stands_out_on_light_and_dark(name):
     assert contrast(dark[f"figure-{name}"], dark["pst-color-background"]) >= 3
 
 
-def test_interactive_figures_have_the_palette_of_the_others_in_its_order():
+def test_the_light_page_has_the_palette_of_the_figures():
+    palette = {f"figure-{name}": code for name, code in {**PALETTE, "paper": PAPER}.items()}
+    differ = {name: code for name, code in palette.items() if rule(":root").get(name) != code}
+    message = "write PALETTE and PAPER of src/bookkit/figures.py into :root of _static/book.css"
+    assert differ == {}, message
+    assert rule(":root") == palette, message
+
+
+def test_interactive_figures_name_the_colours_of_the_others_in_their_order():
     script = (STATIC / "widgets" / "shared.js").read_text(encoding="utf-8")
-    block = re.search(r"const COLOURS = \{(.*?)\};", script, re.DOTALL)[1]
-    found = re.findall(r'(\w+): "(#\w+)"', block)
-    message = "make COLOURS in _static/widgets/shared.js equal to PALETTE in src/bookkit/figures.py"
-    assert found == list(PALETTE.items()), message
+    (names,) = re.findall(r"const CYCLE = \[(.*?)\];", script)
+    message = "name in CYCLE of _static/widgets/shared.js the colours of bookkit.figures.PALETTE"
+    assert re.findall(r'"(\w+)"', names) == list(PALETTE), message
 
 
-def wrong_fallbacks(text):
-    """The colours beside a variable of the figures that are not those of the palette."""
-    colours = {**PALETTE, "paper": PAPER}
-    found = re.findall(r"var\(--figure-(\w+), (#\w+)\)", text)
-    return [(name, code) for name, code in found if colours.get(name) != code]
+def colours_of_their_own(text):
+    """The variables of the figures that a text uses with a fallback, or that nobody sets."""
+    found = re.findall(r"var\(--figure-(\w+)(, ?#\w+)?\)", text)
+    return [name for name, fallback in found if fallback or name not in (*PALETTE, "paper")]
 
 
-def test_style_sheets_and_scripts_fall_back_on_the_palette():
+def test_style_sheets_and_scripts_have_no_colours_of_figures_of_their_own():
     paths = [*STATIC.rglob("*.css"), *STATIC.rglob("*.js")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-    assert any("var(--figure-green, #" in text for text in texts.values())
-    wrong = {name: found for name, text in texts.items() if (found := wrong_fallbacks(text))}
-    assert wrong == {}, "the colours are those of PALETTE in src/bookkit/figures.py"
-    assert wrong_fallbacks(f"var(--figure-red, {PALETTE['blue']})") == [("red", PALETTE["blue"])]
-    assert wrong_fallbacks("var(--figure-pink, #ff00ff)") == [("pink", "#ff00ff")]
+    assert any("var(--figure-green)" in text for text in texts.values())
+    own = {name: found for name, text in texts.items() if (found := colours_of_their_own(text))}
+    assert own == {}, "write var(--figure-name); what it is, :root of _static/book.css says"
+    assert colours_of_their_own("var(--figure-red, #9f1d2d)") == ["red"]
+    assert colours_of_their_own("var(--figure-pink)") == ["pink"]
 
 
 def test_the_dark_page_has_every_colour_and_no_other():

@@ -28,6 +28,7 @@ REFUSED = [
     (r"x_4", 0, "outside 1…3"),
     (r"x_0", 0, "outside 1…3"),
     (r"x_{a/4}", 4, "whole number"),
+    (r"\sum_{i=0}^{\infty} a", 12, "let the index end at a number"),
     (r"A_{2i}", 0, "ambiguous"),
     (r"x_{i,i}", 0, "2 indices"),
     (r"x x", 2, "product of two"),

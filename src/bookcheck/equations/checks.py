@@ -31,7 +31,7 @@ from bookcheck.equations.sentences import Page
 from bookformat.formulas import Equation, collect, inline_relations
 from bookformat.paths import CHECKS, RECORDS
 from bookformat.records import SENTENCES, Record, write_record
-from texcheck import Random, Silent, depends
+from texcheck import LatexError, Random, RefutedError, Silent, depends
 from texcheck.formulas import DRAWS, Binding, Check
 
 Decorator = Callable[[Binding], Callable[[], None]]
@@ -141,10 +141,36 @@ def registered(item: Check) -> Callable[[], None]:
 
     def test() -> None:
         if item.name not in printed():
-            raise AssertionError(f"{item.name} is checked, but no chapter prints it")
-        execute(item, printed()[item.name])
+            raise AssertionError(nowhere_printed(item))
+        equation = printed()[item.name]
+        try:
+            execute(item, equation)
+        except LatexError as error:
+            raise AssertionError(
+                f"{equation.place}: {item.name} cannot be executed: {error}\n"
+                f"Give every symbol a value in its check ({item.place}), write the formula in "
+                "another way, or check it with by_hand(label, reason)"
+            ) from None
+        except RefutedError as error:
+            raise AssertionError(
+                f"{equation.place}: {error}\n"
+                f"Correct the formula there, or the values that its check gives ({item.place})"
+            ) from None
 
     return test
+
+
+def nowhere_printed(item: Check) -> str:
+    """What to tell of a check whose equation is gone."""
+    return (
+        f"{item.place}: {item.name} is checked, but no chapter prints it; "
+        "print it with this label, or remove the check"
+    )
+
+
+def file_of_checks(page: str) -> str:
+    """Where the checks of a page are, as an author names the file."""
+    return f"tests/equations/test_{page.replace('/', '_').replace('-', '_')}.py"
 
 
 def execute(item: Check, equation: Equation, records: Path = RECORDS) -> Record:
@@ -195,18 +221,21 @@ def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> l
             )
         elif item.label in first:
             place = first[item.label].place
-            problems.append(f"{item.place}: the label {item.label} is used before, in {place}")
+            problems.append(
+                f"{item.place}: the label {item.label} is used before, in {place}; choose another"
+            )
         else:
             first[item.label] = item
     bound: set[str] = set()
     for known in checks:
         if known.name in bound:
-            problems.append(f"{known.place}: {known.name} has a second check")
+            problems.append(f"{known.place}: {known.name} has a second check; remove one of them")
         if known.name not in first:
-            problems.append(f"{known.place}: {known.name} is checked, but no chapter prints it")
+            problems.append(nowhere_printed(known))
         bound.add(known.name)
     return problems + [
-        f"{item.place}: the equation {label} has no check in tests/equations"
+        f"{item.place}: the equation {label} has no check; write one in "
+        f"{file_of_checks(item.page)}, as src/bookcheck/equations/README.md shows"
         for label, item in first.items()
         if label not in bound
     ]

@@ -77,7 +77,8 @@ class Page:
         """Which relations do not hold or could not be refuted, and words that no sentence has."""
         words = {*self.where, *self.loose, *self.unchecked, *self.equivalent}
         found = [
-            f"{self.name}: no relation stands at “{place}”"
+            f"{self.name}: no relation stands at “{place}”; in the page's file of tests/equations, "
+            "write the words that its sentence has now, or take the place out"
             for place in sorted(words)
             if not any(place in formula.context for formula in formulas)
         ]

@@ -42,7 +42,10 @@ def verdict(name: str, function: Any) -> str:
     'lead_for: not right yet. It must be a function, got int.'
     """
     if name not in CHECKS:
-        raise ValueError(f"no exercise asks for {name!r}; there are {', '.join(sorted(CHECKS))}")
+        raise ValueError(
+            f"no exercise asks for {name!r}; there are {', '.join(sorted(CHECKS))}. "
+            "The check of a new exercise is a function of its name in src/bookkit/exercises"
+        )
     if function is None:
         return f"{name}: not there yet. Write it in a cell above and run that cell, then this one."
     if not callable(function):

@@ -11,7 +11,9 @@ from bookkit.randomness import normal
 
 def attend_with_sink() -> Cases:
     """In attention: one more term exp(b) in every sum, and no value for it."""
-    Q, K, V = normal(3, 6, seed=1), normal(5, 6, seed=2), normal(5, 2, seed=3)
+    Q = normal(3, 6, seed=1)
+    K = normal(5, 6, seed=2)
+    V = normal(5, 2, seed=3)
     low = torch.full_like(Q, -1000.0)  # with positive keys: all scores far below 0
     cases = [("3 queries and 5 keys", Q, K, b) for b in (-torch.inf, 0.0, 1.5, 3000.0)]
     cases += [("scores of both signs in the thousands", 5000 * Q, K, b) for b in (0.0, 800.0)]
@@ -27,7 +29,8 @@ def attend_with_sink() -> Cases:
 def clip() -> Cases:
     """In why-sqrt-d: both matrices times one number, so that the largest score is the threshold."""
     for d_k, seed in ((5, 2), (9, 7)):  # the smallest score is larger in size than the largest
-        X, (W_Q, W_K) = normal(7, 6, seed=seed), normal(2, 6, d_k, seed=seed + 1)
+        X = normal(7, 6, seed=seed)
+        W_Q, W_K = normal(2, 6, d_k, seed=seed + 1)
         largest = float(((X @ W_Q) @ (X @ W_K).T / d_k**0.5).max())
         for threshold in (largest / 3, 2 * largest):
             case = f"With d_k = {d_k}, largest score {largest:.2f} and threshold {threshold:.2f}"
@@ -104,7 +107,8 @@ def product_layer() -> Cases:
 def document_mask() -> Cases:
     """In encoder-decoder: who sees whom where several documents are packed into one sequence."""
     for documents in ([0, 0, 1, 1, 1], [3, 3, 3, 1, 2, 2], [5]):
-        numbers, m = torch.tensor(documents), torch.arange(len(documents))
+        numbers = torch.tensor(documents)
+        m = torch.arange(len(documents))
         allowed = (numbers[:, None] == numbers) & (m <= m[:, None])
         yield f"With the documents {documents}", (numbers,), allowed
 
@@ -123,6 +127,8 @@ def best_keys() -> Cases:
 def linear_attention() -> Cases:
     """In state-instead-of-cache: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
-        Q, K, V = normal(N, d_k, seed=1), normal(N, d_k, seed=2), normal(N, d_v, seed=3)
+        Q = normal(N, d_k, seed=1)
+        K = normal(N, d_k, seed=2)
+        V = normal(N, d_v, seed=3)
         expected = linear_attention_steps(Q, K, V)[0]
         yield f"With N = {N}, d_k = {d_k} and d_v = {d_v}", (Q, K, V), expected

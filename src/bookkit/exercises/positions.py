@@ -63,7 +63,8 @@ def largest_change() -> Cases:
 
 def offset_score() -> Cases:
     """In deriving-rope: the dot product of a rotated query and key, from their offset alone."""
-    theta, vectors = rotary_frequencies(6, 20.0), normal(2, 3, 6, seed=1)
+    theta = rotary_frequencies(6, 20.0)
+    vectors = normal(2, 3, 6, seed=1)
     for m, n in ((0, 0), (2, 7), (7, 2), (40, 41)):
         table = rotary_table(torch.tensor([m, n]), theta, dtype=vectors.dtype)
         Q, K = rotate(vectors, table, layout="interleaved", sequence_axis=0)
@@ -72,7 +73,8 @@ def offset_score() -> Cases:
 
 def rotate_patch() -> Cases:
     """In deriving-rope: even pairs rotate by the row, odd pairs by the column."""
-    theta, x = rotary_frequencies(8, 100.0), normal(8, seed=2)
+    theta = rotary_frequencies(8, 100.0)
+    x = normal(8, seed=2)
     for row, column in ((0, 0), (2, 0), (0, 3), (2, 5)):
         angles = torch.tensor([row, column, row, column]) * theta
         table = (angles.cos()[None].to(x.dtype), angles.sin()[None].to(x.dtype))
@@ -110,7 +112,8 @@ def lead_for() -> Cases:
 
 def step() -> Cases:
     """In longer-contexts: pairs with less than one rotation are divided, all others stay."""
-    L_0, turns = 100, torch.tensor([30.0, 1.01, 0.99, 0.1], dtype=torch.float64)
+    L_0 = 100
+    turns = torch.tensor([30.0, 1.01, 0.99, 0.1], dtype=torch.float64)
     theta = 2 * math.pi / L_0 * turns
     for s in (4.0, 16.0):
         case = f"With pairs of 30, 1.01, 0.99 and 0.1 turns and s = {s:g}"
@@ -119,14 +122,17 @@ def step() -> Cases:
 
 def join_finished() -> Cases:
     """In attention-in-blocks: two finished outputs with the logarithms of their sums."""
-    q, K, V = normal(2, 4, seed=3), normal(7, 4, seed=4), normal(7, 3, seed=5)
+    q = normal(2, 4, seed=3)
+    K = normal(7, 4, seed=4)
+    V = normal(7, 3, seed=5)
     for size in (1.0, 4000.0):
         S = size * q @ K.T / 2
         halves = []
         for part in (slice(3), slice(3, 7)):
             total = S[:, part].logsumexp(1, keepdim=True)
             halves += [total, softmax(S[:, part]) @ V[part]]
-        total, output = S.logsumexp(1, keepdim=True), attention(size * q, K, V)
+        total = S.logsumexp(1, keepdim=True)
+        output = attention(size * q, K, V)
         expected = {"the logarithm": total, "the output": output}
         yield f"With scores near {size:g}", tuple(halves), expected
 
@@ -147,7 +153,9 @@ def rotate_in_place() -> Cases:
     """In cost: the rotation overwrites its argument, and makes no second tensor of its size."""
     x = normal(2, 3, 16, 8, seed=6, dtype=torch.float32)
     table = rotary_table(torch.arange(16), rotary_frequencies(8))
-    own, case, phases = x.clone(), "With 16 positions", torch.complex(*table)
+    own = x.clone()
+    case = "With 16 positions"
+    phases = torch.complex(*table)
     with Traffic() as moved:
         yield case, (own, phases), ANY
     if torch.equal(own, x):
@@ -164,5 +172,6 @@ def rotate_in_place() -> Cases:
 def window_mask() -> Cases:
     """In one-file: which of N_k tokens the last N of them may see, W back."""
     for N, N_k, W in ((5, 5, 2), (2, 6, 3), (1, 7, 4), (3, 4, 9)):
-        m, n = torch.arange(N_k - N, N_k)[:, None], torch.arange(N_k)
+        m = torch.arange(N_k - N, N_k)[:, None]
+        n = torch.arange(N_k)
         yield f"With N = {N}, N_k = {N_k} and W = {W}", (N, N_k, W), (n <= m) & (m - n < W)

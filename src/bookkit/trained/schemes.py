@@ -24,10 +24,14 @@ ROTATED = ("RoPE", ROPE_NOPE)
 RATES = (1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
 ARCHITECTURE = Architecture(d=192, heads=6, layers=4, norm="rms", activation="gelu")
 D_K = ARCHITECTURE.d // ARCHITECTURE.heads
-LENGTH, TIMES, BINS = 256, 4, 32
+LENGTH = 256
+TIMES = 4
+BINS = 32
 VOCABULARY = 257
-STEPS, BATCH = 600, 16
-PASSAGE, KNOWN = 64, 16  # bytes that come twice, and how many of them tell which ones they are
+STEPS = 600
+BATCH = 16
+PASSAGE = 64  # bytes that come twice
+KNOWN = 16  # how many of them tell which ones they are
 FARTHER = {LENGTH: (64, 128, 192), TIMES * LENGTH: (64, 192, 448, 960)}  # distances by length
 
 

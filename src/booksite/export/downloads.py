@@ -37,7 +37,8 @@ def link_files(site: Path, files: list[Path], language: str = "") -> None:
     """Copy files into the site, in place of those of before, and link to them."""
     translated = words_of_site(language) if language else {}
     said = {text: translated.get(text, text) for text in (LINE, *WORDS.values())}
-    opening, folder = site / "index.html", site / "downloads"
+    opening = site / "index.html"
+    folder = site / "downloads"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     links = [

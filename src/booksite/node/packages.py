@@ -25,7 +25,8 @@ class NodePackagesError(SphinxError):
 
 def installed(root: Path) -> bool:
     """Whether node_modules holds what the lock file names; npm keeps a note of it there."""
-    lock, note = root / "package-lock.json", root / "node_modules" / ".package-lock.json"
+    lock = root / "package-lock.json"
+    note = root / "node_modules" / ".package-lock.json"
     if not note.is_file():
         return False
     wanted, found = (json.loads(file.read_text(encoding="utf-8")) for file in (lock, note))

@@ -1,7 +1,7 @@
 """Keep the translations of the book, and write its sources in another language.
 
 update: store the messages that the pages have now, with the translations that still fit.
-status: list what is outdated or wrong; ends with 1 unless the translation is complete.
+status: list what is missing, outdated or wrong; ends with 1 unless the translation is complete.
 sources: write the translated book, which `make book LANGUAGE=zh_CN` builds. What is missing or
     outdated stays in English, with a note.
 """
@@ -35,8 +35,8 @@ def main() -> int:
         open_messages += sum(map(len, found.values()))
         counts = ", ".join(f"{len(messages)} {kind}" for kind, messages in found.items())
         print(f"{page.relative_to(ROOT)}: {counts}")
-        for kind in ("outdated", "wrong"):
-            for message in found[kind]:
+        for kind, messages in found.items():
+            for message in messages:
                 print(f"  {kind}: {message}")
     return int(given.task == "status" and open_messages > 0)
 

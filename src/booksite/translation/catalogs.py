@@ -64,7 +64,8 @@ def update(page: Path, language: str) -> None:
     catalog = read_catalog(page, language)
     catalog.update(now)
     catalog.obsolete.clear()
-    catalog.header_comment, catalog.fuzzy = "", False
+    catalog.header_comment = ""
+    catalog.fuzzy = False
     path = file_of(page, language)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -87,7 +88,8 @@ def kept_of(text: str) -> Counter[str]:
     found = FORMULA.findall(text)
 
     def keep(role: re.Match[str]) -> str:
-        inside, shown = role["inside"], " "
+        inside = role["inside"]
+        shown = " "
         if role["role"] == "value":  # a number stays, a word is translated
             shown, _, inside = inside.partition(" = ")
         elif role["role"] == "term":
@@ -123,7 +125,8 @@ def terms(language: str) -> list[tuple[re.Pattern[str], str]]:
 
 def differences(message: str, translation: str, language: str) -> Iterator[str]:
     """Name what a translation has lost, added or changed, and terms it does not use."""
-    before, after = kept_of(message), kept_of(translation)
+    before = kept_of(message)
+    after = kept_of(translation)
     if before != after:
         yield f"{[*(before - after)]} became {[*(after - before)]}"
     words = ROLE.sub(" ", FORMULA.sub(" ", message))

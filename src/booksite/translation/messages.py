@@ -86,7 +86,8 @@ def spans_of(text: str) -> Iterator[Span]:
             start = lines[line].index(parts[0].strip(), column[line])
             last = line + len(parts) - 1
             stop = lines[last].index(parts[-1].strip(), start if last == line else 0)
-            column[last] = stop = stop + len(parts[-1].strip())
+            stop += len(parts[-1].strip())
+            column[last] = stop
             place = "narrow" if whole["before"] else PLACES.get(opened, "paragraph")
             if said(message):
                 joined = " ".join(part.strip() for part in parts)

@@ -1,10 +1,9 @@
 """Write the book's sources in another language, for Jupyter Book to build like the English ones."""
 
-import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -12,8 +11,8 @@ from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookformat.contents import book_pages
-from bookformat.myst import tokens_of
-from bookformat.notebooks import page_text, read
+from bookformat.links import headings_of, title_of
+from bookformat.notebooks import read
 from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC
 from bookformat.reading_time import minutes_of
 from bookformat.records import read_records, write_record
@@ -31,7 +30,25 @@ def write_sources(folder: Path, language: str) -> None:
     On a translated page, a message whose translation is missing or outdated is in English.
     """
     shutil.rmtree(folder, ignore_errors=True)
+    words = words_of_site(language)
+    copy_files(folder, language)
+    write_contents(folder, words)
+    write_settings(folder, language, words)
+    slugs: dict[str, str] = {}
+    for page in (ROOT / "index.md", *book_pages()):
+        known = translated_messages(page, language, words)
+        write_page(folder, page, known, words)
+        for heading in headings_of(page):
+            name = default_slugify(title_of(heading))
+            if slugs.setdefault(title_of(known.get(heading, heading)), name) != name:
+                raise ValueError(f"{page.name}: another heading has the translation of {heading!r}")
+    (BUILD / "slugs.json").write_text(json.dumps(slugs), encoding="utf-8")
+
+
+def copy_files(folder: Path, language: str) -> None:
+    """Copy what pages need and nobody translates, and the words of the site and of its scripts."""
     (folder / CHAPTERS.name / "deeper").mkdir(parents=True)
+    shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     shutil.copytree(STATIC, folder / STATIC.name)
     shutil.copy(LOCALE / language / "words.js", folder / STATIC.name)
     # Pages show functions of the book's own code.
@@ -40,77 +57,74 @@ def write_sources(folder: Path, language: str) -> None:
     # What the tests have executed is marked in every language.
     for record in read_records(RECORDS).values():
         write_record(record, folder / BUILD.name / RECORDS.name)
-    words = words_of_site(language)
+    # Of the catalogs, Sphinx needs the one with the words of the site; pages are translated here.
+    catalogs = folder / "locale" / language / "LC_MESSAGES"
+    catalogs.mkdir(parents=True)
+    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", catalogs)
+
+
+def write_contents(folder: Path, words: Mapping[str, str]) -> None:
+    """Write the table of contents with the translated names of its parts."""
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     for part in contents["parts"]:
         part["caption"] = words.get(part["caption"], part["caption"])
-    (folder / "_toc.yml").write_text(
-        yaml.safe_dump(contents, sort_keys=False, allow_unicode=True), encoding="utf-8"
-    )
-    shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
+    text = yaml.safe_dump(contents, sort_keys=False, allow_unicode=True)
+    (folder / "_toc.yml").write_text(text, encoding="utf-8")
+
+
+def write_settings(folder: Path, language: str, words: Mapping[str, str]) -> None:
+    """Write the book's settings with its translated title, and what Sphinx needs for a language."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    settings["title"] = settings["project"] = TITLES[language]
+    settings["title"] = TITLES[language]
+    settings["project"] = TITLES[language]
     settings["author"] = words[settings["author"]]
-    slug_function = f"{slug.__module__}.{slug.__name__}"
+    settings["sphinx"]["local_extensions"] = {"booksite.extension": str(SOURCES)}
     settings["sphinx"]["config"] |= {
         "language": language,
         "nb_code_prompt_show": words["Code"],
         "nb_code_prompt_hide": words["Hide code"],
         "locale_dirs": ["locale"],
-        "myst_heading_slug_func": slug_function,
+        "myst_heading_slug_func": f"{slug.__module__}.{slug.__name__}",
     }
-    # Of the catalogs, Sphinx needs the one with the words of the site; pages are translated here.
-    catalogs = folder / "locale" / language / "LC_MESSAGES"
-    catalogs.mkdir(parents=True)
-    shutil.copy(LOCALE / language / "LC_MESSAGES" / "sphinx.po", catalogs)
     options = settings["sphinx"]["config"]["html_theme_options"]
-    options["logo"]["text"], options["search_bar_text"] = TITLES[language], words["Search"]
-    settings["sphinx"]["local_extensions"] = {"booksite.extension": str(SOURCES)}
+    options["logo"]["text"] = TITLES[language]
+    options["search_bar_text"] = words["Search"]
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+
+
+def translated_messages(page: Path, language: str, words: Mapping[str, str]) -> dict[str, str]:
+    """The translations of a page; a link to a page in English says so."""
     translated = set(pages())
-    notes = Notes(words["(This paragraph is not translated yet.)"], words["(in English)"])
-    slugs: dict[str, str] = {}
-    for page in (ROOT / "index.md", *book_pages()):
-        known = translations(page, language) if page in translated else {}
-        for message, text in known.items():
-            for target in {*TO_PAGE.findall(text)}:
-                if (page.parent / target).resolve() not in translated:
-                    text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
-            known[message] = text
-        # Pages that nobody translates are in English as a whole, without notes.
-        notes_of_page = notes if page in translated else None
-        notebook = translate_notebook(read_page(page), known.get, notes_of_page)
-        text = notebook["cells"][0]["source"]
-        if page.suffix == ".ipynb":
-            # Reading time is measured in English.
-            notebook["metadata"]["minutes"] = minutes_of(read(page))
-            text = json.dumps(notebook, ensure_ascii=False)
-        (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
-        for heading in headings_of(page):
-            name = default_slugify(title_of(heading))
-            if slugs.setdefault(title_of(known.get(heading, heading)), name) != name:
-                raise ValueError(f"{page.name}: another heading has the translation of {heading!r}")
-    (BUILD / "slugs.json").write_text(json.dumps(slugs), encoding="utf-8")
+    known = translations(page, language) if page in translated else {}
+    for message, text in known.items():
+        for target in {*TO_PAGE.findall(text)}:
+            if (page.parent / target).resolve() not in translated:
+                text = text.replace(f"]({target}", f"{words['(in English)']}]({target}")
+        known[message] = text
+    return known
+
+
+def write_page(
+    folder: Path, page: Path, known: Mapping[str, str], words: Mapping[str, str]
+) -> None:
+    """Write one page with its translations."""
+    # Pages that nobody translates are in English as a whole, without notes.
+    notes = None
+    if page in pages():
+        notes = Notes(words["(This paragraph is not translated yet.)"], words["(in English)"])
+    notebook = translate_notebook(read_page(page), known.get, notes)
+    text = notebook["cells"][0]["source"]
+    if page.suffix == ".ipynb":
+        # Reading time is measured in English.
+        notebook["metadata"]["minutes"] = minutes_of(read(page))
+        text = json.dumps(notebook, ensure_ascii=False)
+    (folder / page.relative_to(ROOT)).write_text(text, encoding="utf-8")
 
 
 def words_of_site(language: str) -> dict[str, str]:
     """The words of the site that are on no page, such as the names of its parts."""
     with (LOCALE / language / "LC_MESSAGES" / "sphinx.po").open("rb") as file:
         return {str(message.id): str(message.string) for message in read_po(file)}
-
-
-def headings_of(page: Path) -> Iterator[str]:
-    """The headings of a page, as messages."""
-    for mark, words in itertools.pairwise(tokens_of(page_text(page))):
-        if mark.type == "heading_open":
-            yield words.content
-
-
-def title_of(heading: str) -> str:
-    """The words of a heading, as its name in links is made from them."""
-    (token,) = (one for one in tokens_of(heading) if one.type == "inline")
-    parts = token.children or ()
-    return "".join(part.content for part in parts if part.type in ("text", "code_inline"))
 
 
 def slug(title: str) -> str:

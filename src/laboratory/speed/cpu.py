@@ -37,7 +37,8 @@ def form_rows(
     """The same rotation in several forms, float32, against copying."""
     torch._dynamo.reset()
     x = normal(*shape, seed=0, dtype=torch.float32)
-    positions, frequencies = torch.arange(shape[2]), rotary_frequencies(shape[3])
+    positions = torch.arange(shape[2])
+    frequencies = rotary_frequencies(shape[3])
     table = rotary_table(positions, frequencies)
     wide = [torch.cat((part, part), dim=-1) for part in table]
     matrices = rotation_matrix(positions, frequencies, layout="half").float()
@@ -104,7 +105,8 @@ class PlainHeads(nn.Module):
         """Attention of one token to n others and to itself; the cache has room for all of them."""
         q, k, v = self._heads(x)
         keys, values, n = cache
-        keys[:, :, n : n + 1], values[:, :, n : n + 1] = k, v
+        keys[:, :, n : n + 1] = k
+        values[:, :, n : n + 1] = v
         y = scaled_dot_product_attention(q, keys[:, :, : n + 1], values[:, :, : n + 1])
         return self.output(y.transpose(1, 2).flatten(2)), (keys, values, n + 1)
 

@@ -130,7 +130,8 @@ def checked(
     2⁻⁸ of the pair's length √(a² + b²), which is below 7 for what is drawn here.
     """
     own = [x.detach().clone().requires_grad_(backward) for x in (q, k)]  # it may turn in place
-    given, results = [q, k], list(form(*own))
+    given = [q, k]
+    results = list(form(*own))
     if backward:
         given = [torch.randn_like(x) for x in results]
         results = list(torch.autograd.grad(results, own, [x.clone() for x in given]))
@@ -272,7 +273,8 @@ def block_rows(
         torch._dynamo.reset()
         torch.manual_seed(0)
         d_k = d // heads
-        x, W_O = draw(B, N, d), draw(d, d) * d**-0.5
+        x = draw(B, N, d)
+        W_O = draw(d, d) * d**-0.5
         W = draw(d, (heads + 2 * groups) * d_k) * d**-0.5
         table = rotary_table(torch.arange(N, device=device), rotary_frequencies(d_k, device=device))
         wide = [torch.cat((part, part), -1).bfloat16() for part in table]

@@ -74,7 +74,8 @@ def compare(
             fastest[name].append(min(times[name][-1] for times in (eager, graph) if times[name]))
     rows = []
     for name in names:
-        seconds, (low, middle, high) = _median(fastest, name), _ratios(fastest, name, floor)
+        seconds = _median(fastest, name)
+        low, middle, high = _ratios(fastest, name, floor)
         row = {"candidate": name, "seconds": seconds, "ratio": middle}
         row |= {"ratio_quartiles": [low, high], "floor": floor}
         for way, times in (("eager", eager), ("graph", graph)):

@@ -36,7 +36,14 @@ def assignments(
     later = set(names[1:])
     if stated is not None:
         low = whole_number(evaluator, evaluator.evaluate(stated[0]), stated[0])
-        high = whole_number(evaluator, evaluator.evaluate(stated[1]), stated[1])
+        end = evaluator.evaluate(stated[1])
+        if isinstance(end, float) and math.isinf(end):
+            raise evaluator.fail(
+                "infinitely many terms cannot be computed one by one; let the index end at a "
+                "number, or print what the terms add up to",
+                stated[1],
+            )
+        high = whole_number(evaluator, end, stated[1])
         choices: Sequence[int] = range(low, high + 1)
     else:
         choices = choices_of(evaluator, name, later=later, tests=tests, body=body, node=node)

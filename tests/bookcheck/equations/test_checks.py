@@ -1,9 +1,11 @@
 """Finding displays, the rule, running checks, records: each fault is planted and seen."""
 
+import functools
 import json
 
 import pytest
 
+from bookcheck.equations import checks
 from bookcheck.equations.checks import ByHand, by_hand, execute, load_checks, rule_violations
 from bookformat.formulas import Equation, collect, equations_of_markdown
 from bookformat.records import Record, read_records, same_text
@@ -118,16 +120,22 @@ def test_the_rule_accepts_a_good_book(tmp_path):
     [
         (
             GOOD + "\n\n$$ c = 1 $$",
-            "text below cell [1], line 5: a displayed equation without a label",
+            "line 5: a displayed equation without a label; write $$ … $$ (eq-name)",
         ),
         (
             GOOD + "\n\n$$ c = 1 $$ (eq-c)",
-            "text below cell [1], line 5: the equation eq-c has no check",
+            "text below cell [1], line 5: the equation eq-c has no check; write one in "
+            "tests/equations/test_01_x.py",
         ),
-        ("$$ a = 1 $$ (eq-a)", "test_01_x.py, line 8: eq-b is checked, but no chapter prints"),
+        (
+            "$$ a = 1 $$ (eq-a)",
+            "test_01_x.py, line 8: eq-b is checked, but no chapter prints it; "
+            "print it with this label, or remove the check",
+        ),
         (
             GOOD + "\n\n$$ c = 1 $$ (eq-a)",
-            "text below cell [1], line 5: the label eq-a is used before",
+            "line 5: the label eq-a is used before, in chapters/01-x.ipynb, text below cell [1], "
+            "line 1; choose another",
         ),
     ],
 )
@@ -139,7 +147,26 @@ def test_a_breach_of_the_rule_is_named_with_its_place(tmp_path, text, message):
 def test_a_second_check_of_one_label_breaks_the_rule(tmp_path):
     twice = CHECKS + CHECKS.replace("test_a", "test_c").replace('"eq-b"', '"eq-d"')
     problems = rule_violations(*book(tmp_path, GOOD + "\n\n$$ d $$ (eq-d)", twice))
-    assert problems == ["test_01_x.py, line 14: eq-a has a second check"]
+    assert problems == ["test_01_x.py, line 14: eq-a has a second check; remove one of them"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "a = 2",
+            r"eq-a: a = 2 fails: .*\nCorrect the formula there, or the values that its",
+        ),
+        (r"a = \beta", r"eq-a cannot be executed: unknown symbol .*\nGive every symbol a value"),
+    ],
+)
+def test_what_fails_is_told_with_its_place_and_what_to_do(tmp_path, monkeypatch, text, told):
+    (found,), _ = book(tmp_path, f"$$ {text} $$ (eq-a)")
+    monkeypatch.setattr(checks, "printed", lambda: {"eq-a": found})
+    monkeypatch.setattr(checks, "execute", functools.partial(checks.execute, records=tmp_path))
+    place = r"chapters/01-x\.ipynb, text below cell \[1\], line 1: "
+    with pytest.raises(AssertionError, match=place + told):
+        checks.equation("eq-a")(lambda rng: {"a": 1.0})()
 
 
 def test_by_hand_needs_a_reason():

@@ -70,7 +70,7 @@ def test_words_that_no_sentence_has_are_told():
     (problem,) = page(lambda rng: {}, unchecked={"gone …": "why"}).problems(
         formulas("Let $a = 1$.")
     )
-    assert problem == "01-x: no relation stands at “gone …”"
+    assert problem.startswith("01-x: no relation stands at “gone …”; in the page's file of tests/")
 
 
 def test_a_definition_binds_its_symbol():

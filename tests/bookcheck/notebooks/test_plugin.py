@@ -155,6 +155,23 @@ def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
     assert "{value}`1 = int(torch.equal(x @ x, x @ x))` prints '1'" in said
 
 
+def test_what_follows_from_a_cell_that_fails_is_skipped(tmp_path):
+    cells = ["1 / 0\nx = 3", "y = x", "z = 2", "no_list = 2; no_list[0]"]
+    notebook = new_notebook(cells=[*map(new_code_cell, cells)])
+    notebook.cells += [new_markdown_cell("It is {value}`6 = y * 2` and {value}`5 = z`.")]
+    notebook.cells += [new_code_cell("w = 1"), new_markdown_cell("It is {value}`6 = y * 2`.")]
+    for count, cell in enumerate(notebook.cells):
+        cell.execution_count = count + 1
+    counts, said = run(tmp_path, "-rs", broken=stored_form(notebook))
+    assert counts == {("broken", "FAILED"): 3, ("broken", "PASSED"): 2}
+    reasons = re.findall(r"^SKIPPED .*: (.*)$", said, re.MULTILINE)
+    assert reasons == ["cell [1] did not run to its end"] * 2
+    assert "ZeroDivisionError" in said
+    assert "'int' object is not subscriptable" in said
+    assert "{value}`5 = z` prints '5', but the expression gives 2" in said
+    assert "NameError" not in said
+
+
 def test_only_outputs_that_differ_are_stored_anew(chapter, tmp_path):
     near = chapter.read_text(encoding="utf-8").replace("0.125\\n", "0.1250000001\\n")
     counts, _ = run(tmp_path, "--store", drifted=drifted(chapter), near=near)

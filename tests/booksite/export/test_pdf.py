@@ -1,6 +1,8 @@
 """The book as one PDF: a small book printed by Chromium, and what cannot be printed."""
 
 import re
+import shutil
+import subprocess
 
 import pypdf
 import pytest
@@ -122,6 +124,23 @@ def test_a_dark_page_is_printed_light(tmp_path, open_page):
     for event, theme in (("beforeprint", "light"), ("afterprint", "dark")):
         page.evaluate("(name) => dispatchEvent(new Event(name))", event)
         expect(page.locator("html")).to_have_attribute("data-theme", theme)
+
+
+@pytest.mark.browser
+def test_chromium_still_names_radicals_in_place_of_letters(tmp_path, browser):
+    """Else `name_letters` is no longer needed, nor its row in CONTRIBUTING.md."""
+    # Of many fonts, letter and radical are two shapes.
+    font = "Noto Sans CJK SC"
+    command = shutil.which("fc-list")
+    if command is None or not subprocess.check_output([command, font]):
+        pytest.skip(f"the font {font} is not installed")
+    page = browser.new_page()
+    page.set_content(f'<p lang="zh-CN" style="font-family: {font}">注意力</p>')
+    page.pdf(path=tmp_path / "letters.pdf")
+    page.close()
+    assert pypdf.PdfReader(tmp_path / "letters.pdf").pages[0].extract_text() == "注意⼒"
+    name_letters(tmp_path / "letters.pdf")
+    assert pypdf.PdfReader(tmp_path / "letters.pdf").pages[0].extract_text() == "注意力"
 
 
 def test_radicals_in_a_pdf_become_letters(tmp_path):

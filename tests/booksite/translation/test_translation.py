@@ -13,6 +13,7 @@ from sphinx.util.docutils import docutils_namespace
 from bookformat.paths import BUILD, SOURCES, STATIC
 from bookformat.records import Record, read_records, write_record
 from booksite import languages
+from booksite.translation import __main__ as command
 from booksite.translation import catalogs, sources
 from booksite.translation.messages import Notes, spans_of, translate_notebook, translate_text
 from booksite.widgets import run_widgets
@@ -180,6 +181,19 @@ def test_a_changed_message_keeps_its_old_translation_for_the_translator(tmp_path
         )
     found = catalogs.status(page, "zh_CN")
     assert (len(found["missing"]), len(found["outdated"])) == (0, 1)
+
+
+def test_the_command_lists_every_message_that_has_to_be_translated(monkeypatch, capsys):
+    found = {"missing": ["A new term"], "outdated": ["A changed sentence."], "wrong": []}
+    monkeypatch.setattr(command, "pages", lambda: [catalogs.ROOT / "index.md"])
+    monkeypatch.setattr(command, "status", lambda _page, _language: found)
+    monkeypatch.setattr("sys.argv", ["translation", "status"])
+    assert command.main() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "index.md: 1 missing, 1 outdated, 0 wrong",
+        "  missing: A new term",
+        "  outdated: A changed sentence.",
+    ]
 
 
 def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch):

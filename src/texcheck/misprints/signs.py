@@ -1,0 +1,84 @@
+"""Misprints of single signs: operators, digits, primes, exchanged names, relations and bounds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from lark import Token, Tree
+
+from texcheck.misprints.change import Change, braced, printed_part, spaced, span
+
+SWAPS = {
+    "\\sin": "\\cos",
+    "\\cos": "\\sin",
+    "\\max": "\\min",
+    "\\min": "\\max",
+    "\\sum": "\\prod",
+    "\\prod": "\\sum",
+    "\\Re": "\\Im",
+    "\\operatorname{Re}": "\\operatorname{Im}",
+    "\\le": "\\ge",
+    "\\leq": "\\geq",
+    "\\ge": "\\le",
+    "\\geq": "\\leq",
+    "<": ">",
+    ">": "<",
+}
+STRICTNESS = {"\\le": "<", "\\leq": "<", "\\ge": ">", "\\geq": ">", "<": "\\le", ">": "\\ge"}
+# Letters that are printed side by side and taken for each other.
+PARTNERS = ("qk", "QK", "mn", "MN", "ij", "ab", "xy", "uv", "st")
+PARTNER = {pair[0]: pair[1] for pair in PARTNERS} | {pair[1]: pair[0] for pair in PARTNERS}
+
+
+def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
+    """The changes of single signs, numbers and letters."""
+    printed_letters = {token.value for token in tokens if token.type == "SYMBOL"}
+    for token in tokens:
+        start, end = span(token)
+        printed = text[start:end]
+        if token.type == "ADDOP":
+            yield Change(start, end, new="-" if token.value == "+" else "+", kind="flip sign")
+        elif token.type == "NUMBER" and printed.isdigit():
+            yield Change(start, end, new=braced(str(int(printed) + 1)), kind="off by one")
+        elif token.type == "NUMBER" and "." in printed:
+            last = str((int(printed[-1]) + 1) % 10)
+            yield Change(start, end, new=printed[:-1] + last, kind="last digit")
+        elif token.type == "PRIME":
+            yield Change(start, end, new="", kind="drop prime")
+        elif printed in SWAPS and token.type in ("SYMBOL", "REL"):
+            yield Change(start, end, new=spaced(SWAPS[printed]), kind="swap")
+        if token.type == "REL" and printed in STRICTNESS:
+            yield Change(start, end, new=spaced(STRICTNESS[printed]), kind="strictness")
+        if token.type == "SYMBOL" and PARTNER.get(printed) in printed_letters:
+            yield Change(start, end, new=PARTNER[printed], kind="exchange name")
+
+
+def lost_relations(tokens: Sequence[Token]) -> Iterator[Change]:
+    """A line of ``aligned`` without the relation at its mark."""
+    for before, token in itertools.pairwise(tokens):
+        if before.type == "MARK" and token.type == "REL":
+            yield Change(*span(token), new=" ", kind="drop relation")
+
+
+def moved_bounds(text: str, chain: Tree[Token]) -> Iterator[Change]:
+    """The right side of an inequality a twentieth larger and smaller.
+
+    Nothing is larger than 0 by a share of it, and ``0 \\le i < n`` is a range.
+    """
+    sides = [printed_part(text, side) for side in chain.children[::2]]
+    for number, sign in enumerate(chain.children[1::2], start=1):
+        start, end = span(chain.children[2 * number])
+        printed = printed_part(text, sign)
+        if printed in STRICTNESS and sides[0] != "0" and sides[number] != "0":
+            for factor in ("1.05", "0.95"):
+                yield Change(start, end, new=f"{factor} ({text[start:end]})", kind="bound moved")
+
+
+def weakened(chain: Tree[Token]) -> Iterator[Change]:
+    """An equality printed as an inequality or as a nearness."""
+    for sign in chain.children[1::2]:
+        if isinstance(sign, Token) and sign == "=":
+            start, end = span(sign)
+            for weaker in ("\\le ", "\\ge ", "\\approx "):
+                yield Change(start, end, new=weaker, kind="weaken")
