@@ -1,5 +1,6 @@
 """The book's search: what readers find in the built site, and how the box is used."""
 
+import html
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from docutils import nodes
 from docutils.utils import new_document
 from playwright.sync_api import expect
 
+from bookformat.contents import main_line
 from bookformat.paths import BUILD
 from bookkit.models import read_models
 from booksite.reference import entries, modules
@@ -99,6 +101,20 @@ def test_what_readers_look_for_is_found(open_page, folder, searches):
     pages = {query: [page for page, _ in found[query][:3]] for query in found}
     assert {query: pages[query] for query in wanted if wanted[query] not in pages[query]} == {}
     assert pages["zeppelin"] == pages["齐柏林飞艇"] == []
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("folder", ["", pytest.param("zh", marks=chinese)])
+def test_every_chapter_is_found_by_its_title(open_page, folder):
+    titles = {}
+    for path in main_line():
+        text = (SITE / folder / "chapters" / f"{path.stem}.html").read_text(encoding="utf-8")
+        (title,) = re.findall(r"<title>\s*(?:\d+\. )?(.*?) (?:—|&#8212;) ", text)
+        titles[html.unescape(title)] = f"chapters/{path.stem}"
+    assert len(titles) == len(main_line())
+    _, found = search(open_page, folder, [*titles])
+    pages = {title: [page for page, _ in found[title][:3]] for title in titles}
+    assert {title: pages[title] for title in titles if titles[title] not in pages[title]} == {}
 
 
 @pytest.mark.built
