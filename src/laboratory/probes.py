@@ -32,7 +32,6 @@ from bookkit.trained.probes import (
     largest,
     projections,
     repeated,
-    rotary_table,
     score_spread,
     stream_size,
     trace,
@@ -89,7 +88,7 @@ def halved(model: Model, seed: int) -> Row:
 def logits_attending(model: Model, tokens: Tensor, choose: Choice) -> Tensor:
     """The logits if queries see only the keys that choose(layer, q, k) allows, (B, h, N, N)."""
     length = tokens.shape[1]
-    table = rotary_table(model, torch.arange(length))
+    table = model.table(torch.arange(length))
     causal = torch.ones(length, length, dtype=torch.bool).tril()
     x = model.embed_tokens(tokens)
     for layer, block in enumerate(model.layers):

@@ -1,26 +1,48 @@
 """A complete modern decoder in one file that needs only PyTorch. Copy it.
 
 Llama's architecture, and Qwen3's, which adds a norm on queries and keys: RMSNorm, grouped-query
-attention with RoPE, SwiGLU, a key-value cache, generation. Released checkpoints load as they are:
+attention with RoPE, SwiGLU, a key-value cache, batches with padding, generation that stops at end
+tokens. Released checkpoints load as they are, from a folder with config.json and safetensors files:
 
-    config = Config.from_dict(json.loads(Path("config.json").read_text()))
-    model = Model(config).load(safetensors.torch.load_file("model.safetensors"))
+    model = load_checkpoint("folder")  # in the dtype of its weights
+    tokens = generate(model, prompt, 50, temperature=0)
 
 Shapes: B sequences, N new tokens, N_k tokens in all, those in the cache included, d = hidden_size,
 h query heads, g key-value heads, d_k = head_dim, V = vocab_size.
 """
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, silu
 
-Table = tuple[Tensor, Tensor]  # cosines and sines of the new positions, (N, d_k/2) each
+# Cosines and sines of the new positions, (N, d_k/2) each, or (B, 1, N, d_k/2) with padding.
+Table = tuple[Tensor, Tensor]
 Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, N_k, d_k) each
 Caches = tuple[Cache, ...]  # one for each layer; none before the first token
+ROPE_SETTINGS = (
+    "rope_type",
+    "type",  # the older name of rope_type
+    "rope_theta",
+    "partial_rotary_factor",
+    "factor",
+    "original_max_position_embeddings",
+    "low_freq_factor",
+    "high_freq_factor",
+    "beta_fast",
+    "beta_slow",
+    "attention_factor",
+    "mscale",
+    "mscale_all_dim",
+    "truncate",
+    "finetuned",  # says only how a checkpoint was made
+)
 
 
 def expect(config: dict[str, Any], name: str, *accepted: Any) -> None:
@@ -41,14 +63,50 @@ def positive_integer(config: dict[str, Any], name: str, default: int | None = No
     return value
 
 
-def positive_number(config: dict[str, Any], name: str, default: float) -> float:
-    """A setting that is a positive number, or the default if it is missing."""
-    value = config.get(name)
+def positive_number(config: dict[str, Any], name: str, default: float | None = None) -> float:
+    """A setting that is a positive number; without a default it must be there."""
+    value: Any = config.get(name)
     if value is None:
         value = default
     if type(value) not in (int, float) or not 0 < value < math.inf:
         raise ValueError(f"{name}: expected a positive number, got {value!r}")
     return float(value)
+
+
+def token_numbers(config: dict[str, Any], name: str) -> tuple[int, ...]:
+    """A setting that names one token, several in a list, or none; a negative number is none."""
+    value = config.get(name)
+    if value is None:
+        value = []
+    numbers = value if isinstance(value, list) else [value]
+    for number in numbers:
+        if type(number) is not int:
+            raise ValueError(f"{name}: expected a token number or a list of them, got {value!r}")
+    return tuple(number for number in numbers if number >= 0)
+
+
+def rope_settings(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the rotation; one that this file does not know is refused, not ignored."""
+    places = ("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor")
+    words = ("rope", "rotary", "partial", "scaling", "theta")
+    for name, value in config.items():
+        about_rope = any(word in name for word in words)
+        if about_rope and name not in places and value is not None:
+            raise ValueError(f"{name}: expected no such setting, got {value!r}")
+
+    # Older files have rope_theta and rope_scaling, newer ones have rope_parameters.
+    scaling = config.get("rope_scaling") or {}
+    parameters = config.get("rope_parameters") or {}
+    if scaling and parameters:
+        raise ValueError(f"rope_scaling: expected nothing beside rope_parameters, got {scaling}")
+    rope = {"rope_theta": config.get("rope_theta")} | scaling | parameters
+    for name, value in rope.items():
+        if name not in ROPE_SETTINGS and value is not None:
+            raise ValueError(f"{name}: expected no such setting of RoPE, got {value!r}")
+    rope["rope_theta"] = positive_number(rope, "rope_theta", default=10_000.0)
+    expect(config, "partial_rotary_factor", 1.0, None)
+    expect(rope, "partial_rotary_factor", 1.0, None)
+    return rope
 
 
 @dataclass(frozen=True)
@@ -66,32 +124,42 @@ class Config:
     rms_norm_eps: float = 1e-6
     tie_word_embeddings: bool = False
     qk_norm: bool = False
+    eos_token_id: tuple[int, ...] = ()  # each of these tokens ends a text
+    pad_token_id: int | None = None  # what follows the end; if None, the first end token
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that do not fit together."""
+        if self.head_dim % 2 == 1:
+            raise ValueError(f"head_dim: expected an even number, got {self.head_dim}")
+        if self.num_attention_heads % self.num_key_value_heads != 0:
+            raise ValueError(
+                "num_attention_heads: expected a multiple of num_key_value_heads, "
+                f"{self.num_key_value_heads}, got {self.num_attention_heads}"
+            )
 
     @classmethod
-    def from_dict(cls, config: dict[str, Any]) -> "Config":
-        """Read the config.json of a Llama or Qwen3; what this model does not have is refused."""
+    def from_dict(
+        cls, config: dict[str, Any], generation_config: dict[str, Any] | None = None
+    ) -> "Config":
+        """Read the config.json of a Llama or Qwen3; what this model does not have is refused.
+
+        Which tokens end a text may also be said, with precedence, by a generation_config.json.
+        """
         expect(config, "model_type", "llama", "qwen3")
         expect(config, "hidden_act", "silu", None)
         expect(config, "attention_bias", False, None)
         expect(config, "mlp_bias", False, None)
         expect(config, "use_sliding_window", False, None)
         expect(config, "tie_word_embeddings", True, False, None)
-        expect(config, "partial_rotary_factor", 1.0, None)
+        expect(config, "quantization_config", None)
         layer_types = config.get("layer_types") or []
         if any(layer_type != "full_attention" for layer_type in layer_types):
             raise ValueError(f"layer_types: expected only 'full_attention', got {layer_types}")
 
-        # Older files have rope_theta and rope_scaling, newer ones have rope_parameters.
-        scaling = config.get("rope_scaling") or {}
-        parameters = config.get("rope_parameters") or {}
-        if scaling and parameters:
-            raise ValueError(
-                f"rope_scaling: expected nothing beside rope_parameters, got {scaling}"
-            )
-        rope = {"rope_theta": config.get("rope_theta")} | scaling | parameters
-        rope["rope_theta"] = positive_number(rope, "rope_theta", default=10_000.0)
-        expect(rope, "partial_rotary_factor", 1.0, None)
-
+        end = token_numbers(generation_config or {}, "eos_token_id")
+        end = end or token_numbers(config, "eos_token_id")
+        padding = token_numbers(generation_config or {}, "pad_token_id")
+        padding = padding or token_numbers(config, "pad_token_id")
         d = positive_integer(config, "hidden_size")
         h = positive_integer(config, "num_attention_heads")
         return cls(
@@ -102,51 +170,71 @@ class Config:
             num_attention_heads=h,
             num_key_value_heads=positive_integer(config, "num_key_value_heads", default=h),
             head_dim=positive_integer(config, "head_dim", default=d // h),
-            rope_parameters=rope,
+            rope_parameters=rope_settings(config),
             rms_norm_eps=positive_number(config, "rms_norm_eps", default=1e-6),
             tie_word_embeddings=bool(config.get("tie_word_embeddings")),
             qk_norm=config["model_type"] == "qwen3",
+            eos_token_id=end,
+            pad_token_id=padding[0] if padding else None,
         )
 
 
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """Radians per position of each pair of dimensions, and a factor for the rotated vectors."""
     theta = rope["rope_theta"]
-    even = torch.arange(0, d_k, 2, dtype=torch.float64)  # (d_k/2,)
+    # On the CPU even if the model is built elsewhere: on "meta" there would be no numbers.
+    even = torch.arange(0, d_k, 2, dtype=torch.float64, device="cpu")  # (d_k/2,)
     frequencies = theta ** -(even / d_k)  # (d_k/2,)
     kind = rope.get("rope_type") or rope.get("type") or "default"
     if kind == "default":
         return frequencies, 1.0
-    s = rope.get("factor", 1.0)
-    if kind == "linear":
-        return frequencies / s, 1.0
-    if kind not in ("llama3", "yarn"):
+    if kind not in ("linear", "llama3", "yarn"):
         raise ValueError(
             f"rope_type: expected 'default', 'linear', 'llama3' or 'yarn', got {kind!r}"
         )
+    s = positive_number(rope, "factor")
+    if kind == "linear":
+        return frequencies / s, 1.0
+    # For contexts s times as long as in training, these rules keep the frequencies of fast pairs.
+    length = positive_integer(rope, "original_max_position_embeddings")
+    turns = length * frequencies / (2 * math.pi)  # of each pair, in a text of training
+    if kind == "llama3":
+        keep = kept_by_llama3(turns, rope)  # (d_k/2,), 1: as it was, 0: divided by s
+        factor = 1.0
+    else:
+        keep = kept_by_yarn(turns, rope)  # (d_k/2,)
+        factor = positive_number(rope, "attention_factor", default=0.1 * math.log(max(s, 1)) + 1)
+    return keep * frequencies + (1 - keep) * frequencies / s, factor
+
+
+def kept_by_llama3(turns: Tensor, rope: dict[str, Any]) -> Tensor:
+    """Which share of its frequency each pair keeps, (d_k/2,), by Llama 3's rule."""
+    low = positive_number(rope, "low_freq_factor")
+    high = positive_number(rope, "high_freq_factor")
+    if low >= high:
+        raise ValueError(f"high_freq_factor: expected more than low_freq_factor, {low}, got {high}")
+    return ((turns - low) / (high - low)).clamp(0, 1)
+
+
+def kept_by_yarn(turns: Tensor, rope: dict[str, Any]) -> Tensor:
+    """Which share of its frequency each pair keeps, (d_k/2,), by YaRN's rule."""
     expect(rope, "mscale", None)
     expect(rope, "mscale_all_dim", None)
     expect(rope, "truncate", True, None)
-    # For contexts s times as long as in training, these rules keep the frequencies of fast pairs.
-    length = rope["original_max_position_embeddings"]
-    turns = length * frequencies / (2 * math.pi)  # of each pair, in a text of training
-    if kind == "llama3":
-        low = rope["low_freq_factor"]
-        high = rope["high_freq_factor"]
-        keep = ((turns - low) / (high - low)).clamp(0, 1)  # 1: as it was, 0: divided by s
-        factor = 1.0
-    else:
-        fast = rope.get("beta_fast") or 32  # pairs with more turns keep their frequency
-        slow = rope.get("beta_slow") or 1  # pairs with fewer turns are divided by s
-        per_pair = 2 * math.log(theta) / d_k  # the logarithm of turns falls by this, pair by pair
-        first = math.floor(math.log(turns[0] / fast) / per_pair)
-        last = math.ceil(math.log(turns[0] / slow) / per_pair)
-        first = max(first, 0)
-        last = min(last, d_k - 1)  # as in the released code, although there are only d_k/2 pairs
-        ramp = (torch.arange(d_k // 2) - first) / max(last - first, 0.001)
-        keep = 1 - ramp.clamp(0, 1)
-        factor = rope.get("attention_factor") or 0.1 * math.log(s) + 1
-    return keep * frequencies + (1 - keep) * frequencies / s, factor
+    fast = positive_number(rope, "beta_fast", default=32)  # pairs with more turns keep all of it
+    slow = positive_number(rope, "beta_slow", default=1)  # pairs with fewer turns keep nothing
+    if slow >= fast:
+        raise ValueError(f"beta_fast: expected more than beta_slow, {slow}, got {fast}")
+    d_k = 2 * len(turns)
+    most = turns[0].item()  # the turns of the fastest pair
+    per_pair = 2 * math.log(rope["rope_theta"]) / d_k  # the logarithm of turns falls by this
+    first = math.floor(math.log(most / fast) / per_pair)
+    last = math.ceil(math.log(most / slow) / per_pair)
+    first = max(first, 0)
+    last = min(last, d_k - 1)  # as in the released code, although there are only d_k/2 pairs
+    pairs = torch.arange(d_k // 2, dtype=torch.float64, device="cpu")
+    ramp = (pairs - first) / max(last - first, 0.001)
+    return 1 - ramp.clamp(0, 1)
 
 
 def rotate(x: Tensor, table: Table) -> Tensor:
@@ -155,6 +243,19 @@ def rotate(x: Tensor, table: Table) -> Tensor:
     first, second = x.chunk(2, dim=-1)  # (B, heads, N, d_k/2) each
     rotated = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
     return rotated.to(x.dtype)
+
+
+def visible_tokens(N: int, N_k: int, mask: Tensor | None, device: torch.device) -> Tensor:
+    """Which of N_k tokens each of the last N may see: (N, N_k), or (B, 1, N, N_k) with a mask."""
+    columns = torch.arange(N_k, device=device)  # (N_k,)
+    rows = columns[N_k - N :, None]  # (N, 1)
+    causal = columns <= rows  # (N, N_k), a token sees those up to itself
+    if mask is None:
+        return causal
+    real = mask[:, None, None, :]  # (B, 1, 1, N_k), the same for all heads
+    # Padding sees itself: for a row that sees nothing, some GPU kernels return garbage.
+    itself = columns == rows  # (N, N_k)
+    return (causal & real) | itself  # (B, 1, N, N_k)
 
 
 class Attention(nn.Module):
@@ -177,8 +278,14 @@ class Attention(nn.Module):
         """One vector per head, (B, N, heads · d_k) to (B, heads, N, d_k)."""
         return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
 
-    def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
-        """Attend from the new tokens x, (B, N, d), to all tokens so far."""
+    def forward(
+        self, x: Tensor, table: Table, cache: Cache | None, visible: Tensor | None = None
+    ) -> tuple[Tensor, Cache]:
+        """Attend from the new tokens x, (B, N, d), to all tokens so far that they may see.
+
+        `visible` says which these are. If it is None, a whole text is causal, and a token after a
+        cache sees everything.
+        """
         q = self.split(self.q_proj(x))  # (B, h, N, d_k)
         k = self.split(self.k_proj(x))  # (B, g, N, d_k)
         v = self.split(self.v_proj(x))  # (B, g, N, d_k)
@@ -188,12 +295,8 @@ class Attention(nn.Module):
             old_k, old_v = cache
             k = torch.cat((old_k, k), dim=2)  # (B, g, N_k, d_k)
             v = torch.cat((old_v, v), dim=2)  # (B, g, N_k, d_k)
-        N = q.shape[2]
-        N_k = k.shape[2]
-        mask = None
-        if 1 < N < N_k:  # a token sees those up to itself
-            mask = x.new_ones(N, N_k, dtype=torch.bool).tril(N_k - N)
-        out = scaled_dot_product_attention(q, k, v, mask, is_causal=N_k == N, enable_gqa=True)
+        causal = visible is None and cache is None
+        out = scaled_dot_product_attention(q, k, v, visible, is_causal=causal, enable_gqa=True)
         joined = out.transpose(1, 2).flatten(-2)  # (B, N, h · d_k)
         return self.o_proj(joined), (k, v)
 
@@ -223,9 +326,11 @@ class Block(nn.Module):
         self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, x: Tensor, table: Table, cache: Cache | None) -> tuple[Tensor, Cache]:
+    def forward(
+        self, x: Tensor, table: Table, cache: Cache | None, visible: Tensor | None = None
+    ) -> tuple[Tensor, Cache]:
         """Add to the residual stream x, (B, N, d)."""
-        attended, cache = self.self_attn(self.input_layernorm(x), table, cache)
+        attended, cache = self.self_attn(self.input_layernorm(x), table, cache, visible)
         x = x + attended  # (B, N, d)
         x = x + self.mlp(self.post_attention_layernorm(x))
         return x, cache
@@ -242,37 +347,98 @@ class Model(nn.Module):
         self.layers = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
         self.norm = nn.RMSNorm(d, config.rms_norm_eps)
         self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
-        if config.tie_word_embeddings:
-            self.lm_head.weight = self.embed_tokens.weight
+        self.tie()
+        self.register_load_state_dict_post_hook(Model.tie)
         for weight in self.parameters():
             if weight.dim() == 2:
                 nn.init.normal_(weight, std=0.02)
+        # No buffer: model.bfloat16() would round the frequencies, and to_empty() would lose them.
         self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
 
-    def load(self, weights: dict[str, Tensor]) -> "Model":
-        """Take the weights of a checkpoint; a name that is missing or unknown is an error."""
-        named = {name.removeprefix("model."): weight for name, weight in weights.items()}
+    def tie(self, *_: Any) -> None:
+        """Share the embedding's matrix with the output layer, if the checkpoint does."""
         if self.config.tie_word_embeddings:
-            named["lm_head.weight"] = named["embed_tokens.weight"]
-        self.load_state_dict(named)
+            self.lm_head.weight = self.embed_tokens.weight
+
+    def load(self, weights: dict[str, Tensor], dtype: torch.dtype | None = None) -> "Model":
+        """Take the weights of a checkpoint, in the dtype of its embedding or in another one.
+
+        They are not copied, so a model that was built on "meta" needs no memory of its own. A name
+        that is missing or unknown is an error.
+        """
+        named = {}
+        for name, weight in weights.items():
+            if name.endswith("rotary_emb.inv_freq"):
+                continue  # in older checkpoints; computed here
+            if not weight.is_floating_point():
+                raise ValueError(f"{name}: expected floating-point numbers, got {weight.dtype}")
+            named[name.removeprefix("model.")] = weight
+        if "embed_tokens.weight" not in named:
+            some = sorted(named)[:3]
+            raise ValueError(f"embed_tokens.weight: expected among the weights, got {some} …")
+        embedding = named["embed_tokens.weight"]
+        if self.config.tie_word_embeddings:
+            head = named.setdefault("lm_head.weight", embedding)
+            if not torch.equal(head, embedding):
+                raise ValueError("lm_head.weight: expected the embedding's matrix, got another one")
+        dtype = dtype or embedding.dtype
+        device = self.embed_tokens.weight.device
+        if device.type == "meta":
+            device = embedding.device
+        converted = {name: weight.to(device, dtype) for name, weight in named.items()}
+        self.load_state_dict(converted, assign=True)
         return self
 
-    def forward(self, tokens: Tensor, caches: Caches = ()) -> tuple[Tensor, Caches]:
-        """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these."""
-        x = self.embed_tokens(tokens)  # (B, N, d)
+    def table(self, positions: Tensor) -> Table:
+        """Cosines and sines of the angles at these positions, (..., N) to (..., N, d_k/2) each."""
+        # At least float32: half precision would give neighbouring positions the same angle.
+        dtype = torch.promote_types(self.embed_tokens.weight.dtype, torch.float32)
+        frequencies = self.frequencies.to(positions.device, dtype)  # (d_k/2,)
+        angles = positions[..., None] * frequencies  # (..., N, d_k/2)
+        return angles.cos() * self.factor, angles.sin() * self.factor
+
+    def forward(
+        self, tokens: Tensor, caches: Caches = (), mask: Tensor | None = None
+    ) -> tuple[Tensor, Caches]:
+        """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these.
+
+        If texts of different lengths are padded, `mask`, (B, N_k), is 1 for tokens of a text and
+        0 for padding, those in the cache included.
+        """
         start = caches[0][0].shape[2] if caches else 0  # the number of tokens before
-        positions = torch.arange(start, start + tokens.shape[1], device=x.device)  # (N,)
-        angles = positions[:, None] * self.frequencies.to(x.device, torch.float32)  # (N, d_k/2)
-        # In half precision the cosines would lose digits: at least float32, as the angles.
-        dtype = torch.promote_types(x.dtype, torch.float32)
-        cos = (angles.cos() * self.factor).to(dtype)
-        sin = (angles.sin() * self.factor).to(dtype)
-        updated: Caches = ()
-        for index, block in enumerate(self.layers):
-            cache = caches[index] if caches else None
-            x, cache = block(x, (cos, sin), cache)
-            updated += (cache,)
-        return self.lm_head(self.norm(x)), updated
+        check_input(tokens, start, mask)
+        N = tokens.shape[1]
+        N_k = start + N
+        if mask is None:
+            positions = torch.arange(start, N_k, device=tokens.device)  # (N,)
+        else:
+            mask = mask.bool()
+            positions = mask.cumsum(-1)[:, None, start:] - 1  # (B, 1, N), padding does not count
+        table = self.table(positions)
+        # No matrix for a whole text, which is causal, or for one new token, which sees everything.
+        visible = None
+        if mask is not None or (caches and N > 1):
+            visible = visible_tokens(N, N_k, mask, tokens.device)
+        x = self.embed_tokens(tokens)  # (B, N, d)
+        old_caches = caches or (None,) * len(self.layers)
+        new_caches: Caches = ()
+        for block, cache in zip(self.layers, old_caches, strict=True):
+            x, new_cache = block(x, table, cache, visible)
+            new_caches += (new_cache,)
+        return self.lm_head(self.norm(x)), new_caches
+
+
+def check_input(tokens: Tensor, start: int, mask: Tensor | None) -> None:
+    """Refuse tokens and masks of a shape or dtype that would mean something else."""
+    if tokens.dim() != 2 or tokens.shape[1] == 0:
+        raise ValueError(f"tokens: expected a shape (B, N) with N > 0, got {tuple(tokens.shape)}")
+    if mask is None:
+        return
+    expected = (tokens.shape[0], start + tokens.shape[1])
+    if tuple(mask.shape) != expected:
+        raise ValueError(f"mask: expected the shape (B, N_k), {expected}, got {tuple(mask.shape)}")
+    if mask.is_floating_point():
+        raise ValueError(f"mask: expected Booleans or integers, got {mask.dtype}")
 
 
 def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
@@ -284,6 +450,10 @@ def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: floa
         raise ValueError(
             f"temperature: expected 0 (greedy) or a positive number, got {temperature}"
         )
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p: expected a number above 0 and at most 1, got {top_p}")
+    if not 0 <= top_k <= logits.shape[-1]:
+        raise ValueError(f"top_k: expected 0 (all) to {logits.shape[-1]}, got {top_k}")
     if temperature == 0:
         return logits.argmax(-1)  # (B,)
     best, tokens = logits.float().topk(top_k or logits.shape[-1])  # descending, (B, top_k) each
@@ -295,14 +465,92 @@ def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: floa
     return tokens.gather(-1, chosen).squeeze(-1)
 
 
-@torch.inference_mode()
-def generate(model: Model, prompt: Tensor, count: int, **sampling: Any) -> Tensor:
-    """Continue each prompt, (B, N), by `count` sampled tokens: (B, N + count)."""
+@torch.no_grad()
+def generate(
+    model: Model,
+    prompt: Tensor,
+    count: int,
+    mask: Tensor | None = None,
+    end: int | Sequence[int] | None = None,
+    **sampling: Any,
+) -> Tensor:
+    """Continue each prompt, (B, N), by at most `count` sampled tokens: (B, N + count or less).
+
+    A text ends with one of the tokens `end`, by default those of the configuration; filling follows
+    until all texts have ended. Shorter prompts are padded on the left, where their `mask` is 0.
+    """
+    if mask is not None:
+        check_prompt_mask(prompt, mask)
+    if end is None:
+        end = model.config.eos_token_id
+    if isinstance(end, int):
+        end = (end,)
+    end_tokens = torch.tensor(end, dtype=torch.long, device=prompt.device)
+    filling = model.config.pad_token_id
+    if filling is None:
+        filling = end[0] if end else 0
+    ended = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)  # (B,)
     tokens = prompt
     unread = prompt  # the prompt first, then one token at a time
     caches: Caches = ()
     for _ in range(count):
-        logits, caches = model(unread, caches)
-        unread = sample(logits[:, -1], **sampling)[:, None]  # (B, 1)
+        logits, caches = model(unread, caches, mask)
+        chosen = sample(logits[:, -1], **sampling)  # (B,)
+        chosen = chosen.masked_fill(ended, filling)
+        ended = ended | torch.isin(chosen, end_tokens)
+        unread = chosen[:, None]  # (B, 1)
         tokens = torch.cat((tokens, unread), dim=1)
+        if mask is not None:
+            mask = torch.cat((mask, torch.ones_like(mask[:, :1])), dim=1)
+        if ended.all():
+            break
     return tokens
+
+
+def check_prompt_mask(prompt: Tensor, mask: Tensor) -> None:
+    """Refuse a mask with which the last token would not be the one to continue."""
+    check_input(prompt, 0, mask)
+    if not ((mask == 0) | (mask == 1)).all():
+        raise ValueError(f"mask: expected only 0 and 1, got {mask.unique().tolist()}")
+    if not (mask[:, -1] == 1).all():
+        raise ValueError("mask: expected padding on the left, got a prompt that ends with padding")
+
+
+def read_weights(path: str | Path) -> dict[str, Tensor]:
+    """All weights of a safetensors file, or of a folder with one file or several and an index."""
+    from safetensors.torch import load_file  # the only part that needs more than PyTorch
+
+    path = Path(path)
+    if path.is_file():
+        return load_file(path)
+    if (path / "model.safetensors").exists():
+        return load_file(path / "model.safetensors")
+    index = path / "model.safetensors.index.json"
+    if not index.exists():
+        raise FileNotFoundError(
+            f"{path}: expected model.safetensors or {index.name} in this folder"
+        )
+    file_of = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+    weights = {}
+    for file in sorted(set(file_of.values())):
+        weights.update(load_file(path / file))
+    missing = sorted(set(file_of) - set(weights))
+    if missing:
+        raise ValueError(f"{index}: expected these weights in its files, found none: {missing}")
+    return weights
+
+
+def load_checkpoint(
+    path: str | Path, dtype: torch.dtype | None = None, device: str | torch.device = "cpu"
+) -> Model:
+    """The model in a folder, or beside a file, of weights; in their dtype unless told another."""
+    path = Path(path)
+    folder = path.parent if path.is_file() else path
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    generation_config = {}
+    if (folder / "generation_config.json").exists():
+        text = (folder / "generation_config.json").read_text(encoding="utf-8")
+        generation_config = json.loads(text)
+    with torch.device("meta"):  # no memory and no random numbers for weights that are replaced
+        model = Model(Config.from_dict(config, generation_config))
+    return model.load(read_weights(path), dtype).to(device)

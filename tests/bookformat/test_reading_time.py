@@ -85,7 +85,7 @@ def test_source_code_that_a_page_includes_is_counted():
     path = "../src/one_file/llama.py"
     cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert main_line_seconds([cell]) == 6 * 3
-    part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: class Att")
+    part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: def visible")
     assert main_line_seconds([new_markdown_cell(part)]) == 6 * 3
     cell.source = cell.source.replace("rotate", "turn")
     with pytest.raises(ValueError, match=r"llama\.py has no 'turn'"):

@@ -78,6 +78,13 @@ def test_scaling_is_the_library_s(rope: dict[str, Any], expected: Any, factor: f
 
 
 YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 2.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8,
+}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +119,33 @@ YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 
         (
             {"rope_scaling": YARN, "rope_parameters": {"rope_theta": 500.0}},
             "rope_scaling: expected nothing beside rope_parameters, got {'rope_type': 'yarn'",
+        ),
+        ({"rotary_dim": 8}, "rotary_dim: expected no such setting, got 8"),
+        ({"no_rope_layers": [1, 0]}, "no_rope_layers: expected no such setting, got [1, 0]"),
+        (
+            {"rope_parameters": {"full_attention": {"rope_theta": 500.0}}},
+            "full_attention: expected no such setting of RoPE, got {'rope_theta': 500.0}",
+        ),
+        (
+            {"rope_scaling": YARN | {"short_factor": [1.0]}},
+            "short_factor: expected no such setting of RoPE, got [1.0]",
+        ),
+        (
+            {"quantization_config": {"quant_method": "fp8"}},
+            "quantization_config: expected nothing, got {'quant_method': 'fp8'}",
+        ),
+        ({"rope_scaling": {"type": "linear"}}, "factor: expected a positive number, got None"),
+        (
+            {"rope_scaling": {"rope_type": "yarn", "factor": 2.0}},
+            "original_max_position_embeddings: expected a positive integer, got None",
+        ),
+        (
+            {"rope_scaling": YARN | {"beta_fast": 1, "beta_slow": 32}},
+            "beta_fast: expected more than beta_slow, 32.0, got 1.0",
+        ),
+        (
+            {"rope_scaling": LLAMA3 | {"low_freq_factor": 4.0}},
+            "high_freq_factor: expected more than low_freq_factor, 4.0, got 4.0",
         ),
         ({"rope_theta": -1.0}, "rope_theta: expected a positive number, got -1.0"),
         ({"rope_theta": "1e4"}, "rope_theta: expected a positive number, got '1e4'"),
@@ -173,6 +207,8 @@ def test_a_setting_that_must_be_there_is_named_if_it_is_missing(name: str) -> No
         {"rms_norm_eps": 1e-6},
         {"rms_norm_eps": None},
         {"max_position_embeddings": 64},  # what the model need not know
+        {"quantization_config": None},
+        {"rotary_dim": None},
     ],
 )
 def test_a_usual_setting_changes_nothing(usual: dict[str, Any]) -> None:
@@ -329,3 +365,16 @@ def test_a_model_in_half_precision_keeps_its_table_in_float32(
     assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == dtype
     assert {*seen} == {(dtype, torch.float32, torch.float32)}
     assert generate(half, tokens(), 2, temperature=0).shape == (2, 13)
+
+
+@pytest.mark.parametrize("kind", [YARN, LLAMA3, {}])
+def test_frequencies_depend_on_no_default(kind: dict[str, Any]) -> None:
+    expected, factor = rope_frequencies(D_K, {"rope_theta": THETA} | kind)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device("meta"):
+            found = rope_frequencies(D_K, {"rope_theta": THETA} | kind)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(found[0], expected)
+    assert found[1] == factor

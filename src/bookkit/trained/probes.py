@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from bookkit.trained.text import START
-from one_file.llama import Attention, Block, Model, Table, rotate
+from one_file.llama import Attention, Block, Model, rotate
 
 Head = tuple[int, int]  # its layer, and its number there
 
@@ -29,12 +29,6 @@ class Trace(NamedTuple):
     hidden: Tensor  # (L, B, N, intermediate_size), units of the feed-forward layer
     pairs: Tensor  # (L, B, h, N, d_k/2), lengths of the pairs of a query times those of its key
     logits: Tensor  # (B, N, V)
-
-
-def rotary_table(model: Model, positions: Tensor) -> Table:
-    """Cosines and sines of these positions, as the model computes them: (N, d_k/2) each."""
-    angles = positions[:, None] * model.frequencies.float()
-    return angles.cos() * model.factor, angles.sin() * model.factor
 
 
 def projections(attention: Attention, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -57,7 +51,7 @@ def trace(model: Model, tokens: Tensor, positions: Tensor | None = None) -> Trac
     """Run the model as its own forward does and keep everything; positions default to 0, 1, …"""
     if positions is None:
         positions = torch.arange(tokens.shape[1])
-    table = rotary_table(model, positions)
+    table = model.table(positions)
     causal = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool).tril()
     x = model.embed_tokens(tokens)
     stream = [x]
