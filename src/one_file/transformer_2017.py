@@ -20,14 +20,27 @@ KeysValues = tuple[Tensor, Tensor]  # (B, h, tokens, d_k) each
 Memory = tuple[list[KeysValues], Tensor]  # for each decoder block, and the mask of the source
 
 
+def check_padding(tokens: Tensor, name: str) -> None:
+    """Refuse padding before a word, which would move the word to another position."""
+    if torch.compiler.is_compiling():
+        return  # a compiled graph cannot ask which numbers it gets
+    padding = tokens == PAD  # (B, N)
+    if (padding[:, :-1] & ~padding[:, 1:]).any():
+        raise ValueError(
+            f"{name}: expected PAD only at the end of a sequence, got it before a word"
+        )
+
+
 class Attention(nn.Module):
     """Multi-head attention; the caller decides from which tokens keys and values come."""
 
     def __init__(self, d: int, h: int) -> None:
         super().__init__()
         self.h = h
-        self.query, self.key = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
-        self.value, self.output = nn.Linear(d, d, bias=False), nn.Linear(d, d, bias=False)
+        self.query = nn.Linear(d, d, bias=False)
+        self.key = nn.Linear(d, d, bias=False)
+        self.value = nn.Linear(d, d, bias=False)
+        self.output = nn.Linear(d, d, bias=False)
 
     def split(self, x: Tensor) -> Tensor:
         """One vector per token and head."""
@@ -38,9 +51,12 @@ class Attention(nn.Module):
         return self.split(self.key(x)), self.split(self.value(x))
 
     def forward(self, x: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
-        """What the tokens x collect from those that they read."""
-        heads = scaled_dot_product_attention(self.split(self.query(x)), *read, attn_mask=mask)
-        return self.output(heads.transpose(1, 2).flatten(2))  # (B, N, d)
+        """What the tokens x, (B, N, d), collect from those that they read, where mask is true."""
+        q = self.split(self.query(x))  # (B, h, N, d_k)
+        k, v = read
+        heads = scaled_dot_product_attention(q, k, v, attn_mask=mask)  # (B, h, N, d_k)
+        joined = heads.transpose(1, 2).flatten(2)  # (B, N, d)
+        return self.output(joined)
 
 
 class EncoderBlock(nn.Module):
@@ -48,9 +64,11 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, d: int, h: int, d_f: int, dropout: float) -> None:
         super().__init__()
-        self.attention, self.drop = Attention(d, h), nn.Dropout(dropout)
+        self.attention = Attention(d, h)
+        self.drop = nn.Dropout(dropout)
         self.feed_forward = nn.Sequential(nn.Linear(d, d_f), nn.ReLU(), nn.Linear(d_f, d))
-        self.norm_1, self.norm_2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.norm_1 = nn.LayerNorm(d)
+        self.norm_2 = nn.LayerNorm(d)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Attention, then the feed-forward layer."""
@@ -64,15 +82,18 @@ class DecoderBlock(EncoderBlock):
 
     def __init__(self, d: int, h: int, d_f: int, dropout: float) -> None:
         super().__init__(d, h, d_f, dropout)
-        self.cross, self.norm_3 = Attention(d, h), nn.LayerNorm(d)
+        self.cross = Attention(d, h)
+        self.norm_3 = nn.LayerNorm(d)
 
     def forward(
         self, x: Tensor, mask: Tensor, memory: KeysValues, real: Tensor, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """Causal attention, cross-attention, the feed-forward layer; also all keys and values."""
         k, v = self.attention.project(x)
-        if past:  # keys and values of earlier tokens
-            k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
+        if past is not None:  # keys and values of earlier tokens
+            past_k, past_v = past
+            k = torch.cat((past_k, k), dim=2)
+            v = torch.cat((past_v, v), dim=2)
         y = self.norm_1(x + self.drop(self.attention(x, (k, v), mask)))
         z = self.norm_2(y + self.drop(self.cross(y, memory, real)))
         return self.norm_3(z + self.drop(self.feed_forward(z))), (k, v)
@@ -85,10 +106,13 @@ class Transformer(nn.Module):
         self, words: int, d: int, h: int, d_f: int, layers: int, dropout: float = 0.1
     ) -> None:
         super().__init__()
-        self.d, self.drop, sizes = d, nn.Dropout(dropout), (d, h, d_f, dropout)
+        if d % 2 != 0 or d % h != 0:
+            raise ValueError(f"d: expected an even multiple of h = {h}, got {d}")
+        self.d = d
+        self.drop = nn.Dropout(dropout)
         self.embedding = nn.Embedding(words, d)
-        self.encoder = nn.ModuleList(EncoderBlock(*sizes) for _ in range(layers))
-        self.decoder = nn.ModuleList(DecoderBlock(*sizes) for _ in range(layers))
+        self.encoder = nn.ModuleList(EncoderBlock(d, h, d_f, dropout) for _ in range(layers))
+        self.decoder = nn.ModuleList(DecoderBlock(d, h, d_f, dropout) for _ in range(layers))
         for weight in self.parameters():
             if weight.dim() > 1:
                 nn.init.xavier_uniform_(weight)
@@ -99,15 +123,21 @@ class Transformer(nn.Module):
         x = self.embedding(tokens)  # (B, N, d)
         # Half precision rounds positions and angles too much: at least float32.
         exact = torch.promote_types(x.dtype, torch.float32)
-        m = torch.arange(first, first + tokens.shape[1], dtype=exact, device=x.device)
-        even = torch.arange(0, self.d, 2, dtype=exact, device=x.device)
+        m = torch.arange(first, first + tokens.shape[1], dtype=exact, device=x.device)  # (N,)
+        even = torch.arange(0, self.d, 2, dtype=exact, device=x.device)  # (d/2,)
         angles = m[:, None] / 10_000 ** (even / self.d)  # (N, d/2)
         positions = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (N, d)
-        return self.drop((x * self.d**0.5 + positions).to(x.dtype))
+        embedded = x.to(exact) * self.d**0.5 + positions  # (B, N, d)
+        return self.drop(embedded.to(x.dtype))
 
     def encode(self, source: Tensor) -> Memory:
         """What the decoder needs of a source: keys and values for each block, and a mask."""
-        x, mask = self.embed(source), (source != PAD)[:, None, None]  # (B, 1, 1, N_k)
+        check_padding(source, "source")
+        real = source != PAD  # (B, N_k)
+        # A source without a word shows its padding, because a token cannot average nothing.
+        empty = ~real.any(1, keepdim=True)  # (B, 1)
+        mask = (real | empty)[:, None, None]  # (B, 1, 1, N_k), for all heads and tokens
+        x = self.embed(source)  # (B, N_k, d)
         for block in self.encoder:
             x = block(x, mask)
         return [block.cross.project(x) for block in self.decoder], mask
@@ -117,15 +147,20 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, list[KeysValues]]:
         """Logits (B, N, words) of the next tokens, and caches that include `target`."""
         cached = caches[0][0].shape[2] if caches else 0  # tokens in the caches
-        N, x, longer = target.shape[1], self.embed(target, cached), []
-        mask = torch.ones(N, cached + N, dtype=torch.bool, device=x.device).tril(cached)
+        N = target.shape[1]
+        mask = torch.ones(N, cached + N, dtype=torch.bool, device=target.device).tril(cached)
+        keys_values, real = memory
+        x = self.embed(target, cached)  # (B, N, d)
+        longer = []
         for i, block in enumerate(self.decoder):
-            x, cache = block(x, mask, memory[0][i], memory[1], caches[i] if caches else None)
+            past = caches[i] if caches else None
+            x, cache = block(x, mask, keys_values[i], real, past)
             longer.append(cache)
         return x @ self.embedding.weight.T, longer
 
     def loss(self, source: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
         """Teacher forcing in one pass; the paper sets the label smoothing to 0.1."""
+        check_padding(target, "target")
         logits, _ = self.decode(target[:, :-1], self.encode(source))
         # The loss is computed in float32, also for a model in half precision.
         z = logits.to(torch.promote_types(logits.dtype, torch.float32)).mT  # (B, words, N)
@@ -134,11 +169,12 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def generate(self, source: Tensor, steps: int) -> Tensor:
         """Append the likeliest token `steps` times; after END comes only PAD."""
-        memory, caches = self.encode(source), None
+        memory = self.encode(source)
+        caches = None
         written = torch.full_like(source[:, :1], START)  # (B, 1)
         for _ in range(steps):
             logits, caches = self.decode(written[:, -1:], memory, caches)
-            ended = (written == END).any(1, keepdim=True)
-            token = logits.argmax(-1).masked_fill(ended, PAD)
+            ended = (written == END).any(1, keepdim=True)  # (B, 1)
+            token = logits.argmax(-1).masked_fill(ended, PAD)  # (B, 1)
             written = torch.cat((written, token), dim=1)
         return written[:, 1:]

@@ -182,12 +182,10 @@ def test_encoder_decoder_embeds_far_positions(
     embedded = model.embed(tokens, first=3000)
     assert embedded.dtype == dtype
     positions = sinusoidal(torch.arange(3000, 3020), 32, dtype=torch.float64)
-    # In a model, the product with √d is rounded before the sum.
-    scaled = (model.embedding(tokens) * 32**0.5).double()
+    sums = model.embedding(tokens).double() * 32**0.5 + positions  # rounded once
     of_angles = 3020 * torch.finfo(torch.float32).eps
-    rounding = ((scaled + positions).to(dtype) - (scaled + positions)).norm()
-    error = (embedded - (scaled + positions)).norm()
-    assert error <= 1.05 * rounding + of_angles * positions.norm()
+    rounding = (sums.to(dtype) - sums).norm()
+    assert (embedded - sums).norm() <= 1.05 * rounding + of_angles * positions.norm()
     torch.testing.assert_close(
         exact.embed(tokens, first=3000), exact.embedding(tokens) * 32**0.5 + positions
     )

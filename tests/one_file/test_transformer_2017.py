@@ -108,3 +108,32 @@ def test_the_loss_is_the_mean_surprise_of_the_words_that_follow_without_padding(
     smoothed = 0.9 * torch.stack(words).mean() + 0.1 * to_all
     torch.testing.assert_close(model.loss(SOURCE, target, smoothing=0.1), smoothed)
     assert model.bfloat16().loss(SOURCE, target).dtype == torch.float32
+
+
+def test_padding_before_a_word_is_refused(model):
+    left = SOURCE.flip(1)
+    with pytest.raises(ValueError, match=r"^source: expected PAD only at the end of a sequence"):
+        model.generate(left, steps=1)
+    with pytest.raises(ValueError, match=r"^target: expected PAD only at the end of a sequence"):
+        model.loss(SOURCE, torch.tensor([[START, 7, 4, 8], [START, PAD, 6, END]]))
+
+
+@torch.no_grad()
+def test_a_source_without_a_word_gives_numbers_and_changes_no_other(model):
+    expected, _ = model.decode(TARGET[:1], model.encode(SOURCE[:1]))
+    source = torch.stack((SOURCE[0], torch.full((5,), PAD)))
+    logits, _ = model.decode(TARGET[[0, 0]], model.encode(source))
+    torch.testing.assert_close(logits[:1], expected)
+    blank = torch.full((1, 5), PAD)
+    shown = model.embed(blank)
+    everything = torch.ones(1, 1, 1, 5, dtype=torch.bool)
+    for block in model.encoder:
+        shown = block(shown, everything)
+    memory = [block.cross.project(shown) for block in model.decoder], everything
+    torch.testing.assert_close(logits[1:], model.decode(TARGET[:1], memory)[0])
+
+
+@pytest.mark.parametrize(("d", "h"), [(9, 3), (12, 5)])
+def test_sizes_that_do_not_fit_are_refused(d, h):
+    with pytest.raises(ValueError, match=f"^d: expected an even multiple of h = {h}, got {d}"):
+        Transformer(words=9, d=d, h=h, d_f=20, layers=1)
