@@ -138,7 +138,8 @@ def test_in_long_texts_of_a_trained_model_rounded_frequencies_separate_the_logit
     one_file = book_model().eval()
     config = dataclasses.asdict(one_file.config)
     del config["qk_norm"]
-    model = LlamaForCausalLM(LlamaConfig(**config, pad_token_id=None)).eval()
+    config["eos_token_id"] = None  # an empty tuple there
+    model = LlamaForCausalLM(LlamaConfig(**config)).eval()
     weights = one_file.state_dict()
     head = {"lm_head.weight": weights.pop("lm_head.weight")}
     model.load_state_dict({f"model.{name}": weight for name, weight in weights.items()} | head)
