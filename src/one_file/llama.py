@@ -228,6 +228,7 @@ def kept_by_yarn(turns: Tensor, rope: dict[str, Any]) -> Tensor:
     d_k = 2 * len(turns)
     most = turns[0].item()  # the turns of the fastest pair
     per_pair = 2 * math.log(rope["rope_theta"]) / d_k  # the logarithm of turns falls by this
+    # From pair `first` to pair `last`, the share falls from 1 to 0.
     first = math.floor(math.log(most / fast) / per_pair)
     last = math.ceil(math.log(most / slow) / per_pair)
     first = max(first, 0)
@@ -336,6 +337,21 @@ class Block(nn.Module):
         return x, cache
 
 
+def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a checkpoint by their names in `Model`; integers are refused."""
+    named = {}
+    for name, weight in weights.items():
+        if name.endswith("rotary_emb.inv_freq"):
+            continue  # older checkpoints store frequencies, which `Model` computes
+        if not weight.is_floating_point():
+            raise ValueError(f"{name}: expected floating-point numbers, got {weight.dtype}")
+        named[name.removeprefix("model.")] = weight
+    if "embed_tokens.weight" not in named:
+        some = sorted(named)[:3]
+        raise ValueError(f"embed_tokens.weight: expected among the weights, got {some} …")
+    return named
+
+
 class Model(nn.Module):
     """From tokens to the logits of each next token."""
 
@@ -348,7 +364,7 @@ class Model(nn.Module):
         self.norm = nn.RMSNorm(d, config.rms_norm_eps)
         self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
         self.tie()
-        self.register_load_state_dict_post_hook(Model.tie)
+        self.register_load_state_dict_post_hook(Model.tie)  # loading may separate the two matrices
         for weight in self.parameters():
             if weight.dim() == 2:
                 nn.init.normal_(weight, std=0.02)
@@ -356,7 +372,7 @@ class Model(nn.Module):
         self.frequencies, self.factor = rope_frequencies(config.head_dim, config.rope_parameters)
 
     def tie(self, *_: Any) -> None:
-        """Share the embedding's matrix with the output layer, if the checkpoint does."""
+        """Let the output layer share the embedding's matrix, if the configuration says so."""
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.embed_tokens.weight
 
@@ -366,16 +382,7 @@ class Model(nn.Module):
         They are not copied, so a model that was built on "meta" needs no memory of its own. A name
         that is missing or unknown is an error.
         """
-        named = {}
-        for name, weight in weights.items():
-            if name.endswith("rotary_emb.inv_freq"):
-                continue  # in older checkpoints; computed here
-            if not weight.is_floating_point():
-                raise ValueError(f"{name}: expected floating-point numbers, got {weight.dtype}")
-            named[name.removeprefix("model.")] = weight
-        if "embed_tokens.weight" not in named:
-            some = sorted(named)[:3]
-            raise ValueError(f"embed_tokens.weight: expected among the weights, got {some} …")
+        named = renamed(weights)
         embedding = named["embed_tokens.weight"]
         if self.config.tie_word_embeddings:
             head = named.setdefault("lm_head.weight", embedding)
@@ -383,7 +390,7 @@ class Model(nn.Module):
                 raise ValueError("lm_head.weight: expected the embedding's matrix, got another one")
         dtype = dtype or embedding.dtype
         device = self.embed_tokens.weight.device
-        if device.type == "meta":
+        if device.type == "meta":  # the model has no place yet
             device = embedding.device
         converted = {name: weight.to(device, dtype) for name, weight in named.items()}
         self.load_state_dict(converted, assign=True)
@@ -413,7 +420,8 @@ class Model(nn.Module):
             positions = torch.arange(start, N_k, device=tokens.device)  # (N,)
         else:
             mask = mask.bool()
-            positions = mask.cumsum(-1)[:, None, start:] - 1  # (B, 1, N), padding does not count
+            before = mask.cumsum(-1) - 1  # (B, N_k), tokens before each; padding does not count
+            positions = before[:, None, start:]  # (B, 1, N), the same for all heads
         table = self.table(positions)
         # No matrix for a whole text, which is causal, or for one new token, which sees everything.
         visible = None
@@ -479,6 +487,8 @@ def generate(
     A text ends with one of the tokens `end`, by default those of the configuration; filling follows
     until all texts have ended. Shorter prompts are padded on the left, where their `mask` is 0.
     """
+    if count < 0:
+        raise ValueError(f"count: expected 0 or more, got {count}")
     if mask is not None:
         check_prompt_mask(prompt, mask)
     if end is None:

@@ -159,6 +159,13 @@ def test_end_tokens_of_the_configuration_and_their_filling() -> None:
     assert found.tolist() == [row[:longest] for row in expected]
 
 
+def test_a_count_below_zero_is_refused() -> None:
+    prompt = padded()[0][0]
+    assert torch.equal(generate(model(), prompt, 0), prompt)
+    with pytest.raises(ValueError, match=r"^count: expected 0 or more, got -1"):
+        generate(model(), prompt, -1)
+
+
 def test_token_number_zero_can_end_a_text() -> None:
     decoder = model()
     decoder.lm_head.weight.data.zero_()  # all logits are equal, so the first token is taken
