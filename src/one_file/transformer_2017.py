@@ -22,10 +22,10 @@ Memory = tuple[list[KeysValues], Tensor]  # for each decoder block, and the mask
 
 def check_padding(tokens: Tensor, name: str) -> None:
     """Refuse padding before a word, which would move the word to another position."""
-    if torch.compiler.is_compiling():
-        return  # a compiled graph cannot ask which numbers it gets
     padding = tokens == PAD  # (B, N)
-    if (padding[:, :-1] & ~padding[:, 1:]).any():
+    too_early = padding[:, :-1] & ~padding[:, 1:]  # (B, N - 1), before a word
+    # A compiled graph cannot ask which numbers it gets, so there the check is left out.
+    if not torch.compiler.is_compiling() and too_early.any():
         raise ValueError(
             f"{name}: expected PAD only at the end of a sequence, got it before a word"
         )

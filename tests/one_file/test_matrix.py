@@ -17,8 +17,8 @@ IN_SECONDS = [name for name in matrix.CASES if "compiled" not in name]
 COMPILED = [name for name in matrix.CASES if "compiled" in name]
 
 
-def check(name: str, dtype: torch.dtype, backend: str = "eager") -> None:
-    found = matrix.CASES[name](matrix.Use("cpu", dtype, backend))
+def check(name: str, dtype: torch.dtype) -> None:
+    found = matrix.CASES[name](matrix.Use("cpu", dtype))
     assert found.error <= found.allowed
 
 
@@ -33,12 +33,6 @@ def test_it_is_as_exact_as_its_dtype(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_it_is_as_exact_when_compiled_in_one_graph(name: str, dtype: torch.dtype) -> None:
     check(name, dtype)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPILED)
-def test_it_is_as_exact_with_the_usual_compiler(name: str) -> None:
-    check(name, torch.bfloat16, "inductor")
 
 
 def half_table(self: Any, positions: torch.Tensor) -> Any:
