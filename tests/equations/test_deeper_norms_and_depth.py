@@ -100,6 +100,14 @@ test_pre_telescope = equation("eq-pre-telescope", first_index=0, draws=1, sampli
 )
 
 
+@equation("eq-pre-gradient", first_index=0, draws=1, sampling_error=3e-2)
+def test_pre_gradient(rng):
+    """Autograd through a deep stack; Γ is what the last block gives."""
+    values = measured_stack(rng, pre_norm)
+    G, v = values["G"], values["v"]
+    return {**values, r"\Gamma": G[-1] * v[-1], "l": range(len(v))}
+
+
 @equation("eq-cross-step", first_index=0, draws=3, sampling_error=3e-2)
 def test_cross_step(rng):
     """Autograd through two norms of sums whose second part is not the stream's."""

@@ -22,7 +22,6 @@ from shared_residuals_and_norms import (
     D,
     as_array,
     layer_norm_of,
-    measured_stack,
     norm,
     rms_norm_of,
     sublayer,
@@ -110,14 +109,6 @@ def test_placements(rng):
     }
 
 
-@equation("eq-pre-gradient", first_index=0, draws=1, sampling_error=3e-2)
-def test_pre_gradient(rng):
-    """Autograd through a deep stack; Γ is what the last block gives."""
-    values = measured_stack(rng, pre_norm)
-    G, v = values["G"], values["v"]
-    return {**values, r"\Gamma": G[-1] * v[-1], "l": range(len(v))}
-
-
 @equation("eq-adam-first")
 def test_adam_first(rng):
     """PyTorch's Adam, with an ε as large as the gradient."""
@@ -153,17 +144,11 @@ def test_fold_gain(rng):
 
 
 def page(rng):
-    """A token with both norms, a ReLU layer without biases, and the stream of Pre-Norm."""
+    """A token with both norms, and a ReLU layer without biases."""
     W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
-    s = rng.uniform(0.5, 1.5)
-    c = s**4 * float(np.mean([0.0, 1.0]))  # a ReLU keeps one of two equal halves
     return {
         **token(rng),
         "a": rng.uniform(0.2, 4),
-        "s": s,
-        "c": c,
-        "v": 1 + np.cumsum([0.0, *[c] * 6]),
-        "l": range(1, 7),
         "f": lambda x: (relu(tensor(x) @ W_1) @ W_2).numpy(),
         r"\operatorname{norm}": rms_norm_of,
         r"\operatorname{LayerNorm}": layer_norm_of,
