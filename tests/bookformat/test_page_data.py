@@ -17,13 +17,13 @@ def test_data_are_found_in_code_values_captions_and_checks(tmp_path):
     caption = {"mystnb": {"figure": {"caption": 'It is {value}`3 = reported("x", "y")`.'}}}
     cells = [
         new_markdown_cell('{value}`8 = read_model("phi-4")["heads"]` and {check}`book_model()`'),
-        new_code_cell('CALLS = "speed/cpu-calls.jsonl"\nrows = recorded(CALLS)', metadata=caption),
+        new_code_cell('CALLS = "speed/gpu-calls.jsonl"\nrows = recorded(CALLS)', metadata=caption),
     ]
     found = {file.relative_to(KIT).as_posix() for file in data_of(write(tmp_path, "1", *cells))}
     assert found == {
         "models.jsonl",
         "published.jsonl",
-        "results/speed/cpu-calls.jsonl",
+        "results/speed/gpu-calls.jsonl",
         "trained/model.safetensors",
     }
 

@@ -14,7 +14,6 @@ COMMAND = "python -m laboratory.speed.run"
 Part = Callable[[int], Iterable[Row]]
 GROUPS: dict[str, list[Part]] = {
     "cpu": [cpu.form_rows, cpu.textbook_rows],
-    "cpu-calls": [cpu.calls_in_processes],
     "gpu": [gpu.rope_rows],
     "gpu-attention": [gpu.attention_rows],
     "gpu-calls": [gpu.call_rows],
