@@ -1,9 +1,7 @@
 """The page of depth: the ring, executed against the library."""
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import attention
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
 from bookcheck.equations.checks import equation, sentences
 
@@ -55,16 +53,6 @@ def test_ring_overlap(rng):
     alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
     rates = {r"\alpha": alpha, r"\beta": beta}
     return {"N_b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
-
-
-@equation("eq-ring-billion")
-def test_ring_billion(rng):
-    N, d, layers = (int(x) for x in rng.integers(2, 50, size=3))
-    with FlopCounterMode(display=False) as counter:
-        attention(*(torch.from_numpy(rng.normal(size=(N, d))) for _ in range(3)))
-    # A causal mask leaves half of the work, in every layer.
-    work = layers * counter.get_total_flops() / 2
-    return {"N": N, "d": d, r"n_{\text{layers}}": layers, r"F_{\text{billion}}": work}
 
 
 @sentences(
