@@ -21,9 +21,9 @@ def softmax(x):
 def scores(rng, length=N):
     """Scores, with the weights and the sum of exponentials that follow them."""
     return {
-        "x": rng.normal(size=length),
-        "p": depends("x", softmax),
-        "Z": depends("x", lambda x: np.exp(x).sum()),
+        "s": rng.normal(size=length),
+        "p": depends("s", softmax),
+        "Z": depends("s", lambda s: np.exp(s).sum()),
         "N": length,
         "n": range(length),
         "l": range(length),

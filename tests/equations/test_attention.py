@@ -52,7 +52,7 @@ def test_attention(rng):
 @equation("eq-stable-softmax", first_index=0)
 def test_stable_softmax(rng):
     x = rng.normal(size=N)
-    return {"x": x, "p": rows_softmax(x), "c": x.max(), "n": range(N), "N": N}
+    return {"s": x, "p": rows_softmax(x), "c": x.max(), "n": range(N), "N": N}
 
 
 @equation("eq-hull", first_index=0)

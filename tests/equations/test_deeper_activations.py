@@ -97,7 +97,7 @@ def bindings(rng):
     """A number right of 0, and the functions of the page."""
     return {
         "x": rng.uniform(0.1, 6),
-        "s": normal_cdf,
+        r"\psi": normal_cdf,
         r"\operatorname{erfc}": math.erfc,
     } | FUNCTIONS
 

@@ -126,7 +126,7 @@ FLIPPED = {r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN}
 @equation("eq-relative-pair", vectors="row", equivalent=FLIPPED)
 def test_relative_pair(rng):
     alpha, beta, a, c = rng.normal(size=4)
-    angles = {r"\alpha": alpha, r"\beta": beta, "s": hand}
+    angles = {r"\alpha": alpha, r"\beta": beta, r"\varphi": hand}
     return {**angles, "a": a, "c": c, "J": J, "I": np.eye(2)}
 
 
@@ -165,7 +165,7 @@ test_710 = equation("eq-710", approx=1e-3)(lambda rng: {})
 def test_plus_part(rng):
     alpha, beta, first, second = rng.normal(size=4)
     E = np.array([[first, second], [second, -first]])
-    return {r"\alpha": alpha, r"\beta": beta, "s": hand, "E": E}
+    return {r"\alpha": alpha, r"\beta": beta, r"\varphi": hand, "E": E}
 
 
 def bindings(rng):

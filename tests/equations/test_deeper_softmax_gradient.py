@@ -50,7 +50,7 @@ def leading_scores(rng, length=N, tied=False):
         x = x.max() - 0.3 * (np.arange(length) != 1) * (1 + 1e-9)
     place = int(x.argmax())
     gap = x[place] - np.delete(x, place).max()
-    lead = {"x": x, "n": place, r"\Delta": gap, r"r_{\max}": gap_bound(float(gap), length)}
+    lead = {"s": x, "n": place, r"\Delta": gap, r"r_{\max}": gap_bound(float(gap), length)}
     return {**of_weights(softmax(x)), **lead}
 
 
@@ -63,53 +63,55 @@ test_gap_bound = equation("eq-gap-bound", first_index=0)(some_gaps)
 
 
 def query_and_keys(rng):
-    """A query, its scores x = q k / s, and a loss that is linear in their softmax."""
+    """A query, its scores s = q k / D, and a loss that is linear in their softmax."""
     q, k, g = rng.normal(size=D_K), rng.normal(size=(N, D_K)), rng.normal(size=N)
-    s, eta = rng.uniform(1.5, 4), rng.uniform(0.1, 0.5)
-    loss = depends("x", lambda x: float(g @ softmax(x)))
+    divisor, eta = rng.uniform(1.5, 4), rng.uniform(0.1, 0.5)
+    loss = depends("s", lambda s: float(g @ softmax(s)))
     sizes = {"N": N, "d_k": D_K}
-    return q, g, {"k": k, "s": float(s), r"\eta": float(eta), r"\mathcal{L}": loss, **sizes}
+    return q, g, {"k": k, "D": float(divisor), r"\eta": float(eta), r"\mathcal{L}": loss, **sizes}
 
 
 @equation("eq-query-gradient", first_index=0)
 def test_query_gradient(rng):
     q, _, values = query_and_keys(rng)
     del values[r"\eta"]
-    x = depends("q", lambda q: values["k"] @ np.asarray(q) / values["s"])
-    return {**values, "q": q, "x": x}
+    s = depends("q", lambda q: values["k"] @ np.asarray(q) / values["D"])
+    return {**values, "q": q, "s": s}
 
 
 @equation("eq-gradient-step", first_index=0)
 def test_gradient_step(rng):
     q, g, values = query_and_keys(rng)
-    k, s = values["k"], values["s"]
+    k, divisor = values["k"], values["D"]
     # PyTorch's gradient at q gives the step; the page gives what it does to the scores.
     free = torch.tensor(q, requires_grad=True)
-    (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / s)).backward()
-    after = k @ (q - values[r"\eta"] * free.grad.numpy()) / s
-    return {**values, "x": k @ q / s, "x'": after, "n": range(N)}
+    (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / divisor)).backward()
+    after = k @ (q - values[r"\eta"] * free.grad.numpy()) / divisor
+    return {**values, "s": k @ q / divisor, "s'": after, "n": range(N)}
 
 
 @equation("eq-adam-step", first_index=0)
 def test_adam_step(rng):
     q, _, values = query_and_keys(rng)
-    k, s, eta = values["k"], values["s"], values[r"\eta"]
-    after = np.array([k[n] @ (q + eta * np.sign(k[n])) / s for n in range(N)])
-    return {"k": k, "s": s, r"\eta": eta, "d_k": D_K, "n": range(N), "x": k @ q / s, "x'": after}
+    k, divisor, eta = values["k"], values["D"], values[r"\eta"]
+    after = np.array([k[n] @ (q + eta * np.sign(k[n])) / divisor for n in range(N)])
+    before = k @ q / divisor
+    sizes = {"D": divisor, r"\eta": eta, "d_k": D_K, "n": range(N)}
+    return {**sizes, "k": k, "s": before, "s'": after}
 
 
 @equation("eq-cross-entropy-gradient", first_index=0)
 def test_cross_entropy_gradient(rng):
     y = int(rng.integers(N))
-    loss = depends("x", lambda x: -np.log(softmax(x)[y]))
+    loss = depends("s", lambda s: -np.log(softmax(s)[y]))
     return {**scores(rng), "y": y, r"\mathcal{L}": loss}
 
 
 @equation("eq-log-length", first_index=0)
 def test_log_length(rng):
-    s, x = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
-    factor = float(log_length_factor(torch.tensor(N), s))
-    return {"x": x, "p": softmax(factor * x), "s": s, "N": N, "n": range(N)}
+    xi, s = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
+    factor = float(log_length_factor(torch.tensor(N), xi))
+    return {"s": s, "p": softmax(factor * s), r"\xi": xi, "N": N, "n": range(N)}
 
 
 def equicorrelated(rng):

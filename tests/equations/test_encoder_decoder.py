@@ -92,8 +92,8 @@ def test_logits(rng):
 def test_loss(rng):
     """The probabilities of the words of one target, and PyTorch's loss for them."""
     logits, words = tensor(rng.normal(size=(N, WORDS))), torch.from_numpy(rng.integers(0, WORDS, N))
-    P = softmax(logits)[range(N), words].numpy()
-    return {"P": P, r"\mathcal{L}": nn.functional.cross_entropy(logits, words).item(), "N": N}
+    loss = nn.functional.cross_entropy(logits, words).item()
+    return {"p": softmax(logits).numpy(), "y": words.numpy(), r"\mathcal{L}": loss, "N": N}
 
 
 @equation("eq-causal-output", first_index=0)

@@ -61,7 +61,7 @@ def test_relu(rng):
 @equation("eq-soft-step")
 def test_soft_step(rng):
     steps = {relu: lambda x: float(x > 0), silu: SIGMOID[r"\sigma"], gelu: normal_cdf}
-    return [{"x": x, "f": in_numpy(f), "s": s} for f, s in steps.items() for x in PLACES]
+    return [{"x": x, "f": in_numpy(f), r"\psi": s} for f, s in steps.items() for x in PLACES]
 
 
 @equation("eq-swish")

@@ -18,7 +18,7 @@ def page(rng):
     W_Q, W_K = rng.normal(size=(D, 3)), rng.normal(size=(D, 3))
     encoding = {"b": b, "d": D, "B": b ** (2 / D), r"\theta": theta, "P": P, "g": g(b)}
     indices = {"m": range(N), "n": range(N), "i": range(D // 2), r"\delta": range(1, 5)}
-    rotations = {"s": hand, "R": plane_rotation, "T": shifts(b), "J": J}
+    rotations = {r"\varphi": hand, "R": plane_rotation, "T": shifts(b), "J": J}
     weights = {"x": rng.normal(size=(N, D)), "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T}
     return {**encoding, **indices, **rotations, **weights, r"\lambda": 2 * np.pi / theta}
 

@@ -35,13 +35,13 @@ def test_jacobian_other(rng):
 def test_score_gradient(rng):
     v, g = rng.normal(size=(N, D_V)), rng.normal(size=D_V)
 
-    def output(x):
+    def output(s):
         # A query of length 1 with value 1 makes the scores themselves the keys.
-        keys = torch.from_numpy(np.asarray(x, dtype=float))[:, None]
+        keys = torch.from_numpy(np.asarray(s, dtype=float))[:, None]
         return attention(torch.ones(1, 1).double(), keys, torch.from_numpy(v))[0].numpy()
 
-    loss = depends("x", lambda x: float(g @ output(x)))
-    return {**scores(rng), "v": v, "g": g, "o": depends("x", output), r"\mathcal{L}": loss}
+    loss = depends("s", lambda s: float(g @ output(s)))
+    return {**scores(rng), "v": v, "g": g, "o": depends("s", output), r"\mathcal{L}": loss}
 
 
 @equation("eq-dot-mean", first_index=0)
@@ -53,7 +53,7 @@ def test_dot_mean(rng):
 
 def independent(rng):
     q, k = Random(*SKEWED, shape=(D_K,)), Random(*SKEWED, shape=(D_K,))
-    return {"q": q, "k": k, "d_k": D_K, "s": float(rng.uniform(1.5, 4))}
+    return {"q": q, "k": k, "d_k": D_K, "D": float(rng.uniform(1.5, 4))}
 
 
 test_dot_variance = equation("eq-dot-variance", first_index=0, draws=1)(independent)
@@ -113,8 +113,8 @@ def test_qk_norm(rng):
     signs = gamma * np.array([-1.0, 1, 1, 1, 1])
     common = {"q": q, r"\gamma": gamma, "n": range(N)}
     return [
-        {**common, "k": k, "x": gamma * cosines.numpy()},
-        {**common, "k": parallel, "x": signs},
+        {**common, "k": k, "s": gamma * cosines.numpy()},
+        {**common, "k": parallel, "s": signs},
     ]
 
 
@@ -136,7 +136,7 @@ def trained(rng):
         "are uncorrelated: …": uncorrelated,
         "by $, so that …": independent,
         "queries and keys of only …": lambda rng: {"d_k": 7, "d": 8},
-        "Jacobian $, with …": lambda rng: {"p": depends("x", softmax)},
+        "Jacobian $, with …": lambda rng: {"p": depends("s", softmax)},
         "has the mean …": aligned,
         "has the mean $, so that …": aligned,
         "equal to its key, …": trained,
@@ -151,5 +151,5 @@ def trained(rng):
 )
 def test_sentences(rng):
     """Scores, the library's weights and derivatives, and the sum of exponentials."""
-    x = rng.normal(size=N)
-    return {**of_weights(softmax(x)), "x": x, "Z": np.exp(x).sum(), r"\delta": np.eye(N)}
+    s = rng.normal(size=N)
+    return {**of_weights(softmax(s)), "s": s, "Z": np.exp(s).sum(), r"\delta": np.eye(N)}
