@@ -2,7 +2,8 @@
 
 train       the book's own model                   stretch  the same on longer texts
 probes      what its heads and layers do           waves    what its pairs of dimensions do
-schemes     small models with other encodings      three_back, placements   toys of two chapters
+schemes     small models with other encodings      curves   the same along their training
+three_back, placements   toys of two chapters
 speed       benchmarks, as ratios in one run       record   how a row says where it comes from
 context_parallel   the library's ring beside PyTorch's
 processes   several processes train one model      checkpoint   an interrupted training continues

@@ -11,9 +11,11 @@ It is a decoder of 2.4 million parameters that reads Python sources byte by byte
 
 model    its weights and its loss        text     what it reads
 probes   looking inside                  waves    how scores depend on distance
-schemes  smaller models, each with another positional encoding
+schemes  smaller models, each with another positional encoding; query_bias is one of them
+encodings   the trained weights of six of these
 """
 
+from bookkit.trained.encodings import encoding_model as encoding_model
 from bookkit.trained.model import STORED as STORED
 from bookkit.trained.model import TRAINED_LENGTH as TRAINED_LENGTH
 from bookkit.trained.model import load as load

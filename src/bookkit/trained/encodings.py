@@ -1,0 +1,92 @@
+"""Six small trained decoders that differ only in their positional encoding.
+
+    from bookkit.trained.encodings import encoding_model
+
+    model = encoding_model("ALiBi")          # attention_to_rope.Decoder, float32
+    logits = model(tokens)                   # tokens: bytes behind START, up to 256 as in training
+
+Their weights are stored with 8 bits and a scale for every row of a matrix. How they were trained:
+`laboratory.curves`, with --keep.
+"""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from attention_to_rope import Decoder
+from bookkit.trained.schemes import build
+
+ENCODINGS = {  # by the names of the records
+    "none": "none",
+    "sinusoidal": "sinusoidal",
+    "T5": "T5, fast table",
+    "ALiBi": "ALiBi",
+    "RoPE": "RoPE",
+    "hybrid": "hybrid, last",
+}
+FOLDER = Path(__file__).parent / "encodings"
+LARGEST = 127  # of the integers of 8 bits that are used, −127 to 127
+SCALE = ".scale"  # what the name of a matrix's scales ends with
+
+
+def file_of(name: str) -> str:
+    """The file with the weights of an encoding of `ENCODINGS`."""
+    return f"encoding-{name.lower()}.safetensors"
+
+
+def rounded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights to store: matrices as 8-bit integers with a scale per row, vectors as float16."""
+    stored = {}
+    for name, weight in weights.items():
+        exact = weight.detach().float().cpu()
+        if exact.ndim < 2:
+            stored[name] = exact.half()
+            continue
+        largest = exact.abs().amax(-1, keepdim=True)
+        scale = largest.clamp_min(1e-12) / LARGEST  # a row of zeros has a scale, too
+        stored[name] = (exact / scale).round().to(torch.int8)
+        stored[name + SCALE] = scale
+    return stored
+
+
+def restored(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights in float32 that `rounded` stored."""
+    weights = {}
+    for name, weight in stored.items():
+        if name.endswith(SCALE):
+            continue
+        exact = weight.float()
+        if name + SCALE in stored:
+            exact = exact * stored[name + SCALE]
+        weights[name] = exact
+    return weights
+
+
+def as_stored(model: Decoder, scheme: str) -> Decoder:
+    """The model as it is after storing and loading; scheme: its name in `schemes.build`."""
+    other = build(scheme, 0)
+    other.load_state_dict(restored(rounded(model.state_dict())))
+    return other.to(next(model.parameters()).device)
+
+
+def store(model: Decoder, name: str, folder: Path) -> None:
+    """Write the rounded weights of a model of `ENCODINGS`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(rounded(model.state_dict()), folder / file_of(name))
+
+
+def encoding_model(name: str, folder: Path = FOLDER) -> Decoder:
+    """The trained decoder with this encoding, one of `ENCODINGS`, in float32."""
+    if name not in ENCODINGS:
+        raise ValueError(f"name must be one of {', '.join(ENCODINGS)}; got {name!r}")
+    file = folder / file_of(name)
+    if not file.exists():
+        raise FileNotFoundError(
+            f"there is no {file}: the weights are in the repository, not in the wheel, and "
+            "`python -m laboratory.curves FOLDER --keep FOLDER` trains them again"
+        )
+    model = build(ENCODINGS[name], 0)
+    model.load_state_dict(restored(load_file(file)))
+    return model
