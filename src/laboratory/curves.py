@@ -273,8 +273,9 @@ def rows_of_one(known: list[Row], given: argparse.Namespace, text: Text) -> Iter
 
 
 def rows_of_many(known: list[Row], given: argparse.Namespace, device: str) -> Iterator[Row]:
-    """All runs, as many at a time as there are processes."""
+    """All runs, as many at a time as there are processes; one that fails stops no other."""
     clock = Clock(given.minutes, given.processes)
+    failed: list[Run] = []
     begun: dict[Future[Row], Run] = {}
     with ProcessPoolExecutor(
         given.processes,
@@ -283,18 +284,25 @@ def rows_of_many(known: list[Row], given: argparse.Namespace, device: str) -> It
         initargs=(given.text, device),
     ) as pool:
         while True:
-            run, _ = next_run(known, [*begun.values()], given)
+            run, _ = next_run(known, [*begun.values(), *failed], given)
             if run is not None and len(begun) < given.processes and clock.has_time():
                 begun[pool.submit(run_in_process, run, given)] = run
                 continue
             if not begun:
-                return
+                break
             for future in wait(begun, return_when=FIRST_COMPLETED).done:
                 run = begun.pop(future)
+                error = future.exception()
+                if error is not None:
+                    print(f"{run} failed: {error!r}", flush=True)
+                    failed.append(run)
+                    continue
                 row = future.result() | inside(run, given.rates)
                 known.append(row)
                 clock.tell(row, next_run(known, [], given)[1])
                 yield row
+    if failed:
+        raise RuntimeError(f"{len(failed)} runs failed: {failed}")
 
 
 def main(arguments: list[str]) -> None:

@@ -122,9 +122,9 @@ def test_known_grids_are_not_trained_again_and_others_get_the_same_rates():
     assert second == Run("RoPE", 0.002, 3, "best")
 
 
-def test_several_processes_make_the_same_rows_as_one(small, monkeypatch):
+@pytest.fixture
+def threads(monkeypatch):
     """Threads in place of processes, which would not see the small sizes."""
-    threads = torch.get_num_threads()
     monkeypatch.setattr(curves, "_read", None)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
 
@@ -133,6 +133,9 @@ def test_several_processes_make_the_same_rows_as_one(small, monkeypatch):
         return ThreadPoolExecutor(count, initializer=initializer, initargs=initargs)
 
     monkeypatch.setattr(curves, "ProcessPoolExecutor", pool)
+
+
+def test_several_processes_make_the_same_rows_as_one(small, threads):
     found = []
     for processes in (1, 3):
         folder = small / str(processes)
@@ -140,7 +143,29 @@ def test_several_processes_make_the_same_rows_as_one(small, monkeypatch):
         rows = recorded(folder / "curves.jsonl")
         found.append(sorted((r["part"], r["rate"], r["seed"], r["validation"]) for r in rows))
     assert found[0] == found[1]
-    assert torch.get_num_threads() == threads
+
+
+def test_a_run_that_fails_is_told_and_stops_no_other(small, threads, monkeypatch):
+    def once(run, _given, _text):
+        if run.scheme == "none" and run.seed == 1:
+            raise RuntimeError("no memory")
+        return run._asdict() | {"steps": 2, "validation": [run.rate], "seconds": 0.0}
+
+    monkeypatch.setattr(curves, "run_once", once)
+    asked = [*SHORT, "--schemes", "none", "RoPE", "--processes", "2"]
+    with pytest.raises(RuntimeError, match=r"1 runs failed: .*'none', rate=0.001, seed=1"):
+        curves.main([str(small), *asked])
+    rows = recorded(small / "curves.jsonl", part="best")
+    assert sorted((row["scheme"], row["seed"]) for row in rows) == [
+        ("RoPE", 1), ("RoPE", 2), ("none", 2),
+    ]  # fmt: skip
+
+
+def test_a_best_rate_at_an_edge_of_the_grid_is_marked():
+    rates = (1e-3, 2e-3, 4e-3)
+    found = [curves.inside(Run("none", rate, 0, "best"), rates)["rate_inside"] for rate in rates]
+    assert found == [False, True, False]
+    assert curves.inside(Run("none", 2e-3, 0, "grid"), rates) == {}
 
 
 def test_no_run_is_begun_that_would_end_too_late(small, monkeypatch):
