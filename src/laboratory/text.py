@@ -75,7 +75,9 @@ def command(
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = installed() if given.text is None else packed(given.text)
     text = Text(found.train.to(device), found.held_out.to(device), found.sha256)
-    about = origin(shlex.join([*parser.prog.split(), "FOLDER", *arguments[1:]]), device.type)
+    # A record does not name folders of the machine that made it.
+    shown = ["FOLDER" if one == str(given.folder) else one for one in arguments]
+    about = origin(shlex.join([*parser.prog.split(), *shown]), device.type)
     return given, text, about | {"text_sha256": found.sha256}
 
 
