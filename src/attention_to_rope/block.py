@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.activations import FeedForward
 from attention_to_rope.heads import MultiHeadAttention
-from attention_to_rope.key_value_cache import KeyValueCache
+from attention_to_rope.key_value_cache import Cache, KeyValueCache
 from attention_to_rope.layers import (
     RMS_NORM_EPS,
     DeepNormConstants,
@@ -191,12 +191,12 @@ class Block(nn.Module):
     def extend(
         self,
         x: Float[Tensor, "b n d"],
-        cache: KeyValueCache,
+        cache: Cache,
         *,
         memory: Memory = None,
         memory_mask: Mask = None,
         **options: Any,
-    ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
+    ) -> tuple[Float[Tensor, "b n d"], Cache]:
         """The block for new positions, causal, with the cache of the earlier ones."""
         inside = self.attention_residual.enter(x)  # (b, n, d)
         y, cache = self.attention.extend(inside, cache, **options)

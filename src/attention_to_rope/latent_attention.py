@@ -145,7 +145,7 @@ class LatentAttention(nn.Module):
         q_content, q_rotary = q.split((self.head_dim, self.rotary_dim), dim=-1)
         k_rotary = self.rotary_key(x).unsqueeze(1)  # (b, 1, n, d_r)
         if scheme is not None:
-            encoding = scheme.at(torch.arange(m, device=x.device), x.dtype, start)
+            encoding = scheme.at(torch.arange(m, device=x.device), x.dtype, slice(start, m))
             if encoding.bias is not None:
                 raise ValueError(f"scheme must rotate, got a {type(scheme).__name__}")
             q_rotary = scheme.rotate(q_rotary, encoding.angles)

@@ -25,5 +25,10 @@ def test_compiled_and_exported_forms_agree(group, faults):
     assert not faults[group]
 
 
+@pytest.mark.parametrize("decoder", runpy.run_path(str(SCRIPT))["DECODING"])
+def test_all_steps_of_a_static_cache_are_one_graph(decoder, faults):
+    assert not faults[decoder]
+
+
 def test_importing_brings_neither_the_compiler_nor_a_type_checker(faults):
     assert not faults["imported"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import attention_to_rope as book
+from attention_to_rope.heads import visible
 from attention_to_rope.latent_attention import LatentCache
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 
@@ -91,6 +92,85 @@ def test_extending_a_cache_equals_the_whole_sequence(sizes, options, window, sch
     assert cache.length == sum(sizes)
 
 
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    spare=st.integers(0, 3),
+    options=st.fixed_dictionaries({"kv_heads": st.sampled_from([1, 2, 4]), "sink": st.booleans()}),
+    window=st.none() | st.integers(1, 4),
+    scheme=st.sampled_from([None, ROTARY, book.ALiBi(4)]),
+)
+def test_a_static_cache_equals_the_whole_sequence(sizes, spare, options, window, scheme):
+    m, x = layer_of(**options), normal(2, sum(sizes), 16)
+    with torch.no_grad():
+        cache = m.static_cache(2, capacity=sum(sizes) + spare)
+        cache.keys[:], cache.values[:] = 1e6, 1e6  # what an earlier text left
+        outputs = []
+        for part in x.split(sizes, dim=1):
+            output, _ = m.extend(part, cache, window=window, scheme=scheme)
+            outputs.append(output)
+        expected = m(x, causal=True, window=window, scheme=scheme)
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+    assert cache.length == sum(sizes)
+    assert (cache.keys[:, :, sum(sizes) :] == 1e6).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_static_cache_with_padding_on_the_left(window):
+    m, x = layer_of(kv_heads=2), normal(2, 6, 16)
+    real = torch.tensor([[0, 0, 1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0]]).bool()[:, None]
+    positions = (torch.arange(8) - torch.tensor([[2], [0]])).clamp_min(0)
+    cache, outputs = m.static_cache(2, capacity=8), []
+    for part in x.split([4, 1, 1], dim=1):
+        output, _ = m.extend(
+            part, cache, mask=real, positions=positions, scheme=ROTARY, window=window
+        )
+        outputs.append(output)
+    got = torch.cat(outputs, dim=1)
+    alone = m(x[:1, 2:], causal=True, scheme=ROTARY, window=window)
+    torch.testing.assert_close(got[:1, 2:], alone)
+    torch.testing.assert_close(got[1:], m(x[1:], causal=True, scheme=ROTARY, window=window))
+    with pytest.raises(ValueError, match="m = 8 keys"):  # those of all slots are asked for
+        inspect.unwrap(visible)(
+            x[:, :1], 8, real[..., :7], causal=True, window=None, slots=torch.tensor([6])
+        )
+
+
+@torch.no_grad()
+def test_a_static_cache_in_bfloat16_equals_the_growing_one():
+    m, x = layer_of(kv_heads=2).bfloat16(), normal(2, 9, 16).bfloat16()
+    static, growing = m.static_cache(2, capacity=16), book.KeyValueCache()
+    assert static.keys.dtype == torch.bfloat16
+    for part in x.split([4, 1, 1, 3], dim=1):
+        one, static = m.extend(part, static, scheme=ROTARY)
+        other, growing = m.extend(part, growing, scheme=ROTARY)
+        torch.testing.assert_close(one, other, rtol=0, atol=2**-7 * float(other.abs().max()))
+
+
+def test_a_static_cache_that_is_full_or_would_lose_gradients_says_so():
+    m, x = layer_of(), normal(1, 5, 16)
+    cache = m.static_cache(1, capacity=4)
+    with pytest.raises(ValueError, match="keeps no gradients"):
+        m.extend(x[:, :1], cache)
+    with torch.no_grad():
+        with pytest.raises(ValueError, match="capacity 4 has no room for 5 positions after 0"):
+            m.extend(x, cache)
+        m.extend(x[:, :3], cache)
+        with pytest.raises(ValueError, match="capacity 4 has no room for 2 positions after 3"):
+            m.extend(x[:, 3:], cache)
+        first, _ = m.extend(x[:, 3:4], cache)  # what did not fit has changed nothing
+        torch.testing.assert_close(first, m(x[:, :4], causal=True)[:, 3:])
+        cache.length.zero_()  # a new text
+        torch.testing.assert_close(m.extend(x[:, :2], cache)[0], m(x[:, :2], causal=True))
+        with pytest.raises((RuntimeError, TypeError)):
+            cache.append(x[:, None, :1, :4].float(), x[:, None, :1, :4].float())
+    waiting = book.StaticCache(1, 2, capacity=4, d_k=3, d_v=5, device="meta")  # as on a GPU
+    assert waiting.values.shape == (1, 2, 4, 5)
+    assert waiting.slots(4).shape == (4,)
+    with pytest.raises(ValueError, match="no room for 5"):
+        waiting.slots(5)
+
+
 def test_weights_positions_and_options():
     m, x = layer_of(), normal(2, 3, 16)
     output, weights = m(x, return_weights=True, window=2, causal=False)
@@ -115,7 +195,7 @@ def test_what_would_be_silent_is_refused():
     for batch in (x, x[:2]):  # whether or not two axes could be read in two ways
         for mask in (see[0], see[..., :1], see.float()):
             with pytest.raises(ValueError, match="mask must be boolean"):
-                inspect.unwrap(type(m)._mask)(m, batch, 3, mask, causal=False, window=None)
+                inspect.unwrap(visible)(batch, 3, mask, causal=False, window=None)
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, scheme=book.Sinusoidal())
     with pytest.raises(ValueError, match="read by a scheme"):
