@@ -177,6 +177,20 @@ def test_generating_in_a_batch_with_a_cache_equals_each_prompt_alone_without(nam
         assert (whole[row, length + 4 :] == end).all()
 
 
+@pytest.mark.parametrize("name", ["none", "sinusoidal", "rotary", "alibi"])
+def test_generating_with_static_caches_changes_nothing(name):
+    model, prompt, lengths = decoder(schemes()[name]), tokens(3, 4), torch.tensor([4, 1, 3])
+    for options in ({}, {"lengths": lengths}, {"lengths": lengths, "temperature": 1.3, "seed": 2}):
+        expected = book.generate(model, prompt, 4, **options)
+        for capacity in (8, 11):
+            got = book.generate(model, prompt, 4, capacity=capacity, **options)
+            assert torch.equal(got, expected)
+    with pytest.raises(ValueError, match="are 8 tokens, which a capacity of 7 does not hold"):
+        book.generate(model, prompt, 4, capacity=7)
+    with pytest.raises(ValueError, match="use_cache=False"):
+        book.generate(model, prompt, 4, capacity=8, use_cache=False)
+
+
 def test_rows_sample_their_own_streams_and_small_integers_do_not_wrap():
     model = book.Decoder(300, SHAPE, seed=1).double()
     prompt = torch.tensor([[1, 2], [1, 2]], dtype=torch.uint8)
