@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from attention_to_rope.block import Architecture, Block, BlockWeights, Mask
+from attention_to_rope.block import Architecture, Block, BlockWeights, Mask, NewLayer
 from attention_to_rope.key_value_cache import Cache, KeyValueCache, StaticCache
 from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
 from attention_to_rope.positions import ALL, Encoding, PositionalScheme
@@ -22,13 +22,16 @@ class LayerPattern(NamedTuple):
 
     window: how many of the nearest positions a query sees, itself included; None: all earlier ones.
     scheme: that of this layer's scores, such as `Rotary` with a base of its own; None: none (NoPE).
+    attention, feed_forward: make other layers than the architecture's, as in `Block`.
 
-    >>> LayerPattern(window=512)
-    LayerPattern(window=512, scheme=None)
+    >>> LayerPattern(window=512).window
+    512
     """
 
     window: int | None = None
     scheme: PositionalScheme | None = None
+    attention: NewLayer | None = None
+    feed_forward: NewLayer | None = None
 
 
 class _Stack(nn.Module):
@@ -62,8 +65,15 @@ class _Stack(nn.Module):
             if pattern.scheme is not None and pattern.scheme not in self.layer_schemes:
                 self.layer_schemes.append(pattern.scheme)
         self.blocks = nn.ModuleList()
-        for _ in range(architecture.layers):
-            block = Block(architecture, seed=rng, cross=cross, decoder_layers=decoder_layers)
+        for pattern in self.patterns():
+            block = Block(
+                architecture,
+                seed=rng,
+                cross=cross,
+                decoder_layers=decoder_layers,
+                attention=pattern.attention,
+                feed_forward=pattern.feed_forward,
+            )
             self.blocks.append(block)
         # Post-norm and DeepNorm end normalized; the others leave a stream that grows with depth.
         self.norm: nn.Module = nn.Identity()
@@ -71,10 +81,10 @@ class _Stack(nn.Module):
             self.norm = architecture.new_norm()
 
     def patterns(self) -> list[LayerPattern]:
-        """Window and scheme of every layer: those given, repeated, or the same for all."""
+        """What every layer has: the patterns given, repeated, or the same for all."""
         scheme = None if self.scheme.acts_on_input else self.scheme
         given = self.layers or (LayerPattern(scheme=scheme),)
-        return [given[i % len(given)] for i in range(len(self.blocks))]
+        return [given[i % len(given)] for i in range(self.architecture.layers)]
 
     def embed(
         self, tokens: Integer[Tensor, "b n"], positions: Integer[Tensor, "*b n"]

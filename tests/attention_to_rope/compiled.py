@@ -8,6 +8,8 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import nn
@@ -46,7 +48,7 @@ GROUPS = {
         book.RMSNorm(16), book.LayerNorm(16), book.FeedForward(16, activation="geglu", seed=0)
     ),
     "heads": Function(lambda x: HEADS(x[0], causal=True, scheme=ROTARY)),
-    "latents": Function(lambda x: LATENTS(x[0], scheme=ROTARY)[0]),
+    "latents": Function(lambda x: LATENTS(x[0], causal=True, scheme=ROTARY)),
     "decoder": Function(lambda x: DECODER(x[0, :, :, 0].abs().long() % 7)),
     "recurrence": Function(lambda x: delta_rule_steps(x, x, x, x[..., 0])[0]),
     "blocks": Function(lambda x: blockwise_attention(x, x, x, causal=True, q_block=2, k_block=2)),
@@ -84,7 +86,8 @@ def fault_of_decoding(decoder: book.Decoder, steps: int = 20) -> str:
             for i in range(4, steps + 4):
                 logits, caches = step(text[:, i : i + 1], caches)
                 expected, growing = decoder.extend(text[:, i : i + 1], growing)
-                torch.testing.assert_close(logits, expected)
+                unit = torch.finfo(logits.dtype).eps * float(expected.abs().max())
+                torch.testing.assert_close(logits, expected, rtol=0, atol=8 * unit)
         graphs = counters["stats"]["unique_graphs"]
         if graphs != 1:
             return f"{steps} steps were {graphs} graphs"
@@ -97,7 +100,18 @@ def fault_of_decoding(decoder: book.Decoder, steps: int = 20) -> str:
         return traceback.format_exc()
 
 
-DECODING = {"decoding": DECODER}
+LATENT = partial(book.LatentAttention, 16, 2, head_dim=4, rotary_dim=8, latent_dim=4)
+WINDOWED = book.LayerPattern(window=5, scheme=ROTARY)
+GROUPED = replace(SHAPE, kv_heads=1, layers=2)
+DECODING = {
+    "decoding": DECODER,
+    "decoding in bfloat16": book.Decoder(
+        7, GROUPED, seed=0, layers=[WINDOWED, book.LayerPattern(scheme=ROTARY)]
+    ).bfloat16(),
+    "decoding with latents": book.Decoder(
+        7, SHAPE, seed=0, layers=[book.LayerPattern(scheme=ROTARY, attention=LATENT)]
+    ),
+}
 
 if __name__ == "__main__":
     heavy = {"matplotlib", "scipy", "beartype", "bookcheck", "bookformat", "torch._dynamo"}
