@@ -164,6 +164,7 @@ class MultiHeadAttention(nn.Module):
             self.kv_heads,
             capacity=capacity,
             d_k=self.d_k,
+            d_v=self.d_k,
             dtype=W.dtype,
             device=W.device,
         )

@@ -1,12 +1,11 @@
 """What attention keeps of the positions it has seen, so that a new token costs one position."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
-
-from attention_to_rope.masks import Device
 
 
 @dataclass
@@ -123,44 +122,30 @@ class KeyValueCache:
 class StaticCache:
     """Keys and values of at most `capacity` positions, in tensors that keep their size.
 
-    The number of positions so far is a tensor as well. So a step of decoding is the same
-    computation for every position, and `torch.compile` makes one graph for all steps. The price:
-    every step reads the whole capacity, and a mask hides the slots that are not written yet.
+    The number of positions so far, `length`, is a tensor too. So a step of decoding is the same
+    computation at every position, and `torch.compile` makes one graph for all of them. The price:
+    each step reads the whole capacity, and a mask hides the slots that are not written yet.
+    kind: dtype and device. `append` changes the cache itself. `length.zero_()` begins a new text.
 
-    `append` changes the cache itself, without gradients. `length.zero_()` begins a new text.
-
-    >>> cache = StaticCache(1, 2, capacity=8, d_k=4)
-    >>> cache.append(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4)).slots(2)
+    >>> cache = StaticCache(1, 2, capacity=8, d_k=4, d_v=4)
+    >>> new = torch.ones(1, 2, 3, 4)
+    >>> cache.append(new, new).slots(2)
     tensor([3, 4])
     """
 
     def __init__(
-        self,
-        batch: int,
-        heads: int,
-        *,
-        capacity: int,
-        d_k: int,
-        d_v: int | None = None,
-        dtype: torch.dtype | None = None,
-        device: Device = None,
+        self, batch: int, heads: int, *, capacity: int, d_k: int, d_v: int, **kind: Any
     ) -> None:
-        if d_v is None:
-            d_v = d_k
         # Zeros: a mask gives unwritten slots the weight 0, and 0 · NaN would be NaN.
-        self.keys = torch.zeros(batch, heads, capacity, d_k, dtype=dtype, device=device)
-        self.values = torch.zeros(batch, heads, capacity, d_v, dtype=dtype, device=device)
-        self.length = torch.zeros((), dtype=torch.int64, device=device)  # positions so far
+        self.keys = torch.zeros(batch, heads, capacity, d_k, **kind)
+        self.values = torch.zeros(batch, heads, capacity, d_v, **kind)
+        self.length = torch.zeros((), dtype=torch.int64, device=self.keys.device)
         self.capacity = capacity
 
     def slots(self, n: int) -> Integer[Tensor, " n"]:
         """Where the next n positions go: the offset plus 0 … n − 1."""
-        self._check_room(n)
+        _check_room(self, n)
         return self.length + torch.arange(n, device=self.length.device)
-
-    def total(self, n: int) -> int:
-        """How many keys the next n positions meet: always the capacity."""
-        return self.capacity
 
     def append(
         self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
@@ -175,19 +160,24 @@ class StaticCache:
         self.length.add_(n)
         return self
 
-    def _check_room(self, n: int) -> None:
-        """Raise if n more positions do not fit, where this is known without waiting for a GPU.
+    def total(self, n: int) -> int:
+        """How many keys the next n positions meet: always the capacity."""
+        return self.capacity
 
-        On a GPU the length is not read, and under a compiler it has no value. There PyTorch refuses
-        to write into a slot that does not exist, in less clear words.
-        """
-        is_known = self.length.device.type == "cpu" and not torch.compiler.is_compiling()
-        held = int(self.length) if is_known else 0
-        if held + n > self.capacity:
-            raise ValueError(
-                f"a cache of capacity {self.capacity} has no room for {n} positions after {held}: "
-                "make it larger"
-            )
+
+def _check_room(cache: StaticCache, n: int) -> None:
+    """Raise if n more positions do not fit, where this is known without waiting for a GPU.
+
+    On a GPU the length is not read, and under a compiler it has no value. There PyTorch refuses to
+    write into a slot that does not exist, in less clear words.
+    """
+    is_known = cache.length.device.type == "cpu" and not torch.compiler.is_compiling()
+    held = int(cache.length) if is_known else 0
+    if held + n > cache.capacity:
+        raise ValueError(
+            f"a cache of capacity {cache.capacity} has no room for {n} positions after {held}: "
+            "make it larger"
+        )
 
 
 Cache = KeyValueCache | StaticCache

@@ -72,32 +72,51 @@ def fault(module: nn.Module) -> str:
 @torch.no_grad()
 def fault_of_decoding(decoder: book.Decoder, steps: int = 20) -> str:
     """Why compiled steps with a static cache are not one graph, or not right; or nothing."""
-    from torch._dynamo.utils import counters
-
     torch._dynamo.reset()
-    counters.clear()
+    torch._dynamo.utils.counters.clear()
+    total = steps + 4
+    text = torch.arange(2 * total).view(2, total) % 7
+    step = torch.compile(decoder.extend, fullgraph=True, backend="eager")
     try:
-        text = torch.arange(2 * (steps + 4)).view(2, -1) % 7
-        step = torch.compile(decoder.extend, fullgraph=True, backend="eager")
         for _ in range(2):  # a second text needs no second graph
-            caches = decoder.static_caches(2, capacity=steps + 4)
+            caches = decoder.static_caches(2, capacity=total)
             decoder.extend(text[:, :4], caches)
             _, growing = decoder.extend(text[:, :4], decoder.empty_caches())
-            for i in range(4, steps + 4):
+            for i in range(4, total):
                 logits, caches = step(text[:, i : i + 1], caches)
                 expected, growing = decoder.extend(text[:, i : i + 1], growing)
                 unit = torch.finfo(logits.dtype).eps * float(expected.abs().max())
                 torch.testing.assert_close(logits, expected, rtol=0, atol=8 * unit)
-        graphs = counters["stats"]["unique_graphs"]
-        if graphs != 1:
-            return f"{steps} steps were {graphs} graphs"
+        if graphs() != 1:
+            return f"{steps} steps were {graphs()} graphs"
         try:
             step(text[:, :1], caches)
         except (IndexError, RuntimeError):
-            return ""
+            return fault_of_generating(decoder, text[:, :4], steps)
         return "a full cache was written without an error"
     except Exception:
         return traceback.format_exc()
+
+
+def fault_of_generating(decoder: book.Decoder, prompt: torch.Tensor, steps: int) -> str:
+    """The same for `generate`, with the decoder compiled as its docstring says."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    capacity = prompt.shape[1] + steps
+    expected = book.generate(decoder, prompt, steps, capacity=capacity)
+    decoder.extend = torch.compile(decoder.extend, fullgraph=True, backend="eager")
+    for _ in range(2):
+        written = book.generate(decoder, prompt, steps, capacity=capacity)
+        if not torch.equal(written, expected):
+            return "compiled steps write another text"
+    if graphs() != 2:
+        return f"a prompt and {steps} steps were {graphs()} graphs"
+    return ""
+
+
+def graphs() -> int:
+    """How many graphs were compiled."""
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
 
 
 LATENT = partial(book.LatentAttention, 16, 2, head_dim=4, rotary_dim=8, latent_dim=4)
