@@ -18,6 +18,7 @@ from attention_to_rope.rope import (
     Layout,
     RotaryTable,
     check_integer_positions,
+    check_layout,
     rotary_frequencies,
     rotary_table,
     rotate,
@@ -260,6 +261,7 @@ class Rotary(PositionalScheme):
         attention_factor: float = 1.0,
     ) -> None:
         super().__init__()
+        check_layout(layout)
         # Integers with the same bits: `.half()` rounds every floating-point buffer.
         self.register_buffer("bits", frequencies.clone().view(torch.int64), persistent=False)
         self.bits: Tensor

@@ -236,6 +236,15 @@ def check_integer_positions(positions: Tensor) -> None:
         raise TypeError(f"positions must be integers, got {positions.dtype}, in which they collide")
 
 
+def check_layout(layout: Layout) -> None:
+    """Raise unless the layout is one of the two; neither is a safe guess."""
+    if layout not in ("half", "interleaved"):
+        raise ValueError(
+            f"layout must be 'half' or 'interleaved', got {layout!r}: look into the code that "
+            "trained the model, because neither is a safe guess"
+        )
+
+
 def _check_even(dim: int) -> None:
     if dim % 2 or dim < 2:
         raise ValueError(f"rotary dim must be even, got {dim}; dimensions rotate in pairs")
