@@ -4,6 +4,7 @@ A `PositionalScheme` has a method for each. Each scheme overrides the one it use
 changes its scheme by changing one argument.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -242,11 +243,29 @@ class ALiBi(PositionalScheme):
         return alibi_bias(slopes, q_positions, k_positions)
 
 
+def _check_fixed(frequencies: Tensor) -> None:
+    """Raise unless these are numbers that `Rotary` can keep exactly."""
+    if frequencies.dtype != torch.float64:
+        raise TypeError(
+            f"frequencies must be float64, as rotary_frequencies gives them, got "
+            f"{frequencies.dtype}; for frequencies rounded to float32 give .float().double()"
+        )
+    if frequencies.requires_grad:
+        raise ValueError(
+            "Rotary keeps fixed frequencies, and these require a gradient: for learned ones call "
+            "rotary_table and rotate, or detach them"
+        )
+    if frequencies.is_meta:
+        raise ValueError('frequencies on "meta" have no numbers: compute them on a device')
+
+
 class Rotary(PositionalScheme):
     """Rotate queries and keys by their position (RoPE).
 
     frequencies: from `rotary_frequencies`, changed by a function of `context_extension` if wanted.
-    Fewer pairs than d_k/2 rotate the first dimensions of each head only (`rotary_dim`).
+    They stay as they are when a model changes its dtype, and when it is built on "meta" and gets
+    its memory and weights later. Fewer pairs than d_k/2 rotate the first dimensions of each head
+    only (`rotary_dim`).
 
     >>> Rotary(rotary_frequencies(64), layout="half").frequencies.shape
     torch.Size([32])
@@ -262,21 +281,30 @@ class Rotary(PositionalScheme):
     ) -> None:
         super().__init__()
         check_layout(layout)
-        # Integers with the same bits: `.half()` rounds every floating-point buffer.
-        self.register_buffer("bits", frequencies.clone().view(torch.int64), persistent=False)
-        self.bits: Tensor
+        _check_fixed(frequencies)
+        # Python's numbers: no change of dtype or device can round or lose them.
+        self.numbers: list[float] = frequencies.tolist()
+        self.register_buffer("frequencies", frequencies.clone(), persistent=False)
+        self.frequencies: Float64[Tensor, " pairs"]
         self.layout: Layout = layout
         self.rotary_dim = rotary_dim
         self.attention_factor = attention_factor
 
-    @property
-    def frequencies(self) -> Float64[Tensor, " pairs"]:
-        """The angle per position of each pair."""
-        return self.bits.view(torch.float64)
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Rotary":
+        """What `.to`, `.half`, `.to_empty` and others call; the frequencies only change device."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch has no types here
+        self.frequencies = self._on(self.frequencies.device)
+        return self
+
+    def _on(self, device: torch.device) -> Float64[Tensor, " pairs"]:
+        """The frequencies on this device."""
+        return torch.tensor(self.numbers, dtype=torch.float64, device=device)
 
     def angles(self, positions: Integer[Tensor, "*b n"], dtype: torch.dtype) -> RotaryTable:
         """cos and sin at these positions, for vectors of this dtype."""
-        frequencies = self.frequencies.to(positions.device)
+        frequencies = self.frequencies
+        if frequencies.device != positions.device:
+            frequencies = self._on(positions.device)
         return rotary_table(
             positions, frequencies, dtype=dtype, attention_factor=self.attention_factor
         )

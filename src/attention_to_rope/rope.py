@@ -34,10 +34,14 @@ def rotary_frequencies(
 ) -> Float[Tensor, " pairs"]:
     r"""The angle per position of each pair: $\theta_i = b^{-2i/d}$, i = 0 … d/2 − 1, in float64.
 
+    Where the default device is "meta", which holds no numbers, they are on the CPU.
+
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
     _check_even(dim)
+    if device is None and torch.get_default_device().type == "meta":
+        device = "cpu"
     exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
 
@@ -80,6 +84,11 @@ def rotary_table(
             [0.5403]])
     """
     check_integer_positions(positions)
+    if frequencies.dtype not in (torch.float64, torch.float32):
+        raise TypeError(
+            f"frequencies must be float64 or float32, got {frequencies.dtype}, in which the angles "
+            "of neighbouring positions are equal"
+        )
     angles = positions.unsqueeze(-1) * frequencies  # (..., N, d/2)
     cos = angles.cos() * attention_factor
     sin = angles.sin() * attention_factor
