@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope.layers import Seed, stream_of
+from attention_to_rope.masks import check_range
 from attention_to_rope.scaled_dot_product import softmax
 from attention_to_rope.transformer import Decoder
 
@@ -103,6 +104,8 @@ def generate(
     """
     _check_temperature(temperature)
     batch, width = prompt.shape
+    if lengths is not None:
+        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
     uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)
     choice: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     fill, stop = (0, -1) if end is None else (end, end)

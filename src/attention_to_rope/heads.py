@@ -103,6 +103,11 @@ class MultiHeadAttention(nn.Module):
             known = context if isinstance(context, KeyValueCache) else self.remember(context)
             k = known.keys  # (b, g, m, d_k)
             v = known.values  # (b, g, m, d_k)
+            if k.shape[0] != x.shape[0]:  # a context of one would be repeated for all
+                raise ValueError(
+                    f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
+                    "own, such as context.expand(b, -1, -1)"
+                )
         seen, is_causal = self._mask(x, k.shape[2], mask, causal=causal, window=window)
         joined, weights = self.attend(
             q,
@@ -185,8 +190,15 @@ class MultiHeadAttention(nn.Module):
         group = self.heads // self.kv_heads  # the query heads that share a key
         if is_causal:
             mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
-        if bias is not None and bias.ndim != 4:
-            bias = bias.unsqueeze(0)  # (1, h, n, m)
+        if bias is not None:
+            shape = (self.heads, q.shape[2], k.shape[2])
+            if bias.shape[-3:] != shape:  # the bias of one head would be repeated for all
+                raise ValueError(
+                    f"the bias of the scheme must end with {shape}, for the heads, queries and "
+                    f"keys of this layer; got {tuple(bias.shape)}"
+                )
+            if bias.ndim != 4:
+                bias = bias.unsqueeze(0)  # (1, h, n, m)
         joined, weights = attention(
             q,
             k.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
@@ -234,8 +246,14 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
         if scheme is None or isinstance(scheme, Encoding):
             return scheme
+        length = start + x.shape[1]
         if positions is None:
-            positions = torch.arange(start + x.shape[1], device=x.device)
+            positions = torch.arange(length, device=x.device)
+        if positions.shape not in ((length,), (x.shape[0], length)):
+            raise ValueError(
+                f"positions must be ({length},) or ({x.shape[0]}, {length}), for the cached and "
+                f"the new ones; got {tuple(positions.shape)}"
+            )
         return scheme.at(positions, x.dtype, start)
 
     def _queries(self, x: Tensor, encoding: Encoding | None) -> Tensor:

@@ -111,6 +111,15 @@ def sinusoidal(
     return pairs.flatten(-2).to(dtype)  # (..., n, d)
 
 
+def _check_positions(x: Float[Tensor, "b n d"], positions: Tensor) -> None:
+    """Raise unless there is a position for each vector: one for all would be repeated unseen."""
+    if positions.shape not in (x.shape[1:2], x.shape[:2]):
+        raise ValueError(
+            f"positions of x {tuple(x.shape)} must be {tuple(x.shape[1:2])} or "
+            f"{tuple(x.shape[:2])}, got {tuple(positions.shape)}"
+        )
+
+
 class Sinusoidal(PositionalScheme):
     """Add the sinusoidal encoding to the input.
 
@@ -128,6 +137,7 @@ class Sinusoidal(PositionalScheme):
         self, x: Float[Tensor, "b n d"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
         """The input plus the encoding."""
+        _check_positions(x, positions)
         return x + sinusoidal(positions, x.shape[-1], self.base, dtype=x.dtype)
 
 
@@ -149,6 +159,7 @@ class Learned(PositionalScheme):
     ) -> Float[Tensor, "b n d"]:
         """The input plus the rows of the table at these positions."""
         check_integer_positions(positions)
+        _check_positions(x, positions)
         rows: Tensor = self.table(positions)  # (n, d), or (b, n, d)
         return x + rows
 

@@ -221,18 +221,24 @@ def convert_projection_layout(
     source: Layout,
     target: Layout,
     rotary_dim: int | None = None,
-    axis: int = -1,
+    axis: int | None = None,
 ) -> Float[Tensor, "..."]:
     """Reorder W^Q or W^K (or their bias) so that x @ W comes out in the target layout.
 
-    W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads:
-    torch's `nn.Linear` stores the transpose, so its `weight` needs axis=0. Scores stay the same if
-    W^Q and W^K both change.
+    W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads,
+    and a matrix needs it: -1 for this W, 0 for the `weight` of torch's `nn.Linear`, which is the
+    transpose. Scores stay the same if W^Q and W^K both change.
 
     >>> b = torch.tensor([0.0, 1, 2, 3])
     >>> convert_projection_layout(b, heads=1, source="half", target="interleaved")
     tensor([0., 2., 1., 3.])
     """
+    if axis is None and W.ndim > 1:
+        raise ValueError(
+            f"W of shape {tuple(W.shape)} needs the axis that holds the heads: axis=0 for the "
+            "weight of nn.Linear, axis=-1 for W of x @ W"
+        )
+    axis = -1 if axis is None else axis
     last = W.movedim(axis, -1)  # (..., H · d_k)
     per_head = last.reshape(*last.shape[:-1], heads, -1)  # (..., H, d_k)
     converted = convert_layout(per_head, source=source, target=target, rotary_dim=rotary_dim)

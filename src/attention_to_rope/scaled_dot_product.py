@@ -95,6 +95,8 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     >>> softmax(torch.tensor([1000.0, 1000.0, -torch.inf]))
     tensor([0.5000, 0.5000, 0.0000])
     """
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating point, got {logits.dtype}: weights are fractions")
     exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
     shift = largest.masked_fill(largest == -torch.inf, 0.0)  # −inf − (−inf) is not a number
@@ -147,6 +149,11 @@ def check_options(
             raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
         _check_fits("mask", mask, shape)
     if bias is not None:
+        if not bias.is_floating_point():
+            raise TypeError(
+                f"bias is added to the scores and must be floating point, got {bias.dtype}; what "
+                "says True = attend is a mask"
+            )
         _check_fits("bias", bias, shape)
     if sink is not None:
         _check_fits("sink", sink, (*shape[:-1], 1))

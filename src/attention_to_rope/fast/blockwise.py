@@ -44,6 +44,10 @@ def blockwise_attention(
     group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
     if (causal or window is not None) and n > m:
         raise ValueError(f"the queries are the last positions of the keys, got {n} and {m}")
+    if window is not None and window < 1:
+        raise ValueError(f"window must be at least 1, the query's own position; got {window}")
+    if bias is not None and not bias.is_floating_point():
+        raise TypeError(f"bias is added to the scores and must be floating point, got {bias.dtype}")
     for name, x in (("mask", mask), ("bias", bias)):
         if x is not None and (x.shape[-1] != m or x.shape[-2] not in (1, n)):
             raise ValueError(f"{name} must end with (1 or {n}, {m}), got {tuple(x.shape)}")
