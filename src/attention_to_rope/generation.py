@@ -104,6 +104,8 @@ def generate(
     """
     _check_temperature(temperature)
     batch, width = prompt.shape
+    if width == 0:
+        raise ValueError("prompt must have at least one token, such as that of the start of a text")
     if lengths is not None:
         check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
     uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)

@@ -173,10 +173,15 @@ class MultiHeadAttention(nn.Module):
         Without weights, bias, cap and sink it is PyTorch's kernel, which stores no scores. There,
         for second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`; and a NaN
         that `attention` hides behind the mask can enter the output: pad with finite numbers. A
-        query that may see nothing gets 0 from `attention`, but not from every kernel of a GPU,
-        which may also give it a gradient of NaN: let padding see itself.
+        query that may see nothing gets 0 on every device.
         """
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
+            blind = None
+            if mask is not None:
+                # Some kernels of a GPU give NaN to a query without keys. It sees all of them here,
+                # and its output becomes 0 afterwards.
+                blind = ~mask.any(-1, keepdim=True)  # (b, h, n, 1), with 1 where it repeats
+                mask = mask | blind
             joined = functional.scaled_dot_product_attention(
                 q,
                 k,
@@ -186,6 +191,8 @@ class MultiHeadAttention(nn.Module):
                 scale=self.scale,
                 enable_gqa=self.heads > self.kv_heads,
             )
+            if blind is not None:
+                joined = joined.masked_fill(blind, 0.0)
             return joined, None
         group = self.heads // self.kv_heads  # the query heads that share a key
         if is_causal:
@@ -217,8 +224,12 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor | None, bool]:
         """What mask, causality and window allow together: a mask, or None and `is_causal`."""
         n = x.shape[1]
-        if mask is None and window is None and n in (1, m):
-            return None, causal and n > 1
+        if mask is None and window is None:
+            # `n > 1` would be a symbol where a compiler traces for all lengths.
+            if n == m:
+                return None, causal
+            if n == 1:
+                return None, False
         order = None
         if window is not None:
             order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
@@ -286,5 +297,5 @@ class MultiHeadAttention(nn.Module):
 
 
 def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
-    b, n, _ = x.shape
-    return x.reshape(b, n, heads, -1).transpose(1, 2)
+    b, n, width = x.shape
+    return x.reshape(b, n, heads, width // heads).transpose(1, 2)

@@ -97,6 +97,8 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     """
     if not logits.is_floating_point():
         raise TypeError(f"logits must be floating point, got {logits.dtype}: weights are fractions")
+    if logits.shape[dim] == 0:  # nothing to choose from, and no largest
+        return logits
     exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
     shift = largest.masked_fill(largest == -torch.inf, 0.0)  # −inf − (−inf) is not a number

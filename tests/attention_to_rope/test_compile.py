@@ -25,5 +25,9 @@ def test_compiled_and_exported_forms_agree(group, faults):
     assert not faults[group]
 
 
+def test_a_compiled_and_an_exported_decoder_take_texts_of_any_length(faults):
+    assert not faults["lengths"]
+
+
 def test_importing_brings_neither_the_compiler_nor_a_type_checker(faults):
     assert not faults["imported"]

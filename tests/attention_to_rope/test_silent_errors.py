@@ -173,6 +173,32 @@ def test_nothing_is_repeated_unseen():
             layer(x, context)
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3)])
+@pytest.mark.parametrize("scheme", [None, rotary(), book.ALiBi(2), book.Sinusoidal()])
+def test_models_of_nothing(shape, scheme):
+    tokens = torch.zeros(shape, dtype=torch.long)
+    model = book.Decoder(11, SMALL, seed=0, scheme=scheme)
+    assert model(tokens).shape == (*shape, 11)
+    assert model.extend(tokens, model.empty_caches())[0].shape == (*shape, 11)
+    assert book.Encoder(11, SMALL, seed=0, scheme=scheme)(tokens).shape == (*shape, 16)
+    if shape[1] == 0:
+        with pytest.raises(ValueError, match="at least one token"):
+            book.generate(model, tokens, 2)
+    else:
+        assert book.generate(model, tokens, 2).shape == (0, 5)
+
+
+def test_attention_to_nothing():
+    some = torch.ones(1, 3, 8)
+    none = some[:, :0]
+    for call in (book.attention, blockwise_attention):
+        assert torch.equal(call(some, none, none), torch.zeros(1, 3, 8))
+        assert call(none, some, some).shape == (1, 0, 8)
+    layer = book.MultiHeadAttention(8, 2, seed=0)
+    layer.output.bias.data.fill_(0.5)
+    assert torch.equal(layer(some, none), torch.full((1, 3, 8), 0.5))
+
+
 def test_the_kernel_to_read_has_no_gradient(monkeypatch):
     monkeypatch.setattr(attention_triton, "is_available", lambda q: True)
     q = torch.zeros(1, 1, 16, 16, requires_grad=True)

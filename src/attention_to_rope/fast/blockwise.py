@@ -51,6 +51,8 @@ def blockwise_attention(
     for name, x in (("mask", mask), ("bias", bias)):
         if x is not None and (x.shape[-1] != m or x.shape[-2] not in (1, n)):
             raise ValueError(f"{name} must end with (1 or {n}, {m}), got {tuple(x.shape)}")
+    if n == 0 or m == 0:  # no queries, or nothing to attend to
+        return q.new_zeros(*q.shape[:-1], v.shape[-1])
     if group > 1:
         k, v = k.repeat_interleave(group, dim=-3), v.repeat_interleave(group, dim=-3)
 
