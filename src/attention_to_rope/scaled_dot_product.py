@@ -95,9 +95,8 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     >>> softmax(torch.tensor([1000.0, 1000.0, -torch.inf]))
     tensor([0.5000, 0.5000, 0.0000])
     """
-    if not logits.is_floating_point():
-        raise TypeError(f"logits must be floating point, got {logits.dtype}: weights are fractions")
-    if logits.shape[dim] == 0:  # nothing to choose from, and no largest
+    _check_logits(logits)
+    if logits.numel() == 0:  # nothing to choose from
         return logits
     exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
@@ -159,6 +158,11 @@ def check_options(
         _check_fits("bias", bias, shape)
     if sink is not None:
         _check_fits("sink", sink, (*shape[:-1], 1))
+
+
+def _check_logits(logits: Tensor) -> None:
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating point, got {logits.dtype}: weights are fractions")
 
 
 def _check_cap(cap: float) -> None:
