@@ -26,6 +26,9 @@ Mask = Bool[Tensor, "..."] | None
 Memory = Float[Tensor, "b m d"] | KeyValueCache | None  # of an encoder
 NewLayer = Callable[..., nn.Module]  # called with seed=
 
+NORMS = ("layer", "rms")
+PLACEMENTS = ("pre", "post", "sandwich", "deep")
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -57,6 +60,13 @@ class Architecture:
     sink: bool = False
     gate: bool = False
     embedding_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise for a name that does not exist: a placement would else be taken as another."""
+        for name, known in (("norm", NORMS), ("placement", PLACEMENTS)):
+            given = getattr(self, name)
+            if given not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}; got {given!r}")
 
     def new_norm(self) -> nn.Module:
         """A fresh norm of this architecture."""

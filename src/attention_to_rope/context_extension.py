@@ -73,6 +73,7 @@ def ntk_by_parts(
     >>> ntk_by_parts(torch.tensor([1.0, 1e-4]).double(), 2.0, original_length=4096)
     tensor([1.0000e+00, 5.0000e-05], dtype=torch.float64)
     """
+    _check_limits(slow, fast)
     turns = original_length * frequencies / (2 * math.pi)
     if slow == fast:
         keep = (turns >= slow).double()
@@ -99,6 +100,7 @@ def yarn(
     >>> yarn(torch.tensor([1.0, 1e-4]).double(), 2.0, original_length=4096)
     tensor([1.0000e+00, 5.0000e-05], dtype=torch.float64)
     """
+    _check_limits(slow, fast)
     pairs = frequencies.shape[0]
     steps = frequencies[:-1].log() - frequencies[1:].log()
     if not torch.allclose(steps, steps[:1], rtol=1e-6, atol=0):
@@ -120,6 +122,14 @@ def yarn(
     index = torch.arange(pairs, dtype=torch.float64, device=frequencies.device)
     ramp = ((index - start) / (stop - start)).clamp(0, 1)
     return _blend(frequencies, scale, keep=1 - ramp)
+
+
+def _check_limits(slow: float, fast: float) -> None:
+    if not 0 < slow <= fast:
+        raise ValueError(
+            f"slow must be positive and at most fast, got slow={slow} and fast={fast}: pairs with "
+            "fewer rotations than slow are interpolated, those with more than fast are kept"
+        )
 
 
 def _blend(frequencies: Frequencies, scale: float, keep: Frequencies) -> Frequencies:

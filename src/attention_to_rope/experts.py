@@ -184,6 +184,17 @@ class MixtureOfExperts(nn.Module):
         self.shared = layers(shared)
         self.register_buffer("bias", torch.zeros(experts) if balanced else None)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "MixtureOfExperts":
+        """What `.to`, `.bfloat16` and others call; the bias only changes device.
+
+        It moves by small steps, which half precision would round away.
+        """
+        exact = self.bias
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch has no types here
+        if exact is not None and self.bias is not None and self.bias.dtype != exact.dtype:
+            self.bias = exact.to(self.bias.device)
+        return self
+
     def route(self, x: Float[Tensor, "*n d"]) -> Routing:
         """The chosen experts and their weights."""
         logits = self.router(x)  # (..., E)

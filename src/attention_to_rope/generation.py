@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from attention_to_rope.key_value_cache import Cache
 from attention_to_rope.layers import Seed, stream_of
+from attention_to_rope.masks import check_range
 from attention_to_rope.scaled_dot_product import softmax
 from attention_to_rope.transformer import Decoder
 
@@ -162,9 +163,13 @@ def _aligned(
 
     They all end at the same slot, so that all rows continue there.
     """
+    width = prompt.shape[1]
+    if width == 0:
+        raise ValueError("prompt must have at least one token, such as that of the start of a text")
     padding = torch.zeros_like(prompt[:, 0])  # (b)
     if lengths is not None:
-        padding = prompt.shape[1] - lengths
+        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
+        padding = width - lengths
     tokens = _moved(prompt.long(), padding)  # (b, n)
     return functional.pad(tokens, (0, steps), value=fill), padding
 

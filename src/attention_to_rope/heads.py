@@ -104,6 +104,11 @@ class MultiHeadAttention(nn.Module):
             known = context if isinstance(context, KeyValueCache) else self.remember(context)
             k = known.keys  # (b, g, m, d_k)
             v = known.values  # (b, g, m, d_k)
+            if k.shape[0] != x.shape[0]:  # a context of one would be repeated for all
+                raise ValueError(
+                    f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
+                    "own, such as context.expand(b, -1, -1)"
+                )
         seen, is_causal = visible(x, k.shape[2], mask, causal=causal, window=window)
         joined, weights = self.attend(
             q,
@@ -184,10 +189,15 @@ class MultiHeadAttention(nn.Module):
         Without weights, bias, cap and sink it is PyTorch's kernel, which stores no scores. There,
         for second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`; and a NaN
         that `attention` hides behind the mask can enter the output: pad with finite numbers. A
-        query that may see nothing gets 0 from `attention`, but not from every kernel of a GPU,
-        which may also give it a gradient of NaN: let padding see itself.
+        query that may see nothing gets 0 on every device.
         """
         if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
+            blind = None
+            if mask is not None:
+                # Some kernels of a GPU give NaN to a query without keys. It sees all of them here,
+                # and its output becomes 0 afterwards.
+                blind = ~mask.any(-1, keepdim=True)  # (b, h, n, 1), with 1 where it repeats
+                mask = mask | blind
             joined = functional.scaled_dot_product_attention(
                 q,
                 k,
@@ -197,12 +207,21 @@ class MultiHeadAttention(nn.Module):
                 scale=self.scale,
                 enable_gqa=self.heads > self.kv_heads,
             )
+            if blind is not None:
+                joined = joined.masked_fill(blind, 0.0)
             return joined, None
         group = self.heads // self.kv_heads  # the query heads that share a key
         if is_causal:
             mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
-        if bias is not None and bias.ndim != 4:
-            bias = bias.unsqueeze(0)  # (1, h, n, m)
+        if bias is not None:
+            shape = (self.heads, q.shape[2], k.shape[2])
+            if bias.shape[-3:] != shape:  # the bias of one head would be repeated for all
+                raise ValueError(
+                    f"the bias of the scheme must end with {shape}, for the heads, queries and "
+                    f"keys of this layer; got {tuple(bias.shape)}"
+                )
+            if bias.ndim != 4:
+                bias = bias.unsqueeze(0)  # (1, h, n, m)
         joined, weights = attention(
             q,
             k.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
@@ -246,8 +265,8 @@ class MultiHeadAttention(nn.Module):
 
 
 def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
-    b, n, _ = x.shape
-    return x.reshape(b, n, heads, -1).transpose(1, 2)
+    b, n, width = x.shape
+    return x.reshape(b, n, heads, width // heads).transpose(1, 2)
 
 
 def encoding_at(
@@ -265,6 +284,11 @@ def encoding_at(
         return scheme
     if positions is None:
         positions = torch.arange(total, device=x.device)
+    if positions.shape not in ((total,), (x.shape[0], total)):
+        raise ValueError(
+            f"positions must be ({total},) or ({x.shape[0]}, {total}), for the cached and the new "
+            f"ones; got {tuple(positions.shape)}"
+        )
     return scheme.at(positions, x.dtype, slots)
 
 
@@ -285,8 +309,10 @@ def visible(
     order = None
     if isinstance(slots, Tensor):
         order = causal_mask_at(slots, m, window=window)  # (n, m)
-    elif mask is None and window is None and n in (1, m):
-        return None, causal and n > 1
+    elif mask is None and window is None and n == m:
+        return None, causal  # `n > 1` would be a symbol where a compiler traces for all lengths
+    elif mask is None and window is None and n == 1:
+        return None, False
     elif window is not None:
         order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
     elif causal and n > 1:

@@ -10,6 +10,16 @@ from torch import Tensor
 Device = torch.device | str | None
 
 
+def check_range(name: str, numbers: Integer[Tensor, "..."], low: int, high: int) -> None:
+    """Raise unless all numbers lie in low…high; nothing is looked at while a compiler traces."""
+    if torch.compiler.is_compiling() or numbers.is_meta or numbers.numel() == 0:
+        return
+    least = int(numbers.min())
+    most = int(numbers.max())
+    if least < low or most > high:
+        raise ValueError(f"{name} must lie between {low} and {high}, got {least} to {most}")
+
+
 def _distance(q_len: int, k_len: int | None, device: Device) -> Int[Tensor, "q_len k_len"]:
     """How far each key lies before each query, m − n; the last query is the last key."""
     if k_len is None:
@@ -51,6 +61,8 @@ def causal_mask_at(
     tensor([[1, 1, 0, 0, 0],
             [1, 1, 1, 0, 0]], dtype=torch.int32)
     """
+    if window is not None and window < 1:
+        raise ValueError(f"window must be at least 1, the query's own position; got {window}")
     n = torch.arange(k_len, device=slots.device)  # (k_len), of the keys
     distance = slots[:, None] - n  # (q_len, k_len)
     if window is None:
@@ -61,11 +73,20 @@ def causal_mask_at(
 def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N}"]:
     """Let every query attend to the first `lengths[b]` keys of its sequence.
 
+    The 0 and 1 per token that tokenizers give are no lengths: `mask.bool().unsqueeze(1)` is this
+    mask.
+
     >>> padding_mask(torch.tensor([1, 3]), 3).int()
     tensor([[[1, 0, 0]],
     <BLANKLINE>
             [[1, 1, 1]]], dtype=torch.int32)
     """
+    if lengths.ndim != 1 or lengths.dtype == torch.bool or lengths.is_floating_point():
+        raise ValueError(
+            f"lengths must be one integer per sequence, got {tuple(lengths.shape)} of "
+            f"{lengths.dtype}; of an attention mask with a number per token take "
+            "mask.bool().unsqueeze(1)"
+        )
     n = torch.arange(N, device=lengths.device)  # the positions of the keys, (N)
     seen = n < lengths[:, None]  # (B, N)
     return seen[:, None]  # (B, 1, N): the same for all queries
@@ -106,6 +127,11 @@ def dilated_mask(
     >>> dilated_mask(5, window=2, dilation=2)[-1].int()
     tensor([0, 0, 1, 0, 1], dtype=torch.int32)
     """
+    if window < 1 or dilation < 1:
+        raise ValueError(
+            f"window and dilation must be at least 1, got {window} and {dilation}: a window of 1 "
+            "is the query's own position"
+        )
     distance = _distance(q_len, k_len, device)
     # No key is farther away than the number of keys; int64 cannot hold every number given.
     keys = distance.shape[1]
@@ -128,6 +154,7 @@ def global_mask(N: int, tokens: Integer[Tensor, " count"]) -> Bool[Tensor, "{N} 
             [1, 0, 0],
             [1, 0, 0]], dtype=torch.int32)
     """
+    check_range("tokens", tokens, 0, N - 1)
     positions = torch.arange(N, device=tokens.device)
     is_global = (positions == tokens[:, None]).any(0)  # (N)
     return is_global | is_global[:, None]  # (N, N)

@@ -4,6 +4,7 @@ A `PositionalScheme` has a method for each. Each scheme overrides the one it use
 changes its scheme by changing one argument.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -18,6 +19,7 @@ from attention_to_rope.rope import (
     Layout,
     RotaryTable,
     check_integer_positions,
+    check_layout,
     rotary_frequencies,
     rotary_table,
     rotate,
@@ -113,6 +115,15 @@ def sinusoidal(
     return pairs.flatten(-2).to(dtype)  # (..., n, d)
 
 
+def _check_positions(x: Float[Tensor, "b n d"], positions: Tensor) -> None:
+    """Raise unless there is a position for each vector: one for all would be repeated unseen."""
+    if positions.shape not in (x.shape[1:2], x.shape[:2]):
+        raise ValueError(
+            f"positions of x {tuple(x.shape)} must be {tuple(x.shape[1:2])} or "
+            f"{tuple(x.shape[:2])}, got {tuple(positions.shape)}"
+        )
+
+
 class Sinusoidal(PositionalScheme):
     """Add the sinusoidal encoding to the input.
 
@@ -130,6 +141,7 @@ class Sinusoidal(PositionalScheme):
         self, x: Float[Tensor, "b n d"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
         """The input plus the encoding."""
+        _check_positions(x, positions)
         return x + sinusoidal(positions, x.shape[-1], self.base, dtype=x.dtype)
 
 
@@ -151,6 +163,7 @@ class Learned(PositionalScheme):
     ) -> Float[Tensor, "b n d"]:
         """The input plus the rows of the table at these positions."""
         check_integer_positions(positions)
+        _check_positions(x, positions)
         rows: Tensor = self.table(positions)  # (n, d), or (b, n, d)
         return x + rows
 
@@ -245,11 +258,29 @@ class ALiBi(PositionalScheme):
         return alibi_bias(slopes, q_positions, k_positions)
 
 
+def _check_fixed(frequencies: Tensor) -> None:
+    """Raise unless these are numbers that `Rotary` can keep exactly."""
+    if frequencies.dtype != torch.float64:
+        raise TypeError(
+            f"frequencies must be float64, as rotary_frequencies gives them, got "
+            f"{frequencies.dtype}; for frequencies rounded to float32 give .float().double()"
+        )
+    if frequencies.requires_grad:
+        raise ValueError(
+            "Rotary keeps fixed frequencies, and these require a gradient: for learned ones call "
+            "rotary_table and rotate, or detach them"
+        )
+    if frequencies.is_meta:
+        raise ValueError('frequencies on "meta" have no numbers: compute them on a device')
+
+
 class Rotary(PositionalScheme):
     """Rotate queries and keys by their position (RoPE).
 
     frequencies: from `rotary_frequencies`, changed by a function of `context_extension` if wanted.
-    Fewer pairs than d_k/2 rotate the first dimensions of each head only (`rotary_dim`).
+    They stay as they are when a model changes its dtype, and when it is built on "meta" and gets
+    its memory and weights later. Fewer pairs than d_k/2 rotate the first dimensions of each head
+    only (`rotary_dim`).
 
     >>> Rotary(rotary_frequencies(64), layout="half").frequencies.shape
     torch.Size([32])
@@ -264,21 +295,31 @@ class Rotary(PositionalScheme):
         attention_factor: float = 1.0,
     ) -> None:
         super().__init__()
-        # Integers with the same bits: `.half()` rounds every floating-point buffer.
-        self.register_buffer("bits", frequencies.clone().view(torch.int64), persistent=False)
-        self.bits: Tensor
+        check_layout(layout)
+        _check_fixed(frequencies)
+        # Python's numbers: no change of dtype or device can round or lose them.
+        self.numbers: list[float] = frequencies.tolist()
+        self.register_buffer("frequencies", frequencies.clone(), persistent=False)
+        self.frequencies: Float64[Tensor, " pairs"]
         self.layout: Layout = layout
         self.rotary_dim = rotary_dim
         self.attention_factor = attention_factor
 
-    @property
-    def frequencies(self) -> Float64[Tensor, " pairs"]:
-        """The angle per position of each pair."""
-        return self.bits.view(torch.float64)
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Rotary":
+        """What `.to`, `.half`, `.to_empty` and others call; the frequencies only change device."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch has no types here
+        self.frequencies = self._on(self.frequencies.device)
+        return self
+
+    def _on(self, device: torch.device) -> Float64[Tensor, " pairs"]:
+        """The frequencies on this device."""
+        return torch.tensor(self.numbers, dtype=torch.float64, device=device)
 
     def angles(self, positions: Integer[Tensor, "*b n"], dtype: torch.dtype) -> RotaryTable:
         """cos and sin at these positions, for vectors of this dtype."""
-        frequencies = self.frequencies.to(positions.device)
+        frequencies = self.frequencies
+        if frequencies.device != positions.device:
+            frequencies = self._on(positions.device)
         return rotary_table(
             positions, frequencies, dtype=dtype, attention_factor=self.attention_factor
         )

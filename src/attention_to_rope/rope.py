@@ -34,10 +34,14 @@ def rotary_frequencies(
 ) -> Float[Tensor, " pairs"]:
     r"""The angle per position of each pair: $\theta_i = b^{-2i/d}$, i = 0 … d/2 − 1, in float64.
 
+    Where the default device is "meta", which holds no numbers, they are on the CPU.
+
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
     _check_even(dim)
+    if device is None and torch.get_default_device().type == "meta":
+        device = "cpu"
     exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
 
@@ -80,6 +84,11 @@ def rotary_table(
             [0.5403]])
     """
     check_integer_positions(positions)
+    if frequencies.dtype not in (torch.float64, torch.float32):
+        raise TypeError(
+            f"frequencies must be float64 or float32, got {frequencies.dtype}, in which the angles "
+            "of neighbouring positions are equal"
+        )
     angles = positions.unsqueeze(-1) * frequencies  # (..., N, d/2)
     cos = angles.cos() * attention_factor
     sin = angles.sin() * attention_factor
@@ -212,18 +221,24 @@ def convert_projection_layout(
     source: Layout,
     target: Layout,
     rotary_dim: int | None = None,
-    axis: int = -1,
+    axis: int | None = None,
 ) -> Float[Tensor, "..."]:
     """Reorder W^Q or W^K (or their bias) so that x @ W comes out in the target layout.
 
-    W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads:
-    torch's `nn.Linear` stores the transpose, so its `weight` needs axis=0. Scores stay the same if
-    W^Q and W^K both change.
+    W (d, H · d_k) for row vectors, or a bias (H · d_k,). `axis` is the one that holds the heads,
+    and a matrix needs it: -1 for this W, 0 for the `weight` of torch's `nn.Linear`, which is the
+    transpose. Scores stay the same if W^Q and W^K both change.
 
     >>> b = torch.tensor([0.0, 1, 2, 3])
     >>> convert_projection_layout(b, heads=1, source="half", target="interleaved")
     tensor([0., 2., 1., 3.])
     """
+    if axis is None and W.ndim > 1:
+        raise ValueError(
+            f"W of shape {tuple(W.shape)} needs the axis that holds the heads: axis=0 for the "
+            "weight of nn.Linear, axis=-1 for W of x @ W"
+        )
+    axis = -1 if axis is None else axis
     last = W.movedim(axis, -1)  # (..., H · d_k)
     per_head = last.reshape(*last.shape[:-1], heads, -1)  # (..., H, d_k)
     converted = convert_layout(per_head, source=source, target=target, rotary_dim=rotary_dim)
@@ -234,6 +249,15 @@ def check_integer_positions(positions: Tensor) -> None:
     """Raise unless positions are integers: bfloat16 holds only 769 of the positions 0…4095."""
     if positions.is_floating_point() or positions.dtype == torch.bool:
         raise TypeError(f"positions must be integers, got {positions.dtype}, in which they collide")
+
+
+def check_layout(layout: Layout) -> None:
+    """Raise unless the layout is one of the two; neither is a safe guess."""
+    if layout not in ("half", "interleaved"):
+        raise ValueError(
+            f"layout must be 'half' or 'interleaved', got {layout!r}: look into the code that "
+            "trained the model, because neither is a safe guess"
+        )
 
 
 def _check_even(dim: int) -> None:

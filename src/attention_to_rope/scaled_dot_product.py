@@ -95,6 +95,9 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     >>> softmax(torch.tensor([1000.0, 1000.0, -torch.inf]))
     tensor([0.5000, 0.5000, 0.0000])
     """
+    _check_logits(logits)
+    if logits.numel() == 0:  # nothing to choose from
+        return logits
     exact = wide(logits)
     largest = exact.detach().amax(dim, keepdim=True)
     shift = largest.masked_fill(largest == -torch.inf, 0.0)  # −inf − (−inf) is not a number
@@ -147,9 +150,19 @@ def check_options(
             raise TypeError(f"mask must be boolean with True = attend, got {mask.dtype}")
         _check_fits("mask", mask, shape)
     if bias is not None:
+        if not bias.is_floating_point():
+            raise TypeError(
+                f"bias is added to the scores and must be floating point, got {bias.dtype}; what "
+                "says True = attend is a mask"
+            )
         _check_fits("bias", bias, shape)
     if sink is not None:
         _check_fits("sink", sink, (*shape[:-1], 1))
+
+
+def _check_logits(logits: Tensor) -> None:
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating point, got {logits.dtype}: weights are fractions")
 
 
 def _check_cap(cap: float) -> None:

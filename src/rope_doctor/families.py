@@ -80,9 +80,16 @@ FAMILIES: dict[str, Family] = {
     "Gemma 3 local": Family(_GEMMA_3, "half", "sliding_attention"),
     "Gemma 3 global": Family(_GEMMA_3, "half", "full_attention"),
     "Gemma 4 global": Family({"head_dim": 512, "rope_parameters": _GEMMA_4}, "half"),
-    "GPT-NeoX-20B": _family("gpt_neox", 1e4, head_dim=96, partial_rotary_factor=0.25),
+    "GPT-NeoX-20B": Family(
+        {"model_type": "gpt_neox", "head_dim": 96, "rotary_emb_base": 1e4, "rotary_pct": 0.25},
+        "half",
+    ),
     "GLM": _family("glm", 1e4, "interleaved", partial_rotary_factor=0.5),
-    "Command R7B": _family("cohere2", 5e4, "interleaved"),
+    "Command R7B": Family(
+        {"model_type": "cohere2", "head_dim": 128, "rope_theta": 5e4},
+        "interleaved",
+        "sliding_attention",
+    ),
     "DeepSeek-V3": _family(
         "deepseek_v3",
         1e4,

@@ -132,9 +132,31 @@ DECODING = {
     ),
 }
 
+
+def fault_of_lengths() -> str:
+    """Why a decoder compiled in one graph, or exported, does not take texts of other lengths."""
+    try:
+        compiled = torch.compile(DECODER, fullgraph=True, backend="eager")
+        length = torch.export.Dim("length", min=2, max=64)
+        example = torch.arange(6)[None] % 7
+        exported = torch.export.export(
+            DECODER, (example,), dynamic_shapes={"tokens": {1: length}}, strict=False
+        ).module()
+        for n in (4, 7, 9, 2):
+            tokens = torch.arange(n)[None] % 7
+            expected = DECODER(tokens)
+            torch.testing.assert_close(compiled(tokens), expected)
+            torch.testing.assert_close(exported(tokens), expected)
+        one = torch.tensor([[3]])
+        torch.testing.assert_close(compiled(one), DECODER(one))
+    except Exception:
+        return traceback.format_exc()
+    return ""
+
+
 if __name__ == "__main__":
     heavy = {"matplotlib", "scipy", "beartype", "bookcheck", "bookformat", "torch._dynamo"}
-    found = {"imported": sorted(heavy & sys.modules.keys())}
+    found = {"imported": sorted(heavy & sys.modules.keys()), "lengths": fault_of_lengths()}
     found |= {name: fault(module) for name, module in GROUPS.items()}
     found |= {name: fault_of_decoding(decoder) for name, decoder in DECODING.items()}
     print(json.dumps(found))

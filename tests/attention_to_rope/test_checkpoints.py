@@ -282,11 +282,145 @@ def test_where_the_parts_of_a_config_may_be():
 
 @pytest.mark.parametrize("model", ["deepseek_v3", "glm4_moe_lite", "mistral4"])
 def test_rope_interleave_switches_the_layout(model):
-    config = {"model_type": model, "head_dim": 64, "rope_theta": 1e4}
+    config = {"model_type": model, "head_dim": 64, "rope_parameters": {"rope_theta": 1e4}}
     assert rotary_settings(config).layout == "interleaved"
     assert rotary_settings(config | {"rope_interleave": True}).layout == "interleaved"
     assert rotary_settings(config | {"rope_interleave": False}).layout == "half"
     assert rotary_settings(config | {"model_type": "other"}).layout is None
+    llama = config | {"model_type": "llama"}
+    assert rotary_settings(llama).layout == "half"
+    assert rotary_settings(llama | {"rope_interleave": True}).layout is None  # not in its code
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_layout_that_is_not_known_is_asked_for():
+    settings = rotary_settings(BASE | {"model_type": "other"})
+    with pytest.raises(ValueError, match="layout must be 'half' or 'interleaved', got None"):
+        book.Rotary(settings.frequencies, layout=settings.layout)
+
+
+NESTED = {
+    "sliding_attention": {"rope_theta": 1e4},
+    "full_attention": {
+        "rope_type": "proportional",
+        "rope_theta": 1e6,
+        "partial_rotary_factor": 0.25,
+    },
+}
+GEMMA_4 = {"model_type": "gemma4_text", "head_dim": 256, "rope_parameters": NESTED}
+DEEPSEEK_V4 = {
+    "model_type": "deepseek_v4",
+    "head_dim": 512,
+    "qk_rope_head_dim": 64,
+    "rope_theta": 1e4,
+    "compress_rope_theta": 1.6e5,
+    "rope_scaling": {"type": "yarn", "factor": 16, "original_max_position_embeddings": 65536},
+}
+SMOLLM3 = {
+    "model_type": "smollm3",
+    "head_dim": 64,
+    "rope_theta": 5e6,
+    "num_hidden_layers": 4,
+    "no_rope_layers": [1, 1, 1, 0],
+}
+MODERNBERT = {"head_dim": 64, "global_rope_theta": 160000.0, "local_rope_theta": 10000.0}
+TYPES = ["sliding_attention"] * 5 + ["full_attention"]
+GRANITE_SWA = {"model_type": "granite_swa", "head_dim": 64, "layer_rope_theta": [1e4, 5e4, 0]}
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "rotary_dim", "base"),
+    [
+        ({"model_type": "minimax_m2", "head_dim": 128, "rotary_dim": 64}, {}, 64, 5e6),
+        ({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rotary_dim": 64}, {}, 64, 1e4),
+        ({"model_type": "jetmoe", "kv_channels": 128, "hidden_size": 2048}, {}, 128, 5e6),
+        (GEMMA_4, {"layer_type": "sliding_attention"}, 256, 1e4),
+        (GEMMA_4 | {"global_head_dim": 512}, {"layer_type": "full_attention"}, 512, 1e6),
+        (GEMMA_4 | {"global_head_dim": 512}, {"layer_type": "sliding_attention"}, 256, 1e4),
+        (
+            GEMMA_4 | {"per_layer_config": {"05": {"head_dim": 512}}, "layer_types": TYPES},
+            {"layer": 5},
+            512,
+            1e6,
+        ),
+        (
+            GEMMA_4 | {"per_layer_config": {"05": {"head_dim": 512}}, "layer_types": TYPES},
+            {"layer_type": "sliding_attention"},
+            256,
+            1e4,
+        ),
+        ({"head_dim": 128, "qk_rope_head_dim": 64, "partial_rotary_factor": 0.5}, {}, 64, 5e6),
+        (DEEPSEEK_V4, {"layer_type": "main"}, 64, 1e4),
+        (DEEPSEEK_V4, {"layer_type": "compress"}, 64, 1.6e5),
+        (DEEPSEEK_V4 | {"rope_scaling": None}, {"layer_type": "compress"}, 64, 1.6e5),
+        (SMOLLM3, {"layer": 0}, 64, 5e6),
+        (SMOLLM3, {"layer": 3}, 0, 5e6),
+        (SMOLLM3 | {"no_rope_layers": None, "no_rope_layer_interval": 2}, {"layer": 1}, 0, 5e6),
+        (GRANITE_SWA, {"layer": 1}, 64, 5e4),
+        (GRANITE_SWA, {"layer": 2}, 0, 0.0),
+        (MODERNBERT, {"layer_type": "full_attention"}, 64, 160000.0),
+        (MODERNBERT, {"layer_type": "sliding_attention"}, 64, 10000.0),
+        ({"model_type": "cohere2", "head_dim": 64}, {"layer_type": "full_attention"}, 0, 5e6),
+        ({"model_type": "cohere2", "head_dim": 64}, {"layer_type": "sliding_attention"}, 64, 5e6),
+        (
+            {"model_type": "exaone4", "head_dim": 64, "sliding_window": 8, "layer_types": TYPES},
+            {"layer": 5},
+            0,
+            5e6,
+        ),
+        ({"model_type": "exaone4", "head_dim": 64, "sliding_window": None}, {}, 64, 5e6),
+        ({"head_dim": 64, "qk_rope_head_dim": 0}, {}, 0, 5e6),
+        ({"qk_rope_head_dim": 32}, {}, 32, 5e6),
+        (
+            {"head_dim": 8, "rope_parameters": {"full_attention": None, "sliding_attention": {}}},
+            {"layer_type": "full_attention"},
+            0,
+            5e6,
+        ),
+        ({"text_config": {"head_dim": 64, "rope_theta": 5e6}}, {}, 64, 5e6),
+    ],
+)
+def test_what_may_differ_between_layers_and_models(config, options, rotary_dim, base):
+    named = {"rope_theta", "text_config", "rope_parameters", "layer_rope_theta"} & config.keys()
+    if not named and config.get("model_type") != "gptj" and config is not MODERNBERT:
+        config = config | {"rope_theta": 5e6}
+    if "full_attention" in config.get("rope_parameters", {}) and rotary_dim == 0:
+        config = config | {"rope_theta": 5e6}
+    settings = rotary_settings(config, **options)
+    assert (settings.rotary_dim, settings.base) == (rotary_dim, base)
+    assert 2 * len(settings.frequencies) == rotary_dim
+
+
+def test_deepseek_v4_scales_compressed_layers_alone():
+    main = rotary_settings(DEEPSEEK_V4, layer_type="main")
+    torch.testing.assert_close(main.frequencies, book.rotary_frequencies(64))
+    compressed = rotary_settings(DEEPSEEK_V4, layer_type="compress")
+    expected = yarn(book.rotary_frequencies(64, 1.6e5), 16, original_length=65536)
+    torch.testing.assert_close(compressed.frequencies, expected)
+    assert compressed.attention_factor == 1
+
+
+def test_a_layer_that_does_not_rotate_changes_nothing():
+    settings = rotary_settings(SMOLLM3, layer=3)
+    scheme = book.Rotary(settings.frequencies, layout="half", rotary_dim=settings.rotary_dim)
+    x = torch.randn(1, 2, 5, 64)
+    assert torch.equal(scheme.rotate(x, torch.arange(5)), x)
+
+
+def test_truncate_is_read_where_transformers_reads_it():
+    inside = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4} | LONG
+    nested = {"full_attention": inside, "truncate": False}
+    config = {"head_dim": 64, "rope_parameters": nested}
+    got = rotary_settings(config, layer_type="full_attention").frequencies
+    torch.testing.assert_close(got, yarn(THETA, 4, original_length=1024, truncate=False))
+
+
+def test_only_some_codes_have_the_factor_on_all_scores():
+    scaling = {"rope_type": "yarn", "factor": 4, "mscale_all_dim": 0.5, "rope_theta": 1e4} | LONG
+    config = {"head_dim": 64, "rope_parameters": scaling}
+    assert rotary_settings(config | {"model_type": "ministral3"}).score_factor == 1
+    expected = yarn_attention_factor(4, 0.5) ** 2
+    assert rotary_settings(config | {"model_type": "deepseek_v3"}).score_factor == expected
 
 
 @pytest.mark.parametrize(
@@ -299,8 +433,58 @@ def test_rope_interleave_switches_the_layout(model):
         (BASE | {"rope_scaling": {"rope_type": "linear"}}, "needs 'factor'"),
         (BASE | {"model_type": "glm"}, "partial_rotary_factor"),
         (BASE | {"rope_parameters": {"full_attention": {}}}, "layer_type must be one of"),
+        (BASE | {"rope_pct": 0.25}, "not known: rope_pct"),
+        (BASE | {"my_scaling": 2, "theta": 3}, "not known: my_scaling, theta"),
+        ({"text_config": BASE | {"rotary_fraction": 0.5}}, "not known: rotary_fraction"),
+        ({"text_config": BASE, "rope_theta": 5.0}, "'rope_theta'.* beside text_config"),
+        (BASE | {"per_layer_config": {"0": {"rope_bias": 1}}}, "not known: rope_bias"),
+        (
+            BASE | {"rope_parameters": {"rope_theta": 1e4}, "rope_scaling": {"type": "linear"}},
+            "both rope_parameters and rope_scaling",
+        ),
+        (
+            BASE | {"rope_parameters": {"rope_type": "yarn", "llama_4_scaling_beta": 0.1}},
+            "llama_4_scaling_beta",
+        ),
+        (BASE | {"model_type": "ernie4_5_vl_moe"}, "time, height and width"),
+        (BASE | {"position_embedding_type": "nope"}, "does not rotate"),
+        (BASE | {"model_type": "granitemoehybrid"}, "does not rotate"),
+        (BASE | {"alibi": True}, "'alibi'"),
+        (BASE | {"use_mem_rope": False}, "'use_mem_rope'"),
+        (BASE | {"rotary_value": True}, "rotary_value"),
+        (BASE | {"model_type": "llama", "rotary_pct": 0.5}, "does not read rotary_pct"),
+        (BASE | {"model_type": "gpt_neox"}, "does not read rope_theta"),
+        (BASE | {"model_type": "gpt_oss"}, "parameters of their own"),
+        (BASE | {"model_type": "gptj", "rope_theta": 5.0}, "have the base 10000"),
+        (
+            BASE | {"model_type": "cohere2_moe", "rope_scaling": {"type": "linear", "factor": 2}},
+            "does not read rope_scaling",
+        ),
+        (BASE | {"model_type": "llama", "partial_rotary_factor": 0.5}, "all of each head"),
+        (BASE | {"partial_rotary_factor": 4.0}, "at most 1"),
+        (BASE | {"partial_rotary_factor": 0.33}, "must be even"),
+        (BASE | {"partial_rotary_factor": 0.5, "rotary_dim": 16}, "rotary_dim 16"),
+        (BASE | {"partial_rotary_factor": 0.5, "qk_rope_head_dim": 64}, "qk_rope_head_dim 64"),
+        (BASE | {"model_type": "llama", "rotary_dim": 32}, "does not read rotary_dim"),
+        (BASE | {"rope_scaling_layers": [0], "num_hidden_layers": 2}, "rope_scaling_layers"),
+        (BASE | {"num_hidden_layers": 2, "no_rope_layers": [0, 1]}, "differ in 'no_rope_layers'"),
+        (BASE | {"layer_rope_theta": [5.0, 5.0]}, "layer_rope_theta says 5.0"),
+        (BASE | {"num_hidden_layers": 9, "no_rope_layers": [1, 1]}, "2 entries"),
+        (BASE | {"model_type": "cohere2"}, "layers differ in models of type 'cohere2'"),
     ],
 )
 def test_nothing_is_guessed(config, message):
     with pytest.raises(ValueError, match=message):
         rotary_settings(config)
+
+
+@pytest.mark.parametrize(
+    ("nested", "message"),
+    [
+        ({"full_attention": {}, "factor": 2}, "factor beside those"),
+        ({"full_attention": {"truncate": False}}, "'truncate'"),
+    ],
+)
+def test_keys_beside_and_inside_kinds_of_layers(nested, message):
+    with pytest.raises(ValueError, match=message):
+        rotary_settings(BASE | {"rope_parameters": nested}, layer_type="full_attention")

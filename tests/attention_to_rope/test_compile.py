@@ -30,5 +30,9 @@ def test_all_steps_of_a_static_cache_are_one_graph(decoder, faults):
     assert not faults[decoder]
 
 
+def test_a_compiled_and_an_exported_decoder_take_texts_of_any_length(faults):
+    assert not faults["lengths"]
+
+
 def test_importing_brings_neither_the_compiler_nor_a_type_checker(faults):
     assert not faults["imported"]

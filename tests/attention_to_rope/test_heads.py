@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import attention_to_rope as book
@@ -252,6 +253,29 @@ def test_masks_reach_the_fused_kernel(kv_heads, monkeypatch):
     monkeypatch.delattr("attention_to_rope.heads.attention")
     torch.testing.assert_close(m(x, mask=mask, causal=True), expected)
     torch.testing.assert_close(expected[0, 3], m.output.bias)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_no_kernel_gets_a_query_without_keys(dtype, monkeypatch):
+    """Some kernels of a GPU answer it with NaN, in the output or in the gradient of the query."""
+    m = layer_of(kv_heads=2).to(dtype)
+    x = normal(2, 5, 16).to(dtype).requires_grad_()
+    real = (torch.arange(5) >= torch.tensor([[2], [0]]))[:, None]  # padding on the left
+    fused = functional.scaled_dot_product_attention
+
+    def like_a_gpu(q, k, v, *, attn_mask, **options):
+        assert attn_mask.any(-1).all()
+        return fused(q, k, v, attn_mask=attn_mask, **options)
+
+    expected, _ = m(x, mask=real, causal=True, return_weights=True)
+    up = normal(2, 5, 16, seed=1).to(dtype)
+    slope = torch.autograd.grad(expected, x, up)[0]
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", like_a_gpu)
+    output = m(x, mask=real, causal=True)
+    tolerance = {} if dtype == torch.float64 else {"rtol": 0.05, "atol": 0.05}
+    torch.testing.assert_close(output, expected, **tolerance)
+    torch.testing.assert_close(torch.autograd.grad(output, x, up)[0], slope, **tolerance)
+    assert torch.equal(output[0, :2], m.output.bias.expand(2, -1))
 
 
 def test_every_head_may_have_a_mask_of_its_own():

@@ -199,7 +199,7 @@ def test_converted_vectors_and_weights_rotate_to_the_converted_result(rotary_dim
         ),
     )
     W = normal(5, 12)
-    new = book.convert_projection_layout(W, 2, **options)
+    new = book.convert_projection_layout(W, 2, axis=-1, **options)
     y = normal(5, seed=2)
     torch.testing.assert_close(
         (y @ new).view(2, 6), book.convert_layout((y @ W).view(2, 6), **options)

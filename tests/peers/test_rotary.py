@@ -196,7 +196,7 @@ def test_converted_llama_weights_give_the_same_scores() -> None:
         return y.reshape(1, 6, heads, d_k).transpose(1, 2)
 
     q, k = (ours(split(x @ W), positions, "interleaved") for W in (W_Q, W_K))
-    convert = {"heads": heads, "source": "interleaved", "target": "half"}
+    convert = {"heads": heads, "source": "interleaved", "target": "half", "axis": -1}
     q_half, k_half = (
         llama_rotary(split(x @ book.convert_projection_layout(W, **convert)), positions)
         for W in (W_Q, W_K)

@@ -1,7 +1,7 @@
 """Rotary settings out of a Hugging Face style configuration: a dictionary in, frequencies out.
 
-A missing base, an unknown kind of scaling and an unknown key of the rope parameters are errors.
-Other keys that are missing have the defaults of `transformers`.
+A missing base, an unknown kind of scaling and an unknown key that may change the rotation are
+errors. Other keys that are missing have the defaults of `transformers`.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,15 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from attention_to_rope.checkpoints.model_types import (
+    HALF_MODELS,
+    INTERLEAVED_MODELS,
+    KNOWN_MODELS,
+    SCORE_FACTOR_MODELS,
+    SWITCHED_MODELS,
+)
+from attention_to_rope.checkpoints.rotary_config import LayerRotation, layer_rotation
+from attention_to_rope.checkpoints.rotary_keys import first_given, model_type
 from attention_to_rope.context_extension import (
     dynamic_ntk,
     llama3,
@@ -22,26 +31,6 @@ from attention_to_rope.context_extension import (
 )
 from attention_to_rope.rope import Layout, proportional_frequencies, rotary_frequencies
 
-# fmt: off
-# Which pairs the code of transformers 5.22 rotates, read there.
-INTERLEAVED_MODELS = frozenset({
-    "codegen", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "deepseek_v32", "deepseek_v4",
-    "ernie4_5", "glm", "glm4", "glm4_moe_lite", "gptj", "helium", "llama4", "llama4_text",
-    "mistral4", "roformer",
-})
-HALF_MODELS = frozenset({
-    "gemma", "gemma2", "gemma3", "gemma3_text", "glm4_moe", "gpt_neox", "gpt_oss", "llama",
-    "mistral", "mixtral", "olmo2", "olmo3", "phi", "phi3", "qwen2", "qwen3", "qwen3_5",
-    "qwen3_next", "smollm3", "stablelm",
-})
-# Their classes rotate a part of the head even where the configuration does not say so.
-PARTIAL_MODELS = frozenset({
-    "glm", "glm4", "glm4_moe", "gpt_neox", "nemotron", "persimmon", "phi", "qwen3_5",
-    "qwen3_next", "stablelm",
-})
-# fmt: on
-# Their configurations may switch to halves with "rope_interleave": false.
-SWITCHED_MODELS = frozenset({"deepseek_v3", "glm4_moe_lite", "mistral4"})
 # The keys of rope parameters that all kinds of scaling may have, and those of each kind.
 COMMON_KEYS = {
     "rope_type",
@@ -49,8 +38,16 @@ COMMON_KEYS = {
     "rope_theta",
     "partial_rotary_factor",
     "original_max_position_embeddings",
+    "max_position_embeddings",  # stands there in some; no code reads it there
     "mrope_section",
     "mrope_interleaved",
+}
+# What changes attention in another way than by a rotation, and what to do about it.
+NOT_A_ROTATION = {
+    "llama_4_scaling_beta": (
+        "multiplies the queries at position m by 1 + β ln(1 + ⌊m / L₀⌋), with the trained length "
+        "L₀, which is no rotation: do it in the attention, and leave the key out here"
+    ),
 }
 KEYS = {
     "default": set(),
@@ -76,7 +73,9 @@ class RotarySettings(NamedTuple):
     """What a model's rotation needs; hand the parts to `Rotary` or `rotary_table`.
 
     attention_factor multiplies the table; score_factor multiplies the scale of the softmax
-    (DeepSeek's `mscale_all_dim`), 1 in most models. layout: None if the model type is not known.
+    (DeepSeek's `mscale_all_dim`), 1 in most models. A layer that does not rotate has no
+    frequencies, and rotary_dim 0. layout: that of the code of `transformers` for this type of
+    model, None if it is not known; `Rotary` then asks for it.
     """
 
     frequencies: Float64[Tensor, " pairs"]
@@ -90,108 +89,72 @@ class RotarySettings(NamedTuple):
 
 
 def rotary_settings(
-    config: Mapping[str, Any], *, layer_type: str | None = None, length: int | None = None
+    config: Mapping[str, Any],
+    *,
+    layer_type: str | None = None,
+    layer: int | None = None,
+    length: int | None = None,
 ) -> RotarySettings:
     """Read base, scaling, rotary part and head dim from a configuration such as `config.json`.
 
-    layer_type: needed where layers differ, `full_attention` or `sliding_attention`. length: the
-    current length, for scaling that depends on it (dynamic, longrope).
+    layer_type, layer: needed where layers differ, a kind such as `full_attention` or
+    `sliding_attention`, or the number of a layer. length: the current length, for scaling that
+    depends on it (dynamic, longrope).
 
     >>> rotary_settings({"head_dim": 4, "rope_theta": 100.0}).frequencies
     tensor([1.0000, 0.1000], dtype=torch.float64)
     """
-    parameters = _parameters(config, layer_type)
-    named = str(parameters.get("rope_type") or parameters.get("type") or "default")
-    kind = OTHER_NAMES.get(named, named)
-    if kind not in KEYS:
-        raise ValueError(f"rope_type must be one of {', '.join(KEYS)}; got {kind!r}")
-    unknown = sorted(set(parameters) - KEYS[kind] - COMMON_KEYS)
-    if unknown:
-        raise ValueError(f"the rope parameters of type {kind!r} hold unknown keys: {unknown}")
-    base = _base(config, parameters)
-    head_dim = _head_dim(config)
-    share = _share(config, parameters)
+    found = layer_rotation(config, layer_type=layer_type, layer=layer)
+    layout = _layout(found.config)
+    if found.rotary_dim == 0:
+        none = torch.zeros(0, dtype=torch.float64)
+        return RotarySettings(none, 1.0, 1.0, found.head_dim, 0, found.base, "none", layout)
+    kind = _kind(found.parameters)
     if kind == "proportional":
-        rotary_dim = head_dim
-        frequencies = proportional_frequencies(rotary_dim, base, share=share)
+        frequencies = proportional_frequencies(found.head_dim, found.base, share=found.share)
     else:
-        rotary_dim = int(head_dim * share)
-        frequencies = rotary_frequencies(rotary_dim, base)
-    scaled = _scaled(frequencies, kind, config, parameters, length)
+        frequencies = rotary_frequencies(found.rotary_dim, found.base)
+    scaled = _scaled(frequencies, kind, found, length)
     return RotarySettings(
         frequencies=scaled.frequencies,
         attention_factor=scaled.attention_factor,
         score_factor=scaled.score_factor,
-        head_dim=head_dim,
-        rotary_dim=rotary_dim,
-        base=base,
+        head_dim=found.head_dim,
+        rotary_dim=found.rotary_dim,
+        base=found.base,
         kind=kind,
-        layout=_layout(config),
+        layout=layout,
     )
+
+
+def _kind(parameters: Mapping[str, Any]) -> str:
+    """The kind of scaling, after a look at all keys of the rope parameters."""
+    named = str(parameters.get("rope_type") or parameters.get("type") or "default")
+    kind = OTHER_NAMES.get(named, named)
+    if kind not in KEYS:
+        raise ValueError(f"rope_type must be one of {', '.join(KEYS)}; got {kind!r}")
+    for key, what in NOT_A_ROTATION.items():
+        if parameters.get(key) is not None:
+            raise ValueError(f"{key!r} {what}")
+    unknown = sorted(set(parameters) - KEYS[kind] - COMMON_KEYS)
+    if unknown:
+        raise ValueError(f"the rope parameters of type {kind!r} hold unknown keys: {unknown}")
+    return kind
 
 
 def _layout(config: Mapping[str, Any]) -> Layout | None:
     """The layout that transformers' code for this type of model has; None if it is not known."""
-    model = config.get("model_type")
-    if model in SWITCHED_MODELS and config.get("rope_interleave") is False:
-        return "half"
+    model = model_type(config)
+    switch = config.get("rope_interleave")
+    if model in SWITCHED_MODELS:
+        return "half" if switch is False else "interleaved"
+    if switch is not None:  # a switch that the code of this type does not have
+        return None
     if model in INTERLEAVED_MODELS:
         return "interleaved"
     if model in HALF_MODELS:
         return "half"
     return None
-
-
-def _parameters(config: Mapping[str, Any], layer_type: str | None) -> Mapping[str, Any]:
-    """The rope parameters of one kind of layer, from either of the two ways of writing them."""
-    parameters = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    nested = {key: value for key, value in parameters.items() if isinstance(value, Mapping)}
-    local_base = config.get("rope_local_base_freq")
-    if local_base is not None and not nested:  # Gemma 3 before transformers 5
-        nested = {"full_attention": parameters, "sliding_attention": {"rope_theta": local_base}}
-    if not nested:
-        return parameters
-    if layer_type not in nested:
-        raise ValueError(f"layers differ: layer_type must be one of {', '.join(sorted(nested))}")
-    return nested[layer_type]
-
-
-def _first(*values: Any) -> Any:
-    """The first value that is given; None if none is."""
-    return next((value for value in values if value is not None), None)
-
-
-def _base(config: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
-    """The base b of the frequencies."""
-    base = _first(
-        parameters.get("rope_theta"), config.get("rope_theta"), config.get("rotary_emb_base")
-    )
-    if base is None:
-        raise ValueError('config names no base: add "rope_theta"; classes have different defaults')
-    return float(base)
-
-
-def _head_dim(config: Mapping[str, Any]) -> int:
-    """How many dimensions a head has, or those of it that latent attention can rotate."""
-    # Latent attention rotates dimensions of its own.
-    given = config.get("qk_rope_head_dim") or config.get("head_dim")
-    if given:
-        return int(given)
-    if "hidden_size" not in config or "num_attention_heads" not in config:
-        raise ValueError('config names no head dim: add "head_dim"')
-    return int(config["hidden_size"] // config["num_attention_heads"])
-
-
-def _share(config: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
-    """The part of each head that rotates."""
-    key = "partial_rotary_factor"
-    share = _first(parameters.get(key), config.get(key), config.get("rotary_pct"))
-    if share is not None:
-        return float(share)
-    model = config.get("model_type")
-    if model in PARTIAL_MODELS:
-        raise ValueError(f"models of type {model!r} rotate a part of each head: add {key!r}")
-    return 1.0
 
 
 def _need(config: Mapping[str, Any], key: str, kind: str) -> Any:
@@ -209,14 +172,10 @@ class _Scaled(NamedTuple):
     score_factor: float = 1.0
 
 
-def _scaled(
-    frequencies: Tensor,
-    kind: str,
-    config: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-    length: int | None,
-) -> _Scaled:
+def _scaled(frequencies: Tensor, kind: str, found: LayerRotation, length: int | None) -> _Scaled:
     """The frequencies after the scaling of this kind, with its factors."""
+    config = found.config
+    parameters = found.parameters
     if kind == "default":
         return _Scaled(frequencies)
     if kind == "proportional":
@@ -230,21 +189,26 @@ def _scaled(
         current = trained if length is None else length
         return _Scaled(dynamic_ntk(frequencies, scale, length=current, original_length=trained))
     key = "original_max_position_embeddings"
-    trained = _first(config.get(key), parameters.get(key))
+    outside = None if found.nested else config.get(key)  # as transformers reads it
+    trained = first_given(outside, parameters.get(key))
     trained = int(trained or _need(config, "max_position_embeddings", kind))
     if kind == "llama3":
-        scaled = llama3(
+        slowed = llama3(
             frequencies,
             float(_need(parameters, "factor", kind)),
             original_length=trained,
             slow=float(_need(parameters, "low_freq_factor", kind)),
             fast=float(_need(parameters, "high_freq_factor", kind)),
         )
-        return _Scaled(scaled)
+        return _Scaled(slowed)
     scale = parameters.get("factor") or _need(config, "max_position_embeddings", kind) / trained
     if kind == "longrope":
         return _longrope(frequencies, scale, trained, parameters, length)
-    return _yarn(frequencies, scale, trained, parameters)
+    scaled = _yarn(frequencies, scale, trained, parameters)
+    model = model_type(config)
+    if model in KNOWN_MODELS and model not in SCORE_FACTOR_MODELS:  # its code has no such factor
+        return scaled._replace(score_factor=1.0)
+    return scaled
 
 
 def _longrope(

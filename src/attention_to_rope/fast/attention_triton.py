@@ -75,6 +75,11 @@ def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -
             "q, k and v must have one shape (B, H, N, d), got "
             f"{tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}"
         )
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
+        raise ValueError(
+            "the kernel has no backward, and its output would have no gradient: call it under "
+            "torch.no_grad(), or take blockwise_attention"
+        )
     d = q.shape[-1]
     if d < 16 or d & (d - 1):
         raise ValueError(f"d must be a power of two, at least 16, got {d}")

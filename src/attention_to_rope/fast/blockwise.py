@@ -41,7 +41,10 @@ def blockwise_attention(
     torch.Size([1, 4, 2])
     """
     n = q.shape[-2]
-    _check(n, k.shape[-2], mask, bias, ordered=causal or window is not None)
+    m = k.shape[-2]
+    _check(n, m, mask, bias, causal=causal, window=window)
+    if n == 0 or m == 0:  # no queries, or nothing to attend to
+        return q.new_zeros(*q.shape[:-1], v.shape[-1])
     group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1  # the query heads that share a key
     if group > 1:
         k = k.repeat_interleave(group, dim=-3)  # (..., h, m, d_k)
@@ -62,10 +65,22 @@ def blockwise_attention(
     return torch.cat(outputs, dim=-2).to(q.dtype)  # (..., h, n, d_v)
 
 
-def _check(n: int, m: int, mask: Tensor | None, bias: Tensor | None, *, ordered: bool) -> None:
-    """Raise if n queries cannot be the last of m keys, or a mask or bias has another shape."""
-    if ordered and n > m:
+def _check(
+    n: int,
+    m: int,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    *,
+    causal: bool,
+    window: int | None,
+) -> None:
+    """Raise if n queries cannot be the last of m keys, or a window, mask or bias does not fit."""
+    if (causal or window is not None) and n > m:
         raise ValueError(f"the queries are the last positions of the keys, got {n} and {m}")
+    if window is not None and window < 1:
+        raise ValueError(f"window must be at least 1, the query's own position; got {window}")
+    if bias is not None and not bias.is_floating_point():
+        raise TypeError(f"bias is added to the scores and must be floating point, got {bias.dtype}")
     for name, x in (("mask", mask), ("bias", bias)):
         if x is not None and (x.shape[-1] != m or x.shape[-2] not in (1, n)):
             raise ValueError(f"{name} must end with (1 or {n}, {m}), got {tuple(x.shape)}")
