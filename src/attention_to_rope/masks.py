@@ -51,6 +51,8 @@ def causal_mask_at(
     tensor([[1, 1, 0, 0, 0],
             [1, 1, 1, 0, 0]], dtype=torch.int32)
     """
+    if window is not None and window < 1:
+        raise ValueError(f"window must be at least 1, the query's own position; got {window}")
     n = torch.arange(k_len, device=slots.device)  # (k_len), of the keys
     distance = slots[:, None] - n  # (q_len, k_len)
     if window is None:
