@@ -130,6 +130,9 @@ def test_a_static_cache_with_padding_on_the_left(window):
     alone = m(x[:1, 2:], causal=True, scheme=ROTARY, window=window)
     torch.testing.assert_close(got[:1, 2:], alone)
     torch.testing.assert_close(got[1:], m(x[1:], causal=True, scheme=ROTARY, window=window))
+    for nothing in (0, -1):
+        with pytest.raises(ValueError, match="window must be at least 1"):
+            m.extend(x[:, :1], m.static_cache(2, capacity=8), window=nothing)
     with pytest.raises(ValueError, match="m = 8 keys"):  # those of all slots are asked for
         inspect.unwrap(visible)(
             x[:, :1], 8, real[..., :7], causal=True, window=None, slots=torch.tensor([6])
