@@ -104,10 +104,7 @@ def generate(
     """
     _check_temperature(temperature)
     batch, width = prompt.shape
-    if width == 0:
-        raise ValueError("prompt must have at least one token, such as that of the start of a text")
-    if lengths is not None:
-        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
+    _check_lengths(lengths, width)
     uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)
     choice: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     fill, stop = (0, -1) if end is None else (end, end)
@@ -152,6 +149,14 @@ def _uniform(seed: Seed | None, temperature: float | None, batch: int, steps: in
         raise ValueError(f"sampling at temperature {temperature} needs a seed")
     streams = stream_of(seed, "generate").spawn(batch)
     return torch.from_numpy(np.array([s.random(steps) for s in streams]).reshape(batch, steps))
+
+
+def _check_lengths(lengths: Tensor | None, width: int) -> None:
+    """Raise unless every row has a prompt inside the tokens that are given."""
+    if width == 0:
+        raise ValueError("prompt must have at least one token, such as that of the start of a text")
+    if lengths is not None:
+        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
 
 
 def _check_temperature(temperature: float | None) -> None:
