@@ -50,6 +50,13 @@ def test_frequencies_survive_every_change_of_a_module(change):
     assert change(rotary()).frequencies.dtype == torch.float64
 
 
+def test_a_scheme_that_was_left_on_another_device():
+    positions = torch.arange(3)
+    expected = rotary().angles(positions, torch.float32)
+    left = rotary().to("meta")
+    assert torch.equal(left.angles(positions, torch.float32).sin, expected.sin)
+
+
 def test_frequencies_that_rotary_cannot_keep_are_refused():
     frequencies = book.rotary_frequencies(8)
     for rounded in (frequencies.float(), frequencies.half()):
