@@ -7,8 +7,8 @@ Attention
     attention, softmax, soft_cap, softmax_jacobian, softmax_jacobian_norm, saturation, gap_bound,
     log_length_factor, sink_gate
 Heads, masks and cache
-    MultiHeadAttention, KeyValueCache, cache_numbers_per_token, LatentAttention, attend_to_latents,
-    causal_mask, padding_mask, sliding_window_mask, dilated_mask, global_mask
+    MultiHeadAttention, KeyValueCache, StaticCache, cache_numbers_per_token, LatentAttention,
+    attend_to_latents, causal_mask, padding_mask, sliding_window_mask, dilated_mask, global_mask
 Norms, feed-forward layers, experts
     layer_norm, rms_norm, LayerNorm, RMSNorm, pre_norm, post_norm, sandwich_norm, deep_norm,
     deepnorm_constants, relu, silu, gelu, gelu_tanh, parity_width, FeedForward, Linear,
@@ -48,6 +48,7 @@ from attention_to_rope.generation import keep_top_p as keep_top_p
 from attention_to_rope.generation import sample_token as sample_token
 from attention_to_rope.heads import MultiHeadAttention as MultiHeadAttention
 from attention_to_rope.key_value_cache import KeyValueCache as KeyValueCache
+from attention_to_rope.key_value_cache import StaticCache as StaticCache
 from attention_to_rope.key_value_cache import cache_numbers_per_token as cache_numbers_per_token
 from attention_to_rope.latent_attention import LatentAttention as LatentAttention
 from attention_to_rope.latent_attention import attend_to_latents as attend_to_latents

@@ -1,6 +1,8 @@
 """The Transformer block: attention and feed-forward layer, each with a residual and a norm."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from jaxtyping import Bool, Float
@@ -8,7 +10,7 @@ from torch import Tensor, nn
 
 from attention_to_rope.activations import FeedForward
 from attention_to_rope.heads import MultiHeadAttention
-from attention_to_rope.key_value_cache import KeyValueCache
+from attention_to_rope.key_value_cache import Cache, KeyValueCache
 from attention_to_rope.layers import (
     RMS_NORM_EPS,
     DeepNormConstants,
@@ -22,6 +24,10 @@ from attention_to_rope.layers import (
 
 Mask = Bool[Tensor, "..."] | None
 Memory = Float[Tensor, "b m d"] | KeyValueCache | None  # of an encoder
+NewLayer = Callable[..., nn.Module]  # called with seed=
+
+NORMS = ("layer", "rms")
+PLACEMENTS = ("pre", "post", "sandwich", "deep")
 
 NORMS = ("layer", "rms")
 PLACEMENTS = ("pre", "post", "sandwich", "deep")
@@ -90,6 +96,17 @@ class Architecture:
             eps=RMS_NORM_EPS if self.eps is None else self.eps,
         )
 
+    def new_feed_forward(self, *, gain: float, seed: Seed) -> FeedForward:
+        """A fresh feed-forward layer of this architecture."""
+        return FeedForward(
+            self.d,
+            self.hidden,
+            activation=self.activation,
+            bias=self.bias,
+            gain=gain,
+            seed=seed,
+        )
+
     def residual_constants(self, cross: bool, decoder_layers: int | None) -> DeepNormConstants:
         """The weight of the residual and the gain of the weights: DeepNorm's, or 1 and 1."""
         if self.placement != "deep":
@@ -146,6 +163,11 @@ class Block(nn.Module):
     """Self-attention, cross-attention if wanted, feed-forward; a residual around each.
 
     decoder_layers: for DeepNorm, the depth of the decoder behind the encoder of this block.
+    attention, feed_forward: functions that make another self-attention or feed-forward layer than
+    the architecture's when they are called with `seed=`, such as
+    `partial(MixtureOfExperts, d, hidden, experts=8, k=2)`. The attention has `forward`, `extend`
+    and `static_cache` with the arguments of `MultiHeadAttention`; `LatentAttention` has them.
+    DeepNorm's β does not reach such layers.
 
     >>> Block(Architecture(d=8, heads=2, layers=1), seed=0)(torch.zeros(1, 3, 8)).shape
     torch.Size([1, 3, 8])
@@ -158,25 +180,24 @@ class Block(nn.Module):
         seed: Seed,
         cross: bool = False,
         decoder_layers: int | None = None,
+        attention: NewLayer | None = None,
+        feed_forward: NewLayer | None = None,
     ) -> None:
         super().__init__()
         rng = stream_of(seed, "Block")
         alpha, gain = architecture.residual_constants(cross, decoder_layers)
-        self.attention = architecture.new_attention(gain=gain, seed=rng)
+        if attention is None:
+            attention = partial(architecture.new_attention, gain=gain)
+        if feed_forward is None:
+            feed_forward = partial(architecture.new_feed_forward, gain=gain)
+        self.attention: Any = attention(seed=rng)
         self.attention_residual = Residual(architecture, alpha=alpha)
         self.cross_attention: MultiHeadAttention | None = None
         self.cross_residual: Residual | None = None
         if cross:
             self.cross_attention = architecture.new_attention(gain=gain, seed=rng)
             self.cross_residual = Residual(architecture, alpha=alpha)
-        self.feed_forward = FeedForward(
-            architecture.d,
-            architecture.hidden,
-            activation=architecture.activation,
-            bias=architecture.bias,
-            gain=gain,
-            seed=rng,
-        )
+        self.feed_forward = feed_forward(seed=rng)
         self.feed_forward_residual = Residual(architecture, alpha=alpha)
 
     def forward(
@@ -201,12 +222,12 @@ class Block(nn.Module):
     def extend(
         self,
         x: Float[Tensor, "b n d"],
-        cache: KeyValueCache,
+        cache: Cache,
         *,
         memory: Memory = None,
         memory_mask: Mask = None,
         **options: Any,
-    ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
+    ) -> tuple[Float[Tensor, "b n d"], Cache]:
         """The block for new positions, causal, with the cache of the earlier ones."""
         inside = self.attention_residual.enter(x)  # (b, n, d)
         y, cache = self.attention.extend(inside, cache, **options)

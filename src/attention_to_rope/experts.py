@@ -5,7 +5,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -34,13 +34,20 @@ def route(
     gate: Gate = "softmax",
     normalise: bool = True,
     bias: Float[Tensor, " E"] | None = None,
+    scaling: float = 1.0,
+    groups: int = 1,
+    kept_groups: int = 1,
 ) -> Routing:
     r"""Choose the k experts of largest score plus bias and weigh them by their scores.
 
     $s = \operatorname{softmax}(z)$ or $\sigma(z)$ for logits z; $g_i = s_i / \sum_j a_j s_j$ with
     `normalise`, else $s_i$; $a_j$ is 1 for the chosen and 0 for the others. The bias decides who is
     chosen and never enters a weight. With softmax and `normalise` the weights are the softmax over
-    the k chosen logits alone.
+    the k chosen logits alone. `scaling` multiplies the weights at the end.
+
+    With more than one of `groups`, experts are chosen in the `kept_groups` best of them alone
+    (DeepSeek-V3: 4 of 8, so that a token goes to few machines). A group counts by its two largest
+    scores plus bias, summed.
 
     >>> route(torch.tensor([0.0, 3.0, 3.0, 1.0]).log1p(), 2)
     Routing(experts=tensor([1, 2]), gates=tensor([0.5000, 0.5000]))
@@ -48,10 +55,31 @@ def route(
     # The logarithm of the score: a score that underflows to 0 still has one.
     log_scores = LOG_SCORES[gate](wide(logits))  # (..., E)
     wanted = log_scores if bias is None else log_scores.exp() + bias
+    if groups > 1:
+        scores = log_scores.exp() if bias is None else wanted  # (..., E)
+        wanted = wanted.masked_fill(~_in_best_groups(scores, groups, kept_groups, k), -torch.inf)
     experts = wanted.topk(k).indices  # (..., k)
     chosen = log_scores.gather(-1, experts)  # (..., k)
     gates = softmax(chosen) if normalise else chosen.exp()
-    return Routing(experts, gates.to(logits.dtype))
+    return Routing(experts, (scaling * gates).to(logits.dtype))
+
+
+def _in_best_groups(
+    scores: Float[Tensor, "*n E"], groups: int, kept_groups: int, k: int
+) -> Bool[Tensor, "*n E"]:
+    """Which experts are in the groups whose two largest scores have the largest sums."""
+    count = scores.shape[-1]
+    size = count // groups
+    if count % groups or size < 2 or not k <= kept_groups * size <= count:
+        raise ValueError(
+            f"groups must divide {count} experts into equal groups of 2 or more, of which those "
+            f"kept hold k={k} or more; got groups={groups} and kept_groups={kept_groups}"
+        )
+    grouped = scores.reshape(*scores.shape[:-1], groups, size)  # (..., groups, size)
+    best_two = grouped.topk(2).values.sum(-1)  # (..., groups)
+    best = best_two.topk(kept_groups).indices  # (..., kept_groups)
+    is_kept = torch.zeros_like(best_two, dtype=torch.bool).scatter(-1, best, True)
+    return is_kept.repeat_interleave(size, dim=-1)  # (..., E)
 
 
 def expert_load(experts: Integer[Tensor, "*n k"], count: int) -> Float[Tensor, " {count}"]:
@@ -109,9 +137,10 @@ class MixtureOfExperts(nn.Module):
     shared layers; $g_i$ is 0 for experts that are not chosen. With k = 1 the score itself is $g_i$,
     because a normalized gate would be 1, without a gradient.
 
-    hidden: the width of each expert. gate, k: as in `route`. With `balanced` a bias, which is no
-    parameter, takes part in the choice; `rebalance` moves it after a training step (DeepSeek-V3:
-    sigmoid, 256 experts, k = 8, 1 shared).
+    hidden: the width of each expert. gate, k, scaling, groups and kept_groups: as in `route`. With
+    `balanced` a bias, which is no parameter, takes part in the choice; `rebalance` moves it after a
+    training step (DeepSeek-V3: sigmoid, 256 experts, k = 8, 1 shared, scaling 2.5). In a `Decoder`
+    it replaces the feed-forward layer: see `LayerPattern`.
 
     >>> layer = MixtureOfExperts(4, 8, experts=4, k=2, seed=0)
     >>> layer(torch.zeros(3, 4)).shape
@@ -132,6 +161,9 @@ class MixtureOfExperts(nn.Module):
         activation: str = "swiglu",
         gate: Gate = "softmax",
         balanced: bool = False,
+        scaling: float = 1.0,
+        groups: int = 1,
+        kept_groups: int = 1,
     ) -> None:
         super().__init__()
         rng = stream_of(seed, "MixtureOfExperts")
@@ -144,6 +176,9 @@ class MixtureOfExperts(nn.Module):
 
         self.k = k
         self.gate: Gate = gate
+        self.scaling = scaling
+        self.groups = groups
+        self.kept_groups = kept_groups
         self.router = Linear(d, experts, bias=False, seed=rng)
         self.experts = layers(experts)
         self.shared = layers(shared)
@@ -163,7 +198,16 @@ class MixtureOfExperts(nn.Module):
     def route(self, x: Float[Tensor, "*n d"]) -> Routing:
         """The chosen experts and their weights."""
         logits = self.router(x)  # (..., E)
-        return route(logits, self.k, gate=self.gate, normalise=self.k > 1, bias=self.bias)
+        return route(
+            logits,
+            self.k,
+            gate=self.gate,
+            normalise=self.k > 1,
+            bias=self.bias,
+            scaling=self.scaling,
+            groups=self.groups,
+            kept_groups=self.kept_groups,
+        )
 
     def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Each expert computes the tokens that chose it and no others."""

@@ -1,6 +1,8 @@
 """Continue prompts token by token: greedily or by sampling, with a cache or without."""
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 from torch.nn import functional
 
+from attention_to_rope.key_value_cache import Cache
 from attention_to_rope.layers import Seed, stream_of
 from attention_to_rope.masks import check_range
 from attention_to_rope.scaled_dot_product import softmax
@@ -35,7 +38,8 @@ def keep_top_p(logits: Float[Tensor, "b v"], p: float) -> Float[Tensor, "b v"]:
     weights = softmax(ordered.double())
     stays = weights.cumsum(-1) - weights < p  # those before it sum to less than p
     stays[:, 0] = True
-    return logits.masked_fill(~torch.zeros_like(stays).scatter(-1, order, stays), -torch.inf)
+    kept = torch.zeros_like(stays).scatter(-1, order, stays)  # in the order of the logits
+    return logits.masked_fill(~kept, -torch.inf)
 
 
 def sample_token(
@@ -65,11 +69,14 @@ def sample_token(
         return logits.argmax(-1)
     # From the largest down, so that no temperature makes a logit infinite.
     scaled = (logits - largest).double() / temperature
-    scaled = scaled if top_k is None else keep_top_k(scaled, top_k)
-    scaled = scaled if top_p is None else keep_top_p(scaled, top_p)
-    summed = softmax(scaled).cumsum(-1)
+    if top_k is not None:
+        scaled = keep_top_k(scaled, top_k)
+    if top_p is not None:
+        scaled = keep_top_p(scaled, top_p)
+    summed = softmax(scaled).cumsum(-1)  # (b, v)
     # Scaled by the last sum, which rounding leaves a little off 1: no token past the end.
-    return torch.searchsorted(summed, uniform * summed[:, -1:], right=True).squeeze(-1)
+    drawn = uniform * summed[:, -1:]  # (b, 1)
+    return torch.searchsorted(summed, drawn, right=True).squeeze(-1)
 
 
 @torch.no_grad()
@@ -87,6 +94,7 @@ def generate(
     memory: Float[Tensor, "b m d"] | None = None,
     memory_mask: Tensor | None = None,
     use_cache: bool = True,
+    capacity: int | None = None,
 ) -> Integer[Tensor, "b total"]:
     """Continue every prompt by `steps` tokens.
 
@@ -97,6 +105,9 @@ def generate(
     and `seed` is needed. Every row has its own stream of random numbers. The cache changes the
     cost of a step and not the result.
 
+    capacity: keep keys and values in a `StaticCache` of so many positions. All steps are then one
+    graph for a compiler, `decoder.extend = torch.compile(decoder.extend, fullgraph=True)`.
+
     >>> from attention_to_rope import Architecture
     >>> model = Decoder(5, Architecture(d=8, heads=2, layers=1), seed=0)
     >>> generate(model, torch.tensor([[1, 2]]), 3).shape
@@ -104,39 +115,87 @@ def generate(
     """
     _check_temperature(temperature)
     batch, width = prompt.shape
-    _check_lengths(lengths, width)
-    uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)
-    choice: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    fill, stop = (0, -1) if end is None else (end, end)
-    # Prompts are moved to the right: all rows then continue at the same slot.
-    padding = torch.zeros_like(prompt[:, 0]) if lengths is None else width - lengths
-    tokens = functional.pad(_moved(prompt.long(), padding), (0, steps), value=fill)
-    slots = torch.arange(width + steps, device=prompt.device)
-    positions = slots - padding[:, None]
+    choose = partial(sample_token, temperature=temperature, top_k=top_k, top_p=top_p)
+    uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)  # (b, steps)
+    fill = 0 if end is None else end  # what a row that has ended goes on with
+    tokens, padding = _aligned(prompt, lengths, steps, fill)  # (b, width + steps) and (b)
     known = None if memory is None else decoder.remember(memory)
-    caches, start = decoder.empty_caches(capacity=width + steps), 0
+    options: dict[str, Any] = {"memory": known, "memory_mask": memory_mask}
+    caches = _empty_caches(decoder, batch, width + steps, capacity, use_cache)
+    start = 0  # how many tokens the caches hold
     ended = torch.zeros(batch, dtype=torch.bool, device=prompt.device)
-    for length, drawn in enumerate(uniform.unsqueeze(-1).unbind(1), start=width):
-        options: dict[str, Any] = {"memory": known, "memory_mask": memory_mask}
-        if lengths is not None:
-            options["mask"] = (positions[:, :length] >= 0).unsqueeze(1)
-            options["positions"] = positions[:, :length].clamp_min(0)
+    for length in range(width, width + steps):
         if not use_cache:
-            caches, start = decoder.empty_caches(), 0
+            caches = decoder.empty_caches()
+            start = 0
+        if lengths is not None:
+            options |= _without_padding(padding, caches[0].total(length - start))
         logits, caches = decoder.extend(tokens[:, start:length], caches, **options)
         start = length
-        tokens[:, length] = torch.where(ended, fill, sample_token(logits[:, -1], drawn, **choice))
-        ended |= tokens[:, length] == stop
-        if end is not None and bool(ended.all()):
-            break
-    # Every row back to the left, with what it does not use at its end.
-    return _moved(tokens, -padding).masked_fill(slots + padding[:, None] >= width + steps, fill)
+        chosen = choose(logits[:, -1], uniform[:, length - width, None])  # (b)
+        tokens[:, length] = torch.where(ended, fill, chosen)
+        if end is not None:
+            ended = ended | (tokens[:, length] == end)
+            if bool(ended.all()):
+                break
+    return _moved_back(tokens, padding, fill)
+
+
+def _empty_caches(
+    decoder: Decoder, batch: int, total: int, capacity: int | None, use_cache: bool
+) -> Sequence[Cache]:
+    """Caches for so many tokens: those that grow, or of fixed size if a capacity is given."""
+    if capacity is None:
+        return decoder.empty_caches(capacity=total)
+    if capacity < total:
+        raise ValueError(
+            f"prompt and steps are {total} tokens, which a capacity of {capacity} does not hold"
+        )
+    if not use_cache:
+        raise ValueError("capacity is that of a cache, which use_cache=False leaves out")
+    return decoder.static_caches(batch, capacity=capacity)
+
+
+def _aligned(
+    prompt: Integer[Tensor, "b n"], lengths: Integer[Tensor, " b"] | None, steps: int, fill: int
+) -> tuple[Integer[Tensor, "b total"], Integer[Tensor, " b"]]:
+    """Prompts with room for `steps` tokens, and how far each was moved to the right.
+
+    They all end at the same slot, so that all rows continue there.
+    """
+    width = prompt.shape[1]
+    if width == 0:
+        raise ValueError("prompt must have at least one token, such as that of the start of a text")
+    padding = torch.zeros_like(prompt[:, 0])  # (b)
+    if lengths is not None:
+        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
+        padding = width - lengths
+    tokens = _moved(prompt.long(), padding)  # (b, n)
+    return functional.pad(tokens, (0, steps), value=fill), padding
+
+
+def _without_padding(padding: Integer[Tensor, " b"], keys: int) -> dict[str, Tensor]:
+    """Positions that count from the first token of each row, and a mask that hides the padding."""
+    positions = torch.arange(keys, device=padding.device) - padding[:, None]  # (b, keys)
+    mask = (positions >= 0).unsqueeze(1)  # (b, 1, keys)
+    return {"mask": mask, "positions": positions.clamp_min(0)}
+
+
+def _moved_back(
+    tokens: Integer[Tensor, "b n"], padding: Integer[Tensor, " b"], fill: int
+) -> Integer[Tensor, "b n"]:
+    """Every row moved to the left by its padding, with what it does not use at its end."""
+    total = tokens.shape[1]
+    slots = torch.arange(total, device=tokens.device)
+    unused = slots >= total - padding[:, None]  # (b, n)
+    return _moved(tokens, -padding).masked_fill(unused, fill)
 
 
 def _moved(rows: Integer[Tensor, "b n"], by: Integer[Tensor, " b"]) -> Integer[Tensor, "b n"]:
     """Each row moved to the right; what comes in repeats the first or the last entry."""
-    columns = torch.arange(rows.shape[1], device=rows.device) - by[:, None]
-    return rows.gather(1, columns.clamp(0, rows.shape[1] - 1))
+    width = rows.shape[1]
+    columns = torch.arange(width, device=rows.device) - by[:, None]  # (b, n)
+    return rows.gather(1, columns.clamp(0, width - 1))
 
 
 def _uniform(seed: Seed | None, temperature: float | None, batch: int, steps: int) -> Tensor:
@@ -147,16 +206,10 @@ def _uniform(seed: Seed | None, temperature: float | None, batch: int, steps: in
         return torch.zeros(batch, steps, dtype=torch.float64)
     if seed is None:
         raise ValueError(f"sampling at temperature {temperature} needs a seed")
-    streams = stream_of(seed, "generate").spawn(batch)
-    return torch.from_numpy(np.array([s.random(steps) for s in streams]).reshape(batch, steps))
-
-
-def _check_lengths(lengths: Tensor | None, width: int) -> None:
-    """Raise unless every row has a prompt inside the tokens that are given."""
-    if width == 0:
-        raise ValueError("prompt must have at least one token, such as that of the start of a text")
-    if lengths is not None:
-        check_range("lengths", lengths, 1, width)  # beyond, the prompt itself would be rewritten
+    numbers = np.empty((batch, steps))
+    for row, stream in enumerate(stream_of(seed, "generate").spawn(batch)):
+        numbers[row] = stream.random(steps)
+    return torch.from_numpy(numbers)
 
 
 def _check_temperature(temperature: float | None) -> None:

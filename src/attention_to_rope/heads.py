@@ -5,13 +5,14 @@ from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from attention_to_rope.key_value_cache import KeyValueCache
+from attention_to_rope.key_value_cache import Cache, KeyValueCache, StaticCache
 from attention_to_rope.layers import RMS_NORM_EPS, Linear, RMSNorm, Seed, stream_of
-from attention_to_rope.masks import causal_mask, sliding_window_mask
-from attention_to_rope.positions import Encoding, PositionalScheme
+from attention_to_rope.masks import causal_mask, causal_mask_at, sliding_window_mask
+from attention_to_rope.positions import ALL, Encoding, PositionalScheme
 from attention_to_rope.scaled_dot_product import attention
 
 Scheme = PositionalScheme | Encoding | None
+Slots = slice | Integer[Tensor, " n"]  # where the queries are among the keys
 
 
 class MultiHeadAttention(nn.Module):
@@ -93,7 +94,7 @@ class MultiHeadAttention(nn.Module):
         `causal_mask` and `sliding_window_mask` do. scheme: encodes the positions, 0…n−1 if not
         given; or the encoding that its `at` gave for them. What the mask hides must be finite.
         """
-        encoding = self._encoding(x, scheme, positions, start=0)
+        encoding = encoding_at(x, scheme, positions, total=x.shape[1], slots=ALL)
         q = self._queries(x, encoding)  # (b, h, n, d_k)
         if context is None:
             k, v = self._keys_and_values(x, encoding)  # (b, g, m, d_k) each
@@ -108,7 +109,7 @@ class MultiHeadAttention(nn.Module):
                     f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
                     "own, such as context.expand(b, -1, -1)"
                 )
-        seen, is_causal = self._mask(x, k.shape[2], mask, causal=causal, window=window)
+        seen, is_causal = visible(x, k.shape[2], mask, causal=causal, window=window)
         joined, weights = self.attend(
             q,
             k,
@@ -124,24 +125,26 @@ class MultiHeadAttention(nn.Module):
     def extend(
         self,
         x: Float[Tensor, "b n d"],
-        cache: KeyValueCache,
+        cache: Cache,
         *,
         mask: Bool[Tensor, "..."] | None = None,
         scheme: Scheme = None,
         positions: Integer[Tensor, "*b m"] | None = None,
         window: int | None = None,
-    ) -> tuple[Float[Tensor, "b n d"], KeyValueCache]:
+    ) -> tuple[Float[Tensor, "b n d"], Cache]:
         """Causal self-attention of new positions x to the cache and to themselves.
 
         Gives the output for the new positions and the cache that holds them too. Equal to the last
         n rows of `forward` with `causal=True` over the whole sequence; mask and positions are those
-        of all m positions, the cached and the new.
+        of all m positions, the cached and the new, or of all slots of a `StaticCache`.
         """
-        encoding = self._encoding(x, scheme, positions, start=cache.length)
+        slots = cache.slots(x.shape[1])  # of the new positions among all m
+        total = cache.total(x.shape[1])  # m
+        encoding = encoding_at(x, scheme, positions, total=total, slots=slots)
         q = self._queries(x, encoding)  # (b, h, n, d_k)
         k, v = self._keys_and_values(x, encoding)  # (b, g, n, d_k) each
         cache = cache.append(k, v)
-        seen, is_causal = self._mask(x, cache.length, mask, causal=True, window=window)
+        seen, is_causal = visible(x, total, mask, causal=True, window=window, slots=slots)
         joined, _ = self.attend(
             q,
             cache.keys,  # (b, g, m, d_k)
@@ -157,6 +160,19 @@ class MultiHeadAttention(nn.Module):
         """The keys and values of a context, for many calls with the same one."""
         k, v = self._keys_and_values(context, encoding=None)  # (b, g, m, d_k) each
         return KeyValueCache(k, v)
+
+    def static_cache(self, batch: int, *, capacity: int) -> StaticCache:
+        """An empty cache of fixed size for this layer, in the dtype and on the device of W^K."""
+        W = self.key.weight
+        return StaticCache(
+            batch,
+            self.kv_heads,
+            capacity=capacity,
+            d_k=self.d_k,
+            d_v=self.d_k,
+            dtype=W.dtype,
+            device=W.device,
+        )
 
     def attend(
         self,
@@ -219,54 +235,6 @@ class MultiHeadAttention(nn.Module):
         )
         return joined, weights if return_weights else None
 
-    def _mask(
-        self, x: Tensor, m: int, mask: Tensor | None, *, causal: bool, window: int | None
-    ) -> tuple[Tensor | None, bool]:
-        """What mask, causality and window allow together: a mask, or None and `is_causal`."""
-        n = x.shape[1]
-        if mask is None and window is None:
-            # `n > 1` would be a symbol where a compiler traces for all lengths.
-            if n == m:
-                return None, causal
-            if n == 1:
-                return None, False
-        order = None
-        if window is not None:
-            order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
-        elif causal and n > 1:
-            order = causal_mask(n, m, device=x.device)  # (n, m)
-        if mask is None:
-            return order, False
-        if mask.dtype != torch.bool or mask.ndim not in (3, 4) or mask.shape[-1] != m:
-            raise ValueError(
-                f"mask must be boolean, (b, n, m) or (b, h, n, m) with m = {m} keys, got "
-                f"{tuple(mask.shape)} of {mask.dtype}; of two axes, pass mask[None] for a row per "
-                "query, mask[:, None] for a row per sequence"
-            )
-        if mask.ndim == 3:
-            mask = mask.unsqueeze(1)  # (b, 1, n, m)
-        if order is not None:
-            mask = mask & order
-        return mask, False
-
-    def _encoding(
-        self, x: Tensor, scheme: Scheme, positions: Tensor | None, *, start: int
-    ) -> Encoding | None:
-        """What the scheme computes for the positions of this call."""
-        if positions is not None and not isinstance(scheme, PositionalScheme):
-            raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
-        if scheme is None or isinstance(scheme, Encoding):
-            return scheme
-        length = start + x.shape[1]
-        if positions is None:
-            positions = torch.arange(length, device=x.device)
-        if positions.shape not in ((length,), (x.shape[0], length)):
-            raise ValueError(
-                f"positions must be ({length},) or ({x.shape[0]}, {length}), for the cached and "
-                f"the new ones; got {tuple(positions.shape)}"
-            )
-        return scheme.at(positions, x.dtype, start)
-
     def _queries(self, x: Tensor, encoding: Encoding | None) -> Tensor:
         """The queries of all heads, normalized and rotated."""
         q = _split(self.query(x), self.heads)  # (b, h, n, d_k)
@@ -299,3 +267,66 @@ class MultiHeadAttention(nn.Module):
 def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
     b, n, width = x.shape
     return x.reshape(b, n, heads, width // heads).transpose(1, 2)
+
+
+def encoding_at(
+    x: Float[Tensor, "b n d"],
+    scheme: Scheme,
+    positions: Integer[Tensor, "*b m"] | None,
+    *,
+    total: int,
+    slots: Slots,
+) -> Encoding | None:
+    """What the scheme computes for queries in these slots and keys in all of m = `total`."""
+    if positions is not None and not isinstance(scheme, PositionalScheme):
+        raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
+    if scheme is None or isinstance(scheme, Encoding):
+        return scheme
+    if positions is None:
+        positions = torch.arange(total, device=x.device)
+    if positions.shape not in ((total,), (x.shape[0], total)):
+        raise ValueError(
+            f"positions must be ({total},) or ({x.shape[0]}, {total}), for the cached and the new "
+            f"ones; got {tuple(positions.shape)}"
+        )
+    return scheme.at(positions, x.dtype, slots)
+
+
+def visible(
+    x: Float[Tensor, "b n d"],
+    m: int,
+    mask: Bool[Tensor, "..."] | None,
+    *,
+    causal: bool,
+    window: int | None,
+    slots: Slots = ALL,
+) -> tuple[Bool[Tensor, "..."] | None, bool]:
+    """What mask, causality and window allow together: a mask, or None and `is_causal`.
+
+    The queries are the last of the m keys, or, in a `StaticCache`, those in the slots given.
+    """
+    n = x.shape[1]
+    order = None
+    if isinstance(slots, Tensor):
+        order = causal_mask_at(slots, m, window=window)  # (n, m)
+    elif mask is None and window is None and n == m:
+        return None, causal  # `n > 1` would be a symbol where a compiler traces for all lengths
+    elif mask is None and window is None and n == 1:
+        return None, False
+    elif window is not None:
+        order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
+    elif causal and n > 1:
+        order = causal_mask(n, m, device=x.device)  # (n, m)
+    if mask is None:
+        return order, False
+    if mask.dtype != torch.bool or mask.ndim not in (3, 4) or mask.shape[-1] != m:
+        raise ValueError(
+            f"mask must be boolean, (b, n, m) or (b, h, n, m) with m = {m} keys, got "
+            f"{tuple(mask.shape)} of {mask.dtype}; of two axes, pass mask[None] for a row per "
+            "query, mask[:, None] for a row per sequence"
+        )
+    if mask.ndim == 3:
+        mask = mask.unsqueeze(1)  # (b, 1, n, m)
+    if order is not None:
+        mask = mask & order
+    return mask, False

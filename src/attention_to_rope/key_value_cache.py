@@ -1,6 +1,7 @@
 """What attention keeps of the positions it has seen, so that a new token costs one position."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Integer
@@ -54,6 +55,14 @@ class KeyValueCache:
         """The values of all positions."""
         assert self._values is not None, "the cache is empty"
         return self._values
+
+    def slots(self, n: int) -> slice:
+        """Where the next n positions are among all: at the end."""
+        return slice(self.length, self.length + n)
+
+    def total(self, n: int) -> int:
+        """How many keys the next n positions meet, themselves included."""
+        return self.length + n
 
     def append(
         self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
@@ -110,12 +119,76 @@ class KeyValueCache:
         return memory
 
 
+class StaticCache:
+    """Keys and values of at most `capacity` positions, in tensors that keep their size.
+
+    The number of positions so far, `length`, is a tensor too. So a step of decoding is the same
+    computation at every position, and `torch.compile` makes one graph for all of them. The price:
+    each step reads the whole capacity, and a mask hides the slots that are not written yet.
+    kind: dtype and device. `append` changes the cache itself. `length.zero_()` begins a new text.
+
+    >>> cache = StaticCache(1, 2, capacity=8, d_k=4, d_v=4)
+    >>> new = torch.ones(1, 2, 3, 4)
+    >>> cache.append(new, new).slots(2)
+    tensor([3, 4])
+    """
+
+    def __init__(
+        self, batch: int, heads: int, *, capacity: int, d_k: int, d_v: int, **kind: Any
+    ) -> None:
+        # Zeros: a mask gives unwritten slots the weight 0, and 0 · NaN would be NaN.
+        self.keys = torch.zeros(batch, heads, capacity, d_k, **kind)
+        self.values = torch.zeros(batch, heads, capacity, d_v, **kind)
+        self.length = torch.zeros((), dtype=torch.int64, device=self.keys.device)
+        self.capacity = capacity
+
+    def slots(self, n: int) -> Integer[Tensor, " n"]:
+        """Where the next n positions go: the offset plus 0 … n − 1."""
+        _check_room(self, n)
+        return self.length + torch.arange(n, device=self.length.device)
+
+    def append(
+        self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
+    ) -> "StaticCache":
+        """Write these positions after those so far."""
+        if torch.is_grad_enabled() and keys.requires_grad:
+            raise ValueError("a StaticCache keeps no gradients: decode under torch.no_grad()")
+        n = keys.shape[2]
+        slots = self.slots(n)
+        self.keys.index_copy_(2, slots, keys)
+        self.values.index_copy_(2, slots, values)
+        self.length.add_(n)
+        return self
+
+    def total(self, n: int) -> int:
+        """How many keys the next n positions meet: always the capacity."""
+        return self.capacity
+
+
+def _check_room(cache: StaticCache, n: int) -> None:
+    """Raise if n more positions do not fit, where this is known without waiting for a GPU.
+
+    On a GPU the length is not read, and under a compiler it has no value. There PyTorch refuses to
+    write into a slot that does not exist, in less clear words.
+    """
+    is_known = cache.length.device.type == "cpu" and not torch.compiler.is_compiling()
+    held = int(cache.length) if is_known else 0
+    if held + n > cache.capacity:
+        raise ValueError(
+            f"a cache of capacity {cache.capacity} has no room for {n} positions after {held}: "
+            "make it larger"
+        )
+
+
+Cache = KeyValueCache | StaticCache
+
+
 def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float:
     r"""How many numbers a cache keeps per token of a sequence, counted from its tensors.
 
     Give every tensor that is kept, of all layers, each with the batch axis first, and the `length`
     N of the sequence: $2 H_{kv} d_k$ per layer for keys and values (H_kv = H: many heads, 1:
-    multi-query), $d_c + d_r$ for a `LatentCache`, and $W/N$ of it for a layer that keeps a window
+    multi-query), $d_c + d_r$ for `LatentAttention`, and $W/N$ of it for a layer that keeps a window
     of W of the N.
 
     >>> keys = values = torch.zeros(1, 8, 100, 128)

@@ -49,6 +49,27 @@ def causal_mask(
     return _distance(q_len, k_len, device) >= 0
 
 
+def causal_mask_at(
+    slots: Integer[Tensor, " q_len"], k_len: int, *, window: int | None = None
+) -> Bool[Tensor, "q_len {k_len}"]:
+    """Let the queries in these slots attend to themselves and to earlier slots of `k_len`.
+
+    This is `causal_mask`, or with a window `sliding_window_mask`, where the queries are not the
+    last positions: a `StaticCache` has slots behind them that are not written yet.
+
+    >>> causal_mask_at(torch.tensor([1, 2]), 5).int()
+    tensor([[1, 1, 0, 0, 0],
+            [1, 1, 1, 0, 0]], dtype=torch.int32)
+    """
+    if window is not None and window < 1:
+        raise ValueError(f"window must be at least 1, the query's own position; got {window}")
+    n = torch.arange(k_len, device=slots.device)  # (k_len), of the keys
+    distance = slots[:, None] - n  # (q_len, k_len)
+    if window is None:
+        return distance >= 0
+    return (distance >= 0) & (distance < window)
+
+
 def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N}"]:
     """Let every query attend to the first `lengths[b]` keys of its sequence.
 

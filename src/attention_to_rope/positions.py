@@ -26,6 +26,7 @@ from attention_to_rope.rope import (
 )
 
 DEVIATION = 0.02  # of learned tables at the start
+ALL = slice(None)
 
 
 class PositionalScheme(nn.Module):
@@ -66,15 +67,18 @@ class PositionalScheme(nn.Module):
         return None
 
     def at(
-        self, positions: Integer[Tensor, "*b m"], dtype: torch.dtype, start: int = 0
+        self,
+        positions: Integer[Tensor, "*b m"],
+        dtype: torch.dtype,
+        slots: slice | Integer[Tensor, " n"] = ALL,
     ) -> "Encoding":
-        """The scheme for queries at the positions from `start` on and keys at all of them."""
+        """The scheme for keys at all these positions and queries at those in some `slots`."""
         if self.acts_on_input:
             raise ValueError(
                 f"{type(self).__name__} acts on the input of a model: call its embed(x, positions) "
                 "first, and leave out scheme="
             )
-        new = positions[..., start:]
+        new = positions[..., slots]  # (..., n)
         return Encoding(scheme=self, angles=self.angles(new, dtype), bias=self.bias(new, positions))
 
 

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from attention_to_rope.block import Architecture, Block, BlockWeights, Mask
-from attention_to_rope.key_value_cache import KeyValueCache
+from attention_to_rope.block import Architecture, Block, BlockWeights, Mask, NewLayer
+from attention_to_rope.key_value_cache import Cache, KeyValueCache, StaticCache
 from attention_to_rope.layers import Embedding, Linear, Seed, stream_of
-from attention_to_rope.positions import Encoding, PositionalScheme
+from attention_to_rope.positions import ALL, Encoding, PositionalScheme
 
 Memory = Float[Tensor, "b m d"] | Sequence[KeyValueCache] | None
 
@@ -22,13 +22,16 @@ class LayerPattern(NamedTuple):
 
     window: how many of the nearest positions a query sees, itself included; None: all earlier ones.
     scheme: that of this layer's scores, such as `Rotary` with a base of its own; None: none (NoPE).
+    attention, feed_forward: make other layers than the architecture's, as in `Block`.
 
-    >>> LayerPattern(window=512)
-    LayerPattern(window=512, scheme=None)
+    >>> LayerPattern(window=512).window
+    512
     """
 
     window: int | None = None
     scheme: PositionalScheme | None = None
+    attention: NewLayer | None = None
+    feed_forward: NewLayer | None = None
 
 
 class _Stack(nn.Module):
@@ -62,8 +65,15 @@ class _Stack(nn.Module):
             if pattern.scheme is not None and pattern.scheme not in self.layer_schemes:
                 self.layer_schemes.append(pattern.scheme)
         self.blocks = nn.ModuleList()
-        for _ in range(architecture.layers):
-            block = Block(architecture, seed=rng, cross=cross, decoder_layers=decoder_layers)
+        for pattern in self.patterns():
+            block = Block(
+                architecture,
+                seed=rng,
+                cross=cross,
+                decoder_layers=decoder_layers,
+                attention=pattern.attention,
+                feed_forward=pattern.feed_forward,
+            )
             self.blocks.append(block)
         # Post-norm and DeepNorm end normalized; the others leave a stream that grows with depth.
         self.norm: nn.Module = nn.Identity()
@@ -71,10 +81,10 @@ class _Stack(nn.Module):
             self.norm = architecture.new_norm()
 
     def patterns(self) -> list[LayerPattern]:
-        """Window and scheme of every layer: those given, repeated, or the same for all."""
+        """What every layer has: the patterns given, repeated, or the same for all."""
         scheme = None if self.scheme.acts_on_input else self.scheme
         given = self.layers or (LayerPattern(scheme=scheme),)
-        return [given[i % len(given)] for i in range(len(self.blocks))]
+        return [given[i % len(given)] for i in range(self.architecture.layers)]
 
     def embed(
         self, tokens: Integer[Tensor, "b n"], positions: Integer[Tensor, "*b n"]
@@ -90,30 +100,31 @@ class _Stack(nn.Module):
         self,
         tokens: Integer[Tensor, "b n"],
         *,
-        caches: Sequence[KeyValueCache] | None = None,
+        caches: Sequence[Cache] | None = None,
         memory: Memory = None,
         memory_mask: Mask = None,
         mask: Mask = None,
         positions: Integer[Tensor, "*b m"] | None = None,
         return_weights: bool = False,
-    ) -> tuple[Float[Tensor, "b n d"], list[KeyValueCache], list[BlockWeights]]:
+    ) -> tuple[Float[Tensor, "b n d"], list[Cache], list[BlockWeights]]:
         """All blocks over new tokens, after those in the caches if there are any."""
-        start = caches[0].length if caches else 0
-        length = start + tokens.shape[1]
+        n = tokens.shape[1]
+        slots = caches[0].slots(n) if caches else ALL  # of the new tokens among all m
+        total = caches[0].total(n) if caches else n  # m
         if positions is None:
-            positions = torch.arange(length, device=tokens.device)
-        if positions.shape[-1] != length:
-            raise ValueError(f"positions must be given for all {length}, got {positions.shape[-1]}")
+            positions = torch.arange(total, device=tokens.device)
+        if positions.shape[-1] != total:
+            raise ValueError(f"positions must be given for all {total}, got {positions.shape[-1]}")
         if caches is not None and return_weights:
             raise ValueError("attention weights are returned by a call without a cache only")
-        x = self.embed(tokens, positions[..., start:])  # (b, n, d)
+        x = self.embed(tokens, positions[..., slots])  # (b, n, d)
         encodings: dict[PositionalScheme, Encoding] = {}  # layers with one scheme share one
-        new_caches: list[KeyValueCache] = []
+        new_caches: list[Cache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
             scheme = pattern.scheme
             if scheme is not None and scheme not in encodings:
-                encodings[scheme] = scheme.at(positions, x.dtype, start)
+                encodings[scheme] = scheme.at(positions, x.dtype, slots)
             options: dict[str, Any] = {
                 "mask": mask,
                 "window": pattern.window,
@@ -236,11 +247,13 @@ class Decoder(_Stack):
         return (self.logits(x), weights) if return_weights else self.logits(x)
 
     def extend(
-        self, tokens: Integer[Tensor, "b n"], caches: Sequence[KeyValueCache], **options: Any
-    ) -> tuple[Float[Tensor, "b n vocabulary"], list[KeyValueCache]]:
+        self, tokens: Integer[Tensor, "b n"], caches: Sequence[Cache], **options: Any
+    ) -> tuple[Float[Tensor, "b n vocabulary"], list[Cache]]:
         """The logits of new tokens after those in the caches, and the caches that hold them too.
 
-        Options as in `forward`; mask and positions are those of the cached and the new tokens.
+        Options as in `forward`; mask and positions are those of the cached and the new tokens, or
+        of all slots of static caches. With these, `torch.compile(decoder.extend, fullgraph=True)`
+        compiles one graph for all steps.
         """
         x, new_caches, _ = self.run(tokens, caches=caches, **options)
         return self.logits(x), new_caches
@@ -248,6 +261,14 @@ class Decoder(_Stack):
     def empty_caches(self, *, capacity: int = 0) -> list[KeyValueCache]:
         """One empty cache per block, to begin with; with room for `capacity` positions."""
         return [KeyValueCache(capacity=capacity) for _ in self.blocks]
+
+    def static_caches(self, batch: int, *, capacity: int) -> list[StaticCache]:
+        """One empty cache of fixed size per block, for `batch` texts of at most this length."""
+        caches = []
+        for block in self.blocks:
+            attention: Any = block.attention
+            caches.append(attention.static_cache(batch, capacity=capacity))
+        return caches
 
     def remember(self, memory: Float[Tensor, "b m d"]) -> list[KeyValueCache]:
         """The cross keys and values of every block, computed once for many steps."""

@@ -25,6 +25,11 @@ def test_compiled_and_exported_forms_agree(group, faults):
     assert not faults[group]
 
 
+@pytest.mark.parametrize("decoder", runpy.run_path(str(SCRIPT))["DECODING"])
+def test_all_steps_of_a_static_cache_are_one_graph(decoder, faults):
+    assert not faults[decoder]
+
+
 def test_a_compiled_and_an_exported_decoder_take_texts_of_any_length(faults):
     assert not faults["lengths"]
 

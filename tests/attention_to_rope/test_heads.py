@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import attention_to_rope as book
-from attention_to_rope.latent_attention import LatentCache
+from attention_to_rope.heads import visible
 from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 
 ROTARY = book.Rotary(book.rotary_frequencies(4), layout="half")
@@ -92,6 +92,87 @@ def test_extending_a_cache_equals_the_whole_sequence(sizes, options, window, sch
     assert cache.length == sum(sizes)
 
 
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=1, max_size=4),
+    spare=st.integers(0, 3),
+    options=st.fixed_dictionaries({"kv_heads": st.sampled_from([1, 2, 4]), "sink": st.booleans()}),
+    window=st.none() | st.integers(1, 4),
+    scheme=st.sampled_from([None, ROTARY, book.ALiBi(4)]),
+)
+def test_a_static_cache_equals_the_whole_sequence(sizes, spare, options, window, scheme):
+    m, x = layer_of(**options), normal(2, sum(sizes), 16)
+    with torch.no_grad():
+        cache = m.static_cache(2, capacity=sum(sizes) + spare)
+        cache.keys[:], cache.values[:] = 1e6, 1e6  # what an earlier text left
+        outputs = []
+        for part in x.split(sizes, dim=1):
+            output, _ = m.extend(part, cache, window=window, scheme=scheme)
+            outputs.append(output)
+        expected = m(x, causal=True, window=window, scheme=scheme)
+    torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+    assert cache.length == sum(sizes)
+    assert (cache.keys[:, :, sum(sizes) :] == 1e6).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_static_cache_with_padding_on_the_left(window):
+    m, x = layer_of(kv_heads=2), normal(2, 6, 16)
+    real = torch.tensor([[0, 0, 1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1, 0, 0]]).bool()[:, None]
+    positions = (torch.arange(8) - torch.tensor([[2], [0]])).clamp_min(0)
+    cache, outputs = m.static_cache(2, capacity=8), []
+    for part in x.split([4, 1, 1], dim=1):
+        output, _ = m.extend(
+            part, cache, mask=real, positions=positions, scheme=ROTARY, window=window
+        )
+        outputs.append(output)
+    got = torch.cat(outputs, dim=1)
+    alone = m(x[:1, 2:], causal=True, scheme=ROTARY, window=window)
+    torch.testing.assert_close(got[:1, 2:], alone)
+    torch.testing.assert_close(got[1:], m(x[1:], causal=True, scheme=ROTARY, window=window))
+    for nothing in (0, -1):
+        with pytest.raises(ValueError, match="window must be at least 1"):
+            m.extend(x[:, :1], m.static_cache(2, capacity=8), window=nothing)
+    with pytest.raises(ValueError, match="m = 8 keys"):  # those of all slots are asked for
+        inspect.unwrap(visible)(
+            x[:, :1], 8, real[..., :7], causal=True, window=None, slots=torch.tensor([6])
+        )
+
+
+@torch.no_grad()
+def test_a_static_cache_in_bfloat16_equals_the_growing_one():
+    m, x = layer_of(kv_heads=2).bfloat16(), normal(2, 9, 16).bfloat16()
+    static, growing = m.static_cache(2, capacity=16), book.KeyValueCache()
+    assert static.keys.dtype == torch.bfloat16
+    for part in x.split([4, 1, 1, 3], dim=1):
+        one, static = m.extend(part, static, scheme=ROTARY)
+        other, growing = m.extend(part, growing, scheme=ROTARY)
+        torch.testing.assert_close(one, other, rtol=0, atol=2**-7 * float(other.abs().max()))
+
+
+def test_a_static_cache_that_is_full_or_would_lose_gradients_says_so():
+    m, x = layer_of(), normal(1, 5, 16)
+    cache = m.static_cache(1, capacity=4)
+    with pytest.raises(ValueError, match="keeps no gradients"):
+        m.extend(x[:, :1], cache)
+    with torch.no_grad():
+        with pytest.raises(ValueError, match="capacity 4 has no room for 5 positions after 0"):
+            m.extend(x, cache)
+        m.extend(x[:, :3], cache)
+        with pytest.raises(ValueError, match="capacity 4 has no room for 2 positions after 3"):
+            m.extend(x[:, 3:], cache)
+        first, _ = m.extend(x[:, 3:4], cache)  # what did not fit has changed nothing
+        torch.testing.assert_close(first, m(x[:, :4], causal=True)[:, 3:])
+        cache.length.zero_()  # a new text
+        torch.testing.assert_close(m.extend(x[:, :2], cache)[0], m(x[:, :2], causal=True))
+        with pytest.raises((RuntimeError, TypeError)):
+            cache.append(x[:, None, :1, :4].float(), x[:, None, :1, :4].float())
+    waiting = book.StaticCache(1, 2, capacity=4, d_k=3, d_v=5, device="meta")  # as on a GPU
+    assert waiting.values.shape == (1, 2, 4, 5)
+    with pytest.raises(ValueError, match="no room for 5"):
+        waiting.slots(5)
+
+
 def test_weights_positions_and_options():
     m, x = layer_of(), normal(2, 3, 16)
     output, weights = m(x, return_weights=True, window=2, causal=False)
@@ -116,7 +197,7 @@ def test_what_would_be_silent_is_refused():
     for batch in (x, x[:2]):  # whether or not two axes could be read in two ways
         for mask in (see[0], see[..., :1], see.float()):
             with pytest.raises(ValueError, match="mask must be boolean"):
-                inspect.unwrap(type(m)._mask)(m, batch, 3, mask, causal=False, window=None)
+                inspect.unwrap(visible)(batch, 3, mask, causal=False, window=None)
     with pytest.raises(ValueError, match="acts on the input"):
         m(x, scheme=book.Sinusoidal())
     with pytest.raises(ValueError, match="read by a scheme"):
@@ -291,35 +372,80 @@ def test_a_gate_fits_heads_of_any_size_and_weights_are_not_scaled():
     assert layer.value.W.abs().max() <= math.sqrt(6 / (8 + 6))
 
 
+def latent_layer(**options):
+    sizes = {"head_dim": 3, "rotary_dim": 4, "latent_dim": 5}
+    return book.LatentAttention(8, 2, seed=0, **sizes, **options).double()
+
+
 @pytest.mark.parametrize("query_latent_dim", [None, 3])
-@pytest.mark.parametrize("form", ["naive", "absorbed"])
-def test_latent_attention(form, query_latent_dim):
-    layer = book.LatentAttention(
-        8, 2, head_dim=3, rotary_dim=4, latent_dim=5, query_latent_dim=query_latent_dim, seed=0
-    ).double()
+@pytest.mark.parametrize("form", ["naive", "absorbed", None])
+@pytest.mark.parametrize("scale", [None, 0.7])
+def test_latent_attention(form, query_latent_dim, scale):
+    layer = latent_layer(form=form, query_latent_dim=query_latent_dim, scale=scale)
     x = normal(2, 6, 8)
-    output, cache = layer(x, form=form, scheme=ROTARY)
     c = layer.latent_norm(x @ layer.latent_down.W)
-    torch.testing.assert_close(cache.latents, c)
     shared = ROTARY.rotate((x @ layer.rotary_key.W)[:, None], torch.arange(6))
     q = layer.query_up(layer.query_norm(layer.query_down(x))).view(2, 6, 2, 7).transpose(1, 2)
     q = torch.cat((q[..., :3], ROTARY.rotate(q[..., 3:], torch.arange(6))), dim=-1)
-    heads = []
-    for h in range(2):
-        own = slice(3 * h, 3 * h + 3)
-        k = torch.cat((c @ layer.key_up.W[:, own], shared[:, 0]), dim=-1)
-        v = c @ layer.value_up.W[:, own]
-        heads.append(book.attention(q[:, h], k, v, mask=book.causal_mask(6)))
-    torch.testing.assert_close(output, torch.cat(heads, dim=-1) @ layer.output.W)
-    first, held = layer(x[:, :2], form=form, scheme=ROTARY)
-    rest, longer = layer(x[:, 2:], held, form=form, scheme=ROTARY)
-    torch.testing.assert_close(torch.cat((first, rest), dim=1), output)
-    assert isinstance(longer, LatentCache)
-    torch.testing.assert_close(layer(x)[0], layer(x, form=form)[0])
+    seen = torch.ones(2, 6, 6, dtype=torch.bool)
+    seen[0, :, 2] = False
+    causal = book.causal_mask(6)
+    near = book.sliding_window_mask(6, window=3)
+    for options, mask in (
+        ({}, torch.ones_like(causal)),
+        ({"causal": True}, causal),
+        ({"causal": True, "window": 3}, near),
+        ({"causal": True, "mask": seen}, seen & causal),
+    ):
+        heads, weights = [], []
+        for h in range(2):
+            own = slice(3 * h, 3 * h + 3)
+            k = torch.cat((c @ layer.key_up.W[:, own], shared[:, 0]), dim=-1)
+            v = c @ layer.value_up.W[:, own]
+            head, weight = book.attention(
+                q[:, h], k, v, mask=mask, scale=scale, return_weights=True
+            )
+            heads.append(head)
+            weights.append(weight)
+        expected = torch.cat(heads, dim=-1) @ layer.output.W
+        torch.testing.assert_close(layer(x, scheme=ROTARY, **options), expected)
+        _, got = layer(x, scheme=ROTARY, return_weights=True, **options)
+        torch.testing.assert_close(got, torch.stack(weights, dim=1))
+    moved = layer(x, causal=True, scheme=ROTARY, positions=torch.arange(6) + 30)
+    torch.testing.assert_close(moved, layer(x, causal=True, scheme=ROTARY))
     with pytest.raises(ValueError, match="must rotate"):
         layer(x, scheme=book.ALiBi(2))
-    with pytest.raises((ValueError, TypeError)):
-        layer(x, form="folded")
+
+
+@pytest.mark.parametrize("form", ["naive", "absorbed", None])
+@pytest.mark.parametrize("scheme", [None, ROTARY])
+@pytest.mark.parametrize("window", [None, 3])
+def test_latent_attention_with_either_cache_equals_the_whole_sequence(form, scheme, window):
+    layer, x = latent_layer(form=form), normal(2, 6, 8)
+    expected = layer(x, causal=True, scheme=scheme, window=window)
+    with torch.no_grad():
+        for cache in (book.KeyValueCache(), layer.static_cache(2, capacity=9)):
+            outputs = []
+            for part in x.split([3, 1, 2], dim=1):
+                output, cache = layer.extend(part, cache, scheme=scheme, window=window)
+                outputs.append(output)
+            torch.testing.assert_close(torch.cat(outputs, dim=1), expected)
+            assert cache.keys.shape[::3] == (2, 4)  # the rotated keys, of one head
+            assert cache.values.shape[::3] == (2, 5)  # the latents
+    hidden = torch.tensor([0, 1, 1, 1, 1, 1]).bool()[None, None].expand(2, 1, 6)
+    cache, outputs = book.KeyValueCache(), []
+    for n, part in zip((3, 6), x.split(3, dim=1), strict=True):
+        output, cache = layer.extend(
+            part, cache, scheme=scheme, window=window, mask=hidden[..., :n]
+        )
+        outputs.append(output)
+    shorter = layer(x[:, 1:], causal=True, scheme=scheme, window=window)
+    torch.testing.assert_close(torch.cat(outputs, dim=1)[:, 1:], shorter)
+
+
+def test_latent_attention_takes_the_form_of_fewer_operations():
+    layer = book.LatentAttention(8, 2, head_dim=128, rotary_dim=2, latent_dim=512, seed=0)
+    assert [layer._cheaper_form(n) for n in (1, 170, 171, 4096)] == ["absorbed"] * 2 + ["naive"] * 2
 
 
 def test_a_scale_of_latent_attention_and_a_form_that_does_not_exist():

@@ -148,6 +148,49 @@ def test_route_chooses_by_score_and_bias_and_weighs_by_score(count, seed, gate, 
     np.testing.assert_allclose(got.gates, list(expected.values()), rtol=1e-12)
 
 
+@given(
+    seed=st.integers(0, 99),
+    kept=st.integers(1, 3),
+    gate=st.sampled_from(["softmax", "sigmoid"]),
+    biased=st.booleans(),
+)
+def test_experts_are_chosen_in_the_best_groups_and_scaled(seed, kept, gate, biased):
+    rng = np.random.default_rng(seed)
+    logits, k = rng.normal(size=9), int(rng.integers(1, 3 * kept + 1))
+    bias = rng.normal(size=9) if biased else np.zeros(9)
+    s = np.exp(logits) / np.exp(logits).sum() if gate == "softmax" else 1 / (1 + np.exp(-logits))
+    groups = (s + bias).reshape(3, 3)
+    order = np.argsort(-np.sort(groups, axis=1)[:, 1:].sum(1))  # by the sum of the best two
+    outside = np.zeros(9)
+    for group in order[kept:]:
+        outside[3 * group : 3 * group + 3] = -np.inf
+    expected = routed_by_hand(logits, k, gate, True, bias + outside)
+    got = book.route(
+        torch.from_numpy(logits),
+        k,
+        gate=gate,
+        bias=torch.from_numpy(bias) if biased else None,
+        scaling=2.5,
+        groups=3,
+        kept_groups=kept,
+    )
+    assert got.experts.tolist() == list(expected)
+    np.testing.assert_allclose(got.gates, [2.5 * g for g in expected.values()], rtol=1e-12)
+
+
+def test_groups_that_do_not_fit_are_refused():
+    for wrong in ((4, 1, 2), (9, 2, 2), (3, 1, 4), (3, 4, 2)):
+        groups, kept, k = wrong
+        with pytest.raises(ValueError, match="must divide 9 experts"):
+            book.route(torch.zeros(9), k, groups=groups, kept_groups=kept)
+    layer = book.MixtureOfExperts(
+        4, 6, experts=4, k=2, scaling=2.5, groups=2, kept_groups=1, seed=0
+    )
+    experts, gates = layer.route(normal(20, 4).float())
+    assert (experts // 2 == experts[:, :1] // 2).all()  # both in one group
+    torch.testing.assert_close(gates.sum(-1), torch.full((20,), 2.5))
+
+
 def test_gates_of_scores_that_underflow_are_numbers():
     logits = torch.tensor([-110.0, -111.0, -120.0])  # a sigmoid of −110 is 0 in float32
     gates = book.route(logits, 2, gate="sigmoid").gates

@@ -1,5 +1,7 @@
 """Blocks, encoder, decoder and generation: by hand, with a cache, in a batch and alone."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -109,6 +111,50 @@ def test_the_decoder_by_hand_and_through_its_cache(name):
         torch.testing.assert_close(torch.cat((first, rest), dim=1), expected)
 
 
+def deepseek(dtype=torch.float64):
+    """Latent attention in all layers, experts in all but the first, as DeepSeek-V3 has them."""
+    scale = 1.3 * 7**-0.5  # of YaRN
+    latent = partial(
+        book.LatentAttention, 8, 2, head_dim=3, rotary_dim=4, latent_dim=5, scale=scale
+    )
+    experts = partial(
+        book.MixtureOfExperts, 8, 6, experts=4, k=2, shared=1, gate="sigmoid", scaling=2.5
+    )
+    first = book.LayerPattern(scheme=rotary(), attention=latent)
+    rest = first._replace(feed_forward=experts)
+    shape = book.Architecture(d=8, heads=2, layers=3, norm="rms", activation="swiglu")
+    return book.Decoder(7, shape, seed=1, layers=[first, rest, rest]).to(dtype)
+
+
+def test_a_decoder_with_latent_attention_and_experts():
+    model, text = deepseek(), tokens(2, 6)
+    kinds = [type(block.feed_forward).__name__ for block in model.blocks]
+    assert kinds == ["FeedForward", "MixtureOfExperts", "MixtureOfExperts"]
+    assert not torch.equal(model.blocks[1].attention.output.W, model.blocks[2].attention.output.W)
+    x = model.embedding(text) * 8**0.5
+    for block in model.blocks:
+        x = x + block.attention(
+            block.attention_residual.norm(x), causal=True, scheme=model.layer_schemes[0]
+        )
+        x = x + block.feed_forward(block.feed_forward_residual.norm(x))
+    expected = model.logits(model.norm(x))
+    torch.testing.assert_close(model(text), expected)
+    _, weights = model(text, return_weights=True)
+    assert [w.own.shape for w in weights] == [(2, 2, 6, 6)] * 3
+    with torch.no_grad():
+        for caches in (model.empty_caches(), model.static_caches(2, capacity=9)):
+            parts = []
+            for part in text.split([3, 1, 2], dim=1):
+                logits, caches = model.extend(part, caches)
+                parts.append(logits)
+            torch.testing.assert_close(torch.cat(parts, dim=1), expected)
+    lengths = torch.tensor([4, 2])
+    free = book.generate(model, text[:, :4], 4, lengths=lengths, use_cache=False)
+    for options in ({}, {"capacity": 8}):
+        assert torch.equal(book.generate(model, text[:, :4], 4, lengths=lengths, **options), free)
+    assert deepseek(torch.bfloat16)(text).isfinite().all()
+
+
 def test_layers_may_differ_and_share_schemes():
     local = book.LayerPattern(window=2, scheme=rotary())
     layers = [local, book.LayerPattern(scheme=rotary(1e6)), book.LayerPattern()]
@@ -175,6 +221,20 @@ def test_generating_in_a_batch_with_a_cache_equals_each_prompt_alone_without(nam
         alone = book.generate(model, prompt[row : row + 1, :length], 4, end=end)
         assert whole[row, : length + 4].tolist() == alone[0].tolist()
         assert (whole[row, length + 4 :] == end).all()
+
+
+@pytest.mark.parametrize("name", ["none", "sinusoidal", "rotary", "alibi"])
+def test_generating_with_static_caches_changes_nothing(name):
+    model, prompt, lengths = decoder(schemes()[name]), tokens(3, 4), torch.tensor([4, 1, 3])
+    for options in ({}, {"lengths": lengths}, {"lengths": lengths, "temperature": 1.3, "seed": 2}):
+        expected = book.generate(model, prompt, 4, **options)
+        for capacity in (8, 11):
+            got = book.generate(model, prompt, 4, capacity=capacity, **options)
+            assert torch.equal(got, expected)
+    with pytest.raises(ValueError, match="are 8 tokens, which a capacity of 7 does not hold"):
+        book.generate(model, prompt, 4, capacity=7)
+    with pytest.raises(ValueError, match="use_cache=False"):
+        book.generate(model, prompt, 4, capacity=8, use_cache=False)
 
 
 def test_rows_sample_their_own_streams_and_small_integers_do_not_wrap():

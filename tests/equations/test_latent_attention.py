@@ -24,9 +24,11 @@ def latents(rng):
     x, (_, theta) = tensor(rng.normal(size=(1, N, D))), some_frequencies(rng, D_R)
     scheme = Rotary(theta, layout="interleaved")
     with mock.patch.object(latent, "attention", wraps=attention) as spied, torch.no_grad():
-        naive, cache = layer(x, form="naive", scheme=scheme)
+        layer.form = "naive"
+        naive, cache = layer.extend(x, KeyValueCache(), scheme=scheme)
         q, k, v = (part[0].numpy() for part in spied.call_args.args)
-        assert torch.allclose(naive, layer(x, form="absorbed", scheme=scheme)[0])
+        layer.form = "absorbed"
+        assert torch.allclose(naive, layer(x, causal=True, scheme=scheme))
     per_head = {"W^{UK}": layer.key_up, "W^{UV}": layer.value_up, "W": layer.query_up}
     W = {
         name: part.W.detach().reshape(len(part.W), H, -1).transpose(0, 1).numpy()
@@ -35,7 +37,7 @@ def latents(rng):
     W["W^{UQ}"], W["W^{QR}"] = np.split(W.pop("W"), [D_K], axis=-1)
     shared = {"DQ": layer.query_down, "DKV": layer.latent_down, "KR": layer.rotary_key}
     W |= {f"W^{{{name}}}": part.W.detach().numpy() for name, part in shared.items()}
-    common = {**W, "x": x[0].numpy(), "c": cache.latents[0].detach().numpy(), "N": N, "d_k": D_K}
+    common = {**W, "x": x[0].numpy(), "c": cache.values[0, 0].detach().numpy(), "N": N, "d_k": D_K}
     common |= {"d_R": D_R, r"\mathbf{R}": rotation_of_all_pairs(theta), "n": range(N)}
     common |= {"u": common["x"] @ W["W^{DQ}"], "m": range(N)}
     common |= {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}

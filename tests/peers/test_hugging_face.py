@@ -166,6 +166,7 @@ def test_greedy_tokens_are_equal(name: str) -> None:
         prompt, max_new_tokens=20, do_sample=False, eos_token_id=None, pad_token_id=0
     )
     assert torch.equal(generate(decoder, prompt, 20), theirs)
+    assert torch.equal(generate(decoder, prompt, 20, capacity=32), theirs)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Attention block by block with an online softmax: the exact result in memory linear in N."""
 
-from functools import partial, reduce
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
@@ -40,8 +40,41 @@ def blockwise_attention(
     >>> blockwise_attention(q, k, v, q_block=2, k_block=2).shape
     torch.Size([1, 4, 2])
     """
-    n, m = q.shape[-2], k.shape[-2]
-    group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
+    n = q.shape[-2]
+    m = k.shape[-2]
+    _check(n, m, mask, bias, causal=causal, window=window)
+    if n == 0 or m == 0:  # no queries, or nothing to attend to
+        return q.new_zeros(*q.shape[:-1], v.shape[-1])
+    group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1  # the query heads that share a key
+    if group > 1:
+        k = k.repeat_interleave(group, dim=-3)  # (..., h, m, d_k)
+        v = v.repeat_interleave(group, dim=-3)  # (..., h, m, d_v)
+    attend = partial(
+        _attend_rows, causal=causal, window=window, scale=scale, soft_cap=soft_cap, k_block=k_block
+    )
+    tensors = (wide(q), wide(k), wide(v), mask, bias, sink)
+    has_gradient = any(x is not None and x.requires_grad for x in tensors)
+    outputs = []
+    for start in range(0, n, q_block):
+        rows = slice(start, min(start + q_block, n))
+        if torch.is_grad_enabled() and has_gradient:
+            output = checkpoint(attend, rows, *tensors, use_reentrant=False)
+        else:
+            output = attend(rows, *tensors)
+        outputs.append(output)  # (..., h, rows, d_v)
+    return torch.cat(outputs, dim=-2).to(q.dtype)  # (..., h, n, d_v)
+
+
+def _check(
+    n: int,
+    m: int,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    *,
+    causal: bool,
+    window: int | None,
+) -> None:
+    """Raise if n queries cannot be the last of m keys, or a window, mask or bias does not fit."""
     if (causal or window is not None) and n > m:
         raise ValueError(f"the queries are the last positions of the keys, got {n} and {m}")
     if window is not None and window < 1:
@@ -51,21 +84,6 @@ def blockwise_attention(
     for name, x in (("mask", mask), ("bias", bias)):
         if x is not None and (x.shape[-1] != m or x.shape[-2] not in (1, n)):
             raise ValueError(f"{name} must end with (1 or {n}, {m}), got {tuple(x.shape)}")
-    if n == 0 or m == 0:  # no queries, or nothing to attend to
-        return q.new_zeros(*q.shape[:-1], v.shape[-1])
-    if group > 1:
-        k, v = k.repeat_interleave(group, dim=-3), v.repeat_interleave(group, dim=-3)
-
-    attend = partial(
-        _attend_rows, causal=causal, window=window, scale=scale, soft_cap=soft_cap, k_block=k_block
-    )
-    tensors = (wide(q), wide(k), wide(v), mask, bias, sink)
-    blocks = [slice(i, min(i + q_block, n)) for i in range(0, n, q_block)]
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors):
-        outputs = [checkpoint(attend, rows, *tensors, use_reentrant=False) for rows in blocks]
-    else:
-        outputs = [attend(rows, *tensors) for rows in blocks]
-    return torch.cat(outputs, dim=-2).to(q.dtype)
 
 
 def _attend_rows(
@@ -84,28 +102,34 @@ def _attend_rows(
     k_block: int,
 ) -> Tensor:
     """The output of some queries, from one block of keys after the other."""
-    n, m = q.shape[-2], k.shape[-2]
-    first, last = rows.start + m - n, rows.stop - 1 + m - n  # their positions among the keys
-    low, high = 0, last + 1 if causal else m
+    m = k.shape[-2]
+    offset = m - q.shape[-2]  # the position of the first query among the keys
+    first = offset + rows.start  # that of the first and the last of these queries
+    last = offset + rows.stop - 1
+    low = 0  # these queries see no key before `low` and none from `high` on
+    high = last + 1 if causal else m
     if window is not None:
-        low, high = max(low, first - window + 1), min(high, last + window)
-    parts = []
+        low = max(low, first - window + 1)
+        high = min(high, last + window)
+    state: Partial | None = None
     for start in range(low, high, k_block):
         keys = slice(start, min(start + k_block, high))
-        seen = _near(first, last, keys, causal, window, q.device)
-        given = _block(mask, rows, keys)
         part = partial_attention(
             q[..., rows, :],
             k[..., keys, :],
             v[..., keys, :],
-            mask=given if seen is None else seen if given is None else given & seen,
+            mask=_both(
+                _near(first, last, keys, causal, window, q.device), _block(mask, rows, keys)
+            ),
             bias=_block(bias, rows, keys),
             scale=scale,
             soft_cap=soft_cap,
         )
-        parts.append(part)
-    state = reduce(merge, parts)
-    return finish(state if sink is None else merge(state, _of_sink(sink, rows, state)))
+        state = part if state is None else merge(state, part)
+    assert state is not None, "every query sees a position"
+    if sink is not None:
+        state = merge(state, _of_sink(sink, rows, state))
+    return finish(state)
 
 
 def _near(
@@ -114,22 +138,45 @@ def _near(
     """Which of these keys the queries from `first` to `last` see by their order; None for all."""
     if not causal and window is None:
         return None
-    m = torch.arange(first, last + 1, device=device).unsqueeze(-1)
-    distance = m - torch.arange(keys.start, keys.stop, device=device)
-    allowed = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
-    return allowed if window is None else allowed & (distance.abs() < window)
+    m = torch.arange(first, last + 1, device=device)  # (rows), of the queries
+    n = torch.arange(keys.start, keys.stop, device=device)  # (keys)
+    distance = m[:, None] - n  # (rows, keys)
+    if window is None:
+        return distance >= 0
+    near = distance.abs() < window
+    if causal:
+        return near & (distance >= 0)
+    return near
+
+
+def _both(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    """What two masks allow together; None allows everything."""
+    if first is None:
+        return second
+    if second is None:
+        return first
+    return first & second
 
 
 def _block(x: Tensor | None, rows: slice, keys: slice) -> Tensor | None:
     """The block of a mask or bias, which may have one row for all queries."""
     if x is None:
         return None
-    return x[..., rows, keys] if x.shape[-2] > 1 else x[..., keys]
+    if x.shape[-2] == 1:
+        return x[..., keys]
+    return x[..., rows, keys]
 
 
 def _of_sink(sink: Tensor, rows: slice, state: Partial) -> Partial:
     """A sink as a part: one key of this score, whose value is 0."""
-    score = sink.to(state.total.dtype).expand(*state.total.shape[:-2], -1, 1)
-    score = (score[..., rows, :] if score.shape[-2] > 1 else score).expand_as(state.total)
+    score = sink.to(state.total.dtype)
+    score = score.expand(*state.total.shape[:-2], -1, 1)  # (..., 1 or n, 1)
+    if score.shape[-2] > 1:
+        score = score[..., rows, :]
+    score = score.expand_as(state.total)  # (..., rows, 1)
     largest = score.detach()
-    return Partial(largest, (score - largest).exp(), torch.zeros_like(state.output))
+    return Partial(
+        largest=largest,
+        total=(score - largest).exp(),  # 1, with the gradient of the score
+        output=torch.zeros_like(state.output),
+    )

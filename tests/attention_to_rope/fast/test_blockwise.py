@@ -24,7 +24,7 @@ def normal(*shape, seed=0, dtype=torch.float64):
     window=st.none() | st.integers(1, 6),
     masked=st.sampled_from(["no", "rows", "padding"]),
     biased=st.booleans(),
-    sunk=st.booleans(),
+    sunk=st.sampled_from(["no", "heads", "queries"]),
     cap=st.none() | st.just(3.0),
     blocks=st.tuples(st.integers(1, 5), st.integers(1, 5)),
 )
@@ -34,7 +34,7 @@ def test_blocks_equal_attention_and_its_gradients(
     m, (h, g) = n + more, heads
     leaves = [normal(2, h, n, 3), normal(2, g, m, 3, seed=1), normal(2, g, m, 2, seed=2)]
     bias = normal(1, h, n, m, seed=3) if biased else None
-    sink = normal(1, h, 1, 1, seed=4) if sunk else None
+    sink = None if sunk == "no" else normal(1, h, 1 if sunk == "heads" else n, 1, seed=4)
     leaves = [x.requires_grad_() for x in (*leaves, bias, sink) if x is not None]
     q, k, v = leaves[:3]
     rows = normal(2, 1, 1 if masked == "padding" else n, m, seed=5) > -0.5
