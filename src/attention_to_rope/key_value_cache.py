@@ -134,13 +134,20 @@ class StaticCache:
     """
 
     def __init__(
-        self, batch: int, heads: int, *, capacity: int, d_k: int, d_v: int, **kind: Any
+        self,
+        batch: int,
+        heads: int,
+        *,
+        capacity: int,
+        d_k: int,
+        d_v: int,
+        **kind: Any,
     ) -> None:
+        self.capacity = capacity
         # Zeros: a mask gives unwritten slots the weight 0, and 0 · NaN would be NaN.
         self.keys = torch.zeros(batch, heads, capacity, d_k, **kind)
         self.values = torch.zeros(batch, heads, capacity, d_v, **kind)
         self.length = torch.zeros((), dtype=torch.int64, device=self.keys.device)
-        self.capacity = capacity
 
     def slots(self, n: int) -> Integer[Tensor, " n"]:
         """Where the next n positions go: the offset plus 0 … n − 1."""

@@ -76,7 +76,8 @@ def command(
     found = installed() if given.text is None else packed(given.text)
     text = Text(found.train.to(device), found.held_out.to(device), found.sha256)
     # A record does not name folders of the machine that made it.
-    shown = ["FOLDER" if one == str(given.folder) else one for one in arguments]
+    private = {str(given.folder): "FOLDER", str(given.text): "TEXT"}
+    shown = [private.get(one, one) for one in arguments]
     about = origin(shlex.join([*parser.prog.split(), *shown]), device.type)
     return given, text, about | {"text_sha256": found.sha256}
 

@@ -59,9 +59,12 @@ def test_listings_that_need_only_numpy_are_offered(cells, offered):
     assert choose(cells) == offered
 
 
-@pytest.mark.parametrize("number", ["00", "01", "02", "07", "10", "11"])
-def test_chapters_have_such_listings(number):
-    (path,) = CHAPTERS.glob(f"{number}-*.ipynb")
+@pytest.mark.parametrize(
+    "page",
+    ["short-road", "attention", "why-sqrt-d", "sinusoids", "deriving-rope", "implementing-rope"],
+)
+def test_chapters_have_such_listings(page):
+    path = CHAPTERS / f"{page}.ipynb"
     cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
     assert any(choose((cell.source, "tags" not in cell.metadata) for cell in cells))
 
