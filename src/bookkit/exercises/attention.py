@@ -87,7 +87,9 @@ def rms_norm_gradient() -> Cases:
     ):
         token = x.clone().requires_grad_()
         (expected,) = torch.autograd.grad(rms_norm(token, eps=1e-30), token, gradient)
-        yield case, (x, gradient), expected
+        # Along the token nothing passes: what rounding leaves is compared as 0.
+        exact = torch.where(expected.abs() < 1e-12, 0.0, expected)
+        yield case, (x, gradient), exact
 
 
 def product_layer() -> Cases:
