@@ -1,4 +1,4 @@
-"""A complete modern decoder in one file that needs only PyTorch. Copy it.
+"""A complete modern decoder in one file; it needs only PyTorch, and safetensors to read files.
 
 Llama's architecture, and Qwen3's, which adds a norm on queries and keys: RMSNorm, grouped-query
 attention with RoPE, SwiGLU, a key-value cache, batches with padding, generation that stops at end
@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention, silu
 
-# Cosines and sines of the new positions, (N, d_k/2) each, or (B, 1, N, d_k/2) with padding.
+# Cosines and sines of the new positions, times YaRN's factor, (N, d_k/2) each, or
+# (B, 1, N, d_k/2) with padding.
 Table = tuple[Tensor, Tensor]
 Cache = tuple[Tensor, Tensor]  # rotated keys and values of all tokens so far, (B, g, N_k, d_k) each
 Caches = tuple[Cache, ...]  # one for each layer; none before the first token
@@ -87,11 +88,12 @@ def token_numbers(config: dict[str, Any], name: str) -> tuple[int, ...]:
 
 def rope_settings(config: dict[str, Any]) -> dict[str, Any]:
     """The settings of the rotation; one that this file does not know is refused, not ignored."""
-    places = ("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor")
+    known = ("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor")
+    # A setting with one of these words in its name may change the rotation.
     words = ("rope", "rotary", "partial", "scaling", "theta")
     for name, value in config.items():
         about_rope = any(word in name for word in words)
-        if about_rope and name not in places and value is not None:
+        if about_rope and name not in known and value is not None:
             raise ValueError(f"{name}: expected no such setting, got {value!r}")
 
     # Older files have rope_theta and rope_scaling, newer ones have rope_parameters.
@@ -180,7 +182,7 @@ class Config:
 
 
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
-    """Radians per position of each pair of dimensions, and a factor for the rotated vectors."""
+    """Radians per position of each pair, (d_k/2,), and a factor for cosines and sines."""
     theta = rope["rope_theta"]
     # On the CPU even if the model is built elsewhere: on "meta" there would be no numbers.
     even = torch.arange(0, d_k, 2, dtype=torch.float64, device="cpu")  # (d_k/2,)
@@ -197,7 +199,7 @@ def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
         return frequencies / s, 1.0
     # For contexts s times as long as in training, these rules keep the frequencies of fast pairs.
     length = positive_integer(rope, "original_max_position_embeddings")
-    turns = length * frequencies / (2 * math.pi)  # of each pair, in a text of training
+    turns = length * frequencies / (2 * math.pi)  # of each pair, over a whole text of training
     if kind == "llama3":
         keep = kept_by_llama3(turns, rope)  # (d_k/2,), 1: as it was, 0: divided by s
         factor = 1.0
@@ -228,6 +230,7 @@ def kept_by_yarn(turns: Tensor, rope: dict[str, Any]) -> Tensor:
     d_k = 2 * len(turns)
     most = turns[0].item()  # the turns of the fastest pair
     per_pair = 2 * math.log(rope["rope_theta"]) / d_k  # the logarithm of turns falls by this
+    # turns[i] = most * exp(-i * per_pair), solved for the i that has `fast` or `slow` turns.
     # From pair `first` to pair `last`, the share falls from 1 to 0.
     first = math.floor(math.log(most / fast) / per_pair)
     last = math.ceil(math.log(most / slow) / per_pair)
@@ -240,7 +243,7 @@ def kept_by_yarn(turns: Tensor, rope: dict[str, Any]) -> Tensor:
 
 def rotate(x: Tensor, table: Table) -> Tensor:
     """Rotate each pair of dimensions (i, i + d_k/2) of x, (B, heads, N, d_k), by its angle."""
-    cos, sin = table  # in float32, also if x is in half precision
+    cos, sin = table  # in float32 or more, also if x is in half precision
     first, second = x.chunk(2, dim=-1)  # (B, heads, N, d_k/2) each
     rotated = torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
     return rotated.to(x.dtype)
@@ -284,8 +287,8 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Cache]:
         """Attend from the new tokens x, (B, N, d), to all tokens so far that they may see.
 
-        `visible` says which these are. If it is None, a whole text is causal, and a token after a
-        cache sees everything.
+        `visible` says which these are. None: without a cache, the text is causal; with one, there
+        must be a single new token, which sees everything.
         """
         q = self.split(self.q_proj(x))  # (B, h, N, d_k)
         k = self.split(self.k_proj(x))  # (B, g, N, d_k)
@@ -364,7 +367,7 @@ class Model(nn.Module):
         self.norm = nn.RMSNorm(d, config.rms_norm_eps)
         self.lm_head = nn.Linear(d, config.vocab_size, bias=False)
         self.tie()
-        self.register_load_state_dict_post_hook(Model.tie)  # loading may separate the two matrices
+        self.register_load_state_dict_post_hook(Model.tie)  # loading gives each a tensor of its own
         for weight in self.parameters():
             if weight.dim() == 2:
                 nn.init.normal_(weight, std=0.02)
@@ -379,8 +382,8 @@ class Model(nn.Module):
     def load(self, weights: dict[str, Tensor], dtype: torch.dtype | None = None) -> "Model":
         """Take the weights of a checkpoint, in the dtype of its embedding or in another one.
 
-        They are not copied, so a model that was built on "meta" needs no memory of its own. A name
-        that is missing or unknown is an error.
+        They are not copied where dtype and device agree, so a model that was built on "meta" needs
+        no memory of its own. A name that is missing or unknown is an error.
         """
         named = renamed(weights)
         embedding = named["embed_tokens.weight"]
@@ -410,7 +413,7 @@ class Model(nn.Module):
         """Logits (B, N, V) of the tokens that follow `tokens`, (B, N), and the cache with these.
 
         If texts of different lengths are padded, `mask`, (B, N_k), is 1 for tokens of a text and
-        0 for padding, those in the cache included.
+        0 for padding, for the tokens in the cache and for the new ones.
         """
         start = caches[0][0].shape[2] if caches else 0  # the number of tokens before
         check_input(tokens, start, mask)
@@ -420,8 +423,9 @@ class Model(nn.Module):
             positions = torch.arange(start, N_k, device=tokens.device)  # (N,)
         else:
             mask = mask.bool()
-            before = mask.cumsum(-1) - 1  # (B, N_k), tokens before each; padding does not count
-            positions = before[:, None, start:]  # (B, 1, N), the same for all heads
+            # Padding does not count; before a text it gets -1, which no token of the text sees.
+            in_text = mask.cumsum(-1) - 1  # (B, N_k), the position of each token in its text
+            positions = in_text[:, None, start:]  # (B, 1, N), the same for all heads
         table = self.table(positions)
         # No matrix for a whole text, which is causal, or for one new token, which sees everything.
         visible = None
@@ -450,8 +454,10 @@ def check_input(tokens: Tensor, start: int, mask: Tensor | None) -> None:
 
 
 def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
-    """Draw a token per row of logits, (B, V), from the top_k likeliest, as few as reach top_p.
+    """Draw a token per row of logits: (B, V) to (B,).
 
+    Only the top_k likeliest can be drawn (0: all), and of these the fewest whose probabilities,
+    after the softmax over them, sum to top_p.
     A temperature of 0 takes the likeliest token of each row, without a draw.
     """
     if not 0 <= temperature < math.inf:  # also refuses NaN
@@ -465,7 +471,7 @@ def sample(logits: Tensor, temperature: float = 1.0, top_k: int = 0, top_p: floa
     if temperature == 0:
         return logits.argmax(-1)  # (B,)
     best, tokens = logits.float().topk(top_k or logits.shape[-1])  # descending, (B, top_k) each
-    # From the largest down, so that a small temperature makes no logit infinite.
+    # Differences from the largest: a small temperature makes no logit +infinite.
     p = ((best - best[:, :1]) / temperature).softmax(-1)
     before = p.cumsum(-1) - p  # the probability of all likelier tokens
     p[before >= top_p] = 0
@@ -553,7 +559,10 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
 def load_checkpoint(
     path: str | Path, dtype: torch.dtype | None = None, device: str | torch.device = "cpu"
 ) -> Model:
-    """The model in a folder, or beside a file, of weights; in their dtype unless told another."""
+    """The model of a folder, or of a file of weights that has its config.json beside it.
+
+    It has the dtype of the stored embedding unless told another.
+    """
     path = Path(path)
     folder = path.parent if path.is_file() else path
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
