@@ -29,7 +29,7 @@ from booksite.tables import TABLE
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
-SNIPPET = 160  # letters that a result shows
+SNIPPET = 150  # letters that a result shows
 WORDS = 14  # further words of a section that find it; more would make the file heavy
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
