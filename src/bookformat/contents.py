@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
     @property
     def numbered_name(self) -> str:
-        """The name of a file for readers, where files lie in the book's order: "attention"."""
+        """The name of a file for readers, whose folders sort as the book does: "01-attention"."""
         if self.chapter is None:
             return self.page
         folder, slash, name = self.page.rpartition("/")

@@ -41,9 +41,10 @@ from laboratory.text import Text, command
 # The most wanted first: a training that is stopped early has whole schemes.
 SCHEMES = (
     "RoPE", "ALiBi", "T5, fast table", "none", "RoPE, a quarter", "p-RoPE", *setup.BASES,
-    "query bias", "hybrid, last", "sinusoidal", "RoPE, half",
+    "query bias", setup.ROPE_NOPE, "sinusoidal", "RoPE, half",
 )  # fmt: skip
-STEPS, EVERY = 3600, 300
+STEPS = 3600
+EVERY = 300
 RATES = (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)
 NAME = "curves.jsonl"
 

@@ -104,12 +104,14 @@ def test_rounded_weights_are_near_and_small():
 
 
 def test_weights_that_are_stored_are_loaded_by_their_name(tmp_path):
-    model = schemes.build("hybrid, last", 5)
-    encodings.store(model, "hybrid", tmp_path)
-    loaded = encodings.encoding_model("hybrid", tmp_path)
-    expected = encodings.as_stored(model, "hybrid, last").state_dict()
+    model = schemes.build(schemes.ROPE_NOPE, 5)
+    encodings.store(model, "RoPE/NoPE", tmp_path)
+    loaded = encodings.encoding_model("RoPE/NoPE", tmp_path)
+    expected = encodings.as_stored(model, schemes.ROPE_NOPE).state_dict()
     assert all(torch.equal(weight, expected[name]) for name, weight in loaded.state_dict().items())
-    with pytest.raises(ValueError, match="none, sinusoidal, T5, ALiBi, RoPE, hybrid; got 'rope'"):
+    with pytest.raises(
+        ValueError, match="none, sinusoidal, T5, ALiBi, RoPE, RoPE/NoPE; got 'rope'"
+    ):
         encodings.encoding_model("rope")
     with pytest.raises(FileNotFoundError, match=r"encoding-rope.safetensors"):
         encodings.encoding_model("RoPE", tmp_path)

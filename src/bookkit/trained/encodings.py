@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from attention_to_rope import Decoder
-from bookkit.trained.schemes import build
+from bookkit.trained.schemes import ROPE_NOPE, build
 
 ENCODINGS = {  # by the names of the records
     "none": "none",
@@ -24,7 +24,7 @@ ENCODINGS = {  # by the names of the records
     "T5": "T5, fast table",
     "ALiBi": "ALiBi",
     "RoPE": "RoPE",
-    "hybrid": "hybrid, last",
+    "RoPE/NoPE": ROPE_NOPE,
 }
 FOLDER = Path(__file__).parent / "encodings"
 LARGEST = 127  # of the integers of 8 bits that are used, −127 to 127
@@ -33,7 +33,7 @@ SCALE = ".scale"  # what the name of a matrix's scales ends with
 
 def file_of(name: str) -> str:
     """The file with the weights of an encoding of `ENCODINGS`."""
-    return f"encoding-{name.lower()}.safetensors"
+    return f"encoding-{name.lower().replace('/', '-')}.safetensors"
 
 
 def rounded(weights: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -84,8 +84,8 @@ def encoding_model(name: str, folder: Path = FOLDER) -> Decoder:
     file = folder / file_of(name)
     if not file.exists():
         raise FileNotFoundError(
-            f"there is no {file}: the weights are in the repository, not in the wheel, and "
-            "`python -m laboratory.curves FOLDER --keep FOLDER` trains them again"
+            f"there is no {file}: `python -m laboratory.curves FOLDER --keep {folder}`, from a "
+            "checkout of the book, trains the six models and stores them there"
         )
     model = build(ENCODINGS[name], 0)
     model.load_state_dict(restored(load_file(file)))

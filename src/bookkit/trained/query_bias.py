@@ -73,7 +73,15 @@ class QueryBiasAttention(MultiHeadAttention):
             raise ValueError("the scores have a bias of the queries; leave out scheme=")
         features = q @ self.mixture  # (b, h, n, f)
         of_queries = query_bias(features, self.profiles, k.shape[2])  # (b, h, n, m)
-        return super().attend(q, k, v, mask, is_causal, of_queries, return_weights)
+        return super().attend(
+            q,
+            k,
+            v,
+            mask=mask,
+            is_causal=is_causal,
+            bias=of_queries,
+            return_weights=return_weights,
+        )
 
 
 def with_query_bias(model: Decoder, seed: int) -> Decoder:
