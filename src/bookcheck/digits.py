@@ -142,7 +142,8 @@ def amount(number: str) -> float:
 def typed_numbers_of_page(path: Path) -> list[str]:
     """A message for each number that somebody typed into the prose of a page."""
     cells = cells_of(path)
-    computed, found = [*map(computed_with, cells)], []
+    computed = [*map(computed_with, cells)]
+    found = []
     for index, cell in enumerate(cells):
         near = computed[max(index - NEAR, 0) : index + NEAR + 1]
         known = ALWAYS.union(*near) if index else computed[0]

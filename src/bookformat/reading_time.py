@@ -21,7 +21,10 @@ from bookformat.contents import main_line, page_name
 from bookformat.myst import blocks_of, included_source
 from bookformat.notebooks import FOLDED, read
 
-WORD_SECONDS, FORMULA_SECONDS, LINE_SECONDS, PICTURE_SECONDS = 60 / 170, 15, 3, 25
+WORD_SECONDS = 60 / 170
+FORMULA_SECONDS = 15
+LINE_SECONDS = 3
+PICTURE_SECONDS = 25
 APART = {"solution", "exercise", "quiz", "dropdown", "proof", "prf:proof", "interactive"}
 # Below such a heading the main line has ended, up to "What to remember".
 APART_HEADING = re.compile(r"exercise|check your|deeper|fine print", re.IGNORECASE)
@@ -29,7 +32,8 @@ APART_HEADING = re.compile(r"exercise|check your|deeper|fine print", re.IGNORECA
 TAKE_AWAY_HEADING = re.compile(r"code to take away", re.IGNORECASE)
 # The line after the part that answers the question.
 STOP = re.compile(r"^.*\bYou can stop here\b", re.MULTILINE)
-GUIDE_TO_STOP, GUIDE_TO_END = 12, 18
+GUIDE_TO_STOP = 12
+GUIDE_TO_END = 18
 HEADING = re.compile(r"(##+) +(.*)")
 SECTION = re.compile(r"^(?=##+ )", re.MULTILINE)
 PICTURES = {"image/svg+xml", "image/png", "text/html"}

@@ -93,7 +93,8 @@ def faults(values: Iterable[Value], computed: Iterable[Any]) -> list[str]:
 
 def problems(text: str, names: Mapping[str, Any]) -> list[str]:
     """The faults of the values of a page without code; expressions may use the given names."""
-    values, computed = values_in(text), []
+    values = values_in(text)
+    computed = []
     for value in values:
         try:
             computed.append(eval(complete(value.expression), dict(names)))

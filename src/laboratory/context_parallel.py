@@ -39,7 +39,9 @@ from bookkit.records import Row
 from laboratory.processes import Processes, launcher, started_processes
 from laboratory.record import origin, write
 
-BATCH, HEADS, D_K = 2, 4, 64
+BATCH = 2
+HEADS = 4
+D_K = 64
 ROTATIONS = ("allgather", "alltoall")  # PyTorch's default, and its ring
 ROUNDS = 10  # of which the median time counts
 KERNELS = {

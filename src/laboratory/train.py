@@ -58,7 +58,8 @@ def windows(text: Tensor, count: int, length: int, draw: torch.Generator) -> Ten
 
 def write_lines(tokens: Tensor, starts: Tensor, verb: str, facts: Tensor) -> None:
     """Write "# verb kfqz 4821" into row i from starts[i] on; facts: four letters, four digits."""
-    count, device = len(tokens), tokens.device
+    count = len(tokens)
+    device = tokens.device
     before = torch.tensor([*f"\n# {verb} ".encode()], device=device).expand(count, -1)
     space, end = (tokens.new_full((count, 1), ord(one)) for one in " \n")
     line = torch.cat((before, facts[:, :4] + ord("a"), space, facts[:, 4:] + ord("0"), end), dim=1)

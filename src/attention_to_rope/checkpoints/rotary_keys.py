@@ -104,15 +104,18 @@ def check_model(config: Config) -> None:
         encoding = "none"
     if encoding not in (None, "rope", "rotary"):
         raise ValueError(f"position_embedding_type is {encoding!r}: this model does not rotate")
-    for key, off in (("alibi", False), ("mla_use_nope", False), ("use_mem_rope", True)):
-        if config.get(key) is not None and bool(config[key]) != off:
+    # Each key with the value that it has in a model that rotates.
+    for key, rotates in (("alibi", False), ("mla_use_nope", False), ("use_mem_rope", True)):
+        if config.get(key) is not None and bool(config[key]) != rotates:
             raise ValueError(f"config[{key!r}] is {config[key]!r}: this model does not rotate")
     if config.get("rotary_value"):
         raise ValueError("config['rotary_value'] rotates the values too, which is not supported")
-    names = {"rotary_emb_base", "rotary_pct"}
-    other_names = {"rope_theta", "partial_rotary_factor"}
-    unread = other_names if model in NEOX_MODELS else names if model in KNOWN_MODELS else set()
-    for key in sorted(unread):
+    unread: tuple[str, ...] = ()
+    if model in NEOX_MODELS:
+        unread = ("partial_rotary_factor", "rope_theta")
+    elif model in KNOWN_MODELS:
+        unread = ("rotary_emb_base", "rotary_pct")
+    for key in unread:
         if config.get(key) is not None:
             raise ValueError(
                 f"transformers' {model} does not read {key}: say rope_theta and "

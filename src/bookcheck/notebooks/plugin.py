@@ -59,7 +59,8 @@ class Notebook(nbval.plugin.IPyNbFile):
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each code cell, and one for the values of its caption or the prose below."""
-        count, self.notebook = 0, read(self.path)
+        count = 0
+        self.notebook = read(self.path)
         cells = self.notebook.cells
         # What is above all code tells of the code that follows it, and the answer of all of it.
         opening = answer = None
@@ -127,7 +128,8 @@ class CodeCell(nbval.plugin.IPyNbCell):
         problem = difference(ref, test, tolerance(self.cell))
         self.parent.not_run -= 1
         if problem and self.config.getoption("--store"):
-            self.cell.outputs, problem = test, None
+            self.cell.outputs = test
+            problem = None
         if self.config.getoption("--noise") is None:
             advice = f"If the new output is right, store it: {repeat_command(self.path)}"
         else:
