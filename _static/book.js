@@ -60,6 +60,3 @@ window.addEventListener("load", () => {
   if (location.hash) openFoldOfTarget();
 });
 window.addEventListener("hashchange", openFoldOfTarget);
-
-// On a narrow screen a tap shows a figure larger, in a box that scrolls, and the next tap whole again.
-document.addEventListener("click", ({ target }) => target.closest(".figure-box")?.classList.toggle("enlarged"));

@@ -1,5 +1,5 @@
 // What this browser's reader has read, and where they were. Kept here only; without storage, nothing
-// is shown. A page counts as read when its end and half of its headings have been in sight.
+// is shown. A page counts as read when its end and half of its headings have been in sight for a moment each.
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
@@ -24,7 +24,7 @@
     }
   }
 
-  // A sign behind each link of the contents that leads to a page that was read.
+  // A dot behind each link of the contents that leads to a page that was read; ✓ is for executed equations.
   function mark() {
     const { read } = recall();
     for (const old of document.querySelectorAll(".read-mark")) old.remove();
@@ -34,7 +34,7 @@
       sign.className = "read-mark";
       sign.setAttribute("role", "img");
       sign.setAttribute("aria-label", phrase`read`);
-      sign.textContent = "✓";
+      sign.textContent = "●";
       link.append(sign);
     }
   }
@@ -89,12 +89,21 @@
     const end = document.querySelector(".prev-next-area") ?? document.querySelector("article")?.lastElementChild;
     const headings = document.querySelectorAll("article h2");
     const seen = new Set();
-    const observer = new IntersectionObserver((entries) => {
-      for (const entry of entries) if (entry.isIntersecting) seen.add(entry.target);
+    const waiting = new Map();
+    // Who only scrolls past has not read: what counts stays in sight for a while.
+    const count = (place) => {
+      seen.add(place);
+      observer.unobserve(place);
       if (!seen.has(end) || 2 * (seen.size - 1) < headings.length) return;
       observer.disconnect();
       keep({ read: [...new Set([...recall().read, here])] });
       mark();
+    };
+    const observer = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        clearTimeout(waiting.get(target));
+        if (isIntersecting) waiting.set(target, setTimeout(count, 700, target));
+      }
     });
     for (const place of end ? [end, ...headings] : []) observer.observe(place);
   });

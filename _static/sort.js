@@ -26,12 +26,17 @@
     field.style.cssText =
       "width: 12rem; padding: 0.2rem 0.6rem; border: 1px solid; border-radius: 0.3rem; " +
       "background: transparent; color: inherit; font: inherit";
+    const found = document.createElement("span");
+    found.setAttribute("role", "status");
     field.addEventListener("input", () => {
       const wanted = field.value.trim().toLowerCase();
-      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      const rows = [...table.tBodies[0].rows];
+      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      const shown = rows.filter((row) => !row.hidden).length;
+      found.textContent = shown === rows.length ? "" : shown ? phrase` ${shown} of ${rows.length}` : phrase` No row has this.`;
     });
     label.append(phrase`Show rows with `, field);
-    (table.closest(".output") ?? table).before(label);
+    (table.closest(".output") ?? table).before(label, found);
   };
   const prepare = () => {
     for (const table of document.querySelectorAll("table.sortable")) {
@@ -48,7 +53,9 @@
         button.style.cssText =
           "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +
           "background: none; padding: 0; border: 0; cursor: pointer; display: inline";
-        button.addEventListener("click", () => {
+        // The whole cell can be clicked; the button in it is what the keyboard reaches.
+        head.style.cursor = "pointer";
+        head.addEventListener("click", () => {
           const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
           for (const other of heads) {
             other.removeAttribute("aria-sort");

@@ -4,8 +4,17 @@ from collections.abc import Iterator
 
 import jaxtyping
 import pytest
+import torch
 
 import bookcheck.notebooks.shapes  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def unchanged_default_dtype() -> Iterator[None]:
+    """A page may compute in float64 by default; the test that comes next starts as this one did."""
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import numpy as np
 import pydata_sphinx_theme
 import pytest
 import torch.utils
+from myst_parser.sphinx_ext.myst_refs import MystReferenceResolver
 from sphinx.application import Sphinx
 from sphinx.ext import viewcode
 from sphinx.util.docutils import docutils_namespace
@@ -59,6 +60,12 @@ def test_a_patch_was_looked_at_for_the_version_in_use(place, package, version):
 def test_the_theme_still_measures_all_boxes_on_load():
     script = (THEME / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8")
     assert MEASURING.search(script), "booksite.theme: nothing to replace"
+
+
+def test_myst_still_finds_sections_of_other_pages_by_their_headings_alone():
+    source = inspect.getsource(MystReferenceResolver.resolve_myst_ref_doc)
+    advice = "booksite.given_names: see whether links to a given name hold without it"
+    assert re.findall(r"metadata\[ref_docname\]\.get\(\"(\w+)\"", source) == ["myst_slugs"], advice
 
 
 def test_the_theme_still_brings_two_thousand_icons():

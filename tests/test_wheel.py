@@ -46,6 +46,7 @@ def contents_of(wheel):
         metadata = opened.read(about).decode()
     tops = {name.split("/")[0] for name in names}
     needs = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:")]
+    needs = [line for line in needs if "extra ==" not in line]
     packages = {top for top in tops if not top.endswith(".dist-info")}
     return packages, {need.split(": ")[1].split(">")[0] for need in needs}
 
@@ -64,14 +65,24 @@ def test_the_readers_wheel_holds_what_notebooks_import(wheel):
     }  # fmt: skip
 
 
+def test_the_readers_wheel_has_the_books_model_and_none_of_the_six_encodings(wheel):
+    assert len([*(ROOT / "src").rglob("encoding-*.safetensors")]) == 6
+    with zipfile.ZipFile(wheel) as opened:
+        weights = [name for name in opened.namelist() if name.endswith(".safetensors")]
+    assert weights == ["bookkit/trained/model.safetensors"]
+
+
 @pytest.mark.parametrize(
     ("package", "needs"),
     [
         ("attention_to_rope", {"jaxtyping", "numpy", "torch"}),
         ("rope_doctor", {"attention-to-rope", "numpy", "torch"}),
+        ("texcheck", {"numpy", "scipy", "lark"}),
     ],
 )
-def test_library_and_doctor_have_wheels_of_their_own(package, needs, tmp_path, tmp_path_factory):
+def test_library_doctor_and_texcheck_have_wheels_of_their_own(
+    package, needs, tmp_path, tmp_path_factory
+):
     built = build_wheel(tmp_path, f"src/{package}", tmp_path_factory)
     assert contents_of(built) == ({package}, needs)
     assert built.stat().st_size < 200_000, "without the book's model"

@@ -3,7 +3,7 @@
 (() => {
   const { colour, number, panel, path, phrase, significant, tag, text } = bookWidgets.kit;
   // Queries, keys and values are the vectors of bookkit.tickets.
-  const TOKENS = ["from", "Beijing", "to", "Shanghai"];
+  const TOKENS = [phrase`from`, phrase`Beijing`, phrase`to`, phrase`Shanghai`];
   const X = [[0, -1], [2, 1], [0, 1], [2, -1]];
   // Padding: the last token is filler.
   const MASKS = { none: phrase`no mask`, causal: phrase`causal`, padding: phrase`padding` };

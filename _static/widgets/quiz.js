@@ -45,6 +45,13 @@
     return Math.abs(value) > Math.abs(answer) ? phrase`Too large.` : phrase`Too small.`;
   }
 
+  // The reason of the typical mistake that leads to this number, if the page knows one.
+  function slip(form, value) {
+    const slips = [...form.querySelectorAll(".slip")];
+    const found = slips.find((one) => Math.abs(value - one.dataset.number) <= Number(one.dataset.tolerance) + 1e-9 * Math.abs(value));
+    return found?.querySelector("span").cloneNode(true).childNodes;
+  }
+
   // A page opened from disk, or a strict browser, may have no storage: then nothing is kept.
   function recall(key) {
     try {
@@ -97,7 +104,7 @@
       word.textContent = result === "right" ? phrase`Right.` : phrase`Not yet.`;
       verdict.append(word, " ");
       if (result === "right") verdict.append(...form.querySelector("details > p > span").cloneNode(true).childNodes);
-      else verdict.append(hint(given(form), Number(answer), Number(decimals), accepts));
+      else verdict.append(...(slip(form, value) ?? [hint(given(form), Number(answer), Number(decimals), accepts)]));
     }
     if (result) form.dataset.result = result;
     else delete form.dataset.result;

@@ -73,10 +73,10 @@
 
   // The name of a curve where it stands apart from the others.
   function named(divisor, points) {
-    const [x, y] = points[{ one: 2, root: 8, whole: 8 }[divisor]];
+    const [x, y] = points[{ one: 3, root: 8, whole: 8 }[divisor]];
     const below = { one: 0, root: -10, whole: 18 }[divisor];
-    const side = divisor === "one" ? { "text-anchor": "start" } : {};
-    const shift = divisor === "one" ? 12 : 0;
+    const side = divisor === "one" ? { "text-anchor": "end" } : {};
+    const shift = divisor === "one" ? -16 : 0;
     return text(x + shift, y + below, phrase`by ${WORDS[divisor]}`, { ...side, class: "on-lines", style: `fill: ${PAINT[divisor]}` });
   }
 

@@ -1,7 +1,8 @@
 """The library of the book From Attention to RoPE: what the chapters teach, as functions to read.
 
 Vectors are rows, positions count from 0, True in a mask means attend, and every module with weights
-asks for a seed. Shapes are in the signatures; `jaxtyping.install_import_hook` checks them.
+asks for a seed. Shapes are in the signatures; `jaxtyping.install_import_hook` checks them. In a
+docstring, `eq-attention` and the like are the labels of equations in the book.
 
 Attention
     attention, softmax, soft_cap, softmax_jacobian, softmax_jacobian_norm, saturation, gap_bound,

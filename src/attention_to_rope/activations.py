@@ -1,4 +1,8 @@
-"""Activation functions, gated units, and the feed-forward layer built on them."""
+"""Activation functions, gated units, and the feed-forward layer built on them.
+
+Between two linear maps there must be a function that is not linear, or both would be one map
+(`eq-two-linear`). All functions here act on each number by itself, so shapes stay the same.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,11 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attention_to_rope.layers import Linear, Seed, stream_of, wide
+from attention_to_rope.layers import Linear, Seed, check_at_least, stream_of, wide
 
 
 def relu(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    r"""Keep what is positive: $\max(0, x)$. The slope at 0 is 0.
+    r"""Keep what is positive: $\max(0, x)$. The slope at 0 is 0. See `eq-relu`.
+
+    A unit whose input is negative for all data gets no gradient.
 
     >>> relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -20,7 +26,9 @@ def relu(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
 
 
 def silu(x: Float[Tensor, "*n"], beta: float = 1.0) -> Float[Tensor, "*n"]:
-    r"""Swish: $x\, \sigma(\beta x)$. With β = 1 it is called SiLU.
+    r"""Swish: $x\, \sigma(\beta x)$, `eq-swish`. With β = 1 it is called SiLU.
+
+    A smooth ReLU: the sigmoid is a soft step from 0 to 1 that multiplies x.
 
     >>> silu(torch.tensor([1.0]))
     tensor([0.7311])
@@ -31,7 +39,7 @@ def silu(x: Float[Tensor, "*n"], beta: float = 1.0) -> Float[Tensor, "*n"]:
 def gelu(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
     r"""x times the probability that a standard normal number lies below it.
 
-    $x\, \Phi(x) = \tfrac{x}{2} \left(1 + \operatorname{erf}(x / \sqrt 2)\right)$
+    $x\, \Phi(x) = \tfrac{x}{2} \left(1 + \operatorname{erf}(x / \sqrt 2)\right)$, `eq-gelu-erf`.
 
     >>> gelu(torch.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
@@ -41,7 +49,7 @@ def gelu(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
 
 
 def gelu_tanh(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
-    r"""The approximation of GELU by tanh.
+    r"""The approximation of GELU by tanh, `eq-gelu-tanh`; a checkpoint needs the one it has.
 
     $\tfrac{x}{2} \left(1 + \tanh\left(\sqrt{2/\pi}\,(x + 0.044715\, x^3)\right)\right)$
 
@@ -71,6 +79,8 @@ GATED: dict[str, Callable[[Tensor], Tensor]] = {
 def parity_width(d: int) -> int:
     """The hidden width at which a gated layer has the weights of a plain one of width 4d: 8d/3.
 
+    It has three matrices in place of two, so each is two thirds as wide (`eq-parity`).
+
     >>> parity_width(96)
     256
     """
@@ -78,7 +88,7 @@ def parity_width(d: int) -> int:
 
 
 class FeedForward(nn.Module):
-    r"""The same two-layer network at every position.
+    r"""The same two-layer network at every position, `eq-ffn`, or gated, `eq-glu-family`.
 
     Plain (`relu`, `silu`, `gelu`, `gelu_tanh`): $f(x W_1 + b_1) W_2 + b_2$, width 4d if not given.
     Gated (`glu`, `swiglu`, `geglu`, `geglu_tanh`):
@@ -106,6 +116,7 @@ class FeedForward(nn.Module):
         self.f = every[activation]
         if hidden is None:
             hidden = parity_width(d) if gated else 4 * d
+        check_at_least("hidden", hidden, 1)
         rng = stream_of(seed, "FeedForward")
         self.up = Linear(d, hidden, bias=bias, seed=rng, gain=gain)
         self.value = Linear(d, hidden, bias=bias, seed=rng, gain=gain) if gated else None
@@ -113,8 +124,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Every position by itself."""
+        # Each hidden unit compares x with a pattern; the last map adds a vector for each match.
         hidden = self.f(self.up(x))  # (..., hidden)
+        # A gate decides how much of a second product passes.
         if self.value is not None:
-            hidden = hidden * self.value(x)
+            hidden = hidden * self.value(x)  # (..., hidden)
         y: Tensor = self.down(hidden)  # (..., d)
         return y

@@ -1,4 +1,9 @@
-"""The Transformer block: attention and feed-forward layer, each with a residual and a norm."""
+"""The Transformer block: attention and feed-forward layer, each with a residual and a norm.
+
+In attention, tokens read from each other; in the feed-forward layer, each token is transformed by
+itself. Both only *add* to the stream x of shape (b, n, d), which runs through all blocks: with
+Pre-Norm, x' = x + attention(norm(x)), then x'' = x' + feed_forward(norm(x')). See `eq-pre-block`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +22,7 @@ from attention_to_rope.layers import (
     LayerNorm,
     RMSNorm,
     Seed,
+    check_at_least,
     deepnorm_constants,
     deepnorm_pair,
     stream_of,
@@ -25,9 +31,6 @@ from attention_to_rope.layers import (
 Mask = Bool[Tensor, "..."] | None
 Memory = Float[Tensor, "b m d"] | KeyValueCache | None  # of an encoder
 NewLayer = Callable[..., nn.Module]  # called with seed=
-
-NORMS = ("layer", "rms")
-PLACEMENTS = ("pre", "post", "sandwich", "deep")
 
 NORMS = ("layer", "rms")
 PLACEMENTS = ("pre", "post", "sandwich", "deep")
@@ -66,13 +69,14 @@ class Architecture:
 
     def __post_init__(self) -> None:
         """Raise for a name that does not exist: a placement would else be taken as another."""
+        check_at_least("layers", self.layers, 1)
         for name, known in (("norm", NORMS), ("placement", PLACEMENTS)):
             given = getattr(self, name)
             if given not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}; got {given!r}")
 
     def new_norm(self) -> nn.Module:
-        """A fresh norm of this architecture."""
+        """A fresh norm of this architecture; every residual connection has its own."""
         kind = {"layer": LayerNorm, "rms": RMSNorm}[self.norm]
         if self.eps is None:
             return kind(self.d)
@@ -108,7 +112,10 @@ class Architecture:
         )
 
     def residual_constants(self, cross: bool, decoder_layers: int | None) -> DeepNormConstants:
-        """The weight of the residual and the gain of the weights: DeepNorm's, or 1 and 1."""
+        """The weight of the residual and the gain of the weights: DeepNorm's, or 1 and 1.
+
+        See `eq-deep-constants`.
+        """
         if self.placement != "deep":
             return DeepNormConstants(alpha=1.0, beta=1.0)
         if cross:  # the decoder's constants depend on its own depth alone
@@ -131,7 +138,8 @@ class Residual(nn.Module):
     r"""A residual connection around a sublayer f, in two steps, with its norms.
 
     $x' = \operatorname{leave}(x, f(\operatorname{enter}(x)))$; `pre_norm`, `post_norm`,
-    `sandwich_norm` and `deep_norm` are the same in one step.
+    `sandwich_norm` and `deep_norm` are the same in one step. It is cut in two so that one block can
+    hold any sublayer between them, with a cache or without. The four are `eq-placements`.
     """
 
     def __init__(self, architecture: Architecture, *, alpha: float) -> None:
@@ -144,18 +152,25 @@ class Residual(nn.Module):
             self.norm_out = architecture.new_norm()
 
     def enter(self, x: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        """The input of the sublayer."""
+        """The input of the sublayer.
+
+        Pre-Norm gives it a normalized copy. The stream itself is never normalized, so a gradient
+        reaches every layer along it unchanged. Post-Norm gives it the stream as it is.
+        """
         if self.placement in ("pre", "sandwich"):
-            normed: Tensor = self.norm(x)
+            normed: Tensor = self.norm(x)  # (b, n, d)
             return normed
         return x
 
     def leave(self, x: Float[Tensor, "b n d"], y: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        """The stream after the sublayer's output y is added."""
+        """The stream after the sublayer's output y is added.
+
+        Post-Norm normalizes the sum; DeepNorm does too, after it has weighted the stream by α.
+        """
         if self.placement in ("pre", "sandwich"):
-            added: Tensor = self.norm_out(y)
+            added: Tensor = self.norm_out(y)  # (b, n, d); only `sandwich` changes y here
             return x + added
-        normed: Tensor = self.norm(self.alpha * x + y)
+        normed: Tensor = self.norm(self.alpha * x + y)  # (b, n, d)
         return normed
 
 
@@ -210,12 +225,14 @@ class Block(nn.Module):
         **options: Any,
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], BlockWeights]:
         """The whole block; memory: an encoder's output. Other options: see `MultiHeadAttention`."""
+        # First half: tokens read from each other, and the result is added to the stream.
         inside = self.attention_residual.enter(x)  # (b, n, d)
         own = None
         y = self.attention(inside, return_weights=return_weights, **options)
         if return_weights:
             y, own = y  # (b, n, d) and (b, h, n, n)
         x = self.attention_residual.leave(x, y)  # (b, n, d)
+        # Second half: cross-attention, where there is an encoder, and the feed-forward layer.
         x, cross = self._rest(x, memory, memory_mask, return_weights=return_weights)
         return x if own is None else (x, BlockWeights(own, cross))
 
@@ -228,7 +245,11 @@ class Block(nn.Module):
         memory_mask: Mask = None,
         **options: Any,
     ) -> tuple[Float[Tensor, "b n d"], Cache]:
-        """The block for new positions, causal, with the cache of the earlier ones."""
+        """The block for new positions, causal, with the cache of the earlier ones.
+
+        Only attention looks at other tokens, so it alone needs a cache. All else is computed for
+        the n new tokens.
+        """
         inside = self.attention_residual.enter(x)  # (b, n, d)
         y, cache = self.attention.extend(inside, cache, **options)
         x = self.attention_residual.leave(x, y)  # (b, n, d)
@@ -241,6 +262,7 @@ class Block(nn.Module):
         """Cross-attention and feed-forward, and the weights of the former."""
         if (self.cross_attention is None) != (memory is None):
             raise ValueError("a block takes memory if it is built with cross=True, and only then")
+        # Queries from this stream, keys and values from the encoder's memory: `eq-cross-attention`.
         weights = None
         if self.cross_attention is not None and self.cross_residual is not None:
             inside = self.cross_residual.enter(x)  # (b, n, d)
@@ -250,6 +272,7 @@ class Block(nn.Module):
             if return_weights:
                 y, weights = y  # (b, n, d) and (b, h, n, m)
             x = self.cross_residual.leave(x, y)  # (b, n, d)
+        # Each token by itself: `eq-ffn`.
         inside = self.feed_forward_residual.enter(x)  # (b, n, d)
         y = self.feed_forward(inside)  # (b, n, d)
         return self.feed_forward_residual.leave(x, y), weights

@@ -10,7 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attention_to_rope.activations import FeedForward
-from attention_to_rope.layers import Linear, Seed, stream_of, wide
+from attention_to_rope.layers import (
+    Linear,
+    Seed,
+    check_at_least,
+    check_positive,
+    stream_of,
+    wide,
+)
 from attention_to_rope.scaled_dot_product import softmax
 
 Gate = Literal["softmax", "sigmoid"]
@@ -52,6 +59,9 @@ def route(
     >>> route(torch.tensor([0.0, 3.0, 3.0, 1.0]).log1p(), 2)
     Routing(experts=tensor([1, 2]), gates=tensor([0.5000, 0.5000]))
     """
+    check_at_least("k", k, 1)
+    check_at_least("groups", groups, 1)
+    check_positive("scaling", scaling)
     # The logarithm of the score: a score that underflows to 0 still has one.
     log_scores = LOG_SCORES[gate](wide(logits))  # (..., E)
     wanted = log_scores if bias is None else log_scores.exp() + bias
@@ -125,6 +135,7 @@ def balanced_bias(
     >>> balanced_bias(torch.zeros(2), torch.tensor([[0], [0]]), step=0.1)
     tensor([-0.1000,  0.1000])
     """
+    check_positive("step", step)
     choices = _choices(experts, bias.shape[0])  # integers: equal shares are seen to be equal
     direction = (choices.sum() - bias.shape[0] * choices).sign()
     return bias + step * direction.to(bias.dtype)
@@ -140,7 +151,8 @@ class MixtureOfExperts(nn.Module):
     hidden: the width of each expert. gate, k, scaling, groups and kept_groups: as in `route`. With
     `balanced` a bias, which is no parameter, takes part in the choice; `rebalance` moves it after a
     training step (DeepSeek-V3: sigmoid, 256 experts, k = 8, 1 shared, scaling 2.5). In a `Decoder`
-    it replaces the feed-forward layer: see `LayerPattern`.
+    it replaces the feed-forward layer: see `LayerPattern`. How many tokens an expert gets is data,
+    but `torch.compile` with fullgraph=True still makes one graph of it (tried with PyTorch 2.13).
 
     >>> layer = MixtureOfExperts(4, 8, experts=4, k=2, seed=0)
     >>> layer(torch.zeros(3, 4)).shape
@@ -196,8 +208,12 @@ class MixtureOfExperts(nn.Module):
         return self
 
     def route(self, x: Float[Tensor, "*n d"]) -> Routing:
-        """The chosen experts and their weights."""
-        logits = self.router(x)  # (..., E)
+        """The chosen experts and their weights, in float32 at least.
+
+        As in DeepSeek-V3's code, a model in half precision still computes its logits in float32:
+        rounded logits of two experts can be equal, and then the wrong one is chosen.
+        """
+        logits = wide(x) @ wide(self.router.W)  # (..., E)
         return route(
             logits,
             self.k,

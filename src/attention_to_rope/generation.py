@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from attention_to_rope.key_value_cache import Cache
-from attention_to_rope.layers import Seed, stream_of
+from attention_to_rope.layers import Seed, check_at_least, stream_of
 from attention_to_rope.masks import check_range
 from attention_to_rope.scaled_dot_product import softmax
 from attention_to_rope.transformer import Decoder
@@ -24,6 +24,7 @@ def keep_top_k(logits: Float[Tensor, "b v"], k: int) -> Float[Tensor, "b v"]:
     >>> keep_top_k(torch.tensor([[1.0, 3.0, 2.0]]), 2)
     tensor([[-inf, 3., 2.]])
     """
+    check_at_least("k", k, 1)
     smallest = logits.topk(min(k, logits.shape[-1])).values[:, -1:]
     return logits.masked_fill(logits < smallest, -torch.inf)
 
@@ -34,6 +35,10 @@ def keep_top_p(logits: Float[Tensor, "b v"], p: float) -> Float[Tensor, "b v"]:
     >>> keep_top_p(torch.tensor([[0.5, 0.3, 0.2]]).log(), 0.6).isfinite()
     tensor([[ True,  True, False]])
     """
+    if not 0 < p <= 1:
+        raise ValueError(f"p must be above 0 and at most 1, got {p}")
+    if p == 1:  # all stay; rounded sums would remove some
+        return logits
     ordered, order = logits.sort(descending=True, stable=True)
     weights = softmax(ordered.double())
     stays = weights.cumsum(-1) - weights < p  # those before it sum to less than p
@@ -67,8 +72,9 @@ def sample_token(
         raise ValueError("top_k and top_p belong to sampling: give a temperature")
     if temperature is None or temperature == 0:
         return logits.argmax(-1)
-    # From the largest down, so that no temperature makes a logit infinite.
-    scaled = (logits - largest).double() / temperature
+    # From the largest down, so that no temperature makes a logit infinite. In float64, because in
+    # half precision a difference is rounded, or overflows, before the temperature makes it small.
+    scaled = (logits.double() - largest.double()) / temperature
     if top_k is not None:
         scaled = keep_top_k(scaled, top_k)
     if top_p is not None:
@@ -101,9 +107,8 @@ def generate(
     lengths: row b's prompt is its first `lengths[b]` tokens; its continuation follows at once, and
     the row ends with `end` or 0. end: a row that has written this token writes no other.
 
-    Greedy without `temperature`, or with temperature 0; with a positive one, tokens are sampled
-    and `seed` is needed. Every row has its own stream of random numbers. The cache changes the
-    cost of a step and not the result.
+    Greedy without `temperature`, or with 0; a positive one samples and needs a `seed`, from which
+    each row gets its own random numbers. The cache changes the cost of a step and not the result.
 
     capacity: keep keys and values in a `StaticCache` of so many positions. All steps are then one
     graph for a compiler, `decoder.extend = torch.compile(decoder.extend, fullgraph=True)`.
@@ -114,6 +119,7 @@ def generate(
     torch.Size([1, 5])
     """
     _check_temperature(temperature)
+    check_at_least("steps", steps, 0)
     batch, width = prompt.shape
     choose = partial(sample_token, temperature=temperature, top_k=top_k, top_p=top_p)
     uniform = _uniform(seed, temperature, batch, steps).to(prompt.device)  # (b, steps)

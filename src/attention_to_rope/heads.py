@@ -1,4 +1,9 @@
-"""Attention in many heads, each with its own keys and values or sharing them in groups."""
+"""Attention in many heads, each with its own keys and values or sharing them in groups.
+
+Shapes: b sequences, n queries, m keys, width d, h query heads, g key-value heads, $d_k$ numbers per
+head. All heads are computed in one product: a matrix $W^Q$ of the shape (d, h · d_k) holds those of
+all heads side by side, and a reshape cuts its result into heads.
+"""
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -19,14 +24,14 @@ class MultiHeadAttention(nn.Module):
     r"""Attention in `heads` subspaces of dimension $d_k = d / h$, combined by $W^O$.
 
     $\sum_j \operatorname{attention}(x W^Q_j, c W^K_j, c W^V_j)\, W^O_j$ with the context c, which
-    is x itself in self-attention.
+    is x itself in self-attention; `eq-mha`, and as this sum `eq-sum-of-heads`.
 
-    `kv_heads` < `heads` shares keys and values among groups of queries (grouped-query attention);
-    `kv_heads=1` is multi-query attention. head_dim: another $d_k$ than d / heads. scale: of the
-    scores, $1/\sqrt{d_k}$ if not given. qk_norm: RMSNorm of queries and keys, per head, before they
-    are rotated. soft_cap c: scores become $c \tanh(s / c)$. sink: a learned score per head that
-    takes weight and contributes nothing. gate: the heads' outputs are multiplied by
-    $\sigma(x W^G)$ before $W^O$.
+    `kv_heads` < `heads` shares keys and values among groups of queries (grouped-query attention,
+    `eq-grouped-head`); `kv_heads=1` is multi-query attention. head_dim: another $d_k$ than d /
+    heads. scale: of the scores, $1/\sqrt{d_k}$ if not given. qk_norm: RMSNorm of queries and keys,
+    per head, before they are rotated. soft_cap c: scores become $c \tanh(s / c)$. sink: a learned
+    score per head that takes weight and contributes nothing. gate: the heads' outputs are
+    multiplied by $\sigma(x W^G)$ before $W^O$.
 
     >>> layer = MultiHeadAttention(8, 2, seed=0)
     >>> layer(torch.zeros(1, 3, 8), causal=True).shape
@@ -64,9 +69,11 @@ class MultiHeadAttention(nn.Module):
         self.d_k = d // heads if head_dim is None else head_dim
         self.scale = scale
         self.soft_cap = soft_cap
+        # The heads of a projection are side by side. Keys and values have g heads in place of h,
+        # so a cache with them is h / g times smaller.
         rng = stream_of(seed, "MultiHeadAttention")
-        q_width = heads * self.d_k
-        kv_width = kv_heads * self.d_k
+        q_width = heads * self.d_k  # h · d_k
+        kv_width = kv_heads * self.d_k  # g · d_k
         self.query = Linear(d, q_width, bias=bias, seed=rng)
         self.key = Linear(d, kv_width, bias=bias, seed=rng)
         self.value = Linear(d, kv_width, bias=bias, seed=rng, gain=gain)
@@ -95,6 +102,7 @@ class MultiHeadAttention(nn.Module):
         given; or the encoding that its `at` gave for them. What the mask hides must be finite.
         """
         encoding = encoding_at(x, scheme, positions, total=x.shape[1], slots=ALL)
+        # Queries always come from x; keys and values come from x, or from the context.
         q = self._queries(x, encoding)  # (b, h, n, d_k)
         if context is None:
             k, v = self._keys_and_values(x, encoding)  # (b, g, m, d_k) each
@@ -109,6 +117,7 @@ class MultiHeadAttention(nn.Module):
                     f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
                     "own, such as context.expand(b, -1, -1)"
                 )
+        # One attention for all heads, which are an axis of the batch to it.
         seen, is_causal = visible(x, k.shape[2], mask, causal=causal, window=window)
         joined, weights = self.attend(
             q,
@@ -138,10 +147,14 @@ class MultiHeadAttention(nn.Module):
         n rows of `forward` with `causal=True` over the whole sequence; mask and positions are those
         of all m positions, the cached and the new, or of all slots of a `StaticCache`.
         """
+        # A new token's position is the number of tokens before it, so positions count on from
+        # those in the cache. Starting at 0 again would be a mistake without an error.
         slots = cache.slots(x.shape[1])  # of the new positions among all m
         total = cache.total(x.shape[1])  # m
         encoding = encoding_at(x, scheme, positions, total=total, slots=slots)
         q = self._queries(x, encoding)  # (b, h, n, d_k)
+        # Only the n new keys and values are computed. They are kept after their rotation: a key's
+        # angle depends on its own position alone, so it never changes.
         k, v = self._keys_and_values(x, encoding)  # (b, g, n, d_k) each
         cache = cache.append(k, v)
         seen, is_causal = visible(x, total, mask, causal=True, window=window, slots=slots)
@@ -210,7 +223,7 @@ class MultiHeadAttention(nn.Module):
             if blind is not None:
                 joined = joined.masked_fill(blind, 0.0)
             return joined, None
-        group = self.heads // self.kv_heads  # the query heads that share a key
+        group = self.heads // self.kv_heads  # 3 for h = 6, g = 2: keys of heads 0 0 0 1 1 1
         if is_causal:
             mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
         if bias is not None:
@@ -239,9 +252,9 @@ class MultiHeadAttention(nn.Module):
         """The queries of all heads, normalized and rotated."""
         q = _split(self.query(x), self.heads)  # (b, h, n, d_k)
         if self.query_norm is not None:
-            q = self.query_norm(q)
+            q = self.query_norm(q)  # (b, h, n, d_k)
         if encoding is not None:
-            q = encoding.scheme.rotate(q, encoding.angles)
+            q = encoding.scheme.rotate(q, encoding.angles)  # (b, h, n, d_k)
         return q
 
     def _keys_and_values(self, x: Tensor, encoding: Encoding | None) -> tuple[Tensor, Tensor]:
@@ -249,22 +262,27 @@ class MultiHeadAttention(nn.Module):
         k = _split(self.key(x), self.kv_heads)  # (b, g, n, d_k)
         v = _split(self.value(x), self.kv_heads)  # (b, g, n, d_k)
         if self.key_norm is not None:
-            k = self.key_norm(k)
+            k = self.key_norm(k)  # (b, g, n, d_k)
         if encoding is not None:
-            k = encoding.scheme.rotate(k, encoding.angles)
+            k = encoding.scheme.rotate(k, encoding.angles)  # (b, g, n, d_k)
         return k, v
 
     def _combine(self, x: Tensor, joined: Tensor) -> Tensor:
-        """The heads side by side, through the gate and W^O."""
+        """The heads side by side, through the gate (`eq-output-gate`) and W^O."""
         joined = joined.transpose(1, 2)  # (b, n, h, d_k)
         joined = joined.flatten(2)  # (b, n, h · d_k)
         if self.gate is not None:
-            joined = joined * torch.sigmoid(self.gate(x))
+            joined = joined * torch.sigmoid(self.gate(x))  # (b, n, h · d_k)
         output: Tensor = self.output(joined)  # (b, n, d)
         return output
 
 
 def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
+    """One vector per token and head: (b, n, h · d_k) to (b, h, n, d_k).
+
+    Head 0 has the first $d_k$ numbers of each token, head 1 the next. The heads go to the front,
+    where axes are computed side by side.
+    """
     b, n, width = x.shape
     return x.reshape(b, n, heads, width // heads).transpose(1, 2)
 

@@ -1,4 +1,9 @@
-"""What attention keeps of the positions it has seen, so that a new token costs one position."""
+"""What attention keeps of the positions it has seen, so that a new token costs one position.
+
+In a causal model, the keys and values of earlier tokens do not depend on later ones
+(`eq-prefix-output`). So they are computed once and kept. Queries are not kept: each is used once.
+How many bytes this takes is `eq-cache-bytes`.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +11,8 @@ from typing import Any
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
+
+from attention_to_rope.layers import check_at_least
 
 
 @dataclass
@@ -38,6 +45,10 @@ class KeyValueCache:
         *,
         capacity: int = 0,
     ) -> None:
+        if keys is not None and values is not None:
+            _check_pair(keys, values)
+        elif keys is not None or values is not None:
+            raise ValueError("keys and values come together: give both, or none for an empty cache")
         self._keys = keys
         self._values = values
         self._capacity = capacity
@@ -68,12 +79,16 @@ class KeyValueCache:
         self, keys: Float[Tensor, "b h n d_k"], values: Float[Tensor, "b h n d_v"]
     ) -> "KeyValueCache":
         """The cache that holds these positions after its own."""
+        _check_pair(keys, values)
+        # For gradients, nothing may be overwritten, so everything is copied at each step.
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
             held_keys = [] if self._keys is None else [self._keys]
             held_values = [] if self._values is None else [self._values]
             all_keys = torch.cat([*held_keys, keys], dim=-2)  # (b, h, held + n, d_k)
             all_values = torch.cat([*held_values, values], dim=-2)  # (b, h, held + n, d_v)
             return KeyValueCache(all_keys, all_values, capacity=self._capacity)
+        # Else the new positions are written behind the old ones. The memory can be used if nobody
+        # else has written there and there is room; otherwise it is copied once into a larger one.
         start = self.length
         stop = start + keys.shape[2]
         memory = self._memory
@@ -83,6 +98,7 @@ class KeyValueCache:
         memory.keys[:, :, start:stop] = keys
         memory.values[:, :, start:stop] = values
         memory.filled = stop
+        # A view of what is filled, not a copy.
         longer = KeyValueCache(
             memory.keys[:, :, :stop], memory.values[:, :, :stop], capacity=self._capacity
         )
@@ -103,6 +119,7 @@ class KeyValueCache:
                 f"new keys {tuple(keys.shape)} of {keys.dtype} do not continue a cache "
                 f"{tuple(held.shape)} of {held.dtype}"
             )
+        # Twice as large as needed: N appended positions then cost at most 2N copies, not N²/2.
         size = self._capacity if stop <= self._capacity else 2 * stop
         batch, heads, _, d_k = keys.shape
         d_v = values.shape[3]
@@ -117,6 +134,15 @@ class KeyValueCache:
             memory.keys[:, :, : self.length] = self.keys
             memory.values[:, :, : self.length] = self.values
         return memory
+
+
+def _check_pair(keys: Tensor, values: Tensor) -> None:
+    """Raise if values would be repeated or left over: there is one for each key."""
+    if keys.shape[:3] != values.shape[:3]:
+        raise ValueError(
+            "keys and values must be of the same sequences, heads and positions, got "
+            f"{tuple(keys.shape)} and {tuple(values.shape)}"
+        )
 
 
 class StaticCache:
@@ -160,8 +186,9 @@ class StaticCache:
         """Write these positions after those so far."""
         if torch.is_grad_enabled() and keys.requires_grad:
             raise ValueError("a StaticCache keeps no gradients: decode under torch.no_grad()")
+        # The place to write is a tensor, not a Python number, so a compiled graph stays the same.
         n = keys.shape[2]
-        slots = self.slots(n)
+        slots = self.slots(n)  # (n,)
         self.keys.index_copy_(2, slots, keys)
         self.values.index_copy_(2, slots, values)
         self.length.add_(n)
@@ -202,4 +229,5 @@ def cache_numbers_per_token(*held: Float[Tensor, "b ..."], length: int) -> float
     >>> cache_numbers_per_token(keys, values, length=100)
     2048.0
     """
+    check_at_least("length", length, 1)
     return sum(tensor[0].numel() for tensor in held) / length

@@ -1,9 +1,13 @@
 """Multi-head latent attention (DeepSeek): one short row per token replaces all keys and values.
 
 The row, the latent $c_j$, is cached instead of keys and values; every head makes its own keys
-$c_j W^{UK}_h$ and values $c_j W^{UV}_h$ from it. The two matrices can be absorbed into the query
-and the output, so that decoding reads the latents alone. A rotation between them would prevent
-this, so positions are encoded in a few separate dimensions, with one rotated key for all heads.
+$c_j W^{UK}_h$ and values $c_j W^{UV}_h$ from it (`eq-latent`). The two matrices can be absorbed
+into the query and the output, so that decoding reads the latents alone. A rotation between them
+would prevent this (`eq-blocked`), so positions are encoded in a few separate dimensions, with one
+rotated key for all heads. The whole layer is `eq-mla`.
+
+Shapes: b sequences, n queries, m keys, h heads, $d_h$ numbers of content and $d_r$ rotated ones per
+head, $d_c$ numbers in a latent.
 """
 
 from typing import Literal
@@ -40,7 +44,7 @@ def attend_to_latents(
     naive: $\operatorname{softmax}(z (q^C (c W^{UK})^\top + q^R (k^R)^\top))\, (c W^{UV})$;
     absorbed:
     $(\operatorname{softmax}(z (q^C (W^{UK})^\top c^\top + q^R (k^R)^\top))\, c)\, W^{UV}$. The
-    same numbers; the absorbed form never makes a key or a value. The scale z is
+    same numbers (`eq-absorbed`); the absorbed form never makes a key or a value. The scale z is
     $1 / \sqrt{d_h + d_r}$ if not given. `q_rotary` and `k_rotary` come rotated.
 
     >>> q = torch.zeros(1, 1, 1, 2)
@@ -125,6 +129,7 @@ class LatentAttention(nn.Module):
             d_q = query_latent_dim
             self.query_down = linear(d, d_q)
             self.query_norm = RMSNorm(d_q, eps=eps)
+        # Down to the latent, which is cached, and up again to the keys and values of all heads.
         self.query_up = linear(d_q, heads * (head_dim + rotary_dim))
         self.latent_down = linear(d, latent_dim)
         self.latent_norm = RMSNorm(latent_dim, eps=eps)
@@ -176,6 +181,7 @@ class LatentAttention(nn.Module):
         slots = cache.slots(n)  # of the new positions among all m
         total = cache.total(n)  # m
         encoding = self._rotation(encoding_at(x, scheme, positions, total=total, slots=slots))
+        # The cache holds one rotated key and one latent per token, not one for each head.
         cache = cache.append(*self._rows(x, encoding))
         seen, is_causal = visible(x, total, mask, causal=True, window=window, slots=slots)
         if is_causal:
@@ -206,7 +212,7 @@ class LatentAttention(nn.Module):
         """What is cached of x: the rotated keys (b, 1, n, d_r) and the latents (b, 1, n, d_c)."""
         k_rotary = self.rotary_key(x).unsqueeze(1)  # (b, 1, n, d_r)
         if encoding is not None:
-            k_rotary = encoding.scheme.rotate(k_rotary, encoding.angles)
+            k_rotary = encoding.scheme.rotate(k_rotary, encoding.angles)  # (b, 1, n, d_r)
         latents = self.latent_norm(self.latent_down(x))  # (b, n, d_c)
         return k_rotary, latents.unsqueeze(1)
 
@@ -223,7 +229,7 @@ class LatentAttention(nn.Module):
         q = q.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (b, h, n, d_h + d_r)
         q_content, q_rotary = q.split((self.head_dim, self.rotary_dim), dim=-1)
         if encoding is not None:
-            q_rotary = encoding.scheme.rotate(q_rotary, encoding.angles)
+            q_rotary = encoding.scheme.rotate(q_rotary, encoding.angles)  # (b, h, n, d_r)
         mixed, weights = attend_to_latents(
             q_content,
             q_rotary,
@@ -240,7 +246,11 @@ class LatentAttention(nn.Module):
         return self.output(mixed), weights
 
     def _cheaper_form(self, n: int) -> Form:
-        """The form that takes fewer operations per key and head for n queries."""
+        """The form that takes fewer operations per key and head for n queries.
+
+        For one new token, the absorbed one. For a whole prompt, a key is made once and used by n
+        queries, which is cheaper than the longer dot products of the absorbed form.
+        """
         naive = (self.latent_dim + n) * self.head_dim  # make key and value, then use them
         absorbed = n * self.latent_dim  # use the latent as both
         return "naive" if naive < absorbed else "absorbed"
@@ -248,4 +258,4 @@ class LatentAttention(nn.Module):
     def _per_head(self, layer: Linear) -> Float[Tensor, "h d_c d_h"]:
         """The matrix of a layer, cut into those of its heads."""
         W = layer.W.reshape(-1, self.heads, self.head_dim)  # (d_c, h, d_h)
-        return W.transpose(0, 1)
+        return W.transpose(0, 1)  # (h, d_c, d_h)

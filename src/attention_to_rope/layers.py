@@ -1,4 +1,7 @@
-"""Linear maps, embeddings and norms, of which all models are made; weights from a NumPy seed."""
+"""Linear maps, embeddings and norms, of which all models are made; weights from a NumPy seed.
+
+Vectors are rows, so a linear map is x @ W, and norms act on the last axis, on each token by itself.
+"""
 
 import math
 import zlib
@@ -18,8 +21,23 @@ RMS_NORM_EPS = 1e-6
 
 
 def wide(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """x in the dtype to compute in: float16 and bfloat16 become float32, others stay."""
+    """x in the dtype to compute in: float16 and bfloat16 become float32, others stay.
+
+    bfloat16 has 8 significant bits: in it, 256 + 1 is 256. Sums and exponentials need more.
+    """
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def check_positive(name: str, number: float) -> None:
+    """Raise unless the number is positive and finite; NaN is refused too."""
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be a positive finite number, got {number}")
+
+
+def check_at_least(name: str, number: int, least: int) -> None:
+    """Raise if a number that counts something is too small."""
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
 
 
 def stream_of(seed: Seed, part: str) -> np.random.Generator:
@@ -96,13 +114,13 @@ def layer_norm(
     r"""Center each vector and divide by its standard deviation.
 
     $g \odot (x - \mu) / \sqrt{\sigma^2 + \epsilon} + b$ with mean μ and variance σ² over the last
-    axis (divided by d, not d − 1).
+    axis (divided by d, not d − 1). See `eq-layer-norm`.
 
     >>> layer_norm(torch.tensor([1.0, 0, 0, 0]), eps=1e-12)
     tensor([ 1.7321, -0.5774, -0.5774, -0.5774])
     """
-    exact = wide(x)
-    centered = exact - exact.mean(-1, keepdim=True)
+    exact = wide(x)  # (..., d)
+    centered = exact - exact.mean(-1, keepdim=True)  # (..., d) − (..., 1)
     y = rms_norm(centered, gain, eps=eps)  # of a centered vector: its standard deviation
     if bias is not None:
         y = y + bias
@@ -114,13 +132,17 @@ def rms_norm(
 ) -> Float[Tensor, "*n d"]:
     r"""Divide each vector by its root mean square.
 
-    $g \odot x / \sqrt{\tfrac{1}{d} \sum_i x_i^2 + \epsilon}$
+    $g \odot x / \sqrt{\tfrac{1}{d} \sum_i x_i^2 + \epsilon}$, as in `eq-rms-norm`. The direction of
+    x stays and its length does not: apart from ε, a vector twice as long gives the same result.
 
     >>> rms_norm(torch.tensor([3.0, 4.0]))
     tensor([0.8485, 1.1314])
     """
-    exact = wide(x)
-    y = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + eps)
+    if not eps >= 0:
+        raise ValueError(f"eps must not be negative, got {eps}")
+    exact = wide(x)  # (..., d); squares of float16 would overflow from 256 on
+    mean_square = exact.square().mean(-1, keepdim=True)  # (..., 1)
+    y = exact * torch.rsqrt(mean_square + eps)  # (..., d); rsqrt is 1 / √
     return (y if gain is None else y * gain).to(x.dtype)
 
 
@@ -160,7 +182,10 @@ class RMSNorm(nn.Module):
 
 
 def post_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer) -> Tensor:
-    r"""Normalize after the residual sum: $\operatorname{norm}(x + f(x))$.
+    r"""Normalize after the residual sum: $\operatorname{norm}(x + f(x))$, see `eq-placements`.
+
+    The Transformer of 2017 has it. Each norm also scales what came through the residual
+    connection, which makes deep stacks harder to train.
 
     >>> post_norm(torch.tensor([3.0, 4.0]), torch.zeros_like, rms_norm)
     tensor([0.8485, 1.1314])
@@ -170,6 +195,9 @@ def post_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer) -> Tensor:
 
 def pre_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer) -> Tensor:
     r"""Normalize what enters the sublayer: $x + f(\operatorname{norm}(x))$.
+
+    The stream x itself is never normalized, and its gradient passes through unchanged
+    (`eq-residual-jacobian`). GPT-2, Llama and most models since have it.
 
     >>> pre_norm(torch.tensor([3.0, 4.0]), torch.zeros_like, rms_norm)
     tensor([3., 4.])
@@ -187,7 +215,7 @@ def sandwich_norm(x: Tensor, sublayer: Sublayer, norm_in: Sublayer, norm_out: Su
 
 
 def deep_norm(x: Tensor, sublayer: Sublayer, norm: Sublayer, *, alpha: float) -> Tensor:
-    r"""Post-norm with a weighted residual: $\operatorname{norm}(\alpha x + f(x))$.
+    r"""Post-norm with a weighted residual: $\operatorname{norm}(\alpha x + f(x))$, `eq-deep-norm`.
 
     >>> deep_norm(torch.tensor([3.0, 4.0]), torch.ones_like, rms_norm, alpha=0.0)
     tensor([1.0000, 1.0000])
@@ -206,11 +234,12 @@ def deepnorm_constants(layers: int) -> DeepNormConstants:
     r"""DeepNorm's constants for an encoder alone or a decoder alone of N layers.
 
     $\alpha = (2N)^{1/4}$, $\beta = (8N)^{-1/4}$; β multiplies the initial W^V, W^O and the
-    feed-forward weights.
+    feed-forward weights (`eq-deep-constants`).
 
     >>> deepnorm_constants(8)
     DeepNormConstants(alpha=2.0, beta=0.3535533905932738)
     """
+    check_at_least("layers", layers, 1)
     return DeepNormConstants(alpha=(2 * layers) ** 0.25, beta=(8 * layers) ** -0.25)
 
 
@@ -225,6 +254,8 @@ def deepnorm_pair(
     >>> deepnorm_pair(6, 27)[1]
     DeepNormConstants(alpha=3.0, beta=0.23570226039551584)
     """
+    check_at_least("encoder_layers", encoder_layers, 1)
+    check_at_least("decoder_layers", decoder_layers, 1)
     size = (encoder_layers**4 * decoder_layers) ** (1 / 16)
     encoder = DeepNormConstants(alpha=0.81 * size, beta=0.87 / size)
     decoder = DeepNormConstants(

@@ -1,6 +1,7 @@
 """Boolean masks for attention. True = attend, everywhere in this library.
 
-Masks combine with `&` (both must allow) and `|` (one must allow).
+Masks combine with `&` (both must allow) and `|` (one must allow). A row belongs to a query at
+position m, a column to a key at position n. Most masks compare the distance m − n with a number.
 """
 
 import torch
@@ -21,7 +22,10 @@ def check_range(name: str, numbers: Integer[Tensor, "..."], low: int, high: int)
 
 
 def _distance(q_len: int, k_len: int | None, device: Device) -> Int[Tensor, "q_len k_len"]:
-    """How far each key lies before each query, m − n; the last query is the last key."""
+    """How far each key lies before each query, m − n; the last query is the last key.
+
+    For 2 queries and 4 keys: [[2, 1, 0, −1], [3, 2, 1, 0]]. A negative distance is in the future.
+    """
     if k_len is None:
         k_len = q_len
     if q_len > k_len:
@@ -31,7 +35,7 @@ def _distance(q_len: int, k_len: int | None, device: Device) -> Int[Tensor, "q_l
         )
     m = torch.arange(k_len - q_len, k_len, device=device)  # (q_len), of the queries
     n = torch.arange(k_len, device=device)  # (k_len), of the keys
-    return m[:, None] - n
+    return m[:, None] - n  # (q_len, 1) − (k_len) = (q_len, k_len)
 
 
 def causal_mask(
@@ -40,7 +44,8 @@ def causal_mask(
     r"""Let every query attend to itself and to earlier positions.
 
     $M_{mn} = \mathbf{1}[n \le m]$. With fewer queries than keys (a key-value cache) the queries are
-    the last positions.
+    the last positions, as in `eq-causal-offset`. PyTorch's `is_causal` takes them as the first ones
+    instead, so with a cache it gives another result.
 
     >>> causal_mask(2, 4).int()
     tensor([[1, 1, 1, 0],
@@ -73,8 +78,8 @@ def causal_mask_at(
 def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N}"]:
     """Let every query attend to the first `lengths[b]` keys of its sequence.
 
-    The 0 and 1 per token that tokenizers give are no lengths: `mask.bool().unsqueeze(1)` is this
-    mask.
+    With `& causal_mask(N)` it is the mask of a padded batch, `eq-batch-mask`. The 0 and 1 per token
+    that tokenizers give are no lengths: `mask.bool().unsqueeze(1)` is this mask.
 
     >>> padding_mask(torch.tensor([1, 3]), 3).int()
     tensor([[[1, 0, 0]],
@@ -87,6 +92,7 @@ def padding_mask(lengths: Integer[Tensor, " B"], N: int) -> Bool[Tensor, "B 1 {N
             f"{lengths.dtype}; of an attention mask with a number per token take "
             "mask.bool().unsqueeze(1)"
         )
+    check_range("lengths", lengths, 0, N)
     n = torch.arange(N, device=lengths.device)  # the positions of the keys, (N)
     seen = n < lengths[:, None]  # (B, N)
     return seen[:, None]  # (B, 1, N): the same for all queries
@@ -103,7 +109,9 @@ def sliding_window_mask(
     r"""Let every query attend to the w = `window` nearest positions.
 
     $M_{mn} = \mathbf{1}[0 \le m - n < w]$; without `causal` both sides count,
-    $M_{mn} = \mathbf{1}[\lvert n - m \rvert < w]$.
+    $M_{mn} = \mathbf{1}[\lvert n - m \rvert < w]$. The query itself counts, so w = 1 is the query
+    alone. Through L layers, a token still hears of those L (w − 1) positions away:
+    `eq-reach-window`.
 
     >>> sliding_window_mask(4, window=2)[-1].int()
     tensor([0, 0, 1, 1], dtype=torch.int32)
@@ -132,13 +140,13 @@ def dilated_mask(
             f"window and dilation must be at least 1, got {window} and {dilation}: a window of 1 "
             "is the query's own position"
         )
-    distance = _distance(q_len, k_len, device)
+    distance = _distance(q_len, k_len, device)  # (q_len, k_len)
     # No key is farther away than the number of keys; int64 cannot hold every number given.
     keys = distance.shape[1]
     window = min(window, keys)
     dilation = min(dilation, keys)
-    near = distance.abs() < window * dilation
-    on_a_step = distance % dilation == 0
+    near = distance.abs() < window * dilation  # (q_len, k_len)
+    on_a_step = distance % dilation == 0  # (q_len, k_len)
     if causal:
         return near & on_a_step & (distance >= 0)
     return near & on_a_step
@@ -155,6 +163,6 @@ def global_mask(N: int, tokens: Integer[Tensor, " count"]) -> Bool[Tensor, "{N} 
             [1, 0, 0]], dtype=torch.int32)
     """
     check_range("tokens", tokens, 0, N - 1)
-    positions = torch.arange(N, device=tokens.device)
+    positions = torch.arange(N, device=tokens.device)  # (N)
     is_global = (positions == tokens[:, None]).any(0)  # (N)
     return is_global | is_global[:, None]  # (N, N)

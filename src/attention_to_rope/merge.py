@@ -42,7 +42,7 @@ def partial_attention(
 
     A query that may see none of the keys gets the neutral element: largest −inf, total 0, output 0.
     """
-    check_options(q, k, mask=mask, bias=bias, soft_cap=soft_cap)
+    check_options(q, k, mask=mask, bias=bias, scale=scale, soft_cap=soft_cap)
     if scale is None:
         scale = q.shape[-1] ** -0.5
     q = wide(q)  # (..., n, d_k)

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float64, Integer
 from torch import Tensor, nn
 
-from attention_to_rope.layers import Embedding, Seed, stream_of
+from attention_to_rope.layers import Embedding, Seed, check_at_least, stream_of
 from attention_to_rope.masks import Device
 from attention_to_rope.relative import relative_positions, t5_bucket
 from attention_to_rope.rope import (
@@ -45,13 +45,16 @@ class PositionalScheme(nn.Module):
     def embed(
         self, x: Float[Tensor, "b n d"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
-        """Act on the input, before the first layer."""
+        """Act on the input, before the first layer. Sinusoids and learned tables are added here."""
         return x
 
     def rotate(
         self, x: Float[Tensor, "b h n d"], positions: Integer[Tensor, "*b n"] | RotaryTable
     ) -> Float[Tensor, "b h n d"]:
-        """Act on queries or keys, in every layer; positions, or their `angles`."""
+        """Act on queries or keys, in every layer (`eq-position-rotate`).
+
+        positions: as numbers, or their `angles`. RoPE acts here.
+        """
         return x
 
     def angles(
@@ -63,7 +66,7 @@ class PositionalScheme(nn.Module):
     def bias(
         self, q_positions: Integer[Tensor, "*b n"], k_positions: Integer[Tensor, "*b m"]
     ) -> Float[Tensor, "*b h n m"] | None:
-        """What to add to the scores."""
+        """What to add to the scores, in every layer (`eq-position-bias`). ALiBi and T5 act here."""
         return None
 
     def at(
@@ -78,6 +81,7 @@ class PositionalScheme(nn.Module):
                 f"{type(self).__name__} acts on the input of a model: call its embed(x, positions) "
                 "first, and leave out scheme="
             )
+        # With a cache, the queries are the new tokens, and the keys are all of them.
         new = positions[..., slots]  # (..., n)
         return Encoding(scheme=self, angles=self.angles(new, dtype), bias=self.bias(new, positions))
 
@@ -103,13 +107,14 @@ def sinusoidal(
 ) -> Float[Tensor, "*b n {d}"]:
     r"""Sinusoidal encoding: $P_{m,2i} = \sin m\theta_i$, $P_{m,2i+1} = \cos m\theta_i$.
 
-    $\theta_i = b^{-2i/d}$; angles in float64, rounded once to `dtype`.
+    $\theta_i = b^{-2i/d}$; angles in float64, rounded once to `dtype`. See `eq-pe`. The sines and
+    cosines are those of RoPE; here they are added to a vector, there they rotate it.
 
     >>> sinusoidal(torch.arange(2), 4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    frequencies = rotary_frequencies(d, base, device=positions.device)
+    frequencies = rotary_frequencies(d, base, device=positions.device)  # (d/2,)
     cos, sin = rotary_table(positions, frequencies, dtype=torch.float64)  # (..., n, d/2) each
     pairs = torch.stack((sin, cos), dim=-1)  # (..., n, d/2, 2)
     return pairs.flatten(-2).to(dtype)  # (..., n, d)
@@ -148,6 +153,8 @@ class Sinusoidal(PositionalScheme):
 class Learned(PositionalScheme):
     """Add one trained vector per position to the input; positions end at `length` − 1.
 
+    Nothing is known of positions that the table does not have, so a longer text is an error.
+
     >>> Learned(length=8, d=2, seed=0).embed(torch.zeros(1, 3, 2), torch.arange(3)).shape
     torch.Size([1, 3, 2])
     """
@@ -170,6 +177,9 @@ class Learned(PositionalScheme):
 
 class T5Bias(PositionalScheme):
     """Add a trained number per head and bucket of the distance to the scores.
+
+    Near distances have a bucket each, far ones share buckets that grow (`eq-t5-bucket`). The number
+    depends on the distance alone, as `eq-relative-bias` says.
 
     >>> T5Bias(2, bidirectional=True, seed=0).bias(torch.arange(3), torch.arange(4)).shape
     torch.Size([2, 3, 4])
@@ -209,17 +219,19 @@ class T5Bias(PositionalScheme):
 def alibi_slopes(heads: int, *, device: Device = None) -> Float64[Tensor, " {heads}"]:
     r"""How fast each head's scores fall with distance.
 
-    For $h = 2^a$ heads $2^{-8 i/h}$, i = 1…h. For other numbers of heads, as in the authors' code:
-    the slopes of the largest power of two below, then every second one of the next power of two.
+    For $h = 2^a$ heads $2^{-8 i/h}$, i = 1…h (`eq-alibi-slopes`). For other numbers of heads, as in
+    the authors' code: the slopes of the largest power of two below, then every second one of the
+    next power of two.
 
     >>> alibi_slopes(2)
     tensor([0.0625, 0.0039], dtype=torch.float64)
     """
+    check_at_least("heads", heads, 1)
     power = 2 ** (heads.bit_length() - 1)  # the largest power of two that is at most `heads`
     missing = heads - power
-    first = torch.arange(1, power + 1, dtype=torch.float64, device=device) / power
-    odd = torch.arange(1, 2 * missing + 1, 2, dtype=torch.float64, device=device)
-    others = odd / (2 * power)
+    first = torch.arange(1, power + 1, dtype=torch.float64, device=device) / power  # (power)
+    odd = torch.arange(1, 2 * missing + 1, 2, dtype=torch.float64, device=device)  # (missing)
+    others = odd / (2 * power)  # (missing)
     return torch.pow(2.0, -8 * torch.cat((first, others)))
 
 
@@ -241,6 +253,9 @@ def alibi_bias(
 
 class ALiBi(PositionalScheme):
     """Add the ALiBi penalty to the scores.
+
+    Nothing is trained. A head with a large slope sees only near tokens, one with a small slope
+    sees far.
 
     >>> ALiBi(1).bias(torch.tensor([1]), torch.arange(2))
     tensor([[[-0.0039, -0.0000]]], dtype=torch.float64)
@@ -275,7 +290,7 @@ def _check_fixed(frequencies: Tensor) -> None:
 
 
 class Rotary(PositionalScheme):
-    """Rotate queries and keys by their position (RoPE).
+    """Rotate queries and keys by their position (RoPE), `eq-rope-score`.
 
     frequencies: from `rotary_frequencies`, changed by a function of `context_extension` if wanted.
     They stay as they are when a model changes its dtype, and when it is built on "meta" and gets

@@ -29,6 +29,7 @@ def linear_attention_steps(
     tensor([[1.],
             [2.]])
     """
+    _check_between("decay", decay, 1)
     S = _start(state, k, v)  # (..., d_k, d_v)
     outputs = []
     for t in range(q.shape[-2]):
@@ -62,6 +63,8 @@ def delta_rule_steps(
     tensor([[1.],
             [1.]])
     """
+    _check_between("decay", decay, 1)
+    _check_between("rate", rate, 2)  # beyond 2, what is wrong grows with each step
     S = _start(state, k, v)  # (..., d_k, d_v)
     outputs = []
     for t in range(q.shape[-2]):
@@ -74,6 +77,19 @@ def delta_rule_steps(
         S = S + rate[..., t, None, None] * k_t.mT @ wrong
         outputs.append(q_t @ S)  # (..., 1, d_v)
     return torch.cat(outputs, dim=-2).to(q.dtype), S
+
+
+def _check_between(name: str, numbers: Tensor | None, most: int) -> None:
+    """Raise unless all numbers lie in 0…most, where this is known without waiting for a GPU.
+
+    Other libraries take the logarithm of the decay, which is negative.
+    """
+    if numbers is None or numbers.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if not bool(((numbers >= 0) & (numbers <= most)).all()):
+        lowest = float(numbers.min())
+        highest = float(numbers.max())
+        raise ValueError(f"{name} must lie between 0 and {most}, got {lowest} to {highest}")
 
 
 def _start(state: Tensor | None, k: Tensor, v: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Schemes that edit the score, between Shaw and ALiBi: what the added term may depend on.
 
 `relative` is the offset n − m, from `relative_positions`; TUPE, FIRE and CoPE depend on more.
-Scores of half-precision vectors are summed in float32 and rounded once.
+Scores of half-precision vectors are summed in float32 and rounded once. What all of them aim at is
+`eq-relative-goal`.
 """
 
 import math
@@ -12,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 from torch.nn import functional
 
-from attention_to_rope.layers import wide
+from attention_to_rope.layers import check_positive, wide
 from attention_to_rope.rope import check_integer_positions
 
 
@@ -43,7 +44,7 @@ def t5_bucket(
     later keys count as distance 0.
 
     $k = e + \lfloor (n - e) \ln(\delta/e) / \ln(\delta_{\max}/e) \rfloor$ with $e = n/2$ exact ones
-    of the n of a direction.
+    of the n of a direction; with other letters `eq-t5-bucket`.
 
     >>> t5_bucket(torch.tensor([0, -1, -100, 1]), bidirectional=True)
     tensor([ 0,  1, 15, 17])
@@ -56,6 +57,16 @@ def t5_bucket(
         per_side = buckets
         distance = (-offset).clamp_min(0)
     exact = per_side // 2  # e
+    if exact < 1:
+        raise ValueError(
+            f"buckets must be at least 4 with two directions and 2 with one, got {buckets}"
+        )
+    if max_distance <= exact:  # the logarithmic buckets would run backwards
+        raise ValueError(
+            f"max_distance must be larger than the {exact} distances that have buckets of their "
+            f"own, got {max_distance}"
+        )
+    # Far distances: equal steps of the logarithm, so each bucket holds more than the one before.
     positive = distance.clamp_min(1).double()  # the logarithm of 0 is not finite, nor needed
     share = (positive / exact).log() / math.log(max_distance / exact)
     # Distances such as 8 · 2^k lie on a border, and rounding must not put them below it.
@@ -94,7 +105,11 @@ def shaw_scores(
     relative: Integer[Tensor, "n m"],
     table: Float[Tensor, "rows d"],
 ) -> Float[Tensor, "*b n m"]:
-    r"""Shaw et al.: the key gets a vector per offset, $q_m (k_n + a_{n-m})^\top/\sqrt d$."""
+    r"""Shaw et al.: the key gets a vector per offset, $q_m (k_n + a_{n-m})^\top/\sqrt d$.
+
+    This is `eq-shaw`. The query decides which offsets it prefers, where a bias is the same for all
+    queries.
+    """
     dtype = q.dtype
     q = wide(q)  # (..., n, d)
     k = wide(k)  # (..., m, d)
@@ -159,8 +174,8 @@ def tupe_scores(
     $\big(q_m k_n^\top + (p_m U_Q)(p_n U_K)^\top\big)/\sqrt{2d}$; the projected positions are given.
     No term mixes content with position.
     """
-    of_positions = wide(position_q) @ wide(position_k).mT
-    scores = (wide(q) @ wide(k).mT + of_positions) / math.sqrt(2 * q.shape[-1])
+    of_positions = wide(position_q) @ wide(position_k).mT  # (n, m)
+    scores = (wide(q) @ wide(k).mT + of_positions) / math.sqrt(2 * q.shape[-1])  # (..., n, m)
     return scores.to(q.dtype)
 
 
@@ -174,6 +189,8 @@ def kerple_log_bias(
     >>> kerple_log_bias(torch.tensor([0, 1]), 1.0, 1.0)
     tensor([-0.0000, -0.6931], dtype=torch.float64)
     """
+    if not (r1 >= 0 and r2 >= 0):
+        raise ValueError(f"r1 and r2 must not be negative, got {r1} and {r2}")
     return -r1 * torch.log1p(r2 * relative.abs().double())
 
 
@@ -192,8 +209,10 @@ def fire_bias(
 
     Not relative: beyond L, the same distance counts as nearer for a later query.
     """
-    distance = relative_positions(q_positions, k_positions).abs().double()
-    reach = q_positions.double().clamp_min(threshold).unsqueeze(-1)
+    check_positive("c", c)
+    check_positive("threshold", threshold)
+    distance = relative_positions(q_positions, k_positions).abs().double()  # (n, m)
+    reach = q_positions.double().clamp_min(threshold).unsqueeze(-1)  # (n, 1)
     return f(torch.log1p(c * distance) / torch.log1p(c * reach))
 
 
@@ -215,13 +234,14 @@ def cope_scores(
     k = wide(k)  # (..., m, d)
     table = wide(table)  # (steps, d)
     content = q @ k.mT  # (..., n, m)
-    gates = torch.sigmoid(content / math.sqrt(q.shape[-1]))
+    gates = torch.sigmoid(content / math.sqrt(q.shape[-1]))  # (..., n, m), what counts as a step
     if mask is not None:
         gates = gates * mask
     p = gates.flip(-1).cumsum(-1).flip(-1)  # (..., n, m): sums from each key to the last one
     p = p.clamp_max(table.shape[0] - 1)
-    below = p.detach().floor()
-    above = p.detach().ceil()
+    # The count is no whole number, so the term is read between two rows of the table.
+    below = p.detach().floor()  # (..., n, m)
+    above = p.detach().ceil()  # (..., n, m)
     of_rows = q @ table.mT  # (..., n, steps): q e(0), q e(1), …
     low = of_rows.gather(-1, below.long())  # (..., n, m)
     high = of_rows.gather(-1, above.long())  # (..., n, m)

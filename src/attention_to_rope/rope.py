@@ -1,8 +1,15 @@
-"""Rotary position embedding: position m rotates the i-th pair of a vector by the angle m θ_i.
+r"""Rotary position embedding: position m rotates the i-th pair of a vector by the angle m θ_i.
+
+A query at position m and a key at position n are rotated before their dot product is taken. Their
+score then depends on n − m alone: $(q \mathbf{R}_m)(k \mathbf{R}_n)^\top$ is $q$ against $k$,
+rotated by $(n - m)\theta_i$ in each pair. See `eq-rope-score`.
 
 A pair consists of dimensions (2i, 2i + 1) in the `interleaved` layout (RoFormer, meta-llama) and of
 (i, i + d/2) in the `half` layout (GPT-NeoX, Hugging Face Llama). Both are in wide use and neither
 is a safe guess, so every function that depends on it asks for `layout=`.
+
+In three steps: `rotary_frequencies` once per model, `rotary_table` once per call of the model, and
+`rotate` for the queries and the keys of each layer. Values are not rotated.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -11,7 +18,7 @@ import torch
 from jaxtyping import Float, Integer, Shaped
 from torch import Tensor
 
-from attention_to_rope.layers import wide
+from attention_to_rope.layers import check_positive, wide
 from attention_to_rope.masks import Device
 
 Layout = Literal["half", "interleaved"]
@@ -20,6 +27,8 @@ BASE = 10000.0  # the slowest pair rotates by about 1 / BASE per position
 
 class RotaryTable(NamedTuple):
     """cos and sin of the angle of every position and pair, (N, d/2) or (B, N, d/2) each.
+
+    All heads and layers use the same angles, so a model computes one table for all of them.
 
     >>> RotaryTable(torch.ones(1, 2), torch.zeros(1, 2)).cos
     tensor([[1., 1.]])
@@ -34,15 +43,21 @@ def rotary_frequencies(
 ) -> Float[Tensor, " pairs"]:
     r"""The angle per position of each pair: $\theta_i = b^{-2i/d}$, i = 0 … d/2 − 1, in float64.
 
+    The first pair rotates by 1 radian per position, the others slower and slower, down to about
+    1/b. Fast pairs tell neighbours apart, slow pairs tell far positions apart. See `eq-pe`, which
+    has the same frequencies, and their wavelengths in `eq-rope-wavelengths`.
+
     Where the default device is "meta", which holds no numbers, they are on the CPU.
 
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
     _check_even(dim)
+    check_positive("base", base)
     if device is None and torch.get_default_device().type == "meta":
         device = "cpu"
-    exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim
+    # 2i/d for i = 0 … d/2 − 1. In float64, because an error in θ is multiplied by the position.
+    exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim  # (d/2,)
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
 
 
@@ -52,13 +67,14 @@ def proportional_frequencies(
     r"""p-RoPE: the fastest pairs keep their $\theta_i = b^{-2i/d}$, the slowest do not rotate.
 
     $\theta_i = 0$ for $i \ge \lfloor p\,d/2 \rfloor$, p = `share`; see `rotary_dim` of `rotate`.
+    A pair that does not rotate compares contents at any distance alike. See `eq-p-rope`.
 
     >>> proportional_frequencies(8, 10000.0, share=0.5)
     tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must lie between 0 and 1, got {share}")
-    frequencies = rotary_frequencies(dim, base, device=device)
+    frequencies = rotary_frequencies(dim, base, device=device)  # (d/2,)
     frequencies[int(share * dim // 2) :] = 0  # in floats, as Hugging Face rounds it
     return frequencies
 
@@ -89,9 +105,13 @@ def rotary_table(
             f"frequencies must be float64 or float32, got {frequencies.dtype}, in which the angles "
             "of neighbouring positions are equal"
         )
+    check_positive("attention_factor", attention_factor)
+    # The angle m θ_i of position m and pair i.
     angles = positions.unsqueeze(-1) * frequencies  # (..., N, d/2)
-    cos = angles.cos() * attention_factor
-    sin = angles.sin() * attention_factor
+    # Queries and keys are both multiplied by the factor, so scores are multiplied by its square.
+    cos = angles.cos() * attention_factor  # (..., N, d/2)
+    sin = angles.sin() * attention_factor  # (..., N, d/2)
+    # Only the finished table is rounded: float16 rounds an angle of 10 000 by up to 4.
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     return RotaryTable(cos.to(exact), sin.to(exact))
 
@@ -107,7 +127,8 @@ def rotate(
     r"""Rotate every pair of each vector by the angle of its position.
 
     $x'_a = x_a \cos m\theta_i - x_b \sin m\theta_i$,
-    $x'_b = x_a \sin m\theta_i + x_b \cos m\theta_i$ for the i-th pair (a, b) of the layout.
+    $x'_b = x_a \sin m\theta_i + x_b \cos m\theta_i$ for the i-th pair (a, b) of the layout:
+    `eq-half-split` or `eq-form-sparse`. It is a rotation, so the length of x stays the same.
 
     x (..., N, d), or (..., N, H, d) with `sequence_axis=-3`. A table (N, d/2) is shared by all
     leading axes; a table (B, N, d/2) has its own positions for each entry of the first axis.
@@ -117,11 +138,13 @@ def rotate(
     >>> rotate(torch.tensor([[1.0, 0.0]]), table, layout="half")
     tensor([[0.5403, 0.8415]])
     """
+    # Partial RoPE: the dimensions behind `rotary_dim` carry no position.
     if rotary_dim is not None and rotary_dim < x.shape[-1]:
-        first = x[..., :rotary_dim]
-        rest = x[..., rotary_dim:]
+        first = x[..., :rotary_dim]  # (..., N, rotary_dim)
+        rest = x[..., rotary_dim:]  # (..., N, d − rotary_dim)
         rotated = rotate(first, table, layout=layout, sequence_axis=sequence_axis)
-        return torch.cat((rotated, rest), dim=-1)
+        return torch.cat((rotated, rest), dim=-1)  # (..., N, d)
+    # Four products and two sums for each pair, all pairs and positions at once.
     cos, sin = fitting_table(x, table, sequence_axis)  # (N, d/2) or (B, 1, N, d/2)
     x_a, x_b = _pairs(x, layout)  # (..., N, d/2) each
     y_a = x_a * cos - x_b * sin  # (..., N, d/2), in the table's float32 if x is half
@@ -133,6 +156,8 @@ def rotate_back(
     x: Float[Tensor, "*shape d"], table: RotaryTable | tuple[Tensor, Tensor], **options: Any
 ) -> Float[Tensor, "*shape d"]:
     """Rotate by the opposite angles, the inverse for an attention factor of 1; see `rotate`.
+
+    cos(−a) = cos(a) and sin(−a) = −sin(a), so the same table serves with another sign.
 
     >>> table = rotary_table(torch.arange(3), rotary_frequencies(2))
     >>> rotated = rotate(torch.ones(3, 2), table, layout="half")
@@ -149,7 +174,8 @@ def rotation_matrix(
     r"""The dense matrix that rotates row vectors: $x R_m$, in float64.
 
     Each pair holds $\begin{pmatrix}\cos m\theta & \sin m\theta\\ -\sin m\theta & \cos m\theta
-    \end{pmatrix}$. To learn from, not to use: it costs d² where `rotate` costs d.
+    \end{pmatrix}$, the blocks of `eq-rope-matrix`. To learn from, not to use: it costs d² where
+    `rotate` costs d.
 
     >>> rotation_matrix(torch.tensor(1), rotary_frequencies(2), layout="half")[0]
     tensor([0.5403, 0.8415], dtype=torch.float64)
@@ -173,6 +199,8 @@ def rotate_complex(
 ) -> Float[Tensor, "*batch n d"]:
     r"""The same rotation as a product of complex numbers: $(x_a + i x_b)\, e^{i m \theta}$.
 
+    This is the form of Meta's code for Llama, and `eq-form-complex`.
+
     >>> x = torch.tensor([[1.0, 0.0]])
     >>> rotate_complex(x, torch.tensor([1]), rotary_frequencies(2), layout="half")
     tensor([[0.5403, 0.8415]])
@@ -188,15 +216,22 @@ def layout_permutation(
 ) -> Integer[Tensor, " {dim}"]:
     """The order in which the target layout takes the dimensions of the source: y = x[permutation].
 
+    It is `eq-layout-permutation` as a list of indices. The same pairs rotate in both layouts; only
+    the places of their two members differ.
+
     >>> layout_permutation(6, source="interleaved", target="half")
     tensor([0, 2, 4, 1, 3, 5])
     """
     if rotary_dim is None:
         rotary_dim = dim
     _check_even(rotary_dim)
-    order = torch.arange(dim)
-    first, second = _pairs(order[:rotary_dim], source)
-    rotated = _join(first, second, target)
+    if rotary_dim > dim:
+        raise ValueError(f"rotary_dim must be at most the {dim} dimensions, got {rotary_dim}")
+    # Number the dimensions, take them apart as the source has its pairs, and join them as the
+    # target has its own.
+    order = torch.arange(dim)  # (d,)
+    first, second = _pairs(order[:rotary_dim], source)  # (rotary_dim / 2,) each
+    rotated = _join(first, second, target)  # (rotary_dim,)
     return torch.cat((rotated, order[rotary_dim:]))
 
 
@@ -205,7 +240,8 @@ def convert_layout(
 ) -> Shaped[Tensor, "*shape d"]:
     """Reorder the last axis of vectors from one layout to the other.
 
-    Rotating the converted vector in the target layout equals converting the rotated one.
+    Rotating the converted vector in the target layout equals converting the rotated one
+    (`eq-layout-matrices`).
 
     >>> convert_layout(torch.tensor([1, 2, 3, 4]), source="half", target="interleaved")
     tensor([1, 3, 2, 4])
@@ -238,6 +274,8 @@ def convert_projection_layout(
             f"W of shape {tuple(W.shape)} needs the axis that holds the heads: axis=0 for the "
             "weight of nn.Linear, axis=-1 for W of x @ W"
         )
+    # The columns of W make the dimensions of queries and keys, head by head, so they are reordered
+    # within each head.
     axis = -1 if axis is None else axis
     last = W.movedim(axis, -1)  # (..., H · d_k)
     per_head = last.reshape(*last.shape[:-1], heads, -1)  # (..., H, d_k)
@@ -288,6 +326,8 @@ def fitting_table(
 ) -> tuple[Tensor, Tensor]:
     """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
     cos, sin = table
+    # Broadcasting would repeat a table of one position for all without an error, so shapes are
+    # compared here.
     axis = sequence_axis % x.ndim
     batch = x.shape[: min(cos.ndim - 2, axis)]  # the axes with positions of their own
     expected = (*batch, x.shape[axis], x.shape[-1] / 2)
@@ -303,6 +343,7 @@ def fitting_table(
                 f"{tuple(x.shape)} with {x.shape[-1]} rotary dimensions: expected "
                 f"{(*batch, x.shape[axis], x.shape[-1] // 2)}"
             )
+    # For x (B, h, N, d_k) and a table (B, N, d_k/2): (B, 1, N, d_k/2), the same for all heads.
     size = [*batch] + [1] * (x.ndim - len(batch))
     size[axis] = x.shape[axis]
     size[-1] = cos.shape[-1]

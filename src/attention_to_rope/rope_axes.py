@@ -62,6 +62,12 @@ def axial_table(
         raise ValueError(
             f"axes must name an axis for each of the {len(frequencies)} pairs, got {len(axes)}"
         )
+    last = coordinates.shape[0] - 1
+    if any(not 0 <= axis <= last for axis in axes):
+        raise ValueError(
+            f"axes must lie between 0 and {last}, got {min(axes)} to {max(axes)}: each is a row "
+            "of the coordinates"
+        )
     every_axis = rotary_table(
         coordinates, frequencies, dtype=dtype, attention_factor=attention_factor
     )  # (axes, ..., n, pairs) each

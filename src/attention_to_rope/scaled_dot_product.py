@@ -1,4 +1,8 @@
-"""Scaled dot-product attention, its softmax and the derivative, and what models do to scores."""
+"""Scaled dot-product attention, its softmax and the derivative, and what models do to scores.
+
+There are n queries and m keys, each of $d_k$ numbers, and a value of $d_v$ numbers for each key. In
+a shape, "..." stands for any axes in front, such as batch and heads, all computed side by side.
+"""
 
 import math
 from typing import Literal, TypedDict, Unpack, overload
@@ -7,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from attention_to_rope.layers import wide
+from attention_to_rope.layers import check_positive, wide
 
 
 class Options(TypedDict, total=False):
@@ -20,6 +24,7 @@ class Options(TypedDict, total=False):
     sink: Tensor | None
 
 
+# Two signatures for type checkers: one result, or with `return_weights=True` two.
 @overload
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, return_weights: Literal[True], **options: Unpack[Options]
@@ -43,21 +48,22 @@ def attention(
 ):
     r"""Average the values, weighted by how well each key answers the query.
 
-    $\operatorname{softmax}(Q K^\top / \sqrt{d_k} + B)\, V$
+    $\operatorname{softmax}(Q K^\top / \sqrt{d_k} + B)\, V$, which is `eq-attention` with a bias B.
 
     mask: True = attend; bias B: added to the scores; both (n, m) or with all axes of the scores.
     soft_cap c: scores become $c \tanh(s / c)$ before the bias. sink: one more score per query,
-    which takes weight and contributes nothing. A query that may attend to nothing gets 0. Keys and
-    values behind the mask change nothing, even if they are NaN.
+    which takes weight and contributes nothing (`eq-sink`). A query that may attend to nothing gets
+    0. Keys and values behind the mask change nothing, even if they are NaN (`eq-masked-weight`).
 
     >>> q = k = torch.zeros(2, 4)
     >>> attention(q, k, torch.tensor([[0.0], [6.0]]))
     tensor([[3.],
             [3.]])
     """
-    check_options(q, k, mask=mask, bias=bias, soft_cap=soft_cap, sink=sink)
+    check_options(q, k, mask=mask, bias=bias, scale=scale, soft_cap=soft_cap, sink=sink)
     if scale is None:
         scale = q.shape[-1] ** -0.5  # 1 / √d_k
+    # In half precision, sums over many numbers lose their last digits, so they are float32 here.
     dtype = q.dtype
     q = wide(q)  # (..., n, d_k)
     k = wide(k)  # (..., m, d_k)
@@ -65,6 +71,7 @@ def attention(
     if mask is not None:
         k, v, finite = without_nan(k, v)  # so that 0 · NaN, behind the mask, is 0
 
+    # A score for each query and key; each option then changes the scores in one step.
     scores = (q * scale) @ k.mT  # (..., n, m)
     if soft_cap is not None:
         scores = soft_cap * torch.tanh(scores / soft_cap)  # (..., n, m)
@@ -72,11 +79,12 @@ def attention(
         scores = scores + bias.to(scores.dtype)  # (..., n, m)
     if mask is not None:
         scores = scores.masked_fill(~finite, torch.nan)  # where it is seen, a NaN stays one
-        scores = scores.masked_fill(~mask, -torch.inf)  # (..., n, m)
+        scores = scores.masked_fill(~mask, -torch.inf)  # (..., n, m), and exp(−inf) is 0
     if sink is not None:
         column = sink.to(scores.dtype).expand(*scores.shape[:-1], 1)  # (..., n, 1)
         scores = torch.cat((scores, column), dim=-1)  # (..., n, m + 1)
 
+    # Weights are positive and sum to 1, at most 1 without the sink's: the output is an average.
     weights = softmax(scores)  # (..., n, m), or m + 1 with a sink
     weights = weights[..., : k.shape[-2]]  # (..., n, m)
     output = (weights @ v).to(dtype)  # (..., n, d_v)
@@ -88,7 +96,7 @@ def attention(
 def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*shape"]:
     r"""Turn logits into weights that are positive and sum to 1, without overflow.
 
-    $p_j = e^{x_j - c} / \sum_l e^{x_l - c}$ with $c = \max_l x_l$
+    $p_j = e^{x_j - c} / \sum_l e^{x_l - c}$ with $c = \max_l x_l$, as in `eq-stable-softmax`.
 
     If all logits of a row are −inf, there is nothing to choose: weights and gradients are 0.
 
@@ -98,17 +106,23 @@ def softmax(logits: Float[Tensor, "*shape"], dim: int = -1) -> Float[Tensor, "*s
     _check_logits(logits)
     if logits.numel() == 0:  # nothing to choose from
         return logits
-    exact = wide(logits)
-    largest = exact.detach().amax(dim, keepdim=True)
+    exact = wide(logits)  # the shape of the logits
+    # In float32, exp overflows from 89 on. Any c cancels, because it multiplies numerator and sum
+    # by the same factor; with the largest logit as c, no power exceeds 1. What cancels has no
+    # gradient, hence `detach`.
+    largest = exact.detach().amax(dim, keepdim=True)  # 1 along dim
     shift = largest.masked_fill(largest == -torch.inf, 0.0)  # −inf − (−inf) is not a number
-    powers = torch.exp(exact - shift)
-    total = powers.sum(dim, keepdim=True)
+    powers = torch.exp(exact - shift)  # between 0 and 1, and 1 for the largest
+    total = powers.sum(dim, keepdim=True)  # 1 along dim; the sum is 0 if all logits are −inf
     weights = powers / total.masked_fill(total == 0, 1.0)
     return weights.to(logits.dtype)
 
 
 def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*shape"]:
     r"""Limit scores smoothly to (−c, c): $c \tanh(s / c)$; small scores hardly change.
+
+    A few large scores can then no longer saturate the softmax. The slope is
+    $1 - \tanh^2(s / c)$, so a score near the limit gets almost no gradient.
 
     >>> soft_cap(torch.tensor([10.0, 50.0, 100.0]), 50.0)
     tensor([ 9.8688, 38.0797, 48.2014])
@@ -138,10 +152,13 @@ def check_options(
     *,
     mask: Tensor | None = None,
     bias: Tensor | None = None,
+    scale: float | None = None,
     soft_cap: float | None = None,
     sink: Tensor | None = None,
 ) -> None:
     """Raise if an option of `attention` would be misread; what is None is not looked at."""
+    if scale is not None and not 0 <= scale < math.inf:
+        raise ValueError(f"scale must be a finite number that is not negative, got {scale}")
     if soft_cap is not None:
         _check_cap(soft_cap)
     shape = (*q.shape[:-1], k.shape[-2])  # of the scores: (..., n, m)
@@ -185,7 +202,7 @@ def _check_fits(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
 def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
     r"""All derivatives of p by the logits x: $J = \operatorname{diag}(p) - p^\top p$.
 
-    Entry (i, j) is $\frac{\partial p_i}{\partial x_j} = p_i(\delta_{ij} - p_j)$.
+    Entry (i, j) is $\frac{\partial p_i}{\partial x_j} = p_i(\delta_{ij} - p_j)$. See `eq-jacobian`.
 
     >>> softmax_jacobian(torch.tensor([0.5, 0.5]))
     tensor([[ 0.2500, -0.2500],
@@ -202,7 +219,7 @@ def softmax_jacobian_norm(
     >>> softmax_jacobian_norm(torch.tensor([0.5, 0.5]), "spectral")
     tensor(0.5000)
     """
-    J = softmax_jacobian(wide(p))
+    J = softmax_jacobian(wide(p))  # (..., n, n)
     if kind == "frobenius":
         return J.square().sum((-2, -1)).sqrt().to(p.dtype)
     # J is symmetric and positive semi-definite: its norm is its largest eigenvalue.
@@ -211,7 +228,7 @@ def softmax_jacobian_norm(
 
 
 def saturation(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
-    r"""What the largest weight leaves to the others: $m = 1 - \max_i p_i$.
+    r"""What the largest weight leaves to the others: $r = 1 - \max_i p_i$, as in `eq-rest`.
 
     Summed over the others, so that tiny values keep their digits.
 
@@ -224,11 +241,13 @@ def saturation(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
 def gap_bound(gap: float, n: int) -> float:
     r"""The largest saturation if the largest of n logits leads by Δ = `gap` ≥ 0.
 
-    $m \le (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2.
+    $r \le (n-1) e^{-\Delta} / (1 + (n-1) e^{-\Delta})$, an equality for n = 2; see `eq-gap-bound`.
 
     >>> gap_bound(0.0, 4)
     0.75
     """
+    if not gap >= 0:
+        raise ValueError(f"gap must not be negative, got {gap}")
     rest = (n - 1) * math.exp(-gap)
     return rest / (1 + rest)
 
@@ -238,8 +257,12 @@ def sink_gate(
 ) -> Float[Tensor, "*batch h n"]:
     r"""What a sink of score $b_h$ does, as a gate: $\sigma(\operatorname{lse}_i - b_h)$.
 
-    Multiply the output of plain attention by it. A kernel that returns the log-sum-exp of each
-    row's scores can therefore have sinks at almost no cost.
+    Multiply the output of plain attention by it (`eq-sink-as-gate`). A kernel that returns the
+    log-sum-exp of each row's scores can therefore have sinks at almost no cost.
+
+    For training, the kernel must pass back the gradient of the log-sum-exp as well: without it,
+    the gradients of queries and keys are wrong, and those of values and sinks are right.
+    FlashAttention 2 drops it without an error; `log_total` of `merge` has it.
 
     >>> sink_gate(torch.zeros(1, 2), torch.zeros(1))
     tensor([[0.5000, 0.5000]])
@@ -250,10 +273,12 @@ def sink_gate(
 def log_length_factor(lengths: Integer[Tensor, "*batch"], slope: float) -> Float[Tensor, "*batch"]:
     r"""The factor $s \ln n$ on scores over n keys, which keeps a lead above 1/s visible (SSMax).
 
-    $\operatorname{softmax}(f z)_i = n^{s z_i} / \sum_j n^{s z_j}$ with this f. Without it, a score
-    that leads by a fixed margin gets a weight that falls like 1/n.
+    $\operatorname{softmax}(f z)_i = n^{s z_i} / \sum_j n^{s z_j}$ with this f, as in
+    `eq-log-length`. Without it, a score that leads by a fixed margin gets a weight that falls like
+    1/n.
 
     >>> log_length_factor(torch.tensor([1, 1000]), 0.5)
     tensor([0.0000, 3.4539], dtype=torch.float64)
     """
+    check_positive("slope", slope)
     return slope * lengths.double().log()

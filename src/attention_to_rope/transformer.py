@@ -1,4 +1,9 @@
-"""Encoder, decoder and encoder–decoder, with any positional scheme as one argument."""
+"""Encoder, decoder and encoder–decoder, with any positional scheme as one argument.
+
+Tokens (b, n) become vectors (b, n, d), pass through the blocks, and end as vectors (encoder) or as
+logits (b, n, vocabulary) of the next token (decoder). Encoder and decoder differ in one thing: in a
+decoder, a token sees only itself and earlier ones.
+"""
 
 import math
 from collections.abc import Sequence
@@ -53,6 +58,8 @@ class _Stack(nn.Module):
         super().__init__()
         if layers is not None and scheme is not None and not scheme.acts_on_input:
             raise ValueError("with layers=, give each LayerPattern the scheme that acts there")
+        # Rows of the embedding have a length near 1; `embed` multiplies them by √d, so that each of
+        # the d numbers has a variance near 1, like the position code that may be added.
         d = architecture.d
         self.architecture = architecture
         self.cross = cross
@@ -90,6 +97,8 @@ class _Stack(nn.Module):
         self, tokens: Integer[Tensor, "b n"], positions: Integer[Tensor, "*b n"]
     ) -> Float[Tensor, "b n d"]:
         """The vectors of tokens, with their positions if the scheme acts there."""
+        # Only a scheme that acts on the input, such as `Sinusoidal`, changes x in the last line.
+        # RoPE and the biases act on the scores of every layer.
         scale = self.architecture.embedding_scale
         if scale is None:
             scale = math.sqrt(self.architecture.d)
@@ -108,6 +117,7 @@ class _Stack(nn.Module):
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "b n d"], list[Cache], list[BlockWeights]]:
         """All blocks over new tokens, after those in the caches if there are any."""
+        # n new tokens follow those in the caches; positions count all of them, m in number.
         n = tokens.shape[1]
         slots = caches[0].slots(n) if caches else ALL  # of the new tokens among all m
         total = caches[0].total(n) if caches else n  # m
@@ -117,11 +127,13 @@ class _Stack(nn.Module):
             raise ValueError(f"positions must be given for all {total}, got {positions.shape[-1]}")
         if caches is not None and return_weights:
             raise ValueError("attention weights are returned by a call without a cache only")
+        # From here on, x is the stream to which every block adds.
         x = self.embed(tokens, positions[..., slots])  # (b, n, d)
         encodings: dict[PositionalScheme, Encoding] = {}  # layers with one scheme share one
         new_caches: list[Cache] = []
         weights: list[BlockWeights] = []
         for i, (block, pattern) in enumerate(zip(self.blocks, self.patterns(), strict=True)):
+            # The table of RoPE, or the bias, is computed once and used by all layers that share it.
             scheme = pattern.scheme
             if scheme is not None and scheme not in encodings:
                 encodings[scheme] = scheme.at(positions, x.dtype, slots)
@@ -132,6 +144,7 @@ class _Stack(nn.Module):
                 "memory": memory if memory is None or isinstance(memory, Tensor) else memory[i],
                 "memory_mask": memory_mask,
             }
+            # With a cache the block computes the new tokens only; without one, the whole text.
             if caches is not None:
                 assert isinstance(block, Block)  # a ModuleList forgets the type of what it holds
                 x, cache = block.extend(x, caches[i], **options)  # (b, n, d)
@@ -191,7 +204,7 @@ class Decoder(_Stack):
     `scheme` is that of all layers. `layers` gives each layer its own window and scheme
     instead, a list of `LayerPattern` that is repeated until every layer has one: five local layers
     and a global one, a NoPE layer among rotary ones, two bases. `tied`: the embedding, transposed,
-    is the head as well.
+    is the head as well. The head computes `eq-logits`, and `eq-loss` is what training minimizes.
 
     >>> Decoder(5, Architecture(d=8, heads=2, layers=1), seed=0)(torch.tensor([[1, 4]])).shape
     torch.Size([1, 2, 5])
@@ -281,6 +294,8 @@ class Decoder(_Stack):
 
 class EncoderDecoder(nn.Module):
     """An encoder reads the source; a decoder with cross-attention writes the target.
+
+    See `eq-encoder-block` and `eq-decoder-block`.
 
     >>> small = Architecture(d=8, heads=2, layers=1)
     >>> model = EncoderDecoder(Encoder(5, small, seed=0), Decoder(5, small, seed=0, cross=True))

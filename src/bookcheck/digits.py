@@ -33,6 +33,8 @@ STRUCTURAL = re.compile(
     # Parts of a book, and references.
     r"\b(?i:chapters?|sections?|parts?|figures?|fig\.|tables?|equations?|eq\.|exercises?|pages?|"
     rf"pp?\.|theorems?|lemmas?|hypothes[ie]s|appendix|version|arXiv:|seed|erratum|issue)\s?{SEVERAL}"
+    # The twelve steps of the workshop, but no step of a training.
+    r"|\b[Ss]tep (?:\d|1[0-2])\b(?![,.]?\d)"
     # The numbers of a list, and the star for the pages beside a chapter.
     r"|^\s*\d+[.)] |\b\d+\*"
     # A year of the book's sources; later numbers are positions and sizes.
@@ -42,7 +44,8 @@ STRUCTURAL = re.compile(
     # Versions, and names whose number belongs to them.
     r"|\b(?:Python|PyTorch|NumPy|Triton|CUDA|Chromium|Llama|Qwen|Gemma|Mistral|OLMo|Phi|GPT|"
     r"Gemini|Claude|DeepSeek|Kimi|GLM|Grok|Falcon|Yi|Baichuan|MiniMax|Nemotron|Command|Jamba|"
-    r"Granite|Mixtral|PaLM|Pythia|EXAONE|FlashAttention|Transformers|Hopper|BF|FP|INT)[- ]"
+    r"Granite|Ling|Ministral|Mixtral|PaLM|Pythia|EXAONE|"
+    r"FlashAttention|Transformers|Hopper|BF|FP|INT)[- ]"
     r"\d+(?:\.\d+)*\w*(?:(?:, | and | or )\d(?![\d.,]*\d))*"
     # Letters and digits in one word: float32, T5, 2i, bf16, x86_64, 1-D, S1.2.
     r"|(?<![\w.])[A-Za-z_]+[-_]?\d[\w.-]*\b"

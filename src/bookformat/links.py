@@ -31,7 +31,8 @@ GIVEN_NAME = re.compile(
     r"^\((?P<above>[\w-]+)\)=$|\{#(?P<behind>[\w-]+)\}|^:(?:label|name): *(?P<option>[\w-]+)$",
     re.MULTILINE,
 )
-TERM = re.compile(r"^(\S.*)\n(?=  \S)", re.MULTILINE)
+# An entry of the glossary may have several names, one a line.
+TERM = re.compile(r"^(\S.*)\n(?=(?:\S.*\n)*  \S)", re.MULTILINE)
 SOURCE = re.compile(r"^@\w+\{([^,\s]+),", re.MULTILINE)
 
 

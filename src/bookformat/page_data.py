@@ -16,7 +16,7 @@ KIT = SOURCES / "bookkit"
 RECORD = re.compile(r"""["']([\w/-]+\.jsonl)["']""")
 # What the functions read that take no name of a file.
 READERS = {
-    re.compile(r"\bread_models?\("): KIT / "models.jsonl",
+    re.compile(r"\b(?:read_models?|models_that|how_many)\("): KIT / "models.jsonl",
     re.compile(r"\b(?:reported|read_published)\("): KIT / "published.jsonl",
     re.compile(r"\bbook_model\("): KIT / "trained" / "model.safetensors",
 }

@@ -6,6 +6,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
 # Below the chapters: their pages of depth, named by their subject.
 DEEPER = "deeper"
+# Pages that show source files with explanations, as Sphinx names pages.
+EXPLAINED = f"{CHAPTERS.name}/source/"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
 STATIC = ROOT / "_static"

@@ -7,7 +7,8 @@ evaluated at the end of the page. A number must be the value, rounded to the pri
 must be the value itself. A number may have a minus sign (−), commas (65,504), a power of ten
 (1.2e-3 or 1.2·10⁻³), and end with % or ×.
 
-The names in `OFFERED` need no import: numbers that others have published, and sizes of models.
+The names in `OFFERED` need no import: numbers that others have published, sizes of models, and
+models with a property, which sentences about several models count.
 """
 
 import math
@@ -17,7 +18,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 # Names that every value may use, and the modules that hold them.
-OFFERED = {"reported": "bookkit.published", "read_model": "bookkit.models"}
+OFFERED = {
+    "reported": "bookkit.published",
+    "read_model": "bookkit.models",
+    "models_that": "bookkit.models",
+    "how_many": "bookkit.models",
+}
 VALUE = re.compile(r"\{value\}`([^`]+)`")
 # Not by the parser of MyST: every kernel's process would import it.
 ANSWER = re.compile(r"^(:{3,})\{answer\}$.*?^\1$", re.MULTILINE | re.DOTALL)

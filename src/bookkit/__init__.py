@@ -7,7 +7,9 @@ randomness   random numbers that are the same on every machine
 adam         the optimizer of the pages that train
 exercises    checks that tell in words what is wrong with a reader's function
 records      rows of experiments that take longer than a page may
-traffic      counting bytes and operations
+traffic      counting bytes and operations of code that runs
+seconds      bytes, operations and the least seconds of a model on a named GPU, by formula
+workshop     twelve steps in which readers write the model in NumPy, and checks that name mistakes
 trained      the book's own small language model, and looking inside it
 """
 

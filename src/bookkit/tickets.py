@@ -18,6 +18,9 @@ _VECTORS = {
     "to": (0.0, 1.0),
     "Shanghai": (2.0, -1.0),
 }
+# The listings of the Chinese pages say the words in Chinese.
+_CHINESE = {"从": "from", "北京": "Beijing", "到": "to", "上海": "Shanghai"}
+_VECTORS |= {word: _VECTORS[english] for word, english in _CHINESE.items()}
 
 
 def embed(tokens: Sequence[str]) -> torch.Tensor:

@@ -16,7 +16,9 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from bookformat.records import SENTENCES
+from booksite.annotated_rows import CHAPTERS_NAMED, EQUATIONS
 from booksite.ledger import records_of
+from booksite.summary import CITATION, QUESTION
 
 HERE = Path(__file__).parent
 
@@ -29,6 +31,8 @@ def facts_of_pages(env: BuildEnvironment) -> Iterator[Any]:
     for page, known in sorted(env.metadata.items()):
         slugs = known.get("myst_slugs", {})
         yield page, [(name, anchor, title) for name, (_line, anchor, title) in slugs.items()]
+        yield page, known.get(QUESTION)
+        yield page, sorted(known.get(EQUATIONS, {}).items()), known.get(CHAPTERS_NAMED)
     for domain, kind in (
         ("std", "labels"),
         ("std", "anonlabels"),
@@ -51,8 +55,9 @@ def facts_of_pages(env: BuildEnvironment) -> Iterator[Any]:
 
 
 def files_of_site(app: Sphinx) -> Iterator[Path]:
-    """The files that all pages depend on: the contents, the site's own code, what is served."""
+    """What all pages depend on: the contents, the authors, the site's own code, what is served."""
     yield Path(app.srcdir, app.config.external_toc_path)
+    yield CITATION
     for pattern in ("*.py", "*.cjs", "templates/**/*"):
         yield from HERE.glob(pattern)
     for folder in app.config.html_static_path:

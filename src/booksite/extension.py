@@ -14,15 +14,22 @@ PARTS = (
     "launch_box",
     "widgets",
     "runnable",
+    "workshop",
+    "playground",
+    "read_model",
     "quiz",
     "search",
     "answer",
     "contents",
+    "given_names",
+    "summary",
     "values",
     "ledger",
     "reference",
+    "annotated",
     "again",
     "citations",
+    "tips",
 )
 
 

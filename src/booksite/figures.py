@@ -9,6 +9,9 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
+
+from booksite.tables import MINUS
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
@@ -31,9 +34,12 @@ def join_letters(label: re.Match[str]) -> str:
 
 def inline_svg(text: str, *, prefix: str) -> str:
     """Return SVG text fit for a page, in a box that may scroll; its ids start with `prefix`."""
-    drawing = TEXT.sub(join_letters, text.strip()).replace("<svg", '<svg class="book-figure"', 1)
+    drawing = TEXT.sub(lambda label: MINUS.sub("−", join_letters(label)), text.strip())
+    drawing = drawing.replace("<svg", '<svg class="book-figure"', 1)
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing)
-    return f'<div class="figure-box" tabindex="0">{drawing}</div>'
+    # Shown on narrow screens; enlarge.js listens.
+    button = f'<button type="button" class="enlarge">{_("Full screen")}</button>'
+    return f'<div class="figure-box" tabindex="0">{drawing}</div>{button}'
 
 
 def put_into_page(app: Sphinx, document: nodes.document, _page: str) -> None:

@@ -1,14 +1,17 @@
 """A link in the header to the same page in the other language, and the same names of its sections.
 
 The English site has it where the variable BOOK_LANGUAGES names the folder of the other one
-(`BOOK_LANGUAGES=zh make book`), because only then does that exist; the translated site always does.
+(`BOOK_LANGUAGES=zh`), because only then does that exist; `make book` sets it where the translated
+site is built already. That one always has the link.
 There, the script with what the others say is loaded before them.
 
 On a translated page, a paragraph may still be in English. `booksite.translation` writes the role
 {in-english} behind it, with a note that readers see; here the paragraph gets lang="en", and the
-note the language of the page, so that a screen reader speaks both.
+note the language of the page, so that a screen reader speaks both. A page that nobody translates is
+in English as a whole, and says so below its title.
 """
 
+import functools
 import os
 from typing import Any
 from urllib.parse import urljoin
@@ -16,7 +19,11 @@ from urllib.parse import urljoin
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.locale import _
 from sphinx.util.docutils import SphinxRole
+
+from bookformat.paths import ROOT
+from booksite.translation.catalogs import pages
 
 VARIABLE = "BOOK_LANGUAGES"
 CODES = {"zh": "zh-CN"}
@@ -66,6 +73,24 @@ def mark_english(_app: Sphinx, doctree: nodes.document) -> None:
             note.parent["classes"].append("language-en")
 
 
+def say_english(
+    app: Sphinx, page: str, _template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """On a translated site, say of a page that nobody translates that it is in English."""
+    if app.config.language == "en" or doctree is None or page in translated_pages():
+        return
+    language = str(app.config.language).replace("_", "-")
+    said = f'<p class="{NOTE}" lang="{language}">{_("This page is in English.")}</p>'
+    before, end, after = context["body"].partition("</h1>")
+    context["body"] = f'<div lang="en">{before}{end}{said}{after}</div>'
+
+
+@functools.cache
+def translated_pages() -> set[str]:
+    """The names of the pages that are translated."""
+    return {page.relative_to(ROOT).with_suffix("").as_posix() for page in pages()}
+
+
 def add_folder(_app: Sphinx, config: Config) -> None:
     """A translated site has a folder of its own below the address of the English one."""
     if config.html_baseurl and config.language != "en":
@@ -89,3 +114,4 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", add_folder, priority=400)
     app.connect("config-inited", load_words_first)
     app.connect("html-page-context", offer_other_language)
+    app.connect("html-page-context", say_english)

@@ -8,7 +8,6 @@ records there is no mark and no count of checks.
 """
 
 import functools
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from sphinx.locale import _
 from bookformat.formulas import collect, inline_formulas, inline_relations
 from bookformat.paths import CHAPTERS
 from bookformat.records import SENTENCES, Record, read_records, same_text
+from texcheck.sphinx import connect, mark_html
 
 LEDGER = f"{CHAPTERS.name}/ledger"
 LIST = "```{equation-ledger}\n```"
@@ -143,25 +143,20 @@ def outdated_pages(_app: Sphinx, env: BuildEnvironment, *_: Any) -> set[str]:
     return {LEDGER, str(env.config.root_doc)} & env.found_docs
 
 
-def add_marks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put a small link to the ledger beside the number of each equation that was executed."""
+def mark_of(app: Sphinx, docname: str, node: nodes.Element) -> str | None:
+    """A small link to the ledger beside the number of an equation that was executed."""
     if LEDGER not in app.env.found_docs:
-        return
-    executed = html.escape(_("Executed: make test evaluated this formula, as printed, on numbers"))
-    for node in doctree.findall(nodes.math_block):
-        record = record_of(app, node.get("label"), node.astext())
-        if record and record.by_hand is None:
-            address = app.builder.get_relative_uri(docname, LEDGER)
-            # The keyboard goes past them: the ledger is in the contents.
-            node["mark"] = (
-                f'<a class="equation-mark" href="{address}" title="{executed}" '
-                f'aria-label="{executed}" tabindex="-1">✓</a>'
-            )
+        return None
+    record = record_of(app, node.get("label"), node.astext())
+    if record is None or record.by_hand is not None:
+        return None
+    executed = _("Executed: make test evaluated this formula, as printed, on numbers")
+    return mark_html(executed, address=app.builder.get_relative_uri(docname, LEDGER))
 
 
 def setup(app: Sphinx) -> None:
     """Register the list and the counts, the marks and the style sheet."""
     app.connect("env-get-outdated", outdated_pages)
     app.connect("source-read", write_counts)
-    app.connect("doctree-resolved", add_marks)
+    connect(app, mark_of)
     app.add_css_file("equation-ledger.css")

@@ -86,8 +86,9 @@ def visit_display(translator: Any, node: nodes.math_block) -> None:
     translator.body.append(f'<div class="math-formula" tabindex="0">{html}</div>')
     if node["number"]:
         number = get_node_equation_number(translator, node)
-        # The ledger says how the equation was checked.
-        translator.body.append(f'<span class="eqno">{node.get("mark", "")}({number})')
+        # The ledger says how the equation was checked, the annotated source what computes it.
+        beside = node.get("code", "") + node.get("mark", "")
+        translator.body.append(f'<span class="eqno">{beside}({number})')
         translator.add_permalink_ref(node, _("Link to this equation"))
         translator.body.append("</span>")
     translator.body.append("</div>\n")

@@ -1,8 +1,9 @@
 """Understanding checks: questions answered in the page, whose numbers the tests compute.
 
 README.md shows how to write one. A question has choices, of which one is right, or asks for a
-number. `{check}` holds Python that the page does not show: its value must be the number of a right
-answer, or the truth of the choice. `problems` computes them all.
+number and names slips, the numbers of typical mistakes. `{check}` holds Python that the page does
+not show: its value must be the number of a right answer or of a slip, or the truth of the choice.
+`problems` computes them all.
 """
 
 import re
@@ -33,7 +34,7 @@ class QuizError(ValueError):
 
 @dataclass
 class Answer:
-    """A choice, or the number that is asked for."""
+    """A choice, the number that is asked for, or a slip: the number of a typical mistake."""
 
     text: str
     kind: str
@@ -70,6 +71,11 @@ class Question:
         return self.answers[0].kind == "="
 
     @property
+    def slips(self) -> list[Answer]:
+        """The wrong numbers whose mistake is known."""
+        return self.answers[1:] if self.wants_number else []
+
+    @property
     def accepted(self) -> float:
         """How far from the answer a reader's number may be.
 
@@ -86,9 +92,16 @@ class Question:
             return "an answer has no line '  > why'"
         if len(right) != 1:
             return f"one answer must be right ([x] or [=]), got {len(right)}"
-        if self.wants_number and (len(self.answers) != 1 or right[0].number is None):
-            return "a question for a number has one answer, '- [=] number'"
-        if not self.wants_number and (len(self.answers) < 2 or right[0].kind == "="):
+        if right[0].kind == "=" and not (self.wants_number and right[0].number is not None):
+            return "the answer to a question for a number comes first, '- [=] number'"
+        for slip in self.slips:
+            if slip.number is None or not slip.check:
+                return (
+                    f"the slip {slip.text!r} must be a number: add {{check}}`Python that errs so`"
+                )
+            if abs(slip.number - (right[0].number or 0.0)) <= self.accepted:
+                return f"the slip {slip.text!r} is accepted as right"
+        if not self.wants_number and len(self.answers) < 2:
             return "needs two choices or more"
         if right[0].number is not None and not right[0].check:
             return "the right answer is a number: add {check}`Python that computes it`"
@@ -139,7 +152,9 @@ def problems(text: str, names: dict[str, Any]) -> Iterator[str]:
             agrees = value is True or not disagreement(answer.text.strip("$"), value)
             if answer.number is None and not isinstance(value, bool):
                 yield f"{place}: its check must give True or False, got {value!r}"
-            elif agrees != answer.right:
+            elif question.wants_number and not agrees:
+                yield f"{place}: its check gives {value}"
+            elif not question.wants_number and agrees != answer.right:
                 yield f"{place}: is marked {answer.right}, and its check gives {value}"
 
 
@@ -173,7 +188,7 @@ class Quiz(SphinxDirective):
                 raw(f'<form data-question="{escape(question.text)}"{data}><fieldset><legend>'),
                 self.inline(question.text),
                 raw("</legend>"),
-                *(self.number(number) if number else self.choices(question, count)),
+                *(self.number(question) if number else self.choices(question, count)),
                 raw("</fieldset></form>"),
             ]
         return [*parts, raw(END.format(_("Forget my answers"))), *script(self, "quiz.js")]
@@ -198,8 +213,9 @@ class Quiz(SphinxDirective):
             yield raw("</div></div>")
         yield raw(JUDGED.format(_("Check")))
 
-    def number(self, answer: Answer) -> Iterator[nodes.Node]:
-        """A field for a number, and the answer in a fold."""
+    def number(self, question: Question) -> Iterator[nodes.Node]:
+        """A field for a number, and in a fold the answer and the slips."""
+        answer = question.answers[0]
         yield raw(
             f'<label hidden>{_("Your number")} <input type="text" inputmode="decimal" '
             f'autocomplete="off" size="10"></label>{JUDGED.format(_("Check"))}'
@@ -207,7 +223,17 @@ class Quiz(SphinxDirective):
             f"<p><strong>{escape(answer.text)}</strong> "
         )
         yield self.inline(answer.feedback)
-        yield raw("</p></details>")
+        yield raw("</p>")
+        for slip in question.slips:
+            # The script shows the reason of the slip that a reader's number rounds to.
+            tolerance = 0.5 * 10.0**-slip.decimals if slip.decimals else 0.0
+            yield raw(
+                f'<p class="slip" data-number="{slip.number!r}" data-tolerance="{tolerance!r}">'
+                f"{escape(slip.text)}: "
+            )
+            yield self.inline(slip.feedback)
+            yield raw("</p>")
+        yield raw("</details>")
 
 
 def setup(app: Sphinx) -> None:

@@ -273,6 +273,8 @@ class Page:
         if kind == "interactive":
             where = self.linked(_("On the book's page this figure can be moved"), f"{self.name}.md")
             return quoted(f"{where}{_('.')} {self.inline(text)}".strip())
+        if kind == "playground":
+            return quoted(self.nested(text))
         if kind == "prf:proof":
             body = self.nested(text)
             fold = "dropdown" in options.get("class", "")
@@ -290,10 +292,10 @@ class Page:
         """A question with its choices, and the answers in a fold."""
         lines = [f"### {_('Question')} {number}", self.inline(question.text)]
         if question.wants_number:
-            (answer,) = question.answers
-            lines.append(
-                folded(_("Answer"), f"**{answer.text}{_('.')}** {self.inline(answer.feedback)}")
-            )
+            answer = question.answers[0]
+            told = [f"**{answer.text}{_('.')}** {self.inline(answer.feedback)}"]
+            told += [f"{slip.text}: {self.inline(slip.feedback)}" for slip in question.slips]
+            lines.append(folded(_("Answer"), "\n\n".join(told)))
             return "\n\n".join(lines)
         choices = []
         whys = []

@@ -31,6 +31,8 @@ DIRECTIVE = re.compile(r"```\{api\}\n((?:\w[\w. ]*\n)?)```")
 NOTE = re.compile("  # (type|pragma): .*")
 # Markdown would read `>>>` as three quotations.
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
+# A docstring names an equation of the book by its label, in the marks of code.
+EQUATION = re.compile(r"(?<!\})`(eq-[\w-]+)`")
 
 
 @functools.cache
@@ -95,11 +97,17 @@ def described(one: Any, fence: str) -> Iterator[str]:
     kind = "class" if one.is_class else "method" if one.parent.is_class else "function"
     yield f"\n{fence}{{py:{kind}}} {one.name}"
     yield f"```python\n{header(one)}\n```\n"
-    yield EXAMPLE.sub(r"```pycon\n\g<0>\n```", one.docstring.value)
+    yield markdown_of(one.docstring.value)
     for method in one.functions.values() if one.is_class else ():
         if method.is_public and not method.is_special and method.docstring:
             yield from described(method, "````")
     yield f"{fence}\n"
+
+
+def markdown_of(docstring: str) -> str:
+    """A docstring as MyST text: examples are fenced, and labels of equations are links."""
+    text = EXAMPLE.sub(r"```pycon\n\g<0>\n```", docstring)
+    return EQUATION.sub(r"equation {eq}`\1`", text)
 
 
 def header(one: Any) -> str:

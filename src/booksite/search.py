@@ -2,8 +2,10 @@
 
 Sphinx' search ranks pages, not sections, and fetches whole pages for its snippets. Here the build
 writes `_static/search-data.js`, with an entry for each section, and MiniSearch ranks them in the
-reader's browser. `search.js` knows what readers call things, and shows results while they type: in
-the theme's dialog (Ctrl+K), which loads the data when it is first used, and on the search page.
+reader's browser. An entry has the text of its section, so that a result can show the sentence with
+the words that were searched. `search.js` knows what readers call things, and shows results while
+they type: in the theme's dialog (Ctrl+K), which loads the data when it is first used, and on the
+search page.
 """
 
 import html
@@ -22,20 +24,21 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.index_entries import split_index_msg
 
-from bookformat.paths import DEEPER, NODE_ROOM
+from bookformat.paths import DEEPER, EXPLAINED, NODE_ROOM
 from booksite.node.packages import ensure_packages
 from booksite.notation import symbols_in
 from booksite.tables import TABLE
 
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
-SNIPPET = 150  # letters that a result shows
-WORDS = 14  # further words of a section that find it; more would make the file heavy
+WORKSHOP = "chapters/workshop/"
+TEXT = 390  # letters of a section that are kept; a result shows the part with the searched words
+WORDS = 20  # further words of a section that find it; more would make the file heavy
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
 CHINESE = re.compile("[一-鿿]+")
-END = re.compile(f".{{,{SNIPPET - 1}}}[\\s，。：；、？！]")  # where a snippet may be cut
+END = re.compile(f".{{,{TEXT - 1}}}[\\s，。：；、？！]")  # where a text may be cut
 # What is no sentence of a section: displays, code, drawings, inner sections, and what has an entry
 # of its own, a function of the library or a term of the glossary.
 LEFT_OUT = (
@@ -47,13 +50,24 @@ NUMBERED = {"cite", "math", "prf"}
 REFERENCE = "chapters/api"
 NOTATION = "chapters/notation"
 MODELS = "chapters/models"
+GLOSSARY = "chapters/glossary"
+# Pages with tables whose rows are found one by one, because each row has a name with an anchor.
+ROWS = {"chapters/deeper/configurations": "key", "chapters/symptoms": "symptom"}
 # Pages that speak of everything: they come after the page whose subject it is.
 BACK_MATTER = ("index", "chapters/sources", "chapters/errata", "chapters/bibliography")
-KINDS = dict.fromkeys((*BACK_MATTER, "chapters/changelog"), "back")
-KINDS |= {REFERENCE: "reference", "chapters/questions": "question"}
+KINDS = dict.fromkeys((*BACK_MATTER, "chapters/changelog", "chapters/ledger"), "back")
+KINDS |= {REFERENCE: "reference", "chapters/questions": "question", "chapters/cheat-sheet": "sheet"}
 # A name in code; names without an underscore are words of the sentences, or say little.
-IDENTIFIER = re.compile(r"\b[a-z]+_[a-z_]+\b")
-SIGNS = {**mathalpha, **mathbin, "sqrt": "√"}
+IDENTIFIER = re.compile(r"\b[a-z]+_[a-z0-9_]+\b")
+SIGNS = {
+    **mathalpha, **mathbin,
+    "sqrt": "√", "top": "T", "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "infty": "∞",
+    "lvert": "|", "rvert": "|", "dots": "…", "ldots": "…", "cdots": "…", "lfloor": "⌊",
+    "rfloor": "⌋", "sum": "Σ", "prod": "Π", "in": "∈", "to": "→", "times": "×",
+    "left": "", "right": "", "bigl": "", "bigr": "", "quad": " ", "qquad": " ",
+}  # fmt: skip
+FUNCTIONS = ("ln", "log", "exp", "sin", "cos", "tan", "tanh", "min", "max", "det", "diag")
+LONGEST_FORMULA = 60  # letters; a longer one is no part of a sentence that can be read
 EXERCISES = ("exercises", "check-your-understanding")
 
 
@@ -72,20 +86,35 @@ def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
     """The sections of a page, each without those inside it."""
     for section in doctree.findall(nodes.section):
         title = next(iter(section.findall(nodes.title)), None)
-        if title is None:
+        # A list of symptoms is found by its rows, and a result that shows several would hide them.
+        if title is None or (ROWS.get(page) == "symptom" and section.parent is not doctree):
             continue
         inside = not isinstance(section.parent, nodes.document)
         anchor = section["ids"][0] if inside and section["ids"] else ""
         kind = kind_of(page, anchor)
         own = [part for part in section.children if not isinstance(part, nodes.section)]
         code = [block.astext() for part in own for block in part.findall(nodes.literal_block)]
+        displays = [block.astext() for part in own for block in part.findall(nodes.math_block)]
         unseen = IDENTIFIER.findall("\n".join(code))
-        yield Section(page, anchor, plain_text(title), kind, plain_text(section), unseen)
+        unseen += [word for tex in displays for word in formula_words(tex)]
+        text = plain_text(section)
+        answers = [part for part in own if isinstance(part, nodes.paragraph)]
+        if kind == "question" and answers:
+            # The next paragraph names the threads of a question, which nobody searches for.
+            text = plain_text(answers[0])
+        yield Section(page, anchor, plain_text(title), kind, text, unseen)
+
+
+def title_alone(sections: Iterable[Section]) -> Iterator[Section]:
+    """The page as a whole, by its title and without its text."""
+    for section in sections:
+        if not section.anchor:
+            yield section._replace(text="", unseen=())
 
 
 def kind_of(page: str, anchor: str) -> str:
     """What a section is, by which results are weighted; no anchor: the page as a whole."""
-    if page.startswith(REFERENCE):
+    if page.startswith((REFERENCE, EXPLAINED)):
         return "reference"
     if page in KINDS:
         return KINDS[page]
@@ -115,11 +144,50 @@ def plain_text(part: nodes.Element) -> str:
 
 
 def plain_formula(tex: str) -> str:
-    r"""A short formula in letters, "θ_i" for \theta_i; "…" for one that needs more than letters."""
-    text = re.sub(r"\\(?:math|text|operatorname)\w*\{([^{}]*)\}", r"\1", tex)
-    text = re.sub(r"\\([A-Za-z]+)", lambda name: SIGNS.get(name[1], name[0]), text)
-    text = re.sub(r"([_^√])\{(\w+)\}", r"\1\2", text).replace("{,}", ",")
-    return "…" if re.search(r"[\\{}]", text) or len(text) > 24 else text
+    r"""A formula in letters, "θ_i" for \theta_i; "…" for one that letters cannot show."""
+    text = letters(tex)
+    return "…" if re.search(r"[\\{}&]", text) or len(text) > LONGEST_FORMULA else text
+
+
+def letters(tex: str) -> str:
+    r"""A formula with signs in place of commands: "(a + b)/2" for \frac{a + b}{2}."""
+    text = re.sub(r"\\(?:math|text|operatorname)\w*\*?\{([^{}]*)\}", r"\1", tex)
+    text = re.sub(r"\\([,;!: ])", " ", text).replace("{,}", ",")
+
+    def sign(name: re.Match[str]) -> str:
+        if name[1] in FUNCTIONS:
+            return f"{name[1]} "
+        return str(SIGNS.get(name[1], name[0]))
+
+    # From the innermost braces outwards.
+    before = ""
+    while before != text:
+        before = text
+        text = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", fraction, text)
+        text = re.sub(r"\\sqrt\{([^{}]*)\}", lambda root: f"√{in_brackets(root[1])}", text)
+        text = re.sub(r"([_^])\{([^{}]*)\}", lambda to: to[1] + in_brackets(to[2]), text)
+        text = re.sub(r"\\([A-Za-z]+)(?![{A-Za-z])", sign, text)
+    return " ".join(text.split())
+
+
+def in_brackets(text: str) -> str:
+    """A part of a formula, in brackets if it is more than one name or number."""
+    inside = text.strip()
+    return inside if re.fullmatch(r"\w+", inside) else f"({inside})"
+
+
+def fraction(found: re.Match[str]) -> str:
+    """The two parts of a fraction on one line."""
+    return f"{in_brackets(found[1])}/{in_brackets(found[2])}"
+
+
+def formula_words(tex: str) -> Iterator[str]:
+    """What a reader may type of a displayed formula: "softmax(QK^T/√d)V" has "qk^t" and "√d"."""
+    text = re.sub(r"(?<=[A-Z]) +(?=[A-Z])", "", letters(tex)).lower()
+    for word in re.findall(r"[^\W\d_][\w^]*|√\w+", text):
+        if len(word) > 1:
+            yield word
+            yield from re.findall(r"^√[^\W_]+", word)
 
 
 def table_rows(text: str) -> list[list[str]]:
@@ -147,6 +215,31 @@ def entries_of(env: BuildEnvironment) -> Iterator[Section]:
                     yield Section(NOTATION, "symbols", name, "entry", plain_text(row[1]))
     if MODELS in env.found_docs:
         yield from models_of(env.get_doctree(MODELS))
+    for page, kind in ROWS.items():
+        if page in env.found_docs:
+            yield from named_rows(page, kind, env.get_doctree(page))
+
+
+def named_rows(page: str, kind: str, doctree: nodes.document) -> Iterator[Section]:
+    """The rows of tables whose first cell has names with anchors: one entry for each name."""
+    for row in doctree.findall(nodes.row):
+        first, *others = row.children
+        names = [name for name in first.findall(nodes.inline) if name["ids"]]
+        about = " · ".join(plain_text(cell) for cell in others)
+        if len(names) > 1:
+            about = f"{plain_text(first)}: {about}"
+        for name in names:
+            yield Section(page, name["ids"][0], plain_text(name), kind, about)
+
+
+def homes_of(doctree: nodes.document) -> Iterator[tuple[str, list[str]]]:
+    """The terms of the glossary, each with the page and section that its entry names."""
+    for item in doctree.findall(nodes.definition_list_item):
+        links = item[-1].findall(addnodes.pending_xref)
+        sections = [link for link in links if link.get("refdomain") == "doc"]
+        if sections:
+            home = [sections[-1]["reftarget"], sections[-1].get("reftargetid") or ""]
+            yield from ((term.astext(), home) for term in item.findall(nodes.term))
 
 
 def explanations(doctree: nodes.document) -> Iterator[tuple[str, str]]:
@@ -166,7 +259,7 @@ def models_of(doctree: nodes.document) -> Iterator[Section]:
     for name, *cells in rows:
         known = zip(head[1:], cells, strict=True)
         text = ", ".join(f"{column} {value}" for column, value in known if value != "–")
-        yield Section(MODELS, "", name, "entry", text)
+        yield Section(MODELS, "", name, "model", text)
 
 
 def typed_names(tex: str) -> list[str]:
@@ -180,24 +273,27 @@ def typed_names(tex: str) -> list[str]:
 
 
 def record(section: Section, common: Counter[str]) -> list[str]:
-    """A section as it is in the data: the snippet, and the rarest of its other words."""
-    snippet = section.text
-    rest = section.text
-    if len(snippet) > SNIPPET:
-        end = END.match(snippet)
-        snippet = (end[0] if end else snippet[:SNIPPET]).rstrip()
-        rest = rest[len(snippet) :]
-        snippet = f"{snippet} …"
-    shown = set(WORD.findall(snippet.lower()))
-    others = sorted(words_of(section) - shown, key=lambda word: (common[word], word))[:WORDS]
+    """A section as it is in the data: its text, and the rarest of its other words."""
+    text = section.text
+    rest = ""
+    if len(text) > TEXT:
+        end = END.match(text)
+        text = (end[0] if end else text[:TEXT]).rstrip()
+        rest = section.text[len(text) :]
+        text = f"{text} …"
+    shown = set(WORD.findall(text.lower()))
+    others = words_in(rest) - shown
+    # Names in code and formulas are exactly what is typed to find them, so none is left out.
+    names = {*section.unseen} - shown - others
+    rarest = sorted(others, key=lambda word: (common[word], word))[:WORDS]
     # Chinese stays whole: search.js cuts it, and it is short.
-    words = " ".join(others + CHINESE.findall(rest))
-    return [section.anchor, section.title, section.kind, snippet, words]
+    words = " ".join([*rarest, *sorted(names), *CHINESE.findall(rest)])
+    return [section.anchor, section.title, section.kind, text, words]
 
 
-def words_of(section: Section) -> set[str]:
-    """Every word that could find a section, once."""
-    return {*WORD.findall(CHINESE.sub(" ", section.text.lower())), *section.unseen}
+def words_in(text: str) -> set[str]:
+    """Every word of a text, once."""
+    return {*WORD.findall(CHINESE.sub(" ", text.lower()))}
 
 
 def write_data(app: Sphinx, error: Exception | None) -> None:
@@ -205,17 +301,29 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     sections: list[Section] = []
-    for page in sorted(app.env.found_docs):
-        sections += sections_of(page, app.env.get_doctree(page))
+    # Who looks for RMSNorm wants its chapter; the workshop's steps are found from its first page.
+    steps = {page for page in app.env.found_docs if page.startswith(WORKSHOP)}
+    steps -= {WORKSHOP + "begin", WORKSHOP + "playground"}
+    for page in sorted(app.env.found_docs - steps):
+        found = sections_of(page, app.env.get_doctree(page))
+        # An explained source file is found by its name; what it says is in the reference.
+        sections += title_alone(found) if page.startswith(EXPLAINED) else found
     sections += entries_of(app.env)
-    common = Counter(word for section in sections for word in words_of(section))
+    common = Counter(word for section in sections for word in words_in(section.text))
     pages: dict[str, list[Any]] = {}
     for section in sections:
         title = plain_text(app.env.titles[section.page])
         pages.setdefault(section.page, [title, []])[1].append(record(section, common))
-    text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
-    path = Path(app.outdir) / "_static" / DATA
-    path.write_text(f"globalThis.bookSections = {text};\n", encoding="utf-8")
+    known = GLOSSARY in app.env.found_docs
+    homes = dict(homes_of(app.env.get_doctree(GLOSSARY))) if known else {}
+    data = {"bookSections": pages, "bookTerms": homes}
+    lines = [f"globalThis.{name} = {as_script(value)};\n" for name, value in data.items()]
+    (Path(app.outdir) / "_static" / DATA).write_text("".join(lines), encoding="utf-8")
+
+
+def as_script(value: Any) -> str:
+    """A value as JavaScript reads it, without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def add_library(app: Sphinx, config: Config) -> None:

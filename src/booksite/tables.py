@@ -11,7 +11,8 @@ CELL = re.compile(r"<t[hd]\b.*?</t[hd]>", re.DOTALL)
 NUMBER = re.compile(r"<[^>]*>[-−+(]?\d")
 INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
 PATH = re.compile(r"(?<=\w)[/:@](?=\w)")
-MINUS = re.compile(r"(?<=<td>)-(?=\d)")
+# The sign of a number that readers see: not inside a tag, and not of -1e3, which is code.
+MINUS = re.compile(r"(?<=[>\s(=])-(?=\d)(?![\d.]+e)(?=[^<>]*<)")
 
 
 def mark_words(table: str) -> str:
@@ -24,11 +25,17 @@ def mark_words(table: str) -> str:
     return CELL.sub(lambda cell: cell[0].replace(">", mark[next(places) % width], 1), table)
 
 
+def true_minus(cell: re.Match[str]) -> str:
+    """Write true minus signs into a cell, but not into code."""
+    return cell[0] if "<code" in cell[0] else MINUS.sub("−", cell[0])
+
+
 def rewrite_tables(_app: Sphinx, document: nodes.document, _page: str) -> None:
     """Rewrite the HTML that the notebook stores."""
     for raw in list(document.findall(nodes.raw)):
         if TABLE in raw.astext():
-            table = MINUS.sub("−", INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext()))
+            table = INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext())
+            table = CELL.sub(true_minus, table)
             table = PATH.sub(r"\g<0><wbr>", table)  # where a long path may break
             raw.replace_self(nodes.raw("", mark_words(table), format="html"))
 

@@ -5,6 +5,7 @@ npm by pinned name and are served from the site itself; a browser loads a font f
 page has one of its letters.
 """
 
+import html
 import os
 import re
 import shutil
@@ -29,6 +30,10 @@ STYLE_SHEETS = (
     "@fontsource/inter/400.css",
     "@fontsource/inter/600.css",
     "@fontsource/source-code-pro/400.css",
+    # Matplotlib measured the labels of figures in this face, so they are shown in it.
+    "@fontsource/dejavu-sans/400.css",
+    "@fontsource/dejavu-sans/400-italic.css",
+    "@fontsource/dejavu-sans/700.css",
 )
 # Browsers that read woff2 never ask for the older formats.
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
@@ -37,6 +42,10 @@ FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
 # What the theme's style sheet says of an icon: its names, and its place in the icon font.
 ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\(\w+)"\}')
 ICON = re.compile(r"\bfa-[\w-]+")
+
+# A figure inside a page (figures.py), and what it says in letters.
+FIGURE = re.compile(r'<svg class="book-figure".*?</svg>', re.DOTALL)
+LETTERS = re.compile(r">([^<>]+)<")
 
 # On load the theme asks for the width of every box that may scroll, which makes a phone lay out the
 # whole page at once; book.js asks each box when it has been laid out.
@@ -61,8 +70,19 @@ def add_fonts(app: Sphinx, config: Config) -> None:
     app.add_css_file("fonts/fonts.css")
 
 
+def keep_letters(path: Path, codes: set[int]) -> None:
+    """Leave in a font file only the letters of these code points."""
+    options = subset.Options(flavor="woff2")
+    options.drop_tables = [*options.drop_tables, "FFTM"]  # dates of the font's editor
+    font = subset.load_font(path, options)
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=sorted(codes))
+    subsetter.subset(font)
+    subset.save_font(font, path, options)
+
+
 def lighten_theme(app: Sphinx, error: Exception | None) -> None:
-    """Keep of the theme's icons a dozen of two thousand, and do not measure all boxes on load."""
+    """Keep what pages show of icons and of the figures' face, and do not measure boxes on load."""
     if error is not None or app.builder.name != "html":
         return
     static = Path(app.outdir) / "_static"
@@ -75,17 +95,19 @@ def lighten_theme(app: Sphinx, error: Exception | None) -> None:
     }
     script = static / "scripts" / "pydata-sphinx-theme.js"
     script.write_text(MEASURING.sub("0", script.read_text(encoding="utf-8")), encoding="utf-8")
-    pages = [*Path(app.outdir).rglob("*.html"), script]
-    shown = {name for page in pages for name in ICON.findall(page.read_text(encoding="utf-8"))}
+    shown: set[str] = set()
+    letters: set[str] = set()
+    for page in (*Path(app.outdir).rglob("*.html"), script):
+        text = page.read_text(encoding="utf-8")
+        shown.update(ICON.findall(text))
+        for drawing in FIGURE.findall(text):
+            letters.update(*LETTERS.findall(html.unescape(drawing)))
     kept = ICON_RULE.sub(lambda rule: rule[0] if shown & {*ICON.findall(rule[1])} else "", style)
     sheet.write_text(kept, encoding="utf-8")
     for path in (static / "vendor" / "fontawesome" / "webfonts").glob("*.woff2"):
-        options = subset.Options(flavor="woff2")
-        font = subset.load_font(path, options)
-        subsetter = subset.Subsetter(options)
-        subsetter.populate(unicodes=[codes[name] for name in sorted(shown & codes.keys())])
-        subsetter.subset(font)
-        subset.save_font(font, path, options)
+        keep_letters(path, {codes[name] for name in shown & codes.keys()})
+    for path in (static / "fonts").glob("dejavu-sans-*.woff2"):
+        keep_letters(path, set(map(ord, letters)))
 
 
 def take_addresses(_app: Sphinx, config: Config) -> None:

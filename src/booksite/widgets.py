@@ -24,6 +24,8 @@ from booksite.node.packages import NODE
 FOLDER = STATIC / "widgets"
 # Scripts in the folder that are not figures.
 NOT_FIGURES = {"shared", "quiz"}
+# Folders of scripts that only some pages load.
+FOR_SOME_PAGES = ("widgets/", "runnable/", "read-model/")
 RUNNER = Path(__file__).with_name("widgets.cjs")
 
 
@@ -95,9 +97,13 @@ class Interactive(SphinxDirective):
 
 
 def leave_scripts_out(_app: Sphinx, config: Config) -> None:
-    """Jupyter Book links every script under _static into every page; these are for some pages."""
+    """Jupyter Book links every file under _static into every page; these are for some pages."""
     config.html_js_files = [
-        name for name in config.html_js_files if not str(name).startswith(("widgets/", "runnable/"))
+        name for name in config.html_js_files if not str(name).startswith(FOR_SOME_PAGES)
+    ]
+    # A script that needs a style sheet of this folder links it.
+    config.html_css_files = [
+        name for name in config.html_css_files if not str(name).startswith(FOR_SOME_PAGES[1:])
     ]
 
 

@@ -4,8 +4,11 @@ train       the book's own model                   stretch  the same on longer t
 probes      what its heads and layers do           waves    what its pairs of dimensions do
 schemes     small models with other encodings      curves   the same along their training
 three_back, placements   toys of two chapters
+temperature  YaRN's factor at the trained length
 speed       benchmarks, as ratios in one run       record   how a row says where it comes from
+precision   what readers copy, against float64, in each dtype and way of use
 context_parallel   the library's ring beside PyTorch's
+empty_rows  what PyTorch's attention returns for a query that sees no key
 processes   several processes train one model      checkpoint   an interrupted training continues
 
 Pages read the rows with `bookkit.records` and need none of this; it is not in the wheel.

@@ -3,6 +3,8 @@
     python -m laboratory.curves FOLDER --processes 12 --keep FOLDER     # one GPU
     python -m laboratory.curves FOLDER --steps 2 --rates 1e-3 --grid 1 --seeds 1 --tests 2 \
         --schemes RoPE ALiBi                                            # tries it on a CPU
+    python -m laboratory.curves FOLDER --processes 15 --steps 7200 --every 600 --grid 1 \
+        --schemes RoPE ALiBi 'hybrid, last'      # the record curves-twice.jsonl
 
 The models, their training and its rates are those of `laboratory.schemes`, in the long training.
 Where its record has the grid of rates of a scheme, the best rate is taken from there; the other

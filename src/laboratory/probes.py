@@ -37,6 +37,7 @@ from bookkit.trained.probes import (
     trace,
     weight_on_copy,
     weight_on_first,
+    weight_on_previous,
     without,
 )
 from bookkit.trained.text import held_out
@@ -213,15 +214,17 @@ def measured(model: Model, seed: int) -> Row:
     copying = weight_on_copy(copied)
     draw = torch.Generator().manual_seed(seed)
     half = again.shape[1] // 2
-    chosen = largest(copying, 2)
-    others = largest(copying, copying.numel())[2:]
-    controls = []
-    for _ in range(8):
-        picked = torch.randperm(len(others), generator=draw)[:2].tolist()
-        other = without(model, [others[one] for one in picked])
-        controls.append(round(loss(other, again, half), 3))
-    cut = round(loss(without(model, chosen), again, half), 3)
-    row: Row = {"copying": {"heads": chosen, "loss_without": cut, "loss_without_others": controls}}
+    row: Row = {}
+    for name, weights in (("copying", copying), ("previous", weight_on_previous(found))):
+        chosen = largest(weights, 2)
+        others = largest(weights, weights.numel())[2:]
+        controls = []
+        for _ in range(8):
+            picked = torch.randperm(len(others), generator=draw)[:2].tolist()
+            other = without(model, [others[one] for one in picked])
+            controls.append(round(loss(other, again, half), 3))
+        cut = round(loss(without(model, chosen), again, half), 3)
+        row[name] = {"heads": chosen, "loss_without": cut, "loss_without_others": controls}
     order = torch.randperm(text.shape[1], generator=draw)
     targets = text[0, 1:]
     for name, positions in (("shuffled", order), ("none", torch.zeros_like(order))):

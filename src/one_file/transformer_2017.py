@@ -32,7 +32,10 @@ def check_padding(tokens: Tensor, name: str) -> None:
 
 
 class Attention(nn.Module):
-    """Multi-head attention; the caller decides from which tokens keys and values come."""
+    """Multi-head attention; the caller decides from which tokens keys and values come.
+
+    From the same tokens, it is self-attention. From the encoder's output, it is cross-attention.
+    """
 
     def __init__(self, d: int, h: int) -> None:
         super().__init__()
@@ -53,10 +56,10 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, read: KeysValues, mask: Tensor) -> Tensor:
         """What the tokens x, (B, N, d), collect from those that they read, where mask is true."""
         q = self.split(self.query(x))  # (B, h, N, d_k)
-        k, v = read
+        k, v = read  # (B, h, tokens, d_k) each
         heads = scaled_dot_product_attention(q, k, v, attn_mask=mask)  # (B, h, N, d_k)
         joined = heads.transpose(1, 2).flatten(2)  # (B, N, d)
-        return self.output(joined)
+        return self.output(joined)  # (B, N, d)
 
 
 class EncoderBlock(nn.Module):
@@ -72,9 +75,9 @@ class EncoderBlock(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Attention, then the feed-forward layer."""
-        read = self.attention.project(x)
-        y = self.norm_1(x + self.drop(self.attention(x, read, mask)))
-        return self.norm_2(y + self.drop(self.feed_forward(y)))
+        read = self.attention.project(x)  # (B, h, N_k, d_k) each
+        y = self.norm_1(x + self.drop(self.attention(x, read, mask)))  # (B, N_k, d)
+        return self.norm_2(y + self.drop(self.feed_forward(y)))  # (B, N_k, d)
 
 
 class DecoderBlock(EncoderBlock):
@@ -89,13 +92,14 @@ class DecoderBlock(EncoderBlock):
         self, x: Tensor, mask: Tensor, memory: KeysValues, real: Tensor, past: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
         """Causal attention, cross-attention, the feed-forward layer; also all keys and values."""
-        k, v = self.attention.project(x)
+        k, v = self.attention.project(x)  # (B, h, N, d_k) each
         if past is not None:  # keys and values of earlier tokens
             past_k, past_v = past
-            k = torch.cat((past_k, k), dim=2)
-            v = torch.cat((past_v, v), dim=2)
-        y = self.norm_1(x + self.drop(self.attention(x, (k, v), mask)))
-        z = self.norm_2(y + self.drop(self.cross(y, memory, real)))
+            k = torch.cat((past_k, k), dim=2)  # (B, h, cached + N, d_k)
+            v = torch.cat((past_v, v), dim=2)  # (B, h, cached + N, d_k)
+        # Read from the target so far, then from the source, then work on each token by itself.
+        y = self.norm_1(x + self.drop(self.attention(x, (k, v), mask)))  # (B, N, d)
+        z = self.norm_2(y + self.drop(self.cross(y, memory, real)))  # (B, N, d)
         return self.norm_3(z + self.drop(self.feed_forward(z))), (k, v)
 
 
@@ -107,7 +111,7 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         if d % 2 != 0 or d % h != 0:
-            raise ValueError(f"d: expected an even multiple of h = {h}, got {d}")
+            raise ValueError(f"d: expected an even number that is a multiple of h = {h}, got {d}")
         self.d = d
         self.drop = nn.Dropout(dropout)
         self.embedding = nn.Embedding(words, d)
@@ -139,7 +143,9 @@ class Transformer(nn.Module):
         mask = (real | empty)[:, None, None]  # (B, 1, 1, N_k), for all heads and tokens
         x = self.embed(source)  # (B, N_k, d)
         for block in self.encoder:
-            x = block(x, mask)
+            x = block(x, mask)  # (B, N_k, d)
+        # The source does not change while the target is written, so its keys and values are
+        # computed here, once.
         return [block.cross.project(x) for block in self.decoder], mask
 
     def decode(
@@ -148,19 +154,23 @@ class Transformer(nn.Module):
         """Logits (B, N, words) of the next tokens, and caches that include `target`."""
         cached = caches[0][0].shape[2] if caches else 0  # tokens in the caches
         N = target.shape[1]
+        # Row i is the token at position cached + i, which sees that many earlier tokens and itself.
         mask = torch.ones(N, cached + N, dtype=torch.bool, device=target.device).tril(cached)
         keys_values, real = memory
         x = self.embed(target, cached)  # (B, N, d)
         longer = []
         for i, block in enumerate(self.decoder):
             past = caches[i] if caches else None
-            x, cache = block(x, mask, keys_values[i], real, past)
+            x, cache = block(x, mask, keys_values[i], real, past)  # (B, N, d)
             longer.append(cache)
-        return x @ self.embedding.weight.T, longer
+        # The logit of a word is the dot product with its own embedding.
+        return x @ self.embedding.weight.T, longer  # (B, N, words)
 
     def loss(self, source: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
         """Teacher forcing in one pass; the paper sets the label smoothing to 0.1."""
         check_padding(target, "target")
+        # Each token is predicted from the true tokens before it, all of them at once: the input
+        # ends one token earlier, and what is to be predicted begins one token later.
         logits, _ = self.decode(target[:, :-1], self.encode(source))
         # The loss is computed in float32, also for a model in half precision.
         z = logits.to(torch.promote_types(logits.dtype, torch.float32)).mT  # (B, words, N)
@@ -172,8 +182,9 @@ class Transformer(nn.Module):
         memory = self.encode(source)
         caches = None
         written = torch.full_like(source[:, :1], START)  # (B, 1)
+        # Only the last token is new to the decoder; the caches hold all others.
         for _ in range(steps):
-            logits, caches = self.decode(written[:, -1:], memory, caches)
+            logits, caches = self.decode(written[:, -1:], memory, caches)  # (B, 1, words)
             ended = (written == END).any(1, keepdim=True)  # (B, 1)
             token = logits.argmax(-1).masked_fill(ended, PAD)  # (B, 1)
             written = torch.cat((written, token), dim=1)

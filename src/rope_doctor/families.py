@@ -1,11 +1,14 @@
 """The rotations of model families as configurations, and test vectors that any language can read.
 
 Each family is a Hugging Face style configuration, read by `rotary_settings`. `write_vectors` turns
-the list into JSON: frequencies, cos and sin, and rotated vectors, all in float64.
+the list into JSON: frequencies, cos and sin, and rotated vectors, all in float64. The rotations of
+single models are in `models.jsonl`, which a command writes from the book's table of models.
 """
 
 import json
 import math
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +80,16 @@ FAMILIES: dict[str, Family] = {
         "llama", 5e5, rope_scaling=_LLAMA_3 | {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
     ),
     "Qwen3": _family("qwen3", 1e6),
+    # As vLLM's page on context extension sets it, for texts of up to 131,072 tokens.
+    "Qwen3 with YaRN": _family(
+        "qwen3",
+        1e6,
+        rope_scaling={
+            "rope_type": "yarn",
+            "factor": 4.0,
+            "original_max_position_embeddings": 32768,
+        },
+    ),
     "Gemma 3 local": Family(_GEMMA_3, "half", "sliding_attention"),
     "Gemma 3 global": Family(_GEMMA_3, "half", "full_attention"),
     "Gemma 4 global": Family({"head_dim": 512, "rope_parameters": _GEMMA_4}, "half"),
@@ -99,6 +112,55 @@ FAMILIES: dict[str, Family] = {
     ),
     "gpt-oss": _family("gpt_oss", 1.5e5, head_dim=64, rope_scaling=_yarn(32.0, truncate=False)),
 }
+
+
+class Wanted(NamedTuple):
+    """A rotation to compare with; layout None: not known. latent: of latent attention (MLA)."""
+
+    name: str
+    settings: RotarySettings
+    layout: Layout | None
+    latent: bool = False
+
+
+@cache
+def known_models() -> dict[str, Wanted]:
+    """The rotations of published models, by the model's name."""
+    lines = (files("rope_doctor") / "models.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for row in map(json.loads, lines):
+        config = {"head_dim": row["head_dim"], "rope_parameters": row["rope"]}
+        settings = rotary_settings(config)
+        found[row["name"]] = Wanted(row["name"], settings, row["layout"], row["latent"])
+    return found
+
+
+@cache
+def all_rotations() -> dict[str, Wanted]:
+    """Families first, then single models."""
+    families = {
+        name: Wanted(name, family.settings(), family.layout) for name, family in FAMILIES.items()
+    }
+    return families | known_models()
+
+
+@cache
+def known_bases() -> frozenset[float]:
+    """The bases of all models of the list."""
+    return frozenset(wanted.settings.base for wanted in all_rotations().values())
+
+
+def named_rotation(name: str) -> Wanted:
+    """A family or a model by its name, in upper or lower case."""
+    known = all_rotations()
+    for candidate, wanted in known.items():
+        if candidate.lower() == name.lower():
+            return wanted
+    near = [candidate for candidate in known if candidate.lower().startswith(name.lower()[:4])]
+    raise ValueError(
+        f"family must be one of {', '.join(FAMILIES)}, or a model of the list such as "
+        f"{', '.join(near or list(known_models())[:6])}; got {name!r}"
+    )
 
 
 def vectors(name: str) -> dict[str, Any]:

@@ -1,212 +1,115 @@
 """Measure somebody else's rotation from outside: which pairs rotate, by how much, in what order.
 
 A rotation is a matrix per position. Unit vectors, one per head, show it whole: row j of the matrix
-is what the function makes of the j-th unit vector. Everything else here reads these matrices.
+is what the function makes of the j-th unit vector. Queries and keys are measured alike. Nothing
+here judges; `faults` does.
 """
 
-import inspect
 import math
-import textwrap
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attention_to_rope import rotary_frequencies, rotary_table
 from attention_to_rope.rope import Layout
+from rope_doctor.calling import Calling, is_orthogonal
 
-Turn = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # x (b, h, n, d), positions → q', k'
-KEY_NAMES = ("k", "key", "keys", "xk", "key_states", "k_states")
-# How a function learns the positions → the names of the parameters for it, the surest first.
-KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "table": (("cos", "cosine"), ("sin", "sine")),
-    "complex": (("freqs_cis", "freqs_ci", "freqs_complex"),),
-    "positions": (
-        ("positions", "position_ids", "position", "pos", "input_pos", "pos_ids", "index"),
-    ),
-    "offset": (("offset", "start_pos", "seq_offset", "start"),),
-}
-TABLES = ("table", "complex")  # here the caller gives the frequencies, not the function
-# Single positions at which a function must agree with its own frequencies. Odd and large ones show
-# positions that are clamped, taken modulo, or rounded to a half type.
-ASKED = (0, 1, 2, 3, 5, 8, 31, 100, 255, 257, 511, 1001, 2047, 4097, 8191, 10_001, 16_383)
-NEAR = ASKED.index(31)
+POWERS = (0, *(2**k for k in range(15)))
+# Positions that show clamped, wrapped and rounded ones; each is asked for alone.
+ODD = (
+    3, 5, 6, 7, 9, 12, 31, 100, 255, 257, 511, 1001, 2047, 4097, 8191, 10_001, 16_383, 33_001,
+    65_537, 131_071,
+)  # fmt: skip
+SINGLE = tuple(sorted({*POWERS, *ODD}))
+TOGETHER = 257  # positions of one call, where none can be asked for alone
+SIDES = ("queries", "keys")
+# Results that differ by less are the same rotation. A sum in another order changes a last bit, and
+# where the table is held in bfloat16, that moves a number of size 4 by 1/64; a wrong angle moves
+# results by about 1.
+SAME = 0.05
 
 
 class NoRotationError(ValueError):
     """What the function does cannot be described by pairs and angles; the text is the fault."""
 
+    def __init__(self, found: str, repair: str) -> None:
+        super().__init__(found)
+        self.found = found
+        self.repair = repair
 
-class Calling(NamedTuple):
-    """How a function wants to be called, and the function in the doctor's own form."""
 
-    turn: Turn
-    words: str
-    kind: str  # of `KINDS`, or "none": positions are always 0 … n − 1
+class Samples(NamedTuple):
+    """Matrices (n, d, d) of queries and keys at some positions, as far as there is an answer."""
 
-    def matrices(self, positions: Tensor, dim: int, *, which: int = 0) -> Tensor:
-        """The matrix of each position, float64 (n, d, d): row j is the image of unit vector j."""
-        # In float32 whatever torch's default is: a half type would look like a rounded table.
-        units = torch.eye(dim, dtype=torch.float32)[None, :, None, :]
-        units = units.repeat_interleave(len(positions), dim=2)
-        return self.turn(units, positions)[which][0].transpose(0, 1).double()
+    positions: tuple[int, ...]
+    queries: Tensor
+    keys: Tensor
+    alone: bool  # each position was asked for in a call of its own
+    infinite_from: int | None = None  # the first position with entries that are no numbers
 
 
 class Measured(NamedTuple):
-    """What the matrices show. Pairs are ordered by their first dimension."""
+    """What the matrices of one side show. Pairs are ordered by their first dimension."""
 
     layout: Layout | None
     forward: bool
     first_dim: int  # where the rotary dimensions of the head begin
     span: int  # how many dimensions the pairs reach over: 2 · their number, unless slow ones rest
-    frequencies: list[float]  # of the pairs that rotate
+    pairs: list[tuple[int, int]]
+    signed: list[float]  # angle per position of each pair that rotates
+    starts: list[float]  # its angle at position 0
     factor: float  # the length of a rotated vector over its length before
+    factor_moves: float  # by how much that factor changes from position to position
+    rest: tuple[float, float]  # the smallest and the largest factor of the other dimensions
     shift: float  # position 0 is rotated as if it were this position
     rounded_to: torch.dtype | None  # a half type that holds all entries exactly
+    coarse: str | None  # what else shows that a table was rounded
     order: list[int]  # where each dimension of a rotated vector goes
     pairs_agree: bool  # both dimensions of a pair rotate by one angle
     swapped: bool  # every pair starts a quarter of a turn ahead: cos and sin are exchanged
-    orthogonal: bool  # all lengths change by one factor, and angles between vectors stay
-    effective: dict[int, float]  # position asked for → position by which was rotated
+    orthogonal: bool  # at each position lengths change by one factor, angles between vectors stay
+    minus_missing: bool  # both sine terms of a pair have one sign
+    overwritten: bool  # the second half was computed from the first one's new values
+    positions: tuple[int, ...]
+    matrices: Tensor  # (n, d, d), their columns in `order`
+    alone: bool
+
+    @property
+    def frequencies(self) -> list[float]:
+        """The angles per position without their sign."""
+        return [abs(value) for value in self.signed]
+
+    @property
+    def angles(self) -> Tensor:
+        """The angle of each pair at each position beyond that of position 0. (n, pairs)"""
+        first, second = torch.tensor(self.pairs).T
+        found = torch.atan2(self.matrices[:, first, second], self.matrices[:, first, first])
+        return found - torch.tensor(self.starts, dtype=torch.float64)
 
 
-def _given(kind: str, positions: Tensor, x: Tensor) -> list[tuple[tuple[Any, ...], str]]:
-    """What tells a function the positions, in every form that people use, and in words."""
-    if kind == "none":
-        return [((), "; positions are always 0 … n − 1")]
-    if kind == "offset":
-        return [((int(positions.flatten()[0]),), "")]
-    if kind == "positions":
-        rows = positions if positions.ndim == 2 else positions[None]
-        return [((positions.clone(),), ", positions (n,)"), ((rows.clone(),), ", positions (b, n)")]
-    table = torch.stack(rotary_table(positions, rotary_frequencies(x.shape[-1])))  # (2, n, d/2)
-    if kind == "complex":
-        turn = torch.complex(*table)
-        shapes = {
-            "(n, d/2)": turn,
-            "(1, n, d/2)": turn[None],
-            "(1, n, 1, d/2)": turn[None, :, None],
-        }
-        return [((form,), f", cos + i sin {words}") for words, form in shapes.items()]
-    forms = []
-    for width, wide in {
-        "d, halves alike": torch.cat((table, table), -1).to(x.dtype),
-        "d/2": table.to(x.dtype),
-        "d, neighbours alike": table.repeat_interleave(2, -1).to(x.dtype),
-    }.items():
-        for shape, (cos, sin) in {
-            "(1, n, …)": wide[:, None],
-            "(n, …)": wide,
-            "(1, 1, n, …)": wide[:, None, None],
-            "(1, n, 1, …)": wide[:, None, :, None],
-        }.items():
-            forms.append(((cos, sin), f", cos and sin {shape} of width {width}"))
-    return forms
+def _changes(matrices: Tensor) -> bool:
+    return bool((matrices - matrices[:1]).abs().max() > 1e-6)
 
 
-def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
-    """Every way to call the function that its parameters' names allow, the likeliest first."""
-    # What a module is called with is in the signature of its forward.
-    named = function.forward if isinstance(function, nn.Module) else function
-    names = [
-        parameter.name
-        for parameter in inspect.signature(named).parameters.values()
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
-    if not names:
-        return
-    vectors = names[: 2 if len(names) > 1 and names[1].lower() in KEY_NAMES else 1]
-    kind = "none"
-    taken = list[str]()
-    for possible, groups in KINDS.items():
-        found = [[name for name in names if name.lower() in group][:1] for group in groups]
-        if kind == "none" and all(found):
-            kind = possible
-            taken = [name for (name,) in found]
-    if kind == "none" and len(names) == 2 and len(vectors) == 1:
-        # f(x, anything): the second is the position.
-        kind = "positions"
-        taken = names[1:]
-
-    def build(order: str, variant: int) -> Turn:
-        def turn(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-            # The function may write into what it is given.
-            arguments: dict[str, Any] = {
-                name: x.clone() if order == "bhnd" else x.transpose(1, 2).clone()
-                for name in vectors
-            }
-            given = _given(kind, positions, x)[variant][0]
-            with torch.no_grad():
-                result = function(**arguments, **dict(zip(taken, given, strict=True)))
-            if result is None:  # it wrote into its arguments
-                result = tuple(arguments.values())
-            pair = result if isinstance(result, tuple | list) else (result,)
-            first, second = (
-                y if order == "bhnd" else y.transpose(1, 2) for y in (pair[0], pair[:2][-1])
-            )
-            if first.shape != x.shape:
-                raise ValueError(f"shape {tuple(first.shape)} for {tuple(x.shape)}")
-            return first, second
-
-        return turn
-
-    said = ", ".join(["q, k" if len(vectors) == 2 else "x", *(name.lower() for name in taken)])
-    for order in ("bhnd", "bnhd"):
-        for variant, (_, words) in enumerate(_given(kind, torch.arange(2), torch.zeros(4))):
-            words = f"f({said}) with vectors ({', '.join(order)}){words}"
-            yield Calling(build(order, variant), words, kind)
-
-
-def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
-    """The first way of calling under which the function rotates vectors, or an error that helps.
-
-    Where the caller gives the table, a wrong shape of it may be broadcast to nonsense, so a way
-    under which lengths stay is preferred to the first that depends on the position.
-    """
-    tried = []
-    others = []
-    for calling in _calls(function):
-        try:
-            matrices = calling.matrices(torch.arange(3), head_dim)
-        except Exception as error:  # whatever somebody else's function raises
-            tried.append(f"{calling.words}: {type(error).__name__}: {str(error)[:120]}")
-            continue
-        if (matrices[1:] - matrices[:1]).abs().max() <= 1e-6:
-            tried.append(f"{calling.words}: the position changes nothing")
-        elif calling.kind not in TABLES or is_orthogonal(matrices):
-            return calling
-        else:
-            others.append(calling)
-    if others:
-        return others[0]
-    indented = partial(textwrap.fill, width=100, initial_indent="  ", subsequent_indent="    ")
-    raise ValueError(
-        "the function rotates nothing in any way of calling that its parameters' names suggest.\n"
-        + "\n".join(indented(line) for line in tried[:6] or ["it has no parameter with a name"])
-        + "\nWrap it: def adapter(x, positions): ...  with x (b, h, n, d) and positions (n,), "
-        "giving x rotated"
-    )
-
-
-def is_orthogonal(matrices: Tensor) -> bool:
-    """Whether the matrices rotate: all lengths change by one factor, all angles stay."""
-    gram = matrices @ matrices.mT
-    scale = gram.diagonal(dim1=-2, dim2=-1).mean()
-    unit = torch.eye(matrices.shape[-1], dtype=scale.dtype) * scale
-    return bool((gram - unit).abs().max() < 0.02 * scale)
-
-
-def _one_by_one(calling: Calling, positions: tuple[int, ...], dim: int, which: int) -> Tensor:
-    """The matrices of rising positions, as far as the function has an answer."""
-    found = [calling.matrices(torch.tensor(positions[:1]), dim, which=which)]
-    for position in positions[1:]:
-        try:
-            found.append(calling.matrices(torch.tensor([position]), dim, which=which))
-        except Exception:  # a table that ends before this position
-            break
-    return torch.cat(found)
+def sample(calling: Calling, dim: int) -> Samples:
+    """The matrices of positions that are asked for alone, or else of the first ones in one call."""
+    if calling.kind != "none":
+        found = [calling.matrices(torch.tensor([0]), dim)]
+        for position in SINGLE[1:]:
+            try:
+                found.append(calling.matrices(torch.tensor([position]), dim))
+            except Exception:  # a table that ends before this position
+                break
+        numbers = [bool(q.isfinite().all() and k.isfinite().all()) for q, k in found]
+        count = numbers.index(False) if False in numbers else len(found)
+        infinite_from = SINGLE[count] if count < len(found) else None
+        queries, keys = (torch.cat(side[: max(count, 3)]) for side in zip(*found, strict=True))
+        if _changes(queries) or _changes(keys):
+            return Samples(SINGLE[: len(queries)], queries, keys, True, infinite_from)
+    queries, keys = calling.matrices(torch.arange(TOGETHER), dim)
+    positions = tuple(position for position in SINGLE if position < TOGETHER)
+    chosen = torch.tensor(positions)
+    return Samples(positions, queries[chosen], keys[chosen], alone=False)
 
 
 def _partners(matrices: Tensor) -> dict[int, int]:
@@ -229,74 +132,141 @@ def _layout(partners: dict[int, int]) -> tuple[Layout | None, int, int]:
     return "half", first, 2 * distance
 
 
-def measure(calling: Calling, dim: int, *, which: int = 0) -> Measured:
-    """Read layout, direction, frequencies, factor, shift and rounding from the matrices."""
-    powers = (0, *(2**k for k in range(15)))
-    single = _one_by_one(calling, powers, dim, which) if calling.kind != "none" else None
-    alone = single is not None and bool((single - single[:1]).abs().max() > 1e-6)
-    if single is not None and alone:
-        matrices = single
-        positions = powers[: len(single)]
-    else:  # positions 0 … n − 1 in one call are all that makes a difference
-        matrices = calling.matrices(torch.arange(257), dim, which=which)
-        positions = (0, *(2**k for k in range(9)))
-        matrices = matrices[torch.tensor(positions)]
-    rounded = [
-        dtype
-        for dtype in (torch.bfloat16, torch.float16)
-        if torch.equal(matrices[:4].to(dtype).double(), matrices[:4])
+def _order(at_zero: Tensor) -> list[int]:
+    """Where the matrix of position 0 puts each dimension, if it only changes their order.
+
+    Some functions rotate neighbours and give halves: scores do not notice.
+    """
+    order = at_zero.argmax(-1)
+    reorders = torch.equal(at_zero.abs() > 1e-6, torch.eye(len(at_zero))[order] > 0)
+    return order.tolist() if reorders else list(range(len(at_zero)))
+
+
+def _check_positions_count(samples: Samples, matrices: Tensor, side: str) -> None:
+    """Raise if the first positions are alike and later ones are not."""
+    by_position = dict(zip(samples.positions, matrices, strict=True))
+    changed = [
+        position
+        for position, matrix in by_position.items()
+        if (matrix - matrices[0]).abs().max() > 1e-6
     ]
-    order = _order(matrices[0])
-    asked = _one_by_one(calling, ASKED, dim, which) if alone else matrices
-    matrices = matrices[..., order]
-    asked = asked[..., order]
-    partners = _partners(matrices)
-    if not partners and (matrices - matrices[:1]).abs().max() > 1e-6:
+    if not changed or changed[0] == 1:
+        return
+    first = changed[0]
+    next_one = by_position.get(first + 1)
+    if next_one is not None and (next_one - by_position[first]).abs().max() > 1e-6:
         raise NoRotationError(
-            "no sine term: each dimension is multiplied by a number of its own and none is mixed "
-            "with its partner"
+            f"offset {first - 1} too small: the {side} of positions 0 to {first - 1} are rotated "
+            "alike, later ones each by its own angle",
+            "look at the length given to the cache: a new token's position is the number of "
+            "tokens before it",
         )
+    raise NoRotationError(
+        f"positions are divided as integers: the {side} of positions 0 to {first - 1} are "
+        "rotated alike",
+        "divide the frequencies or positions as floats (/, not //)",
+    )
+
+
+def measure(samples: Samples, side: str) -> Measured:
+    """Read layout, direction, frequencies, factor, shift and rounding from the matrices."""
+    matrices = samples.queries if side == "queries" else samples.keys
+    if not _changes(matrices):
+        raise NoRotationError(
+            f"{side} not rotated: they come back the same at every position",
+            f"rotate the {side} by their positions too",
+        )
+    _check_positions_count(samples, matrices, side)
+    rounded_to = _rounded_to(matrices)
+    order = _order(matrices[0])
+    matrices = matrices[..., order]
+    partners = _partners(matrices)
     if not partners:
-        raise ValueError(f"the {('queries', 'keys')[which]} are not rotated")
+        raise NoRotationError(
+            f"no sine term in the {side}: each dimension is multiplied by a number of its own and "
+            "none is mixed with its partner",
+            "add the sine term: x_a cos − x_b sin and x_a sin + x_b cos",
+        )
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
     if not pairs:
-        raise NoRotationError("no pairs: dimensions are mixed in one direction only")
+        raise NoRotationError(
+            f"no rotation of the {side}: dimensions are mixed in one direction only",
+            "both dimensions of a pair take part in both results",
+        )
     a, b = torch.tensor(pairs).T
-    angles, asked_angles = (torch.atan2(m[:, a, b], m[:, a, a]) for m in (matrices, asked))
-    starts = angles[0]
-    frequencies = [_frequency(of_pair, positions) for of_pair in angles.T.tolist()]
-    factor = float(torch.hypot(matrices[:, a[0], a[0]], matrices[:, a[0], b[0]]).median())
+    angles = torch.atan2(matrices[:, a, b], matrices[:, a, a])
+    powers = [samples.positions.index(m) for m in POWERS if m in samples.positions]
+    doubling = tuple(samples.positions[i] for i in powers)
+    coarse = None if rounded_to else _coarse(matrices, a, b)
+    rounded = rounded_to is not None or coarse is not None
+    signed = [_frequency(of_pair, doubling, rounded) for of_pair in angles[powers].T.tolist()]
+    lengths = torch.hypot(matrices[:, a, a], matrices[:, a, b])
+    factor = float(lengths.median())
+    by_position = lengths.mean(-1)
     disagreement = float((matrices[:, a, a] - matrices[:, b, b]).abs().max())
     rotating = matrices[:, sorted(partners)][:, :, sorted(partners)]
+    resting = [j for j in range(matrices.shape[-1]) if j not in partners]
+    rest = matrices[:, resting, resting]
+    starts = angles[0]
     return Measured(
         layout=layout,
-        forward=sum(frequencies) > 0,
+        forward=sum(signed) > 0,
         first_dim=first_dim,
         span=span,
-        frequencies=[abs(value) for value in frequencies],
+        pairs=pairs,
+        signed=signed,
+        starts=starts.tolist(),
         factor=factor,
-        shift=_shift(frequencies, starts.tolist()),
-        rounded_to=rounded[0] if rounded else None,
+        factor_moves=float(by_position.max() - by_position.min()),
+        rest=(float(rest.min()), float(rest.max())) if resting else (1.0, 1.0),
+        shift=_shift(signed, starts.tolist()),
+        rounded_to=rounded_to,
+        coarse=coarse,
         order=order,
         pairs_agree=disagreement < 1e-3 * factor,
         swapped=bool(((starts.abs() - math.pi / 2).abs() < 1e-3).all()),
         orthogonal=layout is None or is_orthogonal(rotating),
-        effective=_effective(asked_angles - starts, frequencies) if alone else {},
+        minus_missing=bool((matrices[:, a, b] - matrices[:, b, a]).abs().max() < 1e-4),
+        overwritten=_overwritten(matrices, a, b),
+        positions=samples.positions,
+        matrices=matrices,
+        alone=samples.alone,
     )
 
 
-def _effective(angles: Tensor, frequencies: list[float]) -> dict[int, float]:
-    """By which position the function rotates when it is asked for each of `ASKED` alone.
+def _rounded_to(matrices: Tensor) -> torch.dtype | None:
+    """The half type that holds all entries of the first matrices exactly, if there is one."""
+    near = matrices[:6]
+    for dtype in (torch.bfloat16, torch.float16):
+        if torch.equal(near.to(dtype).double(), near):
+            return dtype
+    return None
 
-    The fastest pair whose angle has not come round once tells, by its angle at a near position.
-    """
-    slow = [i for i, f in enumerate(frequencies) if 1e-7 < abs(f) < 3 / ASKED[-1]]
-    if not slow or len(angles) <= NEAR:
-        return {}
-    i = max(slow, key=lambda i: abs(frequencies[i]))
-    found = angles[:, i] / angles[NEAR, i] * ASKED[NEAR]
-    return dict(zip(ASKED, found.tolist(), strict=False))
+
+def _coarse(matrices: Tensor, a: Tensor, b: Tensor) -> str | None:
+    """Whether cos or sin alone holds half numbers, or both hold few decimals."""
+    near = matrices[1:7]
+    cos = near[:, a, a]
+    sin = near[:, a, b]
+    for dtype in (torch.bfloat16, torch.float16):
+        for name, part in (("cos", cos), ("sin", sin)):
+            if torch.equal(part.to(dtype).double(), part):
+                return f"{name} holds {dtype} numbers"
+    for decimals in (2, 3, 4):
+        steps = torch.stack((cos, sin)) * 10**decimals
+        if (steps - steps.round()).abs().max() < 1e-2:
+            return f"cos and sin have {decimals} decimals"
+    return None
+
+
+def _overwritten(matrices: Tensor, a: Tensor, b: Tensor) -> bool:
+    """Whether x_b' was computed from x_a' in place of x_a: the matrix shows c·s and c − s²."""
+    cos = matrices[:, a, a]
+    sin = -matrices[:, b, a]
+    first = (matrices[:, a, b] - cos * sin).abs().max()
+    second = (matrices[:, b, b] - (cos - sin * sin)).abs().max()
+    return bool(max(first, second) < 1e-4)
 
 
 def _shift(frequencies: list[float], starts: list[float]) -> float:
@@ -305,24 +275,127 @@ def _shift(frequencies: list[float], starts: list[float]) -> float:
     return min(turning)[1] if turning else 0.0
 
 
-def _order(at_zero: Tensor) -> list[int]:
-    """Where the matrix of position 0 puts each dimension, if it only changes their order.
-
-    Some functions rotate neighbours and give halves: scores do not notice.
-    """
-    order = at_zero.argmax(-1)
-    reorders = torch.equal(at_zero / at_zero.max(), torch.eye(len(at_zero))[order])
-    return order.tolist() if reorders else list(range(len(at_zero)))
-
-
-def _frequency(angles: list[float], positions: tuple[int, ...]) -> float:
+def _frequency(angles: list[float], positions: tuple[int, ...], rounded: bool) -> float:
     """The angle per position: each doubling of the position refines what the last one gave."""
+    share = 0.02 if rounded else 2e-5
+    largest = 0.02 if rounded else 1e-3
     frequency = math.remainder(angles[1] - angles[0], 2 * math.pi)
     for angle, position in zip(angles[2:], positions[2:], strict=True):
         expected = frequency * position
         miss = math.remainder(angle - angles[0] - expected, 2 * math.pi)
-        # A rounded table misses by 0.01 at most; clamped or wrapped positions by much more.
-        if abs(miss) > min(0.02, 0.02 * abs(expected)) + 1e-6:
+        # A rounded table misses by 0.01 at most, float32 angles by 1e-6 of the angle; clamped or
+        # wrapped positions by more.
+        if abs(miss) > min(largest, share * abs(expected)) + 2e-6:
             break
         frequency = (expected + miss) / position
     return frequency
+
+
+def predicted(measured: Measured, angles: Tensor) -> Tensor:
+    """The matrices (n, d, d) that pairs, factor and these angles (n, pairs) say."""
+    dim = measured.matrices.shape[-1]
+    matrices = torch.eye(dim, dtype=torch.float64).repeat(len(angles), 1, 1)
+    a, b = torch.tensor(measured.pairs).T
+    whole = angles + torch.tensor(measured.starts, dtype=torch.float64)
+    cos = whole.cos() * measured.factor
+    sin = whole.sin() * measured.factor
+    matrices[:, a, a] = cos
+    matrices[:, a, b] = sin
+    matrices[:, b, a] = -sin
+    matrices[:, b, b] = cos
+    return matrices
+
+
+def angles_at(positions: Tensor, measured: Measured, exact: Tensor | None) -> Tensor:
+    """m θ_i for each position and pair, with exact frequencies where their rule is known."""
+    signed = torch.tensor(measured.signed, dtype=torch.float64)
+    if exact is not None:
+        signed = exact[: len(signed)] * (1.0 if measured.forward else -1.0)
+    return positions.double()[:, None] * signed
+
+
+def misfits(measured: Measured, exact: Tensor | None) -> Tensor:
+    """How far each pair is from its frequency, at each position. (n, pairs)
+
+    The largest of the four entries of a pair, in units of the factor.
+    """
+    angles = angles_at(torch.tensor(measured.positions), measured, exact)
+    gap = (measured.matrices - predicted(measured, angles)).abs() / measured.factor
+    a, b = torch.tensor(measured.pairs).T
+    return torch.stack((gap[:, a, a], gap[:, a, b], gap[:, b, a], gap[:, b, b])).amax(0)
+
+
+def rotated_as(measured: Measured, row: int, exact: Tensor | None) -> int | None:
+    """The whole position as which the sample `row` is rotated; None if there is none."""
+    m = measured.positions[row]
+    chosen = torch.linspace(0, len(measured.pairs) - 1, min(12, len(measured.pairs))).long()
+    steps = angles_at(torch.tensor([1]), measured, exact)[0, chosen]
+    observed = measured.angles[row, chosen]
+    limit = (0.01 + 1.5e-6 * m) ** 2
+    candidates = torch.arange(-m, 2 * m + 1, dtype=torch.float64)
+    for step, angle in zip(steps.tolist(), observed.tolist(), strict=True):
+        gaps = 1 - (candidates * step - angle).cos()  # about half the squared angle
+        candidates = candidates[gaps <= limit]
+    if not len(candidates):
+        return None
+    gaps = 1 - (candidates[:, None] * steps - observed).cos()
+    return int(candidates[gaps.amax(-1).argmin()])
+
+
+def vectors(*shape: int, seed: int) -> Tensor:
+    """Random vectors, the same in every run."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+
+
+def errors(
+    calling: Calling,
+    sides: tuple[Measured, ...],
+    exact: Tensor | None,
+    positions: tuple[int, ...],
+    dtype: torch.dtype,
+    *,
+    single: Tensor | None = None,
+) -> dict[int, float]:
+    """How far rotated queries and keys (or queries alone) are from exact angles, by position.
+
+    Ends before the first position without an answer. single: float32 frequencies; then the angles
+    to compare with are their float32 products with the position.
+    """
+    dim = sides[0].matrices.shape[-1]
+    x = vectors(1, 2, 1, dim, seed=1).to(dtype)
+    found = {}
+    for m in positions:
+        try:
+            results = _at(calling, x, m)
+        except Exception:  # a table that ends before this position, or another dtype
+            break
+        gaps = []
+        for measured, result in zip(sides, results, strict=False):
+            angles = angles_at(torch.tensor([m]), measured, exact)
+            if single is not None:
+                sign = 1.0 if measured.forward else -1.0
+                angles = sign * (torch.tensor([[m]]).float() * single).double()
+            matrix = predicted(_with_round_factor(measured), angles)[0]
+            truth = x[0, :, 0].double() @ matrix
+            gaps.append(float((result[0, :, 0].double()[..., measured.order] - truth).abs().max()))
+        found[m] = max(gaps)
+    return found
+
+
+def _with_round_factor(measured: Measured) -> Measured:
+    """Start at an exact angle and factor where the measured ones differ from them by rounding."""
+    factor = 1.0 if abs(measured.factor - 1) < 1e-5 else measured.factor
+    starts = [0.0 if abs(start) < 1e-6 else start for start in measured.starts]
+    return measured._replace(factor=factor, starts=starts)
+
+
+def _at(calling: Calling, x: Tensor, position: int) -> tuple[Tensor, Tensor]:
+    """x rotated at one position as queries and as keys; alone, or at the end of a sequence."""
+    if calling.kind != "none":
+        return calling.turn(x, x, torch.tensor([position]))
+    length = min(position, 20_000) + 1
+    if length <= position:
+        raise ValueError("too long for one call")
+    sequence = x.repeat_interleave(length, 2)
+    queries, keys = calling.turn(sequence, sequence, torch.arange(length))
+    return queries[:, :, -1:], keys[:, :, -1:]

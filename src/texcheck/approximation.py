@@ -43,3 +43,12 @@ def approximately(a: Array, b: Array, texts: tuple[str, str], share: float) -> b
     coarsest = max(last_telling for _, last_telling in units)
     room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
     return bool(np.all(gap <= room + 1e-12 * size))
+
+
+def share_between(a: Array, b: Array, texts: tuple[str, str]) -> float:
+    """By which share of the larger side two expressions differ; 0 beside a printed number."""
+    if any(printed_units(text) is not None for text in texts):
+        return 0.0
+    size = np.maximum(np.abs(a), np.abs(b))
+    telling = size > 0
+    return float(np.max(np.abs(a - b)[telling] / size[telling], initial=0.0))

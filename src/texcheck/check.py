@@ -23,6 +23,8 @@ from texcheck.values import declared_values
 
 MOST_INSTANCES = 20_000
 CONVENTIONS = ("row", "column")
+# As most papers print them; a book in which x W is printed says "row".
+DEFAULT_CONVENTION = "column"
 # Relations that hold wherever = does.
 WEAKER = ("<=", ">=", "approx")
 
@@ -31,7 +33,7 @@ WEAKER = ("<=", ">=", "approx")
 class Options:
     """How a check reads and compares; the fields are those of ``check``."""
 
-    vectors: str
+    vectors: str = DEFAULT_CONVENTION
     first_index: int = 1
     approx: float = 0.02
     sampling_error: float = 0.0
@@ -47,7 +49,7 @@ def evaluate(
     text: str,
     values: Mapping[str, Any],
     *,
-    vectors: str,
+    vectors: str = DEFAULT_CONVENTION,
     first_index: int = 1,
     broadcast: bool = False,
 ) -> Any:
@@ -63,7 +65,13 @@ def evaluate(
         return result_of(evaluator_for(text, table, options).evaluate(node))
 
 
-def check(text: str, values: Mapping[str, Any], *, vectors: str, **options: Any) -> list[Relation]:
+def check(
+    text: str,
+    values: Mapping[str, Any],
+    *,
+    vectors: str = DEFAULT_CONVENTION,
+    **options: Any,
+) -> list[Relation]:
     """Evaluate every relation of a display; one entry for each, in the order printed.
 
     ``=`` allows what rounding can change (``texcheck.rounding``), entry by entry; whole numbers

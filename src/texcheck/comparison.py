@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.approximation import approximately
+from texcheck.approximation import approximately, share_between
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.sets import is_member
@@ -29,6 +29,7 @@ class Finding:
     slack: float = math.inf
     attained: bool = False
     differ: bool = True
+    share: float = 0.0
 
 
 def states_a_sign(side: Node) -> bool:
@@ -112,8 +113,8 @@ class Comparison:
         for k, relation in enumerate(node.relations):
             side = node.sides[k + 1]
             right = None
-            if relation == "in":
-                holds = is_member(evaluator, left, side, node)
+            if relation in ("in", "notin"):
+                holds = is_member(evaluator, left, side, node) == (relation == "in")
                 found = Finding(deviation=0.0 if holds else math.inf, holds=holds)
             else:
                 right = evaluator.side(side)
@@ -139,6 +140,7 @@ class Comparison:
                         near=near,
                         attained=found.attained,
                         differ=found.differ,
+                        share=found.share,
                     ),
                 )
             )
@@ -208,7 +210,8 @@ class Comparison:
             texts = (node.texts[place], node.texts[k + 1])
             holds = approximately(a, b, texts, self.approx)
             differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
-            return Finding(deviation=float(np.max(gap)), holds=holds, differ=differ)
+            share = share_between(a, b, texts)
+            return Finding(float(np.max(gap)), holds, differ=differ, share=share)
         if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
             # As floats, two large whole numbers may be the same.
             gap = np.asarray(float(abs(left - right)))

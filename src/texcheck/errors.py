@@ -5,6 +5,8 @@ Anything else that is raised is a fault of the interpreter itself and is never c
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class LatexError(ValueError):
     """A formula that cannot be read or evaluated; names the construct and its place.
@@ -27,6 +29,14 @@ class LatexError(ValueError):
         after = self.text[self.position : self.position + 25].replace("\n", " ")
         place = f"at character {self.position}, line {line}"
         return f"{self.message} ({place}: …{before} >>>here>>> {after})"
+
+
+class UnknownSymbolError(LatexError):
+    """A symbol without a meaning; ``context`` is where the reader met it, for who guesses one."""
+
+    def __init__(self, message: str, position: int, text: str, context: Any) -> None:
+        super().__init__(message, position, text)
+        self.context = context
 
 
 class RefutedError(AssertionError):

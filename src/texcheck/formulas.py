@@ -45,6 +45,7 @@ class Check:
     loose: Mapping[int, str] = field(default_factory=dict)
     somewhere: Mapping[int, str] = field(default_factory=dict)
     equivalent: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -77,12 +78,20 @@ class Check:
 
     def trial(self, inputs: Sequence[Values]) -> Trial:
         """The inputs as texts are tried on them."""
-        return Trial(inputs, self.options, loose=self.loose, somewhere=self.somewhere)
+        return Trial(
+            inputs,
+            self.options,
+            loose=self.loose,
+            somewhere=self.somewhere,
+            fixed=self.fixed,
+        )
 
     def run(self, text: str) -> None:
         """Check a text on all inputs."""
         if complaint := self.trial(self.inputs()).complaint(text):
-            raise RefutedError(f"{self.name}: {complaint}")
+            place = getattr(text, "place", "")
+            name = f"{self.name} ({place})" if place else self.name
+            raise RefutedError(f"{name}: {complaint}")
 
 
 class Formulas:
@@ -100,6 +109,7 @@ class Formulas:
         loose: Mapping[int, str] | None = None,
         somewhere: Mapping[int, str] | None = None,
         equivalent: Mapping[str, str] | None = None,
+        fixed: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -114,6 +124,7 @@ class Formulas:
                 loose=loose or {},
                 somewhere=somewhere or {},
                 equivalent=equivalent or {},
+                fixed=fixed or {},
             )
             return test_of(check, lambda: self.texts[name])
 

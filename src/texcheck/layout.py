@@ -5,19 +5,21 @@ Punctuation, words, wide spaces and the lines of ``aligned`` become separators o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lark import Token
 
+from texcheck.bars import CLOSERS, OPENERS
 from texcheck.errors import LatexError
-from texcheck.vocabulary import CASE_WORDS, ENVIRONMENTS, IMPLICATIONS, OPENING, SEPARATING_WORDS
+from texcheck.vocabulary import ARROWS, CASE_WORDS, CONDITIONS, IMPLICATIONS, SEPARATING_WORDS
 
 # What may continue an expression at the start of a line.
 CONTINUING = ("ADDOP", "MULOP", "SLASH")
-PAIRS = [("LBRACE", "RBRACE"), *OPENING.values(), *ENVIRONMENTS.values()]
-OPENERS = {opener for opener, _ in PAIRS}
-CLOSERS = {closer for _, closer in PAIRS}
+WORDS = SEPARATING_WORDS | CONDITIONS
+# Words of a remark that change what is stated beside it.
+CONDITIONAL = re.compile(r"\b(if|when|unless|except|not|only|provided|for|where)\b")
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Layout:
 
     def tidy(self, tokens: list[Token]) -> list[Token]:
         """Turn punctuation at the top level into separators of statements."""
-        aligned = self.join_aligned_lines(tokens)
+        aligned = self.with_arrows(self.join_aligned_lines(tokens))
         result: list[Token] = []
         depth: list[str] = []
         for token in aligned:
@@ -53,7 +55,10 @@ class Layout:
                 self.tidy_top(token, result)
             elif depth[-1] == "BEGINCASES":
                 self.tidy_cases(token, result)
-            elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE"):
+            elif kind == "TEXT" and token.value == "and":
+                # P(X = 1 and Y = 2); whoever reads it says whether a word may be there.
+                result.append(Token("COMMA", "and", start_pos=token.start_pos))
+            elif kind in ("TEXT", "OTHERWISE", "PERIOD", "IMPLIES", "NEWLINE", "ARROW"):
                 raise self.fail(f"{token.value!r} cannot stand inside brackets", token.start_pos)
             elif kind != "QUAD":
                 result.append(token)
@@ -61,7 +66,7 @@ class Layout:
                 raise self.fail("a wide space inside brackets separates nothing", token.start_pos)
         while result and result[-1].type == "SEP":
             dangling = result.pop()
-            if dangling.value in SEPARATING_WORDS or dangling.value in IMPLICATIONS:
+            if dangling.value in WORDS or dangling.value in IMPLICATIONS:
                 raise self.fail(f"nothing follows {dangling.value!r}", dangling.start_pos)
         if not result:
             raise self.fail("the formula is empty", 0)
@@ -71,7 +76,8 @@ class Layout:
         """Punctuation and words between statements separate them."""
         if token.type in ("COMMA", "QUAD", "TEXT", "PERIOD", "NEWLINE", "SEP"):
             separator = Token("SEP", token.value, start_pos=token.start_pos)
-            if token.type == "TEXT" and token.value not in SEPARATING_WORDS:
+            condition = token.type == "TEXT" and token.value in CONDITIONS and states(result[::-1])
+            if token.type == "TEXT" and token.value not in SEPARATING_WORDS and not condition:
                 raise self.fail(
                     "a condition can be printed only in cases; elsewhere write \\implies",
                     token.start_pos,
@@ -82,7 +88,7 @@ class Layout:
                 result.append(separator)
             elif result and result[-1].value == token.value == ",":
                 raise self.fail("two commas with nothing between them", token.start_pos)
-            elif result[-1:] and result[-1].value in SEPARATING_WORDS and token.type == "QUAD":
+            elif result[-1:] and result[-1].value in WORDS and token.type == "QUAD":
                 pass  # the space after \\text{for} takes nothing from the word
             elif result and token.type != "COMMA":
                 # A wide space, a word or a new line after a comma ends a list of values.
@@ -109,6 +115,24 @@ class Layout:
             return
         result.append(token)
 
+    def with_arrows(self, tokens: list[Token]) -> list[Token]:
+        """An arrow between two statements is an implication; any other has several meanings."""
+        result: list[Token] = []
+        depth = 0
+        for place, token in enumerate(tokens):
+            depth += (token.type in OPENERS) - (token.type in CLOSERS)
+            if token.type != "ARROW" or depth:
+                result.append(token)
+                continue
+            if not (states(reversed(tokens[:place])) and states(tokens[place + 1 :])):
+                raise self.fail(
+                    f"{token.value} can be read only between two statements; "
+                    "for a definition write = or \\leftarrow",
+                    token.start_pos,
+                )
+            result.append(Token("SEP", ARROWS[token.value], start_pos=token.start_pos))
+        return result
+
     def join_aligned_lines(self, tokens: list[Token]) -> list[Token]:
         """The statements of ``aligned``, column by column, without its marks.
 
@@ -121,6 +145,8 @@ class Layout:
             for number, cells in enumerate(line):
                 if number == len(columns):
                     columns.append(Column())
+                if number and is_remark(cells):
+                    continue
                 self.join_line(columns[number], *cells)
         result: list[Token] = []
         for column in columns:
@@ -158,6 +184,26 @@ class Layout:
         if not column.statements:
             column.indented = indented
         column.statements.append(content)
+
+
+def states(tokens: Iterable[Token]) -> bool:
+    """Whether a relation stands in what follows, up to the next separator of statements."""
+    depth = 0
+    for token in tokens:
+        depth += (token.type in OPENERS) - (token.type in CLOSERS)
+        if depth == 0 and token.type == "REL":
+            return True
+        if depth == 0 and token.type in ("SEP", "ARROW", "TEXT", "PERIOD"):
+            return False
+    return False
+
+
+def is_remark(cells: tuple[list[Token], list[Token] | None]) -> bool:
+    """Whether a column of its own holds only words that name the line, such as a rule's name."""
+    content = visible([*cells[0], *(cells[1] or [])])
+    if len(content) != 1 or not content[0].value.startswith("\\text"):
+        return False
+    return content[0].type == "SYMBOL" and not CONDITIONAL.search(content[0].value.lower())
 
 
 def visible(tokens: list[Token]) -> list[Token]:

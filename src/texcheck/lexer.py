@@ -11,21 +11,32 @@ from dataclasses import dataclass, field
 
 from lark import Token
 
+from texcheck.bars import paired
 from texcheck.errors import LatexError
 from texcheck.layout import Layout
 from texcheck.vocabulary import (
+    ABOUT,
     ACCENTS,
+    ARROWS,
+    BARS,
+    BRACES,
     CASE_WORDS,
     CLOSING,
+    DEFINITIONS,
     DOTS,
     ENVIRONMENTS,
     FONTS,
     IMPLICATIONS,
+    LETTER_FONTS,
+    LINES,
     OPENING,
     OPERATORS,
+    OTHERWISE,
     REFUSED,
     RELATIONS,
     SEPARATING_WORDS,
+    SIZES,
+    TEXTS,
     WIDE_SPACES,
 )
 
@@ -41,11 +52,17 @@ SIMPLE = {
     "/": "SLASH",
     ",": "COMMA",
 }
-COMMANDS = {"\\frac": "FRAC", "\\sqrt": "SQRT", **dict.fromkeys(ACCENTS, "ACCENT")}
+COMMANDS = {
+    **dict.fromkeys(("\\frac", "\\dfrac", "\\tfrac", "\\cfrac"), "FRAC"),
+    **dict.fromkeys(("\\binom", "\\dbinom", "\\tbinom"), "BINOM"),
+    "\\sqrt": "SQRT",
+    "\\mid": "MID",
+    **dict.fromkeys(ACCENTS, "ACCENT"),
+}
 
 PIECE = re.compile(
     r"(?P<space>\s+|~)"
-    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?)"
+    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?(?:[eE][0-9]+)?)"
     r"|(?P<command>\\(?:[A-Za-z]+|.))"
     r"|(?P<letter>[A-Za-z])"
     r"|(?P<other>.)",
@@ -57,8 +74,23 @@ DEEPEST = 40
 MOST_TOKENS = 2_000
 MOST_DIGITS = 300
 ARGUMENT = re.compile(r"\s*\{([^{}]*)\}")
-# What a programmer writes for a power of ten: 1e-3.
-EXPONENT = re.compile(r"e[-+]?[0-9]")
+# What a programmer writes for a power of ten, and what could be a sum: 1e-3.
+EXPONENT = re.compile(r"[eE][-+][0-9]")
+# A font around one letter or command, or around another font.
+FONT_ARGUMENT = re.compile(
+    r"\s*(?:\{\s*(\\[A-Za-z]+)?\s*\{([^{}]*)\}\s*\}|\{([^{}]*)\}|(\\[A-Za-z]+|[A-Za-z0-9]))"
+)
+OPERATOR_NAME = re.compile(r"\s*\{\s*\\(?:math|text)(?:rm|bf|sf|normal)?\s*\{([A-Za-z~ ]+)\}\s*\}")
+DEFINED = re.compile(
+    r"\s*\{\s*(?:\\[a-z]+\s*\{\s*)?(?:def\.?|\\Delta|\\triangle)\s*\}?\s*\}\s*\{\s*:?=\s*\}"
+)
+PRIMES = re.compile(r"\s*\{\s*((?:\\prime\s*)+)\}|\s*\\prime(?![A-Za-z])")
+# The distance that a line break may be given: \\[0.5em].
+DISTANCE = re.compile(r"\*?\[\s*-?[0-9.]+\s*(?:em|ex|pt|mm|cm|in)\s*\]")
+# A remark below a brace consists of words.
+REMARK = re.compile(
+    r"\s*\{\s*(?:\\[a-z]+\s+)?\\text[a-z]*\s*\{[^{}]*\}\s*\}|\s*\\text[a-z]*\s*\{[^{}]*\}"
+)
 
 
 @dataclass
@@ -68,7 +100,9 @@ class Group:
     closer: str
     position: int
     kind: str
-    sized: bool
+    sized: str
+    # What is printed after it and is a remark: below a brace.
+    remark: str = ""
 
 
 @dataclass
@@ -79,8 +113,10 @@ class Lexer:
     place: int = 0
     tokens: list[Token] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
-    # Whether \\left or \\right stands before the delimiter that is read next.
-    sized: bool = False
+    # "left" or "right" where \\left or \\right stands before the delimiter that is read next.
+    sized: str = ""
+    # The sign of the remark of a brace that is opened next.
+    remark: str = ""
 
     def fail(self, message: str, position: int | None = None) -> LatexError:
         """The error of this formula at a place."""
@@ -93,7 +129,7 @@ class Lexer:
     @property
     def top_level(self) -> bool:
         """Whether a line of the display itself is read."""
-        return not self.groups or self.groups[-1].kind == "aligned"
+        return all(group.kind in LINES for group in self.groups)
 
     def run(self) -> list[Token]:
         """All tokens of the formula."""
@@ -108,7 +144,7 @@ class Lexer:
             raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
         if self.sized:
             raise self.fail("\\left or \\right needs a delimiter after it")
-        return Layout(self.text).tidy(self.tokens)
+        return Layout(self.text).tidy(paired(self.tokens, self.text))
 
     def step(self) -> None:
         """Read one piece."""
@@ -121,10 +157,14 @@ class Lexer:
             return
         if piece in REFUSED:
             raise self.fail(REFUSED[piece], position)
-        if self.sized and piece not in OPENING and piece not in CLOSING:
+        if self.sized and not (piece in OPENING or piece in CLOSING or piece in BARS):
             raise self.fail("\\left or \\right needs a delimiter after it", position)
         if match.lastgroup == "number":
             self.number(piece, position)
+        elif self.remark and piece != "{":
+            raise self.fail("a brace needs what it is below or above in braces", position)
+        elif piece in BARS:
+            self.bar(piece, position)
         elif match.lastgroup == "letter":
             self.emit("SYMBOL", piece, position)
         elif match.lastgroup == "command":
@@ -138,7 +178,17 @@ class Lexer:
             raise self.fail(
                 f"{piece}e… is printed as {piece} times e; write {piece} \\cdot 10^{{…}}", position
             )
-        value = piece.replace("{,}", "").replace("\\,", "")
+        if self.top_level and len(self.tokens) > 1 and re.fullmatch("[0-9]{3}", piece):
+            before, comma = self.tokens[-2:]
+            together = before.end_pos == comma.start_pos and comma.end_pos == position
+            if before.type == "NUMBER" and comma.type == "COMMA" and together:
+                raise self.fail(f"{before},{piece} is a list; write {before}{{,}}{piece}", position)
+        if self.tokens and self.tokens[-1].type == "FRAC" and re.fullmatch("[0-9]{2}", piece):
+            # \\frac13: LaTeX takes one digit for each argument.
+            self.emit("NUMBER", piece[0], position)
+            self.emit("NUMBER", piece[1], position + 1)
+            return
+        value = piece.replace("{,}", "").replace("\\,", "").replace("E", "e")
         if len(value) > MOST_DIGITS:
             raise self.fail(
                 f"the number has {len(value)} digits; at most {MOST_DIGITS} can be read", position
@@ -150,8 +200,19 @@ class Lexer:
         if len(self.groups) == DEEPEST:
             raise self.fail("the formula is nested too deeply", position)
         self.emit(kind, name, position)
-        self.groups.append(Group(closer, position, kind=name, sized=self.sized))
-        self.sized = False
+        self.groups.append(Group(closer, position, kind=name, sized=self.sized, remark=self.remark))
+        self.sized = ""
+        self.remark = ""
+
+    def bar(self, piece: str, position: int) -> None:
+        """Read a bar; with \\left or \\right its direction is known, else others decide it."""
+        opener, closer = BARS[piece]
+        if self.sized == "left":
+            self.open(opener, closer, piece, position)
+        elif self.sized == "right":
+            self.close(closer, piece, position)
+        else:
+            self.emit("BAR", piece, position)
 
     def close(self, kind: str, name: str, position: int) -> None:
         """End the group that this sign closes."""
@@ -159,19 +220,34 @@ class Lexer:
         if group is None or group.closer != kind:
             opened = f"; the last open one is {group.kind!r}" if group else ""
             raise self.fail(f"{name!r} closes nothing that is open{opened}", position)
-        if group.sized != self.sized:
+        if bool(group.sized) != bool(self.sized):
             expected = "\\right" if group.sized else "no \\right"
             raise self.fail(f"{group.kind!r} needs {expected} before {name!r}", position)
         self.groups.pop()
-        self.sized = False
+        self.sized = ""
         self.emit(kind, name, position)
+        if group.remark:
+            self.skip_remark(group.remark)
+
+    def skip_remark(self, sign: str) -> None:
+        """Words below or above a brace say nothing that could be false."""
+        after = self.text[self.place :].lstrip()
+        if not after.startswith(sign):
+            return
+        start = self.text.index(sign, self.place) + 1
+        match = REMARK.match(self.text, start)
+        if match is None:
+            raise self.fail("what is below or above a brace must be words", start)
+        self.place = match.end()
 
     def command(self, piece: str, position: int) -> None:
         """Read a command."""
-        if piece in SPACING:
+        if piece in SPACING or piece in SIZES:
             return
         if piece in ("\\left", "\\right"):
-            self.sized = True
+            self.sized = piece.removeprefix("\\")
+        elif piece in ABOUT or piece in DEFINITIONS or piece in BRACES or piece == "\\not":
+            self.around(piece, position)
         elif piece in OPENING:
             self.open(*OPENING[piece], piece, position)
         elif piece in CLOSING:
@@ -180,15 +256,24 @@ class Lexer:
             self.emit("QUAD", piece, position)
         elif piece in IMPLICATIONS:
             self.emit("SEP" if self.top_level else "IMPLIES", piece, position)
+        elif piece in ARROWS:
+            # Below a sum or a limit it is something else, and refused by the grammar.
+            self.emit("ARROW", piece, position)
         elif piece in RELATIONS:
             self.emit("REL", RELATIONS[piece], position)
         elif piece in OPERATORS:
             self.emit("MULOP", OPERATORS[piece], position)
+        elif piece == "\\choose":
+            self.choose(position)
         elif piece in DOTS:
             self.emit("DOTS", piece, position)
         elif piece in COMMANDS:
             self.emit(COMMANDS[piece], piece, position)
-        elif piece in FONTS or piece == "\\text":
+        elif piece in LETTER_FONTS:
+            self.letters(piece, position)
+        elif piece == "\\mathop":
+            self.operator(position)
+        elif piece in FONTS or piece in TEXTS:
             self.named(piece, position)
         elif piece == "\\begin":
             self.begin(position)
@@ -198,6 +283,73 @@ class Lexer:
             self.row_end(position)
         else:
             self.emit("SYMBOL", piece, position)
+
+    def around(self, piece: str, position: int) -> None:
+        """Read what is about something else: a label, a remark, a negation, a definition."""
+        if piece in ABOUT:
+            match = ARGUMENT.match(self.text, self.place)
+            if match is None:
+                raise self.fail(f"{piece} needs an argument in braces after it", position)
+            self.place = match.end()
+        elif piece in BRACES:
+            self.remark = BRACES[piece]
+        elif piece in DEFINITIONS:
+            match = DEFINED.match(self.text, self.place)
+            if match is None:
+                raise self.fail(f"{piece} is understood only as a definition", position)
+            self.place = match.end()
+            self.emit("REL", "=", position)
+        else:
+            match = re.compile(r"\s*(\\in(?![A-Za-z])|=)").match(self.text, self.place)
+            if match is None:
+                raise self.fail("\\not is understood only before \\in and =", position)
+            self.place = match.end()
+            self.emit("REL", "notin" if match.group(1) == "\\in" else "!=", position)
+
+    def letters(self, piece: str, position: int) -> None:
+        """Read a letter, or several, in a font."""
+        match = FONT_ARGUMENT.match(self.text, self.place)
+        if match is None:
+            raise self.fail(f"{piece} needs a letter, or a name in braces after it", position)
+        self.place = match.end()
+        inner, nested, content, letter = match.groups()
+        if nested is not None and inner not in FONTS:
+            raise self.fail(f"{piece}{{{inner}…}} is not understood", position)
+        found = next(one for one in (nested, content, letter) if one is not None)
+        name = re.sub(r"\s+", "", found)
+        if not re.fullmatch(r"\\[A-Za-z]+|[A-Za-z0-9]+", name):
+            complaint = (
+                "holds scripts; write them outside" if re.search("[_^]", name) else "is not a name"
+            )
+            raise self.fail(f"{piece}{{{name}}} {complaint}", position)
+        self.emit("SYMBOL", f"{inner if nested is not None else piece}{{{name}}}", position)
+
+    def choose(self, position: int) -> None:
+        """``{n \\choose k}`` is ``\\binom{n}{k}``."""
+        braces = [k for k, token in enumerate(self.tokens) if token.type == "LBRACE"]
+        if not self.groups or self.groups[-1].closer != "RBRACE":
+            raise self.fail("\\choose needs braces around both numbers", position)
+        start = next(k for k in braces if self.tokens[k].start_pos == self.groups[-1].position)
+        before = self.tokens[start]
+        binomial = Token("BINOM", "\\binom", start_pos=before.start_pos, end_pos=before.start_pos)
+        self.tokens.insert(start, binomial)
+        self.emit("RBRACE", "}", position)
+        self.emit("LBRACE", "{", position)
+
+    def operator(self, position: int) -> None:
+        """``\\mathop{\\mathrm{max}}`` is the operator of that name."""
+        match = OPERATOR_NAME.match(self.text, self.place)
+        if match is None:
+            raise self.fail("\\mathop needs a name in braces after it", position)
+        self.place = match.end()
+        self.emit("SYMBOL", self.known_name("\\operatorname", match.group(1).strip(" ~")), position)
+
+    def known_name(self, piece: str, name: str) -> str:
+        """``\\max`` for ``\\mathrm{max}``; else the name with its font."""
+        if name in ("max", "min", "sup", "inf", "lim", "arg"):
+            return f"\\{name}"
+        piece = "\\text" if piece in ("\\textrm", "\\textnormal", "\\mbox") else piece
+        return f"{piece}{{{name}}}"
 
     def sign_as_script(self, piece: str, position: int) -> None:
         """``x_+`` is a name; ``10^-3`` prints a raised minus and then a 3 on the line."""
@@ -212,27 +364,32 @@ class Lexer:
 
     def named(self, piece: str, position: int) -> None:
         """Read words or the name of an operator."""
-        match = ARGUMENT.match(self.text, self.place)
+        if piece == "\\operatorname" and self.text.startswith("*", self.place):
+            self.place += 1
+        pattern = FONT_ARGUMENT if piece in FONTS else ARGUMENT
+        match = pattern.match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} needs a name in braces after it", position)
         self.place = match.end()
-        content = match.group(1)
-        words = re.sub(r"\s+", " ", content).strip(" ,.;:~").lower()
-        if piece == "\\text":
+        found = match.groups()[1:] if pattern is FONT_ARGUMENT else match.groups()
+        content = next((one for one in found if one is not None), "")
+        words = re.sub(r"[\s~]+", " ", content).strip(" ,.;:").lower()
+        if piece in TEXTS:
             if words in SEPARATING_WORDS or words in CASE_WORDS:
                 self.emit("TEXT", words, position)
                 return
-            if words == "otherwise":
+            if words in OTHERWISE:
                 self.emit("OTHERWISE", words, position)
                 return
-            if not re.fullmatch(r"[A-Za-z0-9 _.\-]+", content):
-                raise self.fail(f"\\text{{{content}}} is not a word that can be checked", position)
+            content = content.strip(" ,;:")
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _./()\-]*", content) or content[-1] == "-":
+                raise self.fail(f"{piece}{{{content}}} is not a word that can be checked", position)
         if any(mark in content for mark in "_^"):
             raise self.fail(f"{piece}{{{content}}} holds scripts; write them outside", position)
         name = re.sub(r"\\[,;:! ]|\s+", "", content)
         if not name:
             raise self.fail(f"{piece} has an empty argument", position)
-        self.emit("SYMBOL", f"{piece}{{{name}}}", position)
+        self.emit("SYMBOL", self.known_name(piece, name), position)
 
     def environment_name(self, piece: str, position: int) -> str:
         r"""The name behind `\\begin` or `\\end`."""
@@ -245,35 +402,50 @@ class Lexer:
     def begin(self, position: int) -> None:
         """Start an environment."""
         name = self.environment_name("\\begin", position)
-        if name in ENVIRONMENTS:
+        if name == "array":
+            self.begin_array(position)
+        elif name in ENVIRONMENTS:
             self.open(*ENVIRONMENTS[name], name, position)
-        elif name != "aligned":
-            known = ", ".join(sorted({"aligned", *ENVIRONMENTS}))
+        elif name not in LINES:
+            known = ", ".join(sorted({*LINES, *ENVIRONMENTS}))
             raise self.fail(f"environment {name!r} is not known; use one of {known}", position)
-        elif self.groups:
+        elif not self.top_level:
             raise self.fail(f"{name} cannot be inside another construct", position)
         else:
-            self.groups.append(Group("", position, kind=name, sized=False))
+            self.groups.append(Group("", position, kind=name, sized=""))
+
+    def begin_array(self, position: int) -> None:
+        """An array between brackets is a matrix; any other is a table."""
+        match = ARGUMENT.match(self.text, self.place)
+        bracketed = bool(self.tokens) and self.tokens[-1].type in ("LPAR", "LBRACK")
+        if match is None or not re.fullmatch(r"[lcr ]+", match.group(1)) or not bracketed:
+            raise self.fail("an array without brackets around it is a table", position)
+        self.place = match.end()
+        self.open(*ENVIRONMENTS["array"], "array", position)
 
     def end(self, position: int) -> None:
         """End an environment."""
         name = self.environment_name("\\end", position)
         if not self.groups or self.groups[-1].kind != name:
             raise self.fail(f"\\end{{{name}}} closes nothing that is open", position)
-        if name == "aligned":
+        if name in LINES:
             self.groups.pop()
             return
-        while self.tokens[-1].type in ("ROWSEP", "COMMA", "QUAD"):
+        while self.tokens[-1].type in ("ROWSEP", "COMMA", "QUAD", "PERIOD"):
             self.tokens.pop()
         self.close(ENVIRONMENTS[name][1], name, position)
 
     def row_end(self, position: int) -> None:
         """Read the end of a row or of a line."""
+        match = DISTANCE.match(self.text, self.place)
+        if match:
+            self.place = match.end()
         kind = self.groups[-1].kind if self.groups else "aligned"
-        if kind == "aligned":
+        if kind in LINES:
             self.emit("NEWLINE", "\\\\", position)
         elif kind in ENVIRONMENTS:
-            self.emit("ROWSEP", "\\\\", position)
+            if self.tokens[-1].type != "ROWSEP":
+                self.emit("ROWSEP", "\\\\", position)
         else:
             raise self.fail(f"a line break cannot be inside {kind!r}", position)
 
@@ -283,16 +455,31 @@ class Lexer:
             self.open("LBRACE", "RBRACE", "{", position)
         elif piece == "}":
             self.close("RBRACE", "}", position)
+        elif piece in OPENING and self.is_interval():
+            self.open("LINTERVAL", "RINTERVAL", piece, position)
         elif piece in OPENING:
             self.open(*OPENING[piece], piece, position)
+        elif piece in CLOSING and self.groups and self.groups[-1].closer == "RINTERVAL":
+            self.close("RINTERVAL", piece, position)
         elif piece in CLOSING:
             self.close(CLOSING[piece], piece, position)
+        elif piece in "<>:" and self.text.startswith("=", self.place):
+            self.place += 1
+            self.emit("REL", {"<": "<=", ">": ">=", ":": "="}[piece], position)
         elif piece in RELATIONS:
             self.emit("REL", RELATIONS[piece], position)
         elif piece in OPERATORS:
             self.emit("MULOP", OPERATORS[piece], position)
         elif piece == "'":
             self.emit("PRIME", piece, position)
+        elif piece == "!":
+            self.emit("BANG", piece, position)
+        elif piece == "^" and (primes := PRIMES.match(self.text, self.place)):
+            self.place = primes.end()
+            for _ in range(primes.group().count("prime")):
+                self.emit("PRIME", "'", position)
+        elif piece in ";?:" and not self.text[self.place :].strip(" \n.;"):
+            self.emit("PERIOD", ".", position)
         elif piece == "&":
             self.alignment_mark(position)
         elif piece == ".":
@@ -307,12 +494,29 @@ class Lexer:
         else:
             raise self.fail(f"the character {piece!r} is not understood here", position)
 
+    def is_interval(self) -> bool:
+        """Whether an interval starts here: after \\in, with two ends between any two brackets."""
+        if not self.tokens or self.tokens[-1].value not in ("in", "notin"):
+            return False
+        depth = 0
+        commas = 0
+        for sign in self.text[self.place :]:
+            if sign in "([{":
+                depth += 1
+            elif sign in ")]}" and depth == 0:
+                return commas == 1
+            elif sign in ")]}":
+                depth -= 1
+            elif sign == "," and depth == 0:
+                commas += 1
+        return False
+
     def alignment_mark(self, position: int) -> None:
         """Read `&`, whose meaning the environment gives."""
         group = self.groups[-1] if self.groups else None
         if group is None:
             raise self.fail("an alignment mark & cannot be outside an environment", position)
-        if group.kind == "aligned":
+        if group.kind in LINES:
             self.emit("MARK", "&", position)
         elif group.kind in ENVIRONMENTS:
             self.emit("AMP", "&", position)

@@ -145,10 +145,11 @@ class RunTogether(Node):
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A declared function and its arguments."""
+    """A declared function and its arguments; ``given`` are those behind a bar: P(x | y)."""
 
     name: str
     arguments: Nodes
+    given: Nodes = ()
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,14 @@ class KnownCall(Node):
 
 @dataclass(frozen=True)
 class Norm(Node):
-    r"""``\lVert x \rVert_2``; ``kind`` is ``2``, ``F`` or empty."""
+    r"""``\lVert x \rVert_2``; ``kind`` is ``1``, ``2``, ``F``, ``\infty`` or empty.
+
+    ``order`` is a subscript that is a symbol, as in ``\lVert x \rVert_p``.
+    """
 
     kind: str
     inner: Node
+    order: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -281,6 +286,16 @@ class ListedSet(Node):
     r"""``0, 1, \ldots, n`` after ``i =``: a set of numbers."""
 
     items: Nodes
+
+
+@dataclass(frozen=True)
+class Interval(Node):
+    """``[a, b)``: its ends, and whether each of them belongs to it."""
+
+    low: Node
+    high: Node
+    with_low: bool
+    with_high: bool
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
-from texcheck.vocabulary import DIFFERENCE
+from texcheck.vocabulary import INNER, PREFIXES
 
 # What is followed by an argument, which may be one token without braces.
 ARGUMENTS = ("SUB", "SUP", "FRAC", "SQRT", "ACCENT")
@@ -117,6 +117,7 @@ class Factor:
     sup: Part | None
     primes: str
     position: int
+    factorial: bool = False
 
     @property
     def is_symbol(self) -> bool:
@@ -151,7 +152,13 @@ def read_factor(tree: Part, text: str) -> Factor:
     base, *scripts = tree.children
     found: dict[str, Part] = {}
     primes = ""
+    factorial = False
     for script in scripts:
+        if factorial:
+            raise LatexError("write brackets around a factorial", position_of(script), text)
+        if isinstance(script, Token) and script.type == "BANG":
+            factorial = True
+            continue
         if isinstance(script, Token):
             if "sup" in found:
                 raise LatexError("a prime after a power is ambiguous", position_of(script), text)
@@ -166,7 +173,10 @@ def read_factor(tree: Part, text: str) -> Factor:
         sup=found.get("sup"),
         primes=primes,
         position=position_of(tree),
+        factorial=factorial,
     )
+    if factorial and factor.sup is not None:
+        raise LatexError("the factorial of what? write brackets", factor.position, text)
     if primes and not factor.is_symbol:
         raise LatexError("only a symbol can have a prime", factor.position, text)
     return factor
@@ -186,22 +196,39 @@ def canonical_name(printed: str) -> str:
     """The name under which a declared symbol is found in formulas."""
     if re.fullmatch(r"[A-Za-z]{2,}", printed):
         return f"\\operatorname{{{printed}}}"
+    if re.sub(r"\s", "", printed) == INNER:
+        return INNER
+    before, arrow, after = printed.partition("\\leftarrow")
+    if arrow and not after.strip():
+        return new_value(canonical_name(before))
     top = parse(printed)
     while top.data != "term" and len(top.children) == 1:
         top = tree_of(top.children[0])
-    factors = [read_factor(child, printed) for child in top.children if isinstance(child, Tree)]
-    if len(factors) == 2 and factors[0].name == DIFFERENCE:
-        factors = [joined_difference(factors[1], 0)]
-    factor = factors[0] if top.data == "term" and len(factors) == 1 else None
-    if factor is None or not (factor.is_symbol or factor.bracket in ("LNORM", "LBAR")):
+    parts = [child for child in top.children if isinstance(child, Tree)]
+    factors = [read_factor(part, printed) for part in parts] if top.data == "term" else []
+    if len(factors) == 2 and factors[0].name in PREFIXES:
+        factors = [joined_prefix(factors[0], factors[1])]
+    factor = factors[0] if len(factors) == 1 else None
+    if (
+        factor is None
+        or factor.factorial
+        or not (factor.is_symbol or factor.bracket in ("LNORM", "LBAR"))
+    ):
         raise LatexError(f"{printed!r} is not a symbol that can be declared", 0, printed)
     return full_name(factor.name, factor.sub, factor.sup)
 
 
-def joined_difference(factor: Factor, position: int) -> Factor:
-    """``\\Delta w`` as one symbol: a difference is declared together with its letter."""
-    base = Token("SYMBOL", f"{DIFFERENCE} {canonical(factor.base)}", start_pos=position)
-    return replace(factor, base=base, position=position)
+def joined_prefix(prefix: Factor, factor: Factor) -> Factor:
+    """``\\Delta w`` or ``\\nabla_x f`` as one symbol: the sign is declared with its letter."""
+    sign = full_name(prefix.name, prefix.sub, prefix.sup)
+    name = f"{sign} {canonical(factor.base)}"
+    base = Token("SYMBOL", name, start_pos=prefix.position, end_pos=end_of(factor.base))
+    return replace(factor, base=base, position=prefix.position)
+
+
+def new_value(name: str) -> str:
+    """The name under which the new value of ``x \\leftarrow x + 1`` is declared."""
+    return f"{name} \\leftarrow"
 
 
 def symbol_table(values: Mapping[str, Any]) -> dict[str, Any]:

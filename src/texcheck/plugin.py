@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from texcheck.mutate import report, verdicts_of
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
@@ -23,6 +21,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     result: Any = yield
     formula = getattr(pyfuncitem.obj, "formula", None)
     if formula is not None and pyfuncitem.config.getoption("--misprints"):
+        # Not at the top: every run of pytest imports the plugin, and hardly any asks for this.
+        from texcheck.mutate import report, verdicts_of
+
         check, text = formula
         said, passed = report(verdicts_of(check, text()))
         if not passed:

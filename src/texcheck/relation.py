@@ -13,7 +13,14 @@ from texcheck.values import Crossed, as_array
 
 # Relations that say which side is the larger.
 ORDER = ("<", "<=", ">", ">=")
-SHOWN = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "approx": r"\approx", "in": r"\in"}
+SHOWN = {
+    "<=": r"\le",
+    ">=": r"\ge",
+    "!=": r"\ne",
+    "approx": r"\approx",
+    "in": r"\in",
+    "notin": r"\notin",
+}
 
 
 @dataclass
@@ -23,7 +30,8 @@ class Seen:
     ``slack``: how near the sides of an inequality come, as a share of the larger one; ``near``: the
     same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
     and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
-    premise and the conclusion of an implication held.
+    premise and the conclusion of an implication held; ``share``: by which share of the larger side
+    the expressions beside ``\\approx`` differ at most.
     """
 
     slack: float = math.inf
@@ -31,6 +39,7 @@ class Seen:
     attained: bool = False
     differ: bool = False
     outcomes: frozenset[tuple[bool, bool]] = frozenset()
+    share: float = 0.0
 
     def joined(self, other: Seen) -> Seen:
         """What two sets of instances have shown together."""
@@ -43,6 +52,7 @@ class Seen:
             attained=self.attained or other.attained,
             differ=self.differ or other.differ,
             outcomes=self.outcomes | other.outcomes,
+            share=max(self.share, other.share),
         )
 
 

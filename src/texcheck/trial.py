@@ -1,8 +1,8 @@
 r"""One text after another on the same values: would a check notice that a text is wrong?
 
 A text passes if every relation holds on every input and if the inputs could have refuted it. They
-could not where an inequality is an equality everywhere or never comes near one, where a symbol
-always equals a number printed beside it, or where a condition is met on one side only.
+could not where an inequality is an equality everywhere or never comes near one, where a number is
+the same on every input or two symbols are, or where a condition or a maximum goes one way only.
 """
 
 from __future__ import annotations
@@ -14,17 +14,25 @@ from typing import Any
 import numpy as np
 
 from texcheck.check import Options, relations_of
+from texcheck.draws import sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
-from texcheck.nodes import Chain, Number, Symbol
+from texcheck.nodes import Chain, KnownCall, Number, Symbol
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen
 from texcheck.values import declared_values, is_number
+from texcheck.vocabulary import EXTREMES, ROUNDINGS
 
-# How near, as a share of the larger side, an inequality must come to equality on some input.
+# How near, as a share of the larger side, an inequality must come to equality on some input; and
+# one that is said to be loose.
 NEAR = 0.02
+LOOSE = 0.6
+# How much more room than the values need ``approx`` may give two expressions.
+SPARE = 4
 WEAK = ("<=", ">=")
+# The calls that can go one way only.
+WAYS = {*EXTREMES, *ROUNDINGS, "abs"}
 BOTH = {(True, True), (False, False)}
 
 Values = Mapping[str, Any]
@@ -50,7 +58,9 @@ class Trial:
     """Inputs on which one text after another is tried; a misprint is another text.
 
     ``loose={2: "why"}`` says that the display's second relation is an inequality that is not meant
-    to come near to equality; ``somewhere`` says so of one that does, but not at every index.
+    to come near to equality; ``somewhere`` says so of one that does, but not at every index, and
+    ``fixed={"d": "why"}`` of a symbol that the inputs do not vary, or of an ``abs``, ``max`` or
+    ``floor`` that goes one way only.
     """
 
     def __init__(
@@ -59,6 +69,7 @@ class Trial:
         options: Mapping[str, Any],
         loose: Mapping[int, str] | None = None,
         somewhere: Mapping[int, str] | None = None,
+        fixed: Mapping[str, str] | None = None,
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, Silent)]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -69,6 +80,7 @@ class Trial:
         self.options = Options(**options)
         self.loose = loose or {}
         self.somewhere = somewhere or {}
+        self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
 
     def complaint(self, text: str, hasty: bool = False) -> str:
         """Why a text is refuted; empty where it is not. ``hasty``: see ``Comparison``."""
@@ -84,7 +96,13 @@ class Trial:
         for table in self.silent:
             if self.says_something(text, table):
                 return "states something for values of which it should say nothing"
-        return self.weakness(found, seen) or self.coincidence(text) or self.one_sided(text)
+        return (
+            self.weakness(found, seen)
+            or self.coincidence(text)
+            or self.one_sided(text)
+            or self.one_branch(text)
+            or self.alike(text)
+        )
 
     def says_something(self, text: str, table: Values) -> bool:
         """Whether a text can be evaluated for values of which it should say nothing."""
@@ -109,10 +127,9 @@ class Trial:
     def weakness(self, relations: Sequence[Relation], seen: Sequence[Seen]) -> str:
         """Which relation the inputs could not refute, or is excused without need; else empty."""
         for number, (relation, shown) in enumerate(zip(relations, seen, strict=True), start=1):
-            sharp = one_weakness(relation.relation, shown)
+            sharp = one_weakness(relation.relation, shown, self.options.approx)
             if number in self.loose:
-                near = relation.relation in ORDER and shown.slack <= NEAR
-                told = "comes near to equality: take it out of loose=" if near else ""
+                told = loose_weakness(relation.relation, shown)
             elif number in self.somewhere:
                 told = sharp or (
                     "" if far_index(shown) else "is near at every index: no somewhere="
@@ -149,6 +166,27 @@ class Trial:
                 )
         return ""
 
+    def alike(self, text: str) -> str:
+        """Which symbol is too much alike on all inputs, or is excused without need; else empty."""
+        statements = read_display(text, self.tables[0])
+        chains = [chain for statement in statements for chain in statement.chains]
+        for name, what in sameness(chains, self.tables):
+            if name not in self.fixed:
+                return f'{what}, or say why not: fixed={{"{name}": "why"}}'
+        return ""
+
+    def one_branch(self, text: str) -> str:
+        """Which way a maximum, a bar or a rounding never goes; else empty."""
+        statements = read_display(text, self.tables[0])
+        parts = (part for one in statements for chain in one.chains for part in chain.walk())
+        for call in parts:
+            if not isinstance(call, KnownCall) or call.name in self.fixed:
+                continue
+            ways = set[int]().union(*(memory.ways.get(call, set()) for memory in self.memories))
+            if told := missing_way(call, ways):
+                return told
+        return ""
+
     def one_sided(self, text: str) -> str:
         """Which condition of ``cases`` or of an indicator is never met, always met, or not tied."""
         memories = [*self.memories, self.silent_memory]
@@ -180,7 +218,38 @@ def equates(chain: Chain, name: str, value: int) -> bool:
     return Symbol(name) in chain.sides and Number(value) in chain.sides
 
 
-def one_weakness(relation: str, seen: Seen) -> str:
+def missing_way(call: KnownCall, ways: set[int]) -> str:
+    """What the values never let a maximum, a bar or a rounding do; empty where there is nothing."""
+    if call.name in EXTREMES:
+        missing = sorted({*range(len(call.arguments))} - ways)
+        if not missing:
+            return ""
+        size = "largest" if call.name == "max" else "smallest"
+        which = f"argument {missing[0] + 1} of \\{call.name}"
+        return f"{which} is never the {size}; draw values where it is"
+    if call.name == "abs" and len(ways & {-1, 1}) == 1:
+        sign = "negative" if -1 not in ways else "positive"
+        return f"what stands between bars is never {sign}; draw values where it is"
+    if call.name in ROUNDINGS and 1 not in ways:
+        return f"what \\{call.name} rounds is always a whole number; draw one that is not"
+    return ""
+
+
+def loose_weakness(relation: str, seen: Seen) -> str:
+    """What is wrong with a relation that is said to be loose; else empty."""
+    if relation not in ORDER:
+        return ""
+    if seen.slack <= NEAR:
+        return "comes near to equality: take it out of loose="
+    if LOOSE < seen.slack < np.inf:
+        return (
+            f"is loose, but does not even come within {LOOSE:.0%} of equality; draw values where "
+            "it does, or print a sharper bound"
+        )
+    return ""
+
+
+def one_weakness(relation: str, seen: Seen, approx: float) -> str:
     """What the inputs leave open about a relation that is not meant to be loose; else empty."""
     if seen.outcomes and not seen.outcomes >= BOTH:
         missing = (
@@ -189,6 +258,16 @@ def one_weakness(relation: str, seen: Seen) -> str:
         return f"never {missing}; draw values for which it does"
     if relation in (*WEAK, "approx") and not seen.differ:
         return "is an equality on every input; print =, or draw values for which the sides differ"
+    if relation == "approx" and approx > SPARE * seen.share > 0:
+        return (
+            f"may differ by {approx:.2g} of the larger side, and the sides differ by at most "
+            f"{seen.share:.2g}; say approx={2 * seen.share:.1g}"
+        )
+    if relation == "!=":
+        return (
+            "would hold for nearly any other text; print which side is the larger, or say why it "
+            'stands so: loose={number: "why"}'
+        )
     if relation not in ORDER:
         return ""
     if seen.slack > NEAR:

@@ -56,9 +56,11 @@ class Random:
         probabilities: Sequence[float] | None = None,
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        if not outcomes:
+        if len(outcomes) == 0:
             raise ValueError("a random variable needs at least one outcome")
-        weights = probabilities or [1 / len(outcomes)] * len(outcomes)
+        weights = probabilities
+        if weights is None:
+            weights = [1 / len(outcomes)] * len(outcomes)
         if len(weights) != len(outcomes) or abs(sum(weights) - 1) > 1e-9:
             raise ValueError(
                 f"need one probability for each of {len(outcomes)} outcomes, summing to 1, "

@@ -82,3 +82,25 @@ def test_partial_gradients_add_up_to_autograd():
         torch.testing.assert_close(got.k, expected[1][part])
         torch.testing.assert_close(got.v, expected[2][part])
     torch.testing.assert_close(grad_q, expected[0])
+
+
+def test_a_sink_as_a_gate_has_the_gradients_of_a_sink():
+    """Only if the gradient also flows through λ: without that path, those of q and k are wrong."""
+    q, k, v = (normal(2, 5, 4, seed=seed).requires_grad_() for seed in range(3))
+    sink = normal(2, seed=3).requires_grad_()
+    upstream = normal(2, 5, 4, seed=4)
+    inputs = (q, k, v, sink)
+    plain = book.attention(q, k, v, sink=sink.view(2, 1, 1))
+    expected = torch.autograd.grad(plain, inputs, upstream)
+    state = merge(
+        partial_attention(q, k[:, :2], v[:, :2]), partial_attention(q, k[:, 2:], v[:, 2:])
+    )
+    lam = log_total(state).squeeze(-1)
+    gated = finish(state) * book.sink_gate(lam, sink).unsqueeze(-1)
+    found = torch.autograd.grad(gated, inputs, upstream, retain_graph=True)
+    torch.testing.assert_close(found, expected)
+    gated = finish(state) * book.sink_gate(lam.detach(), sink).unsqueeze(-1)
+    dropped = torch.autograd.grad(gated, inputs, upstream)
+    torch.testing.assert_close(dropped[2:], expected[2:])
+    for wrong, right in zip(dropped[:2], expected[:2], strict=True):
+        assert (wrong - right).norm() > 0.05 * right.norm()

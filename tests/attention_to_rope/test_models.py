@@ -223,7 +223,11 @@ def test_generating_in_a_batch_with_a_cache_equals_each_prompt_alone_without(nam
         assert (whole[row, length + 4 :] == end).all()
 
 
-@pytest.mark.parametrize("name", ["none", "sinusoidal", "rotary", "alibi"])
+# Rotary acts in every layer, as most models do; the others are for `make test-all`.
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("none", "sinusoidal", "alibi")]
+
+
+@pytest.mark.parametrize("name", ["rotary", *OTHERS])
 def test_generating_with_static_caches_changes_nothing(name):
     model, prompt, lengths = decoder(schemes()[name]), tokens(3, 4), torch.tensor([4, 1, 3])
     for options in ({}, {"lengths": lengths}, {"lengths": lengths, "temperature": 1.3, "seed": 2}):
@@ -267,6 +271,8 @@ def test_what_is_kept_of_the_logits():
     assert int(book.keep_top_p(torch.zeros(1, 4), 0.5).isfinite().sum()) == 2  # they reach it
     infinite = torch.tensor([[0.0, torch.inf, 1.0]])
     assert book.keep_top_p(infinite, 0.5).tolist() == [[-torch.inf, torch.inf, -torch.inf]]
+    certain = torch.tensor([[-40.0, 0.0]])  # the larger weight is 1, rounded
+    assert torch.equal(book.keep_top_p(certain, 1.0), certain)
 
 
 @pytest.mark.parametrize("temperature", [1e-308, 1e-30, 1.0, 1e30])
@@ -288,6 +294,21 @@ def test_sampled_frequencies_are_the_probabilities():
     grid = (torch.arange(1000, dtype=torch.float64)[:, None] + 0.5) / 1000
     drawn = book.sample_token(p.log().expand(1000, 3), grid, temperature=1.0)
     assert (drawn.bincount() / 1000 - p).abs().max() < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("dtype", "pair", "temperature"),
+    [
+        (torch.float16, [40_000.0, -40_000.0], 50_000.0),  # 80,000 is infinite in float16
+        (torch.bfloat16, [256.0, -1.0], 170.0),  # 257 is 256 in bfloat16
+    ],
+)
+def test_differences_of_logits_are_not_rounded_to_half_precision(dtype, pair, temperature):
+    grid = (torch.arange(10_000, dtype=torch.float64)[:, None] + 0.5) / 10_000
+    half = torch.tensor(pair, dtype=dtype).expand(10_000, 2)
+    drawn = book.sample_token(half, grid, temperature=temperature)
+    exact = book.sample_token(half.double(), grid, temperature=temperature)
+    assert torch.equal(drawn, exact)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])

@@ -10,6 +10,7 @@ import attention_to_rope as book
 from attention_to_rope import context_extension
 from attention_to_rope.experts import MixtureOfExperts
 from attention_to_rope.fast import attention_triton, blockwise_attention
+from bookkit.randomness import normal
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 SMALL = book.Architecture(d=16, heads=2, layers=2)
@@ -100,6 +101,20 @@ def test_the_bias_of_a_router_keeps_its_digits(change):
     without = MixtureOfExperts(4, 8, experts=4, k=2, seed=0)
     assert getattr(without, change)().bias is None
     assert mixture.to("meta").to_empty(device="cpu").bias.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_router_in_half_precision_chooses_by_its_exact_logits(dtype):
+    """Logits rounded to bfloat16 choose other experts for two of these tokens."""
+    mixture = MixtureOfExperts(32, 8, experts=16, k=2, gate="sigmoid", seed=0).to(dtype)
+    x = normal(500, 32, seed=1).to(dtype)
+    experts, gates = mixture.route(x)
+    logits = x.double() @ mixture.router.W.double()
+    exact = book.route(logits, 2, gate="sigmoid")
+    assert torch.equal(experts, exact.experts)
+    assert gates.dtype == torch.float32
+    torch.testing.assert_close(gates, exact.gates.float(), rtol=1e-5, atol=0)
+    assert mixture(x).dtype == dtype
 
 
 @pytest.mark.parametrize("window", [0, -1])

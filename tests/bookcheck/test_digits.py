@@ -40,6 +40,7 @@ def faults_of(folder, *cells):
         ("| a |\n|---|\n| 17 |", ["17"]),
         ("```{quiz}\nWhy?\n\n- [x] So\n  > It is 0.7.\n- [ ] No\n  > No.\n```", ["0.7"]),
         ("```{prf:theorem} Of 3 values\nAll 5.\n```", ["3", "5"]),
+        ("After step 12 comes step 13 or step 2,000.", ["13", "2,000"]),
         ("About 65,504 or 12% or 3 times.", ["65,504", "12", "3"]),
         ("It takes 10k steps, 3x, or 5 ms and 7GiB.", ["10", "3", "5", "7"]),
         ("> In 1e-3 of them, 2050.5 bytes", ["1e-3", "2050.5"]),

@@ -1,7 +1,7 @@
 """`make check PAGE=…` runs the tests of the page that it names, notebook or text."""
 
-import subprocess
-import sys
+import io
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -13,10 +13,14 @@ def collected(*pages):
     """The tests that are selected for some pages, of files that are quickly read."""
     files = [f"tests/{name}.py" for name in ("bookkit/test_exercises", "bookformat/test_values")]
     files += ["tests/bookcheck/test_back_matter.py", "tests/listings/test_half_precision.py"]
-    command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", *files]
-    command += ["-k", selection(pages)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line}
+    options = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "0", "-q"]
+    options += ["--collect-only", "-p", "no:cacheprovider", "-k", selection(pages)]
+    said = io.StringIO()
+    # In this process, which has imported PyTorch already.
+    with redirect_stdout(said):
+        status = pytest.main([*options, *(str(ROOT / file) for file in files)])
+    assert status == pytest.ExitCode.OK, said.getvalue()
+    return {line.partition("::")[2] for line in said.getvalue().splitlines() if "::" in line}
 
 
 def test_the_tests_of_a_page_are_selected_and_those_of_others_are_not():

@@ -72,3 +72,11 @@ def test_a_link_that_leads_nowhere_is_told_with_its_place_and_what_is_near(tmp_p
         place = above if told.startswith(above) else "chapters/glossary.md: "
         expected = f"{place}{told.removeprefix(above)}"
         assert any(one.startswith(expected) for one in problems), problems
+
+
+def test_every_name_of_an_entry_is_a_term(tmp_path):
+    two_names = ("head\n  One", "head\nattention head\n  One")
+    assert not book(tmp_path / "first", replaced=[two_names])
+    second = ("<head>", "<attention head>")
+    assert not book(tmp_path / "second", replaced=[two_names, second])
+    assert book(tmp_path / "neither", replaced=[two_names, ("<head>", "<tail>")])

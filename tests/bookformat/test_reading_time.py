@@ -8,8 +8,10 @@ from bookformat.myst import SENTENCE_END, blocks_of
 from bookformat.notebooks import cells_of, chapter_notebooks
 from bookformat.reading_time import Minutes, main_line_seconds, minutes_of, table
 
-# A list of errata answers no question.
-ANSWERING = [path for path in chapter_notebooks() if path.stem != "errata"]
+# A list of errata answers no question, and a step of the workshop asks the reader to write.
+ANSWERING = [
+    path for path in chapter_notebooks() if path.stem != "errata" and path.parent.name != "workshop"
+]
 
 
 @pytest.mark.parametrize("path", ANSWERING, ids=page_name)
@@ -44,16 +46,16 @@ def test_what_is_read_is_counted_and_what_folds_or_comes_after_is_not():
 
 def test_code_to_take_away_counts_half():
     code = new_code_cell("x = 1\ny = 2", execution_count=1)
-    include = ":::{literalinclude} ../src/one_file/llama.py\n:pyobject: rotate\n:::"
+    include = ":::{literalinclude} ../src/one_file/llama.py\n:pyobject: Attention.split\n:::"
     heading = new_markdown_cell("## 12: code to take away")
     part = new_markdown_cell(f"### 3\n\n{include}")
     after = new_markdown_cell("## 4")
     # Code, take away; a line of the heading has four words.
     words = 4 * 60 / 170
     seconds = main_line_seconds([code, heading, part, code, after, code])
-    assert seconds == pytest.approx(2 * 3 + words + (6 + 2) * 1.5 + 2 * 3)
+    assert seconds == pytest.approx(2 * 3 + words + (3 + 2) * 1.5 + 2 * 3)
     one = new_markdown_cell(f"{include}\n\n## 12: code to take away\n\n{include}")
-    assert main_line_seconds([one]) == pytest.approx(6 * 3 + words + 6 * 1.5)
+    assert main_line_seconds([one]) == pytest.approx(3 * 3 + words + 3 * 1.5)
 
 
 def test_the_time_to_the_line_where_a_reader_may_stop():
@@ -83,12 +85,13 @@ def test_a_page_that_is_longer_than_the_guide_is_marked_and_nothing_fails():
 
 def test_source_code_that_a_page_includes_is_counted():
     path = "../src/one_file/llama.py"
-    cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
-    assert main_line_seconds([cell]) == 6 * 3
-    part = cell.source.replace("pyobject: rotate", "start-at: def rotate\n:end-before: def visible")
-    assert main_line_seconds([new_markdown_cell(part)]) == 6 * 3
-    cell.source = cell.source.replace("rotate", "turn")
-    with pytest.raises(ValueError, match=r"llama\.py has no 'turn'"):
+    cell = new_markdown_cell(f":::{{literalinclude}} {path}\n:pyobject: Attention.split\n:::")
+    assert main_line_seconds([cell]) == 3 * 3
+    between = "start-at: def split\n:end-before: def forward"
+    part = cell.source.replace("pyobject: Attention.split", between)
+    assert main_line_seconds([new_markdown_cell(part)]) == 3 * 3
+    cell.source = cell.source.replace("split", "cut")
+    with pytest.raises(ValueError, match=r"llama\.py has no 'Attention\.cut'"):
         main_line_seconds([cell])
 
 

@@ -17,8 +17,9 @@ from bookformat.values import (
     problems,
     values_in,
 )
+from bookkit.trained.schemes import by_loss
 
-NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope}
+NAMES = {"math": math, "np": np, "torch": torch, "book": attention_to_rope, "by_loss": by_loss}
 PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".md")]
 
 
@@ -85,7 +86,12 @@ def test_a_page_without_code_is_evaluated():
     assert "NameError" in failed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def short_name(page):
+    """Its place without the folder of the chapters: "index", "source/index"."""
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("chapters/")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short_name)
 def test_the_values_of_pages_without_code_are_right(page):
     found = problems(page_text(page), NAMES)
     assert not found, "\n".join(found)

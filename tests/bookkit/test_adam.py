@@ -1,5 +1,7 @@
 """The pages' Adam is PyTorch's."""
 
+import numpy as np
+import pytest
 import torch
 
 from bookkit.adam import adam
@@ -21,3 +23,14 @@ def test_its_steps_are_those_of_torch_optim():
         optimizer.step()
     for mine, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(mine, other)
+
+
+def test_warm_up_lets_the_rate_rise_to_its_full_size():
+    slope = torch.ones(3)
+    moved = []
+    for steps in range(6):
+        w = torch.zeros(3, requires_grad=True)
+        adam([w], lambda step, w=w: slope @ w, steps, 0.1, warm_up=4)
+        moved.append(-float(w[0].detach()))
+    # With a constant gradient every step of Adam has the size of the rate.
+    assert np.diff(moved) == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1])

@@ -1,5 +1,7 @@
 """The bias of a query, the variants of RoPE, and weights that are stored in 8 bits."""
 
+import hashlib
+
 import pytest
 import torch
 
@@ -116,3 +118,15 @@ def test_weights_that_are_stored_are_loaded_by_their_name(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"encoding-rope.safetensors"):
         encodings.encoding_model("RoPE", tmp_path)
     assert isinstance(loaded.blocks[0].attention, MultiHeadAttention)
+
+
+@pytest.mark.parametrize("name", encodings.ENCODINGS)
+def test_the_stored_weights_are_those_that_were_trained_and_small(name):
+    content = (encodings.FOLDER / encodings.file_of(name)).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == encodings.CHECKSUMS[name]
+    assert len(content) <= 2_000_000
+
+
+def test_the_folder_has_no_other_files():
+    files = {file.name for file in encodings.FOLDER.iterdir()}
+    assert files == {encodings.file_of(name) for name in encodings.ENCODINGS}

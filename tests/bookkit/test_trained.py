@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import importlib.metadata
+import json
 from dataclasses import asdict
 
 import pytest
@@ -14,6 +15,7 @@ from bookkit import book_model, trained
 from bookkit.records import recorded
 from bookkit.trained import probes, text, waves
 from bookkit.trained.model import CONFIG, STEPS
+from bookkit.trained.schemes import by_loss
 from bookkit.trained.stretching import stretched
 
 TOKENS = trained.held_out(96, start=4_000)
@@ -147,6 +149,15 @@ def test_pages_read_the_same_held_out_bytes_on_every_machine():
 
 
 def test_the_record_says_which_bytes_the_model_was_trained_on():
-    for name in ("training", "stretch", "schemes"):
+    for name in ("training", "stretch", "schemes", "curves", "curves-twice"):
         hashes = {row["text_sha256"] for row in recorded(f"trained/{name}.jsonl")}
         assert {len(one) for one in hashes} == {64}, name
+
+
+def test_schemes_are_ordered_by_the_mean_of_their_last_losses(tmp_path):
+    rows = [("ALiBi", "best", [9.0, 1.2]), ("ALiBi", "best", [9.0, 1.6])]
+    rows += [("hybrid, last", "best", [9.0, 1.3]), ("RoPE", "best", [0.0, 1.5])]
+    rows += [("RoPE", "grid", [9.0, 0.0])]  # a grid chooses a rate and is not compared
+    lines = [json.dumps({"scheme": s, "part": p, "test": t}) for s, p, t in rows]
+    (tmp_path / "few.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert by_loss(str(tmp_path / "few.jsonl")) == ["RoPE/NoPE", "ALiBi", "RoPE"]

@@ -137,6 +137,8 @@ What is $(2, 1) \\cdot (1, 2)$? Two decimals.
 
 - [=] 4.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([1.0, 2.0])`
   > Two plus two.
+- [ ] 5.00 {check}`torch.tensor([2.0, 1.0]) @ torch.tensor([2.0, 1.0])`
+  > This is the first vector with itself.
 """
 
 
@@ -202,7 +204,7 @@ GOOD = {
         ":::{answer}\nTrue.\n:::\n\n## Part\n\n$$\nc = d\n$$ (third)\n\nBy {eq}`third`."
     ),
     "two": [
-        *markdown("# Quiz\n\nText.", f":::{{quiz}}\n{QUIZ}:::"),
+        *markdown("# Quiz\n\nText.", f":::{{quiz}}\n{QUIZ}:::", "## Code to take away\n\nHere."),
         code("show(line)", LINE, mystnb={"figure": {"caption": "A line.", "name": "fig-line"}}),
         *markdown(
             ":::{interactive} rotation\n:fallback: fig-line\n\nMove $m$.\n:::",
@@ -216,6 +218,28 @@ CONTENTS = """\
     - file: chapters/deeper/one
   - file: chapters/two
   - file: chapters/api
+  - file: chapters/source/index
+    sections:
+    - file: chapters/source/axes
+"""
+# An equation with code that computes it, and a listing of this code.
+EXPLAINED = """# The source
+
+$$
+a = b
+$$ (eq-axes)
+
+```{literalinclude} PATH
+:pyobject: axial_table
+```
+"""
+AXES = """# Axes
+
+See [two](../two.ipynb).
+
+```{annotated} attention_to_rope/rope_axes.py
+axial_table: eq-axes
+```
 """
 REPOSITORY, ADDRESS = "https://github.com/example/book", "https://example.org/book"
 
@@ -237,8 +261,14 @@ def good_site(build, write_book, tmp_path_factory):
 
     def make(folder):
         write_book(folder, GOOD, contents=CONTENTS, repository=REPOSITORY, address=ADDRESS)
-        reference = "# Names\n\n```{api}\nmasks\n```\n"
+        reference = "# Names\n\n```{api}\nrope_axes\n```\n"
         (folder / "chapters" / "api.md").write_text(reference, encoding="utf-8")
+        explained = folder / "chapters" / "source"
+        explained.mkdir()
+        path = os.path.relpath(ROOT / "src" / "attention_to_rope" / "rope_axes.py", explained)
+        index = EXPLAINED.replace("PATH", path)
+        (explained / "index.md").write_text(index, encoding="utf-8")
+        (explained / "axes.md").write_text(AXES, encoding="utf-8")
         done = build(folder, "--all", "-n", "-W", "--keep-going")
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 

@@ -15,7 +15,7 @@ PAGES = {
     "second": "chapters/second.html",
     "first's notebook": "notebooks/01-first.ipynb",
     "second's notebook": "notebooks/02-second.ipynb",
-    "source": "_modules/attention_to_rope/masks.html",
+    "source": "_modules/attention_to_rope/rope_axes.html",
 }
 ALL = set(PAGES)
 
@@ -27,7 +27,7 @@ def book(write_book, build, tmp_path_factory):
     text = [nbformat.v4.new_markdown_cell(FIRST)]
     other = [nbformat.v4.new_markdown_cell("# Second\n\nBy {eq}`eq-first`.\n")]
     write_book(folder, {"first": text, "second": other}, contents=CONTENTS)
-    (folder / "chapters" / "api.md").write_text("# Names\n\n```{api}\nmasks\n```\n", "utf-8")
+    (folder / "chapters" / "api.md").write_text("# Names\n\n```{api}\nrope_axes\n```\n", "utf-8")
     (folder / "chapters" / "ledger.md").write_text("# L\n\n```{equation-ledger}\n```\n", "utf-8")
     done = build(folder)
     assert done.returncode == 0, done.stderr[-4000:]

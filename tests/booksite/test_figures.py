@@ -74,6 +74,12 @@ def test_the_dark_page_has_every_colour_and_no_other():
     assert found == [f"figure-{name}" for name in (*PALETTE, "paper")], message
 
 
+def test_numbers_of_labels_have_minus_signs_and_their_places_have_none():
+    label = '<text x="-3" transform="rotate(-0 -3 4)">a (-7, -1e3), x-1</text>'
+    drawing = inline_svg(f'<svg aria-label="a">{label}</svg>', prefix="p-")
+    assert label.replace("(-7", "(−7") in drawing
+
+
 def test_words_of_labels_are_whole():
     letters = [("0", "0.0", "d"), ("7", "2.0", "k"), ("33", "0.0", "6"), ("26", "0.0", "="),
                ("40", "0.0", "4"), ("47", "0.0", "\xa0"), ("50", "0.0", "8")]  # fmt: skip

@@ -53,8 +53,14 @@ def test_what_is_accepted_follows_from_what_is_printed(question, answer, accepte
         ("Is it?\n\n- [ ] Yes\n  > No.\n- [ ] No\n  > No.\n", "got 0"),
         ("Is it?\n\n- [x] Yes\n  > No.\n", "two choices"),
         ("How many?\n\n- [=] 4\n  > Count.\n", "add {check}"),
-        ("How many?\n\n- [=] many {check}`4`\n  > Count.\n", "has one answer"),
-        ("How many?\n\n- [=] 4 {check}`4`\n  > a\n- [ ] 3\n  > b\n", "has one answer"),
+        ("How many?\n\n- [=] many {check}`4`\n  > Count.\n", "comes first"),
+        ("How many?\n\n- [ ] 3 {check}`3`\n  > a\n- [=] 4 {check}`4`\n  > b\n", "comes first"),
+        ("How many?\n\n- [=] 4 {check}`4`\n  > a\n- [ ] 3\n  > b\n", "the slip '3' must be"),
+        (
+            "How many?\n\n- [=] 4 {check}`4`\n  > a\n- [ ] few {check}`3`\n  > b\n",
+            "must be a number",
+        ),
+        ("Say?\n\n- [=] 4.0 {check}`4`\n  > a\n- [ ] 4.01 {check}`4.01`\n  > b\n", "as right"),
     ],
 )
 def test_a_faulty_quiz_is_named(text, message):
@@ -66,6 +72,7 @@ def test_a_faulty_quiz_is_named(text, message):
     ("right", "wrong"),
     [
         ("4.00", "4.01"),
+        ("5.00", "5.01"),
         ("1.0, 2.0", "1.0, 2.01"),
         ("- [ ] $d_k$", "- [ ] $d_k$ {check}`1 < 2`"),
         ("- [ ] $d_k$", "- [ ] 7 {check}`3 + 4`"),
@@ -114,6 +121,9 @@ def test_answers_are_judged_kept_and_forgotten(good_site, open_page):
     field.fill("4,1")
     field.press("Enter")
     assert look(page)[1] == "Not yet. Close, but not exact."
+    field.fill("5")
+    field.press("Enter")
+    assert look(page)[1] == "Not yet. This is the first vector with itself."
     assert wrong.count() == 1, "a wrong answer looks different from none"
     field.fill("4.004")
     field.press("Enter")
@@ -187,7 +197,8 @@ def test_without_javascript_a_choice_explains_itself(good_site, open_page):
     assert "All weights become equal." in wrong
     assert "variance 1" not in right
     page.locator(".quiz summary").first.click()
-    assert "4.00 Two plus two." in page.locator("details p").all_inner_texts()
+    told = ["4.00 Two plus two.", "5.00: This is the first vector with itself."]
+    assert page.locator("details p").all_inner_texts() == told
     shown = page.locator("main").inner_text()
     assert "Your number" not in shown
     assert "Forget" not in shown

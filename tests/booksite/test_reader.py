@@ -122,6 +122,12 @@ def said(source):
             "### Question 1\n\nHow many?\n\n<details>\n<summary>Answer</summary>\n\n"
             "**4.** Count.\n\n</details>",
         ),
+        (
+            ":::{quiz}\nHow many?\n\n- [=] 4 {check}`4`\n  > Count.\n"
+            "- [ ] 3 {check}`3`\n  > One is missing.\n:::",
+            "### Question 1\n\nHow many?\n\n<details>\n<summary>Answer</summary>\n\n"
+            "**4.** Count.\n\n3: One is missing.\n\n</details>",
+        ),
     ],
 )
 def test_blocks(source, plain):
@@ -132,7 +138,8 @@ def test_included_source_code_is_a_listing():
     path = "../src/one_file/llama.py"
     text = said(f":::{{literalinclude}} {path}\n:pyobject: rotate\n:::")
     assert text.startswith("```python\ndef rotate(x: Tensor, table: Table) -> Tensor:\n")
-    assert text.endswith("return rotated.to(x.dtype)\n```")
+    assert text.splitlines()[-2].startswith("    return rotated.to(x.dtype)")
+    assert text.endswith("\n```")
 
 
 def test_a_choice_folds_its_answers_and_hides_its_checks():

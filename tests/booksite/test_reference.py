@@ -7,6 +7,7 @@ import re
 import pytest
 
 import attention_to_rope as book
+from bookformat.paths import CHAPTERS
 from booksite import reference
 
 ENTRIES = {one.path: one for part in reference.modules() for one in reference.entries(part)}
@@ -14,9 +15,11 @@ ENTRIES = {one.path: one for part in reference.modules() for one in reference.en
 
 def test_a_build_without_torch_has_it_with_its_sources(good_site):
     page = (good_site / "chapters" / "api.html").read_text(encoding="utf-8")
-    assert 'id="attention_to_rope.masks.causal_mask"' in page
-    assert 'href="../_modules/attention_to_rope/masks.html#causal_mask"' in page
-    assert b"/masks.py" in (good_site / "../.doctrees/environment.pickle").read_bytes()  # watched
+    assert 'id="attention_to_rope.rope_axes.axial_table"' in page
+    assert 'href="../_modules/attention_to_rope/rope_axes.html#axial_table"' in page
+    assert (
+        b"/rope_axes.py" in (good_site / "../.doctrees/environment.pickle").read_bytes()
+    )  # watched
 
 
 def test_every_exported_name_is_there():
@@ -46,3 +49,12 @@ def test_the_pages_hold_every_entry_and_its_examples_are_fenced():
         assert f"<{path}>`" in index
         assert re.search(rf"^`````{{py:\w+}} {entry.name}$", text, re.MULTILINE), path
     assert not re.search(r"^>>>", re.sub(r"```pycon\n.*?\n```", "", text, flags=re.S), re.M)
+
+
+def test_every_module_with_entries_is_on_a_page():
+    named = set()
+    for page in CHAPTERS.glob("api-*.md"):
+        for modules in re.findall(r"```\{api\}\n(.+)\n```", page.read_text(encoding="utf-8")):
+            named |= set(modules.split())
+    wanted = {reference.short(part) for part in reference.modules() if reference.entries(part)}
+    assert wanted == named, "name these modules in the `api` of a page, chapters/api-*.md"

@@ -30,3 +30,16 @@ def library_scores(Q, K, bias=None):
     given = None if bias is None else tensor(bias)
     totals = log_total(partial_attention(tensor(Q), tensor(K), unit, bias=given)).numpy()
     return np.log(library_weights(Q, K, bias)) + totals
+
+
+def sizes(rng, *usual):
+    """Sizes near the usual ones, all different, so that no number stands for one of them."""
+    while True:
+        found = [size + int(rng.integers(5)) for size in usual]
+        if len({*found}) == len(found):
+            return found
+
+
+def even(rng, usual):
+    """An even size near the usual one."""
+    return usual + 2 * int(rng.integers(3))

@@ -51,7 +51,7 @@ def plane(rng):
         r"\varphi_k": math.atan2(k[1], k[0]),
         r"\theta": theta,
         r"\alpha": alpha,
-        r"\beta": alpha + 0.7,
+        r"\beta": -1.7 * some_angle(rng),
     }
 
     def f(m, x):

@@ -24,16 +24,16 @@ def in_numpy(function):
 SIGMOID = {r"\sigma": in_numpy(torch.sigmoid)}
 
 
-def layer(rng, activation):
+def layer(rng, activation, d_f=D_F):
     """A layer of the library with random biases too, and its parts under the page's symbols."""
-    net = FeedForward(D, D_F, activation=activation, seed=int(rng.integers(1000))).double()
+    net = FeedForward(D, d_f, activation=activation, seed=int(rng.integers(1000))).double()
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.copy_(torch.from_numpy(rng.normal(size=tuple(parameter.shape))))
     maps = {"1": net.up, "2": net.down} | ({"3": net.value} if net.value is not None else {})
     parts = {f"W_{i}": linear.W.detach() for i, linear in maps.items()}
     parts |= {f"b_{i}": linear.bias.detach() for i, linear in maps.items()}
-    return net, parts | {"d": D, "d_f": D_F}
+    return net, parts | {"d": D, "d_f": d_f}
 
 
 def applied(net):

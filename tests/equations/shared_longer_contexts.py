@@ -19,5 +19,5 @@ def scale(rng):
 ALPHA, BETA = 1.5, 13.0
 
 
-def by_parts(s):
-    return ntk_by_parts(THETA, s, original_length=L, slow=ALPHA, fast=BETA)
+def by_parts(s, theta=THETA, length=L, slow=ALPHA, fast=BETA):
+    return ntk_by_parts(theta, s, original_length=length, slow=slow, fast=fast)

@@ -6,25 +6,33 @@ import numpy as np
 import torch
 
 from attention_to_rope import MultiHeadAttention, attention, heads
-from shared import tensor
+from shared import sizes, tensor
 
 N, N_Q, H, G, D_K = 7, 4, 6, 3, 5
 D = H * D_K
-SIZES = {"N": N, "h": H, "d": D, "d_k": D_K}
-HEADS = {"j": range(H)}
+
+
+def some_sizes(rng):
+    """How many tokens, heads and heads of keys and values, and the width of one: all different."""
+    while True:
+        N, d_k = sizes(rng, 6, 4)
+        g = int(rng.integers(2, 4))
+        h = g * int(rng.integers(2, 5))
+        if len({N, h, g, d_k}) == 4:
+            return {"N": N, "h": h, "g": g, "d": h * d_k, "d_k": d_k}
 
 
 def split(W, heads):
     """The columns of a projection, head by head: (d, heads · d_k) → (heads, d, d_k)."""
-    return W.reshape(D, heads, D_K).transpose(1, 0, 2)
+    return W.reshape(len(W), heads, -1).transpose(1, 0, 2)
 
 
-def layer_of(rng, heads=H, kv_heads=None, *, join=True):
+def layer_of(rng, heads=H, kv_heads=None, *, join=True, d=D):
     """A layer of the library in float64; without `join`, W^O = I and the output is concat."""
-    layer = MultiHeadAttention(D, heads, kv_heads=kv_heads, bias=False, seed=rng).double()
+    layer = MultiHeadAttention(d, heads, kv_heads=kv_heads, bias=False, seed=rng).double()
     if not join:
         with torch.no_grad():
-            layer.output.W.copy_(torch.eye(D))
+            layer.output.W.copy_(torch.eye(d))
     return layer
 
 
@@ -50,25 +58,27 @@ def handed_over(layer, x, context=None):
 
 def layer_values(rng):
     """A layer with everything that the page names, computed by the library."""
-    X = rng.normal(size=(N, D))
-    layer = layer_of(rng)
+    shape = some_sizes(rng)
+    N, h, d, d_k = (shape[name] for name in ("N", "h", "d", "d_k"))
+    X = rng.normal(size=(N, d))
+    layer = layer_of(rng, h, d=d)
     W_Q, W_K, W_V, W_O = matrices(layer)
     Q, K, V = handed_over(layer, X)
     per_head, A = attention(tensor(Q), tensor(K), tensor(V), return_weights=True)
-    concatenated = layer_of(rng)
-    concatenated.load_state_dict(layer.state_dict() | {"output.weight": torch.eye(D)})
+    concatenated = layer_of(rng, h, d=d)
+    concatenated.load_state_dict(layer.state_dict() | {"output.weight": torch.eye(d)})
     return {
-        **SIZES,
+        **shape,
         "X": X,
         "x": X,
         "Q": Q,
         "K": K,
         "V": V,
-        "W^Q": split(W_Q, H),
-        "W^K": split(W_K, H),
-        "W^V": split(W_V, H),
+        "W^Q": split(W_Q, h),
+        "W^K": split(W_K, h),
+        "W^V": split(W_V, h),
         "W^O": W_O,
-        "U": W_O.reshape(H, D_K, D),
+        "U": W_O.reshape(h, d_k, d),
         "H": per_head.numpy(),
         "A": A.numpy(),
         "C": run(concatenated, X),

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import layer_norm, relu, rms_norm
-from shared import tensor
+from shared import sizes, tensor
 
 D = 5
 EPSILON = 0.3  # large, so that a formula without it fails
@@ -19,25 +19,31 @@ def rms_norm_of(x, eps=TINY):
     return rms_norm(tensor(x), eps=eps).numpy()
 
 
+def some_epsilon(rng):
+    """An ε that is large, so that a formula without it fails."""
+    return float(rng.uniform(0.2, 0.6))
+
+
 def token(rng):
     """One token, its moments, its norm by the library, and the projection that centres."""
-    x = rng.normal(size=D) * 3 + 2
+    (d,) = sizes(rng, 3)
+    x = rng.normal(size=d) * 3 + 2
     return {
         "x": x,
         "y": layer_norm_of(x),
-        "d": D,
-        "j": range(D),
-        "u": np.ones(D),
-        "I": np.eye(D),
-        "P": np.eye(D) - np.ones((D, D)) / D,
+        "d": d,
+        "j": range(d),
+        "u": np.ones(d),
+        "I": np.eye(d),
+        "P": np.eye(d) - np.ones((d, d)) / d,
         r"\mu": x.mean(),
         r"\sigma": x.std(),
     }
 
 
-def sublayer(rng):
+def sublayer(rng, d=D):
     """A smooth sublayer with its own weights, for tensors."""
-    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
+    W_1, W_2 = (tensor(rng.normal(size=(d, d))) for _ in range(2))
     return lambda x: torch.tanh(tensor(x) @ W_1) @ W_2
 
 

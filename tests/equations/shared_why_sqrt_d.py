@@ -18,8 +18,9 @@ def softmax(x):
     return library_softmax(torch.from_numpy(np.asarray(x, dtype=float))).numpy()
 
 
-def scores(rng, length=N):
+def scores(rng, length=None):
     """Scores, with the weights and the sum of exponentials that follow them."""
+    length = length or int(rng.integers(3, 8))
     return {
         "s": rng.normal(size=length),
         "p": depends("s", softmax),
@@ -37,12 +38,14 @@ def of_weights(p):
     return {"p": p.numpy(), "J": J, "r": r, "N": len(p), "n": range(len(p)), "l": range(len(p))}
 
 
-def weights(rng, spread=1.0, length=N):
+def weights(rng, spread=1.0, length=None):
+    length = length or int(rng.integers(3, 8))
     return of_weights(softmax(rng.normal(scale=spread, size=length)))
 
 
-def mixed(rng, d_k=D_K):
+def mixed(rng, d_k=None):
     """q = μ_q + u with correlated entries, and k the same, from few equally likely points."""
+    d_k = d_k or int(rng.integers(2, 6))
     mix_q, mix_k = rng.normal(size=(2, 2, d_k))
     mu_q, mu_k = rng.normal(size=(2, d_k))
     return {

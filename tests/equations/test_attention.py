@@ -8,9 +8,7 @@ from attention_to_rope import attention, softmax
 from attention_to_rope.layers import Linear
 from attention_to_rope.recurrent_attention import linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
-from shared import library_attention, library_scores, library_weights, tensor
-
-N, D, D_K, D_V = 4, 5, 3, 2
+from shared import library_attention, library_scores, library_weights, sizes, tensor
 
 
 def rows_softmax(S):
@@ -19,21 +17,22 @@ def rows_softmax(S):
 
 def page(rng):
     """Queries, keys, values and what the library computes from them, by the page's symbols."""
-    X, W = rng.normal(size=(N, D)), {}
-    for name, width in (("Q", D_K), ("K", D_K), ("V", D_V)):
-        layer = Linear(D, width, seed=rng, bias=False).double()
+    N, d, d_k, d_v = sizes(rng, 4, 5, 3, 2)
+    X, W = rng.normal(size=(N, d)), {}
+    for name, width in (("Q", d_k), ("K", d_k), ("V", d_v)):
+        layer = Linear(d, width, seed=rng, bias=False).double()
         W |= {name: layer(tensor(X)).detach().numpy(), f"W^{name}": layer.W.detach().numpy()}
     Q, K, V = W["Q"], W["K"], W["V"]
     _, state = linear_attention_steps(*map(tensor, (Q, K, V)))  # the sum of all k_n^T v_n
     computed = {"S": library_scores(Q, K), "A": library_weights(Q, K)}
     outputs = {"o": library_attention(Q, K, V), r"\hat{o}": Q @ state.numpy()}
-    names = {"q": Q, "k": K, "v": V, "X": X, "N": N, "d": D, "d_k": D_K, "d_v": D_V}
+    names = {"q": Q, "k": K, "v": V, "X": X, "N": N, "d": d, "d_k": d_k, "d_v": d_v}
     order = {r"\Pi": np.eye(N)[rng.permutation(N)], "m": range(N), "n": range(N)}
     functions = {
         r"\operatorname{Attention}": library_attention,
         r"\operatorname{softmax}": rows_softmax,
     }
-    return {**W, **names, **computed, **outputs, **order, **functions, "u": rng.normal(size=D_K)}
+    return {**W, **names, **computed, **outputs, **order, **functions, "u": rng.normal(size=d_k)}
 
 
 for name in ("score", "weight", "average", "unnormalised", "constant-key"):
@@ -45,32 +44,35 @@ for name in ("projections", "equivariance"):
 @equation("eq-attention")
 def test_attention(rng):
     """With more keys than queries."""
-    Q, K, V = rng.normal(size=(N, D_K)), rng.normal(size=(6, D_K)), rng.normal(size=(6, D_V))
-    return {"Q": Q, "K": K, "V": V, "d_k": D_K, r"\operatorname{Attention}": library_attention}
+    N, keys, d_k, d_v = sizes(rng, 4, 6, 3, 2)
+    Q, K, V = (rng.normal(size=shape) for shape in ((N, d_k), (keys, d_k), (keys, d_v)))
+    return {"Q": Q, "K": K, "V": V, "d_k": d_k, r"\operatorname{Attention}": library_attention}
 
 
 @equation("eq-stable-softmax", first_index=0)
 def test_stable_softmax(rng):
+    (N,) = sizes(rng, 4)
     x = rng.normal(size=N)
     return {"s": x, "p": rows_softmax(x), "c": x.max(), "n": range(N), "N": N}
 
 
 @equation("eq-hull", first_index=0)
 def test_hull(rng):
-    k, V = rng.normal(size=(N, D_K)), rng.normal(size=(N, D_V))
+    N, d_k, d_v = sizes(rng, 4, 3, 2)
+    k, V = rng.normal(size=(N, d_k)), rng.normal(size=(N, d_v))
     k /= np.linalg.norm(k, axis=1, keepdims=True)
     # A query along one key and far out gives nearly all the weight to one value.
-    queries = [rng.normal(size=(N + 1, D_K)), *(np.tile(40 * one, (N + 1, 1)) for one in k)]
-    every = {"m": range(N + 1), "j": range(D_V)}
+    queries = [rng.normal(size=(N + 1, d_k)), *(np.tile(40 * one, (N + 1, 1)) for one in k)]
+    every = {"m": range(N + 1), "j": range(d_v)}
     cases = [{**every, "V": V, "o": library_attention(q, k, V)} for q in queries]
     # Where all values agree, so does their average.
-    return [*cases, {**every, "V": np.full((N, D_V), 0.7), "o": np.full((N + 1, D_V), 0.7)}]
+    return [*cases, {**every, "V": np.full((N, d_v), 0.7), "o": np.full((N + 1, d_v), 0.7)}]
 
 
 @equation("eq-masked-weight", first_index=0)
 def test_masked_weight(rng):
     values = page(rng)
-    mask = np.tri(N)
+    mask = np.tri(values["N"])
     A = library_weights(values["Q"], values["K"], mask=torch.from_numpy(mask > 0))
     return {**values, "M": mask, "A": A}
 
@@ -92,15 +94,16 @@ def test_flops_balance(rng):
 @equation("eq-sink", first_index=0)
 def test_sink(rng):
     """The library's weights, read off with the values e_0, e_1, …"""
-    q, k, b = rng.normal(size=(N, D_K)), rng.normal(size=(5, D_K)), rng.normal()
-    A = attention(*(tensor(x) for x in (q, k, np.eye(5))), sink=tensor([[b]])).numpy()
-    return {"A": A, "S": library_scores(q, k), "b": b, "m": range(N), "n": range(5), "N": 5}
+    queries, N, d_k = sizes(rng, 4, 5, 3)
+    q, k, b = rng.normal(size=(queries, d_k)), rng.normal(size=(N, d_k)), rng.normal()
+    A = attention(*(tensor(x) for x in (q, k, np.eye(N))), sink=tensor([[b]])).numpy()
+    return {"A": A, "S": library_scores(q, k), "b": b, "m": range(queries), "n": range(N), "N": N}
 
 
 def one_matrix(rng):
     """Queries and keys from one matrix."""
-    rows = rng.normal(size=(N, D_K))
-    return {"S": library_scores(rows, rows)}
+    rows = rng.normal(size=(4, 3))
+    return {"S": library_scores(rows, rows), "m": range(4), "n": range(4)}
 
 
 def block_of_2017(rng):

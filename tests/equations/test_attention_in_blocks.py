@@ -13,19 +13,21 @@ from attention_to_rope.merge import (
     partial_gradients,
 )
 from bookcheck.equations.checks import depends, equation, sentences
+from shared import sizes
 
 ONE = torch.ones(1, 1, dtype=torch.float64)
 
 
 def keys(rng, *names):
-    """One query and seven keys in two sets: the states of both and of all, by the library."""
-    s, v, a = rng.normal(scale=2, size=7), rng.normal(size=(7, 3)), 3
+    """One query and some keys in two sets: the states of both and of all, by the library."""
+    N, a, d_v = sizes(rng, 8, 2, 3)
+    s, v = rng.normal(scale=2, size=N), rng.normal(size=(N, d_v))
     keys, values = torch.from_numpy(s)[:, None], torch.from_numpy(v)
     first, second = (
         partial_attention(ONE, keys[part], values[part], scale=1.0)
-        for part in (slice(a), slice(a, 7))
+        for part in (slice(a), slice(a, N))
     )
-    found = {"s": s, "v": v, "a": a, "N": 7}
+    found = {"s": s, "v": v, "a": a, "N": N}
     for end, state in (("_1", first), ("_2", second), ("", merge(first, second))):
         c, total, u = (part[0].numpy() for part in state)
         found |= {f"c{end}": c[0], rf"\ell{end}": total[0], f"u{end}": u}
@@ -60,7 +62,8 @@ def test_online_merge_proof(rng):
 
 @equation("eq-online-backward", first_index=0)
 def test_online_backward(rng):
-    N, g, v = 4, rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    N, d_v = sizes(rng, 4, 3)
+    g, v = rng.normal(size=(2, N, d_v))
     S = rng.normal(size=(N, N))
 
     def loss(scores):

@@ -2,13 +2,17 @@
 
 from functools import partial
 
+import pytest
 import torch
 
 from attention_to_rope import KeyValueCache, attention, causal_mask
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, tensor
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS
+from bookkit.seconds import Gpu, cache_bytes, decode_step_seconds, weights_bytes
+from shared import library_scores, sizes, tensor
 from shared_counts import matrix_operations
-from shared_many_heads import D_K, HEADS, D, G, H, N, layer_of, matrices, run, split
+from shared_many_heads import D_K, G, N, layer_of, matrices, run, some_sizes, split
 
 
 @equation("eq-prefix-output", first_index=0)
@@ -19,23 +23,24 @@ def test_prefix_output(rng):
 
 
 def grouped(rng):
-    """Layers of the library that share keys and values, what they hold, and what they compute."""
-    B, L, cases = 6, 4, []
-    for g, dtype in ((1, torch.float32), (G, torch.float64), (H, torch.float64)):
-        layer = layer_of(rng, kv_heads=g, join=False)
-        X, (W_Q, W_K, W_V, _) = rng.normal(size=(N, D)), matrices(layer)
-        many = tensor(rng.normal(size=(B, N, D))).to(dtype)
+    """Layers of the library that share keys and values: what they hold and compute."""
+    shape, (B, L), cases = some_sizes(rng), sizes(rng, 6, 3), []
+    N, h, d, d_k = (shape[name] for name in ("N", "h", "d", "d_k"))
+    for g, dtype in ((1, torch.float32), (shape["g"], torch.float64), (h, torch.float64)):
+        layer = layer_of(rng, h, kv_heads=g, join=False, d=d)
+        X, (W_Q, W_K, W_V, _) = rng.normal(size=(N, d)), matrices(layer)
+        many = tensor(rng.normal(size=(B, N, d))).to(dtype)
         _, cache = layer.to(dtype).extend(many, KeyValueCache())
         held = cache.keys.nbytes + cache.values.nbytes
-        q, k = (torch.ones(H, rows, D_K) for rows in (1, N))
+        q, k = (torch.ones(h, rows, d_k) for rows in (1, N))
         counts = {r"\text{bytes}": L * held, r"T_{\text{cache}}": held / B}
         counts |= {r"F_{\text{core}}": matrix_operations(partial(attention, q, k, k))}
         counts |= {"P": sum(p.numel() for p in layer.parameters()), "w": dtype.itemsize}
-        per_head = run(layer.double(), X).reshape(N, H, D_K).transpose(1, 0, 2)
-        given = {"Q": X @ split(W_Q, H), "K": X @ split(W_K, g), "V": X @ split(W_V, g)}
-        given |= {"H": per_head, r"\operatorname{group}": lambda j, g=g: j // (H // g)}
-        sizes = {"B": B, "L": L, "N": N, "h": H, "g": g, "d": D, "d_k": D_K}
-        cases.append({**counts, **given, **sizes, **HEADS})
+        per_head = run(layer.double(), X).reshape(N, h, d_k).transpose(1, 0, 2)
+        given = {"Q": X @ split(W_Q, h), "K": X @ split(W_K, g), "V": X @ split(W_V, g)}
+        given |= {"H": per_head, r"\operatorname{group}": lambda j, g=g: j // (h // g)}
+        every = {"B": B, "L": L, "j": range(h)}
+        cases.append({**shape, "g": g, **counts, **given, **every})
     return cases
 
 
@@ -43,6 +48,35 @@ test_cache_bytes = equation("eq-cache-bytes")(grouped)
 test_intensity = equation("eq-intensity")(grouped)
 test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: grouped(rng)[1:])
 test_grouped_parameters = equation("eq-grouped-parameters")(grouped)
+
+
+@equation("eq-step-seconds")
+def test_step_seconds(rng):
+    """What the page computes; below the turn, also what the library of the pages computes."""
+    cells = [cell.source for cell in cells_of(CHAPTERS / "cache.ipynb")]
+    (source,) = [cell for cell in cells if "def step_seconds" in cell]
+    function = "def step_seconds" + source.partition("def step_seconds")[2].partition("\n\n\n")[0]
+    tokens = int(rng.integers(2, 50))
+    parameters = int(rng.integers(1000, 2000))
+    layers = [{"count": 3, "kv_heads": G, "head_dim": D_K}]
+    names = {
+        "peak": float(rng.uniform(20e3, 80e3)),
+        "bandwidth": float(rng.uniform(1e3, 2e3)),
+        "parameters": parameters,
+        "cache": cache_bytes(layers, tokens),
+    }
+    exec(function, names)
+    gpu = Gpu("random", names["bandwidth"], 1e9, {"bfloat16": names["peak"]}, {})
+    known = {"parameters": parameters, "layers": layers, "heads": G, "tokens": tokens}
+    one = decode_step_seconds(gpu, **known, batch=1)
+    assert names["step_seconds"](1) == pytest.approx(one)
+    cases = []
+    for batch in (1, 5, 100, 400):  # arithmetic takes over at peak / bandwidth, 10 to 80
+        case = {r"\text{seconds}": names["step_seconds"](batch), "B": batch, "P": parameters}
+        case |= {r"\text{weights}": weights_bytes(parameters), r"\text{peak}": names["peak"]}
+        case |= {rf"\text{{{name}}}": names[name] for name in ("bandwidth", "cache")}
+        cases.append(case)
+    return cases
 
 
 test_sentences = sentences("cache", first_index=0)(lambda rng: grouped(rng)[1])

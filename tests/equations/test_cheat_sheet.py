@@ -16,31 +16,38 @@ from attention_to_rope import (
 from attention_to_rope.context_extension import ntk_aware, yarn_attention_factor
 from attention_to_rope.merge import finish, log_total, merge, partial_attention
 from bookcheck.equations.checks import equation
-from shared import library_attention, tensor
+from shared import even, library_attention, sizes, tensor
+from shared_rotations import some_base
 
-D_K = 6
-THETA = rotary_frequencies(D_K, 50.0)
+
+def frequencies(rng):
+    """Any base, any even size, and the library's frequencies for them."""
+    b, d_k = some_base(rng), even(rng, 6)
+    return b, d_k, rotary_frequencies(d_k, b)
 
 
 @equation("eq-sheet-attention")
 def test_attention(rng):
-    Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
-    return {"Q": Q, "K": K, "V": V, "d_k": 3, r"\operatorname{Attention}": library_attention}
+    N, keys, d_k, d_v = sizes(rng, 4, 5, 3, 2)
+    Q, K, V = (rng.normal(size=shape) for shape in ((N, d_k), (keys, d_k), (keys, d_v)))
+    return {"Q": Q, "K": K, "V": V, "d_k": d_k, r"\operatorname{Attention}": library_attention}
 
 
 @equation("eq-sheet-norm")
 def test_norm(rng):
-    x, g, eps = rng.normal(size=4), rng.normal(size=4), 0.3
+    (d,) = sizes(rng, 4)
+    x, g, eps = rng.normal(size=d), rng.normal(size=d), float(rng.uniform(0.2, 0.6))
 
     def library(x):
         return rms_norm(tensor(x), tensor(g), eps=eps).numpy()
 
-    return {"x": x, "g": g, r"\epsilon": eps, "d": 4, r"\operatorname{RMSNorm}": library}
+    return {"x": x, "g": g, r"\epsilon": eps, "d": d, r"\operatorname{RMSNorm}": library}
 
 
 @equation("eq-sheet-swiglu")
 def test_swiglu(rng):
-    layer = FeedForward(4, hidden=5, activation="swiglu", bias=False, seed=1).double()
+    d, hidden = sizes(rng, 4, 5)
+    layer = FeedForward(d, hidden=hidden, activation="swiglu", bias=False, seed=rng).double()
     gate, up, down = (w.detach().numpy() for w in (layer.up.W, layer.value.W, layer.down.W))
 
     def library(x):
@@ -51,21 +58,21 @@ def test_swiglu(rng):
 
     return {
         **{r"W^{\text{gate}}": gate, r"W^{\text{up}}": up, r"W^{\text{down}}": down},
-        **{"x": rng.normal(size=4), r"\operatorname{SwiGLU}": library},
+        **{"x": rng.normal(size=d), r"\operatorname{SwiGLU}": library},
         r"\operatorname{SiLU}": silu_of,
     }
 
 
 @equation("eq-sheet-frequencies", first_index=0)
 def test_frequencies(rng):
-    del rng
-    return {"b": 50.0, "d_k": D_K, "i": range(D_K // 2), r"\theta": THETA.numpy()}
+    b, d_k, theta = frequencies(rng)
+    return {"b": b, "d_k": d_k, "i": range(d_k // 2), r"\theta": theta.numpy()}
 
 
 @equation("eq-sheet-pair")
 def test_pair(rng):
     m, x = int(rng.integers(1, 9)), rng.normal(size=2)
-    theta = THETA[1:2]
+    theta = frequencies(rng)[2][1:2]
     table = rotary_table(torch.tensor([m]), theta, dtype=torch.float64)
     y_a, y_b = rotate(tensor(x[None]), table, layout="half")[0].tolist()
     return {"x_a": x[0], "x_b": x[1], "y_a": y_a, "y_b": y_b, "m": m, r"\theta": float(theta)}
@@ -73,16 +80,18 @@ def test_pair(rng):
 
 @equation("eq-sheet-score", first_index=0)
 def test_score(rng):
-    q, k = rng.normal(size=(2, D_K))
-    R = rotation_matrix(torch.arange(9), THETA, layout="half").numpy()
+    _, d_k, theta = frequencies(rng)
+    q, k = rng.normal(size=(2, d_k))
+    R = rotation_matrix(torch.arange(9), theta, layout="half").numpy()
     return {"q": q, "k": k, r"\mathbf{R}": R, "m": range(1, 3), "n": range(3, 8)}
 
 
 @equation("eq-sheet-ntk", first_index=0)
 def test_ntk(rng):
     s = float(rng.uniform(2, 9))
-    kappa = (THETA / ntk_aware(THETA, s)).numpy()
-    return {"s": s, "d_k": D_K, "i": range(D_K // 2), r"\kappa": kappa}
+    _, d_k, theta = frequencies(rng)
+    kappa = (theta / ntk_aware(theta, s)).numpy()
+    return {"s": s, "d_k": d_k, "i": range(d_k // 2), r"\kappa": kappa}
 
 
 @equation("eq-sheet-yarn")
@@ -93,10 +102,10 @@ def test_yarn(rng):
 
 @equation("eq-sheet-cache")
 def test_cache(rng):
-    L, g, N = (int(n) for n in rng.integers(2, 7, size=3))
-    held = KeyValueCache().append(*torch.zeros(2, 1, g, N, D_K))
+    L, g, N, d_k = sizes(rng, 2, 3, 5, 6)
+    held = KeyValueCache().append(*torch.zeros(2, 1, g, N, d_k))
     layers = [held.keys, held.values] * L
-    return {"L": L, "g": g, "d_k": D_K, "c": cache_numbers_per_token(*layers, length=N)}
+    return {"L": L, "g": g, "d_k": d_k, "c": cache_numbers_per_token(*layers, length=N)}
 
 
 @equation("eq-sheet-merge")

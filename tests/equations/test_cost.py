@@ -1,12 +1,14 @@
 """The chapter and its depth: bytes and operations, counted while code runs, against formulas."""
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate, rotation_matrix
 from attention_to_rope.fast import rotate_eagerly
 from bookcheck.equations.checks import equation, sentences
 from bookkit.published_forms import as_complex, rotated_half
 from bookkit.randomness import normal
+from bookkit.seconds import Gpu, least_seconds
 from bookkit.traffic import Traffic
 from shared_counts import Memory, elementwise_operations, matrix_operations
 
@@ -25,7 +27,7 @@ def loads(x, table, g):
             for heads in torch.arange(x.shape[1]).split(g):
                 cos, sin = (memory.load(part[m]) for part in table)
                 for head in heads:
-                    first, second = memory.load(sequence[head, m]).float().chunk(2)
+                    first, second = memory.load(sequence[head, m]).to(cos.dtype).chunk(2)
                     pair = (first * cos - second * sin, first * sin + second * cos)
                     memory.store(results[head, m], torch.cat(pair))
     torch.testing.assert_close(rotated, rotate(x, table, layout="half"))
@@ -37,10 +39,11 @@ def page(rng, dtype=torch.float32):
     B, h, N, pairs = (int(size) for size in rng.integers([2, 3, 5, 2], [5, 9, 12, 7]))
     x = normal(B, h, N, 2 * pairs, seed=0, dtype=dtype)
     positions, theta = torch.arange(N), rotary_frequencies(2 * pairs)
-    table = rotary_table(positions, theta)
+    exact = torch.float64 if dtype == torch.float64 else torch.float32
+    table = rotary_table(positions, theta, dtype=exact)
     wide = [torch.cat((part, part), -1).to(dtype) for part in table]
     dense = rotation_matrix(positions, theta, layout="half").to(dtype)
-    in_pairs = elementwise_operations(lambda: rotate(x.float(), table, layout="half"))
+    in_pairs = elementwise_operations(lambda: rotate(x.to(exact), table, layout="half"))
     return {
         **{"B": B, "h": h, "N": N, "d_k": 2 * pairs, "w": x.element_size()},
         **{"g": int(rng.choice([2, 3, 20])), "T": lambda g: loads(x, table, int(g))},
@@ -56,6 +59,10 @@ def page(rng, dtype=torch.float32):
     }
 
 
+def wide(rng):
+    return [page(rng), page(rng, torch.float64)]
+
+
 def both(rng):
     return [page(rng, dtype) for dtype in (torch.float32, torch.bfloat16)]
 
@@ -66,13 +73,65 @@ test_published = equation("eq-published-traffic")(both)
 test_per_head = equation("eq-per-head-traffic")(both)
 test_fused = equation("eq-fused-ratio")(both)
 test_grouped = equation("eq-grouped-traffic")(both)
-# The others convert bfloat16, which their formulas do not count.
-test_dense = equation("eq-dense-traffic")(page)
+# The others convert bfloat16, which their formulas do not count; three convert float64 too.
+ONE_WIDTH = {"w": "In every other type of numbers the code moves more, to convert."}
+test_dense = equation("eq-dense-traffic")(wide)
 test_dense_operations = equation("eq-dense-flops")(page)
-test_formula = equation("eq-formula-traffic")(page)
-test_library = equation("eq-library-traffic")(page)
-test_complex = equation("eq-complex-traffic")(page)
+test_formula = equation("eq-formula-traffic", fixed=ONE_WIDTH)(page)
+test_library = equation("eq-library-traffic", fixed=ONE_WIDTH)(page)
+test_complex = equation("eq-complex-traffic", fixed=ONE_WIDTH)(page)
 
 # Their sentences state sizes of examples only.
 test_sentences = sentences("cost")(lambda rng: {})
 test_deeper_sentences = sentences("deeper/traffic")(lambda rng: {})
+
+
+@equation("eq-least-seconds")
+def test_least_seconds(rng):
+    """Once with more time for the arithmetic, once with more for the bytes."""
+    cases = []
+    for operations, traffic in ((1e6, 1e3), (1e3, 1e6)):
+        bandwidth, peak = (float(rate) for rate in rng.uniform(10, 100, size=2))
+        gpu = Gpu("any", bandwidth, 1e9, {"bfloat16": peak}, {})
+        seconds = least_seconds(gpu, operations=operations, traffic_bytes=traffic)
+        given = {r"\text{operations}": operations, r"\text{bytes}": traffic}
+        rates = {r"\text{peak}": peak, r"\text{bandwidth}": bandwidth}
+        cases.append({**given, **rates, r"\text{seconds}": seconds})
+    return cases
+
+
+@equation("eq-training-operations")
+def test_training_operations(rng):
+    """What PyTorch counts forward and backward in three matrices."""
+    N, d, hidden = (int(size) for size in rng.integers(3, 9, size=3))
+    matrices = [torch.nn.Linear(d, hidden), torch.nn.Linear(hidden, d), torch.nn.Linear(d, d)]
+    model = torch.nn.Sequential(*matrices)
+    x = torch.ones(N, d, requires_grad=True)  # as if there were layers below
+    with FlopCounterMode(display=False) as counter:
+        model(x).sum().backward()
+    parameters = sum(matrix.weight.numel() for matrix in matrices)
+    counted = counter.get_total_flops()
+    return {r"\text{parameters}": parameters, "N": N, r"\text{operations}": counted}
+
+
+@equation("eq-product-intensity")
+def test_product_intensity(rng):
+    """Operations and bytes that PyTorch counts in a product, in float32 and in bfloat16."""
+    N, d, d_out = (int(size) for size in rng.integers(3, 30, size=3))
+    cases = []
+    for dtype in (torch.float32, torch.bfloat16):
+        vectors, matrix = torch.ones(N, d, dtype=dtype), torch.ones(d, d_out, dtype=dtype)
+        operations = matrix_operations(lambda v=vectors, m=matrix: v @ m)
+        intensity = operations / moved(torch.matmul, vectors, matrix)
+        sizes = {"N": N, "d": d, r"d_{\text{out}}": d_out, "w": vectors.element_size()}
+        cases.append({**sizes, r"\text{intensity}": intensity})
+    return cases
+
+
+@equation("eq-no-overlap")
+def test_no_overlap(rng):
+    """One of the two times alone, both equal, as at the ridge, and cases between."""
+    time, short = float(rng.uniform(3, 9)), float(rng.uniform(0.2, 0.9))
+    cases = ((0.0, time), (time, 0.0), (time, time), (time, time / 2), (time / 3, time))
+    cases += ((0.0, short), (short, 0.0))
+    return [{r"\text{arithmetic}": one, r"\text{memory}": other} for one, other in cases]

@@ -7,7 +7,8 @@ import torch
 
 from attention_to_rope import LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu
 from bookcheck.equations.checks import Random, equation, sentences
-from shared_feed_forward import D_F, PLACES, SIGMOID, D, in_numpy, layer, normal_cdf
+from shared import sizes
+from shared_feed_forward import PLACES, SIGMOID, D, in_numpy, layer, normal_cdf
 
 A = math.sqrt(2 / math.pi)
 
@@ -38,7 +39,11 @@ FUNCTIONS = {
 
 
 def at(*places):
-    return lambda rng: [{"x": x, **FUNCTIONS, **SIGMOID, r"\beta": 1.3} for x in places]
+    def draw(rng):
+        beta = rng.uniform(1.1, 2)
+        return [{"x": x, **FUNCTIONS, **SIGMOID, r"\beta": beta} for x in places]
+
+    return draw
 
 
 test_slopes = equation("eq-slopes")(at(*PLACES))
@@ -48,7 +53,9 @@ test_gelu = equation("eq-gelu")(
 test_phi_erf = equation("eq-phi-erf")(at(*PLACES))
 # Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
 test_gelu_tanh = equation("eq-gelu-tanh")(at(*PLACES[1:]))
-test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3)(lambda rng: {"a": A})
+test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3, fixed={"a": "It is sqrt(2/pi)."})(
+    lambda rng: {"a": A}
+)
 # At 2.7 the error is within half a percent of the bound.
 test_gelu_error = equation(
     "eq-gelu-error",
@@ -60,18 +67,21 @@ test_gelu_error = equation(
     },
 )(at(*PLACES, 2.699, -2.699))
 test_tanh_tail = equation("eq-tanh-tail")(at(*PLACES))
-test_swish_minimum = equation("eq-swish-minimum")(lambda rng: lowest())
+test_swish_minimum = equation("eq-swish-minimum", fixed={"x^*": "There is one minimum."})(
+    lambda rng: lowest()
+)
 
 
 @equation("eq-dead-sphere", first_index=0, vectors="row")
 def test_dead_sphere(rng):
-    k, c = rng.normal(size=(D_F, D)), rng.normal(size=D_F)
-    norms = (norm(D, eps=1e-30).double() for norm in (LayerNorm, RMSNorm))
-    inputs = [norm(torch.from_numpy(rng.normal(size=D))).detach() for norm in norms]
-    cases = [{"x": x, "k": k, "c": c, "d": D, "j": range(D_F)} for x in inputs]
-    for j in range(D_F):  # along its own key a unit reaches the bound
-        x = math.sqrt(D) * k[j] / np.linalg.norm(k[j])
-        cases.append({"x": x, "k": k, "c": c, "d": D, "j": range(j, j + 1)})
+    d, units = sizes(rng, 3, 7)
+    k, c = rng.normal(size=(units, d)), rng.normal(size=units)
+    norms = (norm(d, eps=1e-30).double() for norm in (LayerNorm, RMSNorm))
+    inputs = [norm(torch.from_numpy(rng.normal(size=d))).detach() for norm in norms]
+    cases = [{"x": x, "k": k, "c": c, "d": d, "j": range(units)} for x in inputs]
+    for j in range(units):  # along its own key a unit reaches the bound
+        x = math.sqrt(d) * k[j] / np.linalg.norm(k[j])
+        cases.append({"x": x, "k": k, "c": c, "d": d, "j": range(j, j + 1)})
     return cases
 
 
@@ -90,7 +100,7 @@ def test_gpt_oss(rng):
 @equation("eq-homogeneous")
 def test_homogeneous(rng):
     _, parts = layer(rng, "swiglu")
-    return {"x": rng.normal(size=D), "r": 2.3, **FUNCTIONS, **parts}
+    return {"x": rng.normal(size=D), "r": rng.uniform(1.5, 4), **FUNCTIONS, **parts}
 
 
 def bindings(rng):
@@ -142,6 +152,8 @@ test_sentences = sentences(
         "Show that … .": symmetric,
         "carry half of …": symmetric,
     },
+    approx={"fifth order, …": 0.01, "the other gives …": 2e-5},
+    fixed={"a": "It is the square root of 2/pi.", "x^*": "There is one minimum."},
     loose={
         "decreases: at most …": "A power of ten is enough beside the bound of the theorem.",
     },

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bookcheck.equations.checks import equation, sentences
+from shared import even
 from shared_rotations import some_frequencies
 from shared_what_rope_encodes import D, contents, only, pairs
 
@@ -15,10 +16,11 @@ def sums(values, r):
 
 @equation("eq-partial-sums", first_index=0)
 def test_partial_sums(rng):
-    values = contents(rng)
+    d = even(rng, 6)
+    values = contents(rng, d)
     r = int(rng.integers(2, 9))
     U, _ = sums(values, r)
-    known = {"r": r, "d_k": D, "j": range(D // 2 + 1)}
+    known = {"r": r, "d_k": d, "j": range(d // 2 + 1)}
     return {"U": U, r"\theta": values[r"\theta"], **known}
 
 
@@ -49,21 +51,22 @@ def test_abel(rng):
 @equation("eq-abel-bound", first_index=0, equivalent=SIGNED)
 def test_abel_bound(rng):
     """Besides free products: some for which one of the three sides is close to the next."""
-    free = contents(rng)
-    equal_steps = 2.5 * np.arange(D // 2, 0, -1.0)
-    alternating = (-1.0) ** np.arange(D // 2)
-    one_large_step = np.array([5.0, 1.0, 0.5])
-    chosen = (equal_steps, alternating, one_large_step, np.ones(D // 2))
+    d = even(rng, 6)
+    free = contents(rng, d)
+    equal_steps = 2.5 * np.arange(d // 2, 0, -1.0)
+    alternating = (-1.0) ** np.arange(d // 2)
+    one_large_step = np.array([5.0, 1.0, *[0.5] * (d // 2 - 2)])
+    chosen = (equal_steps, alternating, one_large_step, np.ones(d // 2))
     # All waves agree at distance 0; at the other one they nearly cancel.
     cancel = min(range(4, 400), key=lambda r: abs(sums(free, r)[0][-1]))
     cases = [(free, int(rng.integers(4, 9)))]
     for h, r in zip(chosen, (0, 0, 0, cancel), strict=True):
         q = np.repeat(h, 2) / 2
-        cases.append(({**free, "q": q, "k": np.ones(D), "h": h.astype(complex)}, r))
+        cases.append(({**free, "q": q, "k": np.ones(d), "h": h.astype(complex)}, r))
     bound = []
     for values, r in cases:
         U, h = sums(values, r)
-        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "d_k": D})
+        bound.append({**only(values, "q", "k", r"\mathbf{R}"), "U": U, "h": h, "r": r, "d_k": d})
     return bound
 
 
@@ -97,7 +100,7 @@ RATIO = (
 
 @equation("eq-abel-ratio", first_index=0, equivalent=dict.fromkeys(RATIO, ZERO))
 def test_abel_ratio(rng):
-    pairs, step = 5, float(rng.uniform(0.3, 2))
+    pairs, step = int(rng.integers(3, 7)), float(rng.uniform(0.3, 2))
     free = np.concatenate([rng.normal(size=pairs) + 1j * rng.normal(size=pairs), [0]])
     even = step * np.arange(pairs, -1, -1.0)  # falls in equal steps: equality
     return [{"h": h, "D": np.abs(np.diff(h)).max(), "d_k": 2 * pairs} for h in (free, even)]
@@ -105,8 +108,8 @@ def test_abel_ratio(rng):
 
 @equation("eq-odd-part", first_index=0)
 def test_odd_part(rng):
-    values = only(contents(rng), "q", "k", "h", r"\theta", r"\mathbf{R}")
-    return {**values, "r": range(1, 6), "d_k": D}
+    names = ("q", "k", "h", r"\theta", r"\mathbf{R}", "d_k")
+    return {**only(contents(rng, even(rng, 6)), *names), "r": range(1, 6)}
 
 
 EVEN = {"turn difference: n-m → m-n": "A squared sine is even."}
@@ -114,15 +117,13 @@ EVEN = {"turn difference: n-m → m-n": "A squared sine is even."}
 
 @equation("eq-rope-distance", first_index=0, equivalent=EVEN)
 def test_rope_distance(rng):
-    values = only(contents(rng), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
+    values = only(contents(rng, even(rng, 6)), "q", "z", r"\theta", r"\mathbf{R}", "d_k")
     return {**values, "u": values["q"], "m": range(4), "n": range(2, 6)}
 
 
-P = 4
-
-
-def bindings(rng):
-    """Products h_0 … h_4 with h_4 = 0, their largest step D, and the sums U_0 … U_4 of waves."""
+def bindings(rng, P=None):
+    """Products h_0 … h_P with h_P = 0, their largest step D, and the sums U_0 … U_P of waves."""
+    P = P or int(rng.integers(3, 7))
     _, theta = some_frequencies(rng, 2 * P)
     r = int(rng.integers(2, 9))
     U = np.concatenate([[0], np.cumsum(np.exp(1j * r * theta.numpy()))])
@@ -133,8 +134,8 @@ def bindings(rng):
 
 def equal_steps(rng):
     """Products that fall to 0 in equal steps: the case of equality."""
-    step = float(rng.uniform(0.3, 2))
-    return {"h": step * np.arange(P, -1, -1.0), "D": step}
+    step, P = float(rng.uniform(0.3, 2)), int(rng.integers(3, 7))
+    return {"h": step * np.arange(P, -1, -1.0), "D": step, "d_k": 2 * P, "i": range(P)}
 
 
 test_sentences = sentences(

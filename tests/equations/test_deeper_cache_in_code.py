@@ -6,14 +6,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_to_rope import KeyValueCache, causal_mask
 from bookcheck.equations.checks import equation, sentences
 from shared import tensor
-from shared_many_heads import N_Q, D, layer_of
+from shared_many_heads import layer_of, some_sizes
 
 
 @equation("eq-cache-work")
 def test_cache_work(rng):
     """The operations that PyTorch counts in the library, with and without its cache."""
-    length = int(rng.integers(3, 20))
-    layer, x = layer_of(rng), tensor(rng.normal(size=(1, length, D)))
+    length, shape = int(rng.integers(3, 20)), some_sizes(rng)
+    d = shape["d"]
+    layer, x = layer_of(rng, shape["h"], d=d), tensor(rng.normal(size=(1, length, d)))
     _, cache = layer.extend(x[:, :-1], KeyValueCache())
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as without:
         layer(x, causal=True)
@@ -23,12 +24,13 @@ def test_cache_work(rng):
         r"F_{\text{all}}": without.get_total_flops(),
         r"F_{\text{new}}": cached.get_total_flops(),
     }
-    return {"N": length, "d": D, **counts}
+    return {"N": length, "d": d, **counts}
 
 
 @equation("eq-causal-offset", first_index=0)
 def test_causal_offset(rng):
-    queries, keys = N_Q, int(rng.integers(N_Q, 9))
+    queries = int(rng.integers(3, 6))
+    keys = int(rng.integers(queries, 9))
     M = causal_mask(queries, keys).int().numpy()
     return {"M": M, "N_q": queries, "N_k": keys, "m": range(queries), "n": range(keys)}
 

@@ -9,6 +9,7 @@ from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import equation, sentences
+from shared import even
 from shared_rotations import plane_rotation, some_base
 from shared_sinusoids import D, J, frequencies, g, hand, shifts
 from texcheck import depends
@@ -21,7 +22,7 @@ EVEN = "The function of the difference is even."
 
 @equation("eq-digits", equivalent=dict.fromkeys(MORE, ZERO))
 def test_digits(rng):
-    B, count = int(rng.integers(2, 5)), 3
+    B, count = int(rng.integers(2, 4)), int(rng.integers(3, 5))
 
     def digit(j, m):
         for _ in range(int(j)):
@@ -70,9 +71,10 @@ DETERMINANT = {"add transpose: ∅ → ^\\top": "A matrix and its transpose have
 
 @equation("eq-vandermonde", first_index=0, equivalent=DETERMINANT)
 def test_vandermonde(rng):
-    theta = frequencies(some_base(rng), 6)
+    d = even(rng, 4)
+    theta = frequencies(some_base(rng), d)
     z = np.exp(1j * np.concatenate([theta, -theta]))
-    return {"Z": z[None, :] ** np.arange(6)[:, None], "z": z, "d": 6}
+    return {"Z": z[None, :] ** np.arange(d)[:, None], "z": z, "d": d}
 
 
 TURNED = [f"turn difference: n-m → m-n, after {before}" for before in ("}(", "((")]
@@ -83,9 +85,9 @@ def test_position_complex(rng):
     return {"m": range(2, 6), "n": range(4), r"\theta": rng.uniform(0.2, 3)}
 
 
-@equation("eq-g-integral", approx=0.02)
+@equation("eq-g-integral", approx=0.0004)
 def test_g_integral(rng):
-    b, d = 10000.0, 4096
+    b, d = float(rng.uniform(5000, 20_000)), 2 * int(rng.integers(1500, 2500))
     return {"r": int(rng.integers(2, 40)), "b": b, "d": d, "g": g(b, d)}
 
 
@@ -107,14 +109,11 @@ def test_substitution(rng):
     return {"r": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
 
 
-SMALL = {"another symbol: r → {b}, before )": "The cosine integral is small at b too."}
-
-
-@equation("eq-log-decay", approx=0.005, equivalent=SMALL)
+@equation("eq-log-decay", approx=0.005, fixed={r"\gamma": "It is Euler's constant."})
 def test_log_decay(rng):
     return {
         "r": float(rng.uniform(100, 300)),
-        "b": 10000.0,
+        "b": float(rng.uniform(5000, 20_000)),
         r"\gamma": np.euler_gamma,
         r"\operatorname{Ci}": cosine_integral,
     }
@@ -182,22 +181,28 @@ def one_angle(rng):
 
 
 def whole_turns(rng):
-    m, n, nu = (int(rng.integers(*ends)) for ends in ((2, 15), (20, 40), (2, 9)))
+    m, n, nu = (int(rng.integers(*ends)) for ends in ((2, 15), (20, 40), (2, 19)))
     return {"m": m, "n": n, r"\nu": nu, r"\theta": 2 * np.pi * nu / (n - m)}
 
 
 def half_a_turn(rng):
     """The longest text that the slowest pair can read, and any base that is large enough."""
-    b, d = float(rng.uniform(50, 900)), D
+    b, d = float(rng.uniform(50, 900)), even(rng, 6)
     wavelengths = 2 * np.pi / rotary_frequencies(d, b).numpy()
     longest = wavelengths[-1] / 2
     values = {"b": b, "d": d, r"\lambda": wavelengths}
     return [{**values, "N": int(longest)}, {**values, "N": float(longest)}]
 
 
+def of_the_base_10000(rng):
+    d = even(rng, 8)
+    return {r"\theta": rotary_frequencies(d).numpy(), "i": range(d // 2), "d": d}
+
+
 def root_of_a_power(rng):
-    theta = rotary_frequencies(D).tolist()
-    return [{"x": theta[i], "i": i, "d": D} for i in range(1, D // 2)]
+    d = even(rng, 8)
+    theta = rotary_frequencies(d).tolist()
+    return [{"x": theta[i], "i": i, "d": d} for i in range(1, d // 2)]
 
 
 def solution(first, second, rng):
@@ -246,13 +251,17 @@ test_sentences = sentences(
         "write $ with …": one_angle,
         "If … is": one_angle,
         "If $, then …": whole_turns,
-        "The numbers …": lambda rng: {
-            r"\theta": rotary_frequencies(D).numpy(),
-            "i": range(D // 2),
-            "d": D,
-        },
+        "The numbers …": of_the_base_10000,
         "are roots of …": root_of_a_power,
         "… gives": half_a_turn,
         "$ gives … .": half_a_turn,
+    },
+    loose={
+        "write $ with …": "It only says that the angle is none of those before.",
+        "If … is": "A condition: the angle is not 0.",
+    },
+    fixed={
+        r"\theta_j": "Two pairs with one frequency are the case that the sentence is about.",
+        "C_{ij}": "The sentence says that this block is 0.",
     },
 )(bindings)

@@ -5,6 +5,7 @@ import torch
 
 from attention_to_rope import sinusoidal
 from bookcheck.equations.checks import equation, sentences
+from shared import even
 from shared_deriving_rope import D_K, N, hat
 from shared_rotations import (
     IDENTITY,
@@ -45,9 +46,10 @@ def test_factor(rng):
 
 
 def factors(rng):
-    _, theta = some_frequencies(rng, D_K)
-    every = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
-    return {r"\hat{R}": hat(), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
+    d_k = even(rng, 6)
+    _, theta = some_frequencies(rng, d_k)
+    every = {"m": range(N), "n": range(N), "d_k": d_k, r"\theta": theta.numpy()}
+    return {r"\hat{R}": hat(d_k), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
 
 
 test_factors = equation("eq-factors", first_index=0)(factors)
@@ -91,19 +93,27 @@ EVEN = [f"turn difference: n-m → m-n, after {before}" for before in ("{", "(")
 
 @equation("eq-rope-to-g", first_index=0, equivalent=dict.fromkeys(EVEN, "The score is even."))
 def test_rope_to_g(rng):
-    _, theta = some_frequencies(rng, D_K)
-    places = {"m": range(N), "n": range(N), "d_k": D_K, r"\theta": theta.numpy()}
+    d_k = even(rng, 6)
+    _, theta = some_frequencies(rng, d_k)
+    places = {"m": range(N), "n": range(N), "d_k": d_k, r"\theta": theta.numpy()}
     return {
-        r"\tilde{P}_0": np.tile([1.0, 0.0], D_K // 2),
+        r"\tilde{P}_0": np.tile([1.0, 0.0], d_k // 2),
         r"\mathbf{R}": rotation_of_all_pairs(theta),
         **places,
     }
 
 
 def bindings(rng):
-    """Nothing: the sentences name and assume, and claim no relation."""
+    """Nothing: of the sentences one alone claims a relation."""
     del rng
     return {}
 
 
-test_sentences = sentences("deeper/conventions", first_index=0)(bindings)
+def quarter_turn(rng):
+    del rng
+    return {"J": QUARTER_TURN, "R": plane_rotation}
+
+
+test_sentences = sentences(
+    "deeper/conventions", first_index=0, where={"With the rotation …": quarter_turn}
+)(bindings)

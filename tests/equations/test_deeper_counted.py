@@ -1,39 +1,11 @@
-"""The page of depth: parameters, operations and the spread of tokens, counted in real blocks."""
+"""The page of depth: parameters and operations, counted in real blocks."""
 
-import numpy as np
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention_to_rope import Architecture, Block
 from bookcheck.equations.checks import equation, sentences
 from shared import tensor
-
-N, D = 5, 6
-
-
-ROWS = "The vectors x_m are the rows of X."
-
-
-@equation(
-    "eq-token-spread",
-    first_index=0,
-    equivalent={
-        "another symbol: X → {x}": ROWS,
-        "another symbol: x → {X}, before _m-": ROWS,
-        r"another symbol: x → {X}, before _m\rVert": ROWS,
-        "another symbol: x → {X}, after }": ROWS,
-    },
-)
-def test_token_spread(rng):
-    X = rng.normal(size=(N, D)) + 0.5
-    centred = X - X.mean(0)
-
-    def spread(Y):
-        Y = np.asarray(Y)
-        return np.var(Y, axis=0).sum() / (Y**2).mean(axis=0).sum()
-
-    assert np.isclose(spread(X), (centred**2).sum() / (X**2).sum())
-    return {"X": X, "x": X, r"\bar{x}": X.mean(0), "s": spread, "N": N}
 
 
 def count(*modules):

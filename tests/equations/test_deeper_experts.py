@@ -5,6 +5,7 @@ import torch
 
 from attention_to_rope import MixtureOfExperts, balance_loss, balanced_bias
 from bookcheck.equations.checks import equation, sentences
+from shared import sizes
 from shared_feed_forward import D_F, D, N, counted, listing
 
 
@@ -37,25 +38,27 @@ def test_expert_weights(rng):
     k = min(k, experts - 1)
     mixture = MixtureOfExperts(d, width, experts=experts, k=k, seed=0)
     held, used = counted(mixture.experts), k * counted(mixture.experts[0])
-    sizes = {"E": experts, "k": k, "d": d, "d_g": width}
-    return {**sizes, r"P_{\text{held}}": held, r"P_{\text{used}}": used}
+    known = {"E": experts, "k": k, "d": d, "d_g": width}
+    return {**known, r"P_{\text{held}}": held, r"P_{\text{used}}": used}
 
 
 @equation("eq-balance-loss", first_index=0)
 def test_balance_loss(rng):
-    scores = torch.softmax(torch.from_numpy(rng.normal(size=(20, 4))), -1)
+    tokens, E = sizes(rng, 20, 4)
+    scores = torch.softmax(torch.from_numpy(rng.normal(size=(tokens, E))), -1)
     chosen = scores.topk(2).indices
-    load = np.bincount(chosen.numpy().ravel(), minlength=4) / 40
+    load = np.bincount(chosen.numpy().ravel(), minlength=E) / (2 * tokens)
     loss = balance_loss(scores, chosen).item()
-    return {r"\mathcal{L}": loss, "E": 4, r"\ell": load, r"\bar{s}": scores.numpy().mean(0)}
+    return {r"\mathcal{L}": loss, "E": E, r"\ell": load, r"\bar{s}": scores.numpy().mean(0)}
 
 
 @equation("eq-balance-bias", first_index=0)
 def test_balance_bias(rng):
-    bias, chosen = rng.normal(size=4), rng.integers(0, 4, size=(21, 1))
-    after = balanced_bias(torch.from_numpy(bias), torch.from_numpy(chosen), step=0.3).numpy()
-    load = np.bincount(chosen.ravel(), minlength=4) / 21
-    return {"b": bias, "b'": after, r"\gamma": 0.3, "E": 4, r"\ell": load, "i": range(4)}
+    (E,), step = sizes(rng, 4), float(rng.uniform(0.1, 0.6))
+    bias, chosen = rng.normal(size=E), rng.integers(0, E, size=(E * E + 1, 1))
+    after = balanced_bias(torch.from_numpy(bias), torch.from_numpy(chosen), step=step).numpy()
+    load = np.bincount(chosen.ravel(), minlength=E) / len(chosen)
+    return {"b": bias, "b'": after, r"\gamma": step, "E": E, r"\ell": load, "i": range(E)}
 
 
 def test_the_listing_runs_alone_agrees_with_the_library_and_balances():

@@ -5,7 +5,7 @@ import torch
 
 from attention_to_rope import rotation_matrix
 from bookcheck.equations.checks import equation, sentences
-from shared_implementing_rope import D_K, THETA, R, common
+from shared_implementing_rope import common, frequencies, matrix
 
 
 def plane(angle):
@@ -16,9 +16,11 @@ def plane(angle):
 
 def symbols(rng):
     """What the four forms name: y is the library's, the quarter turn is a product with i."""
-    found = common(rng) | {r"\mathbf{R}": R, "R": plane}
+    found = common(rng)
+    theta = torch.from_numpy(found[r"\theta"])
+    found |= {r"\mathbf{R}": matrix("interleaved", theta), "R": plane}
     z, w = (found[name][0::2] + 1j * found[name][1::2] for name in "xy")
-    angles = np.repeat(found["m"] * THETA.numpy(), 2)
+    angles = np.repeat(found["m"] * theta.numpy(), 2)
     quarter = np.stack([(1j * z).real, (1j * z).imag], axis=1).ravel()
     return found | {"z": z, "w": w, "c": np.cos(angles), "s": np.sin(angles), r"\tilde{x}": quarter}
 
@@ -32,8 +34,16 @@ test_complex = equation("eq-form-complex", first_index=0)(symbols)
 
 def bindings(rng):
     """The rotation as a matrix, a query and a key at two positions, and a gradient."""
-    q, k, g = rng.normal(size=(3, D_K))
-    return {r"\mathbf{R}": R, "m": range(2, 6), "n": range(5, 8), "q": q, "k": k, "g": g}
+    theta = frequencies(rng)
+    q, k, g = rng.normal(size=(3, 2 * len(theta)))
+    return {
+        r"\mathbf{R}": matrix("interleaved", theta),
+        "m": range(2, 6),
+        "n": range(5, 8),
+        "q": q,
+        "k": k,
+        "g": g,
+    }
 
 
 test_two_directions = equation("eq-two-directions")(bindings)

@@ -6,13 +6,15 @@ import torch
 
 from attention_to_rope import causal_mask, dilated_mask, global_mask, sliding_window_mask
 from bookcheck.equations.checks import Random, equation, sentences
+from shared import sizes
 from shared_fewer_scores import window
 
 
 @equation("eq-reach-paths", first_index=0)
 def test_reach_paths(rng):
-    mask = (rng.random((5, 5)) < 0.5).astype(float)
-    return {"M": mask, "N": 5, "L": 3, "m": range(5), "n": range(5)}
+    N, L = sizes(rng, 4, 2)
+    mask = (rng.random((N, N)) < 0.5).astype(float)
+    return {"M": mask, "N": N, "L": L, "m": range(N), "n": range(N)}
 
 
 @equation("eq-reach-window", first_index=0)
@@ -33,7 +35,7 @@ def test_reach_dilated(rng):
     return {"M": layer, "W": W, "m": range(N), "n": range(N)}
 
 
-@equation("eq-reach-walk", draws=2)
+@equation("eq-reach-walk")
 def test_reach_walk(rng):
     W, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
     return {"r": Random(list(range(W)), shape=(L,)), "L": L, "W": W}

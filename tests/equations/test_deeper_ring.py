@@ -30,7 +30,7 @@ test_ring_speedup = equation("eq-ring-speedup")(lambda rng: {"P": int(rng.intege
 
 def traffic(rng):
     """What each rank sends; the threads run ring_attention."""
-    P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24
+    P, d_k, N = int(rng.integers(2, 5)), int(rng.integers(2, 6)), 24 * int(rng.integers(1, 4))
     greeting = 9
 
     def work(ring):
@@ -52,7 +52,7 @@ test_ring_traffic = equation("eq-ring-traffic")(traffic)
 def test_ring_overlap(rng):
     alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
     rates = {r"\alpha": alpha, r"\beta": beta}
-    return {"N_b": w * alpha / (2 * beta), **rates, "w": w, "d_k": 5.0}
+    return {"N_b": w * alpha / (2 * beta), **rates, "w": w, "d_k": float(rng.integers(3, 9))}
 
 
 @sentences(

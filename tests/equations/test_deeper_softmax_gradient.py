@@ -6,6 +6,7 @@ import torch
 from attention_to_rope import gap_bound, log_length_factor
 from attention_to_rope import softmax as library_softmax
 from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared import sizes as shapes
 from shared_why_sqrt_d import D_K, SKEWED, N, mixed, of_weights, scores, softmax, weights
 
 test_general_variance = equation("eq-general-variance", first_index=0)(mixed)
@@ -15,6 +16,7 @@ test_rest = equation("eq-rest", first_index=0)(weights)
 @equation("eq-jacobian-variance", first_index=0)
 def test_jacobian_variance(rng):
     values = weights(rng)
+    N = values["N"]
     # A constant vector has variance 0: the inequality is an equality there.
     vectors = (rng.normal(size=N), np.full(N, 1.7))
     return [{**values, "u": u, r"\bar{u}": values["p"] @ u} for u in vectors]
@@ -27,7 +29,11 @@ def test_jacobian_bounds(rng):
     return [weights(rng), weights(rng, spread=4.0), weights(rng, length=2), *edges]
 
 
-@equation("eq-gershgorin", first_index=0)
+@equation(
+    "eq-gershgorin",
+    first_index=0,
+    fixed={"abs": "Beside its diagonal the matrix has no positive entry."},
+)
 def test_gershgorin(rng):
     # The argument holds for every eigenvector with λ > 0; only some make its inequalities strict.
     cases = []
@@ -64,10 +70,11 @@ test_gap_bound = equation("eq-gap-bound", first_index=0)(some_gaps)
 
 def query_and_keys(rng):
     """A query, its scores s = q k / D, and a loss that is linear in their softmax."""
-    q, k, g = rng.normal(size=D_K), rng.normal(size=(N, D_K)), rng.normal(size=N)
+    N, d_k = shapes(rng, 5, 3)
+    q, k, g = rng.normal(size=d_k), rng.normal(size=(N, d_k)), rng.normal(size=N)
     divisor, eta = rng.uniform(1.5, 4), rng.uniform(0.1, 0.5)
     loss = depends("s", lambda s: float(g @ softmax(s)))
-    sizes = {"N": N, "d_k": D_K}
+    sizes = {"N": N, "d_k": d_k}
     return q, g, {"k": k, "D": float(divisor), r"\eta": float(eta), r"\mathcal{L}": loss, **sizes}
 
 
@@ -87,28 +94,30 @@ def test_gradient_step(rng):
     free = torch.tensor(q, requires_grad=True)
     (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / divisor)).backward()
     after = k @ (q - values[r"\eta"] * free.grad.numpy()) / divisor
-    return {**values, "s": k @ q / divisor, "s'": after, "n": range(N)}
+    return {**values, "s": k @ q / divisor, "s'": after, "n": range(values["N"])}
 
 
 @equation("eq-adam-step", first_index=0)
 def test_adam_step(rng):
     q, _, values = query_and_keys(rng)
-    k, divisor, eta = values["k"], values["D"], values[r"\eta"]
+    k, divisor, eta, N = (values[name] for name in ("k", "D", r"\eta", "N"))
     after = np.array([k[n] @ (q + eta * np.sign(k[n])) / divisor for n in range(N)])
     before = k @ q / divisor
-    sizes = {"D": divisor, r"\eta": eta, "d_k": D_K, "n": range(N)}
+    sizes = {"D": divisor, r"\eta": eta, "d_k": values["d_k"], "n": range(N)}
     return {**sizes, "k": k, "s": before, "s'": after}
 
 
 @equation("eq-cross-entropy-gradient", first_index=0)
 def test_cross_entropy_gradient(rng):
-    y = int(rng.integers(N))
+    given = scores(rng)
+    y = int(rng.integers(given["N"]))
     loss = depends("s", lambda s: -np.log(softmax(s)[y]))
-    return {**scores(rng), "y": y, r"\mathcal{L}": loss}
+    return {**given, "y": y, r"\mathcal{L}": loss}
 
 
 @equation("eq-log-length", first_index=0)
 def test_log_length(rng):
+    (N,) = shapes(rng, 4)
     xi, s = float(rng.uniform(0.2, 0.9)), rng.normal(size=N)
     factor = float(log_length_factor(torch.tensor(N), xi))
     return {"s": s, "p": softmax(factor * s), r"\xi": xi, "N": N, "n": range(N)}
@@ -116,7 +125,7 @@ def test_log_length(rng):
 
 def equicorrelated(rng):
     """Covariance matrices of variances 1, with one correlation for all pairs."""
-    d_k, rho_q, rho_k = 4, *rng.uniform(0.2, 0.6, size=2)
+    d_k, rho_q, rho_k = int(rng.integers(3, 8)), *rng.uniform(0.2, 0.6, size=2)
     tables = [(1 - rho) * np.eye(d_k) + rho for rho in (rho_q, rho_k)]
     correlations = {r"\rho_q": rho_q, r"\rho_k": rho_k, "d_k": d_k}
     return {r"\Sigma_q": tables[0], r"\Sigma_k": tables[1], **correlations}
@@ -139,6 +148,7 @@ def largest_eigenvalue(rng):
 
 
 def equal_weights(rng):
+    N = int(rng.integers(3, 9))
     return of_weights(np.full(N, 1 / N))
 
 

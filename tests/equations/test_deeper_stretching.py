@@ -7,6 +7,7 @@ import torch
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from attention_to_rope.context_extension import (
+    dynamic_ntk,
     longrope_attention_factor,
     ntk_aware,
     ntk_by_parts,
@@ -14,13 +15,12 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import by_hand, equation, sentences
+from shared import even
 from shared_longer_contexts import (
     ALPHA,
-    BASE,
     BETA,
     PAIRS,
     THETA,
-    D,
     L,
     by_parts,
     scale,
@@ -31,16 +31,19 @@ from shared_longer_contexts import (
 @equation("eq-last-full-pair")
 def test_last_full_pair(rng):
     base, length = float(rng.uniform(50, 5000)), int(rng.integers(20, 900))
-    border = math.log(length / (2 * math.pi), base) * D / 2
-    return {"i^*": border, "d_k": D, "L_0": length, "b": base}
+    d_k = even(rng, 12)
+    border = math.log(length / (2 * math.pi), base) * d_k / 2
+    return {"i^*": border, "d_k": d_k, "L_0": length, "b": base}
 
 
 def head(rng):
     """A query and a key, and their score at each distance as the library rotates them."""
-    q, k = rng.normal(size=D), rng.normal(size=D)
-    a = np.array([q[2 * i] * k[2 * i] + q[2 * i + 1] * k[2 * i + 1] for i in range(PAIRS)])
-    c = np.array([q[2 * i] * k[2 * i + 1] - q[2 * i + 1] * k[2 * i] for i in range(PAIRS)])
-    theta = rotary_frequencies(D, BASE)
+    d_k = even(rng, 12)
+    q, k = rng.normal(size=(2, d_k))
+    pairs = range(d_k // 2)
+    a = np.array([q[2 * i] * k[2 * i] + q[2 * i + 1] * k[2 * i + 1] for i in pairs])
+    c = np.array([q[2 * i] * k[2 * i + 1] - q[2 * i + 1] * k[2 * i] for i in pairs])
+    theta = rotary_frequencies(d_k, float(rng.uniform(500, 2000)))
 
     def turned(x, position):
         table = rotary_table(torch.tensor([position]), theta, dtype=torch.float64)
@@ -49,14 +52,14 @@ def head(rng):
     def score(distance):
         return float(turned(q, 3 + int(distance)) @ turned(k, 3))
 
-    return q, k, a, c, score
+    return q, k, a, c, theta, score
 
 
 @equation("eq-head-score", first_index=0)
 def test_head_score(rng):
-    _, _, a, c, score = head(rng)
-    distances = {"r": int(rng.integers(5, 200)), "d_k": D}
-    return {"h": score, "a": a, "c": c, r"\theta": THETA.numpy(), **distances}
+    _, _, a, c, theta, score = head(rng)
+    distances = {"r": int(rng.integers(5, 200)), "d_k": 2 * len(theta)}
+    return {"h": score, "a": a, "c": c, r"\theta": theta.numpy(), **distances}
 
 
 @equation("eq-head-coefficients", first_index=0)
@@ -64,7 +67,7 @@ def test_head_coefficients(rng):
     q, k, *_ = head(rng)
     pairs_q, pairs_k = (x[0::2] + 1j * x[1::2] for x in (q, k))
     product = pairs_q.conj() * pairs_k
-    return {"q": q, "k": k, "a": product.real, "c": product.imag, "i": range(PAIRS)}
+    return {"q": q, "k": k, "a": product.real, "c": product.imag, "i": range(len(product))}
 
 
 def waves(a, c, theta):
@@ -82,12 +85,13 @@ def bars(inside):
 
 @equation("eq-interpolation-bound", first_index=0, equivalent=bars(ERROR))
 def test_interpolation_bound(rng):
-    a, c, theta = rng.normal(size=PAIRS), rng.normal(size=PAIRS), rng.uniform(0.05, 1, size=PAIRS)
+    pairs = int(rng.integers(4, 9))
+    (a, c), theta = rng.normal(size=(2, pairs)), rng.uniform(0.05, 1, size=pairs)
     r, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
     draws = [(a, c, theta, r, u), (a, c, theta, r, 0.0)]  # at u = 0 both sides are 0
     # A wave with its top between r and r + 1 reaches the bound up to terms of fourth order.
     for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
-        slow = np.full(PAIRS, angle)
+        slow = np.full(pairs, angle)
         phase = (r + 0.5) * slow
         for sign in (1, -1):
             draws.append((sign * 2.5 * np.cos(phase), sign * 2.5 * np.sin(phase), slow, r, u))
@@ -99,7 +103,7 @@ def test_interpolation_bound(rng):
             "u": u,
             r"\rho": np.hypot(a, c),
             r"\theta": theta,
-            "d_k": D,
+            "d_k": 2 * pairs,
         }
         for a, c, theta, r, u in draws
     ]
@@ -151,9 +155,10 @@ def test_wave_amplitude(rng):
 @equation("eq-ntk-base")
 def test_ntk_base(rng):
     s = scale(rng)
+    b, d_k = float(rng.uniform(500, 2000)), even(rng, 12)
     # The base that the library's frequencies have: the second pair is base^(-2/d).
-    base = float(ntk_aware(THETA, s)[1]) ** (-D / 2)
-    return {"b'": base, "b": BASE, "s": s, "d_k": D}
+    base = float(ntk_aware(rotary_frequencies(d_k, b), s)[1]) ** (-d_k / 2)
+    return {"b'": base, "b": b, "s": s, "d_k": d_k}
 
 
 @equation("eq-by-parts-stretch", first_index=0)
@@ -178,7 +183,9 @@ def test_stretch_limits(rng):
     return draws
 
 
-test_dynamic_at_target = equation("eq-dynamic-at-target")(lambda rng: {"s": scale(rng), "L_0": L})
+test_dynamic_at_target = equation("eq-dynamic-at-target")(
+    lambda rng: {"s": scale(rng), "L_0": int(rng.integers(200, 900))}
+)
 
 
 @equation("eq-leader-factor")
@@ -189,13 +196,13 @@ def test_leader_factor(rng):
 
 @equation("eq-longrope-factor")
 def test_longrope_factor(rng):
-    s = scale(rng)
-    return {"s": s, "L_0": L, r"\mu": longrope_attention_factor(s, L)}
+    s, length = scale(rng), int(rng.integers(200, 900))
+    return {"s": s, "L_0": length, r"\mu": longrope_attention_factor(s, length)}
 
 
 @equation("eq-two-mscales")
 def test_two_mscales(rng):
-    mu_a, mu_c, d = float(rng.uniform(1.1, 2)), float(rng.uniform(1.1, 2)), 6
+    mu_a, mu_c, d = float(rng.uniform(1.1, 2)), float(rng.uniform(1.1, 2)), even(rng, 6)
     # What the page wants: a rotated part grows by μ_A², an unrotated one by μ_C².
     score = 1 / math.sqrt(d)
     symbols = {r"\mu_A": mu_a, r"\mu_C": mu_c, "d_k": d, r"\sigma": mu_c**2 * score}
@@ -205,8 +212,9 @@ def test_two_mscales(rng):
 @equation("eq-short-base", first_index=0)
 def test_short_base(rng):
     s = scale(rng)
-    factors = stretch(rotary_frequencies(D, BASE * s))
-    return {r"\kappa": factors, "s": s, "d_k": D}
+    b, d_k = float(rng.uniform(500, 2000)), even(rng, 12)
+    factors = (rotary_frequencies(d_k, b) / rotary_frequencies(d_k, b * s)).numpy()
+    return {r"\kappa": factors, "s": s, "d_k": d_k}
 
 
 def bindings(rng):
@@ -214,6 +222,16 @@ def bindings(rng):
     s, b = float(rng.uniform(2, 9)), float(rng.uniform(50, 5000))
     theta = rotary_frequencies(16, b).numpy()
     return {"s": s, r"\mu": yarn_attention_factor(s), r"\theta": theta, "b": b}
+
+
+def grown(rng):
+    """The scale of dynamic NTK before, at and beyond the training length, from the slowest pair."""
+    s, start, cases = scale(rng), int(rng.integers(200, 400)), []
+    for current in (start // 2, start, 2 * start + 17):
+        changed = dynamic_ntk(THETA, s, length=current, original_length=start)
+        found = float(THETA[-1] / changed[-1])
+        cases.append({"L_0": start, "L": current, "s": s, "s_L": found})
+    return cases
 
 
 def two_factors(rng):
@@ -255,6 +273,15 @@ def parabola(rng):
     return {"h''": lambda x: 2 * c, r"\xi": rng.uniform(3, 4), r"\eta": eta}
 
 
+@equation("eq-cached-angle")
+def test_cached_angle(rng):
+    m, n = int(rng.integers(500, 600)), int(rng.integers(310, 400))
+    late, early = (
+        float(dynamic_ntk(THETA, 2.5, length=length + 1, original_length=L)[3]) for length in (m, n)
+    )
+    return {"m": m, "n": n, r"\theta'": late, r"\theta''": early}
+
+
 test_sentences = sentences(
     "deeper/stretching",
     first_index=0,
@@ -263,5 +290,6 @@ test_sentences = sentences(
         "So … ,": second_derivative,
         ": all give …": unchanged,
         "score grows by …": two_factors,
+        "not affected: …": grown,
     },
 )(bindings)

@@ -7,6 +7,7 @@ import torch
 
 from attention_to_rope import rotate_complex
 from bookcheck.equations.checks import equation, sentences
+from shared import even, sizes
 from shared_deriving_rope import (
     N,
     complex_pair,
@@ -32,9 +33,9 @@ STEPS = {"flip sign: + → -": SHIFT, "off by one: 1 → 2, after +": SHIFT}
 def test_step_length(rng):
     """Maps that bend the contents and are relative all the same."""
     f, _, _ = relative_maps(rng)
-    r = 3
+    (r,) = sizes(rng, 2)
     sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
-    return {"f": f, "m": rng.permutation(6)[:r], **sums}
+    return {"f": f, "m": rng.permutation(9)[:r], **sums}
 
 
 @equation("eq-angle-steps", equivalent={r"drop factor: f_m → ∅, after \lVert": "f keeps lengths."})
@@ -77,9 +78,9 @@ PLACES = (
 @equation("eq-step-keeps", equivalent=dict.fromkeys(PLACES, SHIFT))
 def test_step_keeps(rng):
     f, g, _ = relative_maps(rng)
-    r = 3
+    (r,) = sizes(rng, 2)
     sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
-    return {"f": f, "g": g, "m": rng.permutation(6)[:r], **sums}
+    return {"f": f, "g": g, "m": rng.permutation(9)[:r], **sums}
 
 
 @equation("eq-step-map")
@@ -108,7 +109,7 @@ def block_form(rng, d=6):
 @equation("eq-normal-form", first_index=0)
 def test_normal_form(rng):
     """A random orthogonal matrix, taken apart as in the proof: planes of its eigenvectors."""
-    d = 6
+    d = even(rng, 4)
     U = orthogonal(rng, d)
     values, vectors = np.linalg.eig(U.T)  # columns of the transpose: rows w with w U = λ w
     rows, angles = [], []
@@ -120,7 +121,7 @@ def test_normal_form(rng):
     rest = sorted(value.real for value in values if abs(value.imag) <= 1e-9)
     if rest:  # real eigenvalues in pairs; they need a basis of their own
         return {
-            **dict(zip((r"\theta", "C", "U"), block_form(rng), strict=True)),
+            **dict(zip((r"\theta", "C", "U"), block_form(rng, d), strict=True)),
             "R": plane_rotation,
             "d": d,
         }
@@ -264,4 +265,9 @@ test_sentences = sentences(
         "$, that is …": half_turns,
         "identity is …": plane,
     },
+    loose={
+        "complex row …": "An eigenvector is not 0, by definition.",
+        "So $ with …": "The eigenvalue is not real.",
+    },
+    fixed={"U": "In the proof by contradiction this matrix is the identity."},
 )(bindings)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, library_weights
+from shared import even, library_scores, library_weights, sizes
 from shared_deriving_rope import D_K, N, plane
 from shared_rotations import (
     IDENTITY,
@@ -17,8 +17,9 @@ from shared_rotations import (
 )
 
 
-def pairs(rng, d_k=D_K):
+def pairs(rng, d_k=None):
     """One query and one key of several pairs, at all positions; g is written without matrices."""
+    d_k = d_k or even(rng, 6)
     b, theta = some_frequencies(rng, d_k)
     q, k = rng.normal(size=d_k), rng.normal(size=d_k)
 
@@ -39,11 +40,12 @@ def pairs(rng, d_k=D_K):
 
 def sequence(rng):
     """N tokens with their queries, keys and values; scores and weights from the library."""
-    _, theta = some_frequencies(rng, D_K)
-    x, W_Q, W_K = rng.normal(size=(N, 7)), *rng.normal(size=(2, 7, D_K)) / 2
-    q, k, v = x @ W_Q, x @ W_K, rng.normal(size=(N, D_K))
+    d_k, (N,) = even(rng, 4), sizes(rng, 3)
+    _, theta = some_frequencies(rng, d_k)
+    x, W_Q, W_K = rng.normal(size=(N, 7)), *rng.normal(size=(2, 7, d_k)) / 2
+    q, k, v = x @ W_Q, x @ W_K, rng.normal(size=(N, d_k))
     Q, K = (np.stack([turned_row(y[m], m, theta) for m in range(N)]) for y in (q, k))
-    every = {"m": range(N), "n": range(N), "N": N, "d_k": D_K}
+    every = {"m": range(N), "n": range(N), "N": N, "d_k": d_k}
     results = {"S": library_scores(Q, K), "A": library_weights(Q, K)}
     contents = {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "v": v}
     return {**contents, **results, **every, r"\mathbf{R}": rotation_of_all_pairs(theta)}
@@ -67,6 +69,22 @@ test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1]
 @equation("eq-rope-matrix", first_index=0)
 def test_matrix(rng):
     return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
+
+
+@equation("eq-rope-forced")
+def test_forced(rng):
+    """Rotations and a change of sign, in a basis of their own."""
+    _, theta = some_frequencies(rng, 4)
+    U, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    rotations = rotation_of_all_pairs(theta)
+
+    def G(m):
+        step = np.eye(5)
+        step[:4, :4] = rotations(m)
+        step[4, 4] = (-1.0) ** m
+        return U.T @ step @ U
+
+    return {"G": G, "m": range(N), "n": range(N), "I": np.eye(5)}
 
 
 @equation("eq-rope-elementwise", first_index=0)
@@ -104,6 +122,11 @@ def best_of_all_pairs(rng):
     return {**known, "q": known["f"](-3, known["k"])}
 
 
+def offset(rng):
+    m, delta = (int(x) for x in rng.integers(2, 99, size=2))
+    return {"m": m, "n": m + delta, r"\delta": delta}
+
+
 def example(rng):
     """The numbers that the solutions compute with."""
     del rng
@@ -114,7 +137,7 @@ def example(rng):
     "deriving-rope",
     first_index=0,
     where={
-        "linear change, …": linear,
+        "own matrix, …": linear,
         "Let … , where": in_the_plane,
         "for all pairs, and …": None,
         "the matrix … is": projections,
@@ -123,7 +146,7 @@ def example(rng):
         "Let … , $ and $": example,
         "Let $, … and $": example,
         "Let $, $ and …": example,
-        "offset … alone": lambda rng: {"m": 3, "n": 7, r"\delta": 4},
+        "offset … alone": offset,
         "at the offset … , in": example,
         "plane and then for …": example,
         "angle is 0: …": best_query,

@@ -6,7 +6,7 @@ from torch import nn
 from attention_to_rope import attention, causal_mask, softmax
 from bookcheck.equations.checks import equation, sentences
 from one_file.transformer_2017 import DecoderBlock, EncoderBlock
-from shared import library_scores, tensor
+from shared import library_scores, sizes, tensor
 
 N, M, D, H, F, WORDS = 5, 7, 6, 2, 10, 4
 
@@ -69,7 +69,7 @@ def test_decoder_block(rng):
 
 @equation("eq-cross-attention")
 def test_cross_attention(rng):
-    d_k, d_v = 3, 2
+    d_k, d_v = sizes(rng, 3, 2)
     Y, E = rng.normal(size=(N, D)), rng.normal(size=(M, D))
     W_Q, W_K, W_V = (rng.normal(size=(D, width)) for width in (d_k, d_k, d_v))
 
@@ -91,6 +91,7 @@ def test_logits(rng):
 @equation("eq-loss", first_index=0)
 def test_loss(rng):
     """The probabilities of the words of one target, and PyTorch's loss for them."""
+    (N,) = sizes(rng, 3)
     logits, words = tensor(rng.normal(size=(N, WORDS))), torch.from_numpy(rng.integers(0, WORDS, N))
     loss = nn.functional.cross_entropy(logits, words).item()
     return {"p": softmax(logits).numpy(), "y": words.numpy(), r"\mathcal{L}": loss, "N": N}

@@ -32,10 +32,10 @@ def test_ffn(rng):
 
 @equation("eq-ffn-units", first_index=0, vectors="row")
 def test_ffn_units(rng):
-    net, parts = layer(rng, "gelu")
+    net, parts = layer(rng, "gelu", int(rng.integers(5, 9)))
     units = {"k": parts["W_1"].T, "c": parts["b_1"], "v": parts["W_2"], "b_2": parts["b_2"]}
     functions = {r"\operatorname{FFN}": applied(net), "f": in_numpy(gelu)}
-    return {"x": rng.normal(size=D), "d_f": D_F, **units, **functions}
+    return {"x": rng.normal(size=D), **parts, **units, **functions}
 
 
 @equation("eq-ffn-equivariant")

@@ -10,6 +10,7 @@ from attention_to_rope import (
     sliding_window_mask,
 )
 from bookcheck.equations.checks import equation, sentences
+from shared import sizes
 from shared_fewer_scores import index_scores, window
 
 SIZE, D_V = 5, 4
@@ -43,21 +44,23 @@ def test_reach_depth(rng):
 @equation("eq-sparse-indexer", first_index=1)
 def test_sparse_indexer(rng):
     """Against the function that is held to the keys which DeepSeek-V3.2's own code selects."""
-    a, q, k = tokens(rng, 4, 3), tokens(rng, 4, 3, 2), tokens(rng, 5, 2)
-    places = {"m": range(1, 5), "n": range(1, 6), "h_I": 3}
+    N, keys, heads = sizes(rng, 4, 5, 3)
+    a, q, k = tokens(rng, N, heads), tokens(rng, N, heads, 2), tokens(rng, keys, 2)
+    places = {"m": range(1, N + 1), "n": range(1, keys + 1), "h_I": heads}
     return {"I": index_scores(q, k, a), "a": a, "q": q, "k": k, **places}
 
 
 def sink(rng):
     """One query whose scores are given, so that the library's sink can be compared."""
-    scores, values = tokens(rng, 7) * 2, tokens(rng, 7, D_V)
+    (N,) = sizes(rng, 5)
+    scores, values = tokens(rng, N) * 2, tokens(rng, N, D_V)
     s, v, one = scores[None, :, None], values[None], torch.ones(1, 1, 1, dtype=torch.float64)
     b, lam = tokens(rng, 1), scores.logsumexp(0)
     o = attention(one, s, v, scale=1.0)
     gated = sink_gate(lam[None, None], b)[..., None] * o
     sunk = attention(one, s, v, sink=b.view(1, 1, 1), scale=1.0)
     assert torch.allclose(gated, sunk, rtol=0, atol=1e-12)
-    named = {"s": scores, "v": values, "N": 7, "b": b.item(), "o": o[0, 0]}
+    named = {"s": scores, "v": values, "N": N, "b": b.item(), "o": o[0, 0]}
     return {**named, r"\lambda": lam.item(), r"\sigma": expit}
 
 
@@ -78,7 +81,14 @@ def test_output_gate(rng):
 
 
 def page(rng):
-    return {**sink(rng), "m": range(7), "n": range(7)}
+    values = sink(rng)
+    return {**values, "m": range(values["N"]), "n": range(values["N"])}
+
+
+def window_within(rng):
+    """A window smaller than the text, and one as large."""
+    N = int(rng.integers(5, 12))
+    return [{"N": N, "W": W} for W in (3, N)]
 
 
 def equal_scores(rng):
@@ -91,6 +101,6 @@ test_sentences = sentences(
     first_index=0,
     where={
         "are 0, then …": equal_scores,
-        "For … this leaves": lambda rng: [{"N": 7, "W": W} for W in (3, 7)],
+        "For … this leaves": window_within,
     },
 )(page)

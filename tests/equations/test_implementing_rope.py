@@ -5,7 +5,7 @@ import torch
 
 from attention_to_rope import convert_layout
 from bookcheck.equations.checks import equation, sentences
-from shared_implementing_rope import D_K, H, R, common, permutation
+from shared_implementing_rope import common, frequencies, matrix, permutation
 
 test_sparse = equation("eq-form-sparse", first_index=0)(common)
 test_half_split = equation("eq-half-split", first_index=0)(lambda rng: common(rng, layout="half"))
@@ -13,7 +13,10 @@ test_half_split = equation("eq-half-split", first_index=0)(lambda rng: common(rn
 
 def bindings(rng):
     """The two rotations as matrices, and the permutation between them."""
-    x, Pi = rng.normal(size=D_K), permutation()
+    theta = frequencies(rng)
+    d_k = 2 * len(theta)
+    x, Pi = rng.normal(size=d_k), permutation(d_k)
+    R, H = matrix("interleaved", theta), matrix("half", theta)
     converted = convert_layout(torch.as_tensor(x), source="interleaved", target="half").numpy()
     assert np.array_equal(x @ Pi, converted)
     return {"x": x, r"\Pi": Pi, "m": range(2, 6), r"\mathbf{R}": R, r"\mathbf{H}": H}
@@ -25,4 +28,5 @@ test_sentences = sentences("implementing-rope")(bindings)
 
 @equation("eq-layout-permutation", first_index=0)
 def test_layout_permutation(rng):
-    return common(rng) | {r"\Pi": permutation(), "I": np.eye(D_K)}
+    values = common(rng)
+    return values | {r"\Pi": permutation(values["d_k"]), "I": np.eye(values["d_k"])}

@@ -8,20 +8,20 @@ import torch
 from attention_to_rope import KeyValueCache, LatentAttention, Rotary, attention
 from attention_to_rope import latent_attention as latent
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, tensor
+from shared import even, library_scores, sizes, tensor
 from shared_counts import matrix_operations
-from shared_many_heads import D_K, D, G, H, N, layer_of
+from shared_many_heads import layer_of, some_sizes
 from shared_rotations import rotation_of_all_pairs, some_frequencies
-
-D_R, D_C, D_U = 10, 11, 9
 
 
 def latents(rng):
     """What the library's layer, without its norms, hands to its attention; two heads of it."""
-    sizes = {"head_dim": D_K, "rotary_dim": D_R, "latent_dim": D_C, "query_latent_dim": D_U}
-    layer = LatentAttention(D, H, **sizes, seed=rng).double()
+    shape, d_R, (d_c, d_u) = some_sizes(rng), even(rng, 6), sizes(rng, 11, 9)
+    N, h, d, d_k = (shape[name] for name in ("N", "h", "d", "d_k"))
+    widths = {"head_dim": d_k, "rotary_dim": d_R, "latent_dim": d_c, "query_latent_dim": d_u}
+    layer = LatentAttention(d, h, **widths, seed=rng).double()
     layer.latent_norm = layer.query_norm = torch.nn.Identity()
-    x, (_, theta) = tensor(rng.normal(size=(1, N, D))), some_frequencies(rng, D_R)
+    x, (_, theta) = tensor(rng.normal(size=(1, N, d))), some_frequencies(rng, d_R)
     scheme = Rotary(theta, layout="interleaved")
     with mock.patch.object(latent, "attention", wraps=attention) as spied, torch.no_grad():
         layer.form = "naive"
@@ -31,18 +31,18 @@ def latents(rng):
         assert torch.allclose(naive, layer(x, causal=True, scheme=scheme))
     per_head = {"W^{UK}": layer.key_up, "W^{UV}": layer.value_up, "W": layer.query_up}
     W = {
-        name: part.W.detach().reshape(len(part.W), H, -1).transpose(0, 1).numpy()
+        name: part.W.detach().reshape(len(part.W), h, -1).transpose(0, 1).numpy()
         for name, part in per_head.items()
     }
-    W["W^{UQ}"], W["W^{QR}"] = np.split(W.pop("W"), [D_K], axis=-1)
+    W["W^{UQ}"], W["W^{QR}"] = np.split(W.pop("W"), [d_k], axis=-1)
     shared = {"DQ": layer.query_down, "DKV": layer.latent_down, "KR": layer.rotary_key}
     W |= {f"W^{{{name}}}": part.W.detach().numpy() for name, part in shared.items()}
-    common = {**W, "x": x[0].numpy(), "c": cache.values[0, 0].detach().numpy(), "N": N, "d_k": D_K}
-    common |= {"d_R": D_R, r"\mathbf{R}": rotation_of_all_pairs(theta), "n": range(N)}
+    common = {**W, "x": x[0].numpy(), "c": cache.values[0, 0].detach().numpy(), "N": N, "d_k": d_k}
+    common |= {"d_R": d_R, r"\mathbf{R}": rotation_of_all_pairs(theta), "n": range(N)}
     common |= {"u": common["x"] @ W["W^{DQ}"], "m": range(N)}
     common |= {r"\operatorname{concat}": lambda *parts: np.hstack(parts)}
     cases = []
-    for j in (1, H - 1):
+    for j in (1, h - 1):
         S = library_scores(q[j], k[j])
         given = {"q": q[j], "k": k[j], "v": v[j], "S": S, "A": np.exp(S)}
         cases.append({**common, **given, "j": j})
@@ -51,31 +51,38 @@ def latents(rng):
 
 def without_position(rng):
     """The same, with the part of queries and keys alone that has no position."""
-    turn = rotation_of_all_pairs(some_frequencies(rng, D_K - 1)[1])
     cases = latents(rng)
+    d_k = cases[0]["d_k"]
+    turn = rotation_of_all_pairs(some_frequencies(rng, d_k - d_k % 2)[1])
     for case in cases:
-        case |= {"q": case["q"][:, :D_K], "k": case["k"][:, :D_K]}
+        case |= {"q": case["q"][:, :d_k], "k": case["k"][:, :d_k]}
     return [{**case, r"\mathbf{R}": turn} for case in cases]
 
 
 test_latent = equation("eq-latent", first_index=0)(without_position)
 test_absorbed = equation("eq-absorbed", first_index=0, draws=2)(without_position)
-test_mla = equation("eq-mla", first_index=0, draws=2)(latents)
+test_mla = equation("eq-mla", first_index=0, draws=3)(latents)
 
 
 @equation("eq-blocked", first_index=0, draws=2)
 def test_blocked(rng):
-    case = without_position(rng)[0]
-    even = {"q": case["q"][:, 1:], "W^{UK}": case["W^{UK}"][:, :, 1:]}  # pairs of dimensions
-    return {**case, **even, r"\mathbf{R}": np.stack([case[r"\mathbf{R}"](m) for m in range(N)])}
+    cases = without_position(rng)
+    N, odd = cases[0]["N"], cases[0]["d_k"] % 2
+    R = np.stack([cases[0][r"\mathbf{R}"](m) for m in range(N)])
+    return [
+        # Pairs of dimensions.
+        {**case, "q": case["q"][:, odd:], "W^{UK}": case["W^{UK}"][:, :, odd:], r"\mathbf{R}": R}
+        for case in cases
+    ]
 
 
-def cost_of_rows(form, queries=1, d_v=D_K):
+def cost_of_rows(form, sizes, queries=1):
     """What N more rows cost the library."""
+    N, h, d_k, d_v, d_c, d_R = (sizes[name] for name in ("N", "h", "d_k", "d_v", "d_c", "d_R"))
 
     def cost(rows):
-        q, stored = ((1, H, queries, D_K), (1, H, queries, D_R)), ((1, rows, D_C), (1, rows, D_R))
-        shapes = (*q, *stored, (H, D_C, D_K), (H, D_C, d_v))
+        q, stored = ((1, h, queries, d_k), (1, h, queries, d_R)), ((1, rows, d_c), (1, rows, d_R))
+        shapes = (*q, *stored, (h, d_c, d_k), (h, d_c, d_v))
         inputs = [torch.ones(shape) for shape in shapes]
         return matrix_operations(lambda: latent.attend_to_latents(*inputs, form=form))
 
@@ -85,25 +92,38 @@ def cost_of_rows(form, queries=1, d_v=D_K):
 @equation("eq-latent-intensity")
 def test_latent_intensity(rng):
     """What N more rows cost the library's absorbed form, and the bytes that they take."""
-    counts = {r"F_{\text{latent}}": cost_of_rows("absorbed"), "h": H, "d_c": D_C, "d_R": D_R}
-    return {**counts, "N": N, r"T_{\text{latent}}": torch.ones(N, D_C + D_R).nbytes, "w": 4}
+    cases = []
+    for dtype in (torch.float32, torch.float64):
+        shape = latent_sizes(rng)
+        stored = torch.ones(shape["N"], shape["d_c"] + shape["d_R"], dtype=dtype)
+        traffic = {r"T_{\text{latent}}": stored.nbytes, "w": stored.element_size()}
+        cases.append({**shape, r"F_{\text{latent}}": cost_of_rows("absorbed", shape), **traffic})
+    return cases
+
+
+def latent_sizes(rng):
+    """Sizes of a layer, all different; the values have a width of their own."""
+    names = ("N", "h", "d_k", "d_v", "d_c", "d_R")
+    return dict(zip(names, sizes(rng, 7, 6, 5, 4, 11, 10), strict=True))
 
 
 def equal_cost(rng):
     """For how many queries the two forms cost the same: both costs are linear in this number."""
-    d_v = D_K + 1
+    shape = latent_sizes(rng)
     difference = [
-        cost_of_rows("naive", queries, d_v) - cost_of_rows("absorbed", queries, d_v)
+        cost_of_rows("naive", shape, queries) - cost_of_rows("absorbed", shape, queries)
         for queries in (1, 2)
     ]
-    N_q = 1 + difference[0] / (difference[0] - difference[1])
-    return {"N_q": N_q, "d_c": D_C, "d_k": D_K, "d_v": d_v}
+    return {**shape, "N_q": 1 + difference[0] / (difference[0] - difference[1])}
 
 
 def stored_by_groups(rng):
     """The numbers that the library's layer with shared keys and values keeps per token."""
-    _, cache = layer_of(rng, kv_heads=G).extend(torch.ones(1, 1, D).double(), KeyValueCache())
-    return {"d_c": cache.keys.numel() + cache.values.numel(), "g": G, "d_k": D_K}
+    shape = some_sizes(rng)
+    d, g, d_k = shape["d"], shape["g"], shape["d_k"]
+    layer = layer_of(rng, shape["h"], kv_heads=g, d=d)
+    _, cache = layer.extend(torch.ones(1, 1, d).double(), KeyValueCache())
+    return {"d_c": cache.keys.numel() + cache.values.numel(), "g": g, "d_k": d_k}
 
 
 test_sentences = sentences(

@@ -7,35 +7,41 @@ import torch
 
 from attention_to_rope import rotary_frequencies
 from attention_to_rope.context_extension import (
-    dynamic_ntk,
     longrope,
     ntk_aware,
     position_interpolation,
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared_longer_contexts import ALPHA, BASE, BETA, PAIRS, THETA, D, L, by_parts, scale
+from shared import even
+from shared_longer_contexts import by_parts, scale
+
+
+def each_its_own(theta, s, rng, *_):
+    return longrope(theta, torch.from_numpy(rng.uniform(1, s, size=len(theta))))
+
 
 RULES = {
-    "eq-stretch": lambda s, rng: longrope(THETA, torch.from_numpy(rng.uniform(1, s, size=PAIRS))),
-    "eq-ntk-stretch": lambda s, rng: ntk_aware(THETA, s),
-    "eq-by-parts": lambda s, rng: by_parts(s),
+    "eq-stretch": each_its_own,
+    "eq-ntk-stretch": lambda theta, s, *_: ntk_aware(theta, s),
+    "eq-by-parts": lambda theta, s, rng, *ramp: by_parts(s, theta, *ramp),
 }
 
 
-def page(rng, rule=lambda s, rng: position_interpolation(THETA, s)):
+def page(rng, rule=lambda theta, s, *_: position_interpolation(theta, s)):
     """Everything that the page names, for a head whose frequencies a rule has changed."""
-    s = scale(rng)
-    theta, changed = THETA.numpy(), rule(s, rng).numpy()
-    Q, K = rng.normal(size=(4, D)), rng.normal(size=(5, D))
-    mu, current = yarn_attention_factor(s), int(rng.choice([L // 2, L, 2 * L + 17]))
-    grown = dynamic_ntk(THETA, s, length=current, original_length=L)
+    s, b, d_k = scale(rng), float(rng.uniform(500, 2000)), even(rng, 14)
+    length, slow, fast = int(rng.integers(200, 500)), rng.uniform(1.2, 2), rng.uniform(9, 16)
+    kept = rotary_frequencies(d_k, b)
+    theta, changed = kept.numpy(), rule(kept, s, rng, length, slow, fast).numpy()
+    Q, K = rng.normal(size=(4, d_k)), rng.normal(size=(5, d_k))
+    mu = yarn_attention_factor(s)
     return {
-        **{"d_k": D, "b": BASE, "i": range(PAIRS), "r": int(rng.integers(3, 99))},
-        **{"L_0": L, "L": current, "s": s, "s_L": float(THETA[-1] / grown[-1])},
+        **{"d_k": d_k, "b": b, "i": range(d_k // 2), "r": int(rng.integers(3, 99))},
+        **{"L_0": length, "s": s},
         **{r"\theta": theta, r"\theta'": changed, r"\kappa": theta / changed},
         # The angle over L positions, in degrees; γ from θ' = θ/s + γ(θ − θ/s).
-        **{r"\nu": np.degrees(L * theta) / 360, r"\alpha": ALPHA, r"\beta": BETA},
+        **{r"\nu": np.degrees(length * theta) / 360, r"\alpha": slow, r"\beta": fast},
         **{r"\gamma": (changed - theta / s) / (theta - theta / s)},
         **{"Q": Q, "K": K, "t": mu**-2, r"\mu": mu},
     }
@@ -52,15 +58,6 @@ test_pi = check("eq-pi")
 test_ntk_stretch = check("eq-ntk-stretch")
 test_by_parts = check("eq-by-parts")
 test_yarn_temperature = check("eq-yarn-temperature")
-
-
-@equation("eq-cached-angle")
-def test_cached_angle(rng):
-    m, n = int(rng.integers(500, 600)), int(rng.integers(310, 400))
-    late, early = (
-        float(dynamic_ntk(THETA, 2.5, length=length + 1, original_length=L)[3]) for length in (m, n)
-    )
-    return {"m": m, "n": n, r"\theta'": late, r"\theta''": early}
 
 
 def first_slow_pair(rng):

@@ -5,13 +5,15 @@ import torch
 
 from attention_to_rope import MultiHeadAttention
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, tensor
-from shared_many_heads import D_K, HEADS, D, H, N, layer_of, layer_values, matrices
+from shared import library_scores, sizes, tensor
+from shared_many_heads import layer_of, layer_values, matrices
 
 
 def page(rng):
     """Everything that the page names, for every head j."""
-    return {**layer_values(rng), "G": rng.normal(size=(D_K, D_K)), **HEADS}
+    values = layer_values(rng)
+    d_k = values["d_k"]
+    return {**values, "G": rng.normal(size=(d_k, d_k)), "j": range(values["h"])}
 
 
 def check(label, **options):
@@ -29,9 +31,11 @@ test_gauge_score = check("eq-gauge-score")
 
 @equation("eq-bilinear", first_index=0)
 def test_bilinear(rng):
-    values, indices = page(rng), {"m": range(N), "n": range(N)}
-    scores = [library_scores(values["Q"][j], values["K"][j]) for j in range(H)]
-    return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, H - 1)]
+    values = page(rng)
+    N, h = values["N"], values["h"]
+    indices = {"m": range(N), "n": range(N)}
+    scores = [library_scores(values["Q"][j], values["K"][j]) for j in range(h)]
+    return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, h - 1)]
 
 
 SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
@@ -48,8 +52,9 @@ def test_bilinear_rank(rng):
 
 @equation("eq-one-direction", first_index=0)
 def test_one_direction(rng):
-    c, w = rng.normal(size=N), rng.normal(size=D)
-    layer = layer_of(rng, heads=1)
+    N, d = sizes(rng, 7, 5)
+    c, w = rng.normal(size=N), rng.normal(size=d)
+    layer = layer_of(rng, heads=1, d=d)
     with torch.no_grad():
         output, A = layer(tensor(np.outer(c, w))[None], return_weights=True)
     _, _, W_V, W_O = matrices(layer)

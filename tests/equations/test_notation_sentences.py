@@ -5,28 +5,30 @@ import torch
 
 import attention_to_rope as book
 from bookcheck.equations.checks import sentences
+from shared import even
 from shared_rotations import some_frequencies
 
-N, D, D_K = 3, 4, 2
+N = 3
 
 
 def bindings(rng):
     """One layer of the library: its projections, and the scores behind its weights."""
-    base, theta = some_frequencies(rng, D)
-    X = rng.normal(size=(N, D))
-    projections = dict(zip(("Q", "K", "V"), rng.normal(size=(3, D, D_K)), strict=True))
+    d, d_k = even(rng, 4), int(rng.integers(1, 4))
+    base, theta = some_frequencies(rng, d)
+    X = rng.normal(size=(N, d))
+    projections = dict(zip(("Q", "K", "V"), rng.normal(size=(3, d, d_k)), strict=True))
     rows = {name: X @ W for name, W in projections.items()}
-    scores = torch.from_numpy(rows["Q"] @ rows["K"].T) * book_scale(D_K)
+    scores = torch.from_numpy(rows["Q"] @ rows["K"].T) * book_scale(d_k)
     return {
         "X": X,
         **rows,
         **{f"W^{name}": W for name, W in projections.items()},
         "S": scores.numpy(),
-        "d_k": D_K,
+        "d_k": d_k,
         r"\theta": np.asarray(theta),
         "b": base,
-        "d": D,
-        "i": range(D // 2),
+        "d": d,
+        "i": range(d // 2),
     }
 
 
@@ -42,7 +44,7 @@ def book_scale(d_k):
 
 
 def column(rng):
-    return {"W": rng.normal(size=(3, D)), "x": rng.normal(size=(D, 1))}
+    return {"W": rng.normal(size=(3, 4)), "x": rng.normal(size=(4, 1))}
 
 
 test_sentences = sentences(

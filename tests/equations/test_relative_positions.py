@@ -8,16 +8,18 @@ import torch
 from attention_to_rope import alibi_bias, alibi_slopes, causal_mask, relative_positions, t5_bucket
 from attention_to_rope.relative import shaw_scores
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, library_weights, tensor
+from bookkit.trained.query_bias import query_bias
+from shared import library_scores, library_weights, sizes, tensor
 
-N, D_K, RHO_MAX = 7, 3, 2
+N, RHO_MAX = 7, 2
 AT = torch.arange(N)
 OFFSETS = relative_positions(AT, AT).numpy()
 
 
 def page(rng):
     """Tokens, queries, keys and a number for each offset; S has the bias of these numbers."""
-    x, W_Q, W_K = rng.normal(size=(N, 4)), rng.normal(size=(4, D_K)), rng.normal(size=(4, D_K))
+    (d_k,) = sizes(rng, 3)
+    x, (W_Q, W_K) = rng.normal(size=(N, 4)), rng.normal(size=(2, 4, d_k))
     q, k, numbers = x @ W_Q, x @ W_K, rng.normal(size=2 * N - 1)
     B = numbers[OFFSETS + N - 1]
 
@@ -25,10 +27,10 @@ def page(rng):
         return numbers[int(offset) + N - 1]
 
     def g(one, other, offset):
-        return one @ W_Q @ (other @ W_K) / D_K**0.5 + b(offset)
+        return one @ W_Q @ (other @ W_K) / d_k**0.5 + b(offset)
 
     symbols = {"x": x, "q": q, "k": k, "B": B, "b": b, "g": g, "S": library_scores(q, k, B)}
-    return {**symbols, "d_k": D_K, r"\rho_{\max}": RHO_MAX, "m": range(N), "n": range(N)}
+    return {**symbols, "d_k": d_k, r"\rho_{\max}": RHO_MAX, "m": range(N), "n": range(N)}
 
 
 def alibi(slope):
@@ -54,13 +56,13 @@ SAME = {r"strictness: < → \le": "At r = n_e both lines give n_e."}
 @equation("eq-t5-bucket", equivalent=SAME)
 def test_t5_bucket(rng):
     cases = []
-    for n_b, farthest in ((32, 128), (12, 50)):
+    for n_b, farthest, exact in ((32, 128, 16), (12, 50, 6)):
 
         def bucket(r, n_b=n_b, farthest=farthest):
             options = {"bidirectional": False, "buckets": n_b, "max_distance": farthest}
             return int(t5_bucket(-torch.tensor([int(r)]), **options))
 
-        scale = {"n_b": n_b, "n_e": n_b // 2, r"r_{\max}": farthest}
+        scale = {"n_b": n_b, "n_e": exact, r"r_{\max}": farthest}
         distances = (*range(1, 30), 47, 51, 65, 127, 300)
         cases += [{"r": r, r"\operatorname{bucket}": bucket, **scale} for r in distances]
     return cases
@@ -68,7 +70,7 @@ def test_t5_bucket(rng):
 
 @equation("eq-alibi-slopes", first_index=0)
 def test_alibi_slopes(rng):
-    values, h = page(rng), 4
+    values, h = page(rng), int(rng.choice([2, 4, 8]))
     slopes = alibi_slopes(h).tolist()
     scores = [library_scores(values["q"], values["k"], alibi(slope)) for slope in slopes]
     heads = zip(range(1, h + 1), slopes, scores, strict=True)
@@ -89,15 +91,44 @@ def test_alibi_key(rng):
 
 @equation("eq-shaw", first_index=0)
 def test_shaw(rng):
-    values, a = page(rng), rng.normal(size=(2 * RHO_MAX + 1, D_K))
+    values, farthest = page(rng), int(rng.integers(1, 5))
+    a = rng.normal(size=(2 * farthest + 1, values["d_k"]))
     q, k, table = (tensor(x) for x in (values["q"], values["k"], a))
-    rho = OFFSETS.clip(-RHO_MAX, RHO_MAX)
+    rho = OFFSETS.clip(-farthest, farthest)
     functions = {
-        "a": lambda offset: a[int(offset) + RHO_MAX],
+        "a": lambda offset: a[int(offset) + farthest],
         r"\rho": lambda m, n: int(rho[int(m), int(n)]),
     }
     S = shaw_scores(q, k, torch.from_numpy(OFFSETS), table).numpy()
-    return {**values, "S": S, **functions}
+    return {**values, "S": S, r"\rho_{\max}": farthest, **functions}
+
+
+def inkling_scores(q, k, features, vectors):
+    """Scores pair by pair, with a loop; the bias of `bookkit` has to be the same."""
+    S = q @ k.T / q.shape[1]
+    for m in range(len(q)):
+        for n in range(m + 1):
+            if m - n < len(vectors):
+                S[m, n] += features[m] @ vectors[m - n]
+    profiles = tensor(vectors.T[None])  # (heads, features, reach)
+    bias = query_bias(tensor(features[None, None]), profiles, len(k))[0, 0].numpy()
+    causal = np.tril(np.ones_like(S))
+    np.testing.assert_allclose(causal * (S - q @ k.T / q.shape[1]), bias, atol=1e-12)
+    return S
+
+
+@equation("eq-query-bias", first_index=0)
+def test_query_bias(rng):
+    values = page(rng)
+    features = rng.normal(size=(N, 5))
+    vectors = rng.normal(size=(RHO_MAX, 5))
+    beyond = np.zeros(5)
+    S = inkling_scores(values["q"], values["k"], features, vectors)
+
+    def a(distance):
+        return vectors[int(distance)] if 0 <= distance < RHO_MAX else beyond
+
+    return {**values, "S": S, "r": features, "a": a}
 
 
 def scale_of_t5(rng):
@@ -110,4 +141,4 @@ test_sentences = sentences(
     "relative-positions",
     first_index=0,
     where={"uses all … buckets": scale_of_t5, "up to … .": scale_of_t5},
-)(lambda rng: earlier(rng)[-1])
+)(lambda rng: earlier(rng)[int(rng.integers(1, N - 1))])

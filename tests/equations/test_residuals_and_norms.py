@@ -16,7 +16,7 @@ from attention_to_rope import (
 from bookcheck.equations.checks import depends, equation, sentences
 from bookformat.notebooks import read
 from bookformat.paths import CHAPTERS
-from shared import tensor
+from shared import sizes, tensor
 from shared_residuals_and_norms import (
     EPSILON,
     D,
@@ -24,6 +24,7 @@ from shared_residuals_and_norms import (
     layer_norm_of,
     norm,
     rms_norm_of,
+    some_epsilon,
     sublayer,
     token,
 )
@@ -31,6 +32,33 @@ from shared_residuals_and_norms import (
 
 def other_norm(x):
     return rms_norm(tensor(x), eps=EPSILON)
+
+
+ROWS = "The vectors x_m are the rows of X."
+
+
+@equation(
+    "eq-token-spread",
+    first_index=0,
+    equivalent={
+        "another symbol: X → {x}": ROWS,
+        "another symbol: x → {X}, before _m-": ROWS,
+        r"another symbol: x → {X}, before _m\rVert": ROWS,
+        "another symbol: x → {X}, after }": ROWS,
+    },
+    fixed={"x": ROWS},
+)
+def test_token_spread(rng):
+    N, d = sizes(rng, 4, 5)
+    X = rng.normal(size=(N, d)) + 0.5
+    centred = X - X.mean(0)
+
+    def spread(Y):
+        Y = np.asarray(Y)
+        return np.var(Y, axis=0).sum() / (Y**2).mean(axis=0).sum()
+
+    assert np.isclose(spread(X), (centred**2).sum() / (X**2).sum())
+    return {"X": X, "x": X, r"\bar{x}": X.mean(0), r"\operatorname{spread}": spread, "N": N}
 
 
 @equation("eq-pre-block")
@@ -50,12 +78,13 @@ def test_pre_block(rng):
 
 @equation("eq-residual-sum", first_index=0)
 def test_residual_sum(rng):
-    functions = [sublayer(rng) for _ in range(4)]
+    (L,) = sizes(rng, 3)
+    functions = [sublayer(rng) for _ in range(L)]
     states = [rng.normal(size=D)]
     for f in functions:
         states.append(states[-1] + f(states[-1]).numpy())
     apply = lambda block, x: functions[int(block) - 1](x).numpy()  # noqa: E731
-    return {"x": np.array(states), "L": 4, "f": apply}
+    return {"x": np.array(states), "L": L, "f": apply}
 
 
 @equation("eq-residual-jacobian")
@@ -65,10 +94,12 @@ def test_residual_jacobian(rng):
 
 
 test_moments = equation("eq-moments", first_index=0)(token)
-test_centring = equation("eq-centring")(token)
+ONES = {"u": "Its entries are all 1, by its definition."}
+test_centring = equation("eq-centring", fixed=ONES)(token)
 test_sphere = equation(
     "eq-sphere",
     equivalent={r"another symbol: y → {u}, after \lVert": "The length of u is √d, too."},
+    fixed=ONES,
 )(token)
 
 
@@ -78,16 +109,17 @@ def test_norm_jacobian(rng):
 
 
 def with_gain(rng):
-    gain, bias = rng.normal(size=(2, D))
+    values, eps = token(rng), some_epsilon(rng)
+    gain, bias = rng.normal(size=(2, values["d"]))
     return {
-        **token(rng),
+        **values,
         "g": gain,
         "b": bias,
-        r"\epsilon": EPSILON,
+        r"\epsilon": eps,
         r"\operatorname{LayerNorm}": lambda x: layer_norm(
-            tensor(x), tensor(gain), tensor(bias), eps=EPSILON
+            tensor(x), tensor(gain), tensor(bias), eps=eps
         ).numpy(),
-        r"\operatorname{RMSNorm}": lambda x: rms_norm(tensor(x), tensor(gain), eps=EPSILON).numpy(),
+        r"\operatorname{RMSNorm}": lambda x: rms_norm(tensor(x), tensor(gain), eps=eps).numpy(),
     }
 
 
@@ -109,31 +141,11 @@ def test_placements(rng):
     }
 
 
-@equation("eq-adam-first")
-def test_adam_first(rng):
-    """PyTorch's Adam, with an ε as large as the gradient."""
-    rate, start, slope = rng.uniform(0.01, 0.5), rng.normal(), rng.normal() * 7
-
-    def loss(w):
-        return slope * w + w**3
-
-    weight = torch.tensor(start, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.Adam([weight], lr=rate, eps=EPSILON)
-    loss(weight).backward()
-    optimizer.step()
-    return {
-        r"\Delta w": weight.item() - start,
-        r"\eta": rate,
-        r"\epsilon": EPSILON,
-        "w": start,
-        r"\mathcal{L}": depends("w", loss),
-    }
-
-
 @equation("eq-vanishing-pre")
 def test_vanishing_pre(rng):
-    x = rng.normal(size=D)
-    return {**token(rng), "r": np.sqrt((x**2).mean()), "y": rms_norm_of(x)}
+    values = token(rng)
+    x = values["x"]
+    return {**values, "r": np.sqrt((x**2).mean()), "y": rms_norm_of(x)}
 
 
 @equation("eq-fold-gain")
@@ -145,9 +157,10 @@ def test_fold_gain(rng):
 
 def page(rng):
     """A token with both norms, and a ReLU layer without biases."""
-    W_1, W_2 = (tensor(rng.normal(size=(D, D))) for _ in range(2))
+    values = token(rng)
+    W_1, W_2 = (tensor(rng.normal(size=(values["d"], values["d"]))) for _ in range(2))
     return {
-        **token(rng),
+        **values,
         "a": rng.uniform(0.2, 4),
         "f": lambda x: (relu(tensor(x) @ W_1) @ W_2).numpy(),
         r"\operatorname{norm}": rms_norm_of,
@@ -156,7 +169,7 @@ def page(rng):
     }
 
 
-test_sentences = sentences("residuals-and-norms", first_index=0)(page)
+test_sentences = sentences("residuals-and-norms", first_index=0, fixed=ONES)(page)
 
 
 def test_the_listing_computes_the_block_of_the_library():

@@ -6,13 +6,14 @@ from collections import Counter
 import pytest
 
 from bookcheck.equations.checks import ByHand, load_all, load_checks, rule_violations
-from bookcheck.equations.sentences import is_given
+from bookcheck.equations.sentences import unexecuted, unlisted
 from bookformat.contents import book_pages
 from bookformat.formulas import (
     BELOW,
     collect,
     equations_of_markdown,
     formulas_in,
+    inline_formulas,
     inline_relations,
     is_relation,
     markdown_cells,
@@ -55,6 +56,13 @@ def test_every_page_with_relations_binds_its_sentences():
     assert not missing, f"bind the sentences of {missing} in tests/equations with @sentences"
 
 
+@pytest.mark.parametrize("page", inline_formulas())
+def test_what_no_display_and_no_relation_executes_is_listed_with_a_reason(page):
+    displays = [one.text for one in collect() if one.page == page]
+    found = unlisted(page, inline_formulas()[page], displays, unexecuted().get(page, {}))
+    assert not found, "\n".join(found)
+
+
 def unexplained(texts):
     """Letters of displays that no sentence, no formula and no notation explains, by label."""
     known = CONSTANTS | {letter for one in meanings_on(NOTATION) for letter in letters(one.symbol)}
@@ -77,7 +85,8 @@ def used_once(texts, code=()):
     """Labelled letters of sentences that nobody executes, which the page has nowhere else."""
     inline = [one for text in texts for one in inline_of(text)]
     counts = Counter(symbol for one in inline for symbol in labelled(one.text))
-    silent = [one for one in inline if is_given(one) or not is_relation(one.text)]
+    listed = {text for formulas in unexecuted().values() for text in formulas}
+    silent = [one for one in inline if one.text in listed or not is_relation(one.text)]
     once = {symbol for one in silent for symbol in labelled(one.text) if counts[symbol] == 1}
     displays = [one.text for text in texts for one in equations_of_markdown(text, "")]
     return once - labelled("\n".join([NOTATION, *code, *displays]))

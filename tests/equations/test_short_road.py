@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_to_rope import rotary_frequencies
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import library_attention
+from shared import library_attention, sizes
 from shared_rotations import plane_rotation, some_angle
 
 N, D_K, D_V = 4, 3, 2
@@ -12,26 +12,28 @@ N, D_K, D_V = 4, 3, 2
 
 @equation("eq-road-attention")
 def test_attention(rng):
-    Q, K, V = rng.normal(size=(N, D_K)), rng.normal(size=(6, D_K)), rng.normal(size=(6, D_V))
-    return {"Q": Q, "K": K, "V": V, "d_k": D_K, r"\operatorname{Attention}": library_attention}
+    N, keys, d_k, d_v = sizes(rng, 4, 6, 3, 2)
+    Q, K, V = (rng.normal(size=shape) for shape in ((N, d_k), (keys, d_k), (keys, d_v)))
+    return {"Q": Q, "K": K, "V": V, "d_k": d_k, r"\operatorname{Attention}": library_attention}
 
 
 @equation(
     "eq-road-variance",
+    first_index=0,
     equivalent={
         "drop factor: q_i → ∅": "One coordinate has variance 1, as the product has.",
         "drop factor: k_i → ∅": "One coordinate has variance 1, as the product has.",
     },
 )
 def test_variance(rng):
-    del rng
-    return {"q": Random([-1, 1], shape=(3,)), "k": Random([-1, 1], shape=(3,)), "d_k": 3}
+    d_k = int(rng.integers(1, 5))
+    return {"q": Random([-1, 1], shape=(d_k,)), "k": Random([-1, 1], shape=(d_k,)), "d_k": d_k}
 
 
 @equation("eq-road-order")
 def test_order(rng):
     Q, K, V = (rng.normal(size=(N, size)) for size in (D_K, D_K, D_V))
-    Pi = np.eye(N)[[2, 0, 3, 1]]
+    Pi = np.eye(N)[rng.permutation(N)]
     return {r"\Pi": Pi, "Q": Q, "K": K, "V": V, r"\operatorname{Attention}": library_attention}
 
 
@@ -40,7 +42,21 @@ def test_shift(rng):
     """Positions on the circle, moved by the library's rotation."""
     theta = some_angle(rng)
     points = {"P": lambda m: np.array([1.0, 0.0]) @ plane_rotation(m * theta), r"\theta": theta}
-    return {**points, "R": plane_rotation, r"\alpha": rng.uniform(0.3, 2), "m": range(5), "n": 7}
+    return {
+        **points,
+        "R": plane_rotation,
+        r"\alpha": rng.uniform(0.3, 2),
+        "m": range(5),
+        "n": int(rng.integers(5, 20)),
+    }
+
+
+@equation("eq-road-cross")
+def test_cross(rng):
+    """The terms of a product of two sums; `P` is a point on the circle."""
+    q, k, theta = rng.normal(size=2), rng.normal(size=2), some_angle(rng)
+    points = {"P": lambda n: np.array([1.0, 0.0]) @ plane_rotation(n * theta)}
+    return {**points, "q": q, "k": k, "m": range(4), "n": range(5)}
 
 
 @equation("eq-road-relative")

@@ -7,19 +7,20 @@ import torch
 
 from attention_to_rope import rotary_frequencies, sinusoidal
 from bookcheck.equations.checks import equation, sentences
+from shared import even
 from shared_rotations import plane_rotation, some_angle, some_base
-from shared_sinusoids import D, J, N, frequencies, g, hand, shifts
+from shared_sinusoids import J, N, frequencies, g, hand, shifts
 
 
 def page(rng):
     """Everything that the page names, for every position and pair."""
-    b = some_base(rng)
-    theta, P = frequencies(b), sinusoidal(torch.arange(N + 4), D, b, dtype=torch.float64).numpy()
-    W_Q, W_K = rng.normal(size=(D, 3)), rng.normal(size=(D, 3))
-    encoding = {"b": b, "d": D, "B": b ** (2 / D), r"\theta": theta, "P": P, "g": g(b)}
-    indices = {"m": range(N), "n": range(N), "i": range(D // 2), r"\delta": range(1, 5)}
-    rotations = {r"\varphi": hand, "R": plane_rotation, "T": shifts(b), "J": J}
-    weights = {"x": rng.normal(size=(N, D)), "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T}
+    b, d = some_base(rng), even(rng, 6)
+    theta, P = frequencies(b, d), sinusoidal(torch.arange(N + 4), d, b, dtype=torch.float64).numpy()
+    W_Q, W_K = rng.normal(size=(2, d, 3))
+    encoding = {"b": b, "d": d, "B": b ** (2 / d), r"\theta": theta, "P": P, "g": g(b, d)}
+    indices = {"m": range(N), "n": range(N), "i": range(d // 2), r"\delta": range(1, 5)}
+    rotations = {r"\varphi": hand, "R": plane_rotation, "T": shifts(b, d), "J": J}
+    weights = {"x": rng.normal(size=(N, d)), "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T}
     return {**encoding, **indices, **rotations, **weights, r"\lambda": 2 * np.pi / theta}
 
 
@@ -53,9 +54,10 @@ test_shift_pair = equation("eq-shift-pair", vectors="row")(pair)
     equivalent={rf"{TURNED}, after \cos((": EVEN},
 )
 def test_relative_score(rng):
-    a, c = rng.normal(size=(2, D // 2))
+    values = page(rng)
+    a, c = rng.normal(size=(2, values["d"] // 2))
     C = np.kron(np.diag(a), np.eye(2)) + np.kron(np.diag(c), J)
-    return {**page(rng), "a": a, "c": c, "C": C}
+    return {**values, "a": a, "c": c, "C": C}
 
 
 def four_dimensions(rng):
@@ -68,6 +70,7 @@ test_sentences = sentences(
     first_index=0,
     vectors="row",
     where={
+        "For each pair, …": pair,
         "The base is …": lambda rng: {"b": signature(sinusoidal).parameters["base"].default},
         "$, … , $.": four_dimensions,
         "$, $, … .": four_dimensions,

@@ -5,17 +5,22 @@ import torch
 
 from attention_to_rope import proportional_frequencies, rotary_frequencies, softmax
 from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared import even
 from shared_rotations import rotation_of_all_pairs, some_base
-from shared_what_rope_encodes import D, contents
+from shared_what_rope_encodes import contents
 
 
 def page(rng):
     """A query and a key, their waves, and the weight of one key that leads N - 1 others."""
-    values, N, lead = contents(rng), int(rng.integers(3, 9)), float(rng.uniform(0.3, 2))
+    values, N, lead = (
+        contents(rng, even(rng, 6)),
+        int(rng.integers(3, 9)),
+        float(rng.uniform(0.3, 2)),
+    )
     scores = torch.zeros(N, dtype=torch.float64)
     scores[1] = lead
     values |= {"A": float(softmax(scores)[1]), "N": N, r"\Delta": lead}
-    return {**values, r"\lambda": 2 * np.pi / values[r"\theta"], "i": range(D // 2)}
+    return {**values, r"\lambda": 2 * np.pi / values[r"\theta"], "i": range(values["d_k"] // 2)}
 
 
 @equation("eq-waves", first_index=0)
@@ -28,12 +33,20 @@ test_dilution = equation("eq-dilution")(page)
 test_lead = equation("eq-lead")(page)
 
 
-def signs(rng, d=4):
+def signs(rng, d=None):
     """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
+    d = d or int(rng.choice([2, 4]))
     theta = rotary_frequencies(d, some_base(rng)).numpy()
     q, k = (Random([-1, 1], shape=(d,)) for _ in range(2))
     turn = rotation_of_all_pairs(theta)
-    return {"q": q, "k": k, r"\theta": theta, r"\mathbf{R}": turn, "d_k": d, "r": 3}
+    return {
+        "q": q,
+        "k": k,
+        r"\theta": theta,
+        r"\mathbf{R}": turn,
+        "d_k": d,
+        "r": int(rng.integers(2, 9)),
+    }
 
 
 test_equal_mean = equation("eq-equal-mean", first_index=0)(signs)
@@ -49,7 +62,7 @@ test_random_score = equation("eq-random-score", equivalent=TRUE)(signs)
 
 @equation("eq-mean-score")
 def test_mean_score(rng):
-    values, mean_q, mean_k = signs(rng), *rng.normal(size=(2, 4))
+    values, mean_q, mean_k = signs(rng, 4), *rng.normal(size=(2, 4))
     values |= {"a": values["q"], "c": Random([-2, 2], shape=(4,))}
     values |= {"q": depends("a", lambda a: mean_q + a), "k": depends("c", lambda c: mean_k + c)}
     return {**values, r"\mu_q": mean_q, r"\mu_k": mean_k}
@@ -77,15 +90,15 @@ test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalen
 
 @equation("eq-p-rope", first_index=0)
 def test_p_rope(rng):
-    b, d, p = some_base(rng), 16, float(rng.choice([0.25, 0.5, 0.75]))
+    b, d, p = some_base(rng), 8 * int(rng.integers(1, 4)), float(rng.choice([0.25, 0.5, 0.75]))
     theta = proportional_frequencies(d, b, share=p).numpy()
     return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
 
 
 def longest_score(rng):
     """Besides free vectors, a key along the rotated query reaches the bound, on either side."""
-    values = {**page(rng), "r": 3}
-    along = values["q"] @ values[r"\mathbf{R}"](3)
+    values = {**page(rng), "r": int(rng.integers(2, 9))}
+    along = values["q"] @ values[r"\mathbf{R}"](values["r"])
     return [values, *({**values, "k": length * along} for length in (-2, 0.3, 5))]
 
 

@@ -12,19 +12,19 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared import library_scores, tensor
+from shared import even, library_scores, tensor
 from texcheck import depends
 
-N, D, D_K = 5, 6, 4
+N, D = 5, 6
 INDICES = {"m": range(N), "n": range(N)}
 
 
 def page(rng):
     """What the page names: tokens, a permutation, a bias, a stack, attention and rotations."""
-    X, B = rng.normal(size=(N, D)), rng.normal(size=(N, N))
-    W_Q, W_K, W_V = (rng.normal(size=(D, width)) for width in (D_K, D_K, 2))
+    X, B, d_k = rng.normal(size=(N, D)), rng.normal(size=(N, N)), even(rng, 4)
+    W_Q, W_K, W_V = (rng.normal(size=(D, width)) for width in (d_k, d_k, 2))
     blocks = [Block(Architecture(d=D, heads=2, layers=1), seed=rng).double() for _ in range(2)]
-    rotary = Rotary(rotary_frequencies(D_K), layout="half")
+    rotary = Rotary(rotary_frequencies(d_k), layout="half")
 
     def stack(x):
         with torch.no_grad():
@@ -44,7 +44,7 @@ def page(rng):
         "S": library_scores(q, k),
         "q": q,
         "k": k,
-        "d_k": D_K,
+        "d_k": d_k,
         r"\operatorname{Stack}": stack,
         "f": rotate,
         r"\Pi": np.eye(N)[rng.permutation(N)],

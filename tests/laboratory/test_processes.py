@@ -106,6 +106,7 @@ def test_processes_that_cannot_share_a_batch_say_so_once(small, tmp_path, capsys
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_one_process_continues_without_a_difference(small, tmp_path, monkeypatch, capsys):
     whole = tmp_path / "whole"
     broken = tmp_path / "broken"

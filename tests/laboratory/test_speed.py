@@ -13,7 +13,7 @@ from attention_to_rope.fast.rope_kernel import TILES
 from bookkit.published_forms import rotated_half
 from bookkit.randomness import normal
 from bookkit.records import recorded
-from laboratory.speed import cpu, gpu, peers, run
+from laboratory.speed import cpu, gpu, kernels, peers, run
 from laboratory.speed.measure import compare, medians
 
 pytestmark = pytest.mark.long
@@ -304,3 +304,42 @@ def test_a_run_is_recorded_with_its_origin_and_one_that_breaks_off_keeps_its_row
     (kept,) = recorded(out)
     assert kept.items() >= row.items()
     assert kept.keys() >= {"date", "device", "torch", "python", "command"}
+
+
+@pytest.mark.slow
+def test_kernels_have_seconds_bytes_and_operations(monkeypatch, tmp_path):
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)  # takes a minute
+    out = tmp_path / "kernels.jsonl"
+    kernels.main(["--small", "--rounds", "2", "--out", str(out)])
+    rows = recorded(out)
+    assert {row["kernel"] for row in rows} == {
+        *("copy", "RMSNorm", "RoPE", "product", "decode attention", "causal attention"),
+        *("decoding step", "prompt", "training step"),
+    }
+    assert all(row["seconds"] > 0 and row["traffic_bytes"] > 0 for row in rows)
+    # Weights without the embedding, and two caches of 32 tokens: 2 layers of 2 heads of 16.
+    step = recorded(out, kernel="decoding step", way="eager")[1]
+    weights = step["shape"]["parameters"] - 100 * 64
+    assert step["traffic_bytes"] == 2 * weights + 2 * (2 * 2 * 2 * 16 * 32 * 2)
+    scores = 2 * (2 * 4 * 4 * 16 * 32)
+    assert step["operations"] == 2 * 2 * weights + scores
+
+
+def test_grouped_products_are_attention(monkeypatch):
+    made = {}
+
+    def keep(self, kernel, way, run, shape, **_):
+        made[kernel, way] = run()
+
+    monkeypatch.setattr(kernels.Timer, "row", keep)
+    sizes = kernels.SMALL._replace(decoding=((2, 32),))
+    list(kernels.attention_rows(kernels.Timer("cpu", 1), sizes))
+    fused = made["decode attention", "SDPA"]  # (2, 4, 1, 16)
+    grouped = made["decode attention", "grouped products"]  # (2, 2, 2, 16)
+    assert torch.allclose(grouped.flatten(1, 2), fused[:, :, 0], atol=0.02)
+
+
+def test_kernels_ask_for_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no CUDA device found; try it with --small"):
+        kernels.main([])

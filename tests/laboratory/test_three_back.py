@@ -1,39 +1,68 @@
 """The record of the chapter is made as it says, and says where it comes from."""
 
+import pytest
 import torch
 
+from attention_to_rope import Decoder
 from bookkit.records import recorded
 from laboratory import record, three_back
-from laboratory.three_back import BACK, RATES, SCHEMES, SYMBOLS, right_share, run
+from laboratory.three_back import (
+    BACK,
+    RATES,
+    SCHEMES,
+    SYMBOLS,
+    TESTED,
+    Models,
+    right_shares,
+    run,
+)
 
 
 def test_an_answer_is_right_if_it_is_the_token_three_before():
-    class Copies(torch.nn.Module):
-        def forward(self, tokens, positions):
-            assert positions[0] == 7
-            said = tokens.roll(BACK, 1)
-            said[:100] += 1  # half of the sequences are answered wrongly
-            return torch.nn.functional.one_hot(said % SYMBOLS, SYMBOLS).float()
+    def copies(tokens, first):
+        assert first == 7
+        said = tokens.roll(BACK, 2)
+        said[1, :100] += 1  # the second model answers half of the sequences wrongly
+        return torch.nn.functional.one_hot(said % SYMBOLS, SYMBOLS).float()
 
-    assert right_share(Copies(), seed=0, length=20, first=7) == 0.5
+    assert right_shares(copies, 2, "cpu", length=20, first=7) == [1.0, 0.5]
+
+
+def test_models_side_by_side_are_the_models_alone():
+    variant = SCHEMES["T5Bias"]
+    tokens = torch.arange(2 * 3 * 9).view(2, 3, 9) % SYMBOLS
+    together = Models(variant, 2, "cpu")(tokens, first=4)
+    sizes = three_back.Architecture(d=32, heads=4, layers=1, hidden=64)
+    alone = Decoder(SYMBOLS, sizes, seed=1, scheme=variant.scheme(101))
+    expected = alone(tokens[1], positions=torch.arange(9) + 4)
+    torch.testing.assert_close(together[1], expected)
 
 
 def test_the_record_has_eight_seeds_of_every_scheme_and_rate_and_its_origin():
     rows = recorded("three_back.jsonl")
-    runs = [(row["scheme"], row["rate"], row["seed"], row["steps"]) for row in rows]
-    assert runs == [(s, rate, seed, 500) for s in SCHEMES for rate in RATES for seed in range(8)]
+    runs = [(row["scheme"], row["rate"], row["steps"]) for row in rows]
+    wanted = [(one, rate, steps) for one in SCHEMES for rate in RATES for steps in TESTED]
+    assert sorted(runs) == sorted(wanted)
+    assert all(len(row[test]) == 8 for row in rows for test in ("as trained", "shifted", "longer"))
     assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))
 
 
 def test_a_run_trains_and_is_tested_three_times(monkeypatch):
     asked = []
-    monkeypatch.setattr(three_back, "right_share", lambda model, seed, **test: asked.append(test))
-    assert run("T5Bias", 0.01, 0, 2)["steps"] == 2
+
+    def tested(models, seeds, device, **test):
+        asked.append(test)
+        return [0.5] * seeds
+
+    monkeypatch.setattr(three_back, "right_shares", tested)
+    rows = list(run("T5Bias", 0.01, 2, 2))
+    assert [(row["steps"], row["longer"]) for row in rows] == [(2, [0.5, 0.5])]
     assert asked == [{}, {"first": 50}, {"length": 42}]
 
 
+@pytest.mark.slow
 def test_a_short_training_already_learns_the_task():
-    assert run("T5Bias", 0.01, 0, 80)["as trained"] > 0.9
+    assert next(run("T5Bias", 0.01, 1, 80))["as trained"][0] > 0.9
 
 
 def test_the_command_of_an_experiment_writes_its_rows_with_their_origin(tmp_path, monkeypatch):

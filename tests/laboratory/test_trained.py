@@ -164,6 +164,13 @@ def test_half_the_frequencies_are_tried_on_four_texts_within_and_beyond(model, m
         assert torch.equal(found, torch.where(halved, theta / 2, theta))
 
 
+def test_a_training_writes_weights_and_rows(small):
+    train.main([str(small), "--steps", "1", "--batch", "2", "--seed", "5"])
+    assert recorded(small / "training-5.jsonl")[0]["step"] == 1
+    assert len(load_file(small / "model-5.safetensors")) == 2 * 9 + 2
+
+
+@pytest.mark.slow
 def test_the_commands_write_weights_and_rows(small):
     train.main([str(small), "--steps", "2", "--batch", "4", "--seed", "5"])
     stretch.main([str(small), "--steps", "1", "--batch", "4", "--sequences", "1", "--seed", "5"])

@@ -234,23 +234,25 @@ def test_rotated_vectors_are_rounded_once(
 
 
 @in_each_dtype
-def test_cache_attends_in_parts(dtype: torch.dtype) -> None:
-    attend = listing("cache", "def attend(q, k, v, cache")["attend"]
-    q = normal(2, 6, 300, 16, seed=0).to(dtype)
-    k, v = (normal(2, 2, 300, 16, seed=seed).to(dtype) for seed in (1, 2))
+def test_cache_continues_in_parts(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    module = listing("cache", "def generate(model, tokens, count)")["Attention"]
+    layer = module(d=96, h=6, g=2).to(dtype)
+    exact = copy.deepcopy(layer).double()
+    x = normal(2, 300, 96, seed=0).to(dtype)
+    positions = torch.arange(300)
     parts, cache = [], None
     for part in (slice(0, 200), slice(200, 201), slice(201, 300)):
-        output, cache = attend(q[:, :, part], k[:, :, part], v[:, :, part], cache)
+        output, cache = layer(x[:, part], positions[part], cache)
         parts.append(output)
-    assert torch.equal(cache[0], k)
-    assert torch.equal(cache[1], v)
-    keys, values = (x.double().repeat_interleave(3, dim=1) for x in (k, v))
-    exact = attention(q.double(), keys, values, mask=causal_mask(300))
-    found = torch.cat(parts, dim=2)
+    assert cache[0].dtype == cache[1].dtype == dtype
+    assert cache[0].shape == (2, 2, 300, 16)
+    found = torch.cat(parts, dim=1)
     assert found.dtype == dtype
-    rounding = (exact.to(dtype) - exact).norm()
-    # PyTorch's fused attention rounds the weights as well, before the sum in float32.
-    assert (found - exact).norm() <= 1.5 * rounding + FLOAT32_SUMS * exact.norm()
+    whole = exact(x.double(), positions)[0]
+    rounding = (whole.to(dtype) - whole).norm()
+    # Rounded: queries, keys, values, weights, output of the heads, output of the layer.
+    assert (found - whole).norm() <= 6 * rounding + FLOAT32_SUMS * whole.norm()
 
 
 @in_each_dtype

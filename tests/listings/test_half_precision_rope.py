@@ -86,39 +86,50 @@ def test_deriving_rope_attends_nearly_as_well_as_rounded_inputs_allow(dtype: tor
 
 
 @pytest.fixture(scope="module")
-def implementing_rope() -> dict[str, Any]:
-    return listing("implementing-rope", "def rope_table(position_ids")
+def rope_module() -> dict[str, Any]:
+    return listing("implementing-rope", "class SelfAttention")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_implementing_rope_rotates_with_one_rounding(
+    rope_module: dict[str, Any], dtype: torch.dtype
+) -> None:
+    x = normal(2, 3, len(FAR), 64, seed=3).to(dtype)
+    expected = rotated(x, FAR, "half")
+    for positions in (FAR, FAR.expand(2, -1)):  # for all sequences, and for each of them
+        found = rope_module["rope"](x, *rope_module["rope_table"](positions, 64))
+        assert found.dtype == dtype
+        assert_rounded_once(found, expected, 2 * float(x.abs().max()))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
-def test_implementing_rope_rotates_with_one_rounding(
-    implementing_rope: dict[str, Any], layout: str, dtype: torch.dtype
+def test_implementing_rope_rotates_with_one_rounding_in_both_layouts(
+    layout: str, dtype: torch.dtype
 ) -> None:
+    names = listing("implementing-rope", "def checked_rope")
     x = normal(2, 3, len(FAR), 64, seed=3).to(dtype)
-    table = implementing_rope["rope_table"](FAR[None], implementing_rope["frequencies"](64))
-    found = implementing_rope["rope"](x, table, layout=layout)
+    table = names["checked_table"](FAR[None], names["frequencies"](64))
+    found = names["checked_rope"](x, *table, layout=layout)
     assert found.dtype == dtype
     assert_rounded_once(found, rotated(x, FAR, layout), 2 * float(x.abs().max()))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_implementing_rope_attends_in_every_dtype_and_with_its_cache(
-    implementing_rope: dict[str, Any], dtype: torch.dtype
+    rope_module: dict[str, Any], dtype: torch.dtype
 ) -> None:
     d, h, N = 32, 2, 12
-    layer = implementing_rope["SelfAttention"](d, h, layout="half").requires_grad_(False).to(dtype)
+    layer = rope_module["SelfAttention"](d, h).requires_grad_(False).to(dtype)
     for seed, weight in enumerate(layer.parameters()):
         weight.copy_(normal(*weight.shape, seed=seed) / d**0.5)
     exact = copy.deepcopy(layer).double()  # the same rounded weights
-    theta, x = implementing_rope["frequencies"](d // h), normal(2, N, d, seed=4).to(dtype)
-    places = torch.arange(N)[None] + 40_000
-    table = implementing_rope["rope_table"](places, theta)
-    expected, _ = exact(
-        x.double(), implementing_rope["rope_table"](places, theta, dtype=torch.float64)
-    )
-    first, cache = layer(x[:, :7], [part[:, :, :7] for part in table])
-    second, _ = layer(x[:, 7:], [part[:, :, 7:] for part in table], cache=cache)
+    x, places = normal(2, N, d, seed=4).to(dtype), torch.arange(N) + 40_000
+    angles = places[:, None] * 10_000.0 ** -(torch.arange(0, d // h, 2).double() / (d // h))
+    expected, _ = exact(x.double(), (angles.cos(), angles.sin()))
+    table = rope_module["rope_table"]
+    first, cache = layer(x[:, :7], table(places[:7], d // h))
+    second, _ = layer(x[:, 7:], table(places[7:], d // h), cache=cache)
     found = torch.cat((first, second), dim=1)
     assert found.dtype == dtype
     # Queries, keys, values, weights, heads and outputs are rounded once each.

@@ -5,27 +5,29 @@ from typing import Any
 
 import pytest
 import torch
-from situations import HALF, USES, Use, cells, in_dtype, listing, source_of
 
 from bookformat.contents import main_line
 from bookformat.notebooks import cells_of
+from laboratory.precision.listings import USES, Use, listing, source_of
+from laboratory.precision.situations import DTYPES, HALF, Measure, in_dtype, situations
 
 CASES = [
-    pytest.param(use, situation, id=f"{name}, {situation}")
+    pytest.param(measure, id=f"{name}, {str(dtype).removeprefix('torch.')}, {situation}")
     for name, use in USES.items()
-    for situation in cells(use, "cpu", compile_too=False)
+    for dtype in DTYPES
+    for situation, measure in situations(use, dtype).items()
 ]
 
 
-@pytest.mark.parametrize(("use", "situation"), CASES)
-def test_a_listing_is_right_in_a_situation(use: Use, situation: str) -> None:
-    assert cells(use, "cpu", compile_too=False)[situation]() <= 1
+@pytest.mark.parametrize("measure", CASES)
+def test_a_listing_is_right_in_a_situation(measure: Measure) -> None:
+    assert measure().units <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_listing_compiles_into_one_graph(use: Use) -> None:
-    assert in_dtype(use, torch.float32, compiler="aot_eager") <= 1
+    assert in_dtype(use, torch.float32, compiler="aot_eager").units <= 1
 
 
 @pytest.mark.parametrize("dtype", HALF, ids=str)
@@ -39,7 +41,7 @@ def test_a_listing_that_sums_in_its_dtype_is_found(dtype: torch.dtype) -> None:
 
         return attend
 
-    assert in_dtype(use._replace(make=careless), dtype) > 1
+    assert in_dtype(use._replace(make=careless), dtype).units > 1
 
 
 def test_every_listing_with_a_name_is_in_the_table() -> None:
@@ -50,14 +52,18 @@ def test_every_listing_with_a_name_is_in_the_table() -> None:
             own = re.findall(r"^(?:import|from) (?:attention_to_rope|bookkit)", cell.source, re.M)
             alone = re.search(r"^import torch$", cell.source, re.M) and not own
             if cell.kind == "code" and alone and re.search(r"^(def|class) ", cell.source, re.M):
-                known = cell.source in sources or path.stem in OTHER_TESTS
+                shown = any(start in cell.source for start in DEMONSTRATIONS)
+                known = cell.source in sources or path.stem in OTHER_TESTS or shown
                 assert known, (
-                    f"{path.name}: write a use of this listing into tests/listings/situations.py"
+                    f"{path.name}: write a use of this listing into "
+                    "src/laboratory/precision/listings.py"
                 )
 
 
 # A formula that the library's file follows, a counter of operations, and a whole file.
 OTHER_TESTS = {"encoder-decoder", "cost", "one-file"}
+# They show something on their page and are not meant to be taken.
+DEMONSTRATIONS = ("def weights_of_to(scores):", "def waves(q, k, r, theta):")
 
 
 def test_a_listing_that_is_gone_is_named() -> None:

@@ -15,18 +15,9 @@ from attention_to_rope.context_extension import (
 )
 from one_file import llama
 from one_file.llama import Config, Model, generate, rope_frequencies, sample
+from small_llama import SMALL
 
-RAW: dict[str, Any] = {
-    "model_type": "llama",
-    "vocab_size": 23,
-    "hidden_size": 24,
-    "intermediate_size": 40,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 10,
-    "rope_theta": 500.0,
-}
+RAW = SMALL | {"head_dim": 10, "rope_theta": 500.0}
 D_K, THETA, LENGTH, SCALE = 32, 10_000.0, 1024, 4.0
 
 
@@ -122,6 +113,12 @@ LLAMA3 = {
         ),
         ({"rotary_dim": 8}, "rotary_dim: expected no such setting, got 8"),
         ({"no_rope_layers": [1, 0]}, "no_rope_layers: expected no such setting, got [1, 0]"),
+        ({"mrope_section": [1, 2]}, "mrope_section: expected no such setting, got [1, 2]"),
+        ({"rotary_pct": 0.5}, "rotary_pct: expected no such setting, got 0.5"),
+        (
+            {"hidden_size": 14, "num_attention_heads": 6, "head_dim": None},
+            "hidden_size: expected a multiple of num_attention_heads, 6, because there is no head_",
+        ),
         (
             {"rope_parameters": {"full_attention": {"rope_theta": 500.0}}},
             "full_attention: expected no such setting of RoPE, got {'rope_theta': 500.0}",
@@ -209,6 +206,8 @@ def test_a_setting_that_must_be_there_is_named_if_it_is_missing(name: str) -> No
         {"max_position_embeddings": 64},  # what the model need not know
         {"quantization_config": None},
         {"rotary_dim": None},
+        {"properties": {"a": 1}},  # a word with "rope" inside
+        {"property": "a"},
     ],
 )
 def test_a_usual_setting_changes_nothing(usual: dict[str, Any]) -> None:
@@ -325,8 +324,45 @@ def test_temperature_zero_takes_the_likeliest_token_whatever_else_is_asked() -> 
     for others in ({}, {"top_k": 3}, {"top_p": 0.2}):
         assert torch.equal(sample(logits, temperature=0, **others), best)
         assert torch.equal(sample(logits, temperature=0.0, **others), best)
-    for small in (1e-6, 1e-30, 1e-37):  # 1 / 1e-37 times a logit overflows float32
+    # From 1e-37 on, 1 / temperature times a logit overflows float32; 1e-46 is 0 there.
+    for small in (1e-6, 1e-30, 1e-37, 1e-41, 1e-46, 1e-50, 5e-324):
         assert torch.equal(sample(100 * logits, temperature=small), best)
+        assert torch.equal(sample(100 * logits, temperature=small, top_k=3, top_p=0.5), best)
+
+
+def test_a_tiny_temperature_leaves_all_of_the_likeliest_tokens() -> None:
+    torch.manual_seed(0)
+    logits = torch.tensor([[2.0, 1.0, 2.0]]).repeat(100, 1)
+    assert {*sample(logits, temperature=1e-50).tolist()} == {0, 2}
+
+
+def test_a_top_p_of_one_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32, the rounded sum of the first probabilities reaches 1 before the last token."""
+    seen, plain = [], torch.multinomial
+
+    def watched(p: torch.Tensor, count: int) -> torch.Tensor:
+        seen.append(p.clone())
+        return plain(p, count)
+
+    monkeypatch.setattr(torch, "multinomial", watched)
+    logits = 3 * torch.randn(1, 50_000, generator=torch.Generator().manual_seed(0))
+    sample(logits)
+    sample(logits, top_p=0.99)
+    assert (seen[0] > 0).all()
+    assert (seen[1] == 0).any()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0, 1.0])
+def test_logits_that_are_no_numbers_are_refused(wrong: float, temperature: float) -> None:
+    """The argmax of a row with NaN is the place of the NaN, which is no choice of the model."""
+    message = "^logits: expected a finite maximum in each row, got NaN or infinity$"
+    with pytest.raises(ValueError, match=message):
+        sample(torch.tensor([[0.0, 1.0], [1.0, wrong]]), temperature)
+    with pytest.raises(ValueError, match=message):
+        sample(torch.full((1, 3), -float("inf")), temperature)
+    some = torch.tensor([[-float("inf"), 1.0]])  # a token that is ruled out
+    assert sample(some, temperature).tolist() == [1]
 
 
 @pytest.mark.parametrize("temperature", [-1.0, -1e-9, float("nan"), float("inf"), -float("inf")])
@@ -365,6 +401,18 @@ def test_a_model_in_half_precision_keeps_its_table_in_float32(
     assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == dtype
     assert {*seen} == {(dtype, torch.float32, torch.float32)}
     assert generate(half, tokens(), 2, temperature=0).shape == (2, 13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("start", [0, 130_900, 10_000_000])
+def test_cosines_and_sines_are_exact_at_large_positions(dtype: torch.dtype, start: int) -> None:
+    """Angles in float32 would leave errors of 0.002 near position 131,000."""
+    small = model().to(dtype)
+    positions = torch.arange(start, start + 100)
+    angles = positions.double()[:, None] * small.frequencies
+    for found, exact in zip(small.table(positions), (angles.cos(), angles.sin()), strict=True):
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found.double(), exact, rtol=0, atol=2**-25)
 
 
 @pytest.mark.parametrize("kind", [YARN, LLAMA3, {}])

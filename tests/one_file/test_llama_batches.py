@@ -53,6 +53,40 @@ def test_padding_sees_itself_and_nobody_sees_padding() -> None:
     assert visible_tokens(2, 3, None, mask.device).int().tolist() == [[1, 1, 0], [1, 1, 1]]
 
 
+def in_parts(decoder: Any, tokens: torch.Tensor, *masks: torch.Tensor | None) -> torch.Tensor:
+    """Logits of the tokens 0 to 4, 5, and 6 to the end, each part with its own mask."""
+    rows, caches = [], ()
+    for part, mask in zip((slice(0, 5), slice(5, 6), slice(6, None)), masks, strict=True):
+        logits, caches = decoder(tokens[:, part], caches, mask)
+        rows.append(logits)
+    return torch.cat(rows, dim=1)
+
+
+def test_a_cache_keeps_the_mask_of_its_tokens() -> None:
+    """So nobody can continue it with another one: padding stays padding, and text stays text."""
+    decoder = model()
+    tokens = torch.cat((padded()[1], torch.tensor([[1, 2], [3, 4], [5, 6]])), dim=1)  # (3, 9)
+    mask = pad(padded()[2], (0, 2), value=1)
+    whole = decoder(tokens, mask=mask)[0]
+    for masks in ((mask[:, :5], mask[:, 5:6], mask[:, 6:]), (mask[:, :5], mask[:, 5:6], None)):
+        found = in_parts(decoder, tokens, *masks)
+        torch.testing.assert_close(found[mask.bool()], whole[mask.bool()], rtol=0, atol=1e-12)
+
+
+def test_a_cache_without_padding_can_be_continued_with_some() -> None:
+    decoder = model()
+    _, tokens, _ = padded()
+    mask = torch.ones_like(tokens)
+    mask[1:, 6] = 0  # the second and the third text end before
+    whole = decoder(tokens, mask=mask)[0]
+    found = in_parts(decoder, tokens, None, None, mask[:, 6:])
+    torch.testing.assert_close(found[mask.bool()], whole[mask.bool()], rtol=0, atol=1e-12)
+    _, caches = decoder(tokens[:, :6])
+    assert caches[0].mask is None
+    _, caches = decoder(tokens[:, 6:], caches, mask[:, 6:])
+    assert torch.equal(caches[0].mask, mask.bool())
+
+
 def test_padding_has_gradients_and_no_influence() -> None:
     decoder = model()
     _, tokens, mask = padded()
@@ -74,12 +108,15 @@ def test_padding_has_gradients_and_no_influence() -> None:
     [
         (
             torch.ones(3, 6, dtype=torch.bool),
-            r"expected the shape \(B, N_k\), \(3, 7\), got \(3, 6",
+            r"expected the shape \(B, N\) of the new tokens, \(3, 7\), got \(3, 6",
         ),
-        (torch.tensor([7, 4, 1]), r"expected the shape \(B, N_k\), \(3, 7\), got \(3,\)"),
+        (
+            torch.tensor([7, 4, 1]),
+            r"expected the shape \(B, N\) of the new tokens, \(3, 7\), got \(3,\)",
+        ),
         (
             torch.ones(1, 7, dtype=torch.bool),
-            r"expected the shape \(B, N_k\), \(3, 7\), got \(1, 7",
+            r"expected the shape \(B, N\) of the new tokens, \(3, 7\), got \(1, 7",
         ),
         (torch.zeros(3, 7), "expected Booleans or integers, got torch.float32"),
         (torch.arange(21).view(3, 7), r"expected only 0 and 1, got \[0, 1, 2"),
@@ -91,12 +128,13 @@ def test_a_mask_that_means_something_else_is_refused(mask: torch.Tensor, message
         generate(model(), padded()[1], 1, mask)
 
 
-def test_a_mask_covers_the_cache() -> None:
+def test_a_mask_covers_the_new_tokens_only() -> None:
     decoder = model()
     _, tokens, mask = padded()
     _, caches = decoder(tokens, mask=mask)
-    with pytest.raises(ValueError, match=r"expected the shape \(B, N_k\), \(3, 8\), got \(3, 1\)"):
-        decoder(tokens[:, :1], caches, mask[:, -1:])
+    message = r"expected the shape \(B, N\) of the new tokens, \(3, 1\), got \(3, 8\)"
+    with pytest.raises(ValueError, match=message):
+        decoder(tokens[:, :1], caches, pad(mask, (0, 1), value=1))
 
 
 def test_tokens_and_caches_of_other_shapes_are_refused() -> None:
@@ -133,13 +171,13 @@ def test_a_row_ends_alone_and_the_last_one_ends_the_loop() -> None:
         first = int(places[0]) if len(places) else len(row)
         firsts.append(first)
         assert torch.equal(ended[: first + 1], row[: min(first + 1, ended.shape[0])])
-        assert (ended[first + 1 :] == end[0]).all()  # the filling, if no other is named
+        assert (ended[first + 1 :] == end[0]).all()  # the padding, if no other is named
     assert firsts[0] <= 2
     assert firsts[1] <= 4
     assert written.shape[1] == min(max(firsts) + 1, 12)
 
 
-def test_end_tokens_of_the_configuration_and_their_filling() -> None:
+def test_end_tokens_of_the_configuration_and_their_padding() -> None:
     prompt = padded()[0][0]
     free = generate(model(), prompt, 8, temperature=0)[0, 7:].tolist()
     end = free[3]
@@ -191,12 +229,25 @@ def test_a_tail_that_means_nothing_is_refused(option: dict[str, Any], message: s
 # -- one graph ----
 
 
+@pytest.mark.slow
 def test_one_graph_serves_several_lengths() -> None:
     decoder = model()
     compiled = torch.compile(decoder, fullgraph=True, backend="eager")
     for length in (4, 7, 9):
         tokens = torch.arange(length)[None]
         torch.testing.assert_close(compiled(tokens)[0], decoder(tokens)[0])
+
+
+@pytest.mark.slow
+def test_one_graph_reads_a_padded_text_and_its_cache() -> None:
+    decoder = model()
+    compiled = torch.compile(decoder, fullgraph=True, backend="eager")
+    _, tokens, mask = padded()
+    masks = (mask[:, :5], mask[:, 5:6], None)
+    found = in_parts(compiled, tokens, *masks)
+    torch.testing.assert_close(found, in_parts(decoder, tokens, *masks))
+    written = generate(compiled, tokens, 4, mask, temperature=0)
+    assert torch.equal(written, generate(decoder, tokens, 4, mask, temperature=0))
 
 
 @pytest.mark.slow

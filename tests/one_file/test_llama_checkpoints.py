@@ -9,17 +9,9 @@ import torch
 from safetensors.torch import save_file
 
 from one_file.llama import Config, Model, load_checkpoint, read_weights
+from small_llama import SMALL
 
-RAW: dict[str, Any] = {
-    "model_type": "llama",
-    "vocab_size": 23,
-    "hidden_size": 24,
-    "intermediate_size": 40,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "eos_token_id": 2,
-}
+RAW = SMALL | {"eos_token_id": 2}
 TOKENS = torch.arange(14).view(2, 7)
 INDEX = "model.safetensors.index.json"
 
@@ -155,6 +147,8 @@ def test_a_tied_model_refuses_another_output_matrix() -> None:
         ({"pad_token_id": -1}, None, (2,), None),  # how older files say that there is none
         ({"pad_token_id": 1}, {"eos_token_id": [5, 7], "pad_token_id": 3}, (5, 7), 3),
         ({"pad_token_id": 1}, {"temperature": 0.6}, (2,), 1),
+        ({"pad_token_id": 1}, {"eos_token_id": [], "pad_token_id": -1}, (), None),  # there is none
+        ({"pad_token_id": 1}, {"eos_token_id": None, "pad_token_id": None}, (2,), 1),
     ],
 )
 def test_end_tokens_come_from_both_files(

@@ -135,5 +135,6 @@ def test_a_source_without_a_word_gives_numbers_and_changes_no_other(model):
 
 @pytest.mark.parametrize(("d", "h"), [(9, 3), (12, 5)])
 def test_sizes_that_do_not_fit_are_refused(d, h):
-    with pytest.raises(ValueError, match=f"^d: expected an even multiple of h = {h}, got {d}"):
+    message = f"^d: expected an even number that is a multiple of h = {h}, got {d}$"
+    with pytest.raises(ValueError, match=message):
         Transformer(words=9, d=d, h=h, d_f=20, layers=1)

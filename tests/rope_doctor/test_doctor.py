@@ -2,26 +2,25 @@
 
 import contextlib
 import io
+import json
 import sys
+from functools import partial
 
+import numpy as np
 import pytest
+import rotations
 import torch
 from torch import nn
 
 import attention_to_rope as book
 from attention_to_rope.context_extension import llama3, ntk_aware, yarn
+from bookcheck.notebooks.noise import Noise
 from rope_doctor import FAMILIES, examine
 from rope_doctor.__main__ import main
 from rope_doctor.families import vectors, write_vectors
 
 THETA = book.rotary_frequencies(128)
-
-
-def rope(x, positions, *, theta=THETA, layout="half", sign=1.0, factor=1.0, rotary_dim=None):
-    """A rotation to plant faults into: x (b, h, n, d), positions (n,) or (b, n)."""
-    cos, sin = book.rotary_table(positions, theta, dtype=x.dtype, attention_factor=factor)
-    table = book.RotaryTable(cos, sign * sin)
-    return book.rotate(x, table, layout=layout, rotary_dim=rotary_dim)
+rope = partial(rotations.rope, theta=THETA)
 
 
 def rotate_half(x):
@@ -112,7 +111,6 @@ FAULTS = {
     "rounded table: cos and sin hold torch.bfloat16": [rounded],
     "keys not rotated": [keys_left_out],
     "queries and keys rotate in opposite directions": [keys_backwards],
-    "sign: rotated by −mθ": [lambda x, positions: rope(x, positions, sign=-1.0)],
     "shifted positions: position 0 is rotated as position 3": [
         lambda x, positions: rope(x, positions + 3)
     ],
@@ -177,7 +175,7 @@ def test_a_sound_function_is_sound_however_it_is_called(name):
     report = examine(SOUND[name])
     assert report.sound, report
     if name in ("positions", "in place", "keyword only", "offset"):
-        assert report.matches == ["Llama 2", "Gemma 3 local"]
+        assert report.matches[:3] == ["Llama 2", "Gemma 3 local", "Llama 2-7B"]
         assert report.layout == "half"
         assert max(report.errors.values()) < 1e-5
     if name == "complex":
@@ -199,8 +197,6 @@ def test_a_sound_function_is_sound_however_it_is_called(name):
             "yarn, not truncated: ×32 from 4096",
         ),
         (book.proportional_frequencies(128, share=0.25), "10000", "the slowest 48 of 64 pairs"),
-        (THETA.pow(1.2) * 0.5, "63095.7", "linear"),
-        (THETA * torch.linspace(1, 0.3, 64).double(), "2", "by no rule known here"),
     ],
 )
 def test_base_and_scaling(theta, base, scaling):
@@ -256,16 +252,20 @@ def test_errors_orders_and_tables_that_end():
         return book.convert_layout(y, source="interleaved", target="half")
 
     assert any("another order" in note for note in examine(reordered).notes)
-    float32 = examine(lambda x, positions: rope(x, positions, theta=THETA.float()))
-    assert any("computed in float32" in note for note in float32.notes)
-    half = examine(lambda x, positions: rope(x, positions.to(x.dtype).long()), dtype=torch.bfloat16)
+    half = examine(lambda x, positions: rope(x, positions.to(x.dtype).long()))
     assert any("collapse" in fault for fault in half.faults)
+    assert max(examine(rope, dtype=torch.bfloat16).errors.values()) < 0.02
 
 
 @pytest.mark.parametrize("wrong", [{"head_dim": 7}, {"family": "Llama 9"}])
 def test_requests_that_make_no_sense(wrong):
     with pytest.raises(ValueError, match="must be"):
         examine(rope, **wrong)
+
+
+def test_a_model_of_the_table_is_a_family_too():
+    report = examine(rope, family="mistral 7b v0.1")
+    assert report.sound, report
 
 
 def test_a_table_of_few_positions_is_examined_as_far_as_it_goes():
@@ -287,6 +287,9 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         "def good(x, positions):\n"
         "    table = book.rotary_table(positions, book.rotary_frequencies(128))\n"
         "    return book.rotate(x, table, layout='half')\n"
+        "def unknown(x, positions):\n"
+        "    table = book.rotary_table(positions, book.rotary_frequencies(128, 10180.2))\n"
+        "    return book.rotate(x, table, layout='half')\n"
         "def broken(x, positions):\n"
         "    raise ValueError('a long text ' * 20)\n"
         "number = 3\n",
@@ -295,6 +298,12 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["mine:good"]) == 0
     assert "matches      Llama 2" in capsys.readouterr().out
+    assert main(["mine:good", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verdict"] == "sound"
+    assert told["base"] == "10000"
+    assert main(["mine:unknown"]) == 1
+    assert "not proved" in capsys.readouterr().out
     assert main(["mine:good", "--family", "Llama 3.1"]) == 1
     assert "base: 10000 to 500000" in capsys.readouterr().out
     for name in ("mine:broken", "mine:number", "mine:absent", "absent:f", "mine"):
@@ -322,3 +331,17 @@ def test_vectors_read_back(tmp_path):
     expected = torch.cat((x[:64] * cos - x[64:] * sin, x[:64] * sin + x[64:] * cos))
     torch.testing.assert_close(torch.tensor(case["rotated"], dtype=torch.float64), expected)
     assert all(path.exists() for path in write_vectors(tmp_path))
+
+
+def test_rounding_noise_is_no_unsteadiness():
+    """Equal calls may differ in a last bit, and in a table held in bfloat16 that is 1/256."""
+
+    def rounded_table(x, positions):
+        theta = 10000 ** -(torch.arange(0, 128, 2) / 128)
+        angles = (positions[:, None] * theta).float()
+        return rotations.with_table(x, angles.cos().bfloat16(), angles.sin().bfloat16())
+
+    for seed in range(3):
+        with Noise(np.random.default_rng(seed)):
+            report = examine(rounded_table)
+        assert [fault.partition(":")[0] for fault in report.faults] == ["rounded table"]

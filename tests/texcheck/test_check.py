@@ -161,7 +161,7 @@ def test_infinities_compare_as_they_should(sign):
     [
         (r"x + 1", "without a relation"),
         (r"i = 1, \ldots, 3", "unknown symbol"),
-        (r"x = \lim_{n \to \infty} n", r"unknown symbol \\lim"),
+        (r"x = \lim_{n \to \infty} n", "a limit cannot be read"),
         (r"x = 1, , x = 1", "two commas"),
         (r"x &= 1", "alignment mark"),
         (r"x = 1 \text{ by magic }", "unknown symbol"),

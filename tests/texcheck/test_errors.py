@@ -43,9 +43,10 @@ REFUSED = [
     (r"a 2", 2, "number after a factor"),
     (r"2 3", 2, "number after a factor"),
     (r"a^12", 2, "write {12}"),
-    (r"\frac12", 5, "write {12}"),
+    (r"\frac123", 5, "write {123}"),
     (r"\frac{a}12", 8, "write {12}"),
-    (r"\sqrt[3]{a}", 5, "cannot stand here"),
+    (r"\sqrt[b]{-a}", 0, "negative"),
+    (r"\sqrt[a, b]{a}", 7, "cannot stand here"),
     (r"\sin a / b", 7, "ambiguous"),
     (r"\sin a (b)", 7, "argument of \\sin end"),
     (r"\sin^{-1} a", 0, "ambiguous"),
@@ -68,10 +69,17 @@ REFUSED = [
     (r"a^{b} + (-a)^{a/4}", 13, "negative"),
     (r"\lVert A \rVert", 0, "which norm"),
     (r"\lvert A \rvert", 0, r"\det"),
-    (r"\|A\|", 0, r"write \lVert"),
-    (r"|a|", 0, r"write \lvert"),
+    (r"\|A\|", 0, "which norm"),
+    (r"|a| b |a|", 0, r"write \lvert"),
+    (r"\|x\| a \|x\|", 0, r"write \lVert"),
+    (r"|a", 0, r"write \lvert"),
+    (r"f(a | b)", 0, "refused its arguments"),
+    (r"a (a | b)", 5, "a bar between brackets"),
     (r"a \pm b", 2, "two values"),
-    (r"n!", 1, "factorial"),
+    (r"(a/4)!", 0, "whole number"),
+    (r"a^b!", 0, "the factorial of what"),
+    (r"f!(a)", 0, "brackets around"),
+    (r"n!!", 2, "brackets around"),
     (r"x \otimes x", 2, "declare"),
     (r"a \times x", 2, "operator"),
     (r"\begin{cases} 1 & a > 5 \\ 2 & a > 7 \end{cases}", 0, "no case"),
@@ -97,7 +105,17 @@ REFUSED = [
     (r"a, b", 3, "one expression"),
     (r"a = b", 2, "relation"),
     (r"z < a", 2, "relation"),
-    (r"\underbrace{a}", 0, "unknown symbol"),
+    (r"\underbrace{a}_{b}", 15, "must be words"),
+    (r"\underbrace a", 12, "in braces"),
+    (r"\lim_{n} a", 0, "a limit"),
+    (r"\begin{array}{cc} 1 & 2 \end{array}", 0, "a table"),
+    (r"\langle z, z \rangle", 0, "conjugated"),
+    (r"\langle a \rangle", 0, "inner product of two"),
+    (r"a + \{b\}", 4, "a set by its members"),
+    (r"P(a)", 0, "of what event"),
+    (r"\mathbf{v_i}", 0, "holds scripts"),
+    (r"\int_0^1 a b \, da \, db", 0, "differential"),
+    (r"a \sum_{j \notin n} j", 8, "declare the set"),
     (r"\mathbb{R}", 0, "after \\in"),
     (r"x^\top_i{}", 9, "cannot stand here"),
     # readings that only look like another one
@@ -122,7 +140,7 @@ REFUSED = [
     (r"a \implies", 2, "nothing follows"),
     (r"a \quad \text{for}", 8, "nothing follows"),
     # values that have no such operation
-    (r"\log_2 a", 0, "takes no subscript"),
+    (r"\ln_2 a", 0, "takes no subscript"),
     (r"\max(x)", 0, "several numbers"),
     (r"z \bmod 2", 2, "complex"),
     (r"\begin{cases} 1 & z > 0 \\ 2 & z \le 0 \end{cases}", 18, "complex"),
@@ -166,7 +184,7 @@ def test_two_declared_readings_of_one_symbol_are_ambiguous():
         evaluate("W_i^Q", {"W_i": 1, "W^Q": 2})
 
 
-@pytest.mark.parametrize("name", ["x + y", "", "3", "(x)", r"\frac{a}{b}"])
+@pytest.mark.parametrize("name", ["x + y", r"\sigma_aX+b", "x = y", "", "3", "(x)", r"\frac{a}{b}"])
 def test_only_symbols_can_be_declared(name):
     with pytest.raises(LatexError):
         evaluate("1", {name: 1})

@@ -143,6 +143,7 @@ CASES = [
     # probability
     (r"\mathbb{E}[x^2]", {"x": Random([1, 2, 6], [0.5, 0.25, 0.25])}, 10.5),
     (r"\mathbb{E}[x]^2", {"x": Random([1, 3])}, 4),
+    (r"\mathbb{E}[x]", {"x": Random(np.array([1, 3]), np.array([0.25, 0.75]))}, 2.5),
     (r"\operatorname{Var}(x \cdot y)",
      {"x": Random([-1, 1], shape=(3,)), "y": Random([-2, 2], shape=(3,))}, 12),
 ]  # fmt: skip
@@ -210,6 +211,6 @@ def test_dots_are_filled_by_the_pattern(text, expected):
 
 
 def test_every_construct_has_a_rule_or_has_no_value():
-    sets = {nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet}
+    sets = {nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet, nodes.Interval}
     parts = {nodes.Case, nodes.Chain, nodes.Dots, nodes.DottedList, nodes.RunTogether}
     assert set(nodes.Node.__subclasses__()) == {*RULES, *sets, *parts}

@@ -44,7 +44,9 @@ def test_a_tiny_book_in_ten_lines(tmp_path):
 
 def test_a_false_formula_and_a_blunt_binding_fail(tmp_path):
     assert "c^2 = a^2 - b^2 fails" in pytest_on(tmp_path, TINY_BOOK.replace("+ b", "- b"))
-    blunt = TINY_BOOK.replace("rng.uniform(1, 2, size=2)", "0.0, 1.5")
+    blunt = TINY_BOOK.replace("rng.uniform(1, 2, size=2)", "0.0, rng.uniform(1, 2)")
+    assert "a is 0 on every input" in pytest_on(tmp_path, blunt)
+    blunt = blunt.replace('("pythagoras")', '("pythagoras", fixed={"a": "why", "c": "why"})')
     assert "survived: pythagoras: off by one" in pytest_on(tmp_path, blunt)
 
 
@@ -53,8 +55,8 @@ def test_a_false_formula_and_a_blunt_binding_fail(tmp_path):
     [
         (["c^2 = a^2 + b^2", "--with", "a = 3", "b = 4", "c = 5"], 0, "holds: 25 against 25"),
         (["c^2 = a^2 - b^2", "--with", "a = 3", "b = 4", "c = 5"], 1, "fails: 25 against -7"),
-        ([r"x x^\top", "--with", "x = [1, 2, 3]"], 0, "14.0"),
-        ([r"x^\top x", "--with", "x = [1, 2]", "--vectors", "column"], 0, "5.0"),
+        ([r"x x^\top", "--with", "x = [1, 2, 3]", "--vectors", "row"], 0, "14.0"),
+        ([r"x^\top x", "--with", "x = [1, 2]"], 0, "5.0"),
         (
             [r"x_n = n + 1", "--with", "x = [1, 2]", "n = range(2)", "--first-index", "0"],
             0,
@@ -89,6 +91,9 @@ def test_its_own_metadata():
     assert needed == {"numpy", "scipy", "lark"}
     data = settings["tool"]["setuptools"]["package-data"]["texcheck"]
     assert all((HOME / name).exists() for name in data)
+    assert settings["project"]["version"] == texcheck.__version__
+    assert f"## {texcheck.__version__}\n" in (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "MIT License" in (HOME / settings["project"]["license-files"][0]).read_text("utf-8")
     assert settings["project"]["scripts"]["texcheck"] == "texcheck.__main__:main"
 
 

@@ -76,7 +76,8 @@ def scalars(draw, depth=3):
     if kind == 2:
         return (
             Printed(rf"\sqrt{{{one.text}}}", math.sqrt(abs(one.value)), 2)
-            if (one.value >= 0)
+            # The root of a difference that is 0 is refused: its rounding error may be negative.
+            if one.value > 1e-9
             else Printed(rf"\lvert {one.text} \rvert", abs(one.value), 2)
         )
     if kind == 3:

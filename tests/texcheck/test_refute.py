@@ -79,7 +79,7 @@ def test_a_bound_is_sharp_at_every_index():
 
 
 def test_a_printed_range_is_no_bound():
-    inputs = [{"i": range(3), "n": 3, "x": np.array([1.0, 2.0, 5.0])}]
+    inputs = [{"i": range(n), "n": n, "x": np.arange(n) ** 2.0} for n in (3, 4)]
     options = {"vectors": "row", "first_index": 0}
     text = r"x_i = x_i + 0 \cdot i, \qquad 0 \le i < n"
     assert Trial(inputs, options).fate(text)[0] is Fate.SURVIVED
@@ -87,18 +87,71 @@ def test_a_printed_range_is_no_bound():
 
 
 def test_whole_numbers_are_near_at_a_difference_of_one():
-    assert fate("n < m", [{"n": 4, "m": 5}]) is Fate.SURVIVED
-    assert fate("n < m", [{"n": 4, "m": 6}]) is Fate.REFUTED
+    assert fate("n < m", [{"n": 4, "m": 5}, {"n": 6, "m": 7}]) is Fate.SURVIVED
+    assert fate("n < m", [{"n": 4, "m": 6}, {"n": 6, "m": 8}]) is Fate.REFUTED
 
 
 # -- coincidences ----
 
 
 def test_a_symbol_that_equals_a_printed_number_is_refused():
-    text, values = r"y = \frac{2 x}{d}", {"x": 3.0, "y": 3.0, "d": 2}
-    assert "d is 2 on every input" in said(text, [values])
-    assert fate(text, [values, {"x": 1.5, "y": 1.0, "d": 3}]) is Fate.SURVIVED
-    assert fate(r"d = 2, \quad y = \frac{2 x}{d}", [values]) is Fate.SURVIVED
+    text = r"y = \frac{2 x^2}{d}"
+    values = [{"x": 3.0, "y": 9.0, "d": 2}, {"x": 1.5, "y": 2.25, "d": 2}]
+    assert "d is 2 on every input" in said(text, values)
+    assert fate(text, [*values, {"x": 3.0, "y": 6.0, "d": 3}]) is Fate.SURVIVED
+    assert fate(rf"d = 2, \quad {text}", values) is Fate.SURVIVED
+
+
+def test_a_number_varies_over_the_inputs_or_a_reason_is_given():
+    """Else the misprint 2^{-2j} for 2^{-8j/h} is true at h = 4."""
+    text = "y = 2^{-8 j/h}"
+    inputs = [{"y": 2 ** (-8 * j / 4), "j": j, "h": 4} for j in (1, 3)]
+    assert "h is 4 on every input" in said(text, inputs)
+    assert fate(text, inputs, fixed={"h": "a published number"}) is Fate.SURVIVED
+    assert fate(text, [*inputs, {"y": 2.0**-1, "j": 1, "h": 8}]) is Fate.SURVIVED
+    # What the text itself says is 4 may be 4.
+    assert fate("h = 4", inputs) is Fate.SURVIVED
+
+
+def test_two_numbers_or_two_arrays_differ_somewhere():
+    inputs = [{"y": 2 * B * L, "B": B, "L": L, "h": B} for B, L in ((2, 5), (7, 3))]
+    assert "B and h are equal on every input" in said("y = B L + h L", inputs)
+    apart = [{"y": (B + h) * L, "B": B, "L": L, "h": h} for B, L, h in ((2, 5, 2), (7, 3, 4))]
+    assert fate("y = B L + h L", apart) is Fate.SURVIVED
+    q = np.array([1.0, 2.0])
+    same = [{"q": x, "k": x, "y": x @ x} for x in (q, 3 * q)]
+    assert "k and q are equal on every input" in said("y = q k^\\top", same)
+    flat = [{"u": np.full(2, x), "y": 2 * x**2} for x in (1.0, 3.0)]
+    assert "array of equal numbers" in said("y = u u^\\top", flat)
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "missing"),
+    [
+        (r"y = \max(x, 1)", lambda x: max(x, 1), "argument 2 of \\max is never the largest"),
+        (r"y = \lvert x \rvert", abs, "never negative"),
+        (r"y = \lfloor x \rfloor", math.floor, "always a whole number"),
+    ],
+)
+def test_a_maximum_bars_and_roundings_go_every_way(text, of, missing):
+    one_way = [{"x": x, "y": of(x)} for x in (2.0, 3.0)]
+    assert missing in said(text, one_way)
+    every_way = [*one_way, *({"x": x, "y": of(x)} for x in (0.4, -1.5))]
+    assert fate(text, every_way) is Fate.SURVIVED
+
+
+def test_near_expressions_are_as_near_as_is_said():
+    inputs = [{"x": 0.1}, {"x": 0.12}]
+    text = r"\sin x \approx x"
+    assert "say approx=0.005" in said(text, inputs)
+    assert Trial(inputs, {**OPTIONS, "approx": 0.005}).fate(text)[0] is Fate.SURVIVED
+    assert Trial(inputs, {**OPTIONS, "approx": 0.001}).fate(text)[0] is Fate.REFUTED
+
+
+def test_that_two_sides_differ_says_why():
+    inputs = [{"x": 0.1}, {"x": 0.12}]
+    assert "nearly any other text" in said(r"\sin x \ne x", inputs)
+    assert fate(r"\sin x \ne x", inputs, loose={1: "the next term"}) is Fate.SURVIVED
 
 
 def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
@@ -215,7 +268,11 @@ def test_every_misprint_of_a_sharp_check_is_noticed():
 
 
 def test_survivors_are_told_and_excused_by_their_reason():
-    blunt = Check("blunt", lambda rng: {"a": 0.0, "b": 1.5, "c": 1.5}, OPTIONS)
+    def values(rng):
+        b = rng.uniform(1, 2)
+        return {"a": 0.0, "b": b, "c": b}
+
+    blunt = Check("blunt", values, OPTIONS, fixed={"a": "why", "c": "why"})
     found = verdicts_of(blunt, "c^2 = a^2 + b^2")
     alive = [verdict.mutant.change for verdict in found if not verdict.caught]
     assert alive
@@ -244,9 +301,12 @@ def test_a_check_that_fails_catches_nothing():
 def test_what_is_remembered_changes_no_verdict():
     """Values that one text has evaluated serve the others, and only where they are the same."""
     rng = np.random.default_rng(3)
-    inputs = [{"x": rng.normal(size=3), "A": rng.normal(size=(3, 3)), "n": 3} for _ in range(2)]
+    inputs = [
+        {"x": rng.normal(size=n), "A": rng.normal(size=(n, n)), "n": n, "i": range(1, n + 1)}
+        for n in (3, 4)
+    ]
     for values in inputs:
-        values.update(y=values["x"] @ values["A"], i=range(1, 4))
+        values.update(y=values["x"] @ values["A"])
     text = r"y_i = \sum_{j=1}^{n} x_j A_{ji} \quad \text{for} \quad i = 1, \ldots, n"
     shared = trial(inputs)
     assert shared.fate(text)[0] is Fate.SURVIVED

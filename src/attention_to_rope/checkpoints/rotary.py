@@ -4,6 +4,7 @@ A missing base, an unknown kind of scaling and an unknown key that may change th
 errors. Other keys that are missing have the defaults of `transformers`.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,9 +19,12 @@ from attention_to_rope.checkpoints.model_types import (
     SCORE_FACTOR_MODELS,
     SWITCHED_MODELS,
 )
+from attention_to_rope.checkpoints.refusals import ConfigError
 from attention_to_rope.checkpoints.rotary_config import LayerRotation, layer_rotation
 from attention_to_rope.checkpoints.rotary_keys import first_given, model_type
 from attention_to_rope.context_extension import (
+    FAST_TURNS,
+    SLOW_TURNS,
     dynamic_ntk,
     llama3,
     longrope,
@@ -110,11 +114,15 @@ def rotary_settings(
         none = torch.zeros(0, dtype=torch.float64)
         return RotarySettings(none, 1.0, 1.0, found.head_dim, 0, found.base, "none", layout)
     kind = _kind(found.parameters)
+    if found.rotary_dim % 2:
+        raise ConfigError("not_even", value=found.rotary_dim)
+    _positive("rope_theta", found.base)
     if kind == "proportional":
         frequencies = proportional_frequencies(found.head_dim, found.base, share=found.share)
     else:
         frequencies = rotary_frequencies(found.rotary_dim, found.base)
     scaled = _scaled(frequencies, kind, found, length)
+    _positive("attention_factor", scaled.attention_factor)
     return RotarySettings(
         frequencies=scaled.frequencies,
         attention_factor=scaled.attention_factor,
@@ -127,18 +135,30 @@ def rotary_settings(
     )
 
 
+def without_other_scales(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without the keys of `NOT_A_ROTATION`, which `layer_groups` reads."""
+
+    def clean(held: Any) -> Any:
+        if not isinstance(held, Mapping):
+            return held
+        return {key: clean(value) for key, value in held.items() if key not in NOT_A_ROTATION}
+
+    kept = ("rope_parameters", "rope_scaling", "text_config")
+    return {key: clean(value) if key in kept else value for key, value in config.items()}
+
+
 def _kind(parameters: Mapping[str, Any]) -> str:
     """The kind of scaling, after a look at all keys of the rope parameters."""
     named = str(parameters.get("rope_type") or parameters.get("type") or "default")
     kind = OTHER_NAMES.get(named, named)
     if kind not in KEYS:
-        raise ValueError(f"rope_type must be one of {', '.join(KEYS)}; got {kind!r}")
+        raise ConfigError("unknown_rule", kinds=", ".join(KEYS), value=repr(kind))
     for key, what in NOT_A_ROTATION.items():
         if parameters.get(key) is not None:
-            raise ValueError(f"{key!r} {what}")
+            raise ConfigError("not_a_rotation", key=repr(key), what=what)
     unknown = sorted(set(parameters) - KEYS[kind] - COMMON_KEYS)
     if unknown:
-        raise ValueError(f"the rope parameters of type {kind!r} hold unknown keys: {unknown}")
+        raise ConfigError("unknown_parameters", kind=repr(kind), keys=unknown)
     return kind
 
 
@@ -160,8 +180,32 @@ def _layout(config: Mapping[str, Any]) -> Layout | None:
 def _need(config: Mapping[str, Any], key: str, kind: str) -> Any:
     """The value of a key without which this kind of scaling is not defined."""
     if config.get(key) is None:
-        raise ValueError(f"scaling of type {kind!r} needs {key!r}, which the config does not name")
+        raise ConfigError("missing_parameter", kind=repr(kind), key=repr(key))
     return config[key]
+
+
+def _positive(key: str, value: Any) -> float:
+    """The value as a number, which must be positive and finite."""
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ConfigError("not_positive", key=key, value=value)
+    return number
+
+
+def _check_length(kind: str, trained: int, least: int) -> None:
+    if trained < least:
+        raise ConfigError("length_too_short", kind=repr(kind), least=least, value=trained)
+
+
+def _check_limits(kind: str, slow: float, fast: float) -> None:
+    if not 0 < slow <= fast:
+        raise ConfigError("limits_in_wrong_order", kind=repr(kind), slow=slow, fast=fast)
+
+
+def _check_pairs(kind: str, found: LayerRotation) -> None:
+    pairs = found.rotary_dim // 2
+    if pairs < 2:
+        raise ConfigError("two_pairs_needed", kind=repr(kind), value=pairs)
 
 
 class _Scaled(NamedTuple):
@@ -179,31 +223,39 @@ def _scaled(frequencies: Tensor, kind: str, found: LayerRotation, length: int | 
     if kind == "default":
         return _Scaled(frequencies)
     if kind == "proportional":
-        return _Scaled(frequencies / float(parameters.get("factor", 1.0)))
+        scale = _positive("factor", first_given(parameters.get("factor"), 1.0))
+        return _Scaled(position_interpolation(frequencies, scale))
     if kind == "linear":
-        scale = float(_need(parameters, "factor", kind))
+        scale = _positive("factor", _need(parameters, "factor", kind))
         return _Scaled(position_interpolation(frequencies, scale))
     if kind == "dynamic":
         trained = int(_need(config, "max_position_embeddings", kind))
-        scale = float(_need(parameters, "factor", kind))
+        scale = _positive("factor", _need(parameters, "factor", kind))
+        _check_length(kind, trained, least=1)
+        _check_pairs(kind, found)
         current = trained if length is None else length
         return _Scaled(dynamic_ntk(frequencies, scale, length=current, original_length=trained))
     key = "original_max_position_embeddings"
     outside = None if found.nested else config.get(key)  # as transformers reads it
     trained = first_given(outside, parameters.get(key))
     trained = int(trained or _need(config, "max_position_embeddings", kind))
+    _check_length(kind, trained, least=2)
     if kind == "llama3":
-        slowed = llama3(
-            frequencies,
-            float(_need(parameters, "factor", kind)),
-            original_length=trained,
-            slow=float(_need(parameters, "low_freq_factor", kind)),
-            fast=float(_need(parameters, "high_freq_factor", kind)),
-        )
+        scale = _positive("factor", _need(parameters, "factor", kind))
+        slow = float(_need(parameters, "low_freq_factor", kind))
+        fast = float(_need(parameters, "high_freq_factor", kind))
+        _check_limits(kind, slow, fast)
+        slowed = llama3(frequencies, scale, original_length=trained, slow=slow, fast=fast)
         return _Scaled(slowed)
-    scale = parameters.get("factor") or _need(config, "max_position_embeddings", kind) / trained
+    given = parameters.get("factor")
+    if given is None:
+        given = _need(config, "max_position_embeddings", kind) / trained
+    scale = _positive("factor", given)
     if kind == "longrope":
         return _longrope(frequencies, scale, trained, parameters, length)
+    _check_pairs(kind, found)
+    if found.base <= 1:
+        raise ConfigError("base_too_small", kind=repr(kind), value=found.base)
     scaled = _yarn(frequencies, scale, trained, parameters)
     model = model_type(config)
     if model in KNOWN_MODELS and model not in SCORE_FACTOR_MODELS:  # its code has no such factor
@@ -220,7 +272,10 @@ def _longrope(
 ) -> _Scaled:
     """LongRoPE: one list of factors up to the trained length, another one beyond."""
     name = "short_factor" if length is None or length <= trained else "long_factor"
-    factors = torch.tensor(_need(parameters, name, "longrope"), dtype=torch.float64)
+    given = _need(parameters, name, "longrope")
+    if len(given) != len(frequencies) or not all(factor > 0 for factor in given):
+        raise ConfigError("wrong_factors", key=name, pairs=len(frequencies))
+    factors = torch.tensor(given, dtype=torch.float64)
     attention_factor = parameters.get("attention_factor")
     if attention_factor is None:
         attention_factor = longrope_attention_factor(scale, trained)
@@ -231,12 +286,15 @@ def _yarn(
     frequencies: Tensor, scale: float, trained: int, parameters: Mapping[str, Any]
 ) -> _Scaled:
     """YaRN with its factor on the table, a part of which DeepSeek moves to the scores."""
+    slow = float(parameters.get("beta_slow") or SLOW_TURNS)
+    fast = float(parameters.get("beta_fast") or FAST_TURNS)
+    _check_limits("yarn", slow, fast)
     scaled = yarn(
         frequencies,
         scale,
         original_length=trained,
-        slow=float(parameters.get("beta_slow") or 1.0),
-        fast=float(parameters.get("beta_fast") or 32.0),
+        slow=slow,
+        fast=fast,
         truncate=bool(parameters.get("truncate", True)),
     )
     weight = parameters.get("mscale")
@@ -244,6 +302,7 @@ def _yarn(
     everywhere = 1.0
     if weight_everywhere:
         everywhere = yarn_attention_factor(scale, float(weight_everywhere))
+        _positive("mscale_all_dim's factor", everywhere)
     attention_factor = yarn_attention_factor(scale)
     if weight and weight_everywhere:  # DeepSeek divides it between the table and all scores
         attention_factor = yarn_attention_factor(scale, float(weight)) / everywhere

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from attention_to_rope.checkpoints.config_values import check_values
 from attention_to_rope.checkpoints.model_types import (
     FIXED_BASES,
     HEAD_DIM_KEYS,
@@ -16,6 +17,7 @@ from attention_to_rope.checkpoints.model_types import (
     WINDOW_FIRST_MODELS,
     WINDOW_ONLY_MODELS,
 )
+from attention_to_rope.checkpoints.refusals import ConfigError
 from attention_to_rope.checkpoints.rotary_keys import (
     Config,
     check_keys,
@@ -47,6 +49,7 @@ class LayerRotation(NamedTuple):
 def layer_rotation(config: Config, *, layer_type: str | None, layer: int | None) -> LayerRotation:
     """Read the rotation of a kind of layer, of one layer, or of all if they are alike."""
     config = text_part(config)
+    check_values(config)
     check_keys(config, "the configuration")
     check_model(config)
     parameters, nested = _parameters(config, layer_type, layer)
@@ -83,20 +86,14 @@ def _parameters(
         return None, True
     if layer_type is None or layer_type not in nested:
         kinds = ", ".join(sorted(nested.keys() | silent))
-        raise ValueError(f"layers differ: layer_type must be one of {kinds}; got {layer_type!r}")
+        raise ConfigError("layer_type_needed", kinds=kinds, value=repr(layer_type))
     # transformers reads `truncate` beside the kinds of layers, the other keys inside.
     beside = outside.keys() - silent - {"rope_type", "truncate"}
     if beside:
-        raise ValueError(
-            f"the rope parameters have {', '.join(sorted(beside))} beside those of each kind of "
-            "layer, where transformers does not read them: move them inside"
-        )
+        raise ConfigError("beside_kinds", keys=", ".join(sorted(beside)))
     parameters = dict(nested[layer_type])
     if parameters.get("truncate") is not None:
-        raise ValueError(
-            f"the rope parameters of {layer_type} have 'truncate', which transformers reads beside "
-            "the kinds of layers: move it there"
-        )
+        raise ConfigError("truncate_inside", kind=layer_type)
     if "truncate" in outside:
         parameters["truncate"] = outside["truncate"]
     return parameters, True
@@ -107,20 +104,12 @@ def _flat_parameters(config: Config) -> Config:
     new: Config = config.get("rope_parameters") or {}
     old: Config = config.get("rope_scaling") or {}
     if new and old and new != old:
-        raise ValueError(
-            "config has both rope_parameters and rope_scaling, and they differ. transformers "
-            "takes rope_scaling alone, without the base in rope_parameters: leave one of them out"
-        )
+        raise ConfigError("two_dictionaries")
     model = model_type(config)
     if model in NEW_NAME_MODELS and old and not new:
-        raise ValueError(
-            f"transformers' {model} does not read rope_scaling: call it rope_parameters"
-        )
+        raise ConfigError("new_name_only", model=model)
     if model in OWN_PARAMETERS_MODELS and not new and not old:
-        raise ValueError(
-            f"models of type {model!r} have rope parameters of their own where config names none: "
-            "add 'rope_parameters'"
-        )
+        raise ConfigError("own_parameters", model=repr(model))
     return new or old
 
 
@@ -157,12 +146,10 @@ def _chosen_layers(config: Config, layer_type: str | None, layer: int | None) ->
 def _of_layers(key: str, values: Sequence[Any], layers: Sequence[int]) -> Any:
     """The one value that a list with an entry per layer has for these layers."""
     if any(not 0 <= index < len(values) for index in layers):
-        raise ValueError(f"config[{key!r}] has {len(values)} entries, and layer {layers[-1]} none")
+        raise ConfigError("list_too_short", key=repr(key), entries=len(values), layer=layers[-1])
     chosen = [values[index] for index in layers] or list(values)
     if any(value != chosen[0] for value in chosen):
-        raise ValueError(
-            f"layers differ in {key!r}: say which one with layer=, its number from 0 on"
-        )
+        raise ConfigError("layers_differ", key=repr(key))
     return chosen[0]
 
 
@@ -177,9 +164,12 @@ def _rotates(config: Config, layer_type: str | None, layer: int | None) -> bool:
         if kind is None and layer is not None and config.get("layer_types"):
             kind = config["layer_types"][layer]
         if kind not in (FULL, SLIDING):
-            raise ValueError(
-                f"layers differ in models of type {model!r}: layer_type must be {SLIDING} or "
-                f"{FULL}, which does not rotate; got {kind!r}"
+            raise ConfigError(
+                "window_or_full_needed",
+                model=repr(model),
+                sliding=SLIDING,
+                full=FULL,
+                value=repr(kind),
             )
         return kind == SLIDING
     key = "no_rope_layers"
@@ -202,19 +192,16 @@ def _base(config: Config, parameters: Config, layer_type: str | None, layer: int
     )
     fixed = FIXED_BASES.get(str(model))
     if fixed is not None and base not in (None, fixed):
-        raise ValueError(f"models of type {model!r} have the base {fixed}; config says {base}")
+        raise ConfigError("fixed_base", model=repr(model), fixed=fixed, base=base)
     base = first_given(base, fixed)
     by_layer = config.get("layer_rope_theta")
     if by_layer is not None:
         own = _of_layers("layer_rope_theta", by_layer, _chosen_layers(config, layer_type, layer))
         if own and own != base and model not in LAYER_BASE_MODELS:
-            raise ValueError(
-                f"layer_rope_theta says {own} and rope_theta {base}: models of type {model!r} are "
-                "not known to take the base from layer_rope_theta"
-            )
+            raise ConfigError("base_by_layer", own=own, base=base, model=repr(model))
         base = own or 0
     if base is None:
-        raise ValueError('config names no base: add "rope_theta"; classes have different defaults')
+        raise ConfigError("no_base")
     return float(base)
 
 
@@ -250,8 +237,8 @@ def _head_dim(config: Config, layer_type: str | None) -> int:
     heads = first_given(
         config.get("num_attention_heads"), config.get("n_head"), config.get("n_heads")
     )
-    if width is None or heads is None:
-        raise ValueError('config names no head dim: add "head_dim"')
+    if width is None or not heads:
+        raise ConfigError("no_head_dim")
     return int(width // heads)
 
 
@@ -262,16 +249,14 @@ def _share(config: Config, parameters: Config, nested: bool) -> float | None:
     model = model_type(config)
     if share is None:
         if model in UNSTATED_PARTIAL_MODELS and not nested:
-            raise ValueError(f"models of type {model!r} rotate a part of each head: add {key!r}")
+            raise ConfigError("unstated_part", model=repr(model), key=repr(key))
         return None
     if not 0 < share <= 1:
-        raise ValueError(f"{key} must be positive and at most 1, got {share}")
+        raise ConfigError("share_out_of_range", key=key, value=share)
     reads = model not in KNOWN_MODELS or model in PARTIAL_MODELS
     whole = share == 1 or config.get("qk_rope_head_dim") or config.get("rotary_dim")
     if not reads and not whole and not _is_proportional(parameters):
-        raise ValueError(
-            f"{key} is {share}, but transformers' {model} rotates all of each head: leave it out"
-        )
+        raise ConfigError("share_not_read", key=key, value=share, model=model)
     return float(share)
 
 
@@ -289,20 +274,19 @@ def _rotary_dim(config: Config, head_dim: int, share: float | None) -> int:
         if named is None:
             continue
         if by_share is not None and share != 1 and by_share != named:
-            raise ValueError(
-                f"config says {key} {named} and partial_rotary_factor {share}, which is {by_share} "
-                f"of head_dim {head_dim}: leave out what the model's code does not read"
+            raise ConfigError(
+                "two_rotary_dims",
+                key=key,
+                named=named,
+                share=share,
+                by_share=by_share,
+                head_dim=head_dim,
             )
         ignored = model in KNOWN_MODELS and model not in ROTARY_DIM_MODELS and share is None
         if key == "rotary_dim" and ignored:
-            raise ValueError(
-                f"transformers' {model} does not read rotary_dim: say partial_rotary_factor"
-            )
+            raise ConfigError("rotary_dim_not_read", model=model)
         return int(named)
     rotary_dim = head_dim if by_share is None else by_share
     if rotary_dim % 2:
-        raise ValueError(
-            f"partial_rotary_factor {share} of head_dim {head_dim} is {rotary_dim}: the number "
-            "must be even, because dimensions rotate in pairs"
-        )
+        raise ConfigError("odd_share", share=share, head_dim=head_dim, rotary_dim=rotary_dim)
     return rotary_dim

@@ -12,6 +12,7 @@ from attention_to_rope.checkpoints.model_types import (
     NEOX_MODELS,
     UNSUPPORTED_MODELS,
 )
+from attention_to_rope.checkpoints.refusals import ConfigError
 
 Config = Mapping[str, Any]
 # A key with one of these in its name may change the rotation.
@@ -69,10 +70,7 @@ def text_part(config: Config) -> Config:
         return config
     for key, value in config.items():
         if _may_rotate(key) and value is not None and value != text.get(key):
-            raise ValueError(
-                f"config[{key!r}] is given beside text_config, which says {text.get(key)!r}: hand "
-                "over the dictionary that describes the text model"
-            )
+            raise ConfigError("beside_text_config", key=repr(key), inside=repr(text.get(key)))
     return text
 
 
@@ -87,29 +85,25 @@ def check_keys(config: Config, where: str) -> None:
         if _may_rotate(key) and key not in READ_KEYS and value is not None:
             unknown.append(key)
     if unknown:
-        raise ValueError(
-            f"{where} has keys that may change the rotation and are not known: "
-            f"{', '.join(sorted(unknown))}. Find out what they do in the model's code; leave out "
-            "those that do not change it"
-        )
+        raise ConfigError("unknown_keys", where=where, keys=", ".join(sorted(unknown)))
 
 
 def check_model(config: Config) -> None:
     """Raise if this model rotates in another way, or not at all."""
     model = model_type(config)
     if model in UNSUPPORTED_MODELS:
-        raise ValueError(f"models of type {model!r} are not supported: {UNSUPPORTED_MODELS[model]}")
+        raise ConfigError("unsupported_model", model=repr(model), why=UNSUPPORTED_MODELS[model])
     encoding = config.get("position_embedding_type")
     if encoding is None and model == "granitemoehybrid":
         encoding = "none"
     if encoding not in (None, "rope", "rotary"):
-        raise ValueError(f"position_embedding_type is {encoding!r}: this model does not rotate")
+        raise ConfigError("position_embedding", value=repr(encoding))
     # Each key with the value that it has in a model that rotates.
     for key, rotates in (("alibi", False), ("mla_use_nope", False), ("use_mem_rope", True)):
         if config.get(key) is not None and bool(config[key]) != rotates:
-            raise ValueError(f"config[{key!r}] is {config[key]!r}: this model does not rotate")
+            raise ConfigError("does_not_rotate", key=repr(key), value=repr(config[key]))
     if config.get("rotary_value"):
-        raise ValueError("config['rotary_value'] rotates the values too, which is not supported")
+        raise ConfigError("rotates_values")
     unread: tuple[str, ...] = ()
     if model in NEOX_MODELS:
         unread = ("partial_rotary_factor", "rope_theta")
@@ -117,13 +111,7 @@ def check_model(config: Config) -> None:
         unread = ("rotary_emb_base", "rotary_pct")
     for key in unread:
         if config.get(key) is not None:
-            raise ValueError(
-                f"transformers' {model} does not read {key}: say rope_theta and "
-                "partial_rotary_factor in rope_parameters"
-            )
+            raise ConfigError("unread_key", model=model, key=key)
     scaled = config.get("rope_scaling_layers")
     if scaled is not None and set(scaled) != set(range(config.get("num_hidden_layers", -1))):
-        raise ValueError(
-            "rope_scaling_layers names some of the layers: for these leave the key out, for the "
-            "others also the scaling"
-        )
+        raise ConfigError("some_layers_scaled")

@@ -43,6 +43,8 @@ def blockwise_attention(
     n = q.shape[-2]
     m = k.shape[-2]
     _check(n, m, mask, bias, causal=causal, window=window)
+    if q_block < 1 or k_block < 1:
+        raise ValueError(f"q_block and k_block must be at least 1, got {q_block} and {k_block}")
     if n == 0 or m == 0:  # no queries, or nothing to attend to
         return q.new_zeros(*q.shape[:-1], v.shape[-1])
     group = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1  # the query heads that share a key

@@ -182,7 +182,8 @@ def ring_attention(
     q, k and v hold the positions `ring_positions(N, rank, ranks, order=order)`; the result holds
     those of the output. Every rank must call it at the same point of the program, and also go
     backward together. Scores exist for `block` queries and one chunk of keys at a time, and are
-    computed again in the backward pass, which has no derivative of its own.
+    computed again in the backward pass, which has no derivative of its own. The log-sum-exps stay
+    inside: the backward pass has no gradient for them, so they cannot carry a sink (`sink_gate`).
     """
     if ring is None:
         ring = ProcessRing()
@@ -312,6 +313,7 @@ class _Ring(torch.autograd.Function):
         q, k, v, ring, order, causal, scale, block = inputs
         attended, log_totals = output
         ctx.save_for_backward(q, k, v, attended, log_totals)
+        # Without this mark, autograd would take their gradient for 0, without an error.
         ctx.mark_non_differentiable(log_totals)
         ctx.ring = ring
         ctx.order = order

@@ -68,6 +68,7 @@ def equation(
     loose: Mapping[int, str] | None = None,
     somewhere: Mapping[int, str] | None = None,
     equivalent: Mapping[str, str] | None = None,
+    fixed: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Decorator:
     """Bind the printed equation ``label`` to values and execute its text.
@@ -75,13 +76,13 @@ def equation(
     The book's vectors are rows; a formula quoted with columns says ``vectors="column"``. An
     inequality must come near to equality on some input; where it is not meant to, ``loose={2:
     "why"}`` says it of the display's second relation, and ``somewhere`` of one that comes near, but
-    not at every index. ``equivalent`` names misprints that are true as well. Other options are
-    those of ``texcheck.check``.
+    not at every index. ``fixed`` says why a symbol is the same on all draws. ``equivalent`` names
+    misprints that are true as well. Other options are those of ``texcheck.check``.
     """
 
     def decorate(function: Binding) -> Callable[[], None]:
         chosen = {"vectors": vectors, **options}
-        excused = loose or {}, somewhere or {}, equivalent or {}
+        excused = loose or {}, somewhere or {}, equivalent or {}, fixed or {}
         return registered(Check(label, function, chosen, draws, *excused))
 
     return decorate
@@ -101,6 +102,8 @@ def sentences(
     loose: Mapping[str, str] | None = None,
     unchecked: Mapping[str, str] | None = None,
     equivalent: Mapping[str, Mapping[str, str]] | None = None,
+    fixed: Mapping[str, str] | None = None,
+    approx: Mapping[str, float] | None = None,
     vectors: str = "row",
     **options: Any,
 ) -> Decorator:
@@ -115,6 +118,8 @@ def sentences(
             loose or {},
             unchecked or {},
             equivalent or {},
+            fixed or {},
+            approx or {},
         )
         if REGISTRY:
             REGISTRY[-1].append(known)

@@ -10,10 +10,14 @@ The function binds the symbols of all relations of the page. ``where`` adds valu
 relations at a place: words of their sentence, in which ``…`` stands for the relation and ``$`` for
 every other formula. A misprint in the formula therefore loses no values.
 
-A relation that a sentence introduces (let, write, with, for, if …) is not executed: it is taken for
-a definition, a condition or an example. The words alone decide this, so some claims are among them;
-a relation at a place that ``where`` names is executed all the same. A definition binds its symbol
-for the rest of the page, where nothing else does. Every other relation must hold.
+Every relation of a sentence is executed, and must hold, unless `tests/equations/unexecuted.tsv`
+lists it with its page and a reason: it defines, it is a condition, it is the size of an example. A
+listed relation at a place that ``where`` names is executed all the same. A definition binds its
+symbol for the rest of the page, where nothing else does.
+
+An expression without a relation, such as ``$b^{-2i/d}$``, is no claim by itself. It is a part of a
+display of its page or of an executed relation, or it is listed too. So a misprint in it is seen,
+unless it makes another part of the page's formulas.
 """
 
 from __future__ import annotations
@@ -21,44 +25,75 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bookformat.formulas import InlineFormula
+from bookformat.formulas import InlineFormula, is_relation
+from bookformat.paths import CHECKS
 from texcheck import LatexError, evaluate
 from texcheck.formulas import Binding, Check
 
-DRAWS = 3
+DRAWS = 4
 # Every relation of a formula in a sentence that is said to be loose.
 LOOSE = dict.fromkeys(range(1, 9), "loose")
 # The options of a page that decide how an expression is read.
 READING = ("first_index", "vectors", "broadcast")
-# Words that say: what follows is given. A few words may stand between, none that concludes.
-BETWEEN = (
-    r"(?:[^\w.:;]+(?!(?:so|then|gives?|equals|is|are|was|holds?|becomes?|because|since|means|that|"
-    r"therefore|hence)\b)[\w'’-]+){0,8}[^\w.;:]*$"
-)
-GIVEN = re.compile(
-    r"(?<!exactly )(?<!only )\b(?:with|without|if|for|when|whenever|where|let|take|put|write|"
-    rf"suppose|assume|set|choose|call|given|say|at|every|each|any|insert|from)\b{BETWEEN}",
-    re.IGNORECASE,
-)
-# Before a symbol with its number these give the number: a layer has $h = 8$ heads.
-HAVING = re.compile(
-    rf"\b(?:has|have|of|up to|keeps?|writes?|sets?|uses?|serve|query|code)\b{BETWEEN}",
-    re.IGNORECASE,
-)
 SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{\\?\w+(?:\{\w+\})?\}))?'*")
-DATUM = re.compile(rf"(?:{SYMBOL.pattern}) = (?:-?[\d.,{{}}\s]+|\([-\d.,\s]+\)|-?\\infty)")
+# A single symbol or a number: what it is, no formula beside it tells.
+SINGLE = re.compile(
+    r"-?[\d.,{}\\ ]+|\\?[A-Za-z]+'*(?:\{\w+\})?'*"
+    r"(?:_(?:\w|\\\w+|\{[^{}]*(?:\{\w+\})?\})|\^(?:[A-Z*]|\{[A-Z]+\}))*'*"
+)
+TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S")
+# Spaces and sizes of brackets say nothing.
+SILENT_TOKENS = {"\\,", "\\;", "\\ ", "\\!", "\\:", "\\left", "\\right", "\\quad", "\\qquad", "&"}
 
 
-def is_given(formula: InlineFormula) -> bool:
-    """Whether its sentence introduces a relation: a definition, a condition or an example."""
-    if GIVEN.search(formula.before):
-        return True
-    return bool(DATUM.fullmatch(formula.text) and HAVING.search(formula.before))
+@functools.cache
+def unexecuted(table: Path = CHECKS / "unexecuted.tsv") -> dict[str, dict[str, str]]:
+    """The formulas of each page's sentences that are not executed, with the reason."""
+    found: dict[str, dict[str, str]] = {}
+    for line in table.read_text(encoding="utf-8").splitlines():
+        page, text, reason = line.split("\t")
+        found.setdefault(page, {})[text] = reason
+    return found
+
+
+def tokens_of(text: str) -> list[str]:
+    """A formula as its tokens, however it is spaced."""
+    return [token for token in TOKEN.findall(text) if token not in SILENT_TOKENS]
+
+
+def is_part(text: str, wholes: Sequence[str]) -> bool:
+    """Whether a formula is printed inside another one."""
+    inner = f" {' '.join(tokens_of(text))} "
+    return any(inner in f" {' '.join(tokens_of(whole))} " for whole in wholes)
+
+
+def unlisted(
+    page: str, formulas: Sequence[InlineFormula], displays: Sequence[str], listed: Mapping[str, str]
+) -> list[str]:
+    """What is wrong with a page's expressions and with what is listed of it."""
+    executed = [one.text for one in formulas if is_relation(one.text) and one.text not in listed]
+    wholes = [*displays, *executed]
+    found = []
+    for one in formulas:
+        if is_relation(one.text) or SINGLE.fullmatch(one.text) or one.text in listed:
+            continue
+        if not is_part(one.text, wholes):
+            found.append(
+                f"{one.place}: “{one.context}” ${one.text}$: it is no part of an executed formula "
+                "of the page; correct it, or list it in tests/equations/unexecuted.tsv"
+            )
+    printed = {one.text for one in formulas}
+    return found + [
+        f"tests/equations/unexecuted.tsv: {page} does not print ${text}$; take the line out"
+        for text in listed
+        if text not in printed
+    ]
 
 
 @dataclass
@@ -72,10 +107,12 @@ class Page:
     loose: Mapping[str, str]
     unchecked: Mapping[str, str]
     equivalent: Mapping[str, Mapping[str, str]]
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    approx: Mapping[str, float] = field(default_factory=dict)
 
     def problems(self, formulas: Sequence[InlineFormula]) -> list[str]:
         """Which relations do not hold or could not be refuted, and words that no sentence has."""
-        words = {*self.where, *self.loose, *self.unchecked, *self.equivalent}
+        words = {*self.where, *self.loose, *self.unchecked, *self.equivalent, *self.approx}
         found = [
             f"{self.name}: no relation stands at “{place}”; in the page's file of tests/equations, "
             "write the words that its sentence has now, or take the place out"
@@ -90,7 +127,8 @@ class Page:
             if complaint:
                 found.append(
                     f"{formula.place}: “{formula.context}” ${formula.text}$: {complaint}; make it "
-                    "hold, give its values under where=, or introduce it (let, with, for, …)"
+                    "hold, give its values under where=, or list it with a reason in "
+                    "tests/equations/unexecuted.tsv"
                 )
         return found
 
@@ -100,22 +138,29 @@ class Page:
 
     def checks(self, formulas: Sequence[InlineFormula]) -> Iterator[tuple[InlineFormula, Check]]:
         """The relations that are executed, each with its check."""
-        given = [formula.text for formula in formulas if is_given(formula)]
+        listed = unexecuted().get(self.name, {})
+        given = [formula.text for formula in formulas if formula.text in listed]
         for formula in formulas:
             named = [place for place in self.where if place in formula.context]
-            if matching(self.unchecked, formula) or (is_given(formula) and not named):
+            if matching(self.unchecked, formula) or (formula.text in listed and not named):
                 continue
             yield (
                 formula,
                 Check(
                     f"{self.name}: {formula.context}",
                     functools.partial(self.inputs, named, given),
-                    self.options,
+                    self.reading(formula),
                     DRAWS,
                     LOOSE if matching(self.loose, formula) else {},
                     equivalent=matching(self.equivalent, formula) or {},
+                    fixed=self.fixed,
                 ),
             )
+
+    def reading(self, formula: InlineFormula) -> dict[str, Any]:
+        """The options of the page for one relation; `approx` is the share of its place."""
+        share = matching(self.approx, formula)
+        return dict(self.options) if share is None else {**self.options, "approx": share}
 
     def inputs(
         self, named: Sequence[str], given: Sequence[str], rng: np.random.Generator

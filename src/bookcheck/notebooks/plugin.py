@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import nbval.plugin
@@ -177,6 +178,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addoption(
         "--noise", type=int, metavar="SEED", help="run notebooks with random rounding noise"
     )
+    parser.addini("slow_notebooks", type="paths", help="notebooks that are marked slow", default=[])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -191,8 +193,22 @@ def pytest_collect_file(file_path: Any, parent: Any) -> Any:
     ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def left_out(config: pytest.Config) -> set[Path]:
+    """The slow notebooks, but those that are asked for: by name, to be stored, or with noise."""
+    if config.getoption("--store") or config.getoption("--noise") is not None:
+        return set()
+    here = config.invocation_params.dir
+    named = {(here / argument.partition("::")[0]).resolve() for argument in config.args}
+    return {path.resolve() for path in config.getini("slow_notebooks")} - named
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest itself leaves out what is marked slow
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with what takes long, so that no worker is left alone with it at the end."""
+    slow = left_out(config)
+    for one in items:
+        if one.path.suffix == ".ipynb" and one.path.resolve() in slow:
+            one.add_marker("slow")
     items.sort(key=lambda one: not (one.path.suffix == ".ipynb" or one.get_closest_marker("long")))
 
 

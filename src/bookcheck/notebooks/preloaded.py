@@ -4,7 +4,21 @@ import gc
 from importlib import import_module
 
 import_module("bookcheck.notebooks.shapes")  # before the library, whose calls it checks
-for name in ("one_file.llama", "bookkit.tables", "ipykernel.debugger", "psutil"):
+# What pages import, named even where another module happens to import it today: without the library
+# in this list, each of fifty kernels decorated its functions anew, in a second.
+PAGES_IMPORT = (
+    "attention_to_rope.checkpoints",
+    "attention_to_rope.fast",
+    "bookkit.exercises",
+    "bookkit.models",
+    "bookkit.randomness",
+    "bookkit.records",
+    "bookkit.tables",
+    "bookkit.traffic",
+    "bookkit.trained",
+    "one_file.llama",
+)
+for name in (*PAGES_IMPORT, "ipykernel.debugger", "psutil"):
     import_module(name)
 import_module("torch._dynamo")  # which optimizers import, in 2 s
 figures = import_module("bookkit.figures")

@@ -1,26 +1,48 @@
 """Checks of the exercises that ask for code: `check("attend_with_sink")` says what is wrong.
 
-comparing   one case of a check: what arrived, against what was expected, in words
-attention   checks on attention, heads, caches, norms, feed-forward layers and masks
+comparing   one case of a check: which property a result lacks, in words
+attention   checks on attention, heads, caches, norms and feed-forward layers
+masks       checks on masks
 positions   checks on positions, RoPE, long contexts and speed
 
-Every public function of the last two is a check and has the name of the function that it tries. It
-yields cases; the verdict tells one, what came and what was expected there, and never how to do it.
+Every public function of the last three is a check and has the name of the function that it tries.
+It yields cases and demands properties of their results; the verdict tells the first one that fails
+("the largest score is now 1.3, not the threshold"), and never how to do it.
 """
 
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
-from bookkit.exercises import attention, positions
+from bookkit.exercises import attention, masks, positions
 from bookkit.exercises.comparing import Cases, Wrong, try_all
 
 CHECKS: dict[str, Callable[[], Cases]] = {
     name: function
-    for module in (attention, positions)
+    for module in (attention, masks, positions)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
+
+
+# `make lab LANGUAGE=zh_CN` names the language of the notebooks; what is wrong is said in English.
+VARIABLE = "BOOK_LANGUAGE"
+SAID = {
+    "zh_CN": {
+        "{}: right.": "{}：正确。",
+        "{}: not right yet. {}": "{}：还不对。{}",
+        "{}: not there yet. Write it in a cell above and run that cell, then this one.": (
+            "{}：还没有。在上面的单元格里写出来，先运行那个单元格，再运行这一个。"
+        ),
+    }
+}
+
+
+def say(sentence: str, *parts: str) -> str:
+    """A sentence of a verdict in the language of the reader's notebooks."""
+    known = SAID.get(os.environ.get(VARIABLE, ""), {})
+    return known.get(sentence, sentence).format(*parts)
 
 
 def check(name: str) -> None:
@@ -47,11 +69,13 @@ def verdict(name: str, function: Any) -> str:
             "The check of a new exercise is a function of its name in src/bookkit/exercises"
         )
     if function is None:
-        return f"{name}: not there yet. Write it in a cell above and run that cell, then this one."
+        advice = "Write it in a cell above and run that cell, then this one."
+        return say("{}: not there yet. " + advice, name)
     if not callable(function):
-        return f"{name}: not right yet. It must be a function, got {type(function).__name__}."
+        problem = f"It must be a function, got {type(function).__name__}."
+        return say("{}: not right yet. {}", name, problem)
     try:
         try_all(CHECKS[name](), function)
-    except Wrong as problem:
-        return f"{name}: not right yet. {problem}"
-    return f"{name}: right."
+    except Wrong as wrong:
+        return say("{}: not right yet. {}", name, str(wrong))
+    return say("{}: right.", name)

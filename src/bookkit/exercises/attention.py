@@ -1,60 +1,163 @@
-"""Checks of the exercises on attention, heads, caches, norms, feed-forward layers and masks."""
+"""Checks of the exercises on attention, heads, caches, norms and feed-forward layers."""
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attention_to_rope import relu, rms_norm, softmax
 from attention_to_rope.recurrent_attention import linear_attention_steps
-from bookkit.exercises.comparing import ANY, Cases, expect, parts_of, result_of
+from bookkit.exercises.comparing import (
+    ANY,
+    Cases,
+    close,
+    demand,
+    expect,
+    numbers_of,
+    parts_of,
+    result_of,
+)
 from bookkit.randomness import normal
+
+
+def _with_sink(S: Tensor, V: Tensor, b: float) -> Tensor:
+    """The average of the values with exp(b) in the sum of every row."""
+    highest = S.amax(1, keepdim=True).clamp(min=b)
+    E = (S - highest).exp()
+    return E @ V / (E.sum(1, keepdim=True) + (b - highest).exp())
 
 
 def attend_with_sink() -> Cases:
     """In attention: one more term exp(b) in every sum, and no value for it."""
     Q = normal(3, 6, seed=1)
     K = normal(5, 6, seed=2)
+    V = torch.eye(5, dtype=Q.dtype)  # the outputs are then the weights
+    S = Q @ K.T / 6**0.5
+    for b in (-torch.inf, 0.0, 1.5):
+        case = f"With b = {b:g}"
+        weights = numbers_of(case, (yield case, (Q, K, V, b), ANY), (3, 5))
+        demand(case, weights.isfinite().all(), "the output contains NaN or infinity")
+        demand(case, (weights >= 0).all(), "some weights are negative")
+        expected = _with_sink(S, V, b)
+        found_sum = float(weights[0].sum())
+        wanted_sum = float(expected[0].sum())
+        words = f"the weights of a row sum to {found_sum:.3f}, and they must sum to "
+        demand(case, close(weights.sum(1), expected.sum(1)), f"{words}{wanted_sum:.3f}")
+        same = close(weights, expected)
+        words = "the weights sum to the right number, but do not fit the scores q · k / √d_k"
+        demand(case, same, words)
+    case = "With b = 3000"
+    far_above = numbers_of(case, (yield case, (Q, K, normal(5, 2, seed=3), 3000.0), ANY), (3, 2))
+    demand(case, far_above.isfinite().all(), "the output contains NaN or infinity")
+    demand(case, close(far_above, 0.0), "the sink must take all weight, and the output is not 0")
+    yield from _large_scores(Q, K)
+
+
+def _large_scores(Q: Tensor, K: Tensor) -> Cases:
+    """Scores and b in the thousands: neither the output nor its gradients may overflow."""
     V = normal(5, 2, seed=3)
     low = torch.full_like(Q, -1000.0)  # with positive keys: all scores far below 0
-    cases = [("3 queries and 5 keys", Q, K, b) for b in (-torch.inf, 0.0, 1.5, 3000.0)]
+    cases = [("3 queries and 5 keys", Q, K, b) for b in (0.0, 3000.0)]
     cases += [("scores of both signs in the thousands", 5000 * Q, K, b) for b in (0.0, 800.0)]
     cases += [("all scores below -1000", low, K.abs(), b) for b in (-torch.inf, -1139.0)]
     for words, queries, keys, b in cases:
-        S = queries @ keys.T / 6**0.5
-        highest = S.amax(1, keepdim=True).clamp(min=b)
-        E = (S - highest).exp()
-        expected = E @ V / (E.sum(1, keepdim=True) + (b - highest).exp())
-        yield f"With {words}, b = {b:g}", (queries, keys, V, b), expected
+        case = f"With {words}, b = {b:g}"
+        inputs = [one.clone().requires_grad_() for one in (queries, keys, V)]
+        result = yield case, (*inputs, b), ANY
+        output = numbers_of(case, result, (3, 2))
+        demand(case, output.isfinite().all(), "the output contains NaN or infinity")
+        expect(case, output, _with_sink(queries @ keys.T / 6**0.5, V, b))
+        learns = isinstance(result, Tensor) and result.requires_grad
+        demand(case, learns, "no gradient reaches the queries: compute with PyTorch throughout")
+        gradients = torch.autograd.grad(result.sum(), inputs, allow_unused=True)
+        for name, gradient in zip(("queries", "keys", "values"), gradients, strict=True):
+            demand(case, gradient is not None, f"no gradient reaches the {name}")
+            finite = gradient.isfinite().all()
+            words = f"the output is right, but the gradient of the {name} contains NaN or infinity"
+            demand(case, finite, words)
 
 
 def clip() -> Cases:
     """In why-sqrt-d: both matrices times one number, so that the largest score is the threshold."""
+
+    def largest_of(W_Q: Tensor, W_K: Tensor) -> float:
+        return float(((X @ W_Q) @ (X @ W_K).T / W_Q.shape[1] ** 0.5).max())
+
     for d_k, seed in ((5, 2), (9, 7)):  # the smallest score is larger in size than the largest
         X = normal(7, 6, seed=seed)
         W_Q, W_K = normal(2, 6, d_k, seed=seed + 1)
-        largest = float(((X @ W_Q) @ (X @ W_K).T / d_k**0.5).max())
+        largest = largest_of(W_Q, W_K)
         for threshold in (largest / 3, 2 * largest):
             case = f"With d_k = {d_k}, largest score {largest:.2f} and threshold {threshold:.2f}"
-            root = min(threshold / largest, 1.0) ** 0.5
-            expected = {"the first matrix": root * W_Q, "the second matrix": root * W_K}
-            yield case, (W_Q, W_K, X, threshold), expected
+            parts = parts_of(case, (yield case, (W_Q, W_K, X, threshold), ANY), 2)
+            new_Q, new_K = (numbers_of(case, part, (6, d_k)) for part in parts)
+            if threshold > largest:
+                unchanged = close(new_Q, W_Q) and close(new_K, W_K)
+                demand(case, unchanged, "nothing may change, and a matrix has changed")
+                continue
+            factors = float((new_Q / W_Q).median()), float((new_K / W_K).median())
+            multiples = close(new_Q, factors[0] * W_Q) and close(new_K, factors[1] * W_K)
+            words = "a result is no multiple of its matrix, so queries or keys change direction"
+            demand(case, multiples, words)
+            now = largest_of(new_Q, new_K)
+            reached = close(torch.tensor(now), threshold)
+            demand(case, reached, f"the largest score is now {now:.2f}, not the threshold")
+            words = f"the matrices are multiplied by {factors[0]:.2f} and by {factors[1]:.2f}"
+            same = close(torch.tensor(factors[0]), factors[1])
+            demand(case, same, f"{words}, and both must be multiplied by the same number")
 
 
 def copying() -> Cases:
     """In many-heads: the mean weight on the token after the previous occurrence of one's own."""
-    for heads, length, period in ((2, 11, 4), (3, 8, 5)):
-        A = softmax(normal(heads, length, length, seed=length).tril())
+    for length, period in ((11, 4), (8, 5)):
+        case = f"With 3 heads, {length} tokens and the period {period}"
+        A = torch.zeros(3, length, length)
         rows = torch.arange(period, length)
-        expected = A[:, rows, rows - period + 1].mean(-1)
-        yield f"With {heads} heads, {length} tokens and the period {period}", (A, period), expected
+        A[0, rows, rows - period + 1] = 1.0  # on the token to copy
+        A[1, rows, rows - period] = 1.0  # on the earlier occurrence itself
+        A[2, rows, rows - 1] = 1.0  # on the previous token
+        early = torch.arange(period)  # these positions do not count
+        A[0, early, 0] = 1.0
+        A[1:, early, early] = 1.0
+        found = numbers_of(case, (yield case, (A, period), ANY), (3,), "one number for each head")
+        whole = close(found[0], 1.0)
+        words = "a head with all its weight on the token after the earlier occurrence must get 1, "
+        demand(case, whole, f"{words}and it gets {found[0]:.2f}")
+        words = "a head with no weight on that token must get 0, and one that attends to "
+        demand(case, close(found[1], 0.0), f"{words}the occurrence itself gets {found[1]:.2f}")
+        demand(case, close(found[2], 0.0), f"{words}the previous token gets {found[2]:.2f}")
+        A = softmax(normal(3, length, length, seed=length).tril())
+        wanted = A[:, rows, rows - period + 1].mean(-1)
+        case = f"With weights of all kinds, {length} tokens and the period {period}"
+        found = numbers_of(case, (yield case, (A, period), ANY), (3,), "one number for each head")
+        words = "the mean is not over the positions of the repetition: "
+        demand(case, close(found, wanted), f"{words}{period} to {length - 1}")
 
 
 def cache_gib() -> Cases:
     """In cache: layers that keep all tokens, and layers that keep a window."""
-    yield "With no windows", (4, 256, 1000), 256 * 4000 * 2 / 2**30
-    windows = (4, 256, 1000, [100, 100])
-    yield "With a text longer than two windows of 100", windows, 256 * 4200 * 2 / 2**30
-    yield "With a text shorter than its window", (4, 256, 60, [100]), 256 * 300 * 2 / 2**30
-    yield "With 4 bytes a number", (4, 256, 1000, (), 4), 256 * 4000 * 4 / 2**30
+
+    def amount(case: str, result: Any) -> float:
+        return float(numbers_of(case, result, (), "one number"))
+
+    case = "With 4 layers, 256 numbers per token and 2^19 tokens"
+    whole = amount(case, (yield case, (4, 256, 2**19), ANY))
+    words = f"there are 2^30 bytes, which is 1 GiB, and it gives {whole:.4g}"
+    demand(case, close(torch.tensor(whole), 1.0), words)
+    case = "With 4 layers, 256 numbers per token and 1000 tokens"
+    plain = amount(case, (yield case, (4, 256, 1000), ANY))
+    expect(case, plain, 256 * 4000 * 2 / 2**30)
+    a_token = 256 * 2 / 2**30  # in one layer
+    for N, windows, kept in ((1000, [100, 100], 200), (60, [100], 60)):
+        case = f"With {N} tokens and the windows {windows}"
+        found = amount(case, (yield case, (4, 256, N, windows), ANY))
+        tokens = found / a_token - 4 * N
+        words = f"the layers with a window keep {tokens:.0f} tokens together, and they must keep "
+        demand(case, close(torch.tensor(found), (4 * N + kept) * a_token), f"{words}{kept}")
+    case = "With 4 bytes a number"
+    wide = amount(case, (yield case, (4, 256, 1000, (), 4), ANY))
+    words = f"it must be twice as much as with 2 bytes, and it is {wide / plain:.3g} times as much"
+    demand(case, close(torch.tensor(wide), 2 * plain), words)
 
 
 def groups_as_latents() -> Cases:
@@ -69,68 +172,96 @@ def groups_as_latents() -> Cases:
         latents = result_of(wanted, torch.matmul, X, down)
         keys = result_of(wanted, torch.matmul, latents, key_up)
         values = result_of(wanted, torch.matmul, latents, value_up)
-        expect(f"{case}, the length of a row", latents.shape[-1], 2 * groups * 3)
-        # Each group serves as many neighbouring heads.
-        own_keys = (X @ W_K).repeat_interleave(heads // groups, dim=0)
-        own_values = (X @ W_V).repeat_interleave(heads // groups, dim=0)
-        expect(f"{case}, the keys that they make", keys, own_keys)
-        expect(f"{case}, the values that they make", values, own_values)
+        needed = 2 * groups * 3
+        words = f"the length of a row is {latents.shape[-1]}, and keys and values need {needed}"
+        demand(case, latents.shape[-1] == needed, words)
+        for name, made, own in (("keys", keys, X @ W_K), ("values", values, X @ W_V)):
+            found = numbers_of(f"{case}, the {name}", made, (heads, 7, 3))
+            for head in range(heads):
+                group = head * groups // heads  # each group serves neighbouring heads
+                words = f"head {head} must get the {name} of group {group}, and does not"
+                demand(case, close(found[head], own[group]), words)
 
 
 def rms_norm_gradient() -> Cases:
     """In residuals-and-norms: the gradient that RMSNorm passes back, for vectors in any batch."""
-    for case, x, gradient in (
-        ("With one token of 6 coordinates", normal(6, seed=6), normal(6, seed=7)),
-        ("With 2 × 3 tokens of 5 coordinates", normal(2, 3, 5, seed=8), normal(2, 3, 5, seed=9)),
-        ("With a gradient along the token", normal(7, seed=10), 2 * normal(7, seed=10)),
-        ("With a token of size 100", 100 * normal(4, seed=11), normal(4, seed=12)),
-    ):
+
+    def exact(x: Tensor, gradient: Tensor) -> Tensor:
         token = x.clone().requires_grad_()
-        (expected,) = torch.autograd.grad(rms_norm(token, eps=1e-30), token, gradient)
-        # Along the token nothing passes: what rounding leaves is compared as 0.
-        exact = torch.where(expected.abs() < 1e-12, 0.0, expected)
-        yield case, (x, gradient), exact
+        (passed,) = torch.autograd.grad(rms_norm(token, eps=1e-30), token, gradient)
+        return passed
+
+    x = normal(6, seed=6)
+    gradient = normal(6, seed=7)
+    case = "With one token of 6 coordinates"
+    found = numbers_of(case, (yield case, (x, gradient), ANY), (6,))
+    along = float(found @ x.double() / (found.norm() * x.norm()))
+    words = "the result must be perpendicular to the token, since RMSNorm ignores its length; "
+    demand(case, abs(along) < 1e-6, f"{words}the cosine of their angle is {along:.2f}")
+    case = "With the same token 100 times as large"
+    smaller = numbers_of(case, (yield case, (100 * x, gradient), ANY), (6,))
+    ratio = float(smaller.norm() / found.norm())
+    words = f"the gradient must be 100 times as small, and it is {ratio:.3g} times as large"
+    demand(case, close(100 * smaller, found), words)
+    expect("With one token of 6 coordinates", found, exact(x, gradient))
+    case = "With a gradient along the token"
+    nothing = numbers_of(case, (yield case, (x, 2 * x), ANY), (6,))
+    demand(case, nothing.abs().max() < 1e-6, "nothing may pass, and something does")
+    case = "With 2 × 3 tokens of 5 coordinates"
+    x, gradient = normal(2, 2, 3, 5, seed=8)
+    found = numbers_of(case, (yield case, (x, gradient), ANY), (2, 3, 5))
+    words = "a token gets another gradient than it gets alone, without the others"
+    demand(case, close(found, exact(x, gradient)), words)
 
 
 def product_layer() -> Cases:
     """In feed-forward: a layer with the square of ReLU and no biases multiplies two features."""
     case = "With inputs of both signs"
     W_1, W_2 = parts_of(case, (yield case, (), ANY), 2)
-    x = torch.cat([torch.eye(2), -torch.eye(2), torch.ones(1, 2), normal(9, 2, seed=10)])
 
-    def layer() -> Tensor:
+    def layer(x: Tensor) -> Tensor:
         units = relu(x.double() @ torch.as_tensor(W_1).double()) ** 2
-        return units @ torch.as_tensor(W_2).double()
+        return (units @ torch.as_tensor(W_2).double())[:, 0]
 
-    wanted = "The two results must be matrices of shapes (2, 4), (4, 1)"
-    expect(case, result_of(wanted, layer), x[:, :1] * x[:, 1:])
+    def output(*features: float) -> float:
+        return float(layer(torch.tensor([features]))[0])
 
-
-def document_mask() -> Cases:
-    """In encoder-decoder: who sees whom where several documents are packed into one sequence."""
-    for documents in ([0, 0, 1, 1, 1], [3, 3, 3, 1, 2, 2], [5]):
-        numbers = torch.tensor(documents)
-        m = torch.arange(len(documents))
-        allowed = (numbers[:, None] == numbers) & (m <= m[:, None])
-        yield f"With the documents {documents}", (numbers,), allowed
-
-
-def best_keys() -> Cases:
-    """In fewer-scores: the keys with the largest scores among those that a query may see."""
-    for N, count in ((6, 2), (5, 1), (3, 4)):
-        S = normal(N, N, seed=N)
-        expected = torch.zeros(N, N, dtype=torch.bool)
-        for m in range(N):
-            order = S[m, : m + 1].argsort(descending=True)
-            expected[m, order[:count]] = True
-        yield f"With N = {N} and the {count} best keys", (S, count), expected
+    shapes = [tuple(torch.as_tensor(one).shape) for one in (W_1, W_2)]
+    words = f"the two results must be matrices of shapes (2, 4) and (4, 1), and have {shapes}"
+    demand(case, shapes == [(2, 4), (4, 1)], words)
+    for features in ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)):
+        found = output(*features)
+        words = f"the output must be 0 where a feature is 0, and for {features} it is {found:.3g}"
+        demand(case, abs(found) < 1e-9, words)
+    for one, other in (((1.0, 2.0), (-1.0, 2.0)), ((1.0, 2.0), (1.0, -2.0))):
+        changed = close(torch.tensor(output(*one)), -output(*other))
+        words = "the output must change its sign with one feature, and from "
+        demand(case, changed, f"{words}{one} to {other} it does not")
+    of_ones = output(1.0, 1.0)
+    words = f"the output must be 1 where both features are 1, and it is {of_ones:.3g}"
+    demand(case, close(torch.tensor(of_ones), 1.0), words)
+    x = torch.cat([torch.ones(1, 2), normal(9, 2, seed=10)])
+    expect(case, layer(x), x[:, 0] * x[:, 1])
 
 
 def linear_attention() -> Cases:
     """In state-instead-of-cache: all outputs at once; a token reads itself and earlier tokens."""
     for N, d_k, d_v in ((5, 3, 4), (1, 2, 6)):
+        case = f"With N = {N}, d_k = {d_k} and d_v = {d_v}"
         Q = normal(N, d_k, seed=1)
         K = normal(N, d_k, seed=2)
         V = normal(N, d_v, seed=3)
-        expected = linear_attention_steps(Q, K, V)[0]
-        yield f"With N = {N}, d_k = {d_k} and d_v = {d_v}", (Q, K, V), expected
+        found = numbers_of(case, (yield case, (Q, K, V), ANY), (N, d_v))
+        if N > 1:
+            changed = V.clone()
+            changed[-1] += 1.0
+            later = f"{case} and another last value"
+            other = numbers_of(later, (yield later, (Q, K, changed), ANY), (N, d_v))
+            same = close(other[:-1], found[:-1])
+            demand(later, same, "the outputs of earlier tokens change: they see the future")
+            moved = not close(other[-1], found[-1])
+            demand(later, moved, "the output of the last token does not change: it misses itself")
+        own = (Q[0] @ K[0]) * V[0]
+        words = "the first token sees only itself, and its output is not (q · k) v"
+        demand(case, close(found[0], own), words)
+        expect(case, found, linear_attention_steps(Q, K, V)[0])

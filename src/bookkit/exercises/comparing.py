@@ -1,16 +1,17 @@
-"""One case of a check: what a reader's function gave, against what was expected, in words."""
+"""One case of a check: what a reader's function gave, and which property it lacks, in words."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 TOLERANCE = 1e-5  # relative to the largest number of a result
 ANY = object()  # what a case expects that looks at the result itself
 
-# A check yields cases: words, arguments and what is expected, which is a dict by their names for a
-# result of several parts. It receives the result of each case.
+# A check yields cases: words, arguments and what is expected. It receives the result of each case,
+# and demands what must hold of it.
 Cases = Generator[tuple[str, tuple[Any, ...], Any], Any, None]
 
 
@@ -39,49 +40,88 @@ def result_of(case: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise Wrong(f"{case}, it raised {type(error).__name__}: {error}") from error
 
 
-def expect(case: str, result: Any, expected: Any) -> None:
-    """Compare words and truth values, or numbers: their shape and each value.
+def demand(case: str, holds: Any, words: str) -> None:
+    """A property that the result of a case must have; `words` say what is the case instead."""
+    if not bool(holds):
+        raise Wrong(f"{case}, {words}.")
 
-    >>> expect("With b = 1", torch.tensor([1.0, 2.5]), [1.0, 2.0])
+
+def expect(case: str, result: Any, expected: Any) -> None:
+    """Compare numbers with those that are expected: their shape, and what distinguishes them.
+
+    >>> expect("With b = 1", torch.tensor([2.0, 4.0]), [1.0, 2.0])
     Traceback (most recent call last):
         ...
-    bookkit.exercises.comparing.Wrong: With b = 1, expected 2 at [1], got 2.5.
+    bookkit.exercises.comparing.Wrong: With b = 1, each number is 2 times what it must be.
     """
-    if result is None:
-        raise Wrong(f"{case}, it gave None: does it end with `return`?")
-    if isinstance(expected, dict):
-        for part, one in zip(expected, parts_of(case, result, len(expected)), strict=True):
-            expect(f"{case}, {part}", one, expected[part])
-        return
-    if isinstance(expected, (str, bool)):
-        if result != expected:
-            raise Wrong(f"{case}, expected {expected!r}, got {result!r}.")
-        return
-    wanted = as_array(expected)
+    wanted = tensor_of(expected)
+    found = numbers_of(case, result, wanted.shape)
+    demand(case, close(found, wanted), difference_in_words(found, wanted))
+
+
+def close(found: Tensor, wanted: Tensor | float) -> bool:
+    """Whether two results agree up to rounding."""
+    other = torch.as_tensor(wanted, dtype=torch.float64)
+    largest = float(other.abs().amax()) if other.numel() else 0.0
+    rounding = TOLERANCE * (largest or 1.0)
+    return torch.allclose(found.double(), other, rtol=TOLERANCE, atol=rounding)
+
+
+def difference_in_words(found: Tensor, wanted: Tensor) -> str:
+    """How numbers differ from those that are wanted: all in one way, by their order, or some.
+
+    >>> difference_in_words(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 2.0]))
+    'the number at [1] is too large, while others are right'
+    """
+    found = found.double()
+    subject = "each number is" if wanted.numel() > 1 else "the result is"
+    if not found.isfinite().all():
+        return "the result contains NaN or infinity"
+    if close(found, -wanted):
+        return f"{subject} right in size, but has the wrong sign"
+    if close(found.flatten().sort().values, wanted.flatten().sort().values):
+        return "the numbers are right, but their order is wrong"
+    nonzero = wanted.abs() > TOLERANCE * wanted.abs().amax()
+    if nonzero.any():
+        ratio = (found[nonzero] / wanted[nonzero]).median()
+        if ratio.abs() > TOLERANCE and close(found, ratio * wanted):
+            return f"{subject} {ratio:.3g} times what it must be"
+    shift = (found - wanted).median()
+    if close(found, wanted + shift):
+        return f"{subject} too {'large' if shift > 0 else 'small'}, by {abs(shift):.3g}"
+    largest = wanted.abs().amax()
+    far = (found - wanted).abs() > TOLERANCE * (wanted.abs() + largest)
+    place = far.nonzero()[0].tolist()
+    size = "large" if found[tuple(place)] > wanted[tuple(place)] else "small"
+    others = "none is right" if far.all() else "while others are right"
+    return f"the number at {place} is too {size}, {others}"
+
+
+def numbers_of(case: str, result: Any, shape: Sequence[int], meaning: str = "") -> Tensor:
+    """The numbers of a result that must have this shape; `meaning` says what they are."""
+    what = f" ({meaning})" if meaning else ""
+    demand(case, result is not None, "it gave None, as if `return` were missing")
     try:
-        found = as_array(result)
+        found = tensor_of(result)
     except (TypeError, ValueError, RuntimeError) as error:
         kind = type(result).__name__
-        raise Wrong(f"{case}, expected numbers of shape {wanted.shape}, got {kind}.") from error
-    if found.shape != wanted.shape:
-        raise Wrong(f"{case}, expected shape {wanted.shape}, got {found.shape}.")
-    largest = float(np.abs(wanted).max(initial=0.0)) or 1.0
-    far = ~np.isclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE * largest)
-    if far.any():
-        place = tuple(int(index) for index in np.argwhere(far)[0])
-        at = f" at {list(place)}" if place else ""
-        raise Wrong(f"{case}, expected {wanted[place]:.6g}{at}, got {found[place]:.6g}.")
+        words = f"the result must be numbers of shape {tuple(shape)}{what}, and it is a {kind}"
+        raise Wrong(f"{case}, {words}.") from error
+    words = f"the result must have the shape {tuple(shape)}{what}, and it has {tuple(found.shape)}"
+    demand(case, tuple(found.shape) == tuple(shape), words)
+    return found
 
 
 def parts_of(case: str, result: Any, count: int) -> tuple[Any, ...]:
     """The parts of a result that must be a tuple of `count` things."""
-    if not isinstance(result, (tuple, list)) or len(result) != count:
-        raise Wrong(f"{case}, expected {count} things in a tuple, got {type(result).__name__}.")
+    whole = isinstance(result, (tuple, list)) and len(result) == count
+    words = f"the result must be a tuple of {count} things, and it is a {type(result).__name__}"
+    demand(case, whole, words)
     return tuple(result)
 
 
-def as_array(numbers: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    """Numbers of PyTorch, NumPy or Python as a NumPy array of floats."""
-    if isinstance(numbers, torch.Tensor):
-        numbers = numbers.detach().cpu().numpy()
-    return np.asarray(numbers, dtype=float)
+def tensor_of(numbers: Any) -> Tensor:
+    """Numbers of PyTorch, NumPy or Python as a tensor of float64."""
+    if isinstance(numbers, Tensor):
+        return numbers.detach().cpu().double()
+    return torch.from_numpy(np.array(numbers, dtype=float))

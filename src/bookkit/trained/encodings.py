@@ -5,8 +5,8 @@
     model = encoding_model("ALiBi")          # attention_to_rope.Decoder, float32
     logits = model(tokens)                   # tokens: bytes behind START, up to 256 as in training
 
-Their weights are stored with 8 bits and a scale for every row of a matrix. How they were trained:
-`laboratory.curves`, with --keep.
+Their weights are stored with 8 bits and a scale for every row of a matrix, in the repository and
+not in the wheel. How they were trained: `laboratory.curves`, with --keep.
 """
 
 from pathlib import Path
@@ -26,7 +26,15 @@ ENCODINGS = {  # by the names of the records
     "RoPE": "RoPE",
     "RoPE/NoPE": ROPE_NOPE,
 }
-FOLDER = Path(__file__).parent / "encodings"
+FOLDER = Path(__file__).parent / "encodings"  # in the repository; the wheel does not have it
+CHECKSUMS = {  # SHA-256 of the files of this folder
+    "none": "c45b53343992698d15055505bfa29d19b96776214ae888562d5a88b1b65078c9",
+    "sinusoidal": "a1b707717f6082fc0b20e7fb94016ffafc0bd1ce1722e30991f3495b79d6de69",
+    "T5": "d9f1a306098718b917b5588683ea661991da72287e5967666448d04effca9667",
+    "ALiBi": "9ae1696c1dc1f1d8ad3f097d7210e37f8934573f91e9c021883d9865896b5039",
+    "RoPE": "41227a73956e90e16f712c7ef7c225c5eccf9a1dfb547b7a6682f04eefcef231",
+    "RoPE/NoPE": "eb3e9b0fe985724799c56e43486fa3d3c4a26ba5295673bf7ed4028442c38d7e",
+}
 LARGEST = 127  # of the integers of 8 bits that are used, −127 to 127
 SCALE = ".scale"  # what the name of a matrix's scales ends with
 

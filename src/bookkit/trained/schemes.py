@@ -15,6 +15,7 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from attention_to_rope.fast import EagerRotary
+from bookkit.records import recorded
 from bookkit.trained.query_bias import with_query_bias
 from bookkit.trained.stretching import stretched
 
@@ -68,3 +69,13 @@ def build(scheme: str, seed: int, rule: str = "none") -> Decoder:
         wide = D_K // part
         schemes[name] = EagerRotary(rotary_frequencies(wide), layout="half", rotary_dim=wide)
     return Decoder(VOCABULARY, a, seed=seed, scheme=schemes[scheme])
+
+
+def by_loss(record: str = "trained/curves.jsonl") -> list[str]:
+    """The schemes of a record as the page names them, the lowest mean loss at the end first."""
+    losses: dict[str, list[float]] = {}
+    for row in recorded(record, part="best"):
+        name = "RoPE/NoPE" if row["scheme"] == ROPE_NOPE else row["scheme"]
+        losses.setdefault(name, []).append(row["test"][-1])
+    mean = {name: sum(values) / len(values) for name, values in losses.items()}
+    return sorted(mean, key=lambda name: mean[name])

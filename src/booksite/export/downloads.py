@@ -16,10 +16,12 @@ from booksite.browser import open_browser
 from booksite.export.pdf import print_book
 from booksite.runnable import PYTHON
 from booksite.translation.sources import words_of_site
+from booksite.workshop import FOLDER
 
 PLACE = re.compile(r'<div class="downloads">.*?</div>', re.DOTALL)
 LINE = "Download %s."
 WORDS = {".pdf": "the book as a PDF", ".zip": "the whole site, to read from disk, as a zip file"}
+LEFT_OUT = (PYTHON, FOLDER)  # from a file no browser runs Python
 # Sphinx's own notes, which readers do not need.
 NOTES = ".buildinfo"
 
@@ -29,7 +31,7 @@ def make_zip(site: Path, archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in sorted(site.rglob("*")):
-            if path.is_file() and path.name != NOTES and path.parent.name != PYTHON:
+            if path.is_file() and path.name != NOTES and path.parent.name not in LEFT_OUT:
                 target.write(path, Path(archive.stem, path.relative_to(site)))
 
 

@@ -14,7 +14,7 @@ import pypdf
 import yaml
 from playwright.sync_api import Browser
 
-from bookformat.paths import ROOT
+from bookformat.paths import EXPLAINED, ROOT
 
 SCRIPT = Path(__file__).with_name("print_book.js")
 LONGEST_WAIT = 300_000  # milliseconds
@@ -35,15 +35,17 @@ DOCUMENT = """<!doctype html><html lang="{language}" data-theme="light" data-mod
 
 
 def reading_order(book: Path) -> Iterator[tuple[str, str]]:
-    """Yield each page of _toc.yml, with the caption of the part that begins with it."""
+    """Yield the pages of _toc.yml, each with the caption of the part that begins with it."""
     contents = yaml.safe_load((book / "_toc.yml").read_text(encoding="utf-8"))
     yield f"{contents['root']}.html", ""
     for part in contents["parts"]:
         caption = part["caption"]
         for chapter in part["chapters"]:
             for page in (chapter, *chapter.get("sections", ())):
-                yield f"{page['file']}.html", caption
-                caption = ""
+                # Source files are read beside a screen that runs them, and would fill 150 pages.
+                if not page["file"].startswith(EXPLAINED):
+                    yield f"{page['file']}.html", caption
+                    caption = ""
 
 
 def document_of(site: Path, book: Path) -> str:

@@ -18,8 +18,14 @@
     location.replace(translated + location.search + location.hash);
   }
   document.addEventListener("click", ({ target }) => {
-    const { hreflang } = target.closest("a[hreflang]") ?? {};
-    if (hreflang) kept.language = hreflang;
+    const link = target.closest("a[hreflang]");
+    if (!link) return;
+    kept.language = link.hreflang;
+    // Sections have the same names in both languages: the reader stays where they read.
+    const above = [...document.querySelectorAll("main section[id]")].filter(
+      (section) => section.getBoundingClientRect().top < innerHeight / 3,
+    );
+    link.hash = location.hash || (scrollY > 0 && above.length ? `#${above.at(-1).id}` : "");
   });
   // Letters that come late would move the text. From a disk they come at once, and may not be asked for.
   const faces = ["source-serif-4", "inter", "source-code-pro"].map((name) => `${name}-latin-400-normal`);

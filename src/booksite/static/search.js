@@ -5,7 +5,8 @@
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
     [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
-    [/\bmha\b|multi[- ]?head/g, " many heads "],
+    [/\bmha\b|multi[- ]?head|(multiple|several) heads/g, " many heads "],
+    [/\bmla\b/g, " latent attention "],
     [/causal mask|attention mask/g, " masks look whom "],
     [/deriv(e|ation|ing)\b/g, " deriving "],
     [/\bmoe\b/g, " mixture experts feed-forward "],
@@ -14,16 +15,25 @@
     [/\bntk\b/g, " ntk-aware longer contexts "],
     [/context length|context window|extend context|long context|extrapolat\w*|rope scaling/g, " longer contexts "],
     [/sinusoidal?( positional encodings?)?/g, " sinusoids clocks "],
-    [/speed|fast|benchmark|triton/g, " speed $& "],
+    [/\b(speed|fast|benchmark)/g, " cost seconds $& "],
     [/\brotar(y|ies)?\b/g, " rotary deriving rope "],
     [/(rope_?)?theta(?=[ =]*\d)/g, " base "],
+    [/(posit\w+ encodings?\W*)?\bsine?s?\b.{0,5}\bcos(ine)?s?\b/g, " sinusoids "],
+    [/flash[- ]?att?ention/g, " blocks "],
+    [/\babsor[bp]\w*/g, " absorbed latent "],
+    [/roofline|(memory|compute)[- ]bound/g, " cost limits "],
     ...(globalThis.bookCalled ?? []),
   ];
-  const SMALL = new Set("a an and are as at be by do does for from how i in is it of on or the to vs what when which why with 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
-  const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, deeper: 0.75, exercises: 0.4, entry: 0.8, reference: 0.55, back: 0.45 };
+  const SMALL = new Set("a an and are as at be by do does explain explained for from get gets how i in instead intuitively interview is it just my of on or question the to vs what when which why with 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
+  const WEIGHT = { page: 1.6, section: 1.2, question: 1.1, symptom: 1.1, key: 1.2, sheet: 0.9, deeper: 0.85, exercises: 0.4, entry: 0.7, model: 0.7, reference: 0.5, back: 0.4 };
+  // Who types several words asks something: pages that explain come before lists of names.
+  const LISTS = new Set(["entry", "model", "reference"]);
+  const LISTED = new Set([...LISTS, "key"]);
+  const ONE_BY_ONE = new Set([...LISTED, "question", "symptom"]);
 
   // Chinese has no spaces between its words: there, two neighbouring characters are a term.
   const CHINESE = /\p{Script=Han}/u;
+  const NUMBER = /^[\d.,]+$/;
   const pairs = (run) => (run.length > 2 && CHINESE.test(run) ? [...run].slice(1).map((letter, i) => run[i] + letter) : [run]);
 
   // The one place where a text becomes terms.
@@ -32,57 +42,227 @@
       .toLowerCase()
       .normalize("NFKC")
       .replace(/(?<=\d),(?=\d{3})/g, "")
+      .replace(/sqrt[\s(]*(?=[a-z])/g, "√")
       .split(/[^\p{L}\p{N}_√²^.-]+/u)
-      .map((word) => word.replace(/^[.-]+|[.-]+$/g, ""))
+      .map((word) => word.replace(/^[.^-]+|[.^-]+$/g, ""))
       .flatMap((word) => word.match(/\p{Script=Han}+|\P{Script=Han}+/gu) ?? [])
       .flatMap(pairs)
-      .flatMap((word) => (/[-.]/.test(word) ? [word, ...word.split(/[-.]/)] : [word]))
+      .flatMap((word) => (/[-.]/.test(word) && !NUMBER.test(word) ? [word, ...word.split(/[-.]/)] : [word]))
       .filter((word) => word && !SMALL.has(word));
   }
 
-  const stem = (word) => (word.length > 4 ? word.replace(/(ies|es|s)$/, "") : word);
+  // "values", "valued" and "value" are one term, and so are "query" and "queries".
+  function stem(word) {
+    if (word.length < 4 || word.includes("_")) return word;
+    const singular = word.replace(/ies$/, "y").replace(/es$|(?<=[^sui])s$/, "");
+    return singular.replace(/(?<=.{3})(ing|ed)$/, "").replace(/(?<=.{2})e$/, "");
+  }
+
+  // How many letters were mistyped: added, left out, changed, or two neighbours exchanged.
+  function mistakes(typed, word, most) {
+    if (Math.abs(typed.length - word.length) > most) return most + 1;
+    let before = [];
+    let last = [...Array(word.length + 1).keys()];
+    for (let i = 1; i <= typed.length; i++) {
+      const row = [i];
+      for (let j = 1; j <= word.length; j++) {
+        const changed = last[j - 1] + (typed[i - 1] === word[j - 1] ? 0 : 1);
+        row[j] = Math.min(changed, last[j] + 1, row[j - 1] + 1);
+        const exchanged = i > 1 && j > 1 && typed[i - 1] === word[j - 2] && typed[i - 2] === word[j - 1];
+        if (exchanged) row[j] = Math.min(row[j], before[j - 2] + 1);
+      }
+      before = last;
+      last = row;
+    }
+    return last[word.length];
+  }
+
+  const RARE = 3; // the logarithm: in one section of twenty
+  const HOME = 3; // how much more the section counts that a named term leads to, and other sections of its page
+  const HOME_PAGE = 2;
+  const byScore = (a, b) => b.score - a.score;
+
+  // Words that were typed side by side belong together: "linear attention", "attention sink".
+  function raiseCouples(found, typed) {
+    const couples = typed.slice(1).map((term, i) => `${typed[i]} ${term} `);
+    for (const one of found) {
+      const title = `${words(one.title).map(stem).join(" ")} `;
+      const text = `${title}${words(one.text).map(stem).join(" ")} `;
+      one.score *= 1 + 0.3 * couples.filter((couple) => text.includes(couple)).length;
+      if (typed.length && title.startsWith(`${typed[0]} `)) one.score *= 1.15;
+    }
+  }
+
+  // "FlashAttention", "flash-attention" and "flash attention" are one name.
+  const squeezed = (terms) => terms.flatMap((term) => term.split(/[-.]/)).join("");
+
+  // Who names a term of the glossary is sent to the section that its entry names.
+  function raiseHomes(found, typed, homes, rarity) {
+    const asked = squeezed(typed);
+    for (const { name, terms, page, anchor } of homes) {
+      // A common word, "key" or "head", says little beside others.
+      const alone = typed.includes(name);
+      const common = alone && asked !== name && rarity(name) < RARE;
+      if (!asked.includes(name) || common || (terms.length === 1 && !alone && name.length < 9)) continue;
+      for (const one of found) if (one.page === page) one.score *= one.anchor === anchor ? HOME : HOME_PAGE;
+    }
+  }
+
+  // After the best result of a page, those of other pages have their turn.
+  function takeTurns(found) {
+    const seen = new Map();
+    for (const one of found) {
+      const before = seen.get(one.page) ?? 0;
+      one.score *= (ONE_BY_ONE.has(one.kind) ? 0.7 : 0.9) ** before;
+      seen.set(one.page, before + 1);
+    }
+  }
 
   // Indexing takes a phone a second; in between, the page can do other things.
   async function makeSearch(MiniSearch, pages) {
+    const sections = new Map(); // by term: how many sections have it
+    // Every text is cut into terms once, for the index and for counting.
+    const cut = new Map();
+    function termsOf(text) {
+      if (!cut.has(text)) cut.set(text, words(text).map(stem));
+      return cut.get(text);
+    }
     const index = new MiniSearch({
-      fields: ["title", "chapter", "snippet", "words"],
-      tokenize: words,
-      processTerm: stem,
+      fields: ["title", "chapter", "text", "words"],
+      tokenize: termsOf,
+      processTerm: (term) => term,
     });
-    const documents = Object.entries(pages).flatMap(([page, [chapter, sections]]) =>
-      sections.map(([anchor, title, kind, snippet, rest]) => ({ page, anchor, title, chapter, kind, snippet, words: rest })),
+    const documents = Object.entries(pages).flatMap(([page, [chapter, found]]) =>
+      // A page's own title counts once.
+      found.map(([anchor, title, kind, text, rest]) => ({ page, anchor, title, chapter: title === chapter ? "" : chapter, kind, text, words: rest })),
     );
-    documents.forEach((one, id) => (one.id = id));
+    documents.forEach((one, id) => {
+      one.id = id;
+      const terms = new Set([one.title, one.text, one.words].flatMap(termsOf));
+      terms.forEach((term) => sections.set(term, (sections.get(term) ?? 0) + 1));
+    });
     await index.addAllAsync(documents, { chunkSize: 100 });
+    cut.clear();
+    const known = [...sections.keys()];
+    const rarity = (term) => Math.log(1 + documents.length / (sections.get(term) ?? documents.length));
+
+    const homes = Object.entries(globalThis.bookTerms ?? {}).map(([term, [page, anchor]]) => {
+      const terms = words(term.replace(/-/g, " ")).map(stem);
+      return { name: squeezed(terms), terms, page, anchor };
+    });
+
+    // A word that the book does not have: its parts, or the known word with the fewest mistakes.
+    function meant(term, isLast) {
+      if (sections.has(term) || CHINESE.test(term) || NUMBER.test(term) || term.length < 4) return [term];
+      const parts = term.split(/[_^]/).filter((part) => part.length > 1);
+      if (parts.length > 1) return parts.map(stem).filter((part) => sections.has(part));
+      // The last word may not be finished yet.
+      if (isLast && known.some((word) => word.startsWith(term))) return [term];
+      const most = term.length > 7 ? 2 : 1;
+      const near = known.filter((word) => word[0] === term[0] && mistakes(term, word, most) <= most);
+      near.sort((a, b) => mistakes(term, a, most) - mistakes(term, b, most) || sections.get(b) - sections.get(a));
+      return near.slice(0, 1);
+    }
+
     return function find(query) {
-      let asked = query.toLowerCase().normalize("NFKC");
-      let rest = asked;
-      for (const [called, name] of CALLED) {
-        asked = asked.replace(called, (all) => ` ${all} ${name.replace("$&", all)} `);
-        rest = rest.replace(called, " ");
+      // Letters of a formula say little beside words.
+      const all = words(query);
+      const long = all.filter((word) => word.length > 1 || CHINESE.test(word));
+      const typed = (long.length > 2 ? long : all).map(stem);
+      const last = typed.at(-1) ?? "";
+      const spelled = new Map(typed.map((term) => [term, meant(term, term === last)]));
+      // What is called by another name is looked for by its names in the book, too.
+      let called = query.toLowerCase().normalize("NFKC");
+      for (const word of all) {
+        const [better] = spelled.get(stem(word)) ?? [];
+        if (better && better !== stem(word)) called = called.replace(word, better);
       }
-      const last = stem(words(query).at(-1) ?? "");
+      let rest = called;
+      const names = [];
+      for (const [pattern, name] of CALLED) {
+        for (const [found] of called.matchAll(pattern)) names.push(...words(name.replace("$&", found)).map(stem));
+        rest = rest.replace(pattern, " ");
+      }
+      const own = new Set([...spelled.values()].flat());
+      const terms = [...new Set([...own, ...names])];
       // Of several words, a section should have all; those that it may call otherwise do not count.
-      const needed = words(rest).map(stem);
-      const share = (matched) => (needed.length ? needed.filter((word) => matched.includes(word)).length / needed.length : 1);
+      const needed = words(rest).map(stem).flatMap((term) => spelled.get(term) ?? []);
+      // Chinese has more terms than words.
+      const asks = (CHINESE.test(query) ? query.trim().split(/\s+/).length : own.size) > 2;
+      // A number beside several words is an example.
+      const weight = (term) => rarity(term) * (asks && NUMBER.test(term) ? 0.3 : 1);
+      const sum = (some) => some.reduce((total, term) => total + weight(term), 0);
+      const share = (matched) => (needed.length ? sum(needed.filter((term) => matched.includes(term))) / sum(needed) : 1);
       const options = {
-        boost: { title: 5, chapter: 2.5, snippet: 1.2 },
-        // The last word may not be finished yet.
+        tokenize: (text) => text.split("\n"),
+        processTerm: (term) => term,
+        boost: { title: 4, chapter: 2, text: 1.2 },
+        // A title with a common word is no better than others that have it.
+        boostTerm: (term) => Math.min(1, weight(term) / 4) * (asks && !own.has(term) ? 0.8 : 1),
         prefix: (term) => term.length > 3 || ((term.length > 1 || CHINESE.test(term)) && term === last),
-        fuzzy: (term) => (term.length > 6 ? 0.15 : false),
-        boostDocument: (id) => WEIGHT[documents[id].kind],
+        boostDocument: (id) => WEIGHT[documents[id].kind] * (asks && LISTS.has(documents[id].kind) ? 0.5 : 1),
       };
-      const found = index
-        .search(asked, options)
-        .map(({ id, score, queryTerms }) => ({ ...documents[id], score: score * (0.4 + share(queryTerms)) }))
-        .sort((a, b) => b.score - a.score);
-      // Who types the very name of a symbol, a term or a function wants that.
-      const named = ({ kind, title }) => (kind === "entry" || kind === "reference") && title.toLowerCase().split("(")[0].trim() === query.trim().toLowerCase();
-      return [...found.filter(named), ...found.filter((one) => !named(one))];
+      const found = (terms.length ? index.search(terms.join("\n"), options) : [])
+        .map(({ id, score, queryTerms, terms: matched }) => ({ ...documents[id], matched, score: score * (0.1 + share(queryTerms) ** 1.5) }))
+        .sort(byScore);
+      const meantWords = typed.flatMap((term) => spelled.get(term).slice(0, 1));
+      raiseCouples(found.slice(0, 40), meantWords);
+      raiseHomes(found, meantWords, homes, rarity);
+      takeTurns(found.sort(byScore));
+      found.sort(byScore);
+      // Who types the very name of a symbol, a term, a key or a function wants that.
+      const asked = typed.join(" ");
+      const isNamed = ({ kind, title }) => LISTED.has(kind) && (title.toLowerCase() === query.trim().toLowerCase() || words(title.split("(")[0]).map(stem).join(" ") === asked);
+      const [named, ...alsoNamed] = found.filter(isNamed);
+      if (!named) return found;
+      // Others of that name, a function beside a term, come soon after.
+      const others = found.filter((one) => !isNamed(one));
+      return [named, ...others.slice(0, 3), ...alsoNamed, ...others.slice(3)];
     };
   }
 
-  globalThis.bookSearch = { makeSearch };
+  // The part of a text that has most of the matched terms, cut into words that match and what is between.
+  const SHOWN = 170; // letters
+  function snippet(text, matched) {
+    const terms = new Set(matched);
+    const piece = /(?:(?!\p{Script=Han})[\p{L}\p{N}_√²^])+(?:[.-](?:(?!\p{Script=Han})[\p{L}\p{N}_])+)*/gu;
+    const hits = [];
+    if (CHINESE.test(text)) {
+      for (const term of terms) {
+        for (let at = text.indexOf(term); at >= 0 && CHINESE.test(term); at = text.indexOf(term, at + 1)) hits.push([at, at + term.length, term]);
+      }
+    }
+    for (const one of text.matchAll(piece)) {
+      const term = words(one[0]).map(stem).find((part) => terms.has(part));
+      if (term) hits.push([one.index, one.index + one[0].length, term]);
+    }
+    hits.sort((a, b) => a[0] - b[0]);
+    // The window that shows most different terms, as early as possible.
+    const variety = (from) => new Set(hits.filter(([start, end]) => start >= from && end <= from + SHOWN).map(([, , term]) => term)).size;
+    let from = 0;
+    for (const [start] of hits) if (variety(start) > variety(from)) from = start;
+    // It begins with a sentence, if one begins shortly before, and ends with a word.
+    const opening = text.slice(Math.max(0, from - 70), from);
+    const sentence = opening.search(/(?<=[.?!:] |[。？！：])[^.?!:。？！：]*$/u);
+    if (from > 0 && from <= 70) from = 0;
+    else if (sentence >= 0) from = Math.max(0, from - 70) + sentence;
+    from = Math.max(0, Math.min(from, text.length - SHOWN));
+    if (from > 0 && !/\s|[。？！：，]/u.test(text[from - 1])) from = text.indexOf(" ", from) + 1 || from;
+    let to = Math.min(text.length, from + SHOWN);
+    const space = text.lastIndexOf(" ", to);
+    if (to < text.length && space > from + SHOWN / 2) to = space;
+    const parts = [from > 0 ? "… " : ""];
+    let place = from;
+    for (const [start, end] of hits) {
+      if (start < place || end > to) continue;
+      parts.push(text.slice(place, start), { mark: text.slice(start, end) });
+      place = end;
+    }
+    parts.push(text.slice(place, to), to < text.length ? " …" : "");
+    return parts;
+  }
+
+  globalThis.bookSearch = { makeSearch, snippet };
   if (!globalThis.document) return;
 
   const folder = document.currentScript.src.replace(/[^/]*$/, "");
@@ -102,10 +282,14 @@
     return loading;
   }
 
-  function item({ page, anchor, title, chapter, snippet }) {
-    const link = element("a", { href: `${folder}../${page}.html${anchor ? `#${anchor}` : ""}` }, title);
-    const where = chapter === title ? [] : [" ", element("span", { className: "search-where" }, chapter)];
-    return element("li", {}, link, ...where, ...(snippet ? [element("p", {}, snippet)] : []));
+  function marked(text, matched) {
+    return snippet(text, matched).map((part) => (part.mark ? element("mark", {}, part.mark) : part));
+  }
+
+  function item({ page, anchor, title, chapter, text, matched }) {
+    const link = element("a", { href: `${folder}../${page}.html${anchor ? `#${anchor}` : ""}` }, ...marked(title, matched));
+    const where = chapter === "" ? [] : [" ", element("span", { className: "search-where" }, chapter)];
+    return element("li", {}, link, ...where, ...(text ? [element("p", {}, ...marked(text, matched))] : []));
   }
 
   // Shows what a field asks for in a place, at most so many results, while a reader types.
@@ -122,12 +306,44 @@
       place.classList.toggle("empty", !query);
       const nothing = phrase`Nothing was found for “${query}”. Try one word of it, or the glossary.`;
       status.textContent = !query ? "" : found.length ? phrase`Results: ${found.length}` : nothing;
+      if (found.length > most) {
+        const all = `${folder}../search.html?q=${encodeURIComponent(query)}`;
+        const more = element("a", { href: all }, phrase`Show more`);
+        more.addEventListener("click", (event) => {
+          if (!location.pathname.endsWith("/search.html")) return;
+          event.preventDefault(); // this page is the one that the link leads to
+          most += 30;
+          show();
+        });
+        status.append(" ", more);
+      }
       list.replaceChildren(...found.slice(0, most).map(item));
       place.scrollTop = 0;
     }
 
+    // The arrow keys go through the results, and from the first one back to the field.
+    function step(event) {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by) return;
+      const stops = [field, ...list.querySelectorAll("a")];
+      const next = stops[stops.indexOf(document.activeElement) + by];
+      if (!next) return;
+      event.preventDefault();
+      next.focus();
+    }
+
+    // Enter opens the first result, once what was typed has been looked for.
+    async function open(event) {
+      event.preventDefault();
+      await show();
+      list.querySelector("a")?.click();
+    }
+
     field.addEventListener("focus", load, { once: true });
     field.addEventListener("input", show);
+    field.addEventListener("keydown", step);
+    list.addEventListener("keydown", step);
+    field.form?.addEventListener("submit", open);
     return show;
   }
 
@@ -136,11 +352,7 @@
   if (onPage) {
     const show = connect(onPage, document.getElementById("search-results"), 30);
     onPage.value = new URLSearchParams(location.search).get("q") ?? "";
-    onPage.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      history.replaceState(null, "", `?q=${encodeURIComponent(onPage.value)}`);
-      show();
-    });
+    onPage.addEventListener("input", () => history.replaceState(null, "", `?q=${encodeURIComponent(onPage.value)}`));
     show();
   } else if (dialog) {
     const place = element("div", { id: "search-results", className: "empty" });

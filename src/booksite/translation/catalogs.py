@@ -22,14 +22,27 @@ from babel.messages.pofile import read_po, write_po
 from bookformat.contents import main_line
 from bookformat.paths import CHAPTERS, ROOT
 from booksite.translation.messages import messages_of
+from booksite.translation.outputs import FIELD
 
 LOCALE = ROOT / "locale"
-PAGES = ("questions", "glossary", "notation", "cheat-sheet")
+PAGES = (
+    "questions.md",
+    "symptoms.md",
+    "cheat-sheet.md",
+    "models.ipynb",
+    "read-my-model.md",
+    "errata.ipynb",
+    "sources.md",
+    "notation.md",
+    "glossary.md",
+)
 
 
 def pages() -> list[Path]:
-    """What is translated: the opening page, the main line, and four pages of the back matter."""
-    return [ROOT / "index.md", *main_line(), *(CHAPTERS / f"{name}.md" for name in PAGES)]
+    """What is translated: the opening page, the main line, depth pages, and back matter."""
+    deeper = sorted((CHAPTERS / "deeper").glob("*.ipynb"))
+    back_matter = (CHAPTERS / name for name in PAGES)
+    return [ROOT / "index.md", *main_line(), *deeper, *back_matter]
 
 
 def file_of(page: Path, language: str) -> Path:
@@ -56,13 +69,31 @@ def translations(page: Path, language: str) -> dict[str, str]:
     }
 
 
+def elsewhere(page: Path, language: str) -> dict[str, str]:
+    """What other pages translate, where all of them agree."""
+    found: dict[str, set[str]] = {}
+    for other in pages():
+        for message, text in translations(other, language).items() if other != page else ():
+            found.setdefault(message, set()).add(text)
+    return {message: texts.pop() for message, texts in found.items() if len(texts) == 1}
+
+
 def update(page: Path, language: str) -> None:
-    """Store the messages that a page has now, with the translations that still fit."""
+    """Store the messages that a page has now, with the translations that still fit.
+
+    A message without one gets what the same message has on another page, which may read its label
+    or its comment, too.
+    """
     now = Catalog()
     for message in messages_of(page):
         now.add(message)
     catalog = read_catalog(page, language)
     catalog.update(now)
+    said = {} if all(entry.string for entry in catalog) else elsewhere(page, language)
+    for entry in catalog:
+        if entry.id in said and (entry.fuzzy or not entry.string):
+            entry.string = said[str(entry.id)]
+            entry.flags.discard("fuzzy")
     catalog.obsolete.clear()
     catalog.header_comment = ""
     catalog.fuzzy = False
@@ -72,7 +103,8 @@ def update(page: Path, language: str) -> None:
         write_po(file, catalog, width=98, omit_header=True, sort_output=False)
 
 
-# What a translation holds unchanged: formulas, code, what roles refer to, targets, numbers.
+# What a translation holds unchanged: formulas, code, what roles refer to, fields of f-strings and
+# places of numbers in outputs, targets, numbers.
 FORMULA = re.compile(r"\$[^$]+\$")
 ROLE = re.compile(r"(?:\{(?P<role>[^}]+)\})?`(?P<inside>[^`]+)`")
 TARGET = re.compile(r"(?<=\]\()[^()\s]+(?=\))")
@@ -98,6 +130,8 @@ def kept_of(text: str) -> Counter[str]:
         return shown
 
     words = ROLE.sub(keep, FORMULA.sub(" ", text))
+    found += FIELD.findall(words)
+    words = FIELD.sub(" ", words)
     found += TARGET.findall(words)
     words = MONTH.sub(lambda name: f"{[*calendar.month_name].index(name[1])} ", words)
     words = SCALED.sub(
@@ -129,7 +163,9 @@ def differences(message: str, translation: str, language: str) -> Iterator[str]:
     after = kept_of(translation)
     if before != after:
         yield f"{[*(before - after)]} became {[*(after - before)]}"
-    words = ROLE.sub(" ", FORMULA.sub(" ", message))
+    # What the code needs is repeated in English.
+    words = "" if message == translation else message
+    words = FIELD.sub(" ", ROLE.sub(" ", FORMULA.sub(" ", words)))
     for english, other in terms(language):
         if (used := english.search(words)) and other not in translation:
             yield f"terms.tsv translates {used[0]!r} as {other}"

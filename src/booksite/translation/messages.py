@@ -1,7 +1,9 @@
 """The messages of a page: what a translator translates, and where it goes back.
 
 A message is one paragraph, heading, list item, cell of a table, title of a box, caption or
-description of a figure, in MyST. Displayed formulas, code and its output are no messages.
+description of a figure, in MyST. So is a comment, a docstring or a printed text of the code
+(`listings`), and a line, a cell of a table or a label of a figure in its output (`outputs`).
+Displayed formulas are no messages, nor is the rest of the code.
 
 A message without a translation stays in English. Where there is room for it, it gets a note that
 says so; the site gives its paragraph the attribute lang="en".
@@ -15,7 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bookformat.myst import LITERAL, directive_of, tokens_of
-from bookformat.notebooks import page_text
+from bookformat.notebooks import FOLDED, page_text
+from booksite.translation.listings import frames_of, shown_texts, translate_code
+from booksite.translation.outputs import texts_seen, translate_output
 
 # What is said about a page's kind of text, not part of a message.
 AROUND = re.compile(
@@ -140,7 +144,9 @@ def translate_text(text: str, lookup: Lookup, notes: Notes | None = None) -> str
     for span in sorted(spans_of(text), reverse=True):
         other = lookup(span.text)
         if other is not None:
-            other += f"\n{span.text}" if span.stays else ""
+            # An abbreviation is the same in both languages.
+            stays = span.stays and other != span.text
+            other += f"\n{span.text}" if stays else ""
         elif notes is not None:
             other = notes.behind(span.text, span.place)
         else:
@@ -161,7 +167,9 @@ def translate_description(description: str, lookup: Lookup, notes: Notes | None)
 
 
 def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None) -> Any:
-    """Change a notebook in place: text, captions, and the descriptions of figures."""
+    """Change a notebook in place: text, code, captions, and what outputs and figures show."""
+    texts = shown_literals(notebook)
+    known = {text: lookup(text) or text for text in texts}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = translate_text("".join(cell["source"]), lookup, notes)
@@ -173,13 +181,49 @@ def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None
             if other is None and notes is not None:
                 other = notes.behind(caption, "paragraph")
             figure["caption"] = other or caption
+        code = "".join(cell.get("source", ""))
+        frames = {} if is_folded(cell) else {frame: frame for frame in frames_of(code)}
+        cell["source"] = translate_code(code, lookup, texts, comments=is_listing(cell))
         for output in cell.get("outputs", []):
             svg = output.get("data", {}).get("image/svg+xml")
             if svg:
                 output["data"]["image/svg+xml"] = DESCRIPTION.sub(
                     lambda at: translate_description(at[0], lookup, notes), "".join(svg)
                 )
+            translate_output(output, lookup, known | frames)
     return notebook
+
+
+def is_folded(cell: Any) -> bool:
+    """Whether readers see the code of a cell only if they ask for it."""
+    return bool(FOLDED.intersection(cell["metadata"].get("tags", [])))
+
+
+def is_listing(cell: Any) -> bool:
+    """Whether a cell is there to be read: unfolded, or printing something; others draw or count."""
+    return not is_folded(cell) or any("text" in output for output in cell.get("outputs", []))
+
+
+def listings_of(notebook: Any) -> list[Any]:
+    """The cells whose texts may be printed: unfolded ones, and folded ones that only define."""
+    return [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and not (is_folded(cell) and cell.get("outputs"))
+    ]
+
+
+def shown_literals(notebook: Any) -> list[str]:
+    """The texts of the code of which an output shows the words: of folded code, a printed one."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    seen = texts_seen(outputs)
+    printed = texts_seen([output for output in outputs if "text" in output])
+    found: dict[str, None] = {}
+    for cell in listings_of(notebook):
+        code = "".join(cell.get("source", ""))
+        found |= dict.fromkeys(shown_texts(code, printed if is_folded(cell) else seen))
+    return [*found]
 
 
 def read_page(path: Path) -> Any:
@@ -190,7 +234,7 @@ def read_page(path: Path) -> Any:
 
 
 def messages_of(path: Path) -> list[str]:
-    """Every message of a page once: those of its text in order, then those of its figures."""
+    """Every message of a page once: those of its text in order, then those of code and outputs."""
     found = dict.fromkeys(span.text for span in spans_of(page_text(path)))
     translate_notebook(read_page(path), found.setdefault)
     return list(found)

@@ -21,7 +21,7 @@ from booksite.translation.messages import Notes, read_page, translate_notebook
 
 TITLES = {"zh_CN": "从注意力到 RoPE"}
 # What a link to a page leads to.
-TO_PAGE = re.compile(r"\]\(([^()#\s]+\.(?:ipynb|md))")
+TO_PAGE = re.compile(r"\]\((?!https?:)([^()#\s]+\.(?:ipynb|md))")
 
 
 def write_sources(folder: Path, language: str) -> None:
@@ -47,7 +47,8 @@ def write_sources(folder: Path, language: str) -> None:
 
 def copy_files(folder: Path, language: str) -> None:
     """Copy what pages need and nobody translates, and the words of the site and of its scripts."""
-    (folder / CHAPTERS.name / "deeper").mkdir(parents=True)
+    for page in book_pages():
+        (folder / page.relative_to(ROOT).parent).mkdir(parents=True, exist_ok=True)
     shutil.copy(CHAPTERS / "references.bib", folder / CHAPTERS.name)
     shutil.copytree(STATIC, folder / STATIC.name)
     shutil.copy(LOCALE / language / "words.js", folder / STATIC.name)

@@ -14,7 +14,7 @@ from texcheck.evaluation.sets import is_member
 from texcheck.nodes import Chain, Node
 from texcheck.values import Value, as_array, is_number, is_real
 
-SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet)
+SETS = (nodes.NumberSet, nodes.ListedSet, nodes.DeclaredSet, nodes.Interval)
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -75,8 +75,8 @@ def is_met(evaluator: Evaluator, test: Chain) -> bool:
     sides = test.sides
     for k, relation in enumerate(test.relations):
         left = evaluator.evaluate(sides[k])
-        if relation == "in":
-            if not is_member(evaluator, left, sides[k + 1], test):
+        if relation in ("in", "notin"):
+            if is_member(evaluator, left, sides[k + 1], test) != (relation == "in"):
                 return False
             continue
         right = evaluator.evaluate(sides[k + 1])

@@ -14,6 +14,8 @@ class Memory:
 
     ``known``: values of nodes; ``nodes``: the symbols that each depends on; ``decisions``: which
     sides of each condition of ``cases`` and indicators were met, as True, False and "tie";
+    ``ways``: which argument of a maximum was the one, of which signs the inside of bars was, and
+    whether (1) or not (0) something was rounded;
     ``holding``: the statements that hold at all their instances.
     """
 
@@ -21,3 +23,4 @@ class Memory:
     holding: dict[tuple[Any, ...], list[Any]] = field(default_factory=dict)
     nodes: dict[Node, tuple[Node, list[str]]] = field(default_factory=dict)
     decisions: dict[Chain, set[bool | str]] = field(default_factory=dict)
+    ways: dict[Node, set[int]] = field(default_factory=dict)

@@ -39,7 +39,7 @@ def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
         return arithmetic.hadamard(left, right, position)
     if operator == "/":
         return divide(evaluator, left, right, position)
-    if operator == "times" and is_number(left) and is_number(right):
+    if operator in ("times", "star") and is_number(left) and is_number(right):
         return arithmetic.multiply(left, right, position)
     if operator == "mod" and is_number(left) and is_number(right):
         if isinstance(left, complex) or isinstance(right, complex):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from texcheck import nodes
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.lists import values_of
-from texcheck.evaluation.numbers import same, whole_number
+from texcheck.evaluation.numbers import real_number, same, whole_number
 from texcheck.nodes import Node
 from texcheck.values import Value, as_array, is_number, is_real
 
@@ -26,6 +26,8 @@ def is_member(evaluator: Evaluator, value: Value, node: Node, test: Node) -> boo
     """Whether a value lies in a printed set."""
     if isinstance(node, nodes.NumberSet):
         return in_number_set(evaluator, value, node)
+    if isinstance(node, nodes.Interval):
+        return in_interval(evaluator, value, node)
     if isinstance(node, nodes.ListedSet):
         members = values_of(evaluator, node.items)
         if not all(is_number(one) for one in (value, *members)):
@@ -35,6 +37,16 @@ def is_member(evaluator: Evaluator, value: Value, node: Node, test: Node) -> boo
     if elements is None:
         raise evaluator.fail("this is not a set that can be checked", node)
     return whole_number(evaluator, value, test) in elements
+
+
+def in_interval(evaluator: Evaluator, value: Value, node: nodes.Interval) -> bool:
+    """Whether a real number is between two ends; one that is an end belongs as the bracket says."""
+    number = real_number(evaluator, value, node)
+    low = real_number(evaluator, evaluator.evaluate(node.low), node)
+    high = real_number(evaluator, evaluator.evaluate(node.high), node)
+    if same(number, low) or same(number, high):
+        return (same(number, low) and node.with_low) or (same(number, high) and node.with_high)
+    return low < number < high
 
 
 def in_number_set(evaluator: Evaluator, value: Value, node: nodes.NumberSet) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -43,7 +44,11 @@ def dependency(evaluator: Evaluator, key: str, node: nodes.Symbol) -> Value:
 def evaluate_call(evaluator: Evaluator, node: nodes.Call) -> Value:
     """A declared function at its arguments."""
     arguments = [as_argument(value) for value in values_of(evaluator, node.arguments)]
-    return answered(evaluator, node.name, evaluator.values[node.name], arguments, node)
+    function = evaluator.values[node.name]
+    if node.given:
+        given = tuple(as_argument(value) for value in values_of(evaluator, node.given))
+        function = functools.partial(function, given=given)
+    return answered(evaluator, node.name, function, arguments, node)
 
 
 def as_argument(value: Value) -> Value:

@@ -7,7 +7,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Chain, Node
 from texcheck.parser import Factor, Part, position_of, read_factor, tree_of
-from texcheck.reading.parts import trees_in
+from texcheck.reading.parts import entries_in, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import read_chain
 from texcheck.reading.scripts import separate_indices, with_scripts_of
@@ -29,7 +29,7 @@ def read_indicator(reader: Reader, parts: list[Part], place: int) -> tuple[Node,
     """Read an indicator with its conditions."""
     scripts = read_factor(parts[place + 1], reader.text)
     tree = tree_of(scripts.base)
-    tests = tuple(read_chain(reader, chain) for chain in trees_in(tree.children[1:-1]))
+    tests = tuple(read_chain(reader, chain) for chain in entries_in(tree, reader.text))
     node = nodes.Indicator(tests, position=scripts.position)
     return with_scripts_of(reader, node, scripts), place + 2
 

@@ -26,7 +26,8 @@ def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
         return None
     upper = read_factor(above[0], reader.text)
     lower = read_factor(below[0], reader.text)
-    if upper.name not in DIFFERENTIALS or lower.name != upper.name:
+    plain = upper.name == "d" and not reader.scope.knows("d")
+    if not (plain or upper.name in DIFFERENTIALS) or lower.name != upper.name:
         return None
     forbid_scripts(reader, lower)
     order = upper.sup

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Node
-from texcheck.parser import Factor, Part, long_argument, position_of, read_factor
+from texcheck.parser import Factor, Part, long_argument, position_of, read_factor, tree_of
 from texcheck.reading.brackets import read_bracket
 from texcheck.reading.conditions import read_cases
 from texcheck.reading.derivatives import read_derivative
@@ -40,16 +41,18 @@ def read_base(reader: Reader, factor: Factor) -> Node:
     base = factor.base
     if isinstance(base, Token):
         if base.type == "NUMBER":
-            value = float(base.value) if "." in base.value else int(base.value)
-            return nodes.Number(value, position=factor.position)
+            return nodes.Number(number_of(base.value), position=factor.position)
         raise reader.fail(f"{base.value} cannot stand here", base)
     readers = {
         "fraction": read_fraction,
         "root": read_root,
+        "binomial": read_binomial,
         "matrix": read_matrix,
         "cases": read_cases,
         "group": Reader.group,
     }
+    if base.data == "interval":
+        raise reader.fail("an interval can stand only after \\in", factor.position)
     if base.data in readers:
         return readers[base.data](reader, base)
     return read_bracket(reader, factor)
@@ -67,7 +70,28 @@ def read_fraction(reader: Reader, tree: Tree[Token]) -> Node:
     return nodes.Product("/", reader.single(top), reader.single(bottom), position=position)
 
 
+def number_of(printed: str) -> int | float:
+    """A printed number; a whole one stays exact, also 2e3."""
+    if printed.isdigit():
+        return int(printed)
+    exact = Decimal(printed)
+    whole = "e" in printed and exact == exact.to_integral_value()
+    return int(exact) if whole else float(printed)
+
+
+def read_binomial(reader: Reader, tree: Tree[Token]) -> Node:
+    """Read a binomial coefficient."""
+    _, top, bottom = tree.children
+    arguments = (reader.single(top), reader.single(bottom))
+    return nodes.KnownCall("binom", arguments, position=position_of(tree))
+
+
 def read_root(reader: Reader, tree: Tree[Token]) -> Node:
-    """Read a root."""
+    """Read a root, of a degree where one is printed."""
     inner = reader.single(tree.children[-1])
+    if len(tree.children) > 2:
+        degree = reader.expression(tree_of(tree.children[2]))
+        one = nodes.Number(1, position=position_of(tree))
+        share = nodes.Product("/", one, degree, position=position_of(tree))
+        return nodes.Power(inner, share, position=position_of(tree))
     return nodes.KnownCall("sqrt", (inner,), position=position_of(tree))

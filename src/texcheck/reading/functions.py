@@ -7,7 +7,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, read_factor
-from texcheck.reading.lists import read_arguments
+from texcheck.reading.lists import read_arguments, read_given
 from texcheck.reading.names import Match, takes_argument
 from texcheck.reading.parts import next_bracket
 from texcheck.reading.reader import Reader
@@ -21,6 +21,7 @@ def read_declared_call(
     """Read a declared function with its arguments."""
     name = found.name
     arguments: list[Node] = []
+    given: list[Node] = []
     if found.sub is not None:
         arguments = read_index_arguments(reader, found.sub)
     scripts: Factor | None = None
@@ -32,11 +33,12 @@ def read_declared_call(
                 factor.position,
             )
         scripts = read_factor(parts[place + 1], reader.text)
-        arguments += read_arguments(reader, parts[place + 1])
+        before, given = read_given(reader, parts[place + 1])
+        arguments += before
         place += 1
     if not arguments:
         raise reader.fail(f"{name} is a function and needs an argument", factor.position)
-    node: Node = nodes.Call(name, tuple(arguments), position=factor.position)
+    node: Node = nodes.Call(name, tuple(arguments), tuple(given), position=factor.position)
     node = with_scripts(reader, node, sub=None, sup=found.sup, position=factor.position)
     if scripts is not None:
         node = with_scripts_of(reader, node, scripts)
@@ -59,7 +61,10 @@ def read_known_call(
 ) -> tuple[Node, int]:
     """A known function with brackets, or (``\\sin m\\theta``) with the factors after it."""
     loose = factor.name in LOOSE_FUNCTIONS or name in LOOSE_NAMES
-    if factor.sub is not None:
+    base = None
+    if factor.sub is not None and name == "log":
+        base = reader.single(factor.sub)
+    elif factor.sub is not None:
         raise reader.fail(f"{factor.name} takes no subscript", factor.position)
     power = None
     if factor.sup is not None:
@@ -71,7 +76,7 @@ def read_known_call(
                 factor.position,
             )
     scripts: Factor | None = None
-    if next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK"):
+    if next_bracket(parts, place, reader.text) in ("LPAR", "LBRACK", "LSET"):
         scripts = read_factor(parts[place + 1], reader.text)
         arguments = read_arguments(reader, parts[place + 1])
         place += 2
@@ -81,6 +86,9 @@ def read_known_call(
     else:
         raise reader.fail(f"{factor.name} needs its argument in brackets", factor.position)
     node: Node = nodes.KnownCall(name, tuple(arguments), position=factor.position)
+    if base is not None:
+        unit = nodes.KnownCall(name, (base,), position=factor.position)
+        node = nodes.Product("/", node, unit, position=factor.position)
     if power is not None:
         node = nodes.Power(node, power, position=factor.position)
     if scripts is not None:

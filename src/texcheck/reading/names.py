@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from texcheck.parser import Factor, Part, bare_name, full_name, read_factor
 from texcheck.reading.reader import Reader
-from texcheck.vocabulary import LOOSE_FUNCTIONS, MOMENTS, NAMED_FUNCTIONS, REDUCTIONS
+from texcheck.vocabulary import (
+    LOOSE_FUNCTIONS,
+    MOMENTS,
+    NAMED_FUNCTIONS,
+    PROBABILITIES,
+    REDUCTIONS,
+)
 
 
 @dataclass(frozen=True)
@@ -46,5 +52,7 @@ def takes_argument(reader: Reader, part: Part) -> bool:
     if not factor.is_symbol or match(reader, factor) is not None:
         return False
     name = factor.name
+    if name in PROBABILITIES:
+        return True
     named = name.startswith("\\") and bare_name(name) in {*NAMED_FUNCTIONS, *MOMENTS}
     return named or name in LOOSE_FUNCTIONS or name in REDUCTIONS or name == "\\int"

@@ -7,12 +7,25 @@ from collections.abc import Iterable
 
 from lark import Token, Tree
 
-from texcheck.parser import Part, canonical, read_factor
+from texcheck.errors import LatexError
+from texcheck.parser import Factor, Part, canonical, position_of, read_factor
+from texcheck.vocabulary import PREFIXES
 
 
 def trees_in(parts: Iterable[Part]) -> list[Tree[Token]]:
     """Those of some parts that are no single tokens."""
     return [part for part in parts if isinstance(part, Tree)]
+
+
+def entries_in(tree: Tree[Token], text: str) -> list[Tree[Token]]:
+    """What is listed between two brackets, where nothing but commas separates it."""
+    for part in tree.children:
+        if isinstance(part, Token) and part.type == "MID":
+            message = "a bar between brackets is a condition; this is no probability or function"
+            raise LatexError(message, position_of(part), text)
+        if isinstance(part, Token) and part.type == "COMMA" and part.value == "and":
+            raise LatexError("'and' cannot stand inside brackets", position_of(part), text)
+    return trees_in(tree.children[1:-1])
 
 
 def is_dots(tree: Part) -> bool:
@@ -30,6 +43,11 @@ def next_name(parts: list[Part], place: int, text: str) -> str:
     return ""
 
 
+def is_prefix(factor: Factor) -> bool:
+    """Whether a sign is declared with the letter behind it; \\partial only with its variable."""
+    return factor.name in PREFIXES and (factor.name != "\\partial" or factor.sub is not None)
+
+
 def next_bracket(parts: list[Part], place: int, text: str) -> str:
     """The kind of bracket that follows, or an empty text."""
     if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
@@ -43,7 +61,7 @@ def lone_symbol(tree: Part, text: str) -> str:
         tree = tree.children[0]
     if isinstance(tree, Tree) and tree.data == "factor":
         factor = read_factor(tree, text)
-        if factor.is_symbol and not (factor.sub or factor.sup):
+        if factor.is_symbol and not (factor.sub or factor.sup or factor.factorial):
             return factor.name
     return ""
 

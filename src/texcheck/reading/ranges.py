@@ -9,7 +9,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Bounds
 from texcheck.parser import Factor, Part
-from texcheck.reading.parts import lone_symbol, trees_in
+from texcheck.reading.parts import lone_symbol, term_parts, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import CONSTANTS
 
@@ -51,8 +51,10 @@ def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Be
     """Read what is printed below a sum, and the upper end that is printed above it."""
     below = Below()
     upper = None if factor.sup is None else reader.single(factor.sup)
-    for chain in chains:
+    for chain in split_indices(chains, reader.text):
         sides = trees_in(chain.children)
+        if any(isinstance(part, Token) and part == "notin" for part in chain.children):
+            raise reader.fail("\\notin below a sum cannot be read; declare the set", chain)
         symbols = [lone_symbol(side, reader.text) for side in sides]
         if len(sides) == 1:
             if not symbols[0]:
@@ -73,6 +75,17 @@ def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Be
     if upper is not None:
         raise reader.fail("an upper end needs an index that starts below it", factor.position)
     return below
+
+
+def split_indices(chains: list[Tree[Token]], text: str) -> list[Tree[Token]]:
+    """Indices that are printed side by side below a sum, as in ``\\sum_{ij}``, one by one."""
+    if len(chains) != 1 or len(chains[0].children) != 1:
+        return chains
+    factors = term_parts(chains[0])
+    letters = [lone_symbol(one, text) if isinstance(one, Tree) else "" for one in factors]
+    if len(letters) < 2 or not all(len(name) == 1 for name in letters):
+        return chains
+    return [Tree("chain", [Tree("expr", [Tree("term", [factor])])]) for factor in factors]
 
 
 def fresh_indices(

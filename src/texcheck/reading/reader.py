@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from lark import Token, Tree
 
 from texcheck import nodes
-from texcheck.errors import LatexError
+from texcheck.errors import LatexError, UnknownSymbolError
 from texcheck.nodes import Node
-from texcheck.parser import Part, canonical, position_of, read_factor, tree_of
+from texcheck.parser import Factor, Part, canonical, position_of, read_factor, tree_of
 from texcheck.reading.parts import is_dots, trees_in
 from texcheck.reading.scope import Scope
 
 # How a factor is read, with what it takes as its argument: the node, and the next place.
 ReadOperand = Callable[["Reader", list[Part], int], tuple[Node, int]]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A symbol without a meaning, the factors of its product, and which of them it is.
+
+    ``running`` are the names that are bound there; ``declare`` is what to declare where that is
+    clear: a name, and whether it is a function.
+    """
+
+    factor: Factor
+    parts: list[Part]
+    place: int
+    running: tuple[str, ...]
+    declare: tuple[str, bool] | None = None
 
 
 class Reader:
@@ -32,6 +48,10 @@ class Reader:
         """The error of this formula at a part."""
         position = where if isinstance(where, int) else position_of(where)
         return LatexError(message, position, self.text)
+
+    def unknown(self, message: str, context: Unknown) -> UnknownSymbolError:
+        """The error of a symbol without a meaning."""
+        return UnknownSymbolError(message, context.factor.position, self.text, context)
 
     def only_expression(self, chain: Part) -> Node:
         """Read a part that must be one expression."""
@@ -80,6 +100,11 @@ class Reader:
         for _, term in terms:
             if is_dots(term):
                 raise self.fail("dots in a sum cannot be read; write \\sum", term)
+            factors = list(term.children)
+            if len(factors) == 1 and read_factor(factors[0], self.text).bracket == "LSET":
+                raise self.fail(
+                    "a set by its members cannot be read here; declare it under a name", term
+                )
         found = [(sign, self.product(list(term.children))) for sign, term in terms]
         if len(found) == 1 and found[0][0] == "+":
             return found[0][1]

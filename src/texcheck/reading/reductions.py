@@ -56,7 +56,7 @@ def read_extreme(
     reader: Reader, kind: str, factor: Factor, parts: list[Part], place: int
 ) -> tuple[Node, int]:
     """Read a maximum or minimum of listed numbers, as in ``\\max(a, b)``."""
-    if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK"):
+    if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK", "LSET"):
         raise reader.fail(f"{factor.name} needs an index below it or brackets", factor.position)
     forbid_scripts(reader, factor)
     scripts = read_factor(parts[place + 1], reader.text)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from texcheck import nodes
-from texcheck.nodes import Chain, Node
-from texcheck.parser import Factor, Part, bare_name, end_of, position_of, read_factor
-from texcheck.reading.parts import term_parts, trees_in
-from texcheck.reading.reader import Reader
+from texcheck.nodes import Chain, Node, Symbol
+from texcheck.parser import (
+    Factor,
+    Part,
+    bare_name,
+    end_of,
+    new_value,
+    position_of,
+    read_factor,
+    tree_of,
+)
+from texcheck.reading.lists import read_list
+from texcheck.reading.parts import entries_in, term_parts, trees_in
+from texcheck.reading.reader import Reader, Unknown
 from texcheck.vocabulary import NUMBER_SETS
 
 
@@ -20,15 +30,37 @@ def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
         raise reader.fail("a relation such as = or < is missing here", tree)
     found: list[Node] = []
     for k, side in enumerate(sides):
-        member = k > 0 and relations[k - 1].value == "in"
+        member = k > 0 and relations[k - 1].value in ("in", "notin")
         found.append(read_set(reader, side) if member else reader.expression(side))
+    if any(relation.value == "becomes" for relation in relations):
+        found[0] = read_new_value(reader, found, relations)
     return Chain(
         sides=tuple(found),
-        relations=tuple(relation.value for relation in relations),
+        relations=tuple("=" if one.value == "becomes" else one.value for one in relations),
         places=tuple(relation.start_pos or 0 for relation in relations),
         texts=tuple(printed(reader, side) for side in sides),
         position=position_of(tree),
     )
+
+
+def read_new_value(reader: Reader, sides: list[Node], relations: list[Token]) -> Node:
+    """``x \\leftarrow x - g``: the new value of x, which is declared as ``x \\leftarrow``."""
+    if len(relations) != 1:
+        raise reader.fail("\\leftarrow cannot be in a chain", relations[0])
+    left, right = sides
+    if left not in set(right.walk()):
+        return left
+    if not isinstance(left, Symbol) or not reader.scope.knows(new_value(left.name)):
+        message = (
+            "what is left of \\leftarrow is on its right as well: declare the new value, "
+            "as x \\leftarrow"
+        )
+        if not isinstance(left, Symbol):
+            raise reader.fail(message, relations[0])
+        factor = Factor(relations[0], None, None, "", relations[0].start_pos or 0)
+        name = new_value(left.name)
+        raise reader.unknown(message, Unknown(factor, [], 0, (), declare=(name, False)))
+    return Symbol(new_value(left.name), position=left.position)
 
 
 def printed(reader: Reader, tree: Part) -> str:
@@ -44,8 +76,27 @@ def read_set(reader: Reader, tree: Tree[Token]) -> Node:
         factor = read_factor(parts[0], reader.text)
         if factor.is_symbol and factor.name in NUMBER_SETS:
             return read_number_set(reader, factor)
+        if isinstance(factor.base, Tree) and factor.base.data == "interval":
+            return read_interval(reader, factor)
+        if factor.bracket == "LSET":
+            members = entries_in(tree_of(factor.base), reader.text)
+            return nodes.ListedSet(tuple(read_list(reader, members)), position=position)
     node = reader.expression(tree)
     return nodes.DeclaredSet(node, position=position)
+
+
+def read_interval(reader: Reader, factor: Factor) -> Node:
+    """Read an interval with its ends."""
+    opening, low, _, high, closing = tree_of(factor.base).children
+    if factor.sub is not None or factor.sup is not None:
+        raise reader.fail("the scripts of an interval are not understood", factor.position)
+    return nodes.Interval(
+        reader.expression(tree_of(low)),
+        reader.expression(tree_of(high)),
+        with_low=opening == "[",
+        with_high=closing == "]",
+        position=factor.position,
+    )
 
 
 def read_number_set(reader: Reader, factor: Factor) -> Node:

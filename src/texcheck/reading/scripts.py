@@ -5,17 +5,27 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from texcheck import nodes
+from texcheck.errors import LatexError
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, full_name, position_of, read_factor
 from texcheck.reading.names import takes_argument
 from texcheck.reading.parts import is_parenthesised, term_parts, trees_in
-from texcheck.reading.reader import Reader
+from texcheck.reading.reader import Reader, Unknown
 from texcheck.vocabulary import TRANSPOSES
 
 
 def with_scripts_of(reader: Reader, node: Node, factor: Factor) -> Node:
-    """A node with the indices and the power of its factor."""
-    return with_scripts(reader, node, sub=factor.sub, sup=factor.sup, position=factor.position)
+    """A node with the indices, the power or the factorial of its factor."""
+    position = factor.position
+    node = with_scripts(reader, node, sub=factor.sub, sup=factor.sup, position=position)
+    return with_factorial(node, factor)
+
+
+def with_factorial(node: Node, factor: Factor) -> Node:
+    """A node with the factorial of its factor, where it has one."""
+    if not factor.factorial:
+        return node
+    return nodes.KnownCall("factorial", (node,), position=factor.position)
 
 
 def with_scripts(
@@ -90,16 +100,25 @@ def read_superscript(reader: Reader, node: Node, sup: Part, *, indexed: bool) ->
     """Read a superscript: a power or a transpose."""
     name = canonical(sup)
     position = position_of(sup)
-    if name in TRANSPOSES:
+    if name in TRANSPOSES or (name == "T" and not reader.scope.knows("T")):
         return nodes.Transpose(node, indexed=indexed, position=position)
     if isinstance(sup, Tree) and sup.data == "group" and is_parenthesised(sup):
-        raise reader.fail(
-            f"the superscript {name} is not a declared name; a power needs no brackets",
-            sup,
-        )
+        message = f"the superscript {name} is not a declared name; a power needs no brackets"
+        raise unknown_superscript(reader, node, sup, message)
     if isinstance(sup, Token) and sup.type not in ("SYMBOL", "NUMBER"):
-        raise reader.fail(f"the superscript {name} is not a declared name", sup)
+        message = f"the superscript {name} is not a declared name"
+        raise unknown_superscript(reader, node, sup, message)
     return nodes.Power(node, reader.single(sup), indexed=indexed, position=position)
+
+
+def unknown_superscript(reader: Reader, node: Node, sup: Part, message: str) -> LatexError:
+    """The error of a superscript that could only be part of a name."""
+    base = node.base if isinstance(node, nodes.Index) else node
+    if not isinstance(base, (nodes.Symbol, nodes.Constant)):
+        return reader.fail(message, sup)
+    factor = Factor(sup, sub=None, sup=None, primes="", position=position_of(sup))
+    name = full_name(base.name, sub=None, sup=sup)
+    return reader.unknown(message, Unknown(factor, [], 0, (), declare=(name, False)))
 
 
 def forbid_scripts(reader: Reader, factor: Factor) -> None:

@@ -18,7 +18,7 @@ from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import read_chain
-from texcheck.vocabulary import IMPLICATIONS
+from texcheck.vocabulary import CONDITIONS, IMPLICATIONS
 
 
 @dataclass
@@ -61,6 +61,15 @@ def read_display(text: str, table: Mapping[str, Any]) -> list[Statement]:
     return read_with(text, frozenset((name, callable(value)) for name, value in table.items()))
 
 
+def read_any(text: str, symbols: Mapping[str, bool]) -> None:
+    """Read a display, or where it has no relation an expression, by the names of its symbols."""
+    chains = trees_in(parse(text).children)
+    if len(chains) == 1 and len(chains[0].children) == 1:
+        Reader(text, symbols, read_operand).only_expression(chains[0])
+    else:
+        read_with(text, frozenset(symbols.items()))
+
+
 @functools.lru_cache(maxsize=64)
 def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement]:
     """Read a display by the names of the declared symbols, and whether they are functions."""
@@ -94,7 +103,12 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
                     "a list of values needs a symbol before it, and this is not one symbol", chain
                 )
             node = membership(node, listed_after(group, reader), reader)
-        if word in IMPLICATIONS and number > 0:
+        if word in CONDITIONS and number > 0:
+            if (number > 1 and claims[number - 1][0] == ",") or statements[-1].premise is not None:
+                raise reader.fail("what holds on this condition? print one statement", chain)
+            concluded = statements.pop()
+            statements.append(Statement(concluded.node, node))
+        elif word in IMPLICATIONS and number > 0:
             if number > 1 and claims[number - 1][0] == ",":
                 raise reader.fail("what does this follow from? join the premises by a word", chain)
             premise = statements[-1]

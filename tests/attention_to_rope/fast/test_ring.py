@@ -28,6 +28,7 @@ def test_a_simulated_ring_equals_one_process(ranks, order, causal):
     assert max(differences) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux" or torch.cuda.is_available(),
     reason="only Linux without a GPU forks safely; elsewhere start ring_processes.py with torchrun",
@@ -116,3 +117,16 @@ def test_a_second_derivative_is_refused():
             torch.autograd.grad(output.sum(), x, create_graph=True)
 
     ring.simulate_ring(1, work)
+
+
+def test_the_log_sum_exps_of_a_ring_refuse_a_gradient():
+    """Its backward pass has none for them; a gradient of 0 would be a wrong one, silently."""
+    q, k, v = torch.randn(3, 4, 2, dtype=torch.float64, requires_grad=True)
+
+    def work(one):
+        return ring._Ring.apply(q, k, v, one, "zigzag", True, 0.5, 4)
+
+    output, log_totals = ring.simulate_ring(1, work)[0]
+    assert output.requires_grad
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        log_totals.sum().backward()

@@ -122,6 +122,28 @@ def test_every_planted_drift_and_wrong_value_is_caught(chapter, tmp_path):
         assert message in said
 
 
+def test_a_kernel_starts_with_what_most_pages_import(tmp_path):
+    modules = "'torch', 'attention_to_rope', 'bookkit.randomness', 'bookkit.trained'"
+    cell = f"import sys\nassert [name for name in ({modules}) if name not in sys.modules] == []"
+    counts, said = run(tmp_path, page=notebook_of(cell))
+    assert counts == {("page", "PASSED"): 1}, said
+
+
+def test_a_slow_notebook_is_left_out_unless_it_is_asked_for(tmp_path):
+    for name in ("slow", "other"):
+        (tmp_path / f"{name}.ipynb").write_text(notebook_of("x = 1"), encoding="utf-8")
+    setting = f"slow_notebooks={tmp_path / 'slow.ipynb'}"
+
+    def selected(place, *options):
+        _, said = run(tmp_path, "--collect-only", "-qq", "-o", setting, *options, str(place))
+        return re.findall(r"(\w+)\.ipynb::", said)
+
+    assert selected(tmp_path) == ["other"]
+    assert selected(tmp_path / "slow.ipynb") == ["slow"]
+    for option in ("--store", "--noise=1", "-m not browser"):
+        assert selected(tmp_path, option) == ["other", "slow"]
+
+
 def test_the_opening_tells_of_the_code_that_follows_and_the_answer_of_all_of_it(tmp_path):
     box = (
         ":::{{answer}}\n:needs: nothing\n\nIt is {{value}}`{} = x`.\n:::\n\nHere {{value}}`{} = x`."

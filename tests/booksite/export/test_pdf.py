@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from bookformat.paths import STATIC
-from booksite.export.pdf import name_letters, print_book
+from booksite.export.pdf import name_letters, print_book, reading_order
 
 CONFIG = """
 {title: A small book, author: Its authors, copyright: "2026", sphinx: {config: {language: en}}}
@@ -113,6 +113,18 @@ def test_what_cannot_be_printed_is_named(printed):
     )
     for said in ("the paper: a-one: <table", "the paper: a-one: <div", "nowhere: a-one: <a"):
         assert any(said in fault for fault in faults), faults
+
+
+def test_explained_source_files_are_not_printed(tmp_path):
+    files = ("chapters/api", "chapters/source/index", "chapters/source/rope", "chapters/teach")
+    chapters = ", ".join(f"{{file: {file}}}" for file in files)
+    contents = f"{{root: index, parts: [{{caption: Reference, chapters: [{chapters}]}}]}}"
+    (tmp_path / "_toc.yml").write_text(contents, encoding="utf-8")
+    assert list(reading_order(tmp_path)) == [
+        ("index.html", ""),
+        ("chapters/api.html", "Reference"),
+        ("chapters/teach.html", ""),
+    ]
 
 
 @pytest.mark.browser

@@ -68,7 +68,8 @@ FORMULAS = r"""() => {
 # What a reader sees of the text, apart from what only JavaScript draws.
 LETTERS = """() => {
   const count = (element) => element.innerText.replace(/\\s+/g, "").length;
-  const drawn = document.querySelectorAll("main :is(.interactive, .quiz, noscript)");
+  const drawn = document.querySelectorAll(
+    "main :is(.interactive, .quiz, .read-model.live, noscript)");
   return count(document.querySelector("main")) -
     [...drawn].filter((one) => one.checkVisibility()).reduce((sum, one) => sum + count(one), 0);
 }"""

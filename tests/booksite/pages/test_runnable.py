@@ -16,6 +16,7 @@ from bookformat.notebooks import read
 from bookformat.paths import BUILD, CHAPTERS, NODE_ROOM, STATIC
 from booksite.node.packages import ensure_packages
 from booksite.runnable import PYTHON, SCRIPTS, choose
+from booksite.workshop import FOLDER
 
 SITE = BUILD / "html"
 MARK = f"_static/{SCRIPTS}/page.js"
@@ -70,7 +71,9 @@ def test_chapters_have_such_listings(page):
 
 
 def test_a_plain_build_has_none_of_it(good_site):
-    assert not [name for name in (SCRIPTS, PYTHON) if (good_site / "_static" / name).exists()]
+    assert not [
+        name for name in (SCRIPTS, PYTHON, FOLDER) if (good_site / "_static" / name).exists()
+    ]
     assert not [p for p in good_site.rglob("*.html") if SCRIPTS in p.read_text(encoding="utf-8")]
 
 
@@ -155,13 +158,13 @@ def test_a_reader_changes_a_listing_restores_it_and_stops_it(serve, visit, tmp_p
         page.keyboard.press("Control+End")
         page.keyboard.type(f"\n{code}")
 
-    change("print(len(tokens) / 8)")
+    change("print(len(CITIES) / 4)")
     assert run(first) == "Not as printed; new and changed lines are marked:"
     assert result.locator("mark").all_inner_texts() == ["0.5"]
     # A later listing runs after the changed one, from the start.
     change("K = 1 / 0")
     assert run(first) == "Python reports an error:"
-    expect(result).to_contain_text('File "listing 1", line 17, in <module>')
+    expect(result).to_contain_text('File "listing 1", line 27, in <module>')
     assert run(second) == "An earlier listing, which runs first, failed:"
 
     # Nothing that a listing does reaches another host.

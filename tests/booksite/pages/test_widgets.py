@@ -15,6 +15,7 @@ from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_no
 from bookformat.paths import STATIC
 from bookkit.models import read_models
 from bookkit.randomness import normal
+from bookkit.seconds import read_gpu, ridge_operations_per_byte
 from bookkit.tickets import OUTWARD, embed
 from booksite.widgets import run_widgets, widget_names
 
@@ -173,6 +174,65 @@ def depth(L, way):
     return {"signal": grown**0.5, "first": first**0.5, "last": last**0.5}
 
 
+def ticket_outputs(way, places):
+    """What attention gives each word of the ticket, wherever it stands."""
+    X = embed(OUTWARD)
+    order = torch.tensor(places).argsort()
+    placed = X[order]
+    if way == "added":
+        placed = placed + a2r.sinusoidal(torch.arange(4), 2, dtype=double)
+    mask = a2r.causal_mask(4) if way == "mask" else None
+    return a2r.attention(placed, placed, placed, mask=mask)[torch.tensor(places)]
+
+
+def permute(way, places):
+    now, first = ticket_outputs(way, places), ticket_outputs(way, range(4))
+    return {"outputs": now, "first": first, "moved": (now - first).norm(dim=1).max()}
+
+
+def reach(m, W, L, full):
+    N = 16
+    causal, window = a2r.causal_mask(N), a2r.causal_mask(N).triu(1 - W)
+    layers = [causal if layer == full else window for layer in range(1, L + 1)]
+    carried = functools.reduce(
+        lambda lower, upper: upper.double() @ lower, layers, torch.eye(N, dtype=double)
+    )
+    known = carried[m] > 0
+    scores = sum(int(layer.sum()) for layer in layers)
+    counts = {"reached": known.sum(), "earlier": m + 1, "scores": scores}
+    return {"known": known, **counts, "all": L * int(causal.sum())}
+
+
+def online(read, block, way):
+    s, v = torch.tensor([[1, 3, 4, 3, 6, 2], [10, 20, 40, 30, 50, 0]], dtype=double)
+    s, v = s[: read * block], v[: read * block]
+    tops = s.unflatten(0, (read, block)).amax(1).repeat_interleave(block)
+    c = s.max() if way == "merge" else tops
+    parts = (s - c).exp()
+    total, u = parts.sum(), parts @ v
+    before = s[:-block].max() if read > 1 else torch.tensor(-math.inf)
+    return {
+        "c": c if way == "merge" else tops[-1],
+        "factor": (before - c).exp() if way == "merge" else 1.0,
+        "parts": parts, "total": total, "u": u, "output": u / total,
+        "softmax": torch.softmax(s, dim=0) @ v,
+    }  # fmt: skip
+
+
+def roofline(N, gpu, width):
+    one = read_gpu({"h200": "H200 SXM", "a100": "A100 SXM 80 GB", "rtx": "RTX 4090"}[gpu])
+    d, d_out = 4096, 14336
+    operations = 2 * N * d * d_out
+    traffic = int(width) * d * d_out + 2 * N * (d + d_out)
+    arithmetic, memory = operations / one.peak(), traffic / one.bandwidth_bytes_per_second
+    least = max(arithmetic, memory)
+    return {
+        "intensity": operations / traffic, "ridge": ridge_operations_per_byte(one),
+        "arithmetic": 1e6 * arithmetic, "memory": 1e6 * memory, "least": 1e6 * least,
+        "rate": operations / least / 1e12,
+    }  # fmt: skip
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -195,6 +255,10 @@ STATES = {
         "beta": (0.0, 1.0, 5.0),
     },
     depth: {"L": (1, 2, 40, 100), "way": ("plain", "residual", "pre", "post")},
+    permute: {"way": ("none", "mask", "added"), "places": tuple(itertools.permutations(range(4)))},
+    reach: {"m": (0, 7, 15), "W": (2, 3, 8), "L": (1, 3, 5), "full": (0, 1)},
+    online: {"read": (1, 2), "block": (1, 2, 3), "way": ("merge", "own")},
+    roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 FIGURES = {figure.__name__: figure for figure in STATES}
@@ -217,6 +281,14 @@ def read_number(text):
     return float(mantissa) * 10.0**exponent, 0.501 * 10.0 ** (exponent - decimals)
 
 
+def as_controls(state):
+    """The ticket has one control for the place of each word."""
+    if "places" not in state:
+        return state
+    names = ("from", "beijing", "to", "shanghai")
+    return {"way": state["way"], **dict(zip(names, state["places"], strict=True))}
+
+
 def differences(name):
     """Name every number that a figure computes or shows and that is not the library's."""
 
@@ -225,9 +297,10 @@ def differences(name):
 
     values = STATES[FIGURES[name]]
     states = [dict(zip(values, s, strict=True)) for s in itertools.product(*values.values())]
-    computed = ask("compute", [[state] for state in states])
+    controls = [as_controls(state) for state in states]
+    computed = ask("compute", [[state] for state in controls])
     shown = ask(
-        "numbers", [[state, result] for state, result in zip(states, computed, strict=True)]
+        "numbers", [[state, result] for state, result in zip(controls, computed, strict=True)]
     )
     for state, result, lines in zip(states, computed, shown, strict=True):
         right = FIGURES[name](**state)

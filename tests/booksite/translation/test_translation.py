@@ -1,5 +1,8 @@
 """The translations of the book: what stays the same in them, and how they reach the page."""
 
+import contextlib
+import copy
+import io
 import re
 import shutil
 from types import SimpleNamespace
@@ -13,9 +16,17 @@ from sphinx.util.docutils import docutils_namespace
 from bookformat.paths import BUILD, SOURCES, STATIC
 from bookformat.records import Record, read_records, write_record
 from booksite import languages
+from booksite.read_model import read_rules
 from booksite.translation import __main__ as command
-from booksite.translation import catalogs, sources
-from booksite.translation.messages import Notes, spans_of, translate_notebook, translate_text
+from booksite.translation import catalogs, outputs, sources
+from booksite.translation.listings import width_of
+from booksite.translation.messages import (
+    Notes,
+    read_page,
+    spans_of,
+    translate_notebook,
+    translate_text,
+)
 from booksite.widgets import run_widgets
 
 TEXT = """\
@@ -46,6 +57,7 @@ token
   reads.
 :::
 """
+RECORD = Record("eq-score", "a = b")
 MESSAGES = [
     "A heading",
     "Words with $x$ in two lines.",
@@ -99,6 +111,136 @@ def test_captions_and_descriptions_of_figures_stay_in_english_too():
     assert output["data"]["image/svg+xml"] == '<svg aria-label="a &lt; b" lang="en" role="img"/>'
     translate_notebook({"cells": [cell]}, {"a < b": "甲 < 乙"}.get, notes)
     assert 'aria-label="甲 &lt; 乙"' in output["data"]["image/svg+xml"]
+
+
+LISTING = """\
+import numpy as np
+
+words = ["from", "Beijing", "to"]  # three tokens
+weights = np.array([0.25, 0.5, 0.25])
+
+
+def share(word):
+    \"\"\"The weight of a word.\"\"\"
+    return weights[words.index(word)]  # looked up
+
+
+# A sentence that is so long that it goes on in the next line
+# of the code, as one comment.
+for word in words:
+    print(f"{word:8} weight {share(word):.2f}", word == "to")
+print("sum of all:", weights.sum(), sep="  ")
+"""
+IN_CHINESE = {
+    "from": "从",
+    "Beijing": "北京",
+    "to": "到",
+    "three tokens": "三个词元",
+    "The weight of a word.": "一个词的权重。",
+    "looked up": "查表",
+    "{word:8} weight {share(word):.2f}": "{word:8} 权重 {share(word):.2f}",
+    "sum of all:": "总和：",
+    "A sentence that is so long that it goes on in the next line of the code, as one comment.": (
+        "这句话很长，" * 12
+    ),
+}
+
+
+def printed_by(code):
+    """What a listing prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        exec(code, {})
+    return stream.getvalue()
+
+
+def listing(code, *outputs, folded=False):
+    """A notebook of one cell with its outputs."""
+    tags = ["hide-input"] if folded else []
+    cell = {
+        "cell_type": "code",
+        "source": code,
+        "metadata": {"tags": tags},
+        "outputs": [*outputs],
+    }
+    return {"cells": [cell]}
+
+
+def test_a_translated_listing_prints_its_translated_output():
+    notebook = listing(LISTING, {"text": printed_by(LISTING)})
+    asked = {}
+    translate_notebook(copy.deepcopy(notebook), asked.setdefault)
+    assert asked.keys() == IN_CHINESE.keys()  # no line of the output is a message of its own
+    (cell,) = translate_notebook(notebook, IN_CHINESE.get)["cells"]
+    assert cell["outputs"][0]["text"] == printed_by(cell["source"])
+    assert (
+        "北京       权重 0.50 False\n到        权重 0.25 True\n总和：" in cell["outputs"][0]["text"]
+    )
+    assert '"""一个词的权重。"""\n    return weights[words.index(word)]  # 查表' in cell["source"]
+    comment = re.findall(r"^# .*$", cell["source"], re.MULTILINE)
+    assert "".join(line.removeprefix("# ") for line in comment) == "这句话很长，" * 12
+    assert max(map(width_of, comment)) <= 92
+
+
+def test_the_texts_of_folded_code_stay_and_its_output_has_messages_of_its_own():
+    code = 'print("two words", 3.5)  # a comment'
+    notebook = listing(code, {"text": "two words 3.5\n"}, folded=True)
+    known = {"two words {}": "两个词 {}", "a comment": "注释", "two words": "不用"}
+    (cell,) = translate_notebook(notebook, known.get)["cells"]
+    assert cell["source"] == 'print("two words", 3.5)  # 注释'
+    assert cell["outputs"] == [{"text": "两个词 3.5\n"}]
+
+
+def test_a_translation_that_is_the_message_leaves_a_text_as_the_code_needs_it():
+    notebook = listing('print("mode", open("mode"))', {"text": "mode 1\n"})
+    (cell,) = translate_notebook(notebook, {"mode": "mode"}.get)["cells"]
+    assert (cell["source"], cell["outputs"][0]["text"]) == (
+        'print("mode", open("mode"))',
+        "mode 1\n",
+    )
+
+
+def test_numbers_of_outputs_stay_as_they_were_computed():
+    known = {"loss {} of {} tokens, [{} {}]": "{} 的损失，{} 个词元，[{} {}]"}
+    line = "loss  0.51 of 1,024 tokens, [ 1. -inf]"
+    assert outputs.translate_print(line, known.get, {}) == " 0.51 的损失，1,024 个词元，[ 1. -inf]"
+    table = "<tr><th>a &lt; loss</th><td>3.50</td></tr>"
+    shown = outputs.translate_table(table, {"a < loss": "a < 损失"}.get)
+    assert shown == "<tr><th>a &lt; 损失</th><td>3.50</td></tr>"
+
+
+@pytest.mark.parametrize(
+    ("lines", "anchor", "ends"),
+    [
+        ([(10.0, "two words"), (10.0, "one")], None, {10.0}),
+        ([(10.0, "wwwwwwwwww"), (49.6, "ww")], "middle", {59.5}),
+        ([(10.0, "wwwwwwwwww"), (89.2, "ww")], "end", {109.0}),
+    ],
+)
+def test_the_lines_of_a_label_meet_where_they_met(lines, anchor, ends):
+    line = '<text style="font-size: 11px" transform="translate({} {})">{}</text>'
+    label = "\n".join(line.format(x, 10 + 12 * row, text) for row, (x, text) in enumerate(lines))
+    svg = f"<svg><g>{label}</g></svg>"
+    shown = outputs.translate_labels(svg, {"\n".join(text for _, text in lines): "两个\n词"}.get)
+    assert re.findall(r">([^<>]+)</text>", shown) == ["两个", "词"]
+    assert {*re.findall(r"text-anchor: (\w+)", shown)} == ({anchor} if anchor else set())
+    assert {round(float(x), 1) for x in re.findall(r"translate\((\S+)", shown)} == ends
+
+
+def test_a_label_with_a_formula_is_one_message():
+    letters = [
+        *((x, -0.5, "", letter) for x, letter in enumerate("by ")),
+        (3, -0.5, "oblique", "d"),
+    ]
+    letters += [(4, 1, "oblique; small", "k")]
+    written = "".join(
+        f'<tspan x="{x}" y="{y}" style="font-style: {look}; '
+        f'font-size: {7.7 if "small" in look else 11}px">{letter}</tspan>'
+        for x, y, look, letter in letters
+    )
+    svg = f'<g>\n    <g transform="translate(1 2)">\n<text>{written}</text></g></g>'
+    shown = outputs.translate_labels(svg, {"by $d_k$": "按 $d_k$"}.get)
+    assert re.findall(r">([^<>\s]+)", shown) == ["按", "d", "k", "\u200b"]
+    assert "rotate" not in shown
 
 
 def test_the_site_says_which_language_a_note_and_its_paragraph_are_in(tmp_path):
@@ -165,6 +307,24 @@ def test_translations_keep_what_must_not_change(page):
     assert found["wrong"] == []
 
 
+DRAWN = [page for page in catalogs.pages() if page.suffix == ".ipynb"]
+
+
+@pytest.mark.parametrize("page", DRAWN, ids=lambda page: page.stem)
+def test_labels_of_figures_keep_to_about_the_room_of_the_english_ones(page):
+    labels = {}
+    for cell in read_page(page)["cells"]:
+        for output in cell.get("outputs", []):
+            svg = "".join(output.get("data", {}).get("image/svg+xml", ""))
+            outputs.translate_labels(svg, labels.setdefault)
+    known = catalogs.translations(page, "zh_CN")
+    for label in labels.keys() & known.keys():
+        room, wide = (
+            max(map(outputs.rough_width, text.split("\n"))) for text in (label, known[label])
+        )
+        assert wide <= 1.5 * room + 1, f"{known[label]} is much wider than {label}"
+
+
 def test_a_changed_message_keeps_its_old_translation_for_the_translator(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogs, "LOCALE", tmp_path)
     page = catalogs.ROOT / "index.md"
@@ -183,6 +343,23 @@ def test_a_changed_message_keeps_its_old_translation_for_the_translator(tmp_path
     assert (len(found["missing"]), len(found["outdated"])) == (0, 1)
 
 
+def test_a_label_is_translated_as_on_other_pages_if_they_agree(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogs, "LOCALE", tmp_path)
+    first, second, third = (catalogs.ROOT / f"{name}.md" for name in ("one", "two", "three"))
+    monkeypatch.setattr(catalogs, "pages", lambda: [first, second, third])
+    monkeypatch.setattr(catalogs, "messages_of", lambda _: ["loss", "layer"])
+    for page, layer in ((first, "层"), (second, "层数")):
+        catalogs.update(page, "zh_CN")
+        file = catalogs.file_of(page, "zh_CN")
+        text = file.read_text(encoding="utf-8")
+        for message, other in (("loss", "损失"), ("layer", layer)):
+            entry = f'msgid "{message}"\nmsgstr '
+            text = re.sub(rf'{entry}".*"', f'{entry}"{other}"', text)
+        file.write_text(text, encoding="utf-8")
+    catalogs.update(third, "zh_CN")
+    assert catalogs.translations(third, "zh_CN") == {"loss": "损失"}
+
+
 def test_the_command_lists_every_message_that_has_to_be_translated(monkeypatch, capsys):
     found = {"missing": ["A new term"], "outdated": ["A changed sentence."], "wrong": []}
     monkeypatch.setattr(command, "pages", lambda: [catalogs.ROOT / "index.md"])
@@ -196,17 +373,30 @@ def test_the_command_lists_every_message_that_has_to_be_translated(monkeypatch, 
     ]
 
 
-def test_the_translated_sources_keep_the_names_of_headings(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BUILD", tmp_path)
-    sources.write_sources(tmp_path / "book", "zh_CN")
-    page = (tmp_path / "book" / "chapters" / "short-road.ipynb").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory):
+    """The sources of the translated book, written once, after tests that executed one equation."""
+    build = tmp_path_factory.mktemp("translated") / "_build"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BUILD", build)
+        patch.setattr(sources, "RECORDS", build / "equations")
+        write_record(RECORD, sources.RECORDS)
+        sources.write_sources(build / "book", "zh_CN")
+    return build / "book"
+
+
+def test_the_translated_sources_keep_the_names_of_headings(translated, monkeypatch):
+    monkeypatch.setattr(sources, "BUILD", translated.parent)
+    page = (translated / "chapters" / "short-road.ipynb").read_text(encoding="utf-8")
     assert "# 捷径：从注意力到 RoPE" in page
-    assert sources.slug("旋转查询和键") == "rotate-the-queries-and-the-keys"
+    assert sources.slug("加权平均") == "a-weighted-average"
     assert sources.slug("No such heading") == "no-such-heading"
-    assert "注意力" in (tmp_path / "book" / "_toc.yml").read_text(encoding="utf-8")
-    page = (tmp_path / "book" / "chapters" / "attention.ipynb").read_text(encoding="utf-8")
-    assert "（英文）](deeper/edge-cases.ipynb" in page
-    assert "（英文）](many-heads.ipynb" not in page
+    assert "注意力" in (translated / "_toc.yml").read_text(encoding="utf-8")
+    page = (translated / "chapters" / "attention.ipynb").read_text(encoding="utf-8")
+    assert "](deeper/edge-cases.ipynb" in page
+    assert "（英文）](deeper/edge-cases.ipynb" not in page
+    page = (translated / "index.md").read_text(encoding="utf-8")
+    assert "（英文）](chapters/ledger.md" in page
 
 
 def test_outdated_and_missing_translations_leave_english_on_the_page(tmp_path, monkeypatch):
@@ -234,17 +424,12 @@ def test_outdated_and_missing_translations_leave_english_on_the_page(tmp_path, m
         assert old[message] not in text
     assert text.count("{in-english}") == 2
     # Pages that nobody translates have no notes.
-    deeper = tmp_path / "book" / "chapters" / "deeper" / "edge-cases.ipynb"
-    assert "{in-english}" not in deeper.read_text(encoding="utf-8")
+    english = tmp_path / "book" / "chapters" / "ledger.md"
+    assert "{in-english}" not in english.read_text(encoding="utf-8")
 
 
-def test_the_translated_site_gets_the_record_of_the_tests(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "BUILD", tmp_path / "_build")
-    monkeypatch.setattr(sources, "RECORDS", tmp_path / "_build" / "equations")
-    record = Record("eq-score", "a = b")
-    write_record(record, sources.RECORDS)
-    sources.write_sources(tmp_path / "book", "zh_CN")
-    assert read_records(tmp_path / "book" / "_build" / "equations") == {"eq-score": record}
+def test_the_translated_site_gets_the_record_of_the_tests(translated):
+    assert read_records(translated / "_build" / "equations") == {"eq-score": RECORD}
 
 
 def test_all_that_scripts_say_has_a_translation():
@@ -254,11 +439,17 @@ def test_all_that_scripts_say_has_a_translation():
     ]
     said = {text for script in texts for text in re.findall(r"phrase`([^`]*)`", script)}
     assert len(said) > 100
+    # What the page "Read my model" says of a configuration, with its values by name.
+    rules = read_rules()
+    sentences = [rules["evidence"], rules["failures"], rules["settings"]["notes"]]
+    said |= {one["text"] for one in rules["remarks"].values()}
+    said |= {text for part in sentences for text in part.values()}
     words = (catalogs.LOCALE / "zh_CN" / "words.js").read_text(encoding="utf-8")
     known = dict(re.findall(r'^    "(.*?)": "(.*)",$', words, re.MULTILINE))
     holes = re.compile(r"\{\d\}|\$\{[^}]*\}")
     assert {holes.sub("{}", text) for text in said} == {holes.sub("{}", text) for text in known}
-    assert all(sorted(holes.findall(one)) == sorted(holes.findall(known[one])) for one in known)
+    values = re.compile(r"\{\w+\}")
+    assert all(sorted(values.findall(one)) == sorted(values.findall(known[one])) for one in known)
     request = {"widget": "rotation", "call": "picture", "arguments": []}
     (picture,) = run_widgets([request], catalogs.LOCALE / "zh_CN" / "words.js")
     assert "分数" in picture
@@ -321,6 +512,24 @@ def test_a_page_leads_to_itself_in_the_other_language(
     assert (offered.get("address"), offered.get("whole_address")) == (address, whole)
 
 
+@pytest.mark.parametrize(
+    ("language", "page", "is_said"),
+    [
+        ("zh_CN", "chapters/source/rope", True),
+        ("zh_CN", "chapters/attention", False),
+        ("en", "chapters/source/rope", False),
+    ],
+)
+def test_a_page_that_nobody_translates_says_so_below_its_title(language, page, is_said):
+    app = SimpleNamespace(config=SimpleNamespace(language=language))
+    context = {"body": "<section><h1>Title</h1><p>Words.</p></section>"}
+    languages.say_english(app, page, "", context, object())
+    said = '</h1><p class="in-english" lang="zh-CN">' in context["body"]
+    assert said is is_said
+    assert context["body"].startswith('<div lang="en">') is is_said
+    assert context["body"].count("<p>Words.</p>") == 1
+
+
 @pytest.mark.browser
 def test_the_opening_page_leads_to_the_chosen_language_and_back(open_page, tmp_path):
     early = (SOURCES / "booksite" / "static" / "early.js").as_uri()
@@ -335,5 +544,20 @@ def test_the_opening_page_leads_to_the_chosen_language_and_back(open_page, tmp_p
     page.goto(f"{english.as_uri()}#here")
     page.wait_for_url("**/zh/index.html#here")
     page.locator("a").click()
+    page.wait_for_url("**/index.html#here")
     page.reload()
-    assert page.url == english.as_uri()
+    assert page.url == f"{english.as_uri()}#here"
+
+
+@pytest.mark.browser
+def test_the_other_language_opens_at_the_section_that_is_read(open_page, tmp_path):
+    early = (SOURCES / "booksite" / "static" / "early.js").as_uri()
+    sections = "".join(f'<section id="s{n}" style="height: 2000px"></section>' for n in range(3))
+    link = '<a hreflang="zh-CN" href="other.html" style="position: fixed">other</a>'
+    english = tmp_path / "page.html"
+    english.write_text(f'<script src="{early}"></script>{link}<main>{sections}</main>')
+    (tmp_path / "other.html").write_text(sections)
+    page = open_page(english)
+    page.evaluate("scrollTo(0, 2500)")
+    page.locator("a").click()
+    page.wait_for_url("**/other.html#s1")

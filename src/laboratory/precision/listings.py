@@ -1,20 +1,13 @@
-"""Every listing to take away, in every dtype and situation in which a reader may use it.
+"""How a reader uses each listing to take away: what to make of it, and what to call it with.
 
-python tests/listings/situations.py            the table, on the CPU
-python tests/listings/situations.py --compile  also under torch.compile, in one graph
-python tests/listings/situations.py --device cuda --compile
-
-Each listing is taken from its page. In a dtype, its result is compared with the same listing in
-float64 that gets the same rounded inputs and weights. `roundings` says how many results, one after
-the other, a listing rounds to its dtype. One rounding moves a number by at most half of the spacing
-between numbers, on average by less than 0.3 of it, and independent ones add up like a root.
+Each listing is taken from its page, so the chapters must be beside `src`. `roundings` says how many
+results, one after the other, a listing rounds to its dtype.
 """
 
-import argparse
-import copy
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -22,11 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
-HALF = (torch.bfloat16, torch.float16)
-DTYPES = (torch.float32, *HALF)
-ROUNDING = 0.3  # in units of the spacing between two numbers
-FLOAT32_SUMS = 4e-6  # what sums over hundreds of float32 numbers lose
+CHAPTERS = Path(__file__).resolve().parents[3] / "chapters"
 Names = dict[str, Any]
 Inputs = tuple[Tensor, ...]
 
@@ -43,18 +32,25 @@ class Use(NamedTuple):
     padded: Callable[[Any, Inputs], tuple[Tensor, Tensor]] | None = None
     # Fewer key-value heads, and the same heads repeated: two results that must agree.
     grouped: Callable[[Any, Inputs], tuple[Tensor, Tensor]] | None = None
+    has_weights: bool = False  # what is made is a module, not a function
     batched: bool = True
     keeps_dtype: bool = True
 
 
-def source_of(start: str) -> str:
-    """The code cell of a chapter that has a line; exactly one has it."""
+@cache
+def code_cells() -> tuple[str, ...]:
+    """The sources of all code cells of the chapters."""
     found = []
     for path in sorted(CHAPTERS.glob("*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-            source = "".join(cell["source"])
-            if cell["cell_type"] == "code" and start in source:
-                found.append(source)
+            if cell["cell_type"] == "code":
+                found.append("".join(cell["source"]))
+    return tuple(found)
+
+
+def source_of(start: str) -> str:
+    """The code cell of a chapter that has a line; exactly one has it."""
+    found = [source for source in code_cells() if start in source]
     if len(found) != 1:
         raise LookupError(f"{len(found)} code cells of the chapters have the line {start!r}")
     return found[0]
@@ -134,7 +130,7 @@ def masked_keys(made: Any, inputs: Inputs) -> tuple[Tensor, Tensor]:
 
 def rope_layer(names: Names) -> Any:
     """Self-attention with RoPE, whose table is made for each input."""
-    layer = names["SelfAttention"](32, 4, layout="half")
+    layer = names["SelfAttention"](32, 4)
 
     class WithTable(nn.Module):
         def __init__(self) -> None:
@@ -142,7 +138,6 @@ def rope_layer(names: Names) -> Any:
             self.layer = layer
 
         def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
-            dtype = torch.promote_types(x.dtype, torch.float32)
             if real is None:
                 position_ids = positions(x)[None].expand(len(x), -1)
                 mask = None
@@ -152,9 +147,9 @@ def rope_layer(names: Names) -> Any:
                 causal = torch.ones(N, N, dtype=torch.bool, device=x.device).tril()
                 own = torch.eye(N, dtype=torch.bool, device=x.device)
                 mask = (causal & real[:, None, None, :]) | own
-            theta = names["frequencies"](8).to(x.device)
-            table = names["rope_table"](position_ids, theta, dtype=dtype)
-            return self.layer(x, table, mask)[0]
+            table = names["rope_table"](position_ids, 8)
+            attended: Tensor = self.layer(x, table, mask)[0]
+            return attended
 
     return WithTable()
 
@@ -191,6 +186,38 @@ def steps_of_attend(attend: Any, q: Tensor, k: Tensor, v: Tensor) -> Inputs:
     return whole, last
 
 
+def steps_with_positions(layer: nn.Module, x: Tensor) -> Inputs:
+    """The whole text, and in three parts with the cache, each at its positions."""
+    whole = layer(x, positions(x))[0]
+    first, cache = layer(x[:, :4], positions(x[:, :4]))
+    second, cache = layer(x[:, 4:5], positions(x[:, 4:5], 4), cache)
+    third, _ = layer(x[:, 5:], positions(x[:, 5:], 5), cache)
+    return whole, torch.cat((first, second, third), dim=1)
+
+
+def steps_with_cache(model: nn.Module, tokens: Tensor) -> Inputs:
+    """The whole text, and in three parts with what the model or layer keeps."""
+    whole = model(tokens)[0]
+    first, caches = model(tokens[:, :4])
+    second, caches = model(tokens[:, 4:5], caches)
+    third, _ = model(tokens[:, 5:], caches)
+    return whole, torch.cat((first, second, third), dim=1)
+
+
+def checked_rotation(names: Names) -> Callable[[Tensor], Tensor]:
+    """Vectors at positions from 5,000 on, with a table in float32 or better."""
+
+    def run(x: Tensor) -> Tensor:
+        position_ids = (torch.arange(x.shape[-2], device=x.device) + 5000)[None]
+        theta = names["frequencies"](x.shape[-1]).to(x.device)
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        cos, sin = names["checked_table"](position_ids, theta, 1.0, dtype)
+        rotated: Tensor = names["checked_rope"](x, cos, sin, layout="interleaved")
+        return rotated
+
+    return run
+
+
 def with_bias(names: Names) -> Callable[..., Tensor]:
     """Causal attention with ALiBi's bias and with T5's."""
     table = numbers(32, 4, seed=6).float()
@@ -198,9 +225,28 @@ def with_bias(names: Names) -> Callable[..., Tensor]:
     def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         offset = names["offsets_of"](q.shape[-2], k.shape[-2], q.device)
         bias = names["alibi"](offset, 4) + names["t5"](offset, table.to(q.device))
-        return names["causal_attention"](q, k, v, bias, offset)
+        attended: Tensor = names["causal_attention"](q, k, v, bias, offset)
+        return attended
 
     return run
+
+
+def layer_use(
+    start: str,
+    make: Callable[[Names], nn.Module],
+    roundings: float,
+    padded: Callable[[Any, Inputs], tuple[Tensor, Tensor]] | None = None,
+) -> Use:
+    """The use of a layer of width 32 that is called with its tokens alone."""
+    return Use(
+        start,
+        seeded(make),
+        tokens_in(32),
+        lambda made, x: made(x),
+        roundings=roundings,
+        padded=padded,
+        has_weights=True,
+    )
 
 
 USES = {
@@ -211,12 +257,36 @@ USES = {
         steps_of_attend,
         roundings=2,  # rotated keys are stored
     ),
+    "attention: SelfAttention": layer_use(
+        "    def scores(self, x):  # x (N, d)",
+        lambda names: names["SelfAttention"](d=32, d_k=8, d_v=8),
+        roundings=4,
+    ),
     "attention: attend": Use(
         "def attend(q, k, v, mask=None):",
         lambda names: names["attend"],
         heads(),
         lambda made, *inputs: made(*inputs),
         padded=masked_keys,
+    ),
+    "attention: CausalSelfAttention": Use(
+        "class CausalSelfAttention(nn.Module)",
+        seeded(lambda names: names["CausalSelfAttention"](d=32, heads=4)),
+        tokens_in(32),
+        lambda made, x: (made(x), made(x, by_hand=True)),
+        # By hand: queries, keys, values, products, scores, weights, averages, and the output.
+        roundings=8,
+        padded=left_padding,
+        has_weights=True,
+    ),
+    "attention: PaddedSelfAttention": Use(
+        "def forward(self, x, real=None, causal=True):",
+        seeded(lambda names: names["PaddedSelfAttention"](32, 8, 12)),
+        tokens_in(32),
+        lambda made, x: (made(x), made(x, causal=False)),
+        roundings=3,  # queries and keys, values, and the output
+        padded=left_padding,
+        has_weights=True,
     ),
     "why-sqrt-d: attend": Use(
         "def attend(q, k, v, gains=None):",
@@ -225,26 +295,20 @@ USES = {
         lambda made, q, k, v: made(q, k, v, q.new_ones(2, 8)),
         roundings=3,  # two norms, and the output
     ),
-    "many-heads: CausalMultiHeadAttention": Use(
+    "many-heads: CausalMultiHeadAttention": layer_use(
         "class CausalMultiHeadAttention",
-        seeded(lambda names: names["CausalMultiHeadAttention"](32, 4)),
-        tokens_in(32),
-        lambda made, x: made(x),
+        lambda names: names["CausalMultiHeadAttention"](32, 4),
         roundings=3,
         padded=left_padding,
     ),
-    "residuals-and-norms: Stack": Use(
+    "residuals-and-norms: Stack": layer_use(
         "class Stack(nn.Sequential)",
-        seeded(lambda names: names["Stack"](2, 32, 4, 48)),
-        tokens_in(32),
-        lambda made, x: made(x),
+        lambda names: names["Stack"](2, 32, 4, 48),
         roundings=8,
     ),
-    "feed-forward: GatedFeedForward": Use(
+    "feed-forward: GatedFeedForward": layer_use(
         "class GatedFeedForward",
-        seeded(lambda names: names["GatedFeedForward"](32, multiple_of=16)),
-        tokens_in(32),
-        lambda made, x: made(x),
+        lambda names: names["GatedFeedForward"](32, multiple_of=16),
         roundings=4,
     ),
     "why-position: PositionedEmbedding": Use(
@@ -252,6 +316,7 @@ USES = {
         seeded(lambda names: names["PositionedEmbedding"](50, 16, 40)),
         lambda: (torch.arange(27).reshape(3, 9),),
         lambda made, tokens: made(tokens, 3),
+        has_weights=True,
     ),
     "sinusoids: add_positions": Use(
         "def add_positions(x, start=0):",
@@ -274,11 +339,9 @@ USES = {
         lambda made, q, k, v: made(q, k, v, positions(q, 5000)),
         roundings=3,
     ),
-    "implementing-rope: SelfAttention": Use(
-        "class SelfAttention(nn.Module)",
-        seeded(rope_layer),
-        tokens_in(32),
-        lambda made, x: made(x),
+    "implementing-rope: SelfAttention": layer_use(
+        "def forward(self, x, table, mask=None, cache=None):",
+        rope_layer,
         roundings=4,
         padded=left_padding,
     ),
@@ -289,13 +352,23 @@ USES = {
         lambda made, q, k: made(q, k, torch.arange(20, device=q.device)),
         keeps_dtype=False,  # a measurement, in float64
     ),
-    "cache: attend": Use(
-        '"""New queries q, (B, h, N, d_k), attend to old and new keys',
-        lambda names: names["attend"],
-        heads(),
-        steps_of_attend,
-        roundings=2,
-        grouped=repeated_groups,
+    "cache: Attention": Use(
+        "def generate(model, tokens, count)",
+        seeded(lambda names: names["Attention"](d=48, h=6, g=2)),
+        tokens_in(48),
+        steps_with_positions,
+        roundings=6,
+        has_weights=True,
+    ),
+    "cache: Model": Use(
+        "def generate(model, tokens, count)",
+        seeded(lambda n: n["Model"](vocabulary=50, d=48, h=6, g=2, hidden=96, layers=2)),
+        lambda: (torch.arange(27).reshape(3, 9),),
+        steps_with_cache,
+        # Two blocks with six roundings in attention and four in the feed-forward layer, two sums,
+        # and the embedding, the last norm and the logits.
+        roundings=27,
+        has_weights=True,
     ),
     "latent-attention: LatentAttention": Use(
         "class LatentAttention(nn.Module)",
@@ -303,6 +376,7 @@ USES = {
         tokens_in(48),
         steps_of_latents,
         roundings=6,
+        has_weights=True,
     ),
     "attention-in-blocks: attend": Use(
         "class InBlocks(torch.autograd.Function)",
@@ -319,6 +393,41 @@ USES = {
         batched=False,
         keeps_dtype=False,  # tables are in float32
     ),
+    "implementing-rope: rope_at": Use(
+        "def rope_at(x, positions, base=10000.0):",
+        lambda names: names["rope_at"],
+        lambda: (numbers(3, 4, 9, 8, seed=1),),
+        lambda made, x: made(x, torch.arange(9, device=x.device) + 5000),
+    ),
+    "implementing-rope: checked_rope": Use(
+        "def checked_rope(",
+        checked_rotation,
+        lambda: (numbers(3, 4, 9, 8, seed=1),),
+        lambda made, x: made(x),
+    ),
+    "relative-positions: ALiBi": Use(
+        "class RelativeAttention(nn.Module):",
+        seeded(lambda names: names["ALiBi"](d=32, h=4)),
+        tokens_in(32),
+        lambda made, x: made(x, torch.arange(x.shape[1], device=x.device) + 50),
+        roundings=6,
+        has_weights=True,
+    ),
+    "which-encoding: attend": Use(
+        "def attend(q, k, v, positions, base=None, window=None):",
+        lambda names: names["attend"],
+        heads(),
+        lambda made, q, k, v: made(q, k, v, positions(q, 5000), base=10_000.0, window=4),
+        roundings=3,  # rotated queries and keys are rounded, too
+    ),
+    "fewer-scores: WindowAttention": Use(
+        "class WindowAttention(nn.Module)",
+        seeded(lambda names: names["WindowAttention"](d=48, h=6, window=3)),
+        tokens_in(48),
+        steps_with_cache,
+        roundings=6,
+        has_weights=True,
+    ),
     "fewer-scores: window_attention": Use(
         "def window_attention(q, k, v, window, sink):",
         lambda names: names["window_attention"],
@@ -331,149 +440,6 @@ USES = {
         tokens_in(24),
         steps_of_state,
         roundings=4,
+        has_weights=True,
     ),
 }
-
-
-def cast(inputs: Inputs, dtype: torch.dtype, device: str = "cpu") -> Inputs:
-    """Inputs in a dtype; whole numbers stay."""
-    return tuple(x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs)
-
-
-def made_in(use: Use, names: Names, dtype: torch.dtype, device: str = "cpu") -> Any:
-    """The listing's module in a dtype, or its function."""
-    made = use.make(names)
-    return made.to(device, dtype).eval() if isinstance(made, nn.Module) else made
-
-
-def results(use: Use, made: Any, inputs: Inputs) -> Inputs:
-    """What a call returns, always as a tuple."""
-    with torch.no_grad():
-        found = use.call(made, *inputs)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def excess(found: Tensor, exact: Tensor, roundings: float) -> float:
-    """The error in units of what is allowed: at most 1 is right."""
-    exact = exact.double().cpu()
-    found = found.cpu()
-    if not torch.isfinite(found).all():
-        return float("inf")
-    spacing = torch.finfo(found.dtype).eps
-    if found.dtype == torch.float64:
-        spacing = torch.finfo(torch.float32).eps
-    allowed = (ROUNDING * roundings**0.5 * spacing + FLOAT32_SUMS) * exact.norm()
-    return float((found.double() - exact).norm() / allowed)
-
-
-def in_dtype(use: Use, dtype: torch.dtype, device: str = "cpu", *, compiler: str = "") -> float:
-    """The error of a listing in a dtype against itself in float64, in units of what is allowed.
-
-    A compiler is a backend of torch.compile. "aot_eager" makes the graph and runs it without
-    generated code, in a fiftieth of the time on a CPU.
-    """
-    names = listing(use)
-    inputs = cast(use.inputs(), dtype, device)
-    made = made_in(use, names, dtype, device)
-    exact_made = (
-        copy.deepcopy(made).to("cpu", torch.float64) if isinstance(made, nn.Module) else made
-    )
-    exact = results(use, exact_made, cast(inputs, torch.float64))
-    if compiler:
-        torch.compiler.reset()
-        call = torch.compile(
-            lambda *given: use.call(made, *given), fullgraph=True, backend=compiler
-        )
-        with torch.no_grad():
-            got = call(*inputs)
-        found = got if isinstance(got, tuple) else (got,)
-    else:
-        found = results(use, made, inputs)
-    if use.keeps_dtype and any(one.dtype != dtype for one in found):
-        raise TypeError(f"{[one.dtype for one in found]} came out of {dtype}")
-    pairs = zip(found, exact, strict=True)
-    return max(excess(one, other, use.roundings) for one, other in pairs)
-
-
-def in_batches(use: Use, dtype: torch.dtype = torch.float32, device: str = "cpu") -> float:
-    """The difference of a batch and its members, each alone."""
-    made = made_in(use, listing(use), dtype, device)
-    inputs = cast(use.inputs(), dtype, device)
-    whole = results(use, made, inputs)
-    worst = 0.0
-    for row in range(len(inputs[0])):
-        alone = results(use, made, tuple(x[row : row + 1] for x in inputs))
-        for one, other in zip(alone, whole, strict=True):
-            worst = max(worst, excess(one[0], other[row], use.roundings))
-    return worst
-
-
-def from_meta(use: Use, device: str = "cpu") -> float:
-    """The difference of a module and its copy that was built without memory and then loaded."""
-    names = listing(use)
-    made = made_in(use, names, torch.float32, device)
-    inputs = cast(use.inputs(), torch.float32, device)
-    with torch.device("meta"):
-        empty = use.make(names)
-    empty = empty.to_empty(device=device).eval()
-    empty.load_state_dict(made.state_dict())
-    pairs = zip(results(use, empty, inputs), results(use, made, inputs), strict=True)
-    return max(excess(one, other, use.roundings) for one, other in pairs)
-
-
-def agreement(
-    use: Use, which: str, dtype: torch.dtype = torch.float32, device: str = "cpu"
-) -> float:
-    """The difference of the two results of a situation, "padded" or "grouped"."""
-    made = made_in(use, listing(use), dtype, device)
-    situation = getattr(use, which)
-    with torch.no_grad():
-        one, other = situation(made, cast(use.inputs(), dtype, device))
-    return excess(one, other, 2 * use.roundings)
-
-
-def cells(use: Use, device: str, *, compile_too: bool) -> dict[str, Callable[[], float]]:
-    """All situations that apply to a listing."""
-    made = use.make(listing(use))
-    found: dict[str, Callable[[], float]] = {}
-    for dtype in DTYPES:
-        name = str(dtype).removeprefix("torch.")
-        found[name] = lambda dtype=dtype: in_dtype(use, dtype, device)
-        if compile_too:
-            found[f"{name}, compiled"] = lambda dtype=dtype: in_dtype(
-                use, dtype, device, compiler="inductor"
-            )
-        for which in ("padded", "grouped"):
-            if getattr(use, which) is not None:
-                found[f"{name}, {which}"] = lambda dtype=dtype, which=which: agreement(
-                    use, which, dtype, device
-                )
-    if use.batched:
-        found["batched"] = lambda: in_batches(use, device=device)
-    if isinstance(made, nn.Module):
-        found["from meta"] = lambda: from_meta(use, device)
-    return found
-
-
-def main() -> int:
-    """Print one line for each listing and situation, and return 1 if one is not right."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--compile", action="store_true", help="also under torch.compile")
-    given = parser.parse_args()
-    wrong = 0
-    for name, use in USES.items():
-        for situation, measure in cells(use, given.device, compile_too=given.compile).items():
-            try:
-                error = measure()
-                verdict = "ok" if error <= 1 else "WRONG"
-            except Exception as problem:  # the table names every one
-                error, verdict = float("nan"), f"{type(problem).__name__}: {problem}"[:150]
-            wrong += verdict != "ok"
-            print(f"{name:42} {situation:20} {error:6.2f} {verdict}", flush=True)
-    print(f"{wrong} are not right; torch {torch.__version__}, {given.device}")
-    return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

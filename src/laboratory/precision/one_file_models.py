@@ -1,31 +1,17 @@
-"""The two files that readers copy, in each dtype and each way of use, against float64.
+"""The two files that readers copy, in each dtype and each way of use, against float64."""
 
-test_matrix.py runs these cases on the CPU. For a table of all of them on the device that is there:
-
-    python3 tests/one_file/matrix.py
-
-It needs PyTorch alone. With a GPU it compiles with Inductor and takes longer texts, in which half
-precision has no numbers for all positions. The exit code counts the failures.
-"""
-
-import argparse
-import importlib.util
 import math
-import sys
-import traceback
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-SOURCES = Path(__file__).parents[2] / "src" / "one_file"
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-# A norm, three matrices in parallel, the norm of queries and keys, a rotation, averages, a matrix,
-# a sum; then a norm, a matrix, its SiLU, a product, a matrix, a sum.
-ROUNDINGS_OF_A_LLAMA_BLOCK = 13
+from laboratory.precision.found import Found
+from one_file import llama
+from one_file import transformer_2017 as original
+
 # Matrices, averages, a matrix, a sum, a norm; once more for the source; then two matrices, ReLU, a
 # sum, a norm. The memory has gone through the encoder's blocks before.
 ROUNDINGS_OF_A_DECODER_BLOCK = 15
@@ -40,44 +26,19 @@ class Use(NamedTuple):
     length: int = 40  # of the longest text
 
 
-class Found(NamedTuple):
-    """The largest relative error of a vector of logits, and what the dtype allows."""
+def error_of_angles(use: Use) -> float:
+    """What float32 leaves of an angle, in every dtype.
 
-    error: float
-    allowed: float
-
-
-def copy_of(name: str) -> ModuleType:
-    """A file of the folder, executed as a reader's copy of it."""
-    spec = importlib.util.spec_from_file_location(f"{name}_copy", SOURCES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for their module there
-    spec.loader.exec_module(module)
-    return module
-
-
-llama = copy_of("llama")
-original = copy_of("transformer_2017")
-
-
-def allowed(use: Use, roundings: int, enlarged: float = 1.0) -> float:
-    """The relative error that the dtype may leave after so many roundings in a row.
-
-    A rounding moves a number by at most eps/2 of its size. Roundings are independent, so their
-    errors grow like the root of their number, not like the number. Angles are float32 in every
-    dtype: at the last position, frequency and product are each rounded by eps/2 of the angle.
+    At the last position, frequency and product are each rounded by at most eps/2 of the angle.
     """
-    of_results = torch.finfo(use.dtype).eps / 2 * math.sqrt(roundings)
-    of_angles = torch.finfo(torch.float32).eps * use.length
-    return enlarged * of_results + of_angles
+    return torch.finfo(torch.float32).eps * use.length
 
 
 def largest_error(found: Tensor, exact: Tensor) -> float:
     """The largest error of a vector, as a share of its length; infinite if a number is NaN."""
-    error = (found.double() - exact).norm(dim=-1) / exact.norm(dim=-1)
-    return error.max().nan_to_num(nan=math.inf).item()
+    exact = exact.detach()
+    error = (found.detach().double() - exact).norm(dim=-1) / exact.norm(dim=-1)
+    return float(error.max().nan_to_num(nan=math.inf))
 
 
 @torch.no_grad()
@@ -96,13 +57,15 @@ def redraw(model: nn.Module) -> nn.Module:
 
 
 def random_tokens(*shape: int, seed: int = 1) -> Tensor:
+    """Tokens that are neither padding nor a start or an end."""
     return torch.randint(3, 50, shape, generator=torch.Generator().manual_seed(seed))
 
 
 # -- llama.py ----
 
 
-def llama_config() -> Any:
+def llama_config() -> llama.Config:
+    """Two layers with grouped heads and a norm on queries and keys."""
     return llama.Config(
         vocab_size=50,
         hidden_size=32,
@@ -116,10 +79,76 @@ def llama_config() -> Any:
     )
 
 
-LLAMA_ROUNDINGS = 2 * ROUNDINGS_OF_A_LLAMA_BLOCK + 2  # and the last norm and matrix
-# Normalized queries and keys have scores of size 1 to 4, and softmax turns an error of a score
-# into a relative error of a weight: a relative error can double here.
-ENLARGED = 2.0
+Rounding = Callable[[Tensor], Tensor]
+RANDOM_RUNS = 8
+
+
+def at_random(dtype: torch.dtype, seed: int) -> Rounding:
+    """Round float64 to one of the two neighbours in this dtype, the nearer one more often.
+
+    Random rounding is on average √2 times as far off as rounding to the nearest.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    eps = torch.finfo(dtype).eps
+
+    def rounded(x: Tensor) -> Tensor:
+        _, exponent = torch.frexp(x)
+        spacing = torch.ldexp(torch.full_like(x, eps / 2), exponent)  # of numbers as large as x
+        spacing = spacing.masked_fill(x == 0, 0)
+        shift = torch.rand(x.shape, generator=draw, dtype=x.dtype) - 0.5
+        return (x + shift * spacing).to(dtype).double()
+
+    return rounded
+
+
+def rounded_logits(model: Any, tokens: Tensor, rounded: Rounding) -> Tensor:
+    """What llama.py computes for whole texts, with every result that a dtype would round rounded.
+
+    The model is in float64, so sums are exact. As in llama.py, a rotation is rounded once.
+    """
+    table = model.table(torch.arange(tokens.shape[1]))
+    x = model.embed_tokens(tokens)
+    for block in model.layers:
+        attention = block.self_attn
+        y = rounded(block.input_layernorm(x))
+        q = rounded(attention.split(attention.q_proj(y)))
+        k = rounded(attention.split(attention.k_proj(y)))
+        v = rounded(attention.split(attention.v_proj(y)))
+        q = rounded(llama.rotate(rounded(attention.q_norm(q)), table))
+        k = rounded(llama.rotate(rounded(attention.k_norm(k)), table))
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        joined = rounded(mixed).transpose(1, 2).flatten(-2)
+        x = rounded(x + rounded(attention.o_proj(joined)))
+        y = rounded(block.post_attention_layernorm(x))
+        gate = rounded(nn.functional.silu(rounded(block.mlp.gate_proj(y))))
+        hidden = rounded(gate * rounded(block.mlp.up_proj(y)))
+        x = rounded(x + rounded(block.mlp.down_proj(hidden)))
+    return rounded(model.lm_head(rounded(model.norm(x))))
+
+
+@cache
+@torch.no_grad()
+def error_of_random_rounding(dtype: torch.dtype, length: int) -> float:
+    """The largest error of a logit vector in several runs that round each result at random."""
+    _, exact = llama_pair(Use("cpu", dtype))
+    tokens = random_tokens(3, length)
+    logits = exact(tokens)[0]
+    errors = []
+    for seed in range(RANDOM_RUNS):
+        found = rounded_logits(exact, tokens, at_random(dtype, seed))
+        errors.append(largest_error(found, logits))
+    return max(errors)
+
+
+def allowed_of_llama(use: Use) -> float:
+    """Measured, not argued: the largest error of random rounding, and that within operations.
+
+    How much softmax and the norms enlarge an error is in it, because the same model is run. Random
+    rounding sees only results. Within a sum, float32 rounds each addition by at most eps/2 in every
+    dtype. Twice this for the keys of the longest text is what we allow; angles are in float64.
+    """
+    within_sums = torch.finfo(torch.float32).eps * use.length
+    return error_of_random_rounding(use.dtype, use.length) + within_sums
 
 
 def llama_pair(use: Use) -> tuple[Any, Any]:
@@ -150,12 +179,13 @@ def error_of_texts(logits: Tensor, exact: Any, texts: list[Tensor]) -> float:
 
 
 def llama_batched(use: Use) -> Found:
+    """Three texts of the same length."""
     model, exact = llama_pair(use)
     tokens = random_tokens(3, use.length)
     logits, caches = model(tokens.to(use.device))
     assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == use.dtype
     error = largest_error(logits.cpu(), exact(tokens)[0])
-    return Found(error, allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(error, allowed_of_llama(use))
 
 
 def llama_padded(use: Use) -> Found:
@@ -173,7 +203,7 @@ def llama_padded(use: Use) -> Found:
     rows = [row[: text.shape[1]] for row, text in zip(logits.cpu(), texts, strict=True)]
     for row, text in zip(rows, texts, strict=True):
         error = max(error, largest_error(row, exact(text)[0][0]))
-    return Found(error, allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(error, allowed_of_llama(use))
 
 
 def llama_cached(use: Use) -> Found:
@@ -187,20 +217,20 @@ def llama_cached(use: Use) -> Found:
     padded_caches: Any = ()
     whole_caches: Any = ()
     for start, stop in parts:
-        logits, padded_caches = model(tokens[:, start:stop], padded_caches, mask[:, :stop])
+        logits, padded_caches = model(tokens[:, start:stop], padded_caches, mask[:, start:stop])
         padded_rows.append(logits)
         logits, whole_caches = model(tokens[:1, start:stop], whole_caches)
         whole_rows.append(logits)
     error = error_of_texts(torch.cat(padded_rows, dim=1), exact, texts)
     whole = error_of_texts(torch.cat(whole_rows, dim=1), exact, texts[:1])
-    return Found(max(error, whole), allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(max(error, whole), allowed_of_llama(use))
 
 
 def llama_compiled(use: Use) -> Found:
     """In one graph, in several lengths, with padding and without, and through `generate`."""
     torch._dynamo.reset()
     model, exact = llama_pair(use)
-    compiled = torch.compile(model, fullgraph=True, backend=use.backend)
+    compiled: Any = torch.compile(model, fullgraph=True, backend=use.backend)
     errors = []
     for length in (use.length, 21, 33):
         tokens = random_tokens(2, length)
@@ -210,7 +240,7 @@ def llama_compiled(use: Use) -> Found:
         logits, _ = compiled(tokens, mask=mask)
         errors.append(error_of_texts(logits, exact, texts))
     assert llama.generate(compiled, tokens, 4, mask, temperature=0).shape == (2, 37)
-    return Found(max(errors), allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(max(errors), allowed_of_llama(use))
 
 
 def llama_from_meta(use: Use) -> Found:
@@ -230,7 +260,7 @@ def llama_from_meta(use: Use) -> Found:
         logits, _ = one(tokens)
         assert torch.equal(logits, expected)
     error = largest_error(expected.cpu(), exact(tokens.cpu())[0])
-    return Found(error, allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(error, allowed_of_llama(use))
 
 
 def llama_generates(use: Use) -> Found:
@@ -246,7 +276,7 @@ def llama_generates(use: Use) -> Found:
         below = (logits.max(1).values - chosen) / logits.norm(dim=1)
         worst = max(worst, below.max().item())
     # Both the chosen logit and the largest one may be off.
-    return Found(worst, 2 * allowed(use, LLAMA_ROUNDINGS, ENLARGED))
+    return Found(worst, 2 * allowed_of_llama(use))
 
 
 # -- transformer_2017.py ----
@@ -254,6 +284,16 @@ def llama_generates(use: Use) -> Found:
 ORIGINAL_SIZES = {"words": 50, "d": 32, "h": 4, "d_f": 48, "layers": 2}
 # The encoder's two blocks have two sublayers of five roundings each; embedding and logits.
 ORIGINAL_ROUNDINGS = 2 * 10 + 2 * ROUNDINGS_OF_A_DECODER_BLOCK + 2
+
+
+def allowed_of_original(use: Use) -> float:
+    """The relative error that the dtype may leave after so many roundings in a row.
+
+    A rounding moves a number by at most eps/2 of its size. Roundings are independent, so their
+    errors grow like the root of their number, not like the number.
+    """
+    of_results = torch.finfo(use.dtype).eps / 2 * math.sqrt(ORIGINAL_ROUNDINGS)
+    return of_results + error_of_angles(use)
 
 
 def original_pair(use: Use) -> tuple[Any, Any]:
@@ -284,6 +324,7 @@ class Texts(NamedTuple):
 
 
 def padded_texts(use: Use) -> Texts:
+    """Three pairs of texts, of which the longest source has no long target."""
     n = use.length
     source, sources = right_padded((n, n // 2, 1))
     target, targets = right_padded((n // 3, n - 2, 5), first=original.START)
@@ -302,13 +343,14 @@ def error_of_targets(logits: Tensor, exact: Any, texts: Texts) -> float:
 
 
 def original_batched(use: Use) -> Found:
+    """Three sources and targets of the same length."""
     model, exact = original_pair(use)
     source = random_tokens(3, use.length)
     target = random_tokens(3, use.length, seed=2)
     logits, caches = model.decode(target.to(use.device), model.encode(source.to(use.device)))
     assert logits.dtype == caches[0][0].dtype == caches[0][1].dtype == use.dtype
     error = largest_error(logits.cpu(), exact.decode(target, exact.encode(source))[0])
-    return Found(error, allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(error, allowed_of_original(use))
 
 
 def original_padded(use: Use) -> Found:
@@ -325,10 +367,11 @@ def original_padded(use: Use) -> Found:
     loss.backward()
     for weight in model.parameters():
         assert weight.grad.isfinite().all()
-    return Found(error, allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(error, allowed_of_original(use))
 
 
 def original_cached(use: Use) -> Found:
+    """In parts of one token and of several."""
     model, exact = original_pair(use)
     texts = padded_texts(use)
     memory = model.encode(texts.source)
@@ -339,7 +382,7 @@ def original_cached(use: Use) -> Found:
         logits, caches = model.decode(texts.target[:, start:stop], memory, caches)
         rows.append(logits)
     error = error_of_targets(torch.cat(rows, dim=1), exact, texts)
-    return Found(error, allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(error, allowed_of_original(use))
 
 
 def original_compiled(use: Use) -> Found:
@@ -348,7 +391,8 @@ def original_compiled(use: Use) -> Found:
     model, exact = original_pair(use)
 
     def logits_of(source: Tensor, target: Tensor) -> Tensor:
-        return model.decode(target, model.encode(source))[0]
+        logits: Tensor = model.decode(target, model.encode(source))[0]
+        return logits
 
     compiled = torch.compile(logits_of, fullgraph=True, backend=use.backend)
     compiled_loss = torch.compile(model.loss, fullgraph=True, backend=use.backend)
@@ -366,10 +410,11 @@ def original_compiled(use: Use) -> Found:
         loss.backward()
     for weight in model.parameters():
         assert weight.grad.isfinite().all()
-    return Found(error, allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(error, allowed_of_original(use))
 
 
 def original_from_meta(use: Use) -> Found:
+    """Built without memory, in two ways that people load it; the result has the same bits."""
     model, exact = original_pair(use)
     weights = model.state_dict()
     built = []
@@ -383,7 +428,7 @@ def original_from_meta(use: Use) -> Found:
     for one in built:
         logits, _ = one.decode(texts.target, one.encode(texts.source))
         assert torch.equal(logits, expected)
-    return Found(error_of_targets(expected, exact, texts), allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(error_of_targets(expected, exact, texts), allowed_of_original(use))
 
 
 def original_generates(use: Use) -> Found:
@@ -401,55 +446,20 @@ def original_generates(use: Use) -> Found:
         chosen = logits.gather(1, row[:count, None])[:, 0]
         below = (logits.max(1).values - chosen) / logits.norm(dim=1)
         worst = max(worst, below.max().item())
-    return Found(worst, 2 * allowed(use, ORIGINAL_ROUNDINGS))
+    return Found(worst, 2 * allowed_of_original(use))
 
 
-CASES: dict[str, Callable[[Use], Found]] = {
-    "llama, batched": llama_batched,
-    "llama, padded": llama_padded,
-    "llama, cached steps": llama_cached,
-    "llama, from meta": llama_from_meta,
-    "llama, generation": llama_generates,
-    "llama, compiled": llama_compiled,
-    "2017, batched": original_batched,
-    "2017, padded": original_padded,
-    "2017, cached steps": original_cached,
-    "2017, from meta": original_from_meta,
-    "2017, generation": original_generates,
-    "2017, compiled": original_compiled,
+CASES: dict[tuple[str, str], Callable[[Use], Found]] = {
+    ("llama", "batched"): llama_batched,
+    ("llama", "padded"): llama_padded,
+    ("llama", "cached steps"): llama_cached,
+    ("llama", "from meta"): llama_from_meta,
+    ("llama", "generation"): llama_generates,
+    ("llama", "compiled"): llama_compiled,
+    ("transformer_2017", "batched"): original_batched,
+    ("transformer_2017", "padded"): original_padded,
+    ("transformer_2017", "cached steps"): original_cached,
+    ("transformer_2017", "from meta"): original_from_meta,
+    ("transformer_2017", "generation"): original_generates,
+    ("transformer_2017", "compiled"): original_compiled,
 }
-
-
-def rows_of_table(device: str, backend: str, length: int) -> Iterator[tuple[str, bool]]:
-    """A line for each case and dtype, and whether it holds."""
-    for name, case in CASES.items():
-        for dtype in DTYPES:
-            line = f"| {name} | {str(dtype).removeprefix('torch.')} |"
-            try:
-                found = case(Use(device, dtype, backend, length))
-                holds = found.error <= found.allowed
-                yield f"{line} {found.error:.1e} | {found.allowed:.1e} | {holds} |", holds
-            except Exception:
-                yield f"{line} {traceback.format_exc(limit=-2)} |", False
-
-
-def main() -> int:
-    """Print the table; the result counts the failures."""
-    has_gpu = torch.cuda.is_available()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if has_gpu else "cpu")
-    parser.add_argument("--backend", default="inductor" if has_gpu else "eager")
-    parser.add_argument("--length", type=int, default=1000 if has_gpu else 40)
-    options = parser.parse_args()
-    print(f"PyTorch {torch.__version__}, {options.device}, compiled with {options.backend}")
-    print("| case | dtype | largest relative error | allowed | holds |\n|---|---|---|---|---|")
-    failures = 0
-    for line, holds in rows_of_table(options.device, options.backend, options.length):
-        print(line, flush=True)
-        failures += not holds
-    print(f"{failures} failures")
-    return min(failures, 100)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,322 @@
+"""Check a step of the workshop: what is right, and which mistake a function makes.
+
+for line in report(7, check_step(7, names)):
+    print(line)
+"""
+
+import os
+import traceback
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bookkit.workshop.comparing import Description, agree, observe, place_of, wrong_places
+from bookkit.workshop.errors import meaning
+from bookkit.workshop.probes import STEPS, Names, Probe, functions_of, probes_of
+from bookkit.workshop.signatures import Named, failing, name_mistake, stored
+from bookkit.workshop.steps import CHAPTERS, HINTS
+
+# Mistakes that every function can make.
+PLAIN = {
+    "changed": "it changes one of its arguments. Work on a copy.",
+    "nothing": "it returns nothing. Is there a `return`?",
+}
+SEVERAL_ARRAYS = "it returns several arrays in a list or a tuple. Return one array"
+ORDINALS = ("first", "second", "third")
+NOT_OF_THE_READER = ("bookkit", "numpy", os.path.dirname(os.__file__))  # in the names of files
+MOST_NAMES = 12  # of a dictionary that are shown
+
+
+class Verdict(NamedTuple):
+    """What a check found about one function."""
+
+    function: str
+    state: str  # right, missing, wrong
+    says: str  # one or two sentences for the reader
+    tried: str = ""  # what was tried and what came out
+    look: str = ""  # where to look, if the mistake is known
+    sure: bool = False  # whether the mistake is certain
+
+
+def check_step(step: int, names: Names) -> list[Verdict]:
+    """The verdicts of a step's functions, up to the first that is not right."""
+    verdicts = check_alone(step, names)
+    last = verdicts[-1]
+    if last.state == "wrong" and not last.sure:
+        earlier = first_wrong_before(step, names)
+        if earlier:
+            verdicts[-1] = last._replace(says=f"{earlier} {last.says}")
+    return verdicts
+
+
+def first_wrong_before(step: int, names: Names) -> str:
+    """A sentence about the first function of an earlier step that is not right, or nothing."""
+    for number in range(1, step):
+        for function in functions_of(number):
+            if check_function(function, names).state != "right":
+                return (
+                    f"Look at step {number} first: `{function}` is not right yet, and this step "
+                    "may call it."
+                )
+    return ""
+
+
+def is_missing(error: BaseException | None, function: str) -> bool:
+    """Whether the function, or one that it calls, is still empty."""
+    return isinstance(error, NotImplementedError) and str(error).endswith(f": {function}")
+
+
+def check_function(function: str, names: Names) -> Verdict:
+    """Try one function."""
+    if not callable(names.get(function)):
+        return Verdict(function, "missing", "There is no function of this name.")
+    probes = probes_of(function)
+    outputs: list[Description] = []
+    errors: list[BaseException | None] = []
+    for probe in probes:
+        output, error = observe(probe, names)
+        if is_missing(error, function):
+            return Verdict(function, "missing", "It is not written yet.")
+        if isinstance(error, NotImplementedError):
+            return Verdict(function, "wrong", f"It calls a function that is empty ({error}).")
+        outputs.append(output)
+        errors.append(error)
+    tolerances = [probe.tolerance for probe in probes]
+    wrong = failing(function, outputs, tolerances)
+    if not wrong:
+        return Verdict(function, "right", f"Right: all {len(probes)} trials agree.")
+    named = name_mistake(function, outputs, tolerances)
+    shown_ones = list(named[0].explained) if named else wrong
+    tried = describe_failure(function, probes, outputs, errors, shown_ones or wrong)
+    kinds = {outputs[number]["kind"] for number in wrong}
+    for kind, says in PLAIN.items():
+        if kinds == {kind} or (kind in kinds and kind == "changed"):
+            return Verdict(function, "wrong", f"Not right yet: {says}", tried, sure=True)
+    explained = meaning([errors[number] for number in wrong])
+    expected = {stored(function)["right"][number]["kind"] for number in wrong}
+    if kinds == {"items"} and expected == {"numbers"}:
+        explained = SEVERAL_ARRAYS
+    return named_verdict(function, named, explained, tried)
+
+
+def named_verdict(function: str, named: list[Named], explained: str, tried: str) -> Verdict:
+    """The verdict of a function that is wrong; `explained` is what its errors mean."""
+    if not named and explained:
+        return Verdict(function, "wrong", f"Not right yet: {explained}.", tried)
+    if not named:
+        says = "It is not right yet, and the mistake is none that the workshop knows."
+        return Verdict(function, "wrong", says, tried)
+    look = named[0].look
+    if named[0].sure:
+        return Verdict(function, "wrong", f"Not right yet: {named[0].says}.", tried, look, True)
+    perhaps = "; or ".join(one.says for one in named)
+    if explained:
+        says = f"Not right yet: {explained}. Perhaps {perhaps}."
+        return Verdict(function, "wrong", says, tried, look)
+    return Verdict(function, "wrong", f"Not right yet. Perhaps {perhaps}.", tried, look)
+
+
+def describe_failure(
+    function: str,
+    probes: list[Probe],
+    outputs: list[Description],
+    errors: list[BaseException | None],
+    wrong: list[int],
+) -> str:
+    """What was tried and what came out, for the first failing probe; one without an error first."""
+    number = min(wrong, key=lambda one: (errors[one] is not None, one))
+    words = f"Tried: {probes[number].words}."
+    error = errors[number]
+    if error is not None:
+        return f"{words} Python stopped with {error_text(error, function)}"
+    expected = stored(function)["right"][number]
+    return f"{words} {difference(outputs[number], expected, probes[number].tolerance)}"
+
+
+def error_text(error: BaseException, function: str = "") -> str:
+    """The error and the reader's line in which it arose, seen from this function."""
+    message = f"{type(error).__name__}: {error}"
+    own = [
+        (frame, summary)
+        for (frame, _), summary in zip(
+            traceback.walk_tb(error.__traceback__),
+            traceback.extract_tb(error.__traceback__),
+            strict=True,
+        )
+        if summary.line and not any(part in summary.filename for part in NOT_OF_THE_READER)
+    ]
+    if not own:
+        return message
+    frame, summary = own[-1]
+    place = f"line {summary.lineno}"
+    step = step_of(summary.name)
+    if step and summary.name != function:
+        place = f"step {step}, `{summary.name}`, {place}"
+    message += f" ({place}: {summary.line})"
+    if isinstance(error, KeyError):
+        message += names_in_dictionaries(error, frame.f_locals, summary.line or "")
+    return message
+
+
+def step_of(function: str) -> int | None:
+    """The step that asks for a function of this name."""
+    for step in range(1, len(STEPS) + 1):
+        if function in functions_of(step):
+            return step
+    return None
+
+
+def names_in_dictionaries(error: KeyError, variables: dict[str, Any], line: str) -> str:
+    """The names that the dictionaries of the reader's line have, as sentences."""
+    asked = error.args[0] if error.args else None
+    sentences = []
+    for variable, value in variables.items():
+        if isinstance(value, dict) and asked not in value and f"{variable}[" in line:
+            sentences.append(f" {names_in(variable, list(map(repr, value)), str(asked))}")
+    return "." * bool(sentences) + "".join(sentences)
+
+
+def names_in(variable: str, names: list[str], asked: str) -> str:
+    """A sentence about the names of one dictionary; of many, those like the one asked for."""
+    if not names:
+        return f"`{variable}` is empty."
+    alike = [name for name in names if asked.strip(".") in name]
+    if len(names) > MOST_NAMES and alike:
+        names = alike
+    shown_names = ", ".join(names[:MOST_NAMES])
+    more = ", …" if len(names) > MOST_NAMES else ""
+    return f"`{variable}` has these names: {shown_names}{more}."
+
+
+def shown(number: float) -> str:
+    """A number with four digits."""
+    return f"{number:.4g}"
+
+
+def difference(found: Description, expected: Description, tolerance: float) -> str:
+    """How a result differs from the right one, in words."""
+    if found["kind"] == "changed":
+        return "It changed one of its arguments."
+    if found["kind"] == "nothing":
+        return "It returned nothing. Is there a `return`?"
+    if found["kind"] != expected["kind"]:
+        got = found.get("type") or found["kind"]
+        return f"It must return {expected['kind']}, yours returned {got}."
+    if expected["kind"] == "text":
+        return f"Expected: {expected['text']}. Yours: {found['text']}."
+    if expected["kind"] in ("numbers", "Booleans"):
+        return array_difference(found, expected, tolerance)
+    return parts_difference(found, expected, tolerance)
+
+
+def array_difference(found: Description, expected: Description, tolerance: float) -> str:
+    """How an array differs."""
+    if found["shape"] != expected["shape"]:
+        right, yours = tuple(expected["shape"]), tuple(found["shape"])
+        return f"The shape must be {right}, yours is {yours}."
+    places = wrong_places(found, expected, tolerance)
+    ratio = common_ratio(found["values"], expected["values"])
+    if ratio is not None:
+        return f"Every number is {shown(ratio)} times what it must be."
+    place = place_of(places[0], expected["shape"])
+    if place is None:
+        return "The shape is right, but some numbers are not."
+    right, yours = expected["values"][places[0]], found["values"][places[0]]
+    if expected["kind"] == "Booleans":
+        return f"At {list(place)} it must be {bool(right)}, yours is {bool(yours)}."
+    where = f"At {list(place)} it" if place else "It"
+    return f"{where} must be {shown(right)}, yours is {shown(yours)}."
+
+
+def common_ratio(found: list[float], expected: list[float]) -> float | None:
+    """By which number all of the expected ones were multiplied, if there is one."""
+    ours, theirs = np.array(found), np.array(expected)
+    if len(theirs) < 3 or not np.isfinite(ours).all() or (np.abs(theirs) < 1e-9).any():
+        return None
+    ratios = ours / theirs
+    ratio = float(np.median(ratios))
+    return ratio if np.allclose(ratios, ratio, rtol=1e-3) else None
+
+
+def parts_difference(found: Description, expected: Description, tolerance: float) -> str:
+    """How a tuple, a list or a dictionary differs: its first part that does."""
+    if found.get("keys") != expected.get("keys"):
+        return keys_difference(set(found["keys"]), set(expected["keys"]))
+    if len(found["items"]) != len(expected["items"]):
+        right, yours = len(expected["items"]), len(found["items"])
+        return f"It must return {right} results, yours returned {yours}."
+    labels = [key if " " in key else f"`{key}`" for key in expected.get("keys", [])]
+    if not labels:
+        labels = [label_of(number) for number in range(len(expected["items"]))]
+    for label, ours, theirs in zip(labels, found["items"], expected["items"], strict=True):
+        if agree(ours, theirs, tolerance):
+            continue
+        if ours["kind"] == "nothing":
+            return f"Look at {label}. It is missing, or it is None."
+        return f"Look at {label}. {difference(ours, theirs, tolerance)}"
+    return "Some numbers are not right."
+
+
+def label_of(number: int) -> str:
+    """What one of several results is called."""
+    if number < len(ORDINALS):
+        return f"the {ORDINALS[number]} result"
+    return f"result {number + 1}"
+
+
+def keys_difference(found: set[str], expected: set[str]) -> str:
+    """Which names a dictionary lacks, or has too many."""
+    missing, extra = sorted(expected - found), sorted(found - expected)
+    sentences = []
+    if missing:
+        sentences.append(f"These are missing: {', '.join(missing)}.")
+    if extra:
+        sentences.append(f"These should not be there: {', '.join(extra)}.")
+    return " ".join(sentences)
+
+
+def report(step: int, verdicts: list[Verdict]) -> list[str]:
+    """The verdicts of a step as lines."""
+    lines = [f"Step {step}: {STEPS[step - 1][0]}"]
+    for verdict in verdicts:
+        mark = {"right": "✓", "missing": "·", "wrong": "✗"}[verdict.state]
+        lines.append(f"  {mark} {verdict.function}: {verdict.says}")
+        if verdict.tried:
+            lines.append(f"      {verdict.tried}")
+    return lines
+
+
+def is_done(step: int, verdicts: list[Verdict]) -> bool:
+    """Whether all functions of the step are right."""
+    right = [verdict for verdict in verdicts if verdict.state == "right"]
+    return len(right) == len(functions_of(step))
+
+
+def hint(step: int, stage: int, names: Names) -> str:
+    """A hint, in three stages: which property fails, where it comes from, where to look."""
+    verdicts = check_step(step, names)
+    if is_done(step, verdicts):
+        return f"Step {step} is done. It needs no hint."
+    verdict = verdicts[-1]
+    property_, line = HINTS[verdict.function]
+    if stage == 1:
+        return f"{verdict.function}: {property_}"
+    if stage == 2:
+        chapter = CHAPTERS[step - 1]
+        return f"{verdict.function}: the chapter “{chapter.title}” explains it ({chapter.file})."
+    return f"{verdict.function}: {verdict.look or line}"
+
+
+def progress(names: Names) -> list[bool]:
+    """Which steps are done."""
+    return [is_done(step, check_alone(step, names)) for step in range(1, len(STEPS) + 1)]
+
+
+def check_alone(step: int, names: Names) -> list[Verdict]:
+    """As `check_step`, without a look at earlier steps."""
+    verdicts: list[Verdict] = []
+    for function in functions_of(step):
+        verdicts.append(check_function(function, names))
+        if verdicts[-1].state != "right":
+            break
+    return verdicts

@@ -1,0 +1,91 @@
+"""What would have to change in a measured rotation to be that of a model."""
+
+import math
+
+import torch
+
+from rope_doctor.families import Wanted
+from rope_doctor.probe import Measured
+from rope_doctor.spectrum import CLOSE, CLOSE_IF_ROUNDED, Spectrum, close, recognise
+
+
+def same_frequencies(measured: Measured, wanted: Wanted) -> bool:
+    """Whether the pairs that rotate have the frequencies of the model."""
+    turning = wanted.settings.frequencies[wanted.settings.frequencies > 0]
+    theta = torch.tensor(measured.frequencies, dtype=torch.float64)
+    rounded = measured.rounded_to is not None
+    return close(theta, turning, CLOSE_IF_ROUNDED if rounded else CLOSE)
+
+
+def _same_factor(measured: Measured, wanted: Wanted) -> bool:
+    rounding = 0.01 if measured.rounded_to else 0.0
+    return abs(measured.factor - wanted.settings.attention_factor) <= 1e-4 + rounding
+
+
+def is_same(wanted: Wanted, measured: Measured, dim: int) -> bool:
+    """Whether nothing would have to change; as `differences`, without the words."""
+    settings = wanted.settings
+    return (
+        settings.head_dim == dim
+        and settings.rotary_dim == measured.span
+        and measured.first_dim == 0
+        and measured.forward
+        and measured.layout == wanted.layout
+        and _same_factor(measured, wanted)
+        and same_frequencies(measured, wanted)
+    )
+
+
+def differences(
+    wanted: Wanted, measured: Measured, spectrum: Spectrum, dim: int, *, table: bool
+) -> list[str]:
+    """What would have to change to match a model; without the table if the caller gives it."""
+    settings = wanted.settings
+    if settings.rotary_dim == 0:
+        return [f"rotation: the function rotates, but {wanted.name} does not"]
+    if settings.head_dim != dim:
+        return [f"examine it with head_dim={settings.head_dim}, that of the model; it had {dim}"]
+    first = measured.first_dim
+    span = measured.span
+    changes = []
+    if wanted.layout is not None and measured.layout != wanted.layout:
+        changes.append(
+            f"layout: {measured.layout} to {wanted.layout}, or permute W_q and W_k "
+            "(convert_projection_layout)"
+        )
+    if not measured.forward:
+        changes.append("direction: rotate the other way (change the sign of sin)")
+    if 2 * len(measured.pairs) > span:
+        changes.append(
+            f"layout: pairs (i, i + {span // 2}) in several blocks of {span} dimensions, to pairs "
+            f"(i, i + {settings.rotary_dim // 2})"
+        )
+    elif span != settings.rotary_dim or first != 0:
+        changes.append(
+            f"rotary dimensions: {span} from {first} on, to the first {settings.rotary_dim}"
+        )
+    if not table:
+        return changes
+    if span == settings.rotary_dim and not same_frequencies(measured, wanted):
+        changes += _other_frequencies(wanted, spectrum)
+    if not _same_factor(measured, wanted):
+        factor = settings.attention_factor
+        changes.append(f"factor of the table: {measured.factor:.4f} to {factor:.4f}")
+    return changes
+
+
+def _other_frequencies(wanted: Wanted, spectrum: Spectrum) -> list[str]:
+    settings = wanted.settings
+    turning = settings.frequencies[settings.frequencies > 0]
+    known = recognise(turning, settings.rotary_dim).scaling
+    if "by no rule" in known:
+        known = settings.kind
+    changes = [f"frequencies: {doubt}" for doubt in spectrum.doubts]
+    if math.isnan(spectrum.base):
+        return changes
+    other_base = not math.isclose(spectrum.base, settings.base, rel_tol=1e-4)
+    if other_base:
+        changes.append(f"base: {spectrum.base:g} to {settings.base:g}")
+    if not other_base or spectrum.scaling != known:
+        changes.append(f"scaling: {spectrum.scaling} was measured, the model has {known}")
+    return changes

@@ -1,0 +1,148 @@
+"""Whether a result depends on the vector and its position alone, and whether it only rotates."""
+
+import torch
+from torch import Tensor
+
+from rope_doctor.calling import Calling
+from rope_doctor.probe import SAME, NoRotationError, vectors
+
+
+def check_steady(calling: Calling, dim: int) -> None:
+    """Raise if a result depends on more than the vector and its position."""
+    x = vectors(1, 1, 4, dim, seed=2).repeat(1, 40, 1, 1)
+    positions = torch.arange(4)
+    once = calling.turn(x, x, positions)
+    again = calling.turn(x, x, positions)
+    if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
+        raise NoRotationError(
+            "noise: two equal calls give different results",
+            "leave out dropout and whatever else is random or adds up from call to call",
+        )
+    if any((y - y[:, :1]).abs().max() > SAME for y in once):
+        raise NoRotationError(
+            "heads differ: equal vectors in different heads rotate differently",
+            "the angles depend on the position, not on the head: look at the axes of cos and sin",
+        )
+    _check_rows(calling, dim)
+    _check_state(calling, x, once)
+    _check_positions_kept(calling, dim)
+    _check_linear(calling, dim)
+    if calling.both:
+        _check_independent(calling, dim)
+    _check_remarks(calling)
+
+
+def _check_rows(calling: Calling, dim: int) -> None:
+    """Raise if the rows of a batch rotate otherwise than alone, at the same positions."""
+    x = vectors(3, 2, 5, dim, seed=7)
+    positions = torch.arange(5)
+    # Where tokens of all rows are in one axis, as in vLLM, each needs its position.
+    ways = [positions, positions.repeat(3, 1)] if calling.kind == "positions" else [positions]
+    differ = []
+    for way in ways:
+        try:
+            together = calling.turn(x, x, way)
+            alone = calling.turn(x[2:], x[2:], positions)
+        except Exception:  # vectors without a batch axis, or positions in another form
+            continue
+        gaps = [(a[2:] - b).abs().max() for a, b in zip(together, alone, strict=True)]
+        differ.append(bool(max(gaps) > SAME))
+    if differ and all(differ):
+        raise NoRotationError(
+            "rows differ: a row of a batch is rotated otherwise than alone, at the same positions",
+            "the angles depend on the position, not on the row: look at the axes of cos and sin",
+        )
+
+
+def _check_state(calling: Calling, x: Tensor, once: tuple[Tensor, Tensor]) -> None:
+    """Raise if an equal call gives another result after calls with larger positions."""
+    for far in (40, 5000, 100_000):
+        try:
+            one = x[:, :1, :1]
+            calling.turn(one, one, torch.tensor([far]))
+            longer = torch.arange(min(far, 200))
+            repeated = one.repeat(1, 1, len(longer), 1)
+            calling.turn(repeated, repeated, longer)
+        except Exception:  # a table that ends before this position
+            break
+    later = calling.turn(x, x, torch.arange(4))
+    if any((a - b).abs().max() > SAME for a, b in zip(once, later, strict=True)):
+        raise NoRotationError(
+            "earlier calls matter: the same call gives another result after a longer text",
+            "do not change frequencies or tables that stay behind: compute them from the position",
+        )
+
+
+def _check_independent(calling: Calling, dim: int) -> None:
+    """Raise if queries come back as keys, or depend on the keys."""
+    q, other_q, k, other_k = vectors(4, 4, 3, dim, seed=5).unbind(0)
+    positions = torch.arange(3)
+    rotated_q, rotated_k = calling.turn(q[None], k[None], positions)
+    if torch.equal(rotated_q, rotated_k):
+        raise NoRotationError(
+            "one for both: the rotated queries and keys are the same tensor",
+            "rotate the keys themselves",
+        )
+    by_k = calling.turn(q[None], other_k[None], positions)
+    by_q = calling.turn(other_q[None], k[None], positions)
+    if (by_k[0] - rotated_q).abs().max() > SAME or (by_q[1] - rotated_k).abs().max() > SAME:
+        raise NoRotationError(
+            "mixed up: rotated queries depend on the keys, or keys on the queries",
+            "give the rotated queries first, then the keys, each made from its own vectors",
+        )
+
+
+def _check_positions_kept(calling: Calling, dim: int) -> None:
+    """Raise if a call repeats the angles of an earlier one of the same length."""
+    if calling.kind == "none":
+        return
+    x = vectors(1, 1, 5, dim, seed=12)
+    shorter = x[:, :, :3]
+    later = torch.arange(50, 55)
+    try:
+        calling.turn(shorter, shorter, torch.arange(3))
+        fresh = calling.turn(x, x, later)
+        calling.turn(shorter, shorter, torch.arange(3))
+        calling.turn(x, x, torch.arange(5))
+        after = calling.turn(x, x, later)
+    except Exception:  # a table that ends before this position
+        return
+    if any((a - b).abs().max() > SAME for a, b in zip(fresh, after, strict=True)):
+        raise NoRotationError(
+            "earlier calls matter: a call repeats the angles of an earlier one of the same length, "
+            "at other positions",
+            "do not keep angles by the length of a call: compute or look them up by position",
+        )
+
+
+def _check_linear(calling: Calling, dim: int) -> None:
+    """Raise if vectors are not only multiplied: something is added, or lengths are normalised."""
+    x = vectors(1, 2, 3, dim, seed=13)
+    positions = torch.arange(3)
+    of_zeros = calling.turn(torch.zeros_like(x), torch.zeros_like(x), positions)
+    if any(y.abs().max() > 1e-3 for y in of_zeros):
+        raise NoRotationError(
+            "something is added: vectors of zeros do not come back as zeros, so it is no rotation",
+            "multiply by cos and sin; sines that are added are the sinusoidal encoding",
+        )
+    once = calling.turn(x, x, positions)
+    doubled = calling.turn(2 * x, 2 * x, positions)
+    if any((2 * a - b).abs().max() > 1e-2 for a, b in zip(once, doubled, strict=True)):
+        raise NoRotationError(
+            "not linear: vectors of twice the length do not come back with twice the length",
+            "a rotation keeps lengths: normalise queries and keys before it, if at all",
+        )
+
+
+def _check_remarks(calling: Calling) -> None:
+    """Raise if calls did more than rotate queries and keys."""
+    if "values" in calling.remarks:
+        raise NoRotationError(
+            "values are rotated: they do not come back as they were given",
+            "rotate queries and keys only",
+        )
+    if "inputs" in calling.remarks:
+        raise NoRotationError(
+            "inputs are overwritten: the vectors given are changed, though others are returned",
+            "write into new tensors, or return those that were given",
+        )

@@ -1,0 +1,27 @@
+"""Page on the keys of lengths: its equation and its sentences."""
+
+from bookcheck.equations.checks import equation, sentences
+from bookkit.models import query_scale, read_model
+
+
+@equation("eq-query-scale", first_index=0)
+def test_query_scale(rng):
+    group = read_model("Ministral 3-8B")["layers"][0]
+    given = group["query_scale"]
+    # Its own rule, and others of this kind.
+    changed = {
+        "length": given["length"] // int(rng.integers(1, 9)),
+        "strength": given["strength"] * float(rng.uniform(1, 4)),
+    }
+    rule = {**given, **changed}
+    group = {**group, "query_scale": rule}
+    m = int(rng.integers(0, 40 * rule["length"]))
+    q = rng.normal(size=5)
+    scaled = q * query_scale(group, m)
+    return {
+        **{"m": m, "L_0": rule["length"], r"\zeta": rule["strength"]},
+        **{"q": lambda position: q, "q'": lambda position: scaled},
+    }
+
+
+test_sentences = sentences("deeper/lengths")(lambda rng: {})

@@ -1,0 +1,166 @@
+"""A config.json, alone or beside a function; folders of transformers models."""
+
+import json
+
+import pytest
+import torch
+
+import attention_to_rope as book
+from attention_to_rope.checkpoints import rotary_settings
+from rope_doctor import adapters, examine, read_config
+from rope_doctor.__main__ import main
+
+LLAMA = {
+    "model_type": "llama",
+    "head_dim": 32,
+    "rope_theta": 5e5,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+GEMMA = {
+    "model_type": "gemma3_text",
+    "head_dim": 32,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+    },
+}
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "qk_rope_head_dim": 64,
+    "rope_theta": 1e4,
+    "max_position_embeddings": 163840,
+    "rope_scaling": {
+        "type": "yarn",
+        "factor": 40.0,
+        "original_max_position_embeddings": 4096,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+    },
+}
+
+
+def rotation_of(config, **options):
+    """A right function for a configuration."""
+    settings = rotary_settings(config, **options)
+
+    def function(x, positions):
+        table = book.rotary_table(
+            positions, settings.frequencies, attention_factor=settings.attention_factor
+        )
+        return book.rotate(x, table, layout=settings.layout, rotary_dim=settings.rotary_dim)
+
+    return function
+
+
+def test_a_function_is_compared_with_a_configuration():
+    report = examine(rotation_of(LLAMA), config=LLAMA)
+    assert report.sound, report
+    plain = {key: value for key, value in LLAMA.items() if key != "rope_scaling"}
+    (change,) = examine(rotation_of(plain), config=LLAMA).changes
+    assert change == "scaling: none was measured, the model has llama3: ×8 from 8192"
+
+
+@pytest.mark.parametrize("kind", ["sliding_attention", "full_attention"])
+def test_any_kind_of_layer_will_do_unless_one_is_named(kind):
+    function = rotation_of(GEMMA, layer_type=kind)
+    report = examine(function, config=GEMMA)
+    assert report.sound, report
+    assert any(note.endswith(f"that of {kind}") for note in report.notes)
+    assert examine(function, config=GEMMA, layer_type=kind).sound
+    other = ({"sliding_attention", "full_attention"} - {kind}).pop()
+    assert not examine(function, config=GEMMA, layer_type=other).sound
+
+
+def test_the_scale_of_the_softmax_is_named_where_a_configuration_has_it():
+    report = examine(rotation_of(DEEPSEEK), config=DEEPSEEK)
+    assert report.sound, report
+    assert any("multiply 1/√d by 1.87385" in note for note in report.notes)
+    assert "softmax scale × 1.87385" in str(read_config(DEEPSEEK))
+    assert not any("softmax" in note for note in read_config(LLAMA).notes)
+
+
+def test_what_contradicts_itself_in_a_configuration_is_a_fault():
+    scaling = {"rope_type": "linear", "type": "yarn", "factor": 0.5}
+    reading = read_config({"head_dim": 32, "rope_theta": 1e4, "rope_scaling": scaling})
+    assert [fault.split(".")[0] for fault in reading.faults] == [
+        "Two kinds of scaling: rope_type says 'linear', type says 'yarn'",
+        "The factor 0",
+    ]
+    assert any("layout" in note for note in reading.notes)
+    short = {**DEEPSEEK, "max_position_embeddings": 400_000}
+    assert any("4096 × 40 = 163840" in note for note in read_config(short).notes)
+
+
+def test_a_scale_of_the_queries_is_a_note_and_no_rotation():
+    scaling = {**DEEPSEEK["rope_scaling"], "llama_4_scaling_beta": 0.1}
+    reading = read_config({**DEEPSEEK, "rope_scaling": scaling})
+    assert torch.equal(
+        reading.wanted[0].settings.frequencies, rotary_settings(DEEPSEEK).frequencies
+    )
+    assert any("1 + 0.1 ln(1 + ⌊m / 4096⌋)" in note for note in reading.notes)
+
+
+def written(folder, config):
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder / "config.json")
+
+
+def test_the_command_with_a_configuration(tmp_path, capsys):
+    file = written(tmp_path, GEMMA)
+    assert main(["--config", file]) == 0
+    said = capsys.readouterr().out
+    assert "sliding_attention: layout half, base 10000" in said
+    assert "full_attention: layout half, base 1e+06" in said
+    assert main(["--config", file, "--layer-type", "full_attention", "--json"]) == 0
+    (rotation,) = json.loads(capsys.readouterr().out)["rotations"]
+    assert rotation["kind"] == "linear"
+    assert main(["--config", written(tmp_path, {"head_dim": 32})]) == 2
+    assert "names no base" in capsys.readouterr().err
+    assert main(["--config", written(tmp_path, [1])]) == 2
+    bad = {
+        "head_dim": 32,
+        "rope_theta": 1e4,
+        "rope_scaling": {"rope_type": "linear", "factor": 0.5},
+    }
+    assert main(["--config", written(tmp_path, bad)]) == 1
+
+
+def test_a_folder_proves_nothing_without_transformers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(adapters, "rotary_of_folder", lambda folder: None)
+    written(tmp_path, LLAMA)
+    assert main(["--model", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "scaling llama3" in said.out
+    assert "nothing is proved" in said.err
+
+
+def test_a_function_of_a_file_and_a_configuration(tmp_path, monkeypatch, capsys):
+    (tmp_path / "of_mine.py").write_text(
+        "import torch, attention_to_rope as book\n"
+        "def rope(positions, query, key):\n"
+        "    table = book.rotary_table(positions, book.rotary_frequencies(32))\n"
+        "    rotate = lambda x: book.rotate(x, table, layout='half', sequence_axis=-3)\n"
+        "    return rotate(query), rotate(key)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    file = written(tmp_path, {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4})
+    assert main(["of_mine:rope", "--config", file]) == 0
+    assert "positions" in capsys.readouterr().out
+    assert main(["of_mine:rope", "--config", written(tmp_path, LLAMA)]) == 1
+    assert "base: 10000 to 500000" in capsys.readouterr().out
+
+
+def test_layers_that_do_not_rotate_are_no_rotation_to_compare_with():
+    config = {**LLAMA, "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]}
+    reading = read_config(config)
+    assert [wanted.settings.rotary_dim for wanted in reading.wanted] == [32, 0]
+    assert examine(rotation_of(LLAMA), config=config).sound
+    assert torch.equal(reading.wanted[0].settings.frequencies, rotary_settings(LLAMA).frequencies)

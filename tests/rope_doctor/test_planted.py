@@ -1,0 +1,446 @@
+"""Wrong functions that the doctor names, of queries, keys, positions, precision and formula.
+
+And right ones, called or written in unusual ways, about which it says nothing bad.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import rotations
+import torch
+from rotations import with_table
+from torch import nn
+
+import attention_to_rope as book
+from attention_to_rope.context_extension import yarn, yarn_attention_factor
+from rope_doctor import examine
+
+DIM = 32
+HALF = DIM // 2
+THETA = book.rotary_frequencies(DIM)
+EXPONENTS = torch.arange(0, DIM, 2).double() / DIM
+rope = partial(rotations.rope, theta=THETA)
+
+
+def of_keys(change=lambda x, m: (x, m), **options):
+    """Right queries, and keys whose vectors, positions or settings are changed."""
+
+    def function(q, k, positions):
+        keys, at = change(k, positions)
+        return rope(q, positions), rope(keys, at, **options)
+
+    return function
+
+
+def at(change):
+    """A function of one vector whose positions are changed."""
+    return lambda x, positions: rope(x, change(positions))
+
+
+def with_theta(theta):
+    return lambda x, positions: rope(x, positions, theta=theta)
+
+
+def keys_rounded(q, k, positions):
+    return rope(q, positions), rope(k, positions).bfloat16().to(k.dtype)
+
+
+def keys_counted_from_zero(q, k, positions):
+    return rope(q, positions), rope(k, torch.arange(k.shape[2]))
+
+
+def keys_alone_at_zero(q, k, positions):
+    return rope(q, positions), rope(k, positions if k.shape[2] > 1 else 0 * positions)
+
+
+def keys_scaled(q, k, positions):
+    return rope(q, positions), 2 * rope(k, positions)
+
+
+def queries_for_both(q, k, positions):
+    return rope(q, positions), rope(q, positions)
+
+
+def exchanged(q, k, positions):
+    return rope(k, positions), rope(q, positions)
+
+
+def grouped_keys(q, k, positions):
+    rotated = rope(k, positions)
+    if k.shape[1] < q.shape[1]:
+        rotated = rope(k, positions + 1)
+    return rope(q, positions), rotated
+
+
+def alone_at_zero(x, positions):
+    return rope(x, positions if x.shape[2] > 1 else 0 * positions)
+
+
+def first_and_count(x, positions):
+    return rope(x, positions.flatten()[0] + torch.arange(x.shape[2]))
+
+
+def in_the_vectors_dtype(x, positions):
+    angles = positions[..., None].to(x.dtype) * THETA.to(x.dtype)
+    return with_table(x, angles.cos().float(), angles.sin().float())
+
+
+def bfloat16_products(x, positions):
+    angles = (positions[..., None] * THETA).bfloat16().float()
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def sine_in_bfloat16(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    return with_table(x, cos, sin.bfloat16().float())
+
+
+def three_decimals(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    return with_table(x, cos.round(decimals=3), sin.round(decimals=3))
+
+
+def overwritten(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    x_a, x_b = x[..., :HALF], x[..., HALF:]
+    x_a.copy_(x_a * cos - x_b * sin)
+    x_b.copy_(x_a * sin + x_b * cos)
+    return x
+
+
+def rest_is_lost(x, positions):
+    y = rope(x, positions, theta=book.rotary_frequencies(HALF), rotary_dim=HALF)
+    y[..., HALF:] = 0
+    return y
+
+
+def longer_queries(q, k, positions):
+    return rope(q, positions) * (1 + positions / 1000).float()[..., None], rope(k, positions)
+
+
+def other_sign_in_slow_pairs(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    return with_table(x, cos, torch.cat((sin[..., :10], -sin[..., 10:]), -1))
+
+
+class Grows(nn.Module):
+    """Frequencies that stay changed after a long text."""
+
+    def __init__(self):
+        super().__init__()
+        self.longest = 0
+
+    def forward(self, x, positions):
+        self.longest = max(self.longest, int(positions.max()))
+        return rope(x, positions, theta=THETA if self.longest < 4096 else THETA / 2)
+
+
+def wrong_section():
+    theta = THETA.clone()
+    theta[5:8] = THETA[6:9]
+    return theta
+
+
+# What the report says → the wrong functions.
+NAMED = {
+    "shifted positions: only the keys": [of_keys(lambda x, m: (x, m + 1))],
+    "keys are 2 … 2 times as large": [of_keys(lambda x, m: (x, 2 * m))],
+    "rotate keys once": [of_keys(lambda x, m: (rope(x, m), m))],
+    "factors of queries and keys differ": [keys_scaled, of_keys(factor=1.37)],
+    "rounded table: only the keys": [keys_rounded],
+    "clamped positions: only the keys": [of_keys(lambda x, m: (x, m.clamp_max(1500)))],
+    "positions modulo 2048: only the keys": [of_keys(lambda x, m: (x, m % 2048))],
+    "layouts of queries and keys differ": [of_keys(layout="interleaved")],
+    "frequencies of queries and keys differ": [of_keys(theta=book.rotary_frequencies(DIM, 5e5))],
+    "those of the keys are rounded to torch.bfloat16": [of_keys(theta=THETA.bfloat16().double())],
+    "rotary dimensions of queries and keys differ": [
+        of_keys(theta=book.rotary_frequencies(HALF), rotary_dim=HALF)
+    ],
+    "positions ignored: the keys": [keys_counted_from_zero],
+    "single-token decoding: the keys": [keys_alone_at_zero],
+    "one for both": [queries_for_both],
+    "mixed up": [exchanged],
+    "grouped keys": [grouped_keys],
+    "single-token decoding: the queries": [alone_at_zero],
+    "consecutive positions assumed": [first_and_count],
+    "positions reversed": [at(lambda m: m.flip(-1))],
+    "positions are divided as integers": [at(lambda m: m // 4)],
+    "int16": [at(lambda m: m.to(torch.int16).long())],
+    "positions modulo 256": [at(lambda m: m.to(torch.uint8).long())],
+    "position 33,001 is rotated as position 66,002": [
+        at(lambda m: torch.where(m > 20_000, 2 * m, m))
+    ],
+    "all frequencies are torch.float16 numbers": [with_theta(THETA.half().double())],
+    "all frequencies are torch.bfloat16 numbers": [with_theta(THETA.bfloat16().double())],
+    "half angles: products": [bfloat16_products],
+    "half angles: vectors in torch.bfloat16": [in_the_vectors_dtype],
+    "sin holds torch.bfloat16 numbers": [sine_in_bfloat16],
+    "cos and sin have 3 decimals": [three_decimals],
+    "overwritten": [overwritten],
+    "other dimensions: those that do not rotate": [rest_is_lost],
+    "length by position: only the queries": [longer_queries],
+    "sign of some pairs": [other_sign_in_slow_pairs],
+    "earlier calls matter": [Grows()],
+    "some pairs are off: 3 pairs, 5 to 7": [with_theta(wrong_section())],
+}
+# What keeps the doctor from calling it proved → functions whose formula is that of no model.
+NOT_PROVED = {
+    "the exponent i/d in place of 2i/d": with_theta(10000.0 ** (-EXPONENTS / 2)),
+    "exponents that reach 1": with_theta(10000.0 ** -torch.linspace(0, 1, HALF).double()),
+    "the exponents start at 1/d": with_theta(10000.0 ** -(EXPONENTS + 1 / DIM)),
+    "log10 in place of ln": with_theta(torch.exp(-EXPONENTS * math.log10(10000))),
+    "rise from pair to pair": with_theta(THETA.flip(0)),
+    "π/180": with_theta(THETA * math.pi / 180),
+    "divided by 2π": with_theta(THETA / (2 * math.pi)),
+    "rotated twice?": with_theta(2 * THETA),
+    "angles are multiplied by 1.5": with_theta(1.5 * THETA),
+    "base 1000 is neither": with_theta(book.rotary_frequencies(DIM, 1000.0)),
+    "base 10180.2 is neither": with_theta(book.rotary_frequencies(DIM, 10180.2)),
+    "factor 1.5000": lambda x, positions: rope(x, positions, factor=1.5),
+    "no rule gives these": with_theta(THETA * torch.linspace(1, 0.3, HALF).double()),
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "function"), [(w, f) for w, all_of in NAMED.items() for f in all_of]
+)
+def test_a_wrong_function_is_named_with_its_repair(words, function):
+    report = examine(function, head_dim=DIM)
+    assert any(words in text for text in report.faults), report
+    assert all("Repair: " in text for text in report.faults)
+    assert not report.sound
+    assert report.matches == []
+
+
+@pytest.mark.parametrize("words", NOT_PROVED)
+def test_a_formula_of_no_model_is_not_proved(words):
+    report = examine(NOT_PROVED[words], head_dim=DIM)
+    assert any(words in text for text in report.doubts), report
+    assert report.verdict.startswith("not proved")
+    assert not report.sound
+    assert report.matches == []
+
+
+def in_float32(x, positions):
+    inv_freq = 1.0 / (10000.0 ** (torch.arange(0, DIM, 2).float() / DIM))
+    angles = positions[..., None].float() * inv_freq
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def of_vllm(positions, query, key):
+    """Positions first, and tokens of all texts in one axis."""
+
+    def one(x):
+        heads = x.view(positions.numel(), -1, DIM).transpose(0, 1)
+        return rope(heads, positions.flatten()).transpose(0, 1).reshape(x.shape)
+
+    return one(query), one(key)
+
+
+def of_one_sequence(x, positions):
+    _, _ = x.shape
+    angles = (positions[:, None] * THETA).float()
+    cos = angles.cos().repeat(1, 2)
+    sin = angles.sin().repeat(1, 2)
+    return x * cos + torch.cat((-x[:, HALF:], x[:, :HALF]), -1) * sin
+
+
+def of_one_vector(x, m):
+    (_,) = x.shape
+    angles = (m * THETA).float()
+    return torch.cat(
+        (
+            x[:HALF] * angles.cos() - x[HALF:] * angles.sin(),
+            x[:HALF] * angles.sin() + x[HALF:] * angles.cos(),
+        )
+    )
+
+
+def without_heads(x, positions):
+    _, _, _ = x.shape
+    return rope(x, positions)
+
+
+def of_older_transformers(q, k, cos, sin, position_ids):
+    """cos and sin of all positions, of which it chooses."""
+    cos, sin = (table[position_ids].unsqueeze(1) for table in (cos, sin))
+
+    def one(x):
+        return x * cos + torch.cat((-x[..., HALF:], x[..., :HALF]), -1) * sin
+
+    return one(q), one(k)
+
+
+def of_angles(t, freqs):
+    turned = torch.cat((-t[..., HALF:], t[..., :HALF]), -1)
+    return t * freqs.cos().to(t.dtype) + turned * freqs.sin().to(t.dtype)
+
+
+def frequencies_given(x, positions, inv_freq):
+    angles = positions[..., None].float() * inv_freq
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def last_dimensions(x, positions):
+    rotated = rope(x[..., HALF:], positions, theta=book.rotary_frequencies(HALF))
+    return torch.cat((x[..., :HALF], rotated), -1)
+
+
+def queries_scaled(q, k, positions):
+    return rope(q, positions) / math.sqrt(DIM), rope(k, positions)
+
+
+def with_yarn(x, positions):
+    slowed = yarn(book.rotary_frequencies(DIM, 1e6), 4.0, original_length=32_768)
+    return rope(x, positions, theta=slowed, factor=yarn_attention_factor(4.0))
+
+
+def dynamic(x, positions):
+    length = int(positions.max()) + 1
+    slowed = book.context_extension.dynamic_ntk(THETA, 2.0, length=length, original_length=2048)
+    return rope(x, positions, theta=slowed)
+
+
+def backwards(q, k, positions):
+    return rope(q, positions, sign=-1.0), rope(k, positions, sign=-1.0)
+
+
+def in_numpy(x, positions):
+    angles = positions[:, None] * THETA.numpy()
+    cos, sin = np.cos(angles), np.sin(angles)
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate((a * cos - b * sin, a * sin + b * cos), axis=-1)
+
+
+def stacked(q, k, v, positions):
+    return torch.stack((rope(q, positions), rope(k, positions)))
+
+
+def by_name(q, k, positions):
+    return {"q": rope(q, positions), "k": rope(k, positions)}
+
+
+def at_the_end(x, offset=0):
+    return rope(x, torch.arange(x.shape[-2]) + offset)
+
+
+class Table(nn.Module):
+    """A table of 3,000 positions."""
+
+    def __init__(self):
+        super().__init__()
+        cos, sin = book.rotary_table(torch.arange(3000), THETA)
+        self.register_buffer("cos", cos)
+        self.register_buffer("sin", sin)
+
+    def forward(self, q, k, position_ids):
+        table = self.cos[position_ids], self.sin[position_ids]
+        return with_table(q, *table), with_table(k, *table)
+
+
+RIGHT = [
+    in_float32, of_vllm, of_one_sequence, of_one_vector, without_heads, of_older_transformers,
+    of_angles, frequencies_given, last_dimensions, queries_scaled, with_yarn, dynamic, backwards,
+    at_the_end, in_numpy, stacked, by_name, Table(), with_theta(THETA / 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda f: getattr(f, "__name__", "module"))
+def test_a_right_function_is_sound_in_whatever_style(function):
+    report = examine(function, head_dim=DIM)
+    assert report.sound, report
+
+
+def test_backward_rotation_of_both_is_a_note_and_matches_nothing():
+    report = examine(backwards, head_dim=DIM)
+    assert report.verdict == "no fault, but it rotates backwards: see the note"
+    assert any(note.startswith("backward: ") for note in report.notes)
+    assert report.matches == []
+
+
+def test_what_is_said_about_the_precision_of_angles_is_measured():
+    single = examine(in_float32, head_dim=DIM).precision
+    assert single.startswith("angles are computed in float32")
+    assert "they equal products of float32 numbers" in single
+    assert examine(with_theta(THETA), head_dim=DIM).precision.startswith("angles are exact")
+
+
+def test_notes_say_what_a_rotation_leaves_to_others():
+    assert any("dynamic NTK" in note for note in examine(dynamic, head_dim=DIM).notes)
+    assert any("do not scale" in note for note in examine(queries_scaled, head_dim=DIM).notes)
+    slowed = yarn(book.rotary_frequencies(DIM, 1e6), 4.0, original_length=32_768)
+    report = examine(with_theta(slowed), head_dim=DIM)
+    assert any("is not on the table" in note for note in report.notes)
+
+
+def some_heads(x, positions):
+    y = x.clone()
+    y[:, :8] = rope(x[:, :8], positions)
+    return y
+
+
+def first_row(x, positions):
+    y = x.clone()
+    y[:1] = rope(x[:1], positions if positions.ndim == 1 else positions[:1])
+    return y
+
+
+def detached(x, positions):
+    return rope(x.detach(), positions) + 0 * x
+
+
+def float16_positions(x, positions):
+    angles = positions.half()[..., None].float() * THETA.float()
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def divided_by_zero(x, positions):
+    return rope(x, positions) / (positions < 9000).float()[..., None]
+
+
+def rolled_table(q, k, cos, sin):
+    return apply(q, cos.roll(1, -1), sin.roll(1, -1)), apply(k, cos.roll(1, -1), sin.roll(1, -1))
+
+
+def apply(x, cos, sin):
+    turned = torch.cat((-x[..., HALF:], x[..., :HALF]), -1)
+    return x * cos.unsqueeze(1) + turned * sin.unsqueeze(1)
+
+
+MORE = {
+    "heads differ": some_heads,
+    "rows differ": first_row,
+    "gradient": detached,
+    "half positions: they are rounded to torch.float16": float16_positions,
+    "not finite: rotated vectors are infinite or no numbers from position 10,001 on": (
+        divided_by_zero
+    ),
+    "other angles than given": rolled_table,
+}
+
+
+@pytest.mark.parametrize("words", MORE)
+def test_what_other_vectors_gradients_and_large_positions_show(words):
+    report = examine(MORE[words], head_dim=DIM)
+    assert any(text.startswith(words) for text in report.faults), report
+
+
+def products_of_matrices(x, positions):
+    angles = positions[..., None].float() @ THETA.float()[None]
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def without_gradient(q, k, q_positions, k_positions):
+    with torch.no_grad():
+        return rope(q, q_positions), rope(k, k_positions)
+
+
+def test_what_is_right_but_not_everywhere_is_a_note():
+    mixed = examine(products_of_matrices, head_dim=DIM)
+    assert mixed.sound, mixed
+    assert any("under torch.autocast" in note for note in mixed.notes)
+    inference = examine(without_gradient, head_dim=DIM)
+    assert inference.sound, inference
+    assert any("no gradient" in note for note in inference.notes)
