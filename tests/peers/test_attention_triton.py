@@ -1,9 +1,5 @@
 """The attention kernel to read, run on a CPU by Triton's interpreter: equal to `attention`."""
 
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"  # read by Triton when the kernel is defined, so set first
-
 import pytest
 import torch
 

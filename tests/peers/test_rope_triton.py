@@ -1,9 +1,6 @@
 """The GPU kernel, run on a CPU by Triton's interpreter: equal to `rotate`."""
 
 import inspect
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"  # read by Triton when the kernel is defined, so set first
 
 import pytest
 import torch
