@@ -233,6 +233,23 @@ def roofline(N, gpu, width):
     }  # fmt: skip
 
 
+def heads(way, origin, destination):
+    keys = torch.tensor([[0, 0], [1, 0], [0, 0], [0, 1]], dtype=double)
+    values = torch.tensor([[0, 0], [7, -5], [0, 0], [12, 8]], dtype=double)
+    q = torch.tensor([[origin, destination]], dtype=double)
+    if way == "split":  # a head has one number of each query, key and value
+        q, k, v = (x.T[..., None] for x in (q, keys, values))  # (2, N, 1)
+        results, weights = a2r.attention(q, k, v, return_weights=True)
+        results, weights = results[:, 0], weights[:, 0]
+        output = results[:, 0]
+    else:
+        asked = q if way == "one" else q[0].diag()
+        results, weights = a2r.attention(asked, keys, values, return_weights=True)
+        output = results[0] if way == "one" else results.diagonal()
+    error = (output - torch.tensor([7.0, 8.0], dtype=double)).abs().max()
+    return {"weights": weights, "results": results, "output": output, "error": error}
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -258,6 +275,9 @@ STATES = {
     permute: {"way": ("none", "mask", "added"), "places": tuple(itertools.permutations(range(4)))},
     reach: {"m": (0, 7, 15), "W": (2, 3, 8), "L": (1, 3, 5), "full": (0, 1)},
     online: {"read": (1, 2), "block": (1, 2, 3), "way": ("merge", "own")},
+    heads: {
+        "way": ("one", "split", "shared"), "origin": (0, 4, 9), "destination": (0, 7, 9),
+    },
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -326,6 +346,23 @@ def test_the_script_computes_what_the_library_computes(name):
     assert list(differences(name)) == []
 
 
+# The right answer of the question that a figure asks first, by the library: its place.
+GUESSES = {
+    "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
+}
+
+
+def test_the_right_answer_is_the_librarys():
+    asking = {name for name in widget_names() if "guess: {" in source_of(name)}
+    assert asking == set(GUESSES)
+    for name, right in GUESSES.items():
+        assert run_widgets([{"widget": name, "call": "rightAnswer", "arguments": []}]) == [right()]
+
+
+def source_of(name):
+    return (STATIC / "widgets" / f"{name}.js").read_text(encoding="utf-8")
+
+
 # The page
 
 
@@ -354,15 +391,57 @@ DRAWING = "() => [...document.querySelectorAll('.panels, dl')].map((one) => one.
 def figure(open_page, tmp_path):
     """Open a page with one figure, and wait until it is drawn."""
 
-    def open_figure(name, width=1280):
+    def open_figure(name, width=1280, guess=True):
         (tmp_path / "_static").symlink_to(STATIC)
         path = tmp_path / "page.html"
         path.write_text(PAGE.format(name), encoding="utf-8")
         page = open_page(path, width)
         page.wait_for_selector(".interactive[data-ready]")
+        if guess and name in GUESSES:
+            page.locator(".guess button").first.click()
         return page
 
     return open_figure
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_figure_shows_the_answer_after_the_guess(figure, name):
+    page = figure(name, 390, guess=False)
+    asked, controls = page.evaluate(DRAWING), page.locator(".controls")
+    expect(controls).to_be_hidden()
+    expect(page.locator(".numbers")).to_be_hidden()
+    buttons = page.locator(".guess button")
+    wrong = 1 if GUESSES[name]() == 0 else 0
+    buttons.nth(wrong).press("Enter")
+    expect(page.locator(".verdict")).to_contain_text("No.")
+    expect(controls).to_be_visible()
+    assert page.evaluate(DRAWING)[0] != asked[0]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    buttons.nth(GUESSES[name]()).click()
+    expect(page.locator(".verdict")).to_contain_text("Right.")
+    expect(page.locator(".guess [aria-pressed=true]")).to_have_count(1)
+    sizes = page.locator("svg text").evaluate_all(
+        """(all) => all.map((one) =>
+        parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"""
+    )
+    assert min(sizes) >= 10
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_link_to_a_state_and_paper_do_not_ask(figure, name):
+    page = figure(name, guess=False)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".numbers")).to_be_visible()
+    slider = page.locator("input[type=range]:visible").first
+    at_end = slider.input_value() == slider.get_attribute("max")
+    slider.press("ArrowLeft" if at_end else "ArrowRight")
+    page.wait_for_url(f"**{name}.**")
+    page.reload()
+    page.wait_for_selector(".interactive[data-ready]")
+    expect(page.locator(".guess")).to_have_count(0)
+    expect(page.locator(".controls")).to_be_visible()
 
 
 @pytest.mark.browser
