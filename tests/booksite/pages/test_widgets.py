@@ -250,6 +250,26 @@ def heads(way, origin, destination):
     return {"weights": weights, "results": results, "output": output, "error": error}
 
 
+def distance(scheme, j, n_b, r_max, r):
+    back = torch.arange(256)  # the query is the last of 256 tokens
+    if scheme == "alibi":
+        slopes = a2r.alibi_slopes(8)
+        bias = a2r.alibi_bias(slopes, torch.tensor([255]), 255 - back)[j - 1, 0]
+        weights = a2r.softmax(bias)
+        reach = (weights.cumsum(0) < 0.95).sum() + 1
+        return {
+            "slope": slopes[j - 1], "bias": bias[r], "weights": weights, "weight": weights[r],
+            "reach": reach,
+        }  # fmt: skip
+    buckets = a2r.t5_bucket(-back, bidirectional=False, buckets=n_b, max_distance=r_max)
+    shared = (buckets == buckets[r]).nonzero()
+    last_bucket = (buckets == n_b - 1).nonzero()
+    return {
+        "buckets": buckets, "bucket": buckets[r], "first": shared.min(), "last": shared.max(),
+        "end": last_bucket.min() if len(last_bucket) else -1,
+    }  # fmt: skip
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -277,6 +297,10 @@ STATES = {
     online: {"read": (1, 2), "block": (1, 2, 3), "way": ("merge", "own")},
     heads: {
         "way": ("one", "split", "shared"), "origin": (0, 4, 9), "destination": (0, 7, 9),
+    },
+    distance: {
+        "scheme": ("alibi", "t5"), "j": (1, 4, 8), "n_b": (8, 32, 64), "r_max": (64, 128, 256),
+        "r": (0, 5, 40, 255),
     },
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
@@ -349,6 +373,7 @@ def test_the_script_computes_what_the_library_computes(name):
 # The right answer of the question that a figure asks first, by the library: its place.
 GUESSES = {
     "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
+    "distance": lambda: [6, 60, 240].index(int(distance("alibi", 1, 32, 128, 4)["reach"])),
 }
 
 
