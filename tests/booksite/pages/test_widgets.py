@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 import attention_to_rope as a2r
 from attention_to_rope import context_extension as extend
+from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_norm
 from bookformat.paths import STATIC
 from bookkit.models import read_models
@@ -270,6 +271,29 @@ def distance(scheme, j, n_b, r_max, r):
     }  # fmt: skip
 
 
+def state(rule, read, overlap, alpha, beta):
+    door = torch.tensor([1, 0], dtype=double)
+    roof = torch.tensor([overlap, (1 - overlap**2) ** 0.5], dtype=double)
+    red, blue, green = torch.eye(3, dtype=double)
+    k = torch.stack([door, roof, door])[:read]
+    v = torch.stack([red, blue, green])[:read]
+    rate = torch.full((read,), beta, dtype=double)
+    decay = torch.full((read,), alpha, dtype=double)
+    written = {
+        "sum": lambda: linear_attention_steps(k, k, v),
+        "decay": lambda: linear_attention_steps(k, k, v, decay=decay),
+        "delta": lambda: delta_rule_steps(k, k, v, rate),
+        "gated": lambda: delta_rule_steps(k, k, v, rate, decay=decay),
+    }
+    _, S = written[rule]()
+    door_error = (door @ S - (green if read == 3 else red)).abs().max()
+    roof_error = (roof @ S - blue).abs().max() if read > 1 else 0.0
+    return {
+        "state": S, "door": door @ S, "roof": roof @ S, "doorError": door_error,
+        "roofError": roof_error, "numbers": S.numel(), "cache": k.numel() + v.numel(),
+    }  # fmt: skip
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -301,6 +325,10 @@ STATES = {
     distance: {
         "scheme": ("alibi", "t5"), "j": (1, 4, 8), "n_b": (8, 32, 64), "r_max": (64, 128, 256),
         "r": (0, 5, 40, 255),
+    },
+    state: {
+        "rule": ("sum", "decay", "delta", "gated"), "read": (1, 2, 3), "overlap": (0.0, 0.28, 0.96),
+        "alpha": (0.0, 0.5, 1.0), "beta": (0.0, 0.3, 1.0),
     },
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
@@ -370,10 +398,16 @@ def test_the_script_computes_what_the_library_computes(name):
     assert list(differences(name)) == []
 
 
+def exact_answers(result):
+    exact = result["doorError"] < 1e-9, result["roofError"] < 1e-9
+    return {(True, False): 0, (False, True): 1, (True, True): 2}[tuple(map(bool, exact))]
+
+
 # The right answer of the question that a figure asks first, by the library: its place.
 GUESSES = {
     "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
     "distance": lambda: [6, 60, 240].index(int(distance("alibi", 1, 32, 128, 4)["reach"])),
+    "state": lambda: exact_answers(state("delta", 3, 0.6, 0.5, 1.0)),
 }
 
 
