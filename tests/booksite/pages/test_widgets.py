@@ -294,6 +294,42 @@ def state(rule, read, overlap, alpha, beta):
     }  # fmt: skip
 
 
+def generate(mode, step):
+    """Count the rows that reach the layers of a small model while it writes or learns."""
+    small = a2r.Architecture(d=8, heads=2, layers=1)
+    encoder = a2r.Encoder(10, small, seed=0)
+    decoder = a2r.Decoder(10, small, seed=0, cross=True)
+    counted = {"encoder": [], "decoder": [], "keys": []}
+    layers = {
+        "encoder": encoder.blocks[0].attention.query,
+        "decoder": decoder.blocks[0].attention.query,
+        "keys": decoder.blocks[0].cross_attention.key,
+    }
+    for name, layer in layers.items():
+        layer.register_forward_hook(
+            lambda _layer, inputs, _output, rows=counted[name]: rows.append(inputs[0].shape[1])
+        )
+    with torch.no_grad():
+        memory = encoder(torch.tensor([[2, 5, 6]]))
+        target = torch.tensor([[0, 6, 5, 2]])
+        if mode == "train":
+            decoder(target, memory=memory)
+        elif mode == "cache":
+            a2r.generate(decoder, target[:, :1], step, memory=memory)
+        else:
+            for length in range(1, step + 1):
+                decoder(target[:, :length], memory=memory)
+        rows = {name: list(lengths) for name, lengths in counted.items()}
+        length = 4 if mode == "train" else step
+        _, (weights,) = decoder(target[:, :length], memory=memory, return_weights=True)
+    seen = weights.own[0, 0] > 0
+    return {
+        "encoder": sum(rows["encoder"]), "now": rows["decoder"][-1],
+        "total": sum(rows["decoder"]), "keys": sum(rows["keys"]),
+        "seen": seen[-1:] if mode == "cache" else seen,
+    }  # fmt: skip
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -330,6 +366,7 @@ STATES = {
         "rule": ("sum", "decay", "delta", "gated"), "read": (1, 2, 3), "overlap": (0.0, 0.28, 0.96),
         "alpha": (0.0, 0.5, 1.0), "beta": (0.0, 0.3, 1.0),
     },
+    generate: {"mode": ("write", "cache", "train"), "step": (1, 2, 3, 4)},
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -407,6 +444,7 @@ def exact_answers(result):
 GUESSES = {
     "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
     "distance": lambda: [6, 60, 240].index(int(distance("alibi", 1, 32, 128, 4)["reach"])),
+    "generate": lambda: [4, 10, 16].index(generate("write", 4)["total"]),
     "state": lambda: exact_answers(state("delta", 3, 0.6, 0.5, 1.0)),
 }
 
@@ -481,8 +519,10 @@ def test_a_figure_shows_the_answer_after_the_guess(figure, name):
     expect(page.locator(".verdict")).to_contain_text("Right.")
     expect(page.locator(".guess [aria-pressed=true]")).to_have_count(1)
     sizes = page.locator("svg text").evaluate_all(
-        """(all) => all.map((one) =>
-        parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"""
+        """(all) => all.map((one) => {
+        const { a, b } = one.getScreenCTM();
+        return parseFloat(getComputedStyle(one).fontSize) * Math.hypot(a, b);
+        })"""
     )
     assert min(sizes) >= 10
 
