@@ -337,6 +337,7 @@
     const state = fromAddress(name);
     const asks = widget.guess && !location.search.includes(`${name}.`);
     let known = !asks;
+    const abouts = container.querySelectorAll(".about");
     const id = `interactive-${++count}`;
     const panels = element("div", { class: "panels" });
     const list = element("dl");
@@ -370,7 +371,7 @@
       const result = widget.compute(state);
       const focused = panels.contains(document.activeElement) && document.activeElement.dataset.handle;
       panels.innerHTML = widget.draw(state, result, known).join("");
-      numbers.hidden = box.hidden = !known;
+      for (const part of [...abouts, numbers, box]) part.hidden = !known;
       drawn?.(focused);
       list.innerHTML = widget
         .numbers(state, result)
@@ -401,7 +402,6 @@
     buttons.append(reset);
     box.append(buttons);
     container.querySelector(".panels")?.remove();
-    for (const about of container.querySelectorAll("[hidden]")) about.hidden = false;
     container.setAttribute("role", "group");
     container.setAttribute("aria-label", phrase`Interactive figure: ${widget.title}`);
     // The drawing and its numbers first: a phone then shows them together with what moves them.
@@ -410,7 +410,7 @@
       known = true;
       show();
     };
-    if (asks) panels.before(question(widget.guess, widget.compute(state), answered));
+    if (asks) container.prepend(question(widget.guess, widget.compute(state), answered));
     show();
     container.dataset.ready = "";
   }

@@ -507,12 +507,14 @@ def test_a_figure_shows_the_answer_after_the_guess(figure, name):
     page = figure(name, 390, guess=False)
     asked, controls = page.evaluate(DRAWING), page.locator(".controls")
     expect(controls).to_be_hidden()
+    expect(page.locator(".about")).to_be_hidden()
     expect(page.locator(".numbers")).to_be_hidden()
     buttons = page.locator(".guess button")
     wrong = 1 if GUESSES[name]() == 0 else 0
     buttons.nth(wrong).press("Enter")
     expect(page.locator(".verdict")).to_contain_text("No.")
     expect(controls).to_be_visible()
+    expect(page.locator(".about")).to_be_visible()
     assert page.evaluate(DRAWING)[0] != asked[0]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     buttons.nth(GUESSES[name]()).click()
