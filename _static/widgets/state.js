@@ -99,7 +99,7 @@
       ["doorError", phrase`error of the door`, number(doorError)],
       ...(read > 1 ? [["roofError", phrase`error of the roof`, number(roofError)]] : []),
       ["numbers", phrase`numbers in the state`, String(numbers)],
-      ["cache", phrase`in a cache`, String(cache)],
+      ["cache", phrase`numbers in a cache`, String(cache)],
     ],
   });
 })();

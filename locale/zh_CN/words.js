@@ -270,7 +270,7 @@
     "error of the door": "门的误差",
     "error of the roof": "屋顶的误差",
     "numbers in the state": "状态中的数",
-    "in a cache": "缓存中的数",
+    "numbers in a cache": "缓存中的数",
     "Nanjing": "南京",
     "start": "开始",
     "end": "结束",
