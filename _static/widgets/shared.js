@@ -130,7 +130,7 @@
       return Object.fromEntries(widgets[name].controls.map((control) => [control.name, control.value]));
     },
     picture(name, state = widgets.initial(name)) {
-      return widgets[name].draw(state, widgets[name].compute(state)).join("");
+      return widgets[name].draw(state, widgets[name].compute(state), true).join("");
     },
   };
   globalThis.bookWidgets = widgets;
@@ -310,10 +310,34 @@
     history.replaceState(history.state, "", address);
   }
 
+  // A question about the first state. The drawing shows what it asks for when it is answered; a link
+  // to another state, and paper, do not ask.
+  function question({ ask, answers, right, because }, result, answered) {
+    const box = element("div", { class: "guess" });
+    const verdict = element("p", { class: "verdict", "aria-live": "polite" });
+    const buttons = answers.map((answer, place) => {
+      const button = worded("button", answer, { type: "button", "aria-pressed": "false" });
+      button.addEventListener("click", () => {
+        for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
+        const good = place === right(result);
+        box.dataset.result = good ? "right" : "wrong";
+        verdict.innerHTML = `${good ? phrase`Right.` : phrase`No.`} ${inLine(because(result))}`;
+        answered();
+      });
+      return button;
+    });
+    box.append(worded("p", phrase`Guess first: ${ask}`), ...buttons, verdict);
+    addEventListener("beforeprint", answered);
+    return box;
+  }
+
   function mount(container) {
     const name = container.dataset.widget;
     const widget = widgets[name];
     const state = fromAddress(name);
+    const asks = widget.guess && !location.search.includes(`${name}.`);
+    let known = !asks;
+    const abouts = container.querySelectorAll(".about");
     const id = `interactive-${++count}`;
     const panels = element("div", { class: "panels" });
     const list = element("dl");
@@ -346,7 +370,8 @@
       }
       const result = widget.compute(state);
       const focused = panels.contains(document.activeElement) && document.activeElement.dataset.handle;
-      panels.innerHTML = widget.draw(state, result).join("");
+      panels.innerHTML = widget.draw(state, result, known).join("");
+      for (const part of [...abouts, numbers, box]) part.hidden = !known;
       drawn?.(focused);
       list.innerHTML = widget
         .numbers(state, result)
@@ -377,11 +402,15 @@
     buttons.append(reset);
     box.append(buttons);
     container.querySelector(".panels")?.remove();
-    for (const about of container.querySelectorAll("[hidden]")) about.hidden = false;
     container.setAttribute("role", "group");
     container.setAttribute("aria-label", phrase`Interactive figure: ${widget.title}`);
     // The drawing and its numbers first: a phone then shows them together with what moves them.
     container.append(panels, numbers, box);
+    const answered = () => {
+      known = true;
+      show();
+    };
+    if (asks) container.prepend(question(widget.guess, widget.compute(state), answered));
     show();
     container.dataset.ready = "";
   }

@@ -19,7 +19,11 @@ load("shared");
 const answers = JSON.parse(readFileSync(0, "utf8")).map((request) => {
   const { widget } = request;
   if (!bookWidgets[widget]) load(widget);
-  const holder = request.call === "picture" ? { picture: () => bookWidgets.picture(widget) } : bookWidgets[widget];
-  return holder[request.call](...request.arguments);
+  const figure = bookWidgets[widget];
+  const first = {
+    picture: () => bookWidgets.picture(widget),
+    rightAnswer: () => figure.guess.right(figure.compute(bookWidgets.initial(widget))),
+  };
+  return { ...figure, ...first }[request.call](...request.arguments);
 });
 process.stdout.write(JSON.stringify(answers));

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 import attention_to_rope as a2r
 from attention_to_rope import context_extension as extend
+from attention_to_rope.recurrent_attention import delta_rule_steps, linear_attention_steps
 from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_norm
 from bookformat.paths import STATIC
 from bookkit.models import read_models
@@ -233,6 +234,102 @@ def roofline(N, gpu, width):
     }  # fmt: skip
 
 
+def heads(way, origin, destination):
+    keys = torch.tensor([[0, 0], [1, 0], [0, 0], [0, 1]], dtype=double)
+    values = torch.tensor([[0, 0], [7, -5], [0, 0], [12, 8]], dtype=double)
+    q = torch.tensor([[origin, destination]], dtype=double)
+    if way == "split":  # a head has one number of each query, key and value
+        q, k, v = (x.T[..., None] for x in (q, keys, values))  # (2, N, 1)
+        results, weights = a2r.attention(q, k, v, return_weights=True)
+        results, weights = results[:, 0], weights[:, 0]
+        output = results[:, 0]
+    else:
+        asked = q if way == "one" else q[0].diag()
+        results, weights = a2r.attention(asked, keys, values, return_weights=True)
+        output = results[0] if way == "one" else results.diagonal()
+    error = (output - torch.tensor([7.0, 8.0], dtype=double)).abs().max()
+    return {"weights": weights, "results": results, "output": output, "error": error}
+
+
+def distance(scheme, j, n_b, r_max, r):
+    back = torch.arange(256)  # the query is the last of 256 tokens
+    if scheme == "alibi":
+        slopes = a2r.alibi_slopes(8)
+        bias = a2r.alibi_bias(slopes, torch.tensor([255]), 255 - back)[j - 1, 0]
+        weights = a2r.softmax(bias)
+        reach = (weights.cumsum(0) < 0.95).sum() + 1
+        return {
+            "slope": slopes[j - 1], "bias": bias[r], "weights": weights, "weight": weights[r],
+            "reach": reach,
+        }  # fmt: skip
+    buckets = a2r.t5_bucket(-back, bidirectional=False, buckets=n_b, max_distance=r_max)
+    shared = (buckets == buckets[r]).nonzero()
+    last_bucket = (buckets == n_b - 1).nonzero()
+    return {
+        "buckets": buckets, "bucket": buckets[r], "first": shared.min(), "last": shared.max(),
+        "end": last_bucket.min() if len(last_bucket) else -1,
+    }  # fmt: skip
+
+
+def state(rule, read, overlap, alpha, beta):
+    door = torch.tensor([1, 0], dtype=double)
+    roof = torch.tensor([overlap, (1 - overlap**2) ** 0.5], dtype=double)
+    red, blue, green = torch.eye(3, dtype=double)
+    k = torch.stack([door, roof, door])[:read]
+    v = torch.stack([red, blue, green])[:read]
+    rate = torch.full((read,), beta, dtype=double)
+    decay = torch.full((read,), alpha, dtype=double)
+    written = {
+        "sum": lambda: linear_attention_steps(k, k, v),
+        "decay": lambda: linear_attention_steps(k, k, v, decay=decay),
+        "delta": lambda: delta_rule_steps(k, k, v, rate),
+        "gated": lambda: delta_rule_steps(k, k, v, rate, decay=decay),
+    }
+    _, S = written[rule]()
+    door_error = (door @ S - (green if read == 3 else red)).abs().max()
+    roof_error = (roof @ S - blue).abs().max() if read > 1 else 0.0
+    return {
+        "state": S, "door": door @ S, "roof": roof @ S, "doorError": door_error,
+        "roofError": roof_error, "numbers": S.numel(), "cache": k.numel() + v.numel(),
+    }  # fmt: skip
+
+
+def generate(mode, step):
+    """Count the rows that reach the layers of a small model while it writes or learns."""
+    small = a2r.Architecture(d=8, heads=2, layers=1)
+    encoder = a2r.Encoder(10, small, seed=0)
+    decoder = a2r.Decoder(10, small, seed=0, cross=True)
+    counted = {"encoder": [], "decoder": [], "keys": []}
+    layers = {
+        "encoder": encoder.blocks[0].attention.query,
+        "decoder": decoder.blocks[0].attention.query,
+        "keys": decoder.blocks[0].cross_attention.key,
+    }
+    for name, layer in layers.items():
+        layer.register_forward_hook(
+            lambda _layer, inputs, _output, rows=counted[name]: rows.append(inputs[0].shape[1])
+        )
+    with torch.no_grad():
+        memory = encoder(torch.tensor([[2, 5, 6]]))
+        target = torch.tensor([[0, 6, 5, 2]])
+        if mode == "train":
+            decoder(target, memory=memory)
+        elif mode == "cache":
+            a2r.generate(decoder, target[:, :1], step, memory=memory)
+        else:
+            for length in range(1, step + 1):
+                decoder(target[:, :length], memory=memory)
+        rows = {name: list(lengths) for name, lengths in counted.items()}
+        length = 4 if mode == "train" else step
+        _, (weights,) = decoder(target[:, :length], memory=memory, return_weights=True)
+    seen = weights.own[0, 0] > 0
+    return {
+        "encoder": sum(rows["encoder"]), "now": rows["decoder"][-1],
+        "total": sum(rows["decoder"]), "keys": sum(rows["keys"]),
+        "seen": seen[-1:] if mode == "cache" else seen,
+    }  # fmt: skip
+
+
 # The states at which the numbers are compared, as values of each control.
 STATES = {
     rotation: {"m": (0, 2, 20), "n": (1, 3, 13), "theta": (0.05, 0.5, 1.0)},
@@ -258,6 +355,18 @@ STATES = {
     permute: {"way": ("none", "mask", "added"), "places": tuple(itertools.permutations(range(4)))},
     reach: {"m": (0, 7, 15), "W": (2, 3, 8), "L": (1, 3, 5), "full": (0, 1)},
     online: {"read": (1, 2), "block": (1, 2, 3), "way": ("merge", "own")},
+    heads: {
+        "way": ("one", "split", "shared"), "origin": (0, 4, 9), "destination": (0, 7, 9),
+    },
+    distance: {
+        "scheme": ("alibi", "t5"), "j": (1, 4, 8), "n_b": (8, 32, 64), "r_max": (64, 128, 256),
+        "r": (0, 5, 40, 255),
+    },
+    state: {
+        "rule": ("sum", "decay", "delta", "gated"), "read": (1, 2, 3), "overlap": (0.0, 0.28, 0.96),
+        "alpha": (0.0, 0.5, 1.0), "beta": (0.0, 0.3, 1.0),
+    },
+    generate: {"mode": ("write", "cache", "train"), "step": (1, 2, 3, 4)},
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -326,6 +435,31 @@ def test_the_script_computes_what_the_library_computes(name):
     assert list(differences(name)) == []
 
 
+def exact_answers(result):
+    exact = result["doorError"] < 1e-9, result["roofError"] < 1e-9
+    return {(True, False): 0, (False, True): 1, (True, True): 2}[tuple(map(bool, exact))]
+
+
+# The right answer of the question that a figure asks first, by the library: its place.
+GUESSES = {
+    "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
+    "distance": lambda: [6, 60, 240].index(int(distance("alibi", 1, 32, 128, 4)["reach"])),
+    "generate": lambda: [4, 10, 16].index(generate("write", 4)["total"]),
+    "state": lambda: exact_answers(state("delta", 3, 0.6, 0.5, 1.0)),
+}
+
+
+def test_the_right_answer_is_the_librarys():
+    asking = {name for name in widget_names() if "guess: {" in source_of(name)}
+    assert asking == set(GUESSES)
+    for name, right in GUESSES.items():
+        assert run_widgets([{"widget": name, "call": "rightAnswer", "arguments": []}]) == [right()]
+
+
+def source_of(name):
+    return (STATIC / "widgets" / f"{name}.js").read_text(encoding="utf-8")
+
+
 # The page
 
 
@@ -354,15 +488,61 @@ DRAWING = "() => [...document.querySelectorAll('.panels, dl')].map((one) => one.
 def figure(open_page, tmp_path):
     """Open a page with one figure, and wait until it is drawn."""
 
-    def open_figure(name, width=1280):
+    def open_figure(name, width=1280, guess=True):
         (tmp_path / "_static").symlink_to(STATIC)
         path = tmp_path / "page.html"
         path.write_text(PAGE.format(name), encoding="utf-8")
         page = open_page(path, width)
         page.wait_for_selector(".interactive[data-ready]")
+        if guess and name in GUESSES:
+            page.locator(".guess button").first.click()
         return page
 
     return open_figure
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_figure_shows_the_answer_after_the_guess(figure, name):
+    page = figure(name, 390, guess=False)
+    asked, controls = page.evaluate(DRAWING), page.locator(".controls")
+    expect(controls).to_be_hidden()
+    expect(page.locator(".about")).to_be_hidden()
+    expect(page.locator(".numbers")).to_be_hidden()
+    buttons = page.locator(".guess button")
+    wrong = 1 if GUESSES[name]() == 0 else 0
+    buttons.nth(wrong).press("Enter")
+    expect(page.locator(".verdict")).to_contain_text("No.")
+    expect(controls).to_be_visible()
+    expect(page.locator(".about")).to_be_visible()
+    assert page.evaluate(DRAWING)[0] != asked[0]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    buttons.nth(GUESSES[name]()).click()
+    expect(page.locator(".verdict")).to_contain_text("Right.")
+    expect(page.locator(".guess [aria-pressed=true]")).to_have_count(1)
+    sizes = page.locator("svg text").evaluate_all(
+        """(all) => all.map((one) => {
+        const { a, b } = one.getScreenCTM();
+        return parseFloat(getComputedStyle(one).fontSize) * Math.hypot(a, b);
+        })"""
+    )
+    assert min(sizes) >= 10
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_link_to_a_state_and_paper_do_not_ask(figure, name):
+    page = figure(name, guess=False)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".numbers")).to_be_visible()
+    slider = page.locator("input[type=range]:visible").first
+    at_end = slider.input_value() == slider.get_attribute("max")
+    slider.press("ArrowLeft" if at_end else "ArrowRight")
+    page.wait_for_url(f"**{name}.**")
+    page.reload()
+    page.wait_for_selector(".interactive[data-ready]")
+    expect(page.locator(".guess")).to_have_count(0)
+    expect(page.locator(".controls")).to_be_visible()
 
 
 @pytest.mark.browser
