@@ -81,7 +81,7 @@ def parser() -> MarkdownIt:
     return create_md_parser(MdParserConfig(enable_extensions=extensions), RendererHTML)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.cache
 def tokens_of(text: str) -> Sequence[Token]:
     """The tokens of a text; those inside directives are the directive's own text."""
     return parser().parse(text)

@@ -205,8 +205,12 @@ def test_padding_does_not_change_a_sentence():
     assert (weights[0].own[1, :, :, 3:] == 0).all()
 
 
+# Rotary acts in every layer, as most models do; the others are for `make test-all`.
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("none", "sinusoidal", "alibi")]
+
+
 @pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("name", ["none", "sinusoidal", "rotary", "alibi"])
+@pytest.mark.parametrize("name", ["rotary", *OTHERS])
 def test_generating_in_a_batch_with_a_cache_equals_each_prompt_alone_without(name, sampled):
     model, prompt, lengths = decoder(schemes()[name]), tokens(3, 4), torch.tensor([4, 1, 3])
     options = {"temperature": 1.3, "top_k": 5, "top_p": 0.9, "seed": 2} if sampled else {}
@@ -221,10 +225,6 @@ def test_generating_in_a_batch_with_a_cache_equals_each_prompt_alone_without(nam
         alone = book.generate(model, prompt[row : row + 1, :length], 4, end=end)
         assert whole[row, : length + 4].tolist() == alone[0].tolist()
         assert (whole[row, length + 4 :] == end).all()
-
-
-# Rotary acts in every layer, as most models do; the others are for `make test-all`.
-OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("none", "sinusoidal", "alibi")]
 
 
 @pytest.mark.parametrize("name", ["rotary", *OTHERS])

@@ -84,6 +84,7 @@ def test_two_addresses_drive_all_links(page, link):
     assert link in page
 
 
+@pytest.mark.slow
 def test_without_addresses_there_is_only_the_download(build, write_book, tmp_path):
     done = build(write_book(tmp_path, {"one": []}))
     assert done.returncode == 0, done.stderr[-4000:]

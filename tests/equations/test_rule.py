@@ -1,7 +1,8 @@
 """Rules over the whole book: displays are labelled, checked and explained, sentences are bound."""
 
+import functools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -56,10 +57,20 @@ def test_every_page_with_relations_binds_its_sentences():
     assert not missing, f"bind the sentences of {missing} in tests/equations with @sentences"
 
 
+@functools.cache
+def displays_by_page():
+    """The texts of the displays of each page; the book is read once for all of them."""
+    found = defaultdict(list)
+    for one in collect():
+        found[one.page].append(one.text)
+    return found
+
+
 @pytest.mark.parametrize("page", inline_formulas())
 def test_what_no_display_and_no_relation_executes_is_listed_with_a_reason(page):
-    displays = [one.text for one in collect() if one.page == page]
-    found = unlisted(page, inline_formulas()[page], displays, unexecuted().get(page, {}))
+    found = unlisted(
+        page, inline_formulas()[page], displays_by_page().get(page, []), unexecuted().get(page, {})
+    )
     assert not found, "\n".join(found)
 
 

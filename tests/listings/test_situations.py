@@ -11,8 +11,16 @@ from bookformat.notebooks import cells_of
 from laboratory.precision.listings import USES, Use, listing, source_of
 from laboratory.precision.situations import DTYPES, HALF, Measure, in_dtype, situations
 
+
+def case(name: str, dtype: torch.dtype, situation: str, measure: Measure) -> Any:
+    """Quick are all situations in one half precision, and each listing alone in float32."""
+    quick = dtype is torch.bfloat16 or (dtype is torch.float32 and situation == "alone")
+    named = f"{name}, {str(dtype).removeprefix('torch.')}, {situation}"
+    return pytest.param(measure, id=named, marks=() if quick else pytest.mark.slow)
+
+
 CASES = [
-    pytest.param(measure, id=f"{name}, {str(dtype).removeprefix('torch.')}, {situation}")
+    case(name, dtype, situation, measure)
     for name, use in USES.items()
     for dtype in DTYPES
     for situation, measure in situations(use, dtype).items()

@@ -146,6 +146,7 @@ def test_rotations_of_the_table():
     assert counts["rotation read"] == len(configs)
 
 
+@pytest.mark.slow
 def test_all_rotary_configurations_of_transformers():
     record = Path(__file__).with_name("transformers_configurations.json")
     configs = json.loads(record.read_text(encoding="utf-8"))

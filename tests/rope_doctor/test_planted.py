@@ -345,9 +345,18 @@ RIGHT = [
     of_angles, frequencies_given, last_dimensions, queries_scaled, with_yarn, dynamic, backwards,
     at_the_end, in_numpy, stacked, by_name, Table(), with_theta(THETA / 4),
 ]  # fmt: skip
+# One of each kind of call: vectors and positions, tokens in one axis, a table that is given,
+# another formula, queries and keys as one tensor, a module.
+FIRST = (in_float32, of_vllm, of_older_transformers, with_yarn, stacked)
+STYLES = [
+    function
+    if function in FIRST or isinstance(function, nn.Module)
+    else pytest.param(function, marks=pytest.mark.slow)
+    for function in RIGHT
+]
 
 
-@pytest.mark.parametrize("function", RIGHT, ids=lambda f: getattr(f, "__name__", "module"))
+@pytest.mark.parametrize("function", STYLES, ids=lambda f: getattr(f, "__name__", "module"))
 def test_a_right_function_is_sound_in_whatever_style(function):
     report = examine(function, head_dim=DIM)
     assert report.sound, report

@@ -24,11 +24,13 @@ def test_pythagoras(rng):
 """
 
 
-def pytest_on(folder, text):
-    (folder / "test_tiny.py").write_text(text, encoding="utf-8")
+def pytest_on(folder, **texts):
+    """What pytest says of some files of tests, named by their texts."""
+    for name, text in texts.items():
+        (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     options = ["-q", "-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "texcheck.plugin"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--misprints", "--rootdir", ".", "test_tiny.py"],
+        [sys.executable, "-m", "pytest", *options, "--misprints", "--rootdir", "."],
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
@@ -39,15 +41,19 @@ def pytest_on(folder, text):
 
 def test_a_tiny_book_in_ten_lines(tmp_path):
     assert len(TINY_BOOK.split("\n")) <= 12
-    assert "1 passed" in pytest_on(tmp_path, TINY_BOOK)
+    assert "1 passed" in pytest_on(tmp_path, tiny=TINY_BOOK)
 
 
 def test_a_false_formula_and_a_blunt_binding_fail(tmp_path):
-    assert "c^2 = a^2 - b^2 fails" in pytest_on(tmp_path, TINY_BOOK.replace("+ b", "- b"))
+    false = TINY_BOOK.replace("+ b", "- b")
     blunt = TINY_BOOK.replace("rng.uniform(1, 2, size=2)", "0.0, rng.uniform(1, 2)")
-    assert "a is 0 on every input" in pytest_on(tmp_path, blunt)
-    blunt = blunt.replace('("pythagoras")', '("pythagoras", fixed={"a": "why", "c": "why"})')
-    assert "survived: pythagoras: off by one" in pytest_on(tmp_path, blunt)
+    excused = blunt.replace('("pythagoras")', '("pythagoras", fixed={"a": "why", "c": "why"})')
+    said = pytest_on(tmp_path, false=false, blunt=blunt, excused=excused)
+    # Each file fails for a reason of its own.
+    assert "3 failed" in said
+    assert "c^2 = a^2 - b^2 fails" in said
+    assert said.count("a is 0 on every input") == 1
+    assert said.count("survived: pythagoras: off by one") == 1
 
 
 @pytest.mark.parametrize(
