@@ -136,6 +136,18 @@ def test_a_file_of_checks(paper, tmp_path, capsys):
     assert "checks.py cannot be run: ModuleNotFoundError" in capsys.readouterr().err
 
 
+def test_a_bracket_of_markdown_is_no_display(tmp_path):
+    page = tmp_path / "page.md"
+    text = (
+        "An array In\\[B, D\\] and\n\\[ a = 1 \\]\n> \\[\n> b = 2\n> \\]\n\\[see\\] $$ c = 3 $$\n"
+    )
+    page.write_text(text, encoding="utf-8")
+    assert [one.text.strip() for one in displays_of(page)] == ["a = 1", "b = 2", "c = 3"]
+    paper = tmp_path / "paper.tex"
+    paper.write_text(r"and so \[ a = 1 \] holds", encoding="utf-8")
+    assert [one.text.strip() for one in displays_of(paper)] == ["a = 1"]
+
+
 UNFILLED = """
 from texcheck import Formulas
 BOOK = Formulas({{"line 3": "p(2) = 1"}})
