@@ -33,6 +33,7 @@ HOLDS = [
     (r"2 E[x] = 4, \quad E(x) = 2, \quad \mathbb{E}_x x^2 = 5", {"x": Random([1, 3])}),
     (r"\operatorname{Cov}[x]_{12} = 2.5", {"x": VECTOR}),
     # sums, products and dots
+    (r"\sum_{i, j = 1}^n A_{i,j} = 12", {"A": np.arange(1.0, 10).reshape(3, 3), "n": 2}),
     (r"\sum_{i=1}^3 -\lambda_i = -12", {r"\lambda": LAMBDA}),
     (r"{\sum_i} \lambda_i = 12", {r"\lambda": LAMBDA}),
     (r"\lambda_1 \cdots \lambda_n = 42", {r"\lambda": LAMBDA, "n": 3}),
@@ -106,6 +107,9 @@ REFUSED = [
     (r"f(x)[1] = 1", {"f": lambda x: x, "x": np.ones(2)}, "an entry of the value"),
     (r"2\{x\} = 1", {"x": 1}, "brackets or a set"),
     (r"y_i = A_{ij} x_j", {"y": [1], "A": np.eye(2), "x": [1], "i": 1, "j": 1}, "a sum over j"),
+    (r"a = \sum_{i=1}^2 x_i + x_i", {"a": 1, "x": [1, 2], "i": range(1, 3)}, "belong to the sum"),
+    (r"A^T A = A", {"A": np.eye(2), "T": 3}, "a transpose, or the power"),
+    (r"a = e_1 + \pi_k", {"a": 1}, "unknown symbol e_1"),
     (r"n = 61,000", {"n": 61_000}, "is a list"),
     (r"a = 2E+1", {"a": 20}, "times e"),
     (r"a \gg b", {"a": 2, "b": 1}, "how much larger.*declare it"),

@@ -110,6 +110,7 @@ class Reader:
         found = [(sign, self.product(list(term.children))) for sign, term in terms]
         if len(found) == 1 and found[0][0] == "+":
             return found[0][1]
+        self.forbid_indices_behind_sums([node for _, node in found])
         return nodes.SumOf(tuple(found), position=position)
 
     def with_signs_in_sums(
@@ -144,6 +145,23 @@ class Reader:
             None if is_dots(term) else self.product(list(term.children)) for _, term in terms
         ]
         return nodes.Dotted("sum", tuple(entries), position=position)
+
+    def forbid_indices_behind_sums(self, terms: list[Node]) -> None:
+        """Refuse ``\\sum_i x_i + y_i``, where the second term seems to belong to the sum."""
+        for place, term in enumerate(terms):
+            last = term
+            while isinstance(last, nodes.Product):
+                last = last.right
+            if not isinstance(last, nodes.Reduction) or last.kind not in ("sum", "product"):
+                continue
+            for other in terms[place + 1 : place + 2]:
+                both = sorted(set(last.names) & other.free_names)
+                if both:
+                    raise self.fail(
+                        f"does this term with {both[0]} belong to the sum? put brackets around "
+                        "what does, or use another index",
+                        other.position,
+                    )
 
     def forbid_remainder(self, term: Tree[Token]) -> None:
         """``-1 \\bmod 3`` is 2 to one reader and -1 to another."""

@@ -76,7 +76,7 @@ def read_known_symbol(
     bare = bare_name(name)
     if isinstance(factor.base, Tree):
         return read_accent(reader, factor, parts, place), place + 1
-    if name in CONSTANTS:
+    if name in CONSTANTS and factor.sub is None:
         node = nodes.Constant(name, position=factor.position)
         return with_scripts_of(reader, node, factor), place + 1
     if factor.factorial:
