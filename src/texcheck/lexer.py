@@ -214,7 +214,7 @@ class Lexer:
             before, comma = self.tokens[-2:]
             together = before.end_pos == comma.start_pos and comma.end_pos == position
             if before.type == "NUMBER" and comma.type == "COMMA" and together:
-                if self.alone_behind_a_relation(before):
+                if self.alone_behind_a_relation(before, piece):
                     self.tokens = self.tokens[:-2]
                     self.emit("NUMBER", f"{before}{piece}", before.start_pos or 0)
                     return
@@ -231,7 +231,7 @@ class Lexer:
             )
         self.emit("NUMBER", value, position)
 
-    def alone_behind_a_relation(self, number: Token) -> bool:
+    def alone_behind_a_relation(self, number: Token, piece: str) -> bool:
         """Whether ``61,000`` can only be one number: nobody prints a list behind ≈ or <."""
         relation = self.tokens[-3] if len(self.tokens) > 2 else None
         after = self.text[self.place :].lstrip()[:1]
@@ -241,6 +241,7 @@ class Lexer:
             and relation is not None
             and relation.value in ("approx", "<", "<=", ">", ">=")
             and bool(re.fullmatch("[1-9][0-9]{0,2}", number))
+            and piece.endswith("00")  # 3,141 may be a decimal number
         )
 
     def open(self, kind: str, closer: str, name: str, position: int) -> None:

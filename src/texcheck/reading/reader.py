@@ -231,6 +231,12 @@ class Reader:
             if isinstance(end, Token):
                 raise self.fail(f"the operator {end.value!r} needs a factor on both sides", end)
         operators = [part for part in parts if isinstance(part, Token)]
+        declared = [sign for sign in operators if sign.value not in (*OPERATORS.values(), "/")]
+        if declared and len({str(sign).partition("_")[0] for sign in operators}) > 1:
+            raise self.fail(
+                f"{declared[0].value} beside another operator is ambiguous; write brackets",
+                declared[0],
+            )
         for sign in operators:
             if sign.value == "mod" and (len(operators) > 1 or sign is not parts[-2]):
                 raise self.fail("\\bmod beside another product is ambiguous; write brackets", sign)
