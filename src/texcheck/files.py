@@ -12,6 +12,7 @@ from texcheck.check import check
 from texcheck.errors import LatexError, RefutedError
 from texcheck.guess import Guess, guessed_symbols
 from texcheck.sources import Display, Printed, displays_of, formulas_in
+from texcheck.values import UNFILLED
 
 # How a symbol of a kind could be drawn.
 DRAWS = {
@@ -154,6 +155,12 @@ def evaluated(display: Display) -> Said:
     return Said(display.place, "fails" if failing else "holds", "; ".join(failing))
 
 
+def still_unfilled(place: str, error: Exception) -> Said | None:
+    """What to say where a check has the ... of its skeleton."""
+    found = re.search(rf"('[^']+') {re.escape(UNFILLED)}", str(error))
+    return Said(place, "not filled in", f"say in the check what {found[1]} is") if found else None
+
+
 def checked_with(path: str | Path, tests: Iterable[Callable[[], None]]) -> Iterator[Said]:
     """The tests of a file of checks that are for a display of this file, and what has none."""
     named = {name: text for name, text in formulas_in(path).items() if isinstance(text, Printed)}
@@ -169,14 +176,16 @@ def checked_with(path: str | Path, tests: Iterable[Callable[[], None]]) -> Itera
         try:
             test()
         except (RefutedError, LatexError) as error:
+            if unfilled := still_unfilled(place, error):
+                yield unfilled
+                continue
             word = "fails" if isinstance(error, RefutedError) else "refused"
             if NOTHING in str(error):
                 word = "states nothing"
             yield Said(place, word, str(error))
         except Exception as error:
-            missing = re.match("the value of ('.*') cannot be used: .*, got Ellipsis", str(error))
-            if missing:
-                yield Said(place, "not filled in", f"say in the check what {missing[1]} is")
+            if unfilled := still_unfilled(place, error):
+                yield unfilled
                 continue
             yield Said(place, "refused", f"the check itself fails: {type(error).__name__}: {error}")
         else:

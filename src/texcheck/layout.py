@@ -18,7 +18,10 @@ from texcheck.vocabulary import ARROWS, CASE_WORDS, CONDITIONS, IMPLICATIONS, SE
 # What may continue an expression at the start of a line.
 CONTINUING = ("ADDOP", "MULOP", "SLASH")
 WORDS = SEPARATING_WORDS | CONDITIONS
+# Words that join two conditions of a case.
+JOINING = {"with", "where", "so that"}
 # Words of a remark that change what is stated beside it.
+UNIVERSAL = re.compile(r"\bfor (?:any|all|every|each)\b")
 CONDITIONAL = re.compile(r"\b(if|when|unless|except|not|only|provided|for|where)\b")
 
 
@@ -42,6 +45,8 @@ class Layout:
 
     def tidy(self, tokens: list[Token]) -> list[Token]:
         """Turn punctuation at the top level into separators of statements."""
+        if is_one_group(tokens):
+            tokens = tokens[1:-1]  # \\small{…} is how large it is printed
         aligned = self.with_arrows(self.join_aligned_lines(tokens))
         result: list[Token] = []
         depth: list[str] = []
@@ -90,18 +95,33 @@ class Layout:
                 raise self.fail("two commas with nothing between them", token.start_pos)
             elif result[-1:] and result[-1].value in WORDS and token.type == "QUAD":
                 pass  # the space after \\text{for} takes nothing from the word
+            elif result and result[-1].value in IMPLICATIONS and token.type in ("QUAD", "NEWLINE"):
+                pass  # nor does the line break after an arrow
             elif result and token.type != "COMMA":
                 # A wide space, a word or a new line after a comma ends a list of values.
                 result[-1] = separator
         elif token.type == "OTHERWISE":
             raise self.fail(f"{token.value!r} can be printed only in cases", token.start_pos)
         else:
+            if token.type == "REL":
+                self.join_to_chain(token, result)
             result.append(token)
+
+    def join_to_chain(self, relation: Token, result: list[Token]) -> None:
+        """A relation behind a comma or behind dots, ``= \\ldots, = b``, continues the chain."""
+        if len(result) > 1 and result[-1].type == "SEP" and result[-1].value in (",", "."):
+            result.pop()
+        if len(result) > 1 and result[-1].type == "DOTS" and result[-2].type == "REL":
+            if result[-2].value != relation.value:
+                raise self.fail("dots between two different relations", relation.start_pos)
+            del result[-2:]
 
     def tidy_cases(self, token: Token, result: list[Token]) -> None:
         """Punctuation and words inside a case."""
         if token.type == "QUAD":
             return
+        if token.type == "TEXT" and token.value in JOINING and result[-1].type != "AMP":
+            token = Token("COMMA", ",", start_pos=token.start_pos)
         if token.type == "TEXT" and token.value != "and":
             if token.value not in CASE_WORDS or result[-1].type not in ("AMP", "COMMA"):
                 raise self.fail(f"{token.value!r} cannot stand here", token.start_pos)
@@ -125,11 +145,8 @@ class Layout:
                 result.append(token)
                 continue
             if not (states(reversed(tokens[:place])) and states(tokens[place + 1 :])):
-                raise self.fail(
-                    f"{token.value} can be read only between two statements; "
-                    "for a definition write = or \\leftarrow",
-                    token.start_pos,
-                )
+                result.append(Token("REL", "\\rightarrow", start_pos=token.start_pos))
+                continue
             result.append(Token("SEP", ARROWS[token.value], start_pos=token.start_pos))
         return result
 
@@ -145,7 +162,7 @@ class Layout:
             for number, cells in enumerate(line):
                 if number == len(columns):
                     columns.append(Column())
-                if number and is_remark(cells):
+                if number and self.is_remark(cells):
                     continue
                 self.join_line(columns[number], *cells)
         result: list[Token] = []
@@ -156,16 +173,34 @@ class Layout:
                 result += statement
         return result
 
+    def is_remark(self, cells: tuple[list[Token], list[Token] | None]) -> bool:
+        """Whether a column of its own holds only words that name the line, such as a rule's name.
+
+        Words that change what is stated, such as "unless", are none.
+        """
+        content = visible([*cells[0], *(cells[1] or [])])
+        if len(content) != 1 or content[0].type != "SYMBOL":
+            return False
+        if not content[0].value.startswith("\\text"):
+            return False
+        words = self.text[content[0].start_pos : content[0].end_pos].lower()
+        if CONDITIONAL.search(UNIVERSAL.sub("", words)):
+            raise self.fail(
+                "these words change what is stated; print the condition as a formula",
+                content[0].start_pos,
+            )
+        return True
+
     def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:
         """Add one line to a column; ``right`` is what comes after the mark, if there is one."""
         before = visible(left)
         after = visible(right or [])
         content = [*left, *(right or [])]
         start = next(iter(before or after), None)
-        if start is None:
-            return
+        if start is None or all(token.type == "DOTS" for token in [*before, *after]):
+            return  # a line of dots says that it goes on like this
         at_a_sign = after and after[0].type in ("REL", "TEXT", *CONTINUING)
-        if before and after and not at_a_sign and before[-1].type != "REL":
+        if before and after and not at_a_sign and before[-1].type not in ("REL", "ARROW"):
             raise self.fail("a mark & needs a relation or a sign beside it", after[0].start_pos)
         continuing = start.type == "REL" or (start.type in CONTINUING and not before)
         indented = right is not None and not before
@@ -186,6 +221,18 @@ class Layout:
         column.statements.append(content)
 
 
+def is_one_group(tokens: list[Token]) -> bool:
+    """Whether all tokens are between one pair of braces."""
+    if len(tokens) < 2 or tokens[0].type != "LBRACE":
+        return False
+    depth = 0
+    for token in tokens[:-1]:
+        depth += (token.type in OPENERS) - (token.type in CLOSERS)
+        if depth == 0:
+            return False
+    return tokens[-1].type == "RBRACE"
+
+
 def states(tokens: Iterable[Token]) -> bool:
     """Whether a relation stands in what follows, up to the next separator of statements."""
     depth = 0
@@ -196,14 +243,6 @@ def states(tokens: Iterable[Token]) -> bool:
         if depth == 0 and token.type in ("SEP", "ARROW", "TEXT", "PERIOD"):
             return False
     return False
-
-
-def is_remark(cells: tuple[list[Token], list[Token] | None]) -> bool:
-    """Whether a column of its own holds only words that name the line, such as a rule's name."""
-    content = visible([*cells[0], *(cells[1] or [])])
-    if len(content) != 1 or not content[0].value.startswith("\\text"):
-        return False
-    return content[0].type == "SYMBOL" and not CONDITIONAL.search(content[0].value.lower())
 
 
 def visible(tokens: list[Token]) -> list[Token]:
@@ -220,6 +259,8 @@ def lines_of(tokens: list[Token]) -> Iterator[list[tuple[list[Token], list[Token
             yield [(pair[0], pair[1] if len(pair) == 2 else None) for pair in pairs]
             line = [[]]
         elif token.type == "MARK":
+            if len(line) % 2 == 0 and [one.type for one in visible(line[-1])[-1:]] == ["REL"]:
+                continue  # a second mark behind a relation, as in = a =& b
             line.append([])
         else:
             line[-1].append(token)

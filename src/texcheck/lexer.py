@@ -29,6 +29,8 @@ from texcheck.vocabulary import (
     IMPLICATIONS,
     LETTER_FONTS,
     LINES,
+    OPEN_OPERATORS,
+    OPEN_RELATIONS,
     OPENING,
     OPERATORS,
     OTHERWISE,
@@ -76,10 +78,18 @@ MOST_DIGITS = 300
 ARGUMENT = re.compile(r"\s*\{([^{}]*)\}")
 # What a programmer writes for a power of ten, and what could be a sum: 1e-3.
 EXPONENT = re.compile(r"[eE][-+][0-9]")
+SPREADSHEET = re.compile(
+    r"(?<=\.[0-9])E[-+][0-9]{2}(?![0-9])|(?<=\.[0-9]{2})E[-+][0-9]{2}(?![0-9])"
+)
 # A font around one letter or command, or around another font.
 FONT_ARGUMENT = re.compile(
     r"\s*(?:\{\s*(\\[A-Za-z]+)?\s*\{([^{}]*)\}\s*\}|\{([^{}]*)\}|(\\[A-Za-z]+|[A-Za-z0-9]))"
 )
+# Letters in one font, some of which have a script: v_i, or \\Theta_m Q_m.
+SCRIPTED_LETTER = re.compile(
+    r"\s*(\\[A-Za-z]+|[A-Za-z])\s*(?:([_^])\s*(\\[A-Za-z]+|[A-Za-z0-9]))?\s*"
+)
+SCRIPTED = re.compile(rf"(?=[^{{}}]*[_^])(?:{SCRIPTED_LETTER.pattern})+")
 OPERATOR_NAME = re.compile(r"\s*\{\s*\\(?:math|text)(?:rm|bf|sf|normal)?\s*\{([A-Za-z~ ]+)\}\s*\}")
 DEFINED = re.compile(
     r"\s*\{\s*(?:\\[a-z]+\s*\{\s*)?(?:def\.?|\\Delta|\\triangle)\s*\}?\s*\}\s*\{\s*:?=\s*\}"
@@ -87,6 +97,19 @@ DEFINED = re.compile(
 PRIMES = re.compile(r"\s*\{\s*((?:\\prime\s*)+)\}|\s*\\prime(?![A-Za-z])")
 # The distance that a line break may be given: \\[0.5em].
 DISTANCE = re.compile(r"\*?\[\s*-?[0-9.]+\s*(?:em|ex|pt|mm|cm|in)\s*\]")
+PLACE_OF_EXTREME = re.compile(
+    r"\\arg\s*\\(max|min)(?![A-Za-z])"
+    r"|\\operatorname\s*\*?\s*\{\s*arg\s*(?:\\[,;:! ])?\s*(max|min)\s*\}"
+)
+# The subscript of an operator.
+OPERATOR_SUB = re.compile(
+    r"\s*_\s*(\\(?:text|mathrm|textrm)\s*\{[^{}]*\}|\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z0-9])"
+)
+# Words that name something, also with the axes of an array: Q[B, T], or for all of something.
+WORDS = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9 _./()\-]*"
+    r"|[A-Za-z]+\[[A-Za-z0-9, ]+\]|for (?:any|all|every|each) [A-Za-z $]+"
+)
 # A remark below a brace consists of words.
 REMARK = re.compile(
     r"\s*\{\s*(?:\\[a-z]+\s+)?\\text[a-z]*\s*\{[^{}]*\}\s*\}|\s*\\text[a-z]*\s*\{[^{}]*\}"
@@ -155,6 +178,10 @@ class Lexer:
         self.place = match.end()
         if match.lastgroup == "space":
             return
+        if extreme := PLACE_OF_EXTREME.match(self.text, position):
+            self.place = extreme.end()
+            self.emit("SYMBOL", f"\\arg{extreme.group(1) or extreme.group(2)}", position)
+            return
         if piece in REFUSED:
             raise self.fail(REFUSED[piece], position)
         if self.sized and not (piece in OPENING or piece in CLOSING or piece in BARS):
@@ -174,7 +201,12 @@ class Lexer:
 
     def number(self, piece: str, position: int) -> None:
         """Read a number."""
-        if EXPONENT.match(self.text, self.place):
+        spreadsheet = SPREADSHEET.match(self.text, self.place)
+        if spreadsheet and "e" not in piece.lower():
+            # Nobody prints 1.97E+14 for a product and a sum: programs write numbers so.
+            self.place = spreadsheet.end()
+            piece += spreadsheet.group().replace("+", "")
+        elif EXPONENT.match(self.text, self.place):
             raise self.fail(
                 f"{piece}e… is printed as {piece} times e; write {piece} \\cdot 10^{{…}}", position
             )
@@ -182,6 +214,10 @@ class Lexer:
             before, comma = self.tokens[-2:]
             together = before.end_pos == comma.start_pos and comma.end_pos == position
             if before.type == "NUMBER" and comma.type == "COMMA" and together:
+                if self.alone_behind_a_relation(before, piece):
+                    self.tokens = self.tokens[:-2]
+                    self.emit("NUMBER", f"{before}{piece}", before.start_pos or 0)
+                    return
                 raise self.fail(f"{before},{piece} is a list; write {before}{{,}}{piece}", position)
         if self.tokens and self.tokens[-1].type == "FRAC" and re.fullmatch("[0-9]{2}", piece):
             # \\frac13: LaTeX takes one digit for each argument.
@@ -194,6 +230,19 @@ class Lexer:
                 f"the number has {len(value)} digits; at most {MOST_DIGITS} can be read", position
             )
         self.emit("NUMBER", value, position)
+
+    def alone_behind_a_relation(self, number: Token, piece: str) -> bool:
+        """Whether ``61,000`` can only be one number: nobody prints a list behind ≈ or <."""
+        relation = self.tokens[-3] if len(self.tokens) > 2 else None
+        after = self.text[self.place :].lstrip()[:1]
+        alone = relation is not None and relation.type == "REL" and after in ("", ".", "}", "\\")
+        return (
+            alone
+            and relation is not None
+            and relation.value in ("approx", "<", "<=", ">", ">=")
+            and bool(re.fullmatch("[1-9][0-9]{0,2}", number))
+            and piece.endswith("00")  # 3,141 may be a decimal number
+        )
 
     def open(self, kind: str, closer: str, name: str, position: int) -> None:
         """Start a group."""
@@ -261,8 +310,10 @@ class Lexer:
             self.emit("ARROW", piece, position)
         elif piece in RELATIONS:
             self.emit("REL", RELATIONS[piece], position)
-        elif piece in OPERATORS:
-            self.emit("MULOP", OPERATORS[piece], position)
+        elif piece in OPEN_RELATIONS:
+            self.emit("REL", piece, position)
+        elif piece in OPERATORS or piece in OPEN_OPERATORS:
+            self.sign(piece, position)
         elif piece == "\\choose":
             self.choose(position)
         elif piece in DOTS:
@@ -283,6 +334,15 @@ class Lexer:
             self.row_end(position)
         else:
             self.emit("SYMBOL", piece, position)
+
+    def sign(self, piece: str, position: int) -> None:
+        """Read an operator; one with a subscript, such as ``\\cdot_D``, is a sign of its own."""
+        match = OPERATOR_SUB.match(self.text, self.place)
+        if match is None or (self.tokens and self.tokens[-1].type in ("SUB", "SUP")):
+            self.emit("MULOP", OPERATORS.get(piece, piece), position)
+            return
+        self.place = match.end()
+        self.emit("MULOP", f"{piece}_" + re.sub(r"[{}\s]", "", match.group(1)), position)
 
     def around(self, piece: str, position: int) -> None:
         """Read what is about something else: a label, a remark, a negation, a definition."""
@@ -317,12 +377,34 @@ class Lexer:
             raise self.fail(f"{piece}{{{inner}…}} is not understood", position)
         found = next(one for one in (nested, content, letter) if one is not None)
         name = re.sub(r"\s+", "", found)
+        if nested is None and SCRIPTED.fullmatch(found):
+            self.scripted_letters(piece, match)
+            return
         if not re.fullmatch(r"\\[A-Za-z]+|[A-Za-z0-9]+", name):
             complaint = (
                 "holds scripts; write them outside" if re.search("[_^]", name) else "is not a name"
             )
             raise self.fail(f"{piece}{{{name}}} {complaint}", position)
         self.emit("SYMBOL", f"{inner if nested is not None else piece}{{{name}}}", position)
+
+    def scripted_letters(self, piece: str, match: re.Match[str]) -> None:
+        """``\\mathbf{v_i w}`` prints each letter with its script, and is their product."""
+        end = self.place
+        several = len(SCRIPTED_LETTER.findall(match.group(3))) > 1
+        if several:
+            self.emit("LBRACE", "{", match.start(3))
+        for letter in SCRIPTED_LETTER.finditer(match.group(3)):
+            places = [match.start(3) + letter.start(group) for group in (1, 2, 3)]
+            self.place = match.start(3) + letter.end(1)
+            self.emit("SYMBOL", f"{piece}{{{letter.group(1)}}}", places[0])
+            if letter.group(2):
+                self.emit("SUB" if letter.group(2) == "_" else "SUP", letter.group(2), places[1])
+                self.place = match.start(3) + letter.end(3)
+                kind = "NUMBER" if letter.group(3).isdigit() else "SYMBOL"
+                self.emit(kind, letter.group(3), places[2])
+        self.place = end
+        if several:
+            self.emit("RBRACE", "}", end - 1)
 
     def choose(self, position: int) -> None:
         """``{n \\choose k}`` is ``\\binom{n}{k}``."""
@@ -346,7 +428,7 @@ class Lexer:
 
     def known_name(self, piece: str, name: str) -> str:
         """``\\max`` for ``\\mathrm{max}``; else the name with its font."""
-        if name in ("max", "min", "sup", "inf", "lim", "arg"):
+        if name in ("max", "min", "argmax", "argmin", "sup", "inf", "lim", "arg"):
             return f"\\{name}"
         piece = "\\text" if piece in ("\\textrm", "\\textnormal", "\\mbox") else piece
         return f"{piece}{{{name}}}"
@@ -381,8 +463,8 @@ class Lexer:
             if words in OTHERWISE:
                 self.emit("OTHERWISE", words, position)
                 return
-            content = content.strip(" ,;:")
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _./()\-]*", content) or content[-1] == "-":
+            content = content.strip(" ,;:~")
+            if not WORDS.fullmatch(content) or content[-1] == "-":
                 raise self.fail(f"{piece}{{{content}}} is not a word that can be checked", position)
         if any(mark in content for mark in "_^"):
             raise self.fail(f"{piece}{{{content}}} holds scripts; write them outside", position)

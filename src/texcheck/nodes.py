@@ -81,6 +81,14 @@ class Symbol(Node):
 
 
 @dataclass(frozen=True)
+class Dotted(Node):
+    r"""``x_1 + \ldots + x_n`` or ``x_1 \cdots x_n``; ``None`` stands for the dots."""
+
+    kind: str
+    entries: tuple[Node | None, ...]
+
+
+@dataclass(frozen=True)
 class SumOf(Node):
     """Terms with their signs: ``a - b + c``."""
 

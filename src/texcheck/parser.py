@@ -16,10 +16,15 @@ from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
-from texcheck.vocabulary import INNER, PREFIXES
+from texcheck.vocabulary import ARROWS, DECLARED_PREFIXES, INNER, OPEN_SIGNS, OPERATORS
 
 # What is followed by an argument, which may be one token without braces.
 ARGUMENTS = ("SUB", "SUP", "FRAC", "SQRT", "ACCENT")
+# An operator or a relation that a check declares: \\otimes, \\gg, \\cdot_D.
+OPEN_SIGN = re.compile(
+    r"(" + "|".join(re.escape(sign) for sign in sorted({*OPEN_SIGNS, *OPERATORS, *ARROWS})) + r")"
+    r"(\s*_.+)?"
+)
 WRAPPED = re.compile(r"\\(?:operatorname|mathrm|text|mathbb)\{(\w+)\}")
 
 
@@ -167,6 +172,9 @@ def read_factor(tree: Part, text: str) -> Factor:
         if script.data in found:
             raise LatexError(f"two {script.data}scripts on one symbol", position_of(script), text)
         found[script.data] = script.children[1]
+    if isinstance(base, Tree) and base.data == "accent" and "sub" not in found:
+        base, inner = without_index(base)
+        found |= inner
     factor = Factor(
         base,
         sub=found.get("sub"),
@@ -180,6 +188,28 @@ def read_factor(tree: Part, text: str) -> Factor:
     if primes and not factor.is_symbol:
         raise LatexError("only a symbol can have a prime", factor.position, text)
     return factor
+
+
+def without_index(accent: Tree[Token]) -> tuple[Tree[Token], dict[str, Part]]:
+    """``\\hat{x_i}`` as ``\\hat{x}`` with the index i; of an overline it makes no difference."""
+    tree: Part = accent.children[1]
+    while isinstance(tree, Tree) and tree.data != "factor":
+        inner = [child for child in tree.children if not is_brace(child)]
+        if len(inner) != 1:
+            return accent, {}
+        tree = inner[0]
+    scripts = tree.children[1:] if isinstance(tree, Tree) else []
+    if len(scripts) != 1 or not isinstance(scripts[0], Tree) or scripts[0].data != "sub":
+        return accent, {}
+    if accent.children[0] == "\\overline" or not isinstance(tree, Tree):
+        return accent, {}
+    bare: Tree[Token] = Tree("accent", [accent.children[0], tree.children[0]])
+    return bare, {"sub": scripts[0].children[1]}
+
+
+def is_brace(part: Part) -> bool:
+    """Whether a part is a brace."""
+    return isinstance(part, Token) and part.type in ("LBRACE", "RBRACE")
 
 
 def full_name(base: str, sub: Part | None, sup: Part | None) -> str:
@@ -198,6 +228,12 @@ def canonical_name(printed: str) -> str:
         return f"\\operatorname{{{printed}}}"
     if re.sub(r"\s", "", printed) == INNER:
         return INNER
+    if sign := OPEN_SIGN.fullmatch(printed.strip()):
+        found = sign.group(1) + re.sub(r"[{}\s]", "", sign.group(2) or "")
+        if found in ARROWS:
+            return "\\rightarrow"
+        if found in OPEN_SIGNS or sign.group(2):
+            return found
     before, arrow, after = printed.partition("\\leftarrow")
     if arrow and not after.strip():
         return new_value(canonical_name(before))
@@ -206,7 +242,7 @@ def canonical_name(printed: str) -> str:
         top = tree_of(top.children[0])
     parts = [child for child in top.children if isinstance(child, Tree)]
     factors = [read_factor(part, printed) for part in parts] if top.data == "term" else []
-    if len(factors) == 2 and factors[0].name in PREFIXES:
+    if len(factors) == 2 and factors[0].name in DECLARED_PREFIXES:
         factors = [joined_prefix(factors[0], factors[1])]
     factor = factors[0] if len(factors) == 1 else None
     if (

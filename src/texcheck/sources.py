@@ -29,13 +29,16 @@ LINES_OF = (
     r"(?:equation|align|gather|multline|flalign|eqnarray|displaymath|math"
     r"|alignat|xalignat|IEEEeqnarray|dmath|dgroup)\*?"
 )
-DISPLAY = re.compile(
-    r"\$\$(?P<dollars>.+?)\$\$"
-    r"|(?<!\\)\\\[(?P<brackets>.+?)\\\]"
+BRACKETS = r"(?<!\\)\\\[(?P<brackets>.+?)\\\]"
+# In Markdown \\[ is a bracket as well; a display starts and ends a line.
+BRACKETS_ALONE = r"^[ \t>]*\\\[(?P<brackets>(?:(?!\n[ \t>]*\n).)+?)\\\][ \t]*$"
+OTHER_DISPLAYS = (
+    r"|\$\$(?P<dollars>.+?)\$\$"
     rf"|(?P<environment>\\begin\{{(?P<name>{LINES_OF})\}}.*?\\end\{{(?P=name)\}})"
-    r"|^[ \t>]*(?P<fence>`{3,})\{math\}[^\n]*\n(?P<directive>.*?)^[ \t>]*(?P=fence)`*[ \t]*$",
-    re.S | re.M,
+    r"|^[ \t>]*(?P<fence>`{3,})\{math\}[^\n]*\n(?P<directive>.*?)^[ \t>]*(?P=fence)`*[ \t]*$"
 )
+DISPLAY = re.compile(BRACKETS + OTHER_DISPLAYS, re.S | re.M)
+DISPLAY_OF_MARKDOWN = re.compile(BRACKETS_ALONE + OTHER_DISPLAYS, re.S | re.M)
 DIRECTIVE_OPTION = re.compile(r"\A(?:[ \t>]*:[a-z]+:[^\n]*\n)+")
 LABEL = re.compile(r"\\label\s*\{([^{}]*)\}|^[ \t>]*:label:[ \t]*(\S+)", re.M)
 # A label behind the display: MyST's (name), d2l's :eqlabel:`name`, pandoc's {#name}.
@@ -174,7 +177,8 @@ def blank_code(match: re.Match[str]) -> str:
 def displays_in(page: Page, macros: dict[str, Macro]) -> Iterator[Display]:
     """The displays of one text."""
     text = without_definitions(page.text)
-    for match in DISPLAY.finditer(text):
+    pattern = DISPLAY if page.name.endswith(".tex") else DISPLAY_OF_MARKDOWN
+    for match in pattern.finditer(text):
         kind = next(
             name for name in ("dollars", "brackets", "environment", "directive") if match[name]
         )

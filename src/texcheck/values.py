@@ -92,8 +92,14 @@ class Crossed:
     array: Array
 
 
+# What is said of the ... that a skeleton of checks has where a value is to be computed.
+UNFILLED = "is still to be filled in: write what it is in place of ..."
+
+
 def plain(value: Any) -> Any:
     """Turn a declared number, tensor or nested list into a float64 or complex value."""
+    if value is ...:
+        raise TypeError(f"it {UNFILLED}")
     if isinstance(value, (Random, Depends, range, set, frozenset, Crossed)):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -201,6 +207,8 @@ def declared_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that a check declares, in the evaluator's own kinds."""
     result: dict[str, Any] = {}
     for name, value in values.items():
+        if value is ...:
+            raise TypeError(f"the value of {name!r} {UNFILLED}")
         try:
             result[name] = plain(value)
         except (TypeError, ValueError) as error:

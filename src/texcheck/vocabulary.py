@@ -38,6 +38,28 @@ OPERATORS = {
     "\\odot": "hadamard",
     "\\bmod": "mod",
 }
+# Signs between two expressions that have several meanings: a check declares the one that it means,
+# as a function of both sides. Those between statements give 1 where the statement is true.
+OPEN_OPERATORS = {
+    **dict.fromkeys(
+        ("\\otimes", "\\oplus", "\\ominus", "\\circ", "\\star", "\\bullet", "\\wedge", "\\vee"),
+        "this operator has several meanings",
+    ),
+}
+OPEN_RELATIONS = {
+    "\\propto": "\\propto leaves the factor open; print it",
+    "\\gg": "how much larger? print a relation with a factor",
+    "\\ll": "how much smaller? print a relation with a factor",
+    "\\lessapprox": "print \\le or \\approx",
+    "\\gtrapprox": "print \\ge or \\approx",
+    "\\lesssim": "print \\le, with the constant",
+    "\\gtrsim": "print \\ge, with the constant",
+    "\\equiv": "\\equiv has several meanings; print = or \\iff",
+    "\\cong": "\\cong has several meanings; print = or \\approx",
+    "\\rightarrow": "an arrow can be read only between two statements; for a definition write = or "
+    "\\leftarrow",
+}
+OPEN_SIGNS = {**OPEN_OPERATORS, **OPEN_RELATIONS}
 DOTS = {"\\ldots", "\\cdots", "\\dots", "\\dotsc", "\\dotsb", "\\vdots", "\\ddots"}
 ACCENTS = {
     *("\\bar", "\\overline", "\\hat", "\\tilde", "\\vec", "\\dot", "\\ddot", "\\check"),
@@ -94,15 +116,6 @@ REFUSED = {
     "\\setminus": "a difference of sets cannot be read; declare it under a name",
     "\\lim": "a limit cannot be read",
     "\\arg": "the place of an extreme cannot be read; declare it under a name",
-    "\\propto": "\\propto leaves the factor open; print it",
-    "\\gg": "how much larger? print a relation with a factor",
-    "\\ll": "how much smaller? print a relation with a factor",
-    "\\lessapprox": "print \\le or \\approx",
-    "\\gtrapprox": "print \\ge or \\approx",
-    "\\lesssim": "print \\le, with the constant",
-    "\\gtrsim": "print \\ge, with the constant",
-    "\\equiv": "\\equiv has several meanings; print = or \\iff",
-    "\\cong": "\\cong has several meanings; print = or \\approx",
     "\\hline": "a table is no formula",
     "\\forall": "write \\text{for all}, and declare the index as a range",
     "\\exists": "that something exists cannot be executed",
@@ -138,6 +151,8 @@ BARS = {
 ENVIRONMENTS = {
     "pmatrix": ("BEGINMATRIX", "ENDMATRIX"),
     "bmatrix": ("BEGINMATRIX", "ENDMATRIX"),
+    "matrix": ("BEGINMATRIX", "ENDMATRIX"),
+    "smallmatrix": ("BEGINMATRIX", "ENDMATRIX"),
     "array": ("BEGINMATRIX", "ENDMATRIX"),
     "cases": ("BEGINCASES", "ENDCASES"),
     "dcases": ("BEGINCASES", "ENDCASES"),
@@ -170,9 +185,15 @@ NAMED_FUNCTIONS = {
     *("exp", "log", "ln", "sin", "cos", "tanh", "arctan", "det", "max", "min"),
     *("tan", "sinh", "cosh", "arcsin", "arccos", "sgn"),
 }
+# Loose functions whose power is clear: nobody prints exp without brackets, and of a determinant
+# both readings are equal.
+CLEAR_POWERS = {"exp", "det"}
 # Those of the above that are printed without brackets as well: \operatorname{tr} A.
 LOOSE_NAMES = {"tr", "rank", "det", "sign", "sgn", "Re", "Im", "erf"}
-REDUCTIONS = {"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"}
+REDUCTIONS = {
+    **{"\\sum": "sum", "\\prod": "product", "\\max": "max", "\\min": "min"},
+    **{"\\argmax": "argmax", "\\argmin": "argmin"},
+}
 EXTREMES = {"max", "min"}
 ROUNDINGS = {"floor", "ceil"}
 MOMENTS = {"E": "expectation", "Var": "variance", "Cov": "covariance"}
@@ -185,5 +206,7 @@ NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
 DIFFERENCE = "\\Delta"
 # Signs that are declared together with the letter after them: \Delta w, \nabla f.
 PREFIXES = {DIFFERENCE, "\\nabla", "\\partial"}
+# Those that a check may declare so, and that nobody guesses: D f.
+DECLARED_PREFIXES = {*PREFIXES, "D"}
 DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}

@@ -136,6 +136,42 @@ def test_a_file_of_checks(paper, tmp_path, capsys):
     assert "checks.py cannot be run: ModuleNotFoundError" in capsys.readouterr().err
 
 
+def test_a_bracket_of_markdown_is_no_display(tmp_path):
+    page = tmp_path / "page.md"
+    text = (
+        "An array In\\[B, D\\] and\n\\[ a = 1 \\]\n> \\[\n> b = 2\n> \\]\n\\[see\\] $$ c = 3 $$\n"
+    )
+    page.write_text(text, encoding="utf-8")
+    assert [one.text.strip() for one in displays_of(page)] == ["a = 1", "b = 2", "c = 3"]
+    paper = tmp_path / "paper.tex"
+    paper.write_text(r"and so \[ a = 1 \] holds", encoding="utf-8")
+    assert [one.text.strip() for one in displays_of(paper)] == ["a = 1"]
+
+
+UNFILLED = """
+from texcheck import Formulas
+BOOK = Formulas({{"line 3": "p(2) = 1"}})
+
+
+@BOOK.test("line 3")
+def test_function(rng):
+    return {{"p": lambda *arguments: {value}}}
+"""
+
+
+def test_a_function_that_is_not_filled_in_is_named(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("A page.\n\n$$ p(2) = 1 $$\n", encoding="utf-8")
+    checks = tmp_path / "checks.py"
+    checks.write_text(UNFILLED.format(value="..."), encoding="utf-8")
+    main(["check", str(page), str(checks)])
+    assert "line 3: not filled in: say in the check what 'p' is" in capsys.readouterr().out
+    with pytest.raises(texcheck.LatexError, match="the function 'p' is still to be filled in"):
+        texcheck.check("p(2) = 1", {"p": lambda x: ...})
+    with pytest.raises(TypeError, match="the value of 'p' is still to be filled in"):
+        texcheck.check("p = 1", {"p": ...})
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -19,7 +19,7 @@ VECTOR = np.array([0.7, -1.3, 2.1, 0.4])
 MATRIX = np.array([[1.0, -0.5, 0.3], [2.0, 0.8, -1.1]])
 OTHER = np.array([[0.2, 1.4], [-0.6, 0.9], [1.7, -0.3]])
 SQUARE = np.array([[1.2, 0.4], [-0.7, 0.9]])
-SYMBOLS = {"a": 1.7, "b": -0.6, "n": 3, r"\theta": 0.35, "d_k": 5, "W^Q": 2.5}
+SYMBOLS = {"a": 1.7, "b": -0.6, "n": 3, r"\theta": 0.35, "d_v": 5, "W^Q": 2.5}
 VALUES: dict[str, Any] = {
     **SYMBOLS,
     "x": VECTOR,
@@ -85,7 +85,7 @@ def scalars(draw, depth=3):
     if kind == 4:
         return Printed(
             f"{one.inside(2, style)}^2"
-            if one.rank < 2 or not has_power(one.text)
+            if one.rank < 2 or not (has_power(one.text) or one.text.startswith(r"\sin"))
             else f"({one.text})^2",
             one.value**2,
             2,

@@ -41,6 +41,23 @@ def entries_of(evaluator: Evaluator, entries: Sequence[Node | None], node: Node)
     return expanded
 
 
+def evaluate_dotted(evaluator: Evaluator, node: nodes.Dotted) -> Value:
+    """A sum or a product whose dots are filled by the pattern of what is printed beside them."""
+    printed = [entry for entry in node.entries if entry is not None]
+    if len({type(entry) for entry in printed}) > 1 and has_powers(printed):
+        # 1 + 2 + … + 2^n: a progression to one reader, powers to another.
+        sign = "\\sum" if node.kind == "sum" else "\\prod"
+        raise evaluator.fail(f"the entries beside the dots are not alike; write {sign}", node)
+    values = [evaluator.evaluate(one) for one in entries_of(evaluator, node.entries, node)]
+    join = evaluator.arithmetic.add if node.kind == "sum" else evaluator.arithmetic.multiply
+    return functools.reduce(functools.partial(join, position=node.position), values)
+
+
+def has_powers(printed: Sequence[Node]) -> bool:
+    """Whether a power stands in one of some entries."""
+    return any(isinstance(part, nodes.Power) for entry in printed for part in entry.walk())
+
+
 def whole_or_none(evaluator: Evaluator, node: Any) -> int | None:
     """A node's value where it is a whole number."""
     if not isinstance(node, Node):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from texcheck import nodes
 from texcheck.evaluation.evaluator import Evaluator
-from texcheck.values import Crossed, Value, describe, is_exact, is_number, unify
+from texcheck.values import Crossed, Value, as_array, describe, is_exact, is_number, unify
 
 
 def evaluate_sum(evaluator: Evaluator, node: nodes.SumOf) -> Value:
@@ -37,6 +39,8 @@ def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
         return arithmetic.dot(left, right, position)
     if operator == "hadamard":
         return arithmetic.hadamard(left, right, position)
+    if operator == "outer":
+        return outer(left, right)
     if operator == "/":
         return divide(evaluator, left, right, position)
     if operator in ("times", "star") and is_number(left) and is_number(right):
@@ -50,6 +54,13 @@ def evaluate_product(evaluator: Evaluator, node: nodes.Product) -> Value:
         f"the operator {operator!r} is not defined between {describe(left)} and {describe(right)}",
         node,
     )
+
+
+def outer(left: Value, right: Value) -> Value:
+    """All products of two entries; of two numbers their product."""
+    if is_number(left) and is_number(right):
+        return left * right
+    return np.outer(as_array(left), as_array(right))
 
 
 def divide(evaluator: Evaluator, left: Value, right: Value, position: int) -> Value:

@@ -25,6 +25,11 @@ def evaluate_power(evaluator: Evaluator, node: nodes.Power) -> Value:
     base = evaluator.evaluate(node.base)
     exponent = evaluator.evaluate(node.exponent)
     if isinstance(base, np.ndarray) and base.ndim == 2 and is_number(exponent):
+        if node.exponent == nodes.Symbol("T"):
+            raise evaluator.fail(
+                "a transpose, or the power T, which is declared? write \\top, or another letter",
+                node,
+            )
         power = whole_number(evaluator, exponent, node.exponent)
         if base.shape[0] != base.shape[1]:
             raise evaluator.shape_error(

@@ -44,6 +44,7 @@ def assignments(
                 stated[1],
             )
         high = whole_number(evaluator, end, stated[1])
+        forbid_backwards(evaluator, stated, low, high)
         choices: Sequence[int] = range(low, high + 1)
     else:
         choices = choices_of(evaluator, name, later=later, tests=tests, body=body, node=node)
@@ -63,6 +64,14 @@ def assignments(
             )
             for other in others:
                 yield {name: value, **other}
+
+
+def forbid_backwards(evaluator: Evaluator, stated: Bounds, low: int, high: int) -> None:
+    """``\\prod_{t=T-1}^{1}`` runs down to one reader, and over nothing to another."""
+    if low > high and names_in(stated[0]) and not names_in(stated[1]):
+        raise evaluator.fail(
+            f"the index runs from {low} down to {high}; print the smaller bound below", stated[0]
+        )
 
 
 def choices_of(

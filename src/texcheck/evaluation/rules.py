@@ -10,7 +10,7 @@ from texcheck.evaluation.expectations import evaluate_moment
 from texcheck.evaluation.functions import evaluate_known_call, evaluate_norm
 from texcheck.evaluation.indices import evaluate_index
 from texcheck.evaluation.integrals import evaluate_integral
-from texcheck.evaluation.lists import evaluate_tuple
+from texcheck.evaluation.lists import evaluate_dotted, evaluate_tuple
 from texcheck.evaluation.matrices import evaluate_matrix
 from texcheck.evaluation.numbers import evaluate_constant, evaluate_number
 from texcheck.evaluation.operations import evaluate_product, evaluate_sum, evaluate_transpose
@@ -32,6 +32,7 @@ RULES: dict[type[Node], Rule] = {
     nodes.KnownCall: evaluate_known_call,
     nodes.Norm: evaluate_norm,
     nodes.TupleOf: evaluate_tuple,
+    nodes.Dotted: evaluate_dotted,
     nodes.Matrix: evaluate_matrix,
     nodes.Reduction: evaluate_reduction,
     nodes.Indicator: evaluate_indicator,

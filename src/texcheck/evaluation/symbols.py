@@ -13,7 +13,7 @@ from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.lists import values_of
 from texcheck.nodes import Node
 from texcheck.parser import canonical_name
-from texcheck.values import Crossed, Depends, Random, Value, as_array, plain
+from texcheck.values import UNFILLED, Crossed, Depends, Random, Value, as_array, plain
 
 # What a declared function may say to arguments that it does not take.
 REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
@@ -73,4 +73,6 @@ def answered(
     except (LatexError, RecursionError):
         raise
     except REFUSALS as error:
+        if UNFILLED in str(error):
+            raise evaluator.fail(f"the function {name!r} {UNFILLED}", node) from None
         raise evaluator.fail(f"{name} refused its arguments: {error}", node) from error

@@ -8,7 +8,7 @@ from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, bare_name, canonical, tree_of
 from texcheck.reading.lists import read_list
-from texcheck.reading.parts import entries_in
+from texcheck.reading.parts import entries_in, holds_one_factor
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import INNER, NORMS
 
@@ -26,6 +26,8 @@ def read_bracket(reader: Reader, factor: Factor) -> Node:
         return read_inner_product(reader, chains, factor)
     if kind in ("LPAR", "LBRACK") and len(chains) > 1:
         return nodes.TupleOf(tuple(read_list(reader, chains)), position=position)
+    if kind == "LSET" and holds_one_factor(tree):
+        raise reader.fail("are these braces brackets or a set? write ( ) or [ ]", tree)
     if len(chains) != 1:
         raise reader.fail("brackets with several entries cannot stand here", tree)
     inner = reader.only_expression(chains[0])

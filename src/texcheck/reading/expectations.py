@@ -17,8 +17,6 @@ def read_moment(
     reader: Reader, kind: str, factor: Factor, parts: list[Part], place: int
 ) -> tuple[Node, int]:
     """Read an expectation or a variance."""
-    if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK"):
-        raise reader.fail(f"{factor.name} needs its argument in brackets", factor.position)
     over: tuple[str, ...] = ()
     node: Node
     if factor.sub is not None:
@@ -28,6 +26,9 @@ def read_moment(
             raise reader.fail("the variables below an expectation must be symbols", factor.sub)
     if factor.sup is not None:
         raise reader.fail(f"write the power of {factor.name} behind its brackets", factor.position)
+    if next_bracket(parts, place, reader.text) not in ("LPAR", "LBRACK"):
+        node, end = read_moment_of_a_factor(reader, kind, over, parts, place)
+        return node, end
     scripts = read_factor(parts[place + 1], reader.text)
     tree = tree_of(scripts.base)
     chains = entries_in(tree, reader.text)
@@ -38,15 +39,37 @@ def read_moment(
         raise reader.fail(f"{factor.name} takes one argument", factor.position)
     inner = reader.only_expression(chains[0])
     if kind == "covariance":
-        raise reader.fail(f"{factor.name} takes two arguments", factor.position)
+        node = covariance_matrix_of(over, inner, factor.position)
+        return with_scripts_of(reader, node, scripts), place + 2
     node = nodes.Moment(kind, over, inner, position=factor.position)
     return with_scripts_of(reader, node, scripts), place + 2
+
+
+def read_moment_of_a_factor(
+    reader: Reader, kind: str, over: tuple[str, ...], parts: list[Part], place: int
+) -> tuple[Node, int]:
+    """``\\mathbb{E}_i f_i(x)``: without brackets, of what is the last factor of its product."""
+    factor = read_factor(parts[place], reader.text)
+    if place + 1 < len(parts) and kind != "covariance" and isinstance(parts[place + 1], Tree):
+        inner, end = reader.operand(parts, place + 1)
+        if end == len(parts):
+            return nodes.Moment(kind, over, inner, position=factor.position), end
+    raise reader.fail(f"{factor.name} needs its argument in brackets", factor.position)
 
 
 def variable_of(chain: Tree[Token]) -> Part:
     """The variable of ``x \\sim P`` below an expectation; how it is distributed is declared."""
     marks = [child.value for child in chain.children if isinstance(child, Token)]
     return chain.children[0] if marks == ["sim"] else chain
+
+
+def covariance_matrix_of(over: tuple[str, ...], inner: Node, position: int) -> Node:
+    """The covariances of the entries of one vector."""
+    mean = nodes.Moment("expectation", over, inner, position=position)
+    products = nodes.Product("outer", inner, inner, position=position)
+    of_products = nodes.Moment("expectation", over, products, position=position)
+    of_means = nodes.Product("outer", mean, mean, position=position)
+    return nodes.SumOf((("+", of_products), ("-", of_means)), position=position)
 
 
 def covariance_of(

@@ -14,6 +14,7 @@ from texcheck.reading.brackets import read_bracket
 from texcheck.reading.conditions import read_cases
 from texcheck.reading.derivatives import read_derivative
 from texcheck.reading.matrices import read_matrix
+from texcheck.reading.partials import forbid_open_end
 from texcheck.reading.reader import Reader
 from texcheck.reading.scripts import with_scripts_of
 from texcheck.reading.symbols import read_symbol
@@ -28,6 +29,7 @@ def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, i
     if isinstance(node, nodes.Derivative) and node.body is None:
         if place + 1 >= len(parts):
             raise reader.fail("a derivative needs an expression after it", factor.position)
+        forbid_open_end(reader, parts[place + 1 :], factor.position)
         body = reader.product(parts[place + 1 :])
         return replace(node, body=body), len(parts)
     if factor.bracket in ("LNORM", "LBAR"):

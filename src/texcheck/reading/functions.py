@@ -6,13 +6,13 @@ from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Node
-from texcheck.parser import Factor, Part, canonical, read_factor
+from texcheck.parser import Factor, Part, canonical, full_name, read_factor
 from texcheck.reading.lists import read_arguments, read_given
 from texcheck.reading.names import Match, takes_argument
-from texcheck.reading.parts import next_bracket
-from texcheck.reading.reader import Reader
+from texcheck.reading.parts import holds_one_factor, is_label, next_bracket
+from texcheck.reading.reader import Reader, Unknown
 from texcheck.reading.scripts import read_indices, with_scripts, with_scripts_of
-from texcheck.vocabulary import LOOSE_FUNCTIONS, LOOSE_NAMES
+from texcheck.vocabulary import CLEAR_POWERS, LOOSE_FUNCTIONS, LOOSE_NAMES, TEXTS, TRANSPOSES
 
 
 def read_declared_call(
@@ -36,13 +36,35 @@ def read_declared_call(
         before, given = read_given(reader, parts[place + 1])
         arguments += before
         place += 1
+    if not arguments and is_words(name) and operand_at_end(parts, place):
+        # \\operatorname{vec} A: one factor alone behind it, which is its argument.
+        argument, _ = reader.operand(parts, place + 1)
+        arguments = [argument]
+        place += 1
     if not arguments:
-        raise reader.fail(f"{name} is a function and needs an argument", factor.position)
+        message = f"{name} is a function and needs an argument"
+        if found.sup is not None and is_label(found.sup):
+            declared = (full_name(name, None, found.sup), False)
+            raise reader.unknown(message, Unknown(factor, [], 0, (), declare=declared))
+        raise reader.fail(message, factor.position)
     node: Node = nodes.Call(name, tuple(arguments), tuple(given), position=factor.position)
     node = with_scripts(reader, node, sub=None, sup=found.sup, position=factor.position)
     if scripts is not None:
         node = with_scripts_of(reader, node, scripts)
+        if next_bracket(parts, place, reader.text) == "LBRACK":
+            raise reader.fail("is this an entry of the value, or a factor?", parts[place + 1])
     return node, place + 1
+
+
+def is_words(name: str) -> bool:
+    """Whether a function has a name in words and no letter."""
+    return name.startswith(("\\operatorname", "\\mathrm", *TEXTS))
+
+
+def operand_at_end(parts: list[Part], place: int) -> bool:
+    """Whether one factor follows, and then nothing but what an operator joins."""
+    trees = [isinstance(part, Tree) for part in parts[place + 1 : place + 3]]
+    return trees in ([True], [True, False])
 
 
 def read_index_arguments(reader: Reader, sub: Part) -> list[Node]:
@@ -92,8 +114,22 @@ def read_known_call(
     if power is not None:
         node = nodes.Power(node, power, position=factor.position)
     if scripts is not None:
+        forbid_unclear_power(reader, name, factor, scripts)
         node = with_scripts_of(reader, node, scripts)
     return node, place
+
+
+def forbid_unclear_power(reader: Reader, name: str, factor: Factor, scripts: Factor) -> None:
+    """Refuse ``\\sin (x + 1)^2``: the sine of a square, or the square of a sine."""
+    if name in CLEAR_POWERS or factor.name not in LOOSE_FUNCTIONS or scripts.sup is None:
+        return
+    if canonical(scripts.sup) in TRANSPOSES or holds_one_factor(scripts.base):
+        return
+    raise reader.fail(
+        f"a power behind the brackets of {factor.name} is ambiguous; write {factor.name}^2(…) for "
+        f"the power of its value, {factor.name}((…)^2) for that of its argument",
+        scripts.position,
+    )
 
 
 def read_loose_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from texcheck.parser import Factor, Part, bare_name, full_name, read_factor
+from texcheck.parser import Factor, Part, bare_name, full_name, read_factor, tokens_of
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import (
     LOOSE_FUNCTIONS,
@@ -29,6 +29,7 @@ def match(reader: Reader, factor: Factor) -> Match | None:
     sub = factor.sub
     sup = factor.sup
     whole = full_name(factor.name, sub, sup)
+    forbid_running_index(reader, factor)
     if reader.scope.knows(whole):
         return Match(whole, sub=None, sup=None)
     if sub is not None and sup is not None:
@@ -44,6 +45,24 @@ def match(reader: Reader, factor: Factor) -> Match | None:
         if reader.scope.knows(upper):
             return Match(upper, sub=sub, sup=None)
     return Match(factor.name, sub=sub, sup=sup) if reader.scope.knows(factor.name) else None
+
+
+def forbid_running_index(reader: Reader, factor: Factor) -> None:
+    """Refuse ``\\sum_i x_i`` where x_i is declared as one number, and ``\\sum_k k_j``."""
+    if factor.sub is None or not reader.scope.running:
+        return
+    whole = full_name(factor.name, factor.sub, factor.sup)
+    if factor.name in reader.scope.running and not reader.scope.is_declared(whole):
+        raise reader.fail(
+            f"{factor.name} is an index here, and an index has none itself", factor.position
+        )
+    indices = {token.value for token in tokens_of(factor.sub) if token.type == "SYMBOL"}
+    found = sorted(indices & set(reader.scope.running))
+    name = full_name(factor.name, factor.sub, None)
+    if found and reader.scope.is_declared(name):
+        raise reader.fail(
+            f"{name} is declared as one symbol, but {found[0]} is an index here", factor.position
+        )
 
 
 def takes_argument(reader: Reader, part: Part) -> bool:

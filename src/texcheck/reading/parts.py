@@ -9,7 +9,7 @@ from lark import Token, Tree
 
 from texcheck.errors import LatexError
 from texcheck.parser import Factor, Part, canonical, position_of, read_factor
-from texcheck.vocabulary import PREFIXES
+from texcheck.vocabulary import DECLARED_PREFIXES, TEXTS
 
 
 def trees_in(parts: Iterable[Part]) -> list[Tree[Token]]:
@@ -45,7 +45,9 @@ def next_name(parts: list[Part], place: int, text: str) -> str:
 
 def is_prefix(factor: Factor) -> bool:
     """Whether a sign is declared with the letter behind it; \\partial only with its variable."""
-    return factor.name in PREFIXES and (factor.name != "\\partial" or factor.sub is not None)
+    return factor.name in DECLARED_PREFIXES and (
+        factor.name != "\\partial" or factor.sub is not None
+    )
 
 
 def next_bracket(parts: list[Part], place: int, text: str) -> str:
@@ -53,6 +55,19 @@ def next_bracket(parts: list[Part], place: int, text: str) -> str:
     if place + 1 < len(parts) and isinstance(parts[place + 1], Tree):
         return read_factor(parts[place + 1], text).bracket
     return ""
+
+
+def holds_one_factor(bracket: Part) -> bool:
+    """Whether a bracket holds one factor alone, without a sign."""
+    if not isinstance(bracket, Tree):
+        return False
+    inner = trees_in(bracket.children[1:-1])
+    if len(inner) != 1 or len(bracket.children) != 3:
+        return False
+    tree: Part = inner[0]
+    while isinstance(tree, Tree) and tree.data != "factor" and len(tree.children) == 1:
+        tree = tree.children[0]
+    return isinstance(tree, Tree) and tree.data == "factor"
 
 
 def lone_symbol(tree: Part, text: str) -> str:
@@ -84,3 +99,11 @@ def term_parts(part: Part) -> list[Part]:
 def is_parenthesised(sup: Part) -> bool:
     """Whether a superscript is in parentheses."""
     return bool(re.fullmatch(r"\([^()]*\)", canonical(sup)))
+
+
+def is_label(sup: Part) -> bool:
+    """Whether a superscript is part of a name: (k), a star, a word."""
+    printed = canonical(sup)
+    if re.fullmatch(r"\(.*\)|star|[+-]|\\ast|\\dagger|\\star", printed):
+        return True
+    return any(printed.startswith(f"{piece}{{") for piece in (*TEXTS, "\\mathrm"))

@@ -66,7 +66,11 @@ def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Be
         if len(sides) == 2 and relation.value == "=" and symbols[0]:
             if upper is None:
                 raise reader.fail("the upper end of the range is missing", chain)
-            below.add(symbols[0], stated=(reader.expression(sides[1]), upper))
+            stated = (reader.expression(sides[1]), upper)
+            if not below.conditions and set(below.ranges) == {None}:
+                # i, j = 1 below a sum: the bounds of j are those of i as well.
+                below.ranges = [stated] * len(below.names)
+            below.add(symbols[0], stated=stated)
             upper = None
             continue
         for name in fresh_indices(reader, symbols, below, chain):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lark import Token, Tree
 
 from texcheck import nodes
@@ -19,7 +21,7 @@ from texcheck.parser import (
 from texcheck.reading.lists import read_list
 from texcheck.reading.parts import entries_in, term_parts, trees_in
 from texcheck.reading.reader import Reader, Unknown
-from texcheck.vocabulary import NUMBER_SETS
+from texcheck.vocabulary import NUMBER_SETS, OPEN_RELATIONS
 
 
 def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
@@ -28,6 +30,8 @@ def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
     relations = [child for child in tree.children if isinstance(child, Token)]
     if not relations:
         raise reader.fail("a relation such as = or < is missing here", tree)
+    if len(relations) == 1 and relations[0].value in OPEN_RELATIONS:
+        return read_open_relation(reader, tree, relations[0])
     found: list[Node] = []
     for k, side in enumerate(sides):
         member = k > 0 and relations[k - 1].value in ("in", "notin")
@@ -41,6 +45,39 @@ def read_chain(reader: Reader, tree: Tree[Token]) -> Chain:
         texts=tuple(printed(reader, side) for side in sides),
         position=position_of(tree),
     )
+
+
+def read_open_relation(reader: Reader, tree: Tree[Token], relation: Token) -> Chain:
+    """``a \\gg b`` for a declared ``\\gg``: a function of both sides, which is 1 where it holds."""
+    name = relation.value
+    position = relation.start_pos or 0
+    left, right = trees_in(tree.children)
+    if not reader.scope.is_function(name):
+        factor = Factor(relation, None, None, "", position)
+        message = f"{OPEN_RELATIONS[name]}; or declare it as a function of both sides"
+        raise reader.unknown(message, Unknown(factor, [], 0, (), declare=(name, True)))
+    arguments = (reader.expression(left), reader.expression(right))
+    call = nodes.Call(name, arguments, position=position)
+    return Chain(
+        sides=(call, nodes.Number(1, position=position)),
+        relations=("=",),
+        places=(position,),
+        texts=(printed(reader, tree), "true"),
+        position=position_of(tree),
+    )
+
+
+def links_of(tree: Tree[Token]) -> list[Tree[Token]]:
+    """``a \\gg b = c`` as ``a \\gg b`` and ``b = c``: a declared relation is no part of a chain."""
+    children = tree.children
+    links: list[list[Any]] = [[children[0]]]
+    for k in range(1, len(children) - 1, 2):
+        opened = any(str(one) in OPEN_RELATIONS for one in links[-1][1::2])
+        relation = children[k]
+        if len(links[-1]) > 1 and (opened or str(relation) in OPEN_RELATIONS):
+            links.append([children[k - 1]])
+        links[-1] += [relation, children[k + 1]]
+    return [Tree("chain", link) for link in links]
 
 
 def read_new_value(reader: Reader, sides: list[Node], relations: list[Token]) -> Node:

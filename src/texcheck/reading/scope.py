@@ -30,6 +30,10 @@ class Scope:
         """Whether a name has a meaning here."""
         return name in self.running or name in self.declared
 
+    def is_declared(self, name: str) -> bool:
+        """Whether a name has a meaning outside of what binds indices."""
+        return name in self.declared
+
     def is_function(self, name: str) -> bool:
         """Whether a name is declared as a function."""
         return name not in self.running and self.declared.get(name, False)

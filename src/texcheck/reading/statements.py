@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,20 +18,27 @@ from texcheck.reading.factors import read_operand
 from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol, trees_in
 from texcheck.reading.reader import Reader
-from texcheck.reading.relations import read_chain
+from texcheck.reading.relations import links_of, read_chain
 from texcheck.vocabulary import CONDITIONS, IMPLICATIONS
+
+# What joins the parts of one statement that is read as several.
+WITH = "with both"
+# Relations that a, b ∈ X states of each.
+SHARED = {"in", "notin", "<", "<=", ">", ">="}
 
 
 @dataclass
 class Statement:
     """One chain of relations of a display, and what it is said to follow from.
 
-    ``both``: premise and conclusion are said to be equivalent.
+    ``both``: premise and conclusion are said to be equivalent; ``given``: the premise stands behind
+    an "if", so that more conditions may follow.
     """
 
     node: Chain
     premise: Chain | None = None
     both: bool = False
+    given: bool = False
 
     @property
     def chains(self) -> tuple[Chain, ...]:
@@ -76,14 +84,16 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
     reader = Reader(text, dict(symbols), read_operand)
     claims: list[tuple[str, list[Tree[Token]]]] = []
     separator = ","
-    for child in parse(text).children:
+    for child in each_alone(parse(text).children):
         if isinstance(child, Token):
             separator = child.value
         # Only commas hold a list of values together, as in i = 0, 1, 2.
         elif len(child.children) == 1 and claims and separator == ",":
             claims[-1][1].append(child)
         else:
-            claims.append((separator, [child]))
+            for link in links_of(child):
+                claims.append((separator, [link]))
+                separator = WITH
             separator = ","
     statements: list[Statement] = []
     for number, (word, group) in enumerate(claims):
@@ -92,6 +102,7 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
             reader.only_expression(chain)  # an unknown symbol in it is the better complaint
             raise reader.fail("an expression without a relation states nothing", chain)
         node = read_chain(reader, chain)
+        forbid_implied_sums(reader, node)
         for left, right, relation, place in zip(
             node.sides, node.sides[1:], node.relations, node.places, strict=False
         ):
@@ -103,21 +114,120 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
                     "a list of values needs a symbol before it, and this is not one symbol", chain
                 )
             node = membership(node, listed_after(group, reader), reader)
-        if word in CONDITIONS and number > 0:
+        following = claims[number + 1][0] if number + 1 < len(claims) else ""
+        joins = word == WITH or (word == "and" and following not in CONDITIONS)
+        if word == WITH and statements and statements[-1].premise and not statements[-1].given:
+            statements.append(replace(statements[-1], node=node))
+        elif joins and statements and statements[-1].given:
+            # A if B and C: both are conditions.
+            before = statements.pop()
+            assert before.premise is not None
+            both = nodes.Indicator((*conditions_in(before.premise), node), position=node.position)
+            statements.append(replace(before, premise=certain(both, before.premise)))
+        elif word in CONDITIONS and number > 0:
             if (number > 1 and claims[number - 1][0] == ",") or statements[-1].premise is not None:
                 raise reader.fail("what holds on this condition? print one statement", chain)
             concluded = statements.pop()
-            statements.append(Statement(concluded.node, node))
+            statements.append(Statement(concluded.node, node, given=True))
         elif word in IMPLICATIONS and number > 0:
             if number > 1 and claims[number - 1][0] == ",":
                 raise reader.fail("what does this follow from? join the premises by a word", chain)
             premise = statements[-1]
             if premise.premise is None:
                 statements.pop()
+            if claims[number - 1][0] == WITH:
+                # a ≫ b = c was read as two statements, and is one premise.
+                others = statements.pop()
+                parts = (*conditions_in(others.node), premise.node)
+                both = nodes.Indicator(parts, position=others.node.position)
+                premise = Statement(certain(both, others.node))
             statements.append(Statement(node, premise.node, both=word == "\\iff"))
         else:
             statements.append(Statement(node))
     return statements
+
+
+def forbid_implied_sums(reader: Reader, chain: Chain) -> None:
+    """Refuse ``y_i = a_{ij} x_j``, where the sum over j is not printed."""
+    first = chain.sides[0]
+    if not isinstance(first, nodes.Index):
+        return
+    known = nodes.names_in_all(first.indices)
+    for side in chain.sides[1:]:
+        factors = list(factors_of(side))
+        counts = Counter(name for factor in factors for name in index_names(factor))
+        repeated = sorted(name for name, count in counts.items() if count > 1 and name not in known)
+        if repeated:
+            raise reader.fail(
+                f"is there a sum over {repeated[0]}, which is no index on the left? print \\sum",
+                side.position,
+            )
+
+
+def factors_of(node: Node) -> Iterator[Node]:
+    """The factors of a product, or the one that a node is."""
+    if isinstance(node, nodes.Product) and node.operator in ("juxtaposed", "dot"):
+        yield from factors_of(node.left)
+        yield from factors_of(node.right)
+    else:
+        yield node
+
+
+def index_names(node: Node) -> set[str]:
+    """The symbols that stand alone as an index of an entry; none where it is no entry."""
+    if not isinstance(node, nodes.Index):
+        return set()
+    indices = [
+        item
+        for index in node.indices
+        for item in (index.items if isinstance(index, nodes.RunTogether) else (index,))
+    ]
+    return {item.name for item in indices if isinstance(item, nodes.Symbol)}
+
+
+def each_alone(parts: Sequence[Any]) -> Iterator[Any]:
+    """``a, b \\in X`` as ``a \\in X, b \\in X``, at the start of a display or behind a word."""
+    waiting: list[Any] = []
+    separator = ""
+    for part in parts:
+        if isinstance(part, Token):
+            separator = part.value
+            if not waiting or separator != ",":
+                yield from waiting
+                waiting = []
+                yield part
+        elif len(part.children) == 1 and (waiting or separator != ","):
+            waiting.append(part)
+        else:
+            shared = [str(one) for one in part.children[1::2]]
+            members = waiting if len(shared) == 1 and shared[0] in SHARED else []
+            for place, one in enumerate(waiting):
+                relation = part.children[1:] if members else []
+                yield Tree("chain", [*one.children, *relation])
+                yield Token("SEP", WITH if members else ",", start_pos=place)
+            waiting = []
+            yield part
+    for place, one in enumerate(waiting):
+        if place:
+            yield Token("SEP", ",")
+        yield one
+
+
+def conditions_in(premise: Chain) -> tuple[Chain, ...]:
+    """The conditions of which a premise consists."""
+    first = premise.sides[0]
+    return (
+        first.tests
+        if isinstance(first, nodes.Indicator) and premise.texts[1] == "true"
+        else (premise,)
+    )
+
+
+def certain(indicator: nodes.Indicator, premise: Chain) -> Chain:
+    """The statement that all conditions of an indicator hold."""
+    one = nodes.Number(1, position=premise.position)
+    texts = (f"{premise.texts[0]} …", "true")
+    return Chain((indicator, one), ("=",), premise.places[:1], texts, position=premise.position)
 
 
 def listed_after(group: list[Tree[Token]], reader: Reader) -> Nodes:

@@ -23,6 +23,7 @@ from texcheck.reading.expectations import read_moment
 from texcheck.reading.functions import read_declared_call, read_known_call
 from texcheck.reading.integrals import read_integral
 from texcheck.reading.names import match
+from texcheck.reading.partials import read_partial
 from texcheck.reading.parts import is_prefix, next_bracket, next_name
 from texcheck.reading.probabilities import read_probability
 from texcheck.reading.reader import Reader, Unknown
@@ -75,7 +76,7 @@ def read_known_symbol(
     bare = bare_name(name)
     if isinstance(factor.base, Tree):
         return read_accent(reader, factor, parts, place), place + 1
-    if name in CONSTANTS:
+    if name in CONSTANTS and factor.sub is None:
         node = nodes.Constant(name, position=factor.position)
         return with_scripts_of(reader, node, factor), place + 1
     if factor.factorial:
@@ -85,12 +86,15 @@ def read_known_symbol(
         return reader.product(letters), place + 1
     if name in REDUCTIONS:
         return read_reduction(reader, REDUCTIONS[name], factor, parts, place)
+    is_operator = name == "\\partial" and factor.sub is not None and factor.sup is None
+    if is_operator and not next_name(parts, place, reader.text):
+        return read_partial(reader, factor, parts, place)
     if name == "\\int":
         return read_integral(reader, factor, parts, place)
     bracket = next_bracket(parts, place, reader.text)
     if name in PROBABILITIES and bracket in ("LPAR", "LBRACK"):
         return read_probability(reader, factor, parts, place)
-    if bare in MOMENTS and (name != bare or (name == "E" and bracket == "LBRACK")):
+    if bare in MOMENTS and (name != bare or is_expectation(reader, bracket)):
         return read_moment(reader, MOMENTS[bare], factor, parts, place)
     if name in INDICATORS and next_bracket(parts, place, reader.text):
         forbid_scripts(reader, factor)
@@ -107,6 +111,12 @@ def read_known_symbol(
         "it is not declared and not a known function",
         Unknown(factor, parts, place, tuple(reader.scope.running)),
     )
+
+
+def is_expectation(reader: Reader, bracket: str) -> bool:
+    """Whether a plain E is one: with square brackets, or with round ones in a formula with both."""
+    square = re.search(r"(?<![A-Za-z{])E\s*(?:_\S+\s*)?(?:\\left|\\[bB]igg?l?)?\s*\[", reader.text)
+    return bracket == "LBRACK" or (bracket == "LPAR" and square is not None)
 
 
 def split_letters(reader: Reader, factor: Factor) -> list[Part]:
