@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from texcheck.comparison import Comparison
+from texcheck.draws import on_one_input
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.ranges import covers
 from texcheck.evaluation.rules import RULES
-from texcheck.parser import symbol_table
+from texcheck.nodes import Chain
+from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import Statement, read_display, read_expression
 from texcheck.relation import Relation, Seen, result_of, worse
 from texcheck.rounding import Noise
@@ -70,6 +72,7 @@ def check(
     values: Mapping[str, Any],
     *,
     vectors: str = DEFAULT_CONVENTION,
+    fixed: Mapping[str, str] | None = None,
     **options: Any,
 ) -> list[Relation]:
     """Evaluate every relation of a display; one entry for each, in the order printed.
@@ -80,9 +83,27 @@ def check(
     averages of random draws: the share by which they may differ from their expectation.
     ``broadcast`` lets a row be beside a matrix. ``noise`` is the seed of random changes by one
     unit in the last place; no verdict may depend on them.
+
+    What holds must also be able to fail: ``x^2 = 2 x`` does not count at x = 2, nor ``a + b = 2 a``
+    where a and b are equal. Such a relation does not hold, with a note; ``fixed={"x": "why"}`` says
+    that the symbol can have no other value. More is asked of the draws of ``Formulas``.
     """
     chosen = Options(vectors=vectors, **options)
-    return relations_of(text, symbol_table(declared_values(values)), chosen)
+    table = symbol_table(declared_values(values))
+    found = relations_of(text, table, chosen)
+    excused = {canonical_name(name) for name in fixed or {}}
+    for name, what in on_one_input(chains_of(text, table), table):
+        if name not in excused:
+            for relation in found:
+                relation.note = relation.note or (what if relation.holds else "")
+                relation.holds = False
+            break
+    return found
+
+
+def chains_of(text: str, table: Mapping[str, Any]) -> list[Chain]:
+    """The chains of relations of a display."""
+    return [chain for statement in read_display(text, table) for chain in statement.chains]
 
 
 def evaluator_for(

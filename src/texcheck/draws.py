@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.nodes import Chain, Symbol
+from texcheck.nodes import Chain, Number, Symbol
 from texcheck.values import is_number
 
 Table = Mapping[str, Any]
+
+SAME = "equal on every input, so that one could be printed for the other; draw them apart"
 
 
 def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
@@ -24,11 +26,6 @@ def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple
     names = sorted(set[str]().union(*(chain.free_names for chain in chains)))
     values = {name: [table.get(name) for table in tables] for name in names}
     numbers = {name: found for name, found in values.items() if all(map(is_number, found))}
-    arrays: dict[str, list[Any]] = {
-        name: found
-        for name, found in values.items()
-        if all(isinstance(value, np.ndarray) for value in found)
-    }
     constant = {name for name, found in numbers.items() if len({*found}) == 1}
     for name in sorted(constant):
         if not stated(name, chains, constant):
@@ -37,25 +34,59 @@ def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple
                 f"{name} is {numbers[name][0]:.7g} on every input, so that the number could be "
                 f"printed in its place; draw {name} too",
             )
+    yield from equals(chains, tables)
+
+
+def equals(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """Symbols that could stand for each other on all inputs, and arrays of one number."""
+    names = sorted(set[str]().union(*(chain.free_names for chain in chains)))
+    values = {name: [table.get(name) for table in tables] for name in names}
+    numbers = {name: found for name, found in values.items() if all(map(is_number, found))}
+    arrays: dict[str, list[Any]] = {
+        name: found
+        for name, found in values.items()
+        if all(isinstance(value, np.ndarray) for value in found)
+    }
     for one, other in itertools.combinations(numbers, 2):
         if numbers[one] == numbers[other] and not equated(one, other, chains):
-            yield (
-                other,
-                f"{one} and {other} are equal on every input, so that one could be printed for "
-                "the other; draw them apart",
-            )
+            yield other, f"{one} and {other} are {SAME}"
     for one, other in itertools.combinations(arrays, 2):
         if not equated(one, other, chains) and all(
             np.array_equal(a, b) for a, b in zip(arrays[one], arrays[other], strict=True)
         ):
-            yield (
-                other,
-                f"{one} and {other} are equal on every input, so that one could be printed for "
-                "the other; draw them apart",
-            )
+            yield other, f"{one} and {other} are {SAME}"
     for name, found in arrays.items():
         if special := kind_of(found):
             yield name, f"{name} is {special} on every input; draw one that is not"
+
+
+def coincidences(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """The symbols that equal, on every input, a whole number that is printed beside them."""
+    parts = [part for chain in chains for part in chain.walk()]
+    printed = {
+        part.value for part in parts if isinstance(part, Number) and isinstance(part.value, int)
+    }
+    for name in sorted({part.name for part in parts if isinstance(part, Symbol)}):
+        values = [table.get(name) for table in tables]
+        if not all(is_number(value) for value in values) or len({*values}) != 1:
+            continue
+        if values[0] in printed and not any(equates(chain, name, values[0]) for chain in chains):
+            yield (
+                name,
+                f"{name} is {values[0]} on every input, and {values[0]} is printed beside it: "
+                f"the one could stand for the other; give {name} another value",
+            )
+
+
+def on_one_input(chains: Sequence[Chain], table: Table) -> Iterator[tuple[str, str]]:
+    """The symbols whose values on a single input could hide a misprint, each with the reason."""
+    yield from coincidences(chains, [table])
+    yield from equals(chains, [table])
+
+
+def equates(chain: Chain, name: str, value: int) -> bool:
+    """Whether a chain itself says that a symbol is this number."""
+    return Symbol(name) in chain.sides and Number(value) in chain.sides
 
 
 def stated(name: str, chains: Sequence[Chain], constant: set[str]) -> bool:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, relations_of
-from texcheck.draws import sameness
+from texcheck.check import Options, chains_of, relations_of
+from texcheck.draws import coincidences, sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
-from texcheck.nodes import Chain, KnownCall, Number, Symbol
+from texcheck.nodes import Chain, KnownCall
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen
@@ -143,33 +143,12 @@ class Trial:
 
     def coincidence(self, text: str) -> str:
         """Which symbol equals, on every input, a whole number that is printed beside it."""
-        chains = [
-            chain for statement in read_display(text, self.tables[0]) for chain in statement.chains
-        ]
-        printed = {
-            part.value
-            for chain in chains
-            for part in chain.walk()
-            if isinstance(part, Number) and isinstance(part.value, int)
-        }
-        names = {part.name for chain in chains for part in chain.walk() if isinstance(part, Symbol)}
-        for name in sorted(names):
-            values = [table.get(name) for table in self.tables]
-            if not all(is_number(value) for value in values) or len({*values}) != 1:
-                continue
-            if values[0] in printed and not any(
-                equates(chain, name, values[0]) for chain in chains
-            ):
-                return (
-                    f"{name} is {values[0]} on every input, and {values[0]} is printed beside it: "
-                    f"the one could stand for the other; give {name} another value"
-                )
-        return ""
+        chains = chains_of(text, self.tables[0])
+        return next((told for _, told in coincidences(chains, self.tables)), "")
 
     def alike(self, text: str) -> str:
         """Which symbol is too much alike on all inputs, or is excused without need; else empty."""
-        statements = read_display(text, self.tables[0])
-        chains = [chain for statement in statements for chain in statement.chains]
+        chains = chains_of(text, self.tables[0])
         for name, what in sameness(chains, self.tables):
             if name not in self.fixed:
                 return f'{what}, or say why not: fixed={{"{name}": "why"}}'
@@ -211,11 +190,6 @@ def printed_chain(chain: Chain) -> Iterator[str]:
     for relation, text in zip(chain.relations, chain.texts[1:], strict=True):
         yield relation
         yield text
-
-
-def equates(chain: Chain, name: str, value: int) -> bool:
-    """Whether a chain itself says that a symbol is this number."""
-    return Symbol(name) in chain.sides and Number(value) in chain.sides
 
 
 def missing_way(call: KnownCall, ways: set[int]) -> str:

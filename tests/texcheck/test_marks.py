@@ -40,7 +40,7 @@ def test_sphinx_marks_what_held(tmp_path):
 
 def test_the_magic_takes_values_of_the_line_and_of_the_notebook():
     assert "holds: 25 against 25" in magic.texcheck("a = 3, b = 4", "c^2 = a^2 + b^2", {"c": 5})
-    assert "holds" in magic.texcheck("", r"\alpha \mathbf{x} = [2, 4]", {"alpha": 2, "x": [1, 2]})
+    assert "holds" in magic.texcheck("", r"\alpha \mathbf{x} = [2, 4]", {"alpha": 0.5, "x": [4, 8]})
     said = magic.texcheck("--vectors row x = [1, 2]", r"x x^\top = 5")
     assert "holds" in said
     assert "refused: unknown symbol c" in magic.texcheck("a = 3", "c = a")

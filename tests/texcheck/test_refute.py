@@ -317,3 +317,25 @@ def test_what_is_remembered_changes_no_verdict():
             assert shared.fate(one)[0] is Fate.REFUSED
             continue
         assert (shared.fate(one)[0] is Fate.SURVIVED) <= fresh
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "said"),
+    [
+        ("x^2 = 2 x", {"x": 2}, "x is 2 on every input, and 2 is printed beside it"),
+        ("a + b = 2 a", {"a": 1.5, "b": 1.5}, "a and b are equal on every input"),
+        ("x \\cdot w = 3", {"x": [1, 1, 1], "w": [0, 1, 2]}, "x is an array of equal numbers"),
+        ("x \\cdot w = 5", {"x": [0, 1, 2], "w": [0, 1, 2]}, "w and x are equal"),
+    ],
+)
+def test_a_single_input_that_could_not_tell_does_not_count(text, values, said):
+    (relation,) = check(text, values)
+    assert not relation.holds
+    assert said in str(relation)
+    (relation,) = check(text, values, fixed=dict.fromkeys(values, "there is no other"))
+    assert relation.holds
+
+
+def test_what_a_text_itself_says_is_no_coincidence():
+    assert all(one.holds for one in check("d_k = 2 a, a = 2", {"d_k": 4, "a": 2}))
+    assert all(one.holds for one in check("a = b", {"a": 1.5, "b": 1.5}))

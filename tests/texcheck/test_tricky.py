@@ -92,7 +92,8 @@ FALSE = [
 def holds(text, values):
     values = dict(values)
     options = {"approx": values.pop("approx")} if "approx" in values else {}
-    return all(relation.holds for relation in check(text, values, vectors="row", **options))
+    given = {"vectors": "row", "fixed": dict.fromkeys(values, "read so"), **options}
+    return all(relation.holds for relation in check(text, values, **given))
 
 
 @pytest.mark.parametrize(("text", "values"), TRUE, ids=[case[0] for case in TRUE])
