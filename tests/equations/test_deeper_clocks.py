@@ -260,6 +260,25 @@ test_sentences = sentences(
         "write $ with …": "It only says that the angle is none of those before.",
         "If … is": "A condition: the angle is not 0.",
     },
+    equivalent={
+        "It runs from …": dict.fromkeys(
+            ("flip sign: - → +", r"another symbol: b → {r}"), "Any power with exponent 0 is 1."
+        ),
+        "Then … .": dict.fromkeys(
+            (
+                "exchange name: i → j, after _",
+                "exchange name: j → i, after _",
+                r"another symbol: \theta_i → {\theta_j}",
+                r"another symbol: \theta_j → {\theta_i}",
+            ),
+            "Where the angles differ, the block is 0, as the proof goes on to say.",
+        ),
+        "write $ with …": dict.fromkeys(
+            (r"swap: \sin → \cos", "off by one: 0 → 1"),
+            "That a number is not another one says little, as loose= tells.",
+        ),
+        "If … is": {"off by one: 0 → 1": "A condition, and 1 is excluded by no draw."},
+    },
     fixed={
         r"\theta_j": "Two pairs with one frequency are the case that the sentence is about.",
         "C_{ij}": "The sentence says that this block is 0.",

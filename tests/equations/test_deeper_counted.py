@@ -69,4 +69,10 @@ def bindings(rng):
     return {name: sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
 
 
-test_sentences = sentences("deeper/counted")(bindings)
+test_sentences = sentences(
+    "deeper/counted",
+    equivalent={
+        "… , $, $.": {"symbol for number: 80 → {P_{\\text{att}}}": "The symbol is this number."},
+        "$, … , $.": {"symbol for number: 148 → {P_{\\text{ff}}}": "The symbol is this number."},
+    },
+)(bindings)

@@ -186,6 +186,13 @@ test_sentences = sentences(
         "by $, so …": after_the_last_norm,
         "multiplied by …": of_few_blocks,
     },
+    equivalent={
+        "Let … be": {"another symbol: x → {z}": "A centred token stays as it is."},
+        "multiplied by …": dict.fromkeys(
+            (r"strictness: < → \le", "bound moved: 1 → 1.05(1)", "bound moved: 1 → 0.95(1)"),
+            "The display says by how much, as loose= tells.",
+        ),
+    },
     loose={
         "multiplied by …": "Only that the weights start smaller; the display says by how much.",
     },

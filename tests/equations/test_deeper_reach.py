@@ -70,6 +70,12 @@ test_sentences = sentences(
         "exactly if …": reached,
         "path needs …": through_global,
     },
+    equivalent={
+        "both ways: …": dict.fromkeys(
+            ("exchange name: m → n", "exchange name: n → m", "another index: m → g"),
+            "A global token sees all keys, itself too, and every query sees it.",
+        ),
+    },
     unchecked={
         "the distance …": "It defines r, and eq-reach-window executes the bound.",
     },

@@ -172,6 +172,12 @@ def needed_gap(rng):
         "weights have …": equal_weights,
         "for the gap: …": needed_gap,
     },
+    equivalent={
+        "sums to 0, … ,": {
+            "drop factor: n → ∅": "The matrix is symmetric: its columns sum to 0 too.",
+            "turn difference: N-1 → 1-N": "A sum without terms is 0 as well.",
+        },
+    },
 )
 def test_sentences(rng):
     """Weights with their derivatives, and independent vectors with means and correlations."""

@@ -292,4 +292,11 @@ test_sentences = sentences(
         "score grows by …": two_factors,
         "not affected: …": grown,
     },
+    equivalent={
+        "So … ,": {},
+        "derivative, so …": dict.fromkeys(
+            (r"another symbol: \xi → {\eta}", r"number for symbol: \xi → {2}"),
+            "The second derivative of a parabola is the same everywhere.",
+        ),
+    },
 )(bindings)

@@ -269,5 +269,33 @@ test_sentences = sentences(
         "complex row …": "An eigenvector is not 0, by definition.",
         "So $ with …": "The eigenvalue is not real.",
     },
+    equivalent={
+        "reflection and …": {"another symbol: U → {I}": "The identity is its own square."},
+        "even and … ,": {"add transpose: ∅ → ^\\top": "A transpose has the same determinant."},
+        "So … with": {"off by one: 2 → 3": "The proof goes on: both sides are 0."},
+        "So $ with … ,": dict.fromkeys(
+            ("off by one: 2 → 3", "off by one: 1 → 2"),
+            "That a complex number is not another one says little, as loose= tells.",
+        ),
+        "would give …": dict.fromkeys(
+            ("off by one: 0 → 1", "drop factor: U^m → ∅"),
+            "Here all places get one vector and U is the identity: the contradiction itself.",
+        ),
+        "So … and": dict.fromkeys(
+            ("another symbol: U → {I}", "another symbol: I → {U}"),
+            "The sentence says that U is the identity.",
+        ),
+        "So $ and … :": {"off by one: 0 → 1": "All places get one vector."},
+        "whatever $ is; so …": {"flip sign: + → -": "All places get one vector."},
+        "with $, so …": dict.fromkeys(
+            (
+                "another symbol: A → {B}, before ^",
+                "another symbol: B → {A}, after 2",
+                "drop factor: A^2 → ∅",
+                "drop factor: B^2 → ∅",
+            ),
+            "Twice a half turn is the identity, for A and for B.",
+        ),
+    },
     fixed={"U": "In the proof by contradiction this matrix is the identity."},
 )(bindings)

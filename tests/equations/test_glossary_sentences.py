@@ -34,4 +34,7 @@ test_sentences = sentences(
         "matrix $ with …": None,
         "dimensions with …": None,
     },
+    equivalent={
+        "dimensions with …": {r"add transpose: ∅ → ^\top": "A transpose has the same determinant."},
+    },
 )(bindings)

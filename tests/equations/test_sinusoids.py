@@ -75,4 +75,10 @@ test_sentences = sentences(
         "$, … , $.": four_dimensions,
         "$, $, … .": four_dimensions,
     },
+    equivalent={
+        "For each pair, …": {r"turn difference: \beta-\alpha → \alpha-\beta": EVEN},
+        "positions back: …": {
+            "turn difference: n-(m-2) → (m-2)-n": "The curve g is the same on both sides."
+        },
+    },
 )(page)

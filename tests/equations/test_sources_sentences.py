@@ -29,4 +29,7 @@ test_sentences = sentences(
         "… and": turn,
         "… ,": by_places,
     },
+    equivalent={
+        "…": {"turn difference: a-b → b-a": "The cosine is even."},
+    },
 )(bindings)

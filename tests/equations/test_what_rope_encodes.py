@@ -114,4 +114,11 @@ test_sentences = sentences(
         "frequencies are …": by_hand,
         "some distance $, so …": looking_far,
     },
+    equivalent={
+        "keeps lengths, so …": {
+            r"drop absolute value: \lvert q\mathbf{R}_rk^\top\rvert → (q\mathbf{R}_rk^\top)": (
+                "Without the bars the left side is at most as large."
+            ),
+        },
+    },
 )(page)

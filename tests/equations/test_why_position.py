@@ -97,4 +97,9 @@ test_sentences = sentences(
     "why-position",
     first_index=0,
     where={"limited rate, because …": integers, "all distances, so …": reversal},
+    equivalent={
+        "all distances, so …": {
+            r"drop transpose: ^\top → ∅": "To reverse a text twice gives the text."
+        }
+    },
 )(page)

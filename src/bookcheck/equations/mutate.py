@@ -20,8 +20,6 @@ from bookformat.paths import CHECKS
 from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts
 
-# The pages whose sentences are mutated as well; the others follow as they are rewritten.
-SENTENCES = ("why-sqrt-d", "deriving-rope")
 # Of all misprints in the book; on a page none may pass without a reason.
 BAR = 0.99
 
@@ -33,9 +31,8 @@ def formulas_of(path: str) -> Iterator[tuple[Check, str]]:
     torch.set_num_threads(1)
     for item in load_file(Path(path)):
         if isinstance(item, Page):
-            if item.name in SENTENCES:
-                for formula, check in item.checks(inline_relations()[item.name]):
-                    yield check, formula.text
+            for formula, check in item.checks(inline_relations()[item.name]):
+                yield check, formula.text
         elif item.name in printed() and not isinstance(item, ByHand):
             yield item, printed()[item.name].text
 

@@ -117,7 +117,7 @@ class Page:
             f"{self.name}: no relation stands at “{place}”; in the page's file of tests/equations, "
             "write the words that its sentence has now, or take the place out"
             for place in sorted(words)
-            if not any(place in formula.context for formula in formulas)
+            if not any(stands_at(place, formula) for formula in formulas)
         ]
         for formula, check in self.checks(formulas):
             try:
@@ -141,7 +141,7 @@ class Page:
         listed = unexecuted().get(self.name, {})
         given = [formula.text for formula in formulas if formula.text in listed]
         for formula in formulas:
-            named = [place for place in self.where if place in formula.context]
+            named = [place for place in self.where if stands_at(place, formula)]
             if matching(self.unchecked, formula) or (formula.text in listed and not named):
                 continue
             yield (
@@ -192,6 +192,11 @@ class Page:
         return bound
 
 
+def stands_at(place: str, formula: InlineFormula) -> bool:
+    """Whether a place names this formula; … alone is a formula without words around it."""
+    return formula.context == place if place == "…" else place in formula.context
+
+
 def matching(places: Mapping[str, Any], formula: InlineFormula) -> Any:
     """What is said about the relation at this place; None where nothing is."""
-    return next((said for place, said in places.items() if place in formula.context), None)
+    return next((said for place, said in places.items() if stands_at(place, formula)), None)
