@@ -9,12 +9,15 @@ import torch
 import attention_to_rope
 from bookformat.contents import book_pages
 from bookformat.notebooks import page_text
-from bookformat.paths import ROOT
+from bookformat.paths import RECORDS, ROOT
+from bookformat.records import VALUES, Record, write_record
 from bookformat.values import (
     Value,
     ValueSyntaxError,
     disagreement,
+    line_of,
     problems,
+    units_behind,
     values_in,
 )
 from bookkit.trained.schemes import by_loss
@@ -32,6 +35,22 @@ PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".
         ("12%", 0.1249),
         ("12.5 %", 0.1249),
         ("3.2×", 3.24),
+        ("3 times", 2.9),
+        ("2.7 GB", 2.68e9),
+        ("2.5 GiB", 2.68e9),
+        ("1,100 GB", 1.0996e12),
+        ("1.3 million", 1.3e6),
+        ("3.4 ms", 0.00341),
+        ("4.8 TB/s", 4.8e12),
+        ("−40 degrees", -math.radians(40)),
+        ("two", 2),
+        ("Twenty-four", 24),
+        ("twice", 2.04),
+        ("ten times", 10.2),
+        ("half", 0.49),
+        ("a quarter", 0.25),
+        ("two thirds", 0.667),
+        ("three million", 3000000),
         ("1.2·10⁻³", 0.00124),
         ("1.2e-3", 0.00124),
         ("0.00", -0.004),
@@ -52,6 +71,20 @@ def test_what_is_correctly_rounded_agrees(printed, computed):
         ("300", 297),
         ("12%", 0.131),
         ("12%", 12),
+        ("12", 0.12),
+        ("2.7 MB", 2.68e9),
+        ("2.7 GiB", 2.68e9),
+        ("2.7", 2.68e9),
+        ("1.3 billion", 1.3e6),
+        ("3.4 µs", 0.00341),
+        ("−40 radians", -math.radians(40)),
+        ("4.8 GB/s", 4.8e12),
+        ("three", 2),
+        ("twenty-five", 24),
+        ("twice", 3),
+        ("half", 0.4),
+        ("a third", 0.25),
+        ("many", 2),
         ("1.2·10⁻³", 0.0012501),
         ("1.2·10⁻³", 0.0012e3),
         ("0.3", math.nan),
@@ -77,6 +110,14 @@ def test_a_value_without_its_expression_is_an_error(text):
         values_in(f"{{value}}`{text}`")
 
 
+def test_a_unit_behind_a_value_is_told():
+    text = "{value}`2.7 = x / 1e9` GB, {value}`3 GB = y`, {value}`5 = z` tokens, {value}`9 = u`%."
+    one, other = units_behind(text)
+    assert one.startswith("{value}`2.7 = x / 1e9` GB: take the unit into the value")
+    assert "{value}`2.7 GB = …`, where … gives the number times 1e+09" in one
+    assert "{value}`9 % = …`" in other
+
+
 def test_a_page_without_code_is_evaluated():
     right = "{value}`1.41 = math.sqrt(2)` {value}`0.50 = book.softmax(torch.zeros(2))[0]`"
     assert problems(right, NAMES) == []
@@ -95,3 +136,5 @@ def short_name(page):
 def test_the_values_of_pages_without_code_are_right(page):
     found = problems(page_text(page), NAMES)
     assert not found, "\n".join(found)
+    text = "\n".join(map(line_of, values_in(page_text(page))))
+    write_record(Record(VALUES + short_name(page).replace("/", "-"), text), RECORDS)
