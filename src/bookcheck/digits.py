@@ -58,9 +58,7 @@ NUMBER = re.compile(r"[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 def prose_of(markdown: str) -> Iterator[str]:
     """The paragraphs, titles and table cells of a text in which a digit would be a claim."""
-    text = CHAPTER_COLUMN.sub(lambda t: re.sub(r"(?m)[^|\n]*\|$", "|", t.group()), markdown)
-    text = CHAPTER_LISTS.sub(lambda t: re.sub(r" \(\d[\d–, *]*\)", "", t.group()), text)
-    for token in tokens_of(text):
+    for token in tokens_of(without_chapter_lists(markdown)):
         directive = directive_of(token)
         if directive is None:
             if token.type == "inline":
@@ -72,6 +70,12 @@ def prose_of(markdown: str) -> Iterator[str]:
         elif directive["kind"] not in LITERAL:
             yield from prose_of(directive["argument"].strip())
             yield from prose_of(token.content)
+
+
+def without_chapter_lists(markdown: str) -> str:
+    """A text without the numbers of chapters in its tables."""
+    text = CHAPTER_COLUMN.sub(lambda t: re.sub(r"(?m)[^|\n]*\|$", "|", t.group()), markdown)
+    return CHAPTER_LISTS.sub(lambda t: re.sub(r" \(\d[\d–, *]*\)", "", t.group()), text)
 
 
 def words_of(children: Sequence[Token]) -> Iterator[str]:

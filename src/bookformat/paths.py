@@ -10,6 +10,8 @@ DEEPER = "deeper"
 EXPLAINED = f"{CHAPTERS.name}/source/"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
+# The numbers in sentences that nothing computes: page, words, kind.
+NUMBERS = ROOT / "tests" / "bookcheck" / "numbers.tsv"
 STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"

@@ -2,7 +2,8 @@
 
 A check that passes writes its record, one that fails takes it away. Building the site reads them
 where they are, and marks an equation whose printed text is still the text of its record. The
-relations inside the sentences of a page are one record, with a line for each.
+relations inside the sentences of a page are one record, with a line for each, and so are the values
+of its prose.
 """
 
 import json
@@ -12,6 +13,8 @@ from pathlib import Path
 
 # The label of the record of a page's sentences starts so.
 SENTENCES = "sentences-of-"
+# So do those of the numbers of a page; a notebook has one for the values of each place.
+VALUES = "values-of-"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,12 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.locale import _
 
+from bookformat.contents import book_pages
 from bookformat.formulas import collect, inline_formulas, inline_relations
-from bookformat.paths import CHAPTERS
-from bookformat.records import SENTENCES, Record, read_records, same_text
+from bookformat.notebooks import cells_of
+from bookformat.paths import CHAPTERS, NUMBERS, ROOT
+from bookformat.records import SENTENCES, VALUES, Record, read_records, same_text
+from bookformat.values import line_of, values_in
 from texcheck.sphinx import connect, mark_html
 
 LEDGER = f"{CHAPTERS.name}/ledger"
@@ -81,6 +84,28 @@ def count_pages(app: Sphinx) -> dict[str, Counted]:
     }
 
 
+def count_values(app: Sphinx) -> tuple[int, int]:
+    """How many values the sentences of the book have, and how many of them were computed."""
+    folder = Path(app.srcdir)
+    files = [*book_pages(folder / CHAPTERS.name), *folder.glob("index.*")]
+    texts = [
+        cell.source if cell.kind == "markdown" else cell.caption
+        for file in files
+        for cell in cells_of(file)
+    ]
+    printed = [line_of(value) for text in texts for value in values_in(text)]
+    records = records_of(app)
+    lines = (records[label].text.splitlines() for label in records if label.startswith(VALUES))
+    computed = {line for found in lines for line in found}
+    return len(printed), sum(line in computed for line in printed)
+
+
+def count_typed(app: Sphinx) -> int:
+    """How many numbers, number words and units are listed because nothing computes them."""
+    table = Path(app.srcdir) / NUMBERS.relative_to(ROOT)
+    return len(table.read_text(encoding="utf-8").splitlines()) if table.is_file() else 0
+
+
 def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
     """How many formulas were executed and how many were not; nothing where there is no record."""
     pages = count_pages(app).values()
@@ -96,7 +121,17 @@ def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
         "%(relations)s relations inside sentences. The other %(left)s relations were not executed, "
         "and neither were the %(others)s formulas without a relation (single letters included)."
     )
-    return text % {
+    numbers = translate(
+        "Of the %(values)s numbers in sentences that are written with their computation, it "
+        "computed %(computed)s. Nothing computes the other numbers, number words and units there: "
+        "%(typed)s of them, each with the words beside it, are on a list, and a test notices what "
+        "differs from the list."
+    )
+    values, computed = count_values(app)
+    return f"{text} {numbers}" % {
+        "values": f"{values:,}",
+        "computed": f"{computed:,}",
+        "typed": f"{count_typed(app):,}",
         "executed": f"{len(records) - by_hand:,}",
         "displayed": f"{sum(len(page.labels) for page in pages):,}",
         "by_hand": f"{by_hand:,}",

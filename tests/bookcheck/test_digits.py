@@ -6,17 +6,33 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.digits import alt_texts, prose_of, typed_numbers, typed_numbers_of_page
-from bookformat.contents import book_pages
+from bookcheck.numbers import changes, listed, pages, quantities_of_page
+from bookformat.formulas import markdown_cells
 from bookformat.notebooks import stored_form
-from bookformat.paths import ROOT
+from bookformat.values import units_behind
 
-PAGES = {path.relative_to(ROOT).with_suffix("").as_posix(): path for path in book_pages()}
-PAGES["index"] = ROOT / "index.md"
+PAGES = pages()
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "README"])
+def test_every_number_of_the_prose_is_computed_or_structural(name):
+    found = typed_numbers_of_page(PAGES[name])
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_number_of_the_prose_is_computed_or_structural(name):
-    found = typed_numbers_of_page(PAGES[name])
+def test_a_number_that_nothing_computes_is_listed_with_its_neighbours(name):
+    found = changes(name, quantities_of_page(PAGES[name]), listed().get(name, {}))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_unit_of_a_value_is_in_it(name):
+    found = [
+        f"{place}: {one}"
+        for place, text in markdown_cells(PAGES[name])
+        for one in units_behind(text)
+    ]
     assert not found, "\n".join(found)
 
 

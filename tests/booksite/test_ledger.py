@@ -9,21 +9,23 @@ from bookformat.records import Record, write_record
 
 EXECUTED = Record("eq-score", "a = b")
 BY_HAND = Record("eq-weight", "b = c", "It is a limit.")
+IN_VALUES = Record("values-of-01-x-values-of-text-below-cell-1-", "8 = 2**3\n7 GB = x")
 IN_SENTENCES = Record("sentences-of-01-x", "d = 3\ne = 5")
 PAGES = {
     "index": "# Book\n\n```{equation-counts}\n```\n\n"
     "```{toctree}\nchapters/01-x\nchapters/02-y\nchapters/ledger\n```\n",
     # The relation of the second page has the text of one that was executed on the first.
-    "chapters/02-y": "# Another\n\nSo $d = 3$ again, and $x$.\n",
-    "chapters/01-x": "# A chapter\n\nSo $d = 3$ with $f = 7$, $g + 1$ and $g$ and $g$.\n\n"
+    "chapters/02-y": "# Another\n\nSo $d = 3$ again, and $x$. {value}`9 = 3**2`\n",
+    "chapters/01-x": "# A chapter\n\n{value}`8 = 2**3` So $d = 3$ with $f = 7$, "
+    "$g + 1$ and $g$ and $g$.\n\n"
     "$$\na = b\n$$ (eq-score)\n\n$$\nb = c\n$$ (eq-weight)\n",
     "chapters/ledger": "# Ledger\n\n```{equation-ledger}\n```\n",
 }
 SETTINGS = {
-    "extensions": ["myst_parser", "booksite.math", "booksite.ledger"],
+    "extensions": ["myst_parser", "booksite.math", "booksite.values", "booksite.ledger"],
     "html_math_renderer": "prerendered",
     "myst_enable_extensions": ["dollarmath"],
-    "exclude_patterns": ["_build"],
+    "exclude_patterns": ["_build", "tests"],
     "html_theme": "basic",
 }
 
@@ -31,6 +33,9 @@ SETTINGS = {
 def build(folder, *records):
     """Build the site; return the number of marks in its chapter, the ledger and the first page."""
     (folder / "chapters").mkdir(exist_ok=True)
+    (folder / "tests" / "bookcheck").mkdir(parents=True, exist_ok=True)
+    listed = folder / "tests" / "bookcheck" / "numbers.tsv"
+    listed.write_text("01-x\tof two keys\tword\n01-x\t{value} keys\tunit\n", encoding="utf-8")
     for name, text in PAGES.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     for record in records:
@@ -59,7 +64,7 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
     for words in ("xecuted", "not checked", "by hand", "last run"):
         assert words not in ledger
         assert words not in first
-    marks, ledger, first = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES)
+    marks, ledger, first = build(tmp_path, EXECUTED, BY_HAND, IN_SENTENCES, IN_VALUES)
     assert marks == 1
     for page in (ledger, first):
         text = " ".join(page.split())
@@ -67,6 +72,9 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
         assert "and checked 1 by hand." in text
         assert "It executed 1 of the 3 relations inside sentences." in text
         assert "The other 2 relations were not executed" in text
+        assert "Of the 2 numbers in sentences that are written with their" in text
+        assert "it computed 1. Nothing computes the other numbers" in text
+        assert "2 of them, each with the words beside it" in text
         assert "neither were the 3 formulas without a relation" in text
     assert "(relations in sentences: 1 of 2 executed)" in ledger
     assert "(relations in sentences: 0 of 1 executed)" in ledger

@@ -7,6 +7,7 @@ cell that fails is left as it was.
 
 import gc
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -20,11 +21,15 @@ import pytest
 from bookcheck.notebooks.kernel import Kernel
 from bookcheck.notebooks.outputs import difference
 from bookcheck.notebooks.rules import tolerance
+from bookformat.contents import page_name
 from bookformat.notebooks import cell_places, read, repeat_command, stored_form
+from bookformat.paths import CHAPTERS, RECORDS
+from bookformat.records import VALUES, Record, write_record
 from bookformat.values import (
     Value,
     complete,
     faults,
+    line_of,
     result_of,
     values_of_answer,
     values_of_cell,
@@ -162,6 +167,10 @@ class Values(pytest.Item):
                 pytest.skip(f"{notebook.broken} did not run to its end")
         if found:
             pytest.fail("\n".join([f"{self.path.name}, {self.name}:", *found]), pytrace=False)
+        if self.path.is_relative_to(CHAPTERS):
+            name = re.sub(r"\W+", "-", f"{page_name(self.path)} {self.name}")
+            text = "\n".join(map(line_of, self.values))
+            write_record(Record(f"{VALUES}{name}", text), RECORDS)
 
     def reportinfo(self) -> tuple[Any, int, str]:
         """The file and the name of the cell."""
