@@ -31,6 +31,7 @@ PAGES = (
     "cheat-sheet.md",
     "models.ipynb",
     "read-my-model.md",
+    "other-formulas.md",
     "errata.ipynb",
     "sources.md",
     "notation.md",
