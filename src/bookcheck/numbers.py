@@ -5,7 +5,7 @@ digits or is a number word (two, half, twice, a million), and the word behind a 
 list `tests/bookcheck/numbers.tsv`, with its page, the word before it, the word after it, and what
 it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside it has
 the same number), `name` (of a model, a type, a version, a year, a part of a book), `word` (nothing
-computes it) or `unit` (the word after what is computed). A misprint makes a phrase that the list
+computes it), `unit` (the word after what is computed) or `code` (inside a sentence). A misprint makes a phrase that the list
 does not have. So a change of such a number is noticed, and that it is right, no program has
 confirmed. *One*, *first* and *both* are no numbers here; they are seen where another number
 becomes one of them.
@@ -42,7 +42,7 @@ from bookformat.paths import NUMBERS, ROOT
 from bookformat.values import SCALES
 
 COMMAND = "python -m bookcheck.numbers --list"
-KINDS = ("constant", "name", "word", "unit")
+KINDS = ("constant", "name", "word", "unit", "code")
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -54,6 +54,7 @@ WORDS = """
 """
 # What stands for a value, a formula, code or a reference in a text.
 VALUE, FORMULA, OTHER = "{value}", "$", "<>"
+SPACE = "␣"  # inside code, which is one word
 # No unit follows a value in these.
 NO_UNIT = """
     a about above after against all among an and are as at be before below beside between but by
@@ -105,7 +106,8 @@ def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
             left = [bare for _, bare in atoms[index:end] if any(map(str.isdigit, bare))]
             digits = any(any(map(str.isdigit, word)) for word in run)
             kind = "constant" if left else "name" if digits else "word"
-            yield Quantity(" ".join(phrase), kind, place)
+            kind = "code" if any(word.startswith("`") for word in run) else kind
+            yield Quantity(" ".join(phrase).replace(SPACE, " "), kind, place)
             index = end
             continue
         following = words[index + 1] if index + 1 < len(words) else ""
@@ -167,6 +169,8 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
             yield f" {VALUE} "
         elif name == "term":
             yield child.content.partition(" <")[0]
+        elif child.type == "code_inline" and any(map(str.isdigit, child.content)):
+            yield f" `{child.content.replace(' ', SPACE)}` "
         elif child.type in ("code_inline", "myst_role"):
             yield f" {OTHER} "
         elif child.type not in (

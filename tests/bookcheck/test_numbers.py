@@ -18,7 +18,7 @@ def phrases(markdown):
         ("A two-dimensional *and* **8-bit** one", ["A two-dimensional and", "and 8-bit one"]),
         ("From 16 to 512 (twice).", ["From 16 to", "to 512 twice"]),
         ("{value}`3 = x` layers and {value}`4 = y` of $n$ bytes", ["{value} layers", "$ bytes"]),
-        ("It is $0.30$ of $x$ in `a[3]`.", ["is 0.30 of"]),
+        ("It is $0.30$ of $x$ in `a[3, 4]`.", ["is 0.30 of", "in `a[3, 4]`"]),
         ("| Llama 3 8B | 8 heads |\n|---|---|\n| a | 17 |", ["Llama 3 8B 8 heads", "a 17"]),
         ("[3, Heads](heads.ipynb) and [chapter 4](x.ipynb)", []),
         ("One head, the first of both, is no number.", []),
