@@ -1,11 +1,10 @@
 """The printed formulas of the chapter, executed against the library and the page's listing."""
 
-import numpy as np
 import torch
 
 from attention_to_rope import rotary_frequencies, rotary_table, rotate
 from bookcheck.equations.checks import equation, sentences
-from shared import even, sizes
+from shared import even
 
 
 @equation("eq-position-in-score", first_index=0)
@@ -24,18 +23,6 @@ def test_position_in_score(rng):
     S = turn(q, positions) @ turn(k, positions).T / d_k**0.5 + bias
     indices = {"m": range(5), "n": range(5)}
     return {"q": q, "k": k, "d_k": d_k, r"\mathbf{R}": R, "b": bias, "S": S, **indices}
-
-
-@equation("eq-seed-interval")
-def test_seed_interval(rng):
-    from scipy.stats import t as student  # here: collecting the tests need not wait for it
-
-    (n_s,) = sizes(rng, 3)
-    y = rng.normal(size=n_s)
-    deviation, freedom = y.std(ddof=1), n_s - 1
-    u = np.ptp(student.interval(0.95, freedom, scale=deviation / n_s**0.5)) / 2
-    spread = {r"\bar{y}": y.mean(), r"\sigma": deviation, r"\tau": student.ppf(0.975, freedom)}
-    return {"y": y, "n_s": n_s, "u": u, **spread}
 
 
 def bindings(rng):

@@ -366,7 +366,7 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
     from scipy.stats import t as student  # here: collecting the tests need not wait for it
     from scipy.stats import ttest_rel
 
-    names = listing("which-encoding", "def best_rate(validation")
+    names = listing("deeper/compare-encodings", "def best_rate(validation")
     y = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
     expected = ttest_rel(1 + y, np.ones(5)).confidence_interval(0.95)
     mean, half = names["over_seeds"](1 + y, np.ones(5))
@@ -382,7 +382,7 @@ def test_schemes_are_compared_in_pairs_at_a_rate_inside_the_grid() -> None:
 def test_an_interval_over_texts_is_that_of_the_mean_over_seeds() -> None:
     from scipy.stats import bootstrap
 
-    over_texts = listing("which-encoding", "def best_rate(validation")["over_texts"]
+    over_texts = listing("deeper/compare-encodings", "def best_rate(validation")["over_texts"]
     rng = np.random.default_rng(0)
     a = rng.normal(size=(5, 40))
     b = rng.normal(size=(5, 40)) + 0.3
