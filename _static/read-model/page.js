@@ -4,8 +4,8 @@
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
   const { FIRST, addressOf, fromAddress, wantedOf } = globalThis.modelPage;
-  const { readModel, readTableModel, testVectors } = globalThis.modelReader;
-  const { count, reason, report } = globalThis.modelReport;
+  const { readModel, readTableModel, testVectors, weightBits } = globalThis.modelReader;
+  const { count, counted, reason, report } = globalThis.modelReport;
   const rules = globalThis.modelRules;
   const place = document.querySelector(".read-model.live");
   const LENGTHS = [4096, 8192, 32768, 131072, 1048576];
@@ -109,19 +109,26 @@
   // What belongs to another model goes with it.
   const cleared = () => ({ config: "", length: null, parameters: null, active: null });
 
+  // The length from which a longer one is counted: that of training, unless a rule stretches it already.
+  function longest() {
+    const isStretched = answer?.layers?.some((layer) => !["default", "none", undefined].includes(layer.rotation?.rule));
+    return (isStretched ? answer.context : answer?.trained_length) ?? answer?.context ?? 4096;
+  }
+
   function buildWishes() {
     const box = group(form, phrase`What you want`, "wishes");
     const context = () => (answer?.context ? count(answer.context) : "");
     numberField(box, phrase`Tokens of one text`, "length", { min: 1, step: 1, usual: context });
     const bar = make(box, "div", { className: "bar lengths" });
     for (const length of LENGTHS) button(bar, count(length), () => change({ length }));
-    button(bar, phrase`4 × what it offers`, () => change({ length: 4 * (answer?.context ?? 4096) }));
+    button(bar, phrase`4 × as long`, () => change({ length: 4 * longest() }));
     numberField(box, phrase`Texts at the same time (batch)`, "batch", { min: 1, step: 1 });
     const bits = [[16, phrase`16 bits`], [8, phrase`8 bits`], [4, phrase`4 bits`]];
     choice(box, phrase`Numbers of the cache`, bits, (current) => current.cache, (value) => change({ cache: Number(value) }));
-    choice(box, phrase`Weights`, bits, (current) => current.weights, (value) => change({ weights: Number(value) }));
-    const counted = () => (answer?.weights?.source === "computed" ? phrase`${(answer.weights.parameters / 1e9).toFixed(2)}, counted` : phrase`not known`);
-    numberField(box, phrase`Parameters, in billions`, "parameters", { usual: counted });
+    const weights = [["", phrase`as the file says`], ...bits];
+    choice(box, phrase`Weights`, weights, (current) => current.weights ?? "", (value) => change({ weights: Number(value) || null }));
+    const usualCount = () => (answer?.weights?.source === "computed" ? phrase`${(answer.weights.parameters / 1e9).toFixed(2)}, counted` : phrase`not known`);
+    numberField(box, phrase`Parameters, in billions`, "parameters", { usual: usualCount });
     numberField(box, phrase`of which one token uses (experts)`, "active", { placeholder: phrase`all` });
   }
 
@@ -156,14 +163,15 @@
 
   // Parameters of an index of weights, in billions, if the type of the numbers is that of `config`.
   function parametersOf(index, config) {
-    let type = "bfloat16";
+    let size = 2; // bytes of each; the weights are taken to have 16 bits
     try {
       const read = JSON.parse(config);
-      type = read.torch_dtype ?? read.dtype ?? type;
+      const stored = weightBits(read)?.bits;
+      if (stored) size = stored / 8;
+      else if ((read.torch_dtype ?? read.dtype) === "float32") size = 4;
     } catch {
-      // the weights are taken to have 16 bits
+      // what is wrong with the text is said elsewhere
     }
-    const size = type === "float32" ? 4 : 2;
     return index.metadata.total_size / size / 1e9;
   }
 
@@ -245,7 +253,8 @@
     link.click();
     link.remove();
     URL.revokeObjectURL(link.href);
-    noted.textContent = phrase`Test vectors of ${count(vectors.vectors.length)} kinds of layers: rope-vectors.json.`;
+    const kinds = vectors.vectors.length;
+    noted.textContent = counted(kinds, phrase`Test vectors of one kind of layer: rope-vectors.json.`, phrase`Test vectors of ${count(kinds)} kinds of layers: rope-vectors.json.`);
   }
 
   // The rotation of a model of the table as a configuration, if all its layers have one.
@@ -283,8 +292,10 @@
     place.toggleAttribute("data-wrong", Boolean(answer.error));
     for (const show of shows) show(state);
     const name = answer.error ? "" : answer.name || phrase`Your model`;
+    const layers = answer.layer_count ?? 0;
     if (answer.error) say(reason(answer.error));
-    else say(phrase`${name}: ${count(answer.layer_count ?? 0)} layers were read.`, true);
+    else if (answer.faulty) say(phrase`${name}: something in it is wrong or cannot be read; see the error below.`);
+    else say(counted(layers, phrase`${name}: 1 layer was read.`, phrase`${name}: ${count(layers)} layers were read.`), true);
   }
 
   let writing;

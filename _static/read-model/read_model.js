@@ -12,10 +12,12 @@
 // wanted, all optional:
 //   length            tokens of one text (the length that the configuration offers, or 4096)
 //   batch             texts at the same time (1); batches: a list for `step` (1, 2, 4 … 256)
-//   weights_bytes     bytes of all weights, as `total_size` of the index file says
+//   weights_bytes     bytes of all weights, as `total_size` of the index file says; or
+//   parameters        their number, each with the bits that follow
 //   active_parameters parameters that one token uses, for a model with experts; without it,
 //                     `step` and `prefill` of such a model are null unless its family is counted
-//   weight_bytes      bytes per number of the weights (2); cache_bytes: of the cache (2)
+//   weight_bytes      bytes per number of the weights (as quantization_config says, otherwise 2)
+//   cache_bytes       bytes per number of the cache (2)
 //   gpu               {bandwidth: bytes per second, peak: operations per second, memory: bytes};
 //                     what is missing is that of the first GPU of the rules. rules.gpus has names,
 //                     bandwidths, memories, peaks by dtype
@@ -28,10 +30,11 @@
 //     kind, role ("full", "window", "chunk", "compressed", "recurrent", "none"), count, indices
 //     attention: null for recurrent layers, or heads, kv_heads, group (query heads per key-value
 //       head), head_dim, key_dim, value_dim, latent, rotary, window, chunk, compress,
-//       same_key_value, shared, index, scale (factor of the scores, YaRN's included), softcap,
-//       sink, query_scale; what a kind does not have is missing
+//       same_key_value, shared, index, scale (factor of the scores, YaRN's included), plain_scale
+//       (without it), scale_key (the key that says so, null for a root), softcap, sink,
+//       query_scale; what a kind does not have is missing
 //     rotation: null for recurrent layers; {refused: {reason, text}}; or rotates (false: NoPE),
-//       layout ("half", "interleaved", null), evidence {key, text}, head_dim, rotary_dim, base,
+//       layout ("half", "interleaved", null), evidence {key, text, values}, head_dim, rotary_dim, base,
 //       rule, factor, attention_factor, score_factor, trained_length, frequencies and
 //       unscaled_frequencies (radians per token, one per pair), wavelengths (tokens; null where a
 //       pair does not rotate), pairs: {complete_trained, complete_wanted, kept, slowed, still}
@@ -43,12 +46,17 @@
 //     first_token_bytes, text_bytes, batch_bytes}
 //   weights: null or {source ("given", "computed"), bytes, parameters, multiplied (parameters that
 //     a token is multiplied with; null if it has experts and nobody says how many are used), head
-//     (parameters among them that make logits; 0 if not known)}
+//     (parameters among them that make logits; 0 if not known), stored (null or {method, bits}: what
+//     quantization_config says, bits null if it does not)}
 //   memory: null or, on each GPU, {gpus, capacity, weights_bytes, cache_bytes, needed, fits,
-//     fewest_gpus (a power of two on which it fits; null if none does), largest_batch (of such texts; null if nothing is kept), longest_text (of such a batch)}
+//     shares (whether so many GPUs get equal parts of all heads), possible (the numbers that do),
+//     fewest_gpus (the smallest of them on which it fits; null if none does), by_bytes (GPUs whose
+//     memory holds everything once), largest_batch (of such texts; null if nothing is kept),
+//     longest_text (of such a batch)}
 //   step: null or a list of {batch, seconds, tokens_per_second, limit ("memory", "arithmetic"),
 //     traffic_bytes, operations}: the least time of one decoding step
 //   prefill: null or {seconds, limit, traffic_bytes, operations}: the least time to read the text
+//   faulty: whether something is wrong, or a rotation or the layers cannot be read
 //   warnings: a list of {key, text, values, page, anchor, fault}; unknown: a list of keys that may
 //     matter and are not known here
 //   settings: null for some models of the table, or {needed (the wanted length is longer than offered),
@@ -57,6 +65,7 @@
 //     remove: keys that must go}, vllm and llama_cpp: arguments (null: there is no flag), notes,
 //     attention_factor, frequencies}, or {rule, refused}}
 //
+//   weightBits(config)                  // null, or {method, bits} of quantization_config
 //   testVectors(input, wanted)          // {format, vectors: one object per kind of layer} or {error}
 //   applied(config, {add, remove})      // the configuration with such entries
 //
@@ -188,6 +197,15 @@ function modelType(config) {
 
 const isOneOf = (table, model) => RULES.models[table].includes(model);
 const attends = (table, model) => RULES.attention[table].includes(model);
+
+// The length of the texts in training: as said, as known of the family, or as offered.
+function lengthOfTraining(config) {
+  const key = "original_max_position_embeddings";
+  const longest = get(config, "max_position_embeddings");
+  const known = get(RULES.models.trained_lengths, String(modelType(config))) ?? {};
+  const held = parameterDictionaries(config).map((one) => get(one, key));
+  return firstGiven(get(config, key), ...held, isNumber(longest) ? get(known, String(longest)) : null, longest);
+}
 
 function mayRotate(key) {
   return !RULES.keys.other_keys.includes(key) && RULES.keys.words.some((word) => key.includes(word));
@@ -629,7 +647,10 @@ function yarnWithFactors(frequencies, scale, trained, parameters) {
 function layoutOf(config) {
   const model = modelType(config);
   const change = get(config, "rope_interleave");
-  if (isOneOf("switched_models", model)) return { layout: change === false ? "half" : "interleaved", evidence: "switch" };
+  if (isOneOf("switched_models", model)) {
+    if (change === null) return { layout: "interleaved", evidence: "switch_default" };
+    return { layout: change === false ? "half" : "interleaved", evidence: "switch", said: shown(change) };
+  }
   if (change !== null) return { layout: null, evidence: "unread_switch" };
   if (isOneOf("interleaved_models", model)) return { layout: "interleaved", evidence: "code" };
   if (isOneOf("half_models", model)) return { layout: "half", evidence: "code" };
@@ -688,7 +709,7 @@ function kindsOfPattern(config, pattern, count, window) {
 }
 
 function kindsOfRatios(ratios, count) {
-  if (ratios.length < count) throw new ConfigError("layer_count", { entries: ratios.length, layers: count });
+  if (ratios.length < count) throw new ConfigError("layer_count", { key: "'compress_ratios'", entries: ratios.length, layers: count });
   return ratios.slice(0, count).map((ratio) => {
     const kind = get(RULES.attention.compressed_kinds, String(Math.trunc(ratio)));
     if (kind === null) throw new ConfigError("no_rate", { kind: ratio });
@@ -699,7 +720,7 @@ function kindsOfRatios(ratios, count) {
 function rotatingLayers(config, count) {
   const switches = get(config, "no_rope_layers");
   if (isTrue(switches)) {
-    if (switches.length !== count) throw new ConfigError("layer_count", { entries: switches.length, layers: count });
+    if (switches.length !== count) throw new ConfigError("layer_count", { key: "'no_rope_layers'", entries: switches.length, layers: count });
     return switches.map(isTrue);
   }
   const interval = get(config, "no_rope_layer_interval") || 4;
@@ -713,7 +734,7 @@ export function layerKinds(config) {
   checkCount("num_hidden_layers", count);
   const given = get(config, "layer_types");
   if (isTrue(given)) {
-    if (given.length !== count) throw new ConfigError("layer_count", { entries: given.length, layers: count });
+    if (given.length !== count) throw new ConfigError("layer_count", { key: "'layer_types'", entries: given.length, layers: count });
     return given;
   }
   const ratios = get(config, "compress_ratios");
@@ -963,15 +984,33 @@ function longestText(groups, room, bytesPerNumber, ranks, batch) {
   return low;
 }
 
-const NUMBERS_OF_GPUS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const MOST_GPUS = 1024;
+
+// Whether each of `ranks` GPUs gets equally many heads; of fewer key-value heads, equally many copies.
+function sharesHeads(groups, heads, ranks) {
+  return groups.every((group) => {
+    const own = group.heads ?? heads;
+    if (group.recurrent || !own) return true;
+    if (own % ranks) return false;
+    return !group.kv_heads || group.kv_heads % ranks === 0 || ranks % group.kv_heads === 0;
+  });
+}
+
+// The numbers of GPUs among which the heads are shared equally, also for those without heads.
+function possibleNumbers(groups, heads) {
+  const numbers = Array.from({ length: MOST_GPUS }, (_, index) => index + 1);
+  const known = groups.some((group) => !group.recurrent && (group.heads ?? heads));
+  return numbers.filter((count) => (known ? sharesHeads(groups, heads, count) : Number.isInteger(Math.log2(count))));
+}
 
 // What each GPU holds: its part of the weights and of the caches of the whole batch.
-export function memoryOf(gpu, { groups, weights, tokens, batch, cacheBytesPerNumber, ranks }) {
+export function memoryOf(gpu, { groups, heads, weights, tokens, batch, cacheBytesPerNumber, ranks }) {
   const text_bytes = cacheBytes(groups, tokens, cacheBytesPerNumber, ranks);
   const weights_bytes = weights / ranks;
   const needed = weights_bytes + batch * text_bytes;
   const room = gpu.memory - weights_bytes;
   const onEach = (count) => weights / count + batch * cacheBytes(groups, tokens, cacheBytesPerNumber, count);
+  const possible = possibleNumbers(groups, heads);
   return {
     gpus: ranks,
     capacity: gpu.memory,
@@ -979,13 +1018,51 @@ export function memoryOf(gpu, { groups, weights, tokens, batch, cacheBytesPerNum
     cache_bytes: batch * text_bytes,
     needed,
     fits: needed <= gpu.memory,
-    fewest_gpus: NUMBERS_OF_GPUS.find((count) => onEach(count) <= gpu.memory) ?? null,
+    shares: possible.includes(ranks),
+    possible,
+    fewest_gpus: possible.find((count) => onEach(count) <= gpu.memory) ?? null,
+    by_bytes: Math.max(1, Math.ceil(onEach(1) / gpu.memory)),
     largest_batch: text_bytes > 0 ? Math.max(0, Math.floor(room / text_bytes)) : null,
     longest_text: longestText(groups, room, cacheBytesPerNumber, ranks, batch),
   };
 }
 
 // ---------------------------------------------------------------------------- the weights
+
+// A whole number of bits, or null.
+function bitsOf(value) {
+  return Number.isInteger(value) && value >= 1 && value <= 16 ? value : null;
+}
+
+// Bits per weight, with what groups share; null where the keys do not say.
+function storedBits(held, method) {
+  const { method_bits, bits_keys, group_keys, step_bits } = RULES.stored;
+  if (Object.hasOwn(method_bits, method)) return method_bits[method];
+  if (method === "modelopt") return get(method_bits, String(get(held, "quant_algo")).toLowerCase());
+  for (const [key, bits] of [["load_in_4bit", 4.5], ["load_in_8bit", 8]]) {
+    if (get(held, key) === true || get(held, `_${key}`) === true) return bits;
+  }
+  let given = held;
+  const groups = get(held, "config_groups");
+  if (isDictionary(groups)) {
+    const kinds = Object.values(groups).filter(isDictionary).map((one) => get(one, "weights")).filter(isDictionary);
+    if (new Set(kinds.map((one) => JSON.stringify(get(one, "num_bits")))).size !== 1) return null;
+    given = { bits: get(kinds[0], "num_bits"), group_size: get(kinds[0], "group_size") };
+  }
+  const bits = bitsOf(firstNamed(given, bits_keys));
+  const group = firstNamed(given, group_keys);
+  if (bits === null || !Number.isInteger(group) || group < 1) return bits;
+  return bits + (step_bits + bits) / group;
+}
+
+// What the library's stored_weights returns.
+export function weightBits(config) {
+  const held = isDictionary(config) ? get(config, "quantization_config") : null;
+  if (!isDictionary(held) || !isTrue(held)) return null;
+  const named = [get(held, "quant_method"), get(held, "quant_algo")].find(isTrue);
+  const method = typeof named === "string" ? named.toLowerCase() : "?";
+  return { method, bits: storedBits(held, method) };
+}
 
 // Numbers of one layer's attention and norms, feed-forward layer and experts; null where the
 // family was not compared with transformers, or a key is missing.
@@ -1001,11 +1078,13 @@ function computedWeights(config) {
   const headDim = get(config, "head_dim") || Math.floor(width / heads);
   const kvHeads = get(config, "num_key_value_heads") ?? heads;
   const bias = family.query_bias || (family.attention_bias && isTrue(get(config, "attention_bias")));
-  let attention = 2 * width * headDim * (heads + kvHeads);
+  const projections = 2 * width * headDim * (heads + kvHeads);
+  let attention = projections;
   if (bias) attention += headDim * (heads + 2 * kvHeads);
   if (bias && !family.query_bias) attention += width; // the output's
   if (family.qk_norm) attention += 2 * headDim;
   let forward = 3 * width * config.intermediate_size;
+  let matrices = projections + forward;
   if (family.mlp_bias && isTrue(get(config, "mlp_bias"))) forward += 2 * config.intermediate_size + width;
   let router = 0;
   let experts = 1;
@@ -1019,6 +1098,7 @@ function computedWeights(config) {
     if (family.experts.plain && (get(config, "decoder_sparse_step") ?? 1) !== 1) return null;
     forward = 3 * width * hidden;
     router = width * experts;
+    matrices = projections + experts * forward;
   }
   const tied = Object.hasOwn(config, "tie_word_embeddings") ? isTrue(config.tie_word_embeddings) : family.tied;
   const embedding = config.vocab_size * width;
@@ -1026,27 +1106,36 @@ function computedWeights(config) {
   const outside = embedding * (tied ? 1 : 2) + width;
   const parameters = outside + layers * (attention + norms + router + experts * forward);
   const used = outside + layers * (attention + norms + router + active * forward);
-  return { parameters, multiplied: used - (tied ? 0 : embedding) };
+  return { parameters, multiplied: used - (tied ? 0 : embedding), matrices: layers * matrices };
+}
+
+function bytesPerWeight(stored) {
+  return stored?.bits ? stored.bits / 8 : RULES.bytes_per_number;
 }
 
 function hasExperts(config) {
   return RULES.expert_keys.some((key) => isNumber(get(config, key)) && config[key] > 1);
 }
 
-// The weights that the reader names, or those of a family whose count is tested.
-function weightsOf(config, wanted) {
+// The weights that the reader names, or those of a family whose count is tested; stored: what
+// weightBits found.
+function weightsOf(config, stored, wanted) {
   const computed = config === null ? null : computedWeights(config);
+  const each = wanted.weight_bytes ?? bytesPerWeight(stored);
+  const given = wanted.weights_bytes ?? (wanted.parameters === null ? null : wanted.parameters * each);
   const head = (get(config ?? {}, "vocab_size") ?? 0) * (get(config ?? {}, "hidden_size") ?? 0);
-  if (wanted.weights_bytes !== null) {
-    const parameters = wanted.weights_bytes / wanted.weight_bytes;
+  if (given !== null) {
+    const parameters = given / each;
     let multiplied = wanted.active_parameters ?? parameters;
     if (wanted.active_parameters === null && hasExperts(config ?? {})) multiplied = null;
     if (wanted.active_parameters === null && computed !== null) multiplied = (parameters * computed.multiplied) / computed.parameters;
     const isPart = multiplied !== null && head < multiplied / 2; // else these are not its weights
-    return { source: "given", bytes: wanted.weights_bytes, parameters, multiplied, head: isPart ? head : 0 };
+    return { source: "given", bytes: given, parameters, multiplied, head: isPart ? head : 0, stored };
   }
   if (computed === null) return null;
-  return { source: "computed", bytes: computed.parameters * wanted.weight_bytes, ...computed, head };
+  const { parameters, multiplied, matrices } = computed;
+  const others = wanted.weight_bytes ?? RULES.bytes_per_number; // embedding, output and norms
+  return { source: "computed", bytes: matrices * each + (parameters - matrices) * others, parameters, multiplied, head, stored };
 }
 
 // ---------------------------------------------------------------------------- warnings
@@ -1111,6 +1200,13 @@ function warningsOfFlags(config) {
   const share = firstGiven(get(config, "partial_rotary_factor"), ...parameterDictionaries(config).map((held) => get(held, "partial_rotary_factor")));
   if (isTrue(rotary) && share !== null && share !== 1) found.push(warning("latent_share", { rotary, share }));
   if (isTrue(get(config, "no_rope_layers"))) found.push(warning("no_rope_flags"));
+  const longest = get(config, "max_position_embeddings");
+  const trained = lengthOfTraining(config);
+  const key = "original_max_position_embeddings";
+  const isSaid = firstGiven(get(config, key), ...parameterDictionaries(config).map((held) => get(held, key))) !== null;
+  if (trained !== null && trained !== longest && !isSaid) {
+    found.push(warning("room_for_output", { longest, trained, room: longest - trained }));
+  }
   const window = get(config, "sliding_window");
   if (isTrue(window) && attends("switched_window_models", modelType(config)) && !isTrue(get(config, "use_sliding_window"))) {
     found.push(warning("window_off", { window }));
@@ -1225,19 +1321,24 @@ function llamaCppFlags(rule, parameters, trained, factor, length) {
 const note = (key, values = {}) => ({ key, text: filled(RULES.settings.notes[key], values), values });
 
 // What to write for texts of the wanted length: one entry per rule, each with what it changes.
-function settingsFor(config, layers, wanted, context) {
+// `read` has layers and context of the answer.
+function settingsFor(config, read, wanted) {
+  const { layers, context } = read;
   const turning = layers.filter((layer) => layer.rotation?.rotates);
   if (!turning.length) return { needed: false, notes: [note("nothing_rotates")], rules: [] };
   const first = turning.find((layer) => layer.role === "full") ?? turning[0];
-  const trained = first.rotation.rule === "default" ? context : (first.rotation.trained_length ?? context);
-  if (trained === null) return { needed: false, notes: [note("no_length")], rules: [] };
-  if (wanted.length <= context) return { needed: false, trained_length: trained, notes: [note("already_offered", { context })], rules: [] };
+  const { rule: today, trained_length, factor: stretch } = first.rotation;
+  const trained = trained_length ?? context;
+  if (trained === null || context === null) return { needed: false, notes: [note("no_length")], rules: [] };
+  // YaRN reaches as far as it stretches, whatever else the file offers.
+  const offered = today === "yarn" ? Math.min(context, Math.trunc(trained * stretch)) : context;
+  if (wanted.length <= offered) return { needed: false, trained_length: trained, notes: [note("already_offered", { context: offered })], rules: [] };
   const factor = wanted.length / trained;
   const notes = [];
   const flat = flatParameters(config);
   const kinds = Object.values(flat).some(isDictionary) || isTrue(twoBases(config, flat));
   if (kinds) return { needed: true, trained_length: trained, factor, notes: [note("kinds_differ")], rules: [] };
-  if (first.rotation.rule !== "default") notes.push(note("has_rule", { rule: first.rotation.rule }));
+  if (today !== "default") notes.push(note("has_rule", { rule: today }));
   const rules = RULES.settings.rules.map((rule) => {
     const kept = keptParameters(config, flat, rule);
     const parameters = stretchedParameters(rule, first.rotation, trained, factor, kept);
@@ -1317,8 +1418,9 @@ function wantedNumbers(given, context) {
     batch: Math.max(1, Math.floor(number("batch", 1))),
     batches: batches.length ? batches.map((value) => Math.max(1, Math.floor(value))) : SMALL_BATCHES,
     weights_bytes: number("weights_bytes", null, 1e18),
+    parameters: number("parameters", null, 1e18),
     active_parameters: number("active_parameters", null, 1e18),
-    weight_bytes: number("weight_bytes", RULES.bytes_per_number, 64),
+    weight_bytes: number("weight_bytes", null, 64),
     cache_bytes: number("cache_bytes", RULES.bytes_per_number, 64),
     gpus: Math.max(1, Math.floor(number("gpus", 1, 4096))),
     gpu: {
@@ -1343,12 +1445,17 @@ function pairCounts(settings, trained, length) {
   };
 }
 
-function rotationOf(settings, context, length) {
-  const trained = settings.trained ?? context;
+function evidenceOf(key, values) {
+  return { key, text: filled(RULES.evidence[key], values), values };
+}
+
+// usual: the trained length where the rule itself does not say it.
+function rotationOf(settings, usual, length) {
+  const trained = settings.trained ?? usual;
   return {
     rotates: settings.rotary_dim > 0,
     layout: settings.layout,
-    evidence: { key: settings.evidence, text: RULES.evidence[settings.evidence] },
+    evidence: evidenceOf(settings.evidence, settings.said === undefined ? {} : { value: settings.said }),
     head_dim: settings.head_dim,
     rotary_dim: settings.rotary_dim,
     base: settings.base,
@@ -1385,22 +1492,31 @@ function positionsOf(config, rotation) {
   return axes ? "several axes" : "rope";
 }
 
-function layerOf(config, group, wanted, context) {
+function layerOf(config, group, wanted, trained) {
   const { kind, role, count, indices, recurrent, ...attention } = group;
   const bytes = groupBytes(group, wanted.length, wanted.cache_bytes);
   if (recurrent) return { kind, role, count, indices, attention: null, rotation: null, positions: "recurrent", cache: { rows: 0, numbers_per_row: 0, bytes } };
   let rotation;
   try {
     const settings = layerSettings(withoutOtherScales(config), { layerKind: kind, layer: indices[0], length: wanted.length });
-    rotation = rotationOf(settings, context, wanted.length);
+    rotation = rotationOf(settings, trained, wanted.length);
   } catch (error) {
     rotation = { refused: refused(error) };
   }
   attention.plain_scale = attention.scale;
   attention.scale *= rotation.score_factor ?? 1;
+  attention.scale_key = scaleKey(config);
   if (attention.kv_heads) attention.group = attention.heads / attention.kv_heads;
   const cache = { rows: keepsNothing(group) ? 0 : cachedRows(group, wanted.length), numbers_per_row: cachedNumbersPerRow(group), bytes };
   return { kind, role, count, indices, attention, rotation, positions: positionsOf(config, rotation), cache };
+}
+
+// The key that says the scale of the softmax; null where it is one over the root of a head.
+function scaleKey(config) {
+  const model = modelType(config);
+  if (attends("multiplier_models", model) && get(config, "attention_multiplier") !== null) return "attention_multiplier";
+  if (attends("query_scalar_models", model) && isTrue(get(config, "query_pre_attn_scalar"))) return "query_pre_attn_scalar";
+  return null;
 }
 
 // Cache, step and prefill of groups of layers.
@@ -1419,6 +1535,7 @@ function costs(groups, heads, weights, wanted, keepsCache) {
   if (weights === null) return { cache, memory: null, step: null, prefill: null };
   const held = {
     groups,
+    heads,
     weights: weights.bytes,
     tokens: wanted.length,
     batch: wanted.batch,
@@ -1444,6 +1561,16 @@ function costs(groups, heads, weights, wanted, keepsCache) {
   return { cache, memory, step, prefill: prefill(wanted.gpu, work) };
 }
 
+function storedRemark({ method, bits }) {
+  return bits === null ? warning("stored_unknown", { method: shown(method) }) : warning("stored_bits", { method, bits });
+}
+
+// Bytes per weight in the mean, with which a step reads them.
+function meanBytes(weights, stored, wanted) {
+  if (weights === null) return wanted.weight_bytes ?? bytesPerWeight(stored);
+  return weights.bytes / weights.parameters;
+}
+
 function otherParts(whole) {
   return Object.keys(whole).filter((key) => key !== "text_config" && isDictionary(whole[key]) && get(whole[key], "num_hidden_layers") !== null);
 }
@@ -1462,23 +1589,27 @@ function readConfig(whole, given) {
     width: firstNamed(config, RULES.attention.width_keys),
     layer_count: firstNamed(config, RULES.attention.layer_keys),
     context,
-    trained_length: firstGiven(get(config, "original_max_position_embeddings"), ...parameterDictionaries(config).map((held) => get(held, "original_max_position_embeddings")), context),
+    trained_length: lengthOfTraining(config) || null,
     wanted,
     refused: null,
   };
   let groups = null;
   try {
     groups = layerGroups(whole);
-    result.layers = groups.map((group) => layerOf(config, group, wanted, context));
+    result.layers = groups.map((group) => layerOf(config, group, wanted, result.trained_length));
   } catch (error) {
     result.refused = refused(error);
-    result.layers = [rotationAlone(config, wanted, context)];
+    result.layers = [rotationAlone(config, wanted, result.trained_length)];
+    if (!describesModel(config) && result.layers[0].rotation.refused) return notAModel(whole);
   }
-  result.weights = weightsOf(config, wanted);
+  const stored = weightBits(whole) ?? weightBits(config); // it may stand outside of a text_config
+  const remarks = stored === null || wanted.weight_bytes !== null || wanted.weights_bytes !== null ? [] : [storedRemark(stored)];
+  result.weights = weightsOf(config, stored, wanted);
+  wanted.weight_bytes = meanBytes(result.weights, stored, wanted);
   result.causal = !attends("encoder_models", model);
   const keepsCache = groups !== null && result.causal;
   Object.assign(result, costs(groups ?? [], heads, result.weights, wanted, keepsCache));
-  result.warnings = warningsOfKeys(config);
+  result.warnings = [...warningsOfKeys(config), ...remarks];
   if (groups !== null) result.warnings.push(...warningsOfLayers(result.layers, wanted, context, result.causal));
   if (firstNamed(config, RULES.attention.key_value_keys) === null && groups?.some((group) => group.kv_heads)) {
     result.warnings.push(warning("no_key_value_heads", { heads }));
@@ -1490,8 +1621,21 @@ function readConfig(whole, given) {
   if (parts.length) result.warnings.push(warning("other_parts", { parts: parts.join(", ") }));
   result.warnings = withoutRepetitions(result.warnings);
   result.unknown = unknownKeys(config);
-  result.settings = settingsFor(config, result.layers, wanted, context);
+  const isWrong = result.warnings.some(({ fault }) => fault) || result.layers.some((layer) => layer.rotation?.refused);
+  result.faulty = isWrong || result.refused !== null;
+  result.settings = isWrong ? { needed: false, notes: [note("mend_first")], rules: [] } : settingsFor(config, result, wanted);
   return result;
+}
+
+// Whether there is any key of layers, heads or a rotation.
+function describesModel(config) {
+  const { layer_keys, head_keys } = RULES.attention;
+  return firstNamed(config, [...layer_keys, ...head_keys, "head_dim"]) !== null || Object.keys(config).some(mayRotate);
+}
+
+function notAModel(whole) {
+  const parts = otherParts(whole);
+  return parts.length ? failure("inner_model", { parts: parts.join(", ") }) : failure("not_a_model");
 }
 
 function shownName(config, whole) {
@@ -1500,10 +1644,10 @@ function shownName(config, whole) {
 }
 
 // A kind of layer of which nothing but the rotation can be told.
-function rotationAlone(config, wanted, context) {
+function rotationAlone(config, wanted, trained) {
   let rotation;
   try {
-    rotation = rotationOf(rotarySettings(withoutOtherScales(config), { length: wanted.length }), context, wanted.length);
+    rotation = rotationOf(rotarySettings(withoutOtherScales(config), { length: wanted.length }), trained, wanted.length);
   } catch (error) {
     rotation = { refused: refused(error) };
   }
@@ -1543,16 +1687,17 @@ export function readModel(input, wanted = {}) {
 // The rotation of a group of the table, as readConfig has that of a configuration.
 function tableRotation(row, group, wanted) {
   if (group.recurrent) return null;
-  const context = row.context ?? null;
+  const trained = row.trained ?? row.context ?? null;
   if (!group.rope) {
     const nothing = { rotary_dim: 0, head_dim: group.head_dim ?? group.rotary, frequencies: [], unscaled_frequencies: [] };
     const usual = { layout: null, evidence: "table", base: 0, kind: "none", scale: 1, attention_factor: 1, score_factor: 1 };
-    return rotationOf({ ...nothing, ...usual, trained: null }, context, wanted.length);
+    return rotationOf({ ...nothing, ...usual, trained: null }, trained, wanted.length);
   }
   try {
     const config = { head_dim: group.rotary || group.head_dim, rope_parameters: group.rope };
     const settings = rotarySettings(config, { length: wanted.length });
-    const rotation = rotationOf({ ...settings, layout: row.layout ?? null, evidence: "table" }, context, wanted.length);
+    const known = { ...settings, layout: row.layout ?? null, evidence: "table", said: undefined };
+    const rotation = rotationOf(known, trained, wanted.length);
     return { ...rotation, learned: Boolean(group.learned), source: row.layout_source ?? null };
   } catch (error) {
     return { refused: refused(error) };
@@ -1572,31 +1717,39 @@ export function readTableModel(name, given = {}) {
     const head = recurrent ? null : { heads: row.heads, ...attention };
     if (head && head.kv_heads) head.group = row.heads / head.kv_heads;
     if (head && head.head_dim) head.key_dim = head.head_dim;
-    if (head && head.head_dim) head.scale = group.scale ?? head.head_dim ** -0.5;
+    if (head && head.key_dim) {
+      head.plain_scale = group.scale ?? head.key_dim ** -0.5;
+      head.scale = head.plain_scale * (rotation?.score_factor ?? 1);
+      head.scale_key = null;
+    }
     const rows = recurrent ? 0 : cachedRows(group, wanted.length);
     const numbers = known && !recurrent ? cachedNumbersPerRow(group) : 0;
     const cache = { rows, numbers_per_row: numbers, bytes: known ? groupBytes(group, wanted.length, wanted.cache_bytes) : null };
     const positions = rotation === null ? "recurrent" : group.bias ? "bias" : rotation.rotates === false ? "none" : "rope";
     return { kind: role, role, count, indices: [], attention: head, rotation, positions, cache };
   });
-  const weights = weightsOf(tableConfig(row), wanted);
+  const weights = weightsOf(tableConfig(row), null, wanted);
+  wanted.weight_bytes = meanBytes(weights, null, wanted);
   const keepsCache = known && row.causal !== false;
   const stretched = row.layers.find((group) => group.rope?.original_max_position_embeddings);
-  const trained_length = stretched ? stretched.rope.original_max_position_embeddings : context;
+  const trained_length = stretched ? stretched.rope.original_max_position_embeddings : (row.trained ?? context);
   const result = { name: row.name, model_type: null, heads: row.heads, width: row.width, context, trained_length, wanted, refused: null };
   result.layer_count = row.layers.reduce((sum, group) => sum + group.count, 0);
   Object.assign(result, { layers, weights }, costs(known ? row.layers : [], row.heads, weights, wanted, keepsCache));
   result.causal = row.causal !== false;
-  result.warnings = withoutRepetitions(warningsOfLayers(layers, wanted, context, result.causal));
+  const room = row.trained === undefined ? [] : [warning("room_for_output", { longest: context, trained: row.trained, room: context - row.trained })];
+  result.warnings = withoutRepetitions([...room, ...warningsOfLayers(layers, wanted, context, result.causal)]);
   const others = Object.entries(row.not_represented ?? {}).filter(([key]) => !RULES.keys.other_keys.includes(key));
   result.unknown = others.map(([key, value]) => ({ key, value: shown(value), what: get(RULES.keys.described, key.split(".").at(-1)) }));
-  result.settings = tableSettings(row, layers, wanted, context);
+  result.faulty = false;
+  result.settings = tableSettings(row, result, wanted);
   result.note = row.note ?? null;
   return result;
 }
 
 // The settings for a row whose layers rotate by one rule; null where there is nothing to say.
-function tableSettings(row, layers, wanted, context) {
+function tableSettings(row, read, wanted) {
+  const { context } = read;
   const turning = row.layers.filter((group) => group.rope);
   if (context === null || turning.some((group) => group.learned)) return null;
   const [first] = turning;
@@ -1606,7 +1759,7 @@ function tableSettings(row, layers, wanted, context) {
     const alike = turning.every((group) => isSame(group.rope, first.rope));
     config.rope_parameters = alike ? first.rope : Object.fromEntries(turning.map((group, index) => [String(index), group.rope]));
   }
-  return settingsFor(config, layers, wanted, context);
+  return settingsFor(config, read, wanted);
 }
 
 // What the count of the weights needs of a row of the table that has it; otherwise null.

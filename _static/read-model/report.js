@@ -13,6 +13,9 @@
 
   const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
   const count = (value) => (Number.isInteger(value) ? grouped(value) : significant(value));
+  // The sentence for one thing, or that for several.
+  const counted = (value, one, several) => (value === 1 ? one : several);
+  const tokens = (value) => counted(value, phrase`1 token`, phrase`${count(value)} tokens`);
 
   function withUnit(value, units) {
     const fitting = units.findLast(([size]) => value >= size) ?? units[0];
@@ -23,13 +26,17 @@
   const seconds = (value) => withUnit(value, [[1e-6, "µs"], [1e-3, "ms"], [1, "s"], [60, "min"], [3600, "h"]]);
   const parameters = (value) => withUnit(value, [[1, ""], [1e6, phrase`million`], [1e9, phrase`billion`]]);
 
+  // Values that are words of the rules, and no part of a configuration.
+  const OF_THE_RULES = ["what", "where", "why"];
+
   // A sentence of the rules, in the reader's language, with its values.
   function sentence(english, values = {}) {
     const words = phrase({ raw: [english] });
     return words.replace(/\{(\w+)\}/g, (all, name) => {
       if (!Object.hasOwn(values, name)) return all;
       const value = values[name];
-      return typeof value === "number" ? count(value) : String(value);
+      if (typeof value === "number") return count(value);
+      return OF_THE_RULES.includes(name) ? phrase({ raw: [value] }) : String(value);
     });
   }
 
@@ -49,10 +56,11 @@
     const { window, chunk, compress, index } = attention;
     const parts = [];
     if (chunk) parts.push(phrase`earlier tokens of its own chunk of ${count(window)}`);
-    else if (!causal) parts.push(window === undefined ? phrase`all tokens, earlier and later` : phrase`a window of ${count(window)} tokens around it`);
-    else if (window !== undefined) parts.push(phrase`the last ${count(window)} tokens, its own included`);
+    else if (!causal) parts.push(window === undefined ? phrase`all tokens, earlier and later` : phrase`a window of ${tokens(window)} around it`);
+    else if (window === 1) parts.push(phrase`its own token alone`);
+    else if (window !== undefined) parts.push(phrase`the last ${tokens(window)}, its own included`);
     else parts.push(phrase`all earlier tokens and itself`);
-    if (compress !== undefined) parts.push(phrase`one compressed row per ${count(compress)} tokens`);
+    if (compress !== undefined) parts.push(phrase`one compressed row per ${tokens(compress)}`);
     if (index) parts.push(phrase`of which an indexer chooses ${count(index.keys)}`);
     return parts.join("; ");
   }
@@ -60,12 +68,13 @@
   function headsOf({ attention }) {
     if (attention === null || !attention.heads) return "";
     const { heads, kv_heads, latent, rotary, same_key_value } = attention;
-    if (latent !== undefined) return phrase`${count(heads)} query heads; one latent of ${count(latent)} numbers and ${count(rotary)} rotary ones for all`;
-    if (!kv_heads) return phrase`${count(heads)} query heads`;
+    const queries = counted(heads, phrase`1 query head`, phrase`${count(heads)} query heads`);
+    if (latent !== undefined) return phrase`${queries}; one latent of ${count(latent)} numbers and ${count(rotary)} rotary ones for all`;
+    if (!kv_heads) return queries;
     const same = same_key_value ? phrase`; the key is the value` : "";
-    if (kv_heads === heads) return phrase`${count(heads)} heads, each with its own keys and values` + same;
-    if (kv_heads === 1) return phrase`${count(heads)} query heads, all with one key-value head` + same;
-    return phrase`${count(heads)} query heads in groups of ${count(heads / kv_heads)}: ${count(kv_heads)} key-value heads` + same;
+    if (kv_heads === heads) return counted(heads, phrase`1 head`, phrase`${count(heads)} heads, each with its own keys and values`) + same;
+    if (kv_heads === 1) return phrase`${queries}, all with one key-value head` + same;
+    return phrase`${queries} in groups of ${count(heads / kv_heads)}: ${count(kv_heads)} key-value heads` + same;
   }
 
   function headDim({ attention }) {
@@ -74,11 +83,33 @@
     return value_dim ? phrase`${count(key_dim)} (values: ${count(value_dim)})` : count(key_dim);
   }
 
-  function scores({ attention }) {
+  // The number whose root divides the scores, if the scale is such a root and the number is small.
+  function rootOf(scale) {
+    const square = Math.round(1 / scale ** 2);
+    return square > 1 && square <= 2048 && Math.abs(scale * Math.sqrt(square) - 1) < 1e-6 ? square : null;
+  }
+
+  // What multiplies q · k, and why: 1/√128 = 0.0884; 1/√168 = 0.0772; 1.87/√192 = 0.135.
+  function softmaxScale({ attention }) {
     if (!attention?.scale) return "";
-    const { scale, key_dim, softcap, sink, query_scale, shared } = attention;
-    const usual = key_dim && Math.abs(scale * Math.sqrt(key_dim) - 1) < 1e-9;
-    const parts = [usual ? phrase`divided by √${count(key_dim)}` : phrase`multiplied by ${significant(scale)}`];
+    const { scale, plain_scale: plain = scale, scale_key: key, key_dim } = attention;
+    const factor = scale / plain;
+    const root = key === "attention_multiplier" ? null : rootOf(plain);
+    const isChanged = Math.abs(factor - 1) > 1e-9;
+    const above = isChanged ? significant(factor) : "1";
+    const parts = [];
+    if (root !== null) parts.push(`${above}/√${count(root)} = ${significant(scale)}`);
+    else parts.push(isChanged ? `${above} × ${significant(plain)} = ${significant(scale)}` : significant(scale));
+    if (key) parts.push(phrase`from ${key}, not 1/√${count(key_dim)}`);
+    else if (root !== key_dim) parts.push(phrase`and not 1/√${count(key_dim)}`);
+    if (isChanged) parts.push(phrase`${above}: the square of mscale_all_dim's factor`);
+    return parts.join("; ");
+  }
+
+  function scores({ attention }) {
+    if (!attention) return "";
+    const { softcap, sink, query_scale, shared } = attention;
+    const parts = [];
     if (softcap) parts.push(phrase`soft cap ${significant(softcap)}`);
     if (sink) parts.push(phrase`a learned sink per head`);
     if (query_scale) parts.push(phrase`queries grow with the position`);
@@ -104,7 +135,7 @@
     return phrase`not known`;
   }
 
-  const evidence = (layer) => (turns(layer) ? sentence(layer.rotation.evidence.text) : "");
+  const evidence = (layer) => (turns(layer) ? sentence(globalThis.modelRules.evidence[layer.rotation.evidence.key], layer.rotation.evidence.values) : "");
 
   function rotated(layer) {
     if (!turns(layer)) return "";
@@ -112,7 +143,7 @@
     const still = layer.rotation.pairs.still;
     const key = layer.attention?.key_dim ?? head_dim;
     const whole = rotary_dim === key ? phrase`all ${count(key)}` : phrase`${count(rotary_dim)} of ${count(key)}`;
-    return still ? phrase`${whole}; the slowest ${count(still)} pairs do not move` : whole;
+    return still ? phrase`${whole}; pairs that do not move: ${count(still)}, the slowest` : whole;
   }
 
   const RULES = {
@@ -132,16 +163,19 @@
     const name = RULES[kind] ?? kind;
     if (kind === "default" || (kind === "proportional" && factor === 1)) return name;
     const isToldLength = !["linear", "proportional"].includes(kind) && trained_length !== null;
-    const from = isToldLength ? phrase`, from ${count(trained_length)} tokens` : "";
-    return phrase`${name}, factor ${count(factor)}${from}: ${count(pairs.kept)} pairs kept, ${count(pairs.slowed)} slowed`;
+    const from = isToldLength ? phrase`, from ${tokens(trained_length)}` : "";
+    return phrase`${name}, factor ${count(factor)}${from}; pairs kept: ${count(pairs.kept)}, slowed: ${count(pairs.slowed)}`;
   }
 
   function factors(layer) {
     if (!turns(layer)) return "";
     const { attention_factor, score_factor } = layer.rotation;
     const parts = [];
-    if (attention_factor !== 1) parts.push(phrase`cos and sin × ${significant(attention_factor)}`);
-    if (score_factor !== 1) parts.push(phrase`the scale of the scores includes × ${significant(score_factor)}`);
+    if (attention_factor !== 1) {
+      const both = significant(attention_factor ** 2);
+      parts.push(phrase`cos and sin × ${significant(attention_factor)}, so rotated parts of the scores × ${both}`);
+    }
+    if (score_factor !== 1 && !layer.attention?.scale) parts.push(phrase`the scale of the scores includes × ${significant(score_factor)}`);
     return parts.join("; ");
   }
 
@@ -150,7 +184,7 @@
     if (!cache || cache.bytes === null || !causal) return "";
     if (layer.attention?.shared) return phrase`nothing of its own`;
     if (!cache.rows) return phrase`nothing that grows`;
-    return phrase`${count(cache.rows)} rows of ${count(cache.numbers_per_row)} numbers per layer: ${bytes(cache.bytes)}`;
+    return phrase`${count(cache.rows)} × ${count(cache.numbers_per_row)} numbers per layer: ${bytes(cache.bytes)}`;
   }
 
   function positions(layer) {
@@ -178,6 +212,7 @@
     [phrase`Sees`, seenKeys],
     [phrase`Heads`, headsOf],
     [phrase`Head dimension`, headDim],
+    [phrase`Scale of the softmax`, softmaxScale],
     [phrase`Scores`, scores],
     [phrase`Positions`, positions],
     [phrase`Pairs (layout)`, layout],
@@ -191,7 +226,7 @@
 
   function kindName(layer) {
     const name = ROLES[layer.role] ?? phrase`all layers`;
-    return layer.count === null ? name : phrase`${name}, ${count(layer.count)} layers`;
+    return layer.count === null ? name : counted(layer.count, phrase`${name}, 1 layer`, phrase`${name}, ${count(layer.count)} layers`);
   }
 
   function layerTable(result) {
@@ -237,9 +272,9 @@
       seen.add(key);
       const wanted = result.wanted.length;
       const sight = layer.attention?.compress === undefined ? layer.attention?.window : undefined;
-      const told = [phrase`${count(pairs.complete_wanted)} of ${count(frequencies.length)} pairs complete a rotation within ${count(wanted)} tokens.`];
-      if (pairs.complete_trained !== null && trained !== wanted) told.push(phrase`Within ${count(trained)} tokens it was ${count(pairs.complete_trained)}.`);
-      if (sight !== undefined && sight < wanted) told.push(phrase`These layers never look farther than ${count(sight)} tokens, whatever the length.`);
+      const told = [phrase`Pairs that complete a rotation within ${tokens(wanted)}: ${count(pairs.complete_wanted)} of ${count(frequencies.length)}.`];
+      if (pairs.complete_trained !== null && trained !== wanted) told.push(phrase`Within ${tokens(trained)} it was ${count(pairs.complete_trained)}.`);
+      if (sight !== undefined && sight < wanted) told.push(phrase`These layers never look farther than ${tokens(sight)}, whatever the length.`);
       const name = result.layers.length > 1 ? `<h5>${escape(kindName(layer))}</h5>` : "";
       const svg = modelPicture({ frequencies, unscaled, trained, wanted, beforeName: phrase`without the rule` });
       drawn.push(`<div class="picture">${name}${svg}<p>${escape(told.join(" "))}</p></div>`);
@@ -258,7 +293,9 @@
     const { cache, weights, memory, step, prefill, wanted } = result;
     const shown = [];
     if (cache) {
-      shown.push(tile(phrase`Cache of one text`, bytes(cache.text_bytes), phrase`${count(wanted.length)} tokens`));
+      const name = counted(wanted.batch, phrase`Cache of one text`, phrase`Cache of ${count(wanted.batch)} texts`);
+      const each = counted(wanted.batch, tokens(wanted.length), phrase`${tokens(wanted.length)} each; one takes ${bytes(cache.text_bytes)}`);
+      shown.push(tile(name, bytes(cache.batch_bytes), each));
       const note = cache.first_token_bytes === cache.bytes_per_token ? phrase`in all layers` : phrase`in the mean; the first takes ${bytes(cache.first_token_bytes)}`;
       shown.push(tile(phrase`Cache per token`, bytes(cache.bytes_per_token), note));
     }
@@ -284,14 +321,30 @@
   function assumed({ wanted }) {
     const { gpu } = wanted;
     const name = wanted.gpu_name ?? gpuName(gpu);
-    const texts = wanted.batch === 1 ? phrase`one text of ${count(wanted.length)} tokens` : phrase`${count(wanted.batch)} texts of ${count(wanted.length)} tokens each`;
+    const texts = counted(wanted.batch, phrase`one text of ${tokens(wanted.length)}`, phrase`${count(wanted.batch)} texts of ${tokens(wanted.length)} each`);
     const rates = phrase`${significant(gpu.bandwidth / 1e12)} TB/s, ${significant(gpu.peak / 1e12)} TFLOP/s and ${bytes(gpu.memory)} each`;
-    return phrase`For ${texts}, with ${8 * wanted.weight_bytes} bits per weight and ${8 * wanted.cache_bytes} per number of the cache, on ${count(wanted.gpus)} × ${name} (${rates}). 1 GB is 10⁹ bytes.`;
+    return phrase`For ${texts}, with ${count(8 * wanted.weight_bytes)} bits per weight and ${count(8 * wanted.cache_bytes)} per number of the cache, on ${count(wanted.gpus)} × ${name} (${rates}). 1 GB is 10⁹ bytes.`;
   }
 
   function gpuName(gpu) {
     const known = globalThis.modelRules?.gpus.find((one) => one.bandwidth === gpu.bandwidth && one.memory === gpu.memory);
     return known?.name ?? phrase`a GPU of your own`;
+  }
+
+  // The first few numbers of GPUs.
+  function numbers(possible) {
+    const shown = possible.slice(0, 6).map(count).join(", ");
+    return possible.length > 6 ? `${shown}, …` : shown;
+  }
+
+  // On how many GPUs it fits, and why not on as few as the bytes alone would need.
+  function fewest({ fewest_gpus: needed, by_bytes: bound, possible }) {
+    if (needed === null) return [];
+    const parts = [counted(needed, phrase`All of it fits on one such GPU.`, phrase`All of it fits on ${count(needed)} such GPUs.`)];
+    if (needed === bound) return parts;
+    if (possible.includes(bound)) parts.push(phrase`By bytes alone ${count(bound)} would do, but what all heads share stands on each GPU.`);
+    else parts.push(phrase`By bytes alone ${count(bound)} would do, but engines give each GPU equally many heads: possible are ${numbers(possible)}.`);
+    return parts;
   }
 
   function memoryWords({ memory, wanted }) {
@@ -300,15 +353,17 @@
     const parts = [held];
     if (memory.fits) {
       parts.push(phrase`That fits into its ${bytes(memory.capacity)}, but activations and the engine's own buffers need room, too.`);
-      if (memory.largest_batch !== null) parts.push(phrase`At most ${count(memory.largest_batch)} such texts fit at a time.`);
+      const most = memory.largest_batch;
+      if (most !== null) parts.push(counted(most, phrase`At most one such text fits at a time.`, phrase`At most ${count(most)} such texts fit at a time.`));
     } else {
       parts.push(phrase`That does not fit into its ${bytes(memory.capacity)}.`);
       if (memory.longest_text > 0) {
         const batch = wanted.batch === 1 ? phrase`One text` : phrase`A batch of ${count(wanted.batch)}`;
-        parts.push(phrase`${batch} would fit up to a length of ${count(memory.longest_text)} tokens.`);
+        parts.push(phrase`${batch} would fit up to a length of ${tokens(memory.longest_text)}.`);
       }
-      if (memory.fewest_gpus !== null) parts.push(phrase`All of it fits on ${count(memory.fewest_gpus)} such GPUs.`);
+      parts.push(...fewest(memory));
     }
+    if (!memory.shares) parts.push(phrase`${count(memory.gpus)} GPUs cannot have equally many heads, so most engines refuse this number; possible are ${numbers(memory.possible)}.`);
     return `<p class="${memory.fits ? "good" : "bad"}">${escape(parts.join(" "))}</p>`;
   }
 
@@ -325,7 +380,7 @@
     });
     const head = heads.map((word) => `<th scope="col">${escape(word)}</th>`).join("");
     const place = phrase`Step time over batch sizes`;
-    const about = phrase`Writing: the least time of one step, in which each text gets a token, at ${count(wanted.length)} tokens.`;
+    const about = phrase`Writing: the least time of one step, in which each text gets a token, at ${tokens(wanted.length)}.`;
     return `<p>${escape(about)}</p><div class="scroller pst-scrollable-table-container" tabindex="0" role="group" aria-label="${place}"><table class="steps"><thead><tr>${head}</tr></thead><tbody>${lines.join("")}</tbody></table></div>`;
   }
 
@@ -342,7 +397,7 @@
       if (!weights && live) parts.push(`<p>${escape(phrase`The weights are not counted for this family: type the number of parameters above, or drop model.safetensors.index.json, and the page also computes memory and seconds.`)}</p>`);
       parts.push(memoryWords(result), stepTable(result));
       if (prefill) {
-        const words = phrase`Reading a text of ${count(wanted.length)} tokens at once takes at least ${seconds(prefill.seconds)}; ${LIMITS[prefill.limit]} is the limit.`;
+        const words = phrase`Reading a text of ${tokens(wanted.length)} at once takes at least ${seconds(prefill.seconds)}; ${LIMITS[prefill.limit]} is the limit.`;
         const bound = phrase`All times are lower bounds: every byte at the full bandwidth or every operation at the peak, and nothing for what GPUs send each other. Real engines need more.`;
         parts.push(`<p>${escape(words)}</p><p class="quiet">${escape(bound)}</p>`);
       }
@@ -353,15 +408,29 @@
   // ------------------------------------------------------------------------ what to look at twice
 
   // options.link(page, anchor): the address and the title of a place in the book.
-  function warnings(result, { link }) {
-    const rules = globalThis.modelRules;
-    const items = result.warnings.map((one) => {
-      const { href, title } = link(one.page, one.anchor);
-      const mark = one.fault ? `<strong>${phrase`Wrong:`}</strong> ` : "";
-      return `<li${one.fault ? ' class="fault"' : ""}>${mark}${escape(sentence(rules.remarks[one.key].text, one.values))} <a href="${escape(href)}">${escape(title)}</a></li>`;
-    });
+  function remark(one, { link }) {
+    const { href, title } = link(one.page, one.anchor);
+    const words = sentence(globalThis.modelRules.remarks[one.key].text, one.values);
+    return `${escape(words)} <a href="${escape(href)}">${escape(title)}</a>`;
+  }
+
+  // What is wrong or cannot be read stands above all that is computed without it.
+  function faults(result, options) {
+    const refused = result.layers.filter((layer) => layer.rotation?.refused);
+    const said = new Set(refused.map(({ rotation }) => phrase`The rotation is not read: ${reason(rotation.refused)}`));
+    if (result.refused) said.add(phrase`The kinds of layers are not read: ${reason(result.refused)}`);
+    const items = [...said].map(escape);
+    items.push(...result.warnings.filter(({ fault }) => fault).map((one) => remark(one, options)));
+    if (!items.length) return "";
+    const list = items.map((item) => `<li class="fault">${item}</li>`).join("");
+    return `<section class="faults"><h4>${phrase`Error`}</h4><ul>${list}</ul></section>`;
+  }
+
+  function warnings(result, options) {
+    const said = result.warnings.filter(({ fault }) => !fault);
+    const items = said.map((one) => `<li>${remark(one, options)}</li>`);
     const unknown = result.unknown.map(({ key, value, what }) => {
-      const said = what ? `: ${what}` : "";
+      const said = what ? `: ${phrase({ raw: [what] })}` : "";
       return `<li><code>${escape(key)}</code> = <code>${escape(value)}</code>${escape(said)}</li>`;
     });
     if (!items.length && !unknown.length) return "";
@@ -378,7 +447,7 @@
   }
 
   function withoutKeys({ remove }) {
-    return remove.length ? phrase`, and without ${remove.join(", ")}` : "";
+    return remove.length ? phrase`; take out ${remove.join(", ")}` : "";
   }
 
   const WHEN = {
@@ -404,8 +473,8 @@
     const json = (value) => JSON.stringify(value, null, 2);
     const temperature = entry.attention_factor === 1 ? "" : `<p>${escape(phrase`cos and sin are multiplied by ${significant(entry.attention_factor)}.`)}</p>`;
     const blocks = [
-      block(phrase`config.json for transformers 5${withoutKeys(entry.transformers5)}`, json(entry.transformers5.add), "json"),
-      block(phrase`config.json for transformers 4${withoutKeys(entry.transformers4)}`, json(entry.transformers4.add), "json"),
+      block(phrase`In config.json, for transformers 5${withoutKeys(entry.transformers5)}`, json(entry.transformers5.add), "json"),
+      block(phrase`In config.json, for transformers 4${withoutKeys(entry.transformers4)}`, json(entry.transformers4.add), "json"),
       block("vLLM", `vllm serve MODEL ${entry.vllm}`, "bash"),
     ];
     if (entry.llama_cpp) blocks.push(block("llama.cpp", `llama-server -m MODEL.gguf ${entry.llama_cpp}`, "bash"));
@@ -416,14 +485,15 @@
 
   function settings(result, { link }) {
     const found = result.settings;
-    const title = `<h4>${phrase`Settings for ${count(result.wanted.length)} tokens`}</h4>`;
+    const title = `<h4>${phrase`Settings for ${tokens(result.wanted.length)}`}</h4>`;
     if (!found) return `<section>${title}<p>${escape(phrase`The table does not have all that settings need: paste the model's config.json.`)}</p></section>`;
     const notes = found.notes.map((one) => `<p>${escape(note(one))}</p>`).join("");
     if (!found.rules.length) return `<section>${title}${notes}</section>`;
     const { href, title: chapter } = link("longer-contexts", "what-to-set");
     const first = phrase`The factor is ${count(result.wanted.length)} / ${count(found.trained_length)} = ${significant(found.factor)}. Use one rule, test it on short and on long texts, and keep in mind that it changes short texts, too:`;
+    const how = phrase`Put the entries of a block among those of your config.json. One that is there already is replaced as a whole, with all that stands in its braces; the other entries of the file stay.`;
     const entries = found.rules.map((entry) => ruleSettings(entry, result, entry.rule === "yarn"));
-    return `<section>${title}${notes}<p>${escape(first)} <a href="${escape(href)}">${escape(chapter)}</a></p>${entries.join("")}</section>`;
+    return `<section>${title}${notes}<p>${escape(first)} <a href="${escape(href)}">${escape(chapter)}</a></p><p>${escape(how)}</p>${entries.join("")}</section>`;
   }
 
   // ------------------------------------------------------------------------ the whole report
@@ -438,18 +508,17 @@
     const { model_type, layer_count, width, heads, context, trained_length } = result;
     const parts = [];
     if (model_type) parts.push(escape(model_type));
-    if (layer_count) parts.push(phrase`${count(layer_count)} layers`);
+    if (layer_count) parts.push(counted(layer_count, phrase`1 layer`, phrase`${count(layer_count)} layers`));
     if (width) parts.push(phrase`width ${count(width)}`);
-    if (heads) parts.push(phrase`${count(heads)} heads`);
-    if (context) parts.push(phrase`offers ${count(context)} tokens`);
-    if (trained_length && trained_length !== context) parts.push(phrase`its rule starts from ${count(trained_length)}`);
+    if (heads) parts.push(counted(heads, phrase`1 head`, phrase`${count(heads)} heads`));
+    if (context) parts.push(phrase`offers ${tokens(context)}`);
+    if (trained_length && trained_length !== context) parts.push(phrase`trained on ${tokens(trained_length)}`);
     return parts.join(" · ");
   }
 
   function layerSection(result) {
-    const refused = result.refused ? `<p class="bad">${escape(phrase`The kinds of layers are not read: ${reason(result.refused)}`)}</p>` : "";
-    const said = result.note ? `<p class="quiet">${escape(result.note)}</p>` : "";
-    return `<section><h4>${phrase`Layers`}</h4>${refused}${strip(result.layers)}${layerTable(result)}${said}</section>`;
+    const said = result.note ? `<p class="quiet">${escape(phrase({ raw: [result.note] }))}</p>` : "";
+    return `<section><h4>${phrase`Layers`}</h4>${strip(result.layers)}${layerTable(result)}${said}</section>`;
   }
 
   // The report of what readModel or readTableModel returned. options.link is described above; without
@@ -457,7 +526,7 @@
   function report(result, options) {
     if (result.error) return `<p class="bad">${escape(reason(result.error))}</p>`;
     const name = `<h3 class="name">${escape(result.name || phrase`Your model`)}</h3><p class="facts">${facts(result)}</p>`;
-    const parts = [options.named === false ? `<p class="facts">${facts(result)}</p>` : name, tiles(result), layerSection(result), pictures(result), costs(result, options)];
+    const parts = [options.named === false ? `<p class="facts">${facts(result)}</p>` : name, faults(result, options), tiles(result), layerSection(result), pictures(result), costs(result, options)];
     parts.push(warnings(result, options));
     if (options.settings !== false) parts.push(settings(result, options));
     return parts.join("");
@@ -466,8 +535,8 @@
   // A line about a model: its kinds of layers, and its cache.
   function summary({ layers, cache, wanted }) {
     const kinds = layers.map(kindName).join("; ");
-    return cache ? phrase`${kinds}; ${bytes(cache.text_bytes)} of cache for ${count(wanted.length)} tokens` : kinds;
+    return cache ? phrase`${kinds}; ${bytes(cache.text_bytes)} of cache for ${tokens(wanted.length)}` : kinds;
   }
 
-  globalThis.modelReport = { bytes, count, escape, kindName, parameters, reason, report, seconds, summary };
+  globalThis.modelReport = { bytes, count, escape, kindName, parameters, counted, reason, report, seconds, summary };
 })();

@@ -9,7 +9,7 @@
     batch: 1,
     parameters: null, // in billions; null: counted where the family is known
     active: null, // in billions, of a model with experts
-    weights: 16, // bits
+    weights: null, // bits; null: as the file says, otherwise 16
     cache: 16,
     gpu: "H200 SXM",
     gpus: 1,
@@ -105,11 +105,9 @@
 
   function wantedOf(state) {
     const gpu = globalThis.modelRules.gpus.find((one) => one.name === state.gpu);
-    const weightBytes = state.weights / 8;
     const edited = [state.bandwidth, state.peak, state.memory].some((value) => value !== null);
     const asked = {
       batch: state.batch,
-      weight_bytes: weightBytes,
       cache_bytes: state.cache / 8,
       gpus: state.gpus,
       gpu: {
@@ -119,7 +117,8 @@
       },
     };
     if (state.length !== null) asked.length = state.length;
-    if (state.parameters !== null) asked.weights_bytes = state.parameters * 1e9 * weightBytes;
+    if (state.weights !== null) asked.weight_bytes = state.weights / 8;
+    if (state.parameters !== null) asked.parameters = state.parameters * 1e9;
     if (state.active !== null) asked.active_parameters = state.active * 1e9;
     return { asked, gpuName: edited ? null : gpu.name };
   }

@@ -30,7 +30,15 @@ from attention_to_rope.checkpoints.remarks import (
 )
 from bookkit.models import OF_ATTENTION, OF_OTHER_PARTS, read_models
 from bookkit.seconds import BFLOAT16_BYTES, read_gpus
-from bookkit.weights import EXPERT_KEYS, FAMILIES, Family
+from bookkit.weights import (
+    BITS_KEYS,
+    EXPERT_KEYS,
+    FAMILIES,
+    GROUP_KEYS,
+    METHOD_BITS,
+    STEP_BITS,
+    Family,
+)
 from rope_doctor.families import FORMAT, POSITIONS
 
 
@@ -115,6 +123,12 @@ def rules() -> dict[str, Any]:
         },
         "expert_keys": EXPERT_KEYS,
         "weights": {name: family_row(family) for name, family in FAMILIES.items()},
+        "stored": {
+            "method_bits": METHOD_BITS,
+            "bits_keys": BITS_KEYS,
+            "group_keys": GROUP_KEYS,
+            "step_bits": STEP_BITS,
+        },
         "extension": constants(context_extension),
         "settings": {
             "rules": ["linear", "ntk", "yarn", "llama3"],

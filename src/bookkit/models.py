@@ -16,10 +16,13 @@
   layers have an indexer of their own, where the others use those of an earlier layer;
 - `query_scale`: a factor of the queries that depends on their position, see `query_scale`;
 - `scale`: the factor of the scores, where it is not one over the root of the head's length;
+  `key_dim`: this length in latent attention, both parts of a key together;
 - `sink`: a learned score without a value takes part in the softmax.
 
-Where they were read, `hidden` (width of the gated feed-forward layer) and `vocabulary` are there
-too, so that the parameters can be counted (`bookkit.seconds.model_parameters`).
+`context` is the length that the model's file offers, and `trained` that of the longest texts in
+training, where a source says that it is another one. Where they were read, `hidden` (width of the
+gated feed-forward layer) and `vocabulary` are there too, so that the parameters can be counted
+(`bookkit.seconds.model_parameters`).
 
 `sources` names, for every kind of value, the file and commit it was read in. What could not be read
 is missing. `class` is the configuration class of transformers that was opened; `not_represented`

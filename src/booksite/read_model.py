@@ -39,7 +39,7 @@ FILES = (*DRAWING, "state.js", "page.js")
 RUNNER = Path(__file__).with_name("read_model.mjs")
 LIVE, WORKED = "read-model", "worked-models"
 SHORT_TITLE = 15  # letters
-EXPORTED = ("filled", "readModel", "readTableModel", "testVectors")
+EXPORTED = ("filled", "readModel", "readTableModel", "testVectors", "weightBits")
 
 Places = dict[str, str]
 

@@ -469,7 +469,7 @@ def test_only_some_codes_have_the_factor_on_all_scores():
         (BASE | {"rope_scaling_layers": [0], "num_hidden_layers": 2}, "rope_scaling_layers"),
         (BASE | {"num_hidden_layers": 2, "no_rope_layers": [0, 1]}, "differ in 'no_rope_layers'"),
         (BASE | {"layer_rope_theta": [5.0, 5.0]}, "layer_rope_theta says 5.0"),
-        (BASE | {"num_hidden_layers": 9, "no_rope_layers": [1, 1]}, "2 entries"),
+        (BASE | {"num_hidden_layers": 9, "no_rope_layers": [1, 1]}, "entries: 2"),
         (BASE | {"model_type": "cohere2"}, "layers differ in models of type 'cohere2'"),
     ],
 )

@@ -30,13 +30,13 @@ from bookkit.seconds import cached_numbers
 MODELS = {model["name"]: model for model in read_models()}
 # Written by tests/peers/configuration_keys.py, where transformers is installed.
 RECORDED = json.loads((Path(__file__).parent / "configuration_keys.json").read_text())
-OF_MODEL = {"width", "heads", "hidden", "vocabulary", "context", "layout"}
+OF_MODEL = {"width", "heads", "hidden", "vocabulary", "context", "trained", "layout"}
 # A model may say more of itself than values that were read.
 ABOUT_A_ROW = {"name", "read_from", "class", "causal", "not_represented", "note"}
 OF_LAYERS = {
     *("count", "kv_heads", "head_dim", "value_dim", "latent", "rotary", "same_key_value"),
     *("rope", "learned", "bias", "window", "chunk", "compress", "index", "query_scale"),
-    *("scale", "sink"),
+    *("scale", "key_dim", "sink"),
 }
 # The column that holds what a key of a configuration says.
 OF_ROTATION = (

@@ -157,7 +157,7 @@ def test_a_model_of_the_table_has_settings_where_its_layers_rotate_alike():
     names = ["Qwen3-8B", "Gemma 3-27B", "Jamba v0.1", "Mistral Large 4"]
     answers = run_reader([call("readTableModel", name, {"length": 2**21}) for name in names])
     qwen, gemma, jamba, mistral = [answer["settings"] for answer in answers]
-    assert qwen["factor"] == 2**21 / 40960
+    assert qwen["factor"] == 2**21 / 32768  # the length of training, not the offered one
     entry = {one["rule"]: one for one in qwen["rules"]}["yarn"]
     read = rotary_settings({"head_dim": 128, **entry["transformers5"]["add"]})
     expected = torch.tensor(entry["frequencies"], dtype=torch.float64)
@@ -165,3 +165,50 @@ def test_a_model_of_the_table_has_settings_where_its_layers_rotate_alike():
     assert [note["key"] for note in gemma["notes"]] == ["kinds_differ"]
     assert [note["key"] for note in jamba["notes"]] == ["nothing_rotates"]
     assert mistral is None  # its frequencies are learned
+
+
+def test_room_for_an_answer_is_no_length_of_training():
+    """Qwen3's files offer 40,960 tokens and were trained on 32,768; a rule of theirs says so."""
+    config = {**CONFIGS["new keys"], "max_position_embeddings": 40960}
+    rule = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    told = {**config, "rope_parameters": {**config["rope_parameters"], **rule}}
+    other = {**config, "model_type": "qwen2"}
+    requests = [call("readModel", one, {"length": 2**17}) for one in (config, told, other)]
+    requests.append(call("readModel", config, {"length": 40960}))
+    plain, stretched, unknown, short = run_reader(requests)
+    assert plain["trained_length"] == stretched["trained_length"] == 32768
+    assert plain["settings"]["factor"] == 4
+    assert unknown["settings"]["factor"] == 3.2
+    said = [{one["key"] for one in answer["warnings"]} for answer in (plain, stretched, unknown)]
+    assert ["room_for_output" in keys for keys in said] == [True, False, False]
+    assert [note["key"] for note in short["settings"]["notes"]] == ["already_offered"]
+
+
+WRONG = {
+    "no factor": {"rope_type": "yarn", "original_max_position_embeddings": 4096},
+    "two kinds": {"rope_type": "yarn", "type": "linear", "factor": 4.0},
+    "a factor below 1": {"rope_type": "yarn", "factor": 0.25},
+    "an unknown key": {"rope_type": "yarn", "factor": 4.0, "stretch": 2},
+    "a negative factor": {"rope_type": "yarn", "factor": -4.0},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rule_has_no_settings_and_is_not_called_enough(name):
+    config = {**BODY, "model_type": "llama", "rope_theta": 1e4, "rope_scaling": WRONG[name]}
+    if name == "no factor":
+        del config["max_position_embeddings"]  # the factor would follow from both lengths
+    (answer,) = run_reader([call("readModel", config, {"length": 4096})])
+    assert answer["faulty"]
+    assert answer["settings"]["rules"] == []
+    assert [note["key"] for note in answer["settings"]["notes"]] == ["mend_first"]
+
+
+def test_yarn_reaches_as_far_as_it_stretches():
+    rule = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 4096}
+    config = {**BODY, "model_type": "llama", "rope_theta": 1e4, "rope_scaling": rule}
+    config["max_position_embeddings"] = 32768
+    requests = [call("readModel", config, {"length": length}) for length in (8192, 16384)]
+    near, far = run_reader(requests)
+    assert not near["settings"]["needed"]
+    assert far["settings"]["factor"] == 4

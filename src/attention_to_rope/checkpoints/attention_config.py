@@ -80,7 +80,7 @@ def layer_kinds(config: Config) -> Sequence[str]:
     given = config.get("layer_types")
     if given:
         if len(given) != count:
-            raise ConfigError("layer_count", entries=len(given), layers=count)
+            raise ConfigError("layer_count", key="'layer_types'", entries=len(given), layers=count)
         return list(given)
     if config.get("compress_ratios"):
         return _kinds_of_ratios(config["compress_ratios"], int(count))
@@ -114,7 +114,8 @@ def layer_kinds(config: Config) -> Sequence[str]:
 def _kinds_of_ratios(ratios: Sequence[int], count: int) -> list[str]:
     """The kinds of layers that compress by these rates; entries beyond the layers are others'."""
     if len(ratios) < count:
-        raise ConfigError("layer_count", entries=len(ratios), layers=count)
+        key = "'compress_ratios'"
+        raise ConfigError("layer_count", key=key, entries=len(ratios), layers=count)
     kinds = []
     for ratio in ratios[:count]:
         kind = COMPRESSED_KINDS.get(str(int(ratio)))
@@ -148,7 +149,8 @@ def _rotating(config: Config, count: int) -> list[bool]:
     switches = config.get("no_rope_layers")
     if switches:
         if len(switches) != count:
-            raise ConfigError("layer_count", entries=len(switches), layers=count)
+            key = "'no_rope_layers'"
+            raise ConfigError("layer_count", key=key, entries=len(switches), layers=count)
         return [bool(switch) for switch in switches]
     interval = config.get("no_rope_layer_interval") or 4
     return [(layer + 1) % interval != 0 for layer in range(count)]

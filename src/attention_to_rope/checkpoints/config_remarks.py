@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from attention_to_rope.checkpoints.attention_types import SWITCHED_WINDOW_MODELS
 from attention_to_rope.checkpoints.config_values import is_number
+from attention_to_rope.checkpoints.model_types import TRAINED_LENGTHS
 from attention_to_rope.checkpoints.remarks import REMARKS
 from attention_to_rope.checkpoints.rotary_keys import Config, first_given, model_type, text_part
 
@@ -46,6 +47,21 @@ def rope_dictionaries(config: Config) -> list[Config]:
     return found
 
 
+def _original(config: Config) -> Any:
+    """The trained length as a configuration says it, None if it does not."""
+    held = [one.get(ORIGINAL) for one in rope_dictionaries(config)]
+    return first_given(config.get(ORIGINAL), *held)
+
+
+def trained_length(config: Config) -> Any:
+    """The length of the texts in training: as said, as known of the family, or as offered."""
+    longest = config.get("max_position_embeddings")
+    known = TRAINED_LENGTHS.get(str(model_type(config)), {})
+    return first_given(
+        _original(config), known.get(longest) if is_number(longest) else None, longest
+    )
+
+
 def rule_remarks(config: Config) -> list[Said]:
     """What to look at twice in the rule and the flags of a configuration, each once."""
     config = text_part(config)
@@ -75,6 +91,10 @@ def _flag_remarks(config: Config) -> Iterator[Said]:
         yield _say("latent_share", rotary=rotary, share=share)
     if config.get("no_rope_layers"):
         yield _say("no_rope_flags")
+    longest = config.get("max_position_embeddings")
+    trained = trained_length(config)
+    if trained is not None and trained != longest and _original(config) is None:
+        yield _say("room_for_output", longest=longest, trained=trained, room=longest - trained)
     window = config.get("sliding_window")
     switched = model_type(config) in SWITCHED_WINDOW_MODELS
     if window and switched and not config.get("use_sliding_window"):

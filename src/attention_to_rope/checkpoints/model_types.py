@@ -98,6 +98,12 @@ ROTARY_DIM_MODELS = frozenset({"codegen", "gptj", "minimax_m2"})
 HEAD_DIM_KEYS = {"jetmoe": "kv_channels", "zamba2": "attention_head_dim"}
 # The entries of `layer_rope_theta` are bases; elsewhere they only say whether a layer rotates.
 LAYER_BASE_MODELS = frozenset({"granite_swa", "granitemoe_swa"})
+# Files that offer more than the texts of training: the trained length by the offered one.
+# QwenLM/Qwen3:docs/source/deployment/vllm.md@ac8c783 has both numbers, and why they differ.
+TRAINED_LENGTHS: dict[str, dict[float, int]] = {
+    "qwen3": {40960: 32768},
+    "qwen3_moe": {40960: 32768},
+}
 # What a rotation of tokens by frequencies cannot say.
 AXES = "it rotates by the two axes of a picture"
 UNSUPPORTED_MODELS = {

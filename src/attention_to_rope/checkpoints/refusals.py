@@ -54,7 +54,7 @@ REASONS = {
         "models of type {model} have rope parameters of their own where config names none: add "
         "'rope_parameters'"
     ),
-    "list_too_short": "config[{key}] has {entries} entries, and layer {layer} none",
+    "list_too_short": "config[{key}] has no entry for layer {layer}; entries: {entries}",
     "layers_differ": "layers differ in {key}: say which one with layer=, its number from 0 on",
     "window_or_full_needed": (
         "layers differ in models of type {model}: layer_type must be {sliding} or {full}, which "
@@ -65,8 +65,8 @@ REASONS = {
         "layer_rope_theta says {own} and rope_theta {base}: models of type {model} are not known "
         "to take the base from layer_rope_theta"
     ),
-    "no_base": 'config names no base: add "rope_theta"; classes have different defaults',
-    "no_head_dim": 'config names no head dim: add "head_dim"',
+    "no_base": "config names no base: add 'rope_theta'; classes have different defaults",
+    "no_head_dim": "config names no head dim: add 'head_dim'",
     "unstated_part": "models of type {model} rotate a part of each head: add {key}",
     "share_out_of_range": "{key} must be positive and at most 1, got {value}",
     "share_not_read": (
@@ -103,9 +103,11 @@ REASONS = {
     "base_too_small": "scaling of type {kind} needs a base above 1, got {value}",
     "wrong_factors": "{key} must have a positive factor for each of the {pairs} pairs",
     # The attention of the layers.
-    "no_layers": 'config names no number of layers: add "num_hidden_layers"',
-    "no_heads": 'config names no number of heads: add "num_attention_heads"',
-    "layer_count": "config['layer_types'] has {entries} entries for {layers} layers",
+    "no_layers": "config names no number of layers: add 'num_hidden_layers'",
+    "no_heads": "config names no number of heads: add 'num_attention_heads'",
+    "layer_count": (
+        "config[{key}] needs an entry for each layer; entries: {entries}, layers: {layers}"
+    ),
     "unknown_layer": "what layers of type {kind} keep is not known",
     "unknown_pattern": (
         "config has a sliding_window and does not say which layers have it: add 'layer_types'"

@@ -72,8 +72,8 @@ REMARKS = {
         "layers-without-rope",
     ),
     "nope_layers": Remark(
-        "{count} of {layers} layers do not rotate. An engine that does not know this model rotates "
-        "every layer, without an error.",
+        "Layers that do not rotate: {count} of {layers}. An engine that does not know this model "
+        "rotates every layer, without an error.",
         "deeper/configurations",
         "layers-without-rope",
     ),
@@ -95,6 +95,13 @@ REMARKS = {
         "two-layouts-or-two-bases-in-one-model",
     ),
     # Rules that depend on the length.
+    "room_for_output": Remark(
+        "max_position_embeddings ({longest}) is more than the {trained} tokens of training: its "
+        "makers add {room} for a prompt before an answer of that length. A longer text is "
+        "stretched from {trained}.",
+        "deeper/lengths",
+        "one-example-engine-by-engine",
+    ),
     "longrope_switch": Remark(
         "LongRoPE uses long_factor as soon as the text is longer than {trained} tokens, and "
         "short_factor up to there. Keys in the cache keep the list with which they were computed.",
@@ -121,8 +128,9 @@ REMARKS = {
     ),
     # Scores.
     "score_factor": Remark(
-        "Multiply the scale of the softmax by {factor}, the square of mscale_all_dim's factor, "
-        "also for dimensions that do not rotate.",
+        "The scale of the softmax, as it stands above, includes {factor}, the square of "
+        "mscale_all_dim's factor. It holds for dimensions that do not rotate, too: multiply by it "
+        "once.",
         "longer-contexts",
         "yarn-temperature",
     ),
@@ -133,13 +141,14 @@ REMARKS = {
         "a-query-scale-that-grows-with-the-position",
     ),
     "other_scale": Remark(
-        "Scores are multiplied by {scale}, not by 1/√{key_dim}.",
+        "The scale of the softmax is {scale}, not 1/√{key_dim}: hand it to the kernel, which takes "
+        "1/√{key_dim} by itself.",
         "deeper/softmax-gradient",
         "models-that-divide-by-something-else",
     ),
     "latent_scale": Remark(
-        "Scores are divided by √{key_dim} (both parts of a head), also where the latent vector is "
-        "absorbed and {absorbed} numbers are multiplied.",
+        "The scale of the softmax belongs to heads of {key_dim} numbers, both parts counted. Keep "
+        "it where the latent vector is absorbed and {absorbed} numbers are multiplied.",
         "latent-attention",
         "do-not-make-the-keys",
     ),
@@ -162,7 +171,7 @@ REMARKS = {
         "fewer-keys-chosen-by-position",
     ),
     "shared_cache": Remark(
-        "{count} layers use the keys and values of earlier layers. They must do so without a "
+        "Layers that use the keys and values of earlier layers: {count}. They must do so without a "
         "cache, too.",
         "deeper/cache-in-code",
         "layers-that-share-a-cache",
@@ -196,6 +205,19 @@ REMARKS = {
         "deeper/experts",
         "router-and-experts",
     ),
+    "stored_bits": Remark(
+        "quantization_config says {method}: weights are counted with {bits} bits, the steps of "
+        "their groups included (in families that are counted here, embedding, output and norms "
+        "with 16). The index of the files (total_size) is more exact.",
+        "deeper/keep-less",
+        "fewer-bits-per-number",
+    ),
+    "stored_unknown": Remark(
+        "quantization_config ({method}) is not read here, so weights are counted with 16 bits. "
+        "Choose their bits under “Weights”, or add model.safetensors.index.json.",
+        "deeper/keep-less",
+        "fewer-bits-per-number",
+    ),
     "other_parts": Remark(
         "Only the text model is read. The file also describes {parts}.",
         "deeper/images",
@@ -210,12 +232,16 @@ EVIDENCE = {
         "compared."
     ),
     "switch": (
-        "The code of transformers 5.23.0 for this type of model was called; rope_interleave in the "
-        "configuration chooses."
+        "The code of transformers 5.23.0 for this type of model was called. It reads "
+        "rope_interleave: true pairs neighbours, false pairs halves. The file says {value}."
+    ),
+    "switch_default": (
+        "The code of transformers 5.23.0 for this type of model was called. It reads "
+        "rope_interleave, which the file does not have; it then pairs neighbours."
     ),
     "unread_switch": (
-        "The configuration has rope_interleave, which the code for this type of model is not known "
-        "to read."
+        "The file has rope_interleave, but the code for this type of model is not known to read "
+        "it: which of the two holds must be seen there."
     ),
     "unknown": "The type of model is not known here, and no configuration names the layout.",
     "table": "Read in the source that the table of models names.",
@@ -230,12 +256,23 @@ FAILURES = {
         "A configuration is a dictionary in braces, such as the text of a config.json; this is "
         "{value}."
     ),
+    "not_a_model": (
+        "These are not the keys of a language model: there are neither layers nor heads nor a "
+        "rotation. Paste the whole config.json."
+    ),
+    "inner_model": (
+        "The language model is described inside ({parts}): paste that dictionary alone."
+    ),
     "not_in_table": "There is no model {name} in the table.",
     "other": "This configuration cannot be read: {message}",
 }
 
 # Beside the settings for a longer text.
 SETTING_NOTES = {
+    "mend_first": (
+        "Something in this file is wrong or cannot be read (see the top). Settings would build on "
+        "it, so mend that first."
+    ),
     "nothing_rotates": "No layer rotates, so there is no rule to set.",
     "no_length": "The configuration does not say for which length the model was trained.",
     "already_offered": (

@@ -102,22 +102,22 @@ def test_a_pasted_file_gives_bytes_settings_and_a_link(reader):
     expect(page.locator(".live h3")).to_have_text("qwen3")
     weights = config_weights(CONFIG)
     expect(tile(page, "Weights")).to_contain_text(gigabytes(2 * weights.parameters))
-    page.get_by_role("button", name="4 × what it offers").click()
-    expected = cache_bytes([GROUP], 4 * 40960)
+    page.get_by_role("button", name="4 × as long").click()
+    expected = cache_bytes([GROUP], 4 * 32768)
     expect(tile(page, "Cache of one text")).to_contain_text(gigabytes(expected))
     for name in ("transformers 5", "transformers 4"):
         block = page.locator("details[open] .copied", has_text=name).locator("code")
         entry = json.loads(block.inner_text())
-        assert entry["max_position_embeddings"] == 4 * 40960
+        assert entry["max_position_embeddings"] == 4 * 32768
         scaling = entry.get("rope_parameters", entry.get("rope_scaling"))
         assert scaling["rope_type"] == "yarn"
         assert scaling["factor"] == 4
-    expect(page.locator("details[open] .copied", has_text="vLLM")).to_contain_text("163840")
-    page.wait_for_function("location.hash.includes('length=163840')")
+    expect(page.locator("details[open] .copied", has_text="vLLM")).to_contain_text("131072")
+    page.wait_for_function("location.hash.includes('length=131072')")
     said = page.locator(".live .report").inner_text()
 
     other = reader(page.evaluate("location.hash"))
-    expect(other.locator(".live .report")).to_have_text(re.compile("Settings for 163,840 tokens"))
+    expect(other.locator(".live .report")).to_have_text(re.compile("Settings for 131,072 tokens"))
     assert other.locator(".live .report").inner_text() == said
     field = other.get_by_label("or the text of a config.json")
     assert json.loads(field.input_value()) == CONFIG
@@ -224,7 +224,7 @@ SIZES = """[...document.querySelectorAll(".read-model *")]
 def test_it_is_accessible_and_its_letters_are_large_enough(reader, width):
     page = reader(width=width)
     paste(page, json.dumps(CONFIG))
-    page.get_by_role("button", name="4 × what it offers").click()
+    page.get_by_role("button", name="4 × as long").click()
     expect(page.locator(".live details")).to_have_count(4)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     assert page.evaluate("document.documentElement.scrollWidth") == width

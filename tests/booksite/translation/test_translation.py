@@ -457,6 +457,9 @@ def test_all_that_scripts_say_has_a_translation():
     # What the page "Read my model" says of a configuration, with its values by name.
     rules = read_rules()
     sentences = [rules["evidence"], rules["failures"], rules["settings"]["notes"]]
+    sentences += [rules["reasons"], rules["models"]["unsupported_models"]]
+    sentences += [rules["keys"]["not_a_rotation"], rules["keys"]["described"]]
+    said |= {row["note"] for row in rules["table"] if "note" in row} | {"the configuration"}
     said |= {one["text"] for one in rules["remarks"].values()}
     said |= {text for part in sentences for text in part.values()}
     words = (catalogs.LOCALE / "zh_CN" / "words.js").read_text(encoding="utf-8")
