@@ -16,7 +16,15 @@ from attention_to_rope.scaled_dot_product import saturation, softmax_jacobian_no
 from bookformat.paths import STATIC
 from bookkit.models import read_models
 from bookkit.randomness import normal
-from bookkit.seconds import read_gpu, ridge_operations_per_byte
+from bookkit.seconds import cache_bytes as bytes_of_cache
+from bookkit.seconds import (
+    least_seconds,
+    model_parameters,
+    multiplied_parameters,
+    read_gpu,
+    ridge_operations_per_byte,
+    weights_bytes,
+)
 from bookkit.tickets import OUTWARD, embed
 from booksite.widgets import run_widgets, widget_names
 
@@ -234,6 +242,22 @@ def roofline(N, gpu, width):
     }  # fmt: skip
 
 
+def step(N, B, gpu):
+    one = read_gpu({"h200": "H200 SXM", "a100": "A100 SXM 80 GB", "rtx": "RTX 4090"}[gpu])
+    llama = MODELS["Llama 3.1-8B"]
+    used, own = multiplied_parameters(llama), bytes_of_cache(llama["layers"], N)
+    everything = weights_bytes(model_parameters(llama))
+    weights = least_seconds(one, operations=0, traffic_bytes=weights_bytes(used))
+    arithmetic = least_seconds(one, operations=2 * B * used, traffic_bytes=0)
+    caches = least_seconds(one, operations=0, traffic_bytes=B * own)
+    seconds = max(weights, arithmetic) + caches
+    return {
+        "weights": 1e3 * weights, "arithmetic": 1e3 * arithmetic, "caches": 1e3 * caches,
+        "step": 1e3 * seconds, "rate": B / seconds, "needed": (everything + B * own) / 1e9,
+        "memory": one.memory_bytes / 1e9, "fit": (one.memory_bytes - everything) // own,
+    }  # fmt: skip
+
+
 def heads(way, origin, destination):
     keys = torch.tensor([[0, 0], [1, 0], [0, 0], [0, 1]], dtype=double)
     values = torch.tensor([[0, 0], [7, -5], [0, 0], [12, 8]], dtype=double)
@@ -367,6 +391,7 @@ STATES = {
         "alpha": (0.0, 0.5, 1.0), "beta": (0.0, 0.3, 1.0),
     },
     generate: {"mode": ("write", "cache", "train"), "step": (1, 2, 3, 4)},
+    step: {"N": (1024, 8192, 131072), "B": (1, 64, 512), "gpu": ("h200", "a100", "rtx")},
     roofline: {"N": (1, 128, 16384), "gpu": ("h200", "a100", "rtx"), "width": ("1", "2")},
 }  # fmt: skip
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -445,6 +470,7 @@ GUESSES = {
     "heads": lambda: 0 if heads("shared", 9, 9)["error"] < 0.5 else 1,
     "distance": lambda: [6, 60, 240].index(int(distance("alibi", 1, 32, 128, 4)["reach"])),
     "generate": lambda: [4, 10, 16].index(generate("write", 4)["total"]),
+    "step": lambda: int(step(131072, 1, "h200")["caches"] > step(131072, 1, "h200")["weights"]),
     "state": lambda: exact_answers(state("delta", 3, 0.6, 0.5, 1.0)),
 }
 
