@@ -19,6 +19,7 @@ What holds in every step:
 - Positions count from 0. Tokens are a list of integers, or an integer array with one axis.
 """
 
+import argparse  # for the command at the end
 import json  # for step 9
 import sys
 from collections.abc import Iterator
@@ -462,28 +463,33 @@ def yarn(frequencies: np.ndarray, scale: float, length: int) -> tuple[np.ndarray
 
 # ----------------------------------------------------------------------------- afterwards: write
 #
-#     python my_model.py "def mean("
+#     python my_model.py "def mean(" --temperature 0.5 --bytes 200
 #
 # continues a text. The trained weights, model.safetensors, must lie beside this file; the pages of
 # steps 9 and 12 on the book's website have them.
 
 if __name__ == "__main__":
-    prompt = sys.argv[1] if len(sys.argv) > 1 else "def mean("
+    command = argparse.ArgumentParser(description="Continue a text with the model of this file.")
+    command.add_argument("prompt", nargs="?", default="def mean(", help="the text to continue")
+    command.add_argument("--bytes", type=int, default=300, help="how many it writes (300)")
+    command.add_argument("--temperature", type=float, default=0.7, help="0: the likeliest (0.7)")
+    command.add_argument("--seed", type=int, help="with the same number it writes the same again")
+    given = command.parse_args()
     file = Path(__file__).with_name("model.safetensors")
     if not file.exists():
         sys.exit(f"{file} is not there: put the trained weights beside this file.")
     try:
         written = generate(
-            encode(prompt),
-            300,  # bytes
+            encode(given.prompt),
+            given.bytes,
             read_weights(file.read_bytes()),
             CONFIG,
             (rope_frequencies(CONFIG["d_k"]), 1.0),
-            np.random.default_rng(),
-            temperature=0.7,
+            np.random.default_rng(given.seed),
+            temperature=given.temperature,
             top_p=0.95,
         )
-        sys.stdout.buffer.write(prompt.encode())
+        sys.stdout.buffer.write(given.prompt.encode())
         for token in written:
             sys.stdout.buffer.write(bytes([token] if token < START else []))
             sys.stdout.flush()

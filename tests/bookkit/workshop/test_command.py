@@ -91,6 +91,13 @@ def test_the_file_writes_alone_beside_the_weights(tmp_path):
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert text.startswith("import numpy as ")
     assert len(text) > 200
+    options = ["--temperature", "0", "--bytes", "20"]
+    short = [
+        subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert short[0] == short[1]
+    assert len(short[0]) == len("import numpy as ") + 20 + len("\n")
     file.write_text(head + "".join([*written[:10], *empty[10:]]))
     unfinished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "Still empty: step 11: generate" in unfinished.stderr
