@@ -335,8 +335,7 @@ class Attention(nn.Module):
         """
         q = self.split(self.q_proj(x))  # (B, h, N, d_k)
         k = self.split(self.k_proj(x))  # (B, g, N, d_k)
-        # In the memory order that the cache will have, so that a compiled model needs fewer graphs.
-        v = self.split(self.v_proj(x)).contiguous()  # (B, g, N, d_k)
+        v = self.split(self.v_proj(x))  # (B, g, N, d_k)
         # Queries and keys carry the position, values do not. The norm, if any, comes first.
         q = rotate(self.q_norm(q), table)  # (B, h, N, d_k)
         k = rotate(self.k_norm(k), table)  # (B, g, N, d_k)
@@ -348,7 +347,9 @@ class Attention(nn.Module):
         whole_text = visible is None and cache is None
         out = scaled_dot_product_attention(q, k, v, visible, is_causal=whole_text, enable_gqa=True)
         joined = out.transpose(1, 2).flatten(-2)  # (B, h, N, d_k) to (B, N, h · d_k)
-        return self.o_proj(joined), Cache(k, v)  # (B, N, d)
+        # The first cache has the memory order of later ones, so that a compiled model needs fewer
+        # graphs.
+        return self.o_proj(joined), Cache(k, v.contiguous())  # (B, N, d)
 
 
 class FeedForward(nn.Module):
