@@ -32,7 +32,7 @@ from booksite.tables import TABLE
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 WORKSHOP = "chapters/workshop/"
-TEXT = 390  # letters of a section that are kept; a result shows the part with the searched words
+TEXT = 430  # letters of a section that are kept; a result shows the part with the searched words
 WORDS = 20  # further words of a section that find it; more would make the file heavy
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
@@ -288,7 +288,15 @@ def record(section: Section, common: Counter[str]) -> list[str]:
     rarest = sorted(others, key=lambda word: (common[word], word))[:WORDS]
     # Chinese stays whole: search.js cuts it, and it is short.
     words = " ".join([*rarest, *sorted(names), *CHINESE.findall(rest)])
-    return [section.anchor, section.title, section.kind, text, words]
+    # Most anchors repeat the title, which search.js puts in place of the star.
+    name = slug(section.title)
+    anchor = section.anchor.replace(name, "*", 1) if name else section.anchor
+    return [anchor, section.title, section.kind, text, words]
+
+
+def slug(title: str) -> str:
+    """The words of a title as most anchors have them; `slug` in search.js gives the same."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def words_in(text: str) -> set[str]:

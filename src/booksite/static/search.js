@@ -77,9 +77,13 @@
     return last[word.length];
   }
 
+  // Most anchors repeat the title; search.py has a star in its place.
+  const slug = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+
   const RARE = 3; // the logarithm: in one section of twenty
   const HOME = 3; // how much more the section counts that a named term leads to, and other sections of its page
   const HOME_PAGE = 2;
+  const NEAR = 3; // among so many of the others, the home of a named term comes before its entry
   const byScore = (a, b) => b.score - a.score;
 
   // Words that were typed side by side belong together: "linear attention", "attention sink".
@@ -134,7 +138,7 @@
     });
     const documents = Object.entries(pages).flatMap(([page, [chapter, found]]) =>
       // A page's own title counts once.
-      found.map(([anchor, title, kind, text, rest]) => ({ page, anchor, title, chapter: title === chapter ? "" : chapter, kind, text, words: rest })),
+      found.map(([anchor, title, kind, text, rest]) => ({ page, anchor: anchor.replace("*", () => slug(title)), title, chapter: title === chapter ? "" : chapter, kind, text, words: rest })),
     );
     documents.forEach((one, id) => {
       one.id = id;
@@ -148,7 +152,7 @@
 
     const homes = Object.entries(globalThis.bookTerms ?? {}).map(([term, [page, anchor]]) => {
       const terms = words(term.replace(/-/g, " ")).map(stem);
-      return { name: squeezed(terms), terms, page, anchor };
+      return { name: squeezed(terms), title: term, terms, page, anchor };
     });
 
     // A word that the book does not have: its parts, or the known word with the fewest mistakes.
@@ -215,15 +219,22 @@
       const isNamed = ({ kind, title }) => LISTED.has(kind) && (title.toLowerCase() === query.trim().toLowerCase() || words(title.split("(")[0]).map(stem).join(" ") === asked);
       const [named, ...alsoNamed] = found.filter(isNamed);
       if (!named) return found;
-      // Others of that name, a function beside a term, come soon after.
+      // The section that a term's entry names explains it, so the entry follows. Others of that name,
+      // a function beside a term, come soon after.
+      const home = homes.find(({ title }) => title === named.title && named.kind === "entry");
+      const isHome = ({ page, anchor }) => page === home?.page && anchor === home?.anchor;
       const others = found.filter((one) => !isNamed(one));
-      return [named, ...others.slice(0, 3), ...alsoNamed, ...others.slice(3)];
+      const first = others.slice(0, NEAR).filter(isHome);
+      const next = others.filter((one) => !first.includes(one));
+      return [...first, named, ...next.slice(0, 3), ...alsoNamed, ...next.slice(3)];
     };
   }
 
   // The part of a text that has most of the matched terms, cut into words that match and what is between.
+  // Where it has none, `rest`, further words of the section, may have them: then these come last.
   const SHOWN = 170; // letters
-  function snippet(text, matched) {
+  const FURTHER = 4; // words
+  function snippet(text, matched, rest = "") {
     const terms = new Set(matched);
     const piece = /(?:(?!\p{Script=Han})[\p{L}\p{N}_√²^])+(?:[.-](?:(?!\p{Script=Han})[\p{L}\p{N}_])+)*/gu;
     const hits = [];
@@ -259,6 +270,9 @@
       place = end;
     }
     parts.push(text.slice(place, to), to < text.length ? " …" : "");
+    if (place > from) return parts;
+    const further = rest.split(" ").filter((word) => words(word).map(stem).some((part) => terms.has(part)));
+    further.slice(0, FURTHER).forEach((word) => parts.push(" … ", { mark: word }));
     return parts;
   }
 
@@ -282,14 +296,14 @@
     return loading;
   }
 
-  function marked(text, matched) {
-    return snippet(text, matched).map((part) => (part.mark ? element("mark", {}, part.mark) : part));
+  function marked(text, matched, rest) {
+    return snippet(text, matched, rest).map((part) => (part.mark ? element("mark", {}, part.mark) : part));
   }
 
-  function item({ page, anchor, title, chapter, text, matched }) {
+  function item({ page, anchor, title, chapter, text, words: rest, matched }) {
     const link = element("a", { href: `${folder}../${page}.html${anchor ? `#${anchor}` : ""}` }, ...marked(title, matched));
-    const where = chapter === "" ? [] : [" ", element("span", { className: "search-where" }, chapter)];
-    return element("li", {}, link, ...where, ...(text ? [element("p", {}, ...marked(text, matched))] : []));
+    const where = chapter === "" ? [] : [" ", element("span", { className: "search-where" }, ...marked(chapter, matched))];
+    return element("li", {}, link, ...where, ...(text ? [element("p", {}, ...marked(text, matched, rest))] : []));
   }
 
   // Shows what a field asks for in a place, at most so many results, while a reader types.
@@ -312,8 +326,9 @@
         more.addEventListener("click", (event) => {
           if (!location.pathname.endsWith("/search.html")) return;
           event.preventDefault(); // this page is the one that the link leads to
+          const first = most;
           most += 30;
-          show();
+          show().then(() => list.querySelectorAll("a")[first]?.focus());
         });
         status.append(" ", more);
       }
@@ -321,11 +336,11 @@
       place.scrollTop = 0;
     }
 
-    // The arrow keys go through the results, and from the first one back to the field.
+    // The arrow keys go through the results to the link that shows more, and back to the field.
     function step(event) {
       const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (!by) return;
-      const stops = [field, ...list.querySelectorAll("a")];
+      const stops = [field, ...list.querySelectorAll("a"), ...status.querySelectorAll("a")];
       const next = stops[stops.indexOf(document.activeElement) + by];
       if (!next) return;
       event.preventDefault();
@@ -342,7 +357,7 @@
     field.addEventListener("focus", load, { once: true });
     field.addEventListener("input", show);
     field.addEventListener("keydown", step);
-    list.addEventListener("keydown", step);
+    place.addEventListener("keydown", step);
     field.form?.addEventListener("submit", open);
     return show;
   }

@@ -1,0 +1,96 @@
+"""The search without a browser: the scripts of the site on a few sections."""
+
+import json
+import shutil
+
+import pytest
+
+from bookformat.paths import NODE_ROOM
+from booksite.find import find, main, place, read_queries
+from booksite.node.packages import ensure_packages
+from booksite.search import LIBRARY, as_script
+
+SEARCH = NODE_ROOM.parent / "static" / "search.js"
+STATE = "A running maximum corrects the sums of the softmax, which is online."
+SECTIONS = {
+    "chapters/blocks": [
+        "Attention in blocks",
+        [
+            ["one-state", "One state, one merge", "section", STATE, "tiles"],
+            ["memory", "What it saves", "section", "No scores are stored.", "sram bandwidth"],
+        ],
+    ],
+    "chapters/glossary": [
+        "Glossary",
+        [["term-online", "online softmax", "entry", "Softmax over scores that arrive.", ""]],
+    ],
+    "chapters/cache": ["The cache", [["", "The cache", "page", "Keys and values are kept.", ""]]],
+}
+TERMS = {"online softmax": ["chapters/blocks", "one-state"]}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A site of a few sections, with the scripts of the real one."""
+    ensure_packages(NODE_ROOM)
+    folder = tmp_path_factory.mktemp("site")
+    static = folder / "_static"
+    static.mkdir()
+    shutil.copy(SEARCH, static)
+    shutil.copy(LIBRARY, static / "minisearch.js")
+    data = {"bookSections": SECTIONS, "bookTerms": TERMS}
+    lines = [f"globalThis.{name} = {as_script(value)};" for name, value in data.items()]
+    (static / "search-data.js").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def test_the_section_of_a_term_comes_before_its_entry(site):
+    (found,) = find(["online softmax"], site)
+    assert [place(one) for one in found[:2]] == [
+        "chapters/blocks.html#one-state",
+        "chapters/glossary.html#term-online",
+    ]
+
+
+def test_words_that_the_shown_text_lacks_are_shown_behind_it(site):
+    ((first, *_),) = find(["bandwidth"], site)
+    assert first["shown"] == "No scores are stored. … bandwidth"
+    assert first["marked"] == ["bandwidth"]
+
+
+def test_a_word_that_no_section_has_finds_nothing(site):
+    assert find(["zeppelin"], site) == [[]]
+
+
+def test_the_command_prints_the_first_results_as_text_or_json(site, tmp_path, capsys):
+    file = tmp_path / "queries.json"
+    file.write_text(json.dumps(["keys and values"]), encoding="utf-8")
+    given = ["--queries", str(file), "--top", "1", "--site", str(site)]
+    main(given)
+    assert capsys.readouterr().out == "keys and values\n  1. The cache  chapters/cache.html\n"
+    main([*given, "--json"])
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["query"] == "keys and values"
+    assert [one["place"] for one in row["results"]] == ["chapters/cache.html"]
+
+
+def test_queries_are_a_list_in_json_or_lines(tmp_path):
+    file = tmp_path / "queries.txt"
+    file.write_text("kv cache\n\nwhy √d\n", encoding="utf-8")
+    assert read_queries(file) == ["kv cache", "why √d"]
+    file.write_text('["kv cache", 3]', encoding="utf-8")
+    with pytest.raises(ValueError, match="list of texts"):
+        read_queries(file)
+
+
+def test_without_a_built_site_the_command_says_what_to_do(tmp_path):
+    with pytest.raises(SystemExit, match="make book"):
+        main(["cache", "--site", str(tmp_path)])
+
+
+def test_a_script_that_fails_is_said(site, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(site, broken)
+    (broken / "_static" / "search.js").write_text("throw new Error('broken')", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="broken"):
+        find(["cache"], broken)
