@@ -5,10 +5,10 @@ digits or is a number word (two, half, twice, a million), and the word behind a 
 list `tests/bookcheck/numbers.tsv`, with its page, the word before it, the word after it, and what
 it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside it has
 the same number), `name` (of a model, a type, a version, a year, a part of a book), `word` (nothing
-computes it), `unit` (the word after what is computed) or `code` (inside a sentence). A misprint makes a phrase that the list
-does not have. So a change of such a number is noticed, and that it is right, no program has
-confirmed. *One*, *first* and *both* are no numbers here; they are seen where another number
-becomes one of them.
+computes it), `unit` (the word after what is computed) or `code` (inside a sentence). A misprint
+makes a phrase that the list does not have. So a change of such a number is noticed, and that it is
+right, no program has confirmed. *One*, *first* and *both* are no numbers here; they are seen where
+another number becomes one of them.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
