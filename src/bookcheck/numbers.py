@@ -5,10 +5,10 @@ digits or is a number word (two, half, twice, a million), and the word behind a 
 list `tests/bookcheck/numbers.tsv`, with its page, the word before it, the word after it, and what
 it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside it has
 the same number), `name` (of a model, a type, a version, a year, a part of a book), `word` (nothing
-computes it), `unit` (the word after what is computed) or `code` (inside a sentence). A misprint
-makes a phrase that the list does not have. So a change of such a number is noticed, and that it is
-right, no program has confirmed. *One*, *first* and *both* are no numbers here; they are seen where
-another number becomes one of them.
+computes it), `unit` (the word after what is computed) or `code` (inside a sentence; comments and
+docstrings of listings). A misprint makes a phrase that the list does not have. So a change of such
+a number is noticed, and that it is right, no program has confirmed. *One*, *first* and *both* are
+no numbers here; they are seen where another number becomes one of them.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -73,6 +73,7 @@ NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
 MARK_OF_ANSWER = re.compile(r"^\[[ x=]\]")
+COMMENT = re.compile(r'(?<!["\'#])#(?!["\']).*|"""[^"]*"""')
 # `renumber` writes these into links.
 CHAPTER_NUMBER = re.compile(r"^\d+|(?<=[Cc]hapter )\d+")
 
@@ -188,7 +189,15 @@ def quantities_of_page(path: Path) -> list[Quantity]:
         texts = [*texts_of(cell.caption if code else cell.source)]
         texts += alt_texts(cell.source) if code else []
         found += [one for text in texts for one in quantities_of(text, cell.place)]
+        for remark in remarks_of(cell.source) if code else ():
+            found += [one._replace(kind="code") for one in quantities_of(remark, cell.place)]
     return found
+
+
+def remarks_of(code: str) -> Iterator[str]:
+    """The comments and the docstrings of a code cell; shapes such as (B, N, d) stay as they are."""
+    for found in COMMENT.finditer(code):
+        yield found.group().strip('#"\n ')
 
 
 def pages() -> dict[str, Path]:

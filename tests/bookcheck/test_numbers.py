@@ -3,7 +3,7 @@
 import pytest
 
 from bookcheck import numbers
-from bookcheck.numbers import changes, main, quantities_of, texts_of
+from bookcheck.numbers import changes, main, quantities_of, remarks_of, texts_of
 
 
 def phrases(markdown):
@@ -35,6 +35,11 @@ def test_kinds():
     (text,) = texts_of("In float32, 2017 texts of 8 heads have two lengths, {value}`1 = x` nats.")
     kinds = ["name", "constant", "word", "unit"]
     assert [one.kind for one in quantities_of(text)] == kinds
+
+
+def test_comments_and_docstrings_are_read():
+    code = 'x = "#8"  # (B, 2, N)\n"""Of four heads.\n\nAll 5."""\ny = 7'
+    assert [*remarks_of(code)] == ["(B, 2, N)", "Of four heads.\n\nAll 5."]
 
 
 TEXT = "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million tokens."
