@@ -1,14 +1,15 @@
-"""Numbers in prose that nothing computes: each is listed with its neighbours, to see changes.
+"""What nothing computes in prose: each number and formula is listed with its neighbours.
 
-A number of a sentence is best a {value}, which the tests compute with its unit. What else has
-digits or is a number word (two, half, twice, a million), and the word behind a {value}, is in the
-list `tests/bookcheck/numbers.tsv`, with its page, the word before it, the word after it, and what
-it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside it has
-the same number), `name` (of a model, a type, a version, a year, a part of a book), `word` (nothing
-computes it), `unit` (the word after what is computed) or `code` (inside a sentence; comments and
-docstrings of listings). A misprint makes a phrase that the list does not have. So a change of such
-a number is noticed, and that it is right, no program has confirmed. *One*, *first* and *both* are
-no numbers here; they are seen where another number becomes one of them.
+A number of a sentence is best a {value}, which the tests compute with its unit, and a relation is
+executed. What else has digits, is a number word (two, half, twice, a million) or a formula without
+a relation, and the word behind a {value}, is in the list `tests/bookcheck/numbers.tsv`, with its
+page, the word before it, the word after it, and what it is: `constant` (the rule of
+`bookcheck.digits` asks that code, a value or a formula beside it has the same number), `name` (of a
+model, a type, a version, a year, a part of a book), `word` (nothing computes it), `unit` (the word
+after what is computed), `formula` (a letter or an expression) or `code` (inside a sentence;
+comments and docstrings of listings). A misprint makes a phrase that the list does not have. So a
+change is noticed, and that what is listed is right, no program has confirmed. *One*, *first* and
+*both* are no numbers here; they are seen where another number becomes one of them.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -36,13 +37,14 @@ from bookcheck.digits import (
     without_chapter_lists,
 )
 from bookformat.contents import book_pages, page_name
+from bookformat.formulas import is_relation
 from bookformat.myst import LITERAL, directive_of, tokens_of
 from bookformat.notebooks import cells_of
 from bookformat.paths import NUMBERS, ROOT
 from bookformat.values import SCALES
 
 COMMAND = "python -m bookcheck.numbers --list"
-KINDS = ("constant", "name", "word", "unit", "code")
+KINDS = ("constant", "name", "word", "unit", "formula", "code")
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -54,7 +56,8 @@ WORDS = """
 """
 # What stands for a value, a formula, code or a reference in a text.
 VALUE, FORMULA, OTHER = "{value}", "$", "<>"
-SPACE = "␣"  # inside code, which is one word
+SPACE = "␣"  # inside a formula or code, which is one word
+NESTED = {"`": "code", "$": "formula"}
 # No unit follows a value in these.
 NO_UNIT = """
     a about above after against all among an and are as at be before below beside between but by
@@ -107,7 +110,7 @@ def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
             left = [bare for _, bare in atoms[index:end] if any(map(str.isdigit, bare))]
             digits = any(any(map(str.isdigit, word)) for word in run)
             kind = "constant" if left else "name" if digits else "word"
-            kind = "code" if any(word.startswith("`") for word in run) else kind
+            kind = next((NESTED[word[0]] for word in run if word[0] in NESTED), kind)
             yield Quantity(" ".join(phrase).replace(SPACE, " "), kind, place)
             index = end
             continue
@@ -120,8 +123,8 @@ def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has a digit or is a number word, also in a compound: 8B, two-dimensional."""
-    if any(map(str.isdigit, word)):
+    """Whether a word has digits, is a number word (also in two-dimensional) or a formula."""
+    if any(map(str.isdigit, word)) or (word.startswith("$") and word != FORMULA):
         return True
     return any(part.lower() in NUMBER_WORDS for part in re.split(r"[-–/]", word))
 
@@ -165,7 +168,9 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
             chapter = False
         elif child.type == "math_inline":
             number = NUMBER_AS_FORMULA.fullmatch(child.content)
-            yield child.content if number else f" {FORMULA} "
+            whole = SPACE.join(child.content.split())
+            stated = is_relation(child.content)
+            yield child.content if number else f" {FORMULA} " if stated else f" ${whole}$ "
         elif name == "value":
             yield f" {VALUE} "
         elif name == "term":

@@ -123,9 +123,9 @@ def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
     )
     numbers = translate(
         "Of the %(values)s numbers in sentences that are written with their computation, it "
-        "computed %(computed)s. Nothing computes the other numbers, number words and units there: "
-        "%(typed)s of them, each with the words beside it, are on a list, and a test notices what "
-        "differs from the list."
+        "computed %(computed)s. Nothing computes the other numbers, number words, units, letters "
+        "and expressions: %(typed)s of them, each with the words beside it, are on a list, and a "
+        "test notices what differs from the list."
     )
     values, computed = count_values(app)
     return f"{text} {numbers}" % {

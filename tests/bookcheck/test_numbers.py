@@ -17,8 +17,12 @@ def phrases(markdown):
         ("Two thirds of 1.3 million tokens.", ["two thirds of", "of 1.3 million tokens"]),
         ("A two-dimensional *and* **8-bit** one", ["A two-dimensional and", "and 8-bit one"]),
         ("From 16 to 512 (twice).", ["From 16 to", "to 512 twice"]),
-        ("{value}`3 = x` layers and {value}`4 = y` of $n$ bytes", ["{value} layers", "$ bytes"]),
-        ("It is $0.30$ of $x$ in `a[3, 4]`.", ["is 0.30 of", "in `a[3, 4]`"]),
+        (
+            "{value}`3 = x` layers and {value}`4 = y` of $n$ bytes",
+            ["{value} layers", "of $n$ bytes"],
+        ),
+        ("It is $0.30$ in `a[3, 4]`.", ["is 0.30 in", "in `a[3, 4]`"]),
+        ("So $q \\cdot k$, with $n = 4$ bytes", ["So $q \\cdot k$ with", "$ bytes"]),
         ("| Llama 3 8B | 8 heads |\n|---|---|\n| a | 17 |", ["Llama 3 8B 8 heads", "a 17"]),
         ("[3, Heads](heads.ipynb) and [chapter 4](x.ipynb)", []),
         ("One head, the first of both, is no number.", []),
@@ -42,7 +46,7 @@ def test_comments_and_docstrings_are_read():
     assert [*remarks_of(code)] == ["(B, 2, N)", "Of four heads.\n\nAll 5."]
 
 
-TEXT = "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million tokens."
+TEXT = "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million tokens, by $d_k$."
 
 
 @pytest.mark.parametrize(
@@ -55,6 +59,7 @@ TEXT = "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million 
         ("GB", "MB"),
         ("million", "billion"),
         ("1.3", "1.8"),
+        ("d_k", "d_v"),
     ],
 )
 def test_a_misprint_is_told(right, wrong):
