@@ -10,6 +10,7 @@ from rope_doctor.faults import Fault, allowed
 from rope_doctor.probe import SAME, SIDES, Measured, angles_at, predicted, vectors
 
 SCATTERED = (7, 3, 12, 3)
+TOKENS_FIRST = "(n, b, h, d)"  # an order of axes in which a batch may be taken for the tokens
 # Queries at m and keys at n, near and far, at small and large positions.
 DISTANCES = ((3, 1), (100, 99), (1000, 0), (4000, 3000), (16_000, 15_990), (30_000, 29_000))
 
@@ -74,6 +75,13 @@ def offsets(calling: Calling, dim: int, *, longest: int = 2100) -> tuple[str, li
         alone = _repeated(calling, x, torch.tensor(part))
         for side, sequence, found in zip(SIDES, whole, alone, strict=True):
             fault = _offset_fault(part, side, sequence, found)
+            if (
+                fault is not None
+                and fault.name == "positions ignored"
+                and TOKENS_FIRST in calling.words
+            ):
+                more = "; if that axis is your batch, its rows are taken for positions"
+                fault = fault._replace(found=fault.found + more)
             if fault is not None:
                 return fault.found, [fault]
     return "later positions alone are rotated as inside the whole sequence", []
@@ -106,6 +114,12 @@ def _offset_fault(part: tuple[int, ...], side: str, whole: Tensor, alone: Tensor
         return Fault(
             "positions reversed",
             f"{text}: inside a sequence they are counted from its end",
+            "use the positions in the order in which they are given",
+        )
+    if part == SCATTERED and seen == list(reversed(part)):
+        return Fault(
+            "positions reversed",
+            f"{text}: where a position repeats, as in padding, they are read backwards",
             "use the positions in the order in which they are given",
         )
     if part == SCATTERED and seen[0] == part[0]:

@@ -91,6 +91,7 @@ class Calling(NamedTuple):
     kind: str  # of `KINDS`, or "none": positions are always 0 … n − 1
     both: bool  # it takes queries and keys; else one function serves both
     given: bool  # the caller gives table or frequencies
+    width: int  # the dimensions for which a table is made
     remarks: set[str]  # what calls did beside rotating: "values", "inputs"
 
     def matrices(self, positions: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -106,7 +107,9 @@ class Calling(NamedTuple):
         )
 
 
-def _told(kind: str, positions: Tensor, x: Tensor, form: Form) -> dict[str, tuple[Any, ...]]:
+def _told(
+    kind: str, positions: Tensor, x: Tensor, form: Form, width: int
+) -> dict[str, tuple[Any, ...]]:
     """What tells a function the positions, by the words that describe it."""
     if kind == "none":
         return {"; positions are always 0 … n − 1": ()}
@@ -115,7 +118,7 @@ def _told(kind: str, positions: Tensor, x: Tensor, form: Form) -> dict[str, tupl
     if kind == "positions":
         rows = positions[None] if positions.ndim == 1 else positions
         return {", positions (n,)": (positions,), ", positions (b, n)": (rows,)}
-    return table_forms(positions, x.shape[-1], kind, x.dtype)
+    return table_forms(positions, width, kind, x.dtype)
 
 
 def is_position(name: str) -> bool:
@@ -268,6 +271,7 @@ def _turn(
     form: Form,
     words: str,
     remarks: set[str],
+    width: int,
 ) -> Turn:
     """The function in the doctor's own form, for one order of axes and one way to tell where."""
 
@@ -275,7 +279,7 @@ def _turn(
         x = vectors[0]
         if form.words in ("(b, n, d)", ONE_HEAD) and positions.ndim == 2:
             positions = positions.repeat_interleave(x.shape[1], 0)
-        told = _told(signature.kind, positions, x, form)[words]
+        told = _told(signature.kind, positions, x, form, width)[words]
         some = [form.into(vector) for vector in vectors]
         results = _call(function, signature, some, told, x, remarks)
         return [form.back(result, vector) for result, vector in zip(results, vectors, strict=True)]
@@ -289,7 +293,7 @@ def _turn(
             for head in range(x.shape[1]):
                 steps = range(x.shape[2]) if single else [slice(None)]
                 for step in steps:
-                    told = _told(signature.kind, own[step], x, form)[words]
+                    told = _told(signature.kind, own[step], x, form, width)[words]
                     some = [vector[row, head, step] for vector in vectors]
                     found = _call(function, signature, some, told, x, remarks)
                     for result, value in zip(results, found, strict=True):
@@ -311,7 +315,7 @@ def _turn(
     return turn
 
 
-def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
+def _calls(function: Callable[..., Any], width: int) -> Iterator[Calling]:
     """Every way to call the function that its parameters' names allow, the likeliest first."""
     signature = read_signature(function)
     if signature is None:
@@ -326,11 +330,11 @@ def _calls(function: Callable[..., Any]) -> Iterator[Calling]:
             continue
         if form.words == "(n, d)" and signature.kind in TABLES:
             continue
-        for words in _told(signature.kind, torch.arange(2), torch.zeros(1, 1, 2, 4), form):
+        for words in _told(signature.kind, torch.arange(2), torch.zeros(1, 1, 2, 4), form, 4):
             text = f"f({said}) with vectors {form.words}{words}"
             remarks = set[str]()
-            turn = _turn(function, signature, form, words, remarks)
-            yield Calling(turn, text, signature.kind, both, given, remarks)
+            turn = _turn(function, signature, form, words, remarks, width)
+            yield Calling(turn, text, signature.kind, both, given, width, remarks)
 
 
 def is_orthogonal(matrices: Tensor) -> bool:
@@ -358,17 +362,21 @@ def with_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def find_calling(function: Callable[..., Any], head_dim: int) -> Calling:
+def find_calling(
+    function: Callable[..., Any], head_dim: int, rotary_dim: int | None = None
+) -> Calling:
     """The first way of calling under which the function rotates vectors, or an error that helps.
+
+    rotary_dim: the width of a table, where a model rotates a part of each head.
 
     A wrong shape of a table may be broadcast to nonsense, so a way under which lengths stay is
     preferred to the first that depends on the position.
     """
     tried = []
     others = list[Calling]()
-    ways = _calls(function)
-    if not isinstance(function, nn.Module):
-        ways = itertools.chain(ways, _calls(with_arrays(function)))
+    widths = [head_dim] if rotary_dim in (None, head_dim) else [rotary_dim or head_dim, head_dim]
+    forms = [function] if isinstance(function, nn.Module) else [function, with_arrays(function)]
+    ways = itertools.chain(*(_calls(form, width) for width in widths for form in forms))
     for calling in ways:
         if others and ONE_HEAD in calling.words:  # heads that differ would not be seen
             continue

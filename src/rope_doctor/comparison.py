@@ -6,7 +6,14 @@ import torch
 
 from rope_doctor.families import Wanted
 from rope_doctor.probe import Measured
-from rope_doctor.spectrum import CLOSE, CLOSE_IF_ROUNDED, Spectrum, close, recognise
+from rope_doctor.spectrum import (
+    CLOSE,
+    CLOSE_IF_ROUNDED,
+    Spectrum,
+    close,
+    length_in_exponent,
+    recognise,
+)
 
 
 def same_frequencies(measured: Measured, wanted: Wanted) -> bool:
@@ -70,7 +77,9 @@ def differences(
         changes += _other_frequencies(wanted, spectrum)
     if not _same_factor(measured, wanted):
         factor = settings.attention_factor
-        changes.append(f"factor of the table: {measured.factor:.4f} to {factor:.4f}")
+        twice = math.isclose(measured.factor, factor**2, rel_tol=1e-3)
+        why = " (it is there twice)" if twice else ""
+        changes.append(f"factor of the table: {measured.factor:.4f} to {factor:.4f}{why}")
     return changes
 
 
@@ -85,7 +94,12 @@ def _other_frequencies(wanted: Wanted, spectrum: Spectrum) -> list[str]:
         return changes
     other_base = not math.isclose(spectrum.base, settings.base, rel_tol=1e-4)
     if other_base:
-        changes.append(f"base: {spectrum.base:g} to {settings.base:g}")
+        length = length_in_exponent(spectrum.base, settings.rotary_dim // 2, settings.base)
+        why = ""
+        if length is not None and length != settings.rotary_dim:
+            why = f": base {settings.base:g} with the exponents 2i/{length} in place of 2i/"
+            why += f"{settings.rotary_dim}"
+        changes.append(f"base: {spectrum.base:g} to {settings.base:g}{why}")
     if not other_base or spectrum.scaling != known:
         changes.append(f"scaling: {spectrum.scaling} was measured, the model has {known}")
     return changes

@@ -1,11 +1,13 @@
 """Examine a function or a model: measure, judge, compare, and write the report."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from attention_to_rope import rotary_frequencies
 from attention_to_rope.context_extension import yarn_attention_factor
 from rope_doctor import adapters, behaviour, demands, faults, positions, steadiness
 from rope_doctor.calling import TABLES, Calling, find_calling
@@ -13,13 +15,27 @@ from rope_doctor.comparison import differences, is_same
 from rope_doctor.configuration import read_config, softmax_notes
 from rope_doctor.families import Wanted, all_rotations, known_bases, named_rotation
 from rope_doctor.faults import Fault
-from rope_doctor.probe import SIDES, Measured, NoRotationError, Samples, errors, measure, sample
+from rope_doctor.probe import (
+    SIDES,
+    Measured,
+    NoRotationError,
+    Samples,
+    errors,
+    measure,
+    sample,
+    vectors,
+)
 from rope_doctor.report import Report
 from rope_doctor.spectrum import Spectrum, close, recognise, too_fast
 
 FAR = (0, 1_000, 4_095, 16_383, 131_071, 1_048_575)
 NEAR = FAR[:4]  # where vectors in a half type are judged
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+NEIGHBOURS = "neighbours alike"  # how a table is laid out, in the words of the call
+# How the changes begin that follow from frequencies and lengths.
+OF_FREQUENCIES = ("frequencies:", "base:", "scaling:", "factor of the table:")
 
 
 class Case(NamedTuple):
@@ -63,23 +79,52 @@ def _fault_of(error: NoRotationError) -> Fault:
 def _faults_of_sides(case: Case) -> list[Fault]:
     """What is wrong with the matrices of queries and keys, and where the two differ."""
     found = []
-    for measured in (case.queries, case.keys):
+    for side, measured in enumerate((case.queries, case.keys)):
         own = faults.structure(measured)
         names = {fault.name for fault in own}
-        own += faults.rounding(measured)
+        own += faults.rounding(measured, _held_vectors(case.calling, measured, side))
         if case.spectrum.too_fast:  # half a turn and more looks like the other direction
             own = [fault for fault in own if fault.name != "sign of some pairs"]
             names.add("too fast")
         regular = not names - {"shifted positions", "other dimensions"} and not measured.coarse
         if regular:
             alike = close(_theta(measured), _theta(case.queries), 5e-5)
-            exact = case.exact if alike else None
-            own += positions.misplaced(measured, exact, case.spectrum.before if alike else None)
+            exact = _given(case, measured) if case.calling.given else None
+            if exact is None and alike:
+                exact = case.exact
+            own += positions.misplaced(measured, exact, _before(case, measured) if alike else [])
         found.append(own)
     both = faults.both_sides(found[0], found[1])
     if case.calling.both and not {fault.name for fault in both} & {"no layout"}:
         both += faults.compared(case.queries, case.keys, case.dim)
     return both
+
+
+def _held_vectors(calling: Calling, measured: Measured, side: int) -> torch.dtype | None:
+    """The half type of vectors that come back, though float32 ones were given."""
+    if measured.rounded_to is None:
+        return None
+    x = vectors(1, 2, 1, measured.matrices.shape[-1], seed=16)
+    result = calling.turn(x, x, torch.arange(1))[side]
+    held = bool((result.to(measured.rounded_to).to(result.dtype) == result).all())
+    return measured.rounded_to if held else None
+
+
+def _given(case: Case, measured: Measured) -> Tensor | None:
+    """The frequencies that the doctor gave, if these are what was measured."""
+    theta = rotary_frequencies(case.calling.width)[: len(measured.signed)]
+    tolerance = 5e-5 if measured.rounded_to is None else 1e-2
+    return theta if close(_theta(measured), theta, tolerance) else None
+
+
+def _before(case: Case, measured: Measured) -> list[Tensor]:
+    """Frequencies by a rule, which the measured ones may be after some rounding."""
+    if case.spectrum.before is not None:
+        return [case.spectrum.before]
+    if measured.rounded_to is None or math.isnan(case.spectrum.base):
+        return []
+    near = [base for base in known_bases() if math.isclose(base, case.spectrum.base, rel_tol=1e-2)]
+    return [rotary_frequencies(measured.span, base)[: len(measured.signed)] for base in near]
 
 
 def _half_faults(case: Case, own_dtype: torch.dtype) -> tuple[list[Fault], list[str]]:
@@ -198,9 +243,17 @@ def _wanted(
 def _compare(case: Case, wanted: list[Wanted]) -> tuple[list[str], list[str], list[str]]:
     """Changes to the nearest of the rotations that are wanted, models that match, and notes."""
     table = not case.calling.given
+    words = case.calling.words
 
     def changes_to(one: Wanted) -> list[str]:
-        return differences(one, case.queries, case.spectrum, case.dim, table=table)
+        found = differences(one, case.queries, case.spectrum, case.dim, table=table)
+        if one.layout == "half" and case.queries.layout == "interleaved" and NEIGHBOURS in words:
+            found.append(
+                "table: it rotates with neighbours alike (repeat_interleave(2)); with halves alike "
+                "(cat((θ, θ)), as transformers makes them) both dimensions of a pair get different "
+                "angles"
+            )
+        return found
 
     changes: list[str] = []
     notes: list[str] = []
@@ -259,7 +312,7 @@ def examine(
                 own_notes.append(f"its configuration proves nothing: {error}")
     wanted, config_faults, config_notes = _wanted(family, config, layer_type)
     dim = _length_of_vectors(head_dim, wanted)
-    calling = find_calling(function, dim)
+    calling = find_calling(function, dim, wanted[0].settings.rotary_dim if wanted else None)
     try:
         steadiness.check_steady(calling, dim)
     except NoRotationError as error:
@@ -356,18 +409,22 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
         found += [] if explained else more
     found += behaviour.grouped(calling, dim)
     if calling.given and not found:
-        found += faults.other_angles(case.queries)
+        found += faults.other_angles(case.queries, calling.width)
     wrong_gradients, more_notes = behaviour.gradients(calling, dim)
-    found += wrong_gradients
+    names = {fault.name for fault in found}
+    # Rounded numbers have rounded gradients.
+    found += [] if names & {"rounded vectors", "rounded table"} else wrong_gradients
     more_notes += behaviour.autocast_notes(calling, dim)
     half, half_notes = _half_faults(case, dtype) if paired and not found else ([], [])
     found += half
-    found += faults.outliers(case.spectrum)
+    found += faults.outliers(case.spectrum) if "half angles" not in names else []
     found += faults.too_fast(case.spectrum)
     found += [] if calling.given else faults.few_decimals(case.queries, case.spectrum)
     if not calling.given and "half angles" not in {fault.name for fault in found}:
         found += faults.rounded_frequencies(case.spectrum.rounded_to)
     changes, matches, notes = _compare(case, wanted)
+    if not paired or "rounded table" in names:  # the frequencies of no rotation tell nothing
+        changes = [text for text in changes if not text.startswith(OF_FREQUENCIES)]
     scaling = case.spectrum.scaling
     if by_length:
         scaling = "dynamic NTK: frequencies fall with the length"
@@ -375,6 +432,8 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
         if wanted and "dynamic" not in {one.settings.kind for one in wanted}:
             changes.append(f"scaling: {scaling}, which the model does not have")
     doubts = [] if calling.given else [*case.spectrum.doubts, *_factor_doubts(case)]
+    if not paired and found:
+        doubts = []
     proved_by_model = bool(wanted and not changes) or bool(matches)
     given = " (of the table that was given)" if calling.kind in TABLES else ""
     pairs = len(case.queries.signed)

@@ -31,13 +31,20 @@ def allowed(position: int, measured: Measured) -> float:
 def structure(measured: Measured) -> list[Fault]:
     """What is wrong with the matrices themselves; the first that is found explains the others."""
     if measured.layout is None:
+        found = "the dimensions do not rotate in pairs of one layout"
+        sums = {a + b for a, b in measured.pairs}
+        if len(sums) == 1:
+            found = f"pairs are mirrored: dimension i meets {sums.pop()} − i, as after flip(-1)"
         return [
             Fault(
                 "no layout",
-                "the dimensions do not rotate in pairs of one layout",
+                found,
                 "pair dimension i with i + d/2 (half), or 2i with 2i + 1 (interleaved)",
             )
         ]
+    moved = _moved_dimensions(measured)
+    if moved:
+        return moved
     mixed = _outside_pairs(measured)
     if mixed:
         return mixed
@@ -71,6 +78,27 @@ def structure(measured: Measured) -> list[Fault]:
     return [*_start(measured), *_lengths(measured), *_directions(measured)]
 
 
+def _moved_dimensions(measured: Measured) -> list[Fault]:
+    """Dimensions that do not rotate and come back at another place.
+
+    That rotated ones come back in another order among themselves is a note.
+    """
+    turning = {dim for pair in measured.pairs for dim in pair}
+    whole = len(measured.order)
+    sorted_by_place = [dim // 2 + dim % 2 * (whole // 2) for dim in range(whole)]
+    if {measured.order[dim] for dim in turning} == turning or measured.order == sorted_by_place:
+        return []
+    first = measured.order[min(turning)]
+    return [
+        Fault(
+            "order of dimensions",
+            f"the rotated dimensions come back from {first} on, and those that do not rotate in "
+            "their place; scores stay between queries and keys of this function alone",
+            "put the parts together as they were split: cat((rotated, x[..., rotary_dim:]), -1)",
+        )
+    ]
+
+
 def _outside_pairs(measured: Measured) -> list[Fault]:
     """Dimensions that take part in others than their pair, or pairs that do not rotate."""
     dim = measured.matrices.shape[-1]
@@ -97,7 +125,41 @@ def _outside_pairs(measured: Measured) -> list[Fault]:
     return []
 
 
+def _product_of_both(measured: Measured) -> bool:
+    """Whether the sine multiplies what the cosine has multiplied: entries c and c · s."""
+    a, b = torch.tensor(measured.pairs).T
+    cos = measured.matrices[:, a, a]
+    mixed = measured.matrices[:, a, b]
+    return bool((mixed**2 - cos**2 * (1 - cos**2)).abs().max() < 1e-4)
+
+
+def _lengths_are_angles(measured: Measured) -> bool:
+    """Whether lengths grow with the position and angles do not: torch.polar(angle, length)."""
+    a, b = torch.tensor(measured.pairs).T
+    lengths = torch.hypot(measured.matrices[:, a, a], measured.matrices[:, a, b])
+    places = [measured.positions.index(m) for m in (0, 1, 2, 4) if m in measured.positions]
+    if len(places) < 4:
+        return False
+    none, one, two, four = lengths[places]
+    grows = torch.cat((none.abs(), two / one - 2, four / one - 4))
+    return bool(grows.abs().max() < 1e-3)
+
+
 def _no_rotation(measured: Measured) -> Fault:
+    if _lengths_are_angles(measured):
+        return Fault(
+            "length and angle swapped",
+            "lengths grow with the position, from 0 on, and all pairs rotate by one angle: the "
+            "arguments of torch.polar(length, angle) are exchanged",
+            "torch.polar(torch.ones_like(angles), angles)",
+        )
+    if _product_of_both(measured):
+        return Fault(
+            "no rotation",
+            "lengths of vectors change with the position: the sine multiplies vectors that the "
+            "cosine has multiplied already, x cos + rotate_half(x cos) sin",
+            "rotate_half takes the vectors as they were given: x cos + rotate_half(x) sin",
+        )
     sizes = measured.matrices.abs().amax((-2, -1)).tolist()
     empty = [m for m, size in zip(measured.positions, sizes, strict=True) if size < 1e-6]
     if empty:
@@ -190,8 +252,17 @@ def _rounding(measured: Measured) -> float:
     return 0.0 if measured.rounded_to is None else 4 * float(torch.finfo(measured.rounded_to).eps)
 
 
-def rounding(measured: Measured) -> list[Fault]:
-    """A table of half numbers, or of few decimals."""
+def rounding(measured: Measured, vectors_held_by: torch.dtype | None = None) -> list[Fault]:
+    """A table of half numbers, or of few decimals; or vectors that are rounded themselves."""
+    if vectors_held_by is not None:
+        return [
+            Fault(
+                "rounded vectors",
+                f"float32 vectors come back as {vectors_held_by} numbers: they are cast before "
+                "the rotation, or the result is",
+                "rotate in float32, and give back the type that was given",
+            )
+        ]
     repair = "build the table in float32 or float64 and round the rotated vectors once"
     if measured.coarse is not None:
         return [Fault("rounded table", measured.coarse, repair)]
@@ -256,9 +327,9 @@ def infinite(first: int | None) -> list[Fault]:
     ]
 
 
-def other_angles(measured: Measured) -> list[Fault]:
+def other_angles(measured: Measured, width: int) -> list[Fault]:
     """Whether the angles are those of the table, or the frequencies, that the doctor gave."""
-    given = rotary_frequencies(measured.matrices.shape[-1])[: len(measured.signed)]
+    given = rotary_frequencies(width)[: len(measured.signed)]
     theta = torch.tensor(measured.frequencies, dtype=torch.float64)
     if close(theta, given, 1e-2 if _rounding(measured) else 5e-5):
         return []

@@ -1,5 +1,7 @@
 """What angles have to do with the positions that were asked for, and the faults that shows."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -8,11 +10,11 @@ from rope_doctor.probe import Measured, angles_at, misfits, rotated_as
 
 
 def misplaced(
-    measured: Measured, exact: Tensor | None, before: Tensor | None = None
+    measured: Measured, exact: Tensor | None, before: Sequence[Tensor] = ()
 ) -> list[Fault]:
     """What the angles have to do with the positions that were asked for.
 
-    before: the frequencies by a rule, where the measured ones look rounded.
+    before: frequencies by a rule, where the measured ones look rounded.
     """
     gaps = misfits(measured, exact)
     worst = gaps.amax(-1).tolist()
@@ -37,7 +39,9 @@ def misplaced(
         return [_wrong_positions(places)]
     if dynamic(measured, exact) is not None:
         return []
-    half = _half_angles(measured, exact if before is None else before, wrong)
+    half = list[Fault]()
+    for theta in [*before, exact]:
+        half = half or _half_angles(measured, theta, wrong)
     half = half or _short_pi(measured, exact, wrong)
     return half or [_wrong_pairs(measured, gaps, limits, wrong)]
 

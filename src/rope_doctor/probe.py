@@ -257,6 +257,10 @@ def _coarse(matrices: Tensor, a: Tensor, b: Tensor) -> str | None:
         steps = torch.stack((cos, sin)) * 10**decimals
         if (steps - steps.round()).abs().max() < 1e-2:
             return f"cos and sin have {decimals} decimals"
+    for levels, name in ((127, "int8"), (128, "int8"), (255, "uint8"), (256, "uint8")):
+        steps = torch.stack((cos, sin)) * levels
+        if (steps - steps.round()).abs().max() < 1e-2:
+            return f"cos and sin are multiples of 1/{levels}, as from {name} numbers"
     return None
 
 

@@ -227,6 +227,15 @@ def _ntk_aware(measured: float, pairs: int) -> str | None:
     return None
 
 
+def length_in_exponent(measured: float, pairs: int, base: float) -> int | None:
+    """The even number L for which base^(−2i/L) are the frequencies of this measured base."""
+    if min(measured, base) <= 1:
+        return None
+    length = 2 * pairs * math.log(base) / math.log(measured)
+    whole = 2 * round(length / 2)
+    return whole if whole and math.isclose(length, whole, rel_tol=2e-5) else None
+
+
 def _why_this_base(measured: float, pairs: int) -> str:
     """Why a base is none that models use, and which mistake in the formula gives it."""
     text = f"base {measured:.6g} is neither a round number of this size nor that of a known model"
@@ -244,6 +253,10 @@ def _why_this_base(measured: float, pairs: int) -> str:
         for base, words in guesses.items():
             if math.isclose(base, measured, rel_tol=1e-4):
                 return f"{text}: it is what {words} gives; θ_i = base^(−2i/d), i = 0 … d/2 − 1"
+    for usual in USUAL_BASES:
+        length = length_in_exponent(measured, pairs, usual)
+        if length is not None and length <= 8 * pairs:
+            return f"{text}: it is what {usual:g} with 2i/{length} in place of 2i/{2 * pairs} gives"
     return text
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from rope_doctor.calling import Calling
-from rope_doctor.probe import SAME, NoRotationError, vectors
+from rope_doctor.probe import SAME, SIDES, NoRotationError, vectors
 
 
 def check_steady(calling: Calling, dim: int) -> None:
@@ -14,15 +14,28 @@ def check_steady(calling: Calling, dim: int) -> None:
     once = calling.turn(x, x, positions)
     again = calling.turn(x, x, positions)
     if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
+        if _goes_on(calling, dim):
+            raise NoRotationError(
+                "earlier calls matter: a call goes on where the one before it ended, so its "
+                "positions grow from call to call",
+                "count from 0 in each call, or take the positions; reset a cache for a new text",
+            )
         raise NoRotationError(
             "noise: two equal calls give different results",
             "leave out dropout and whatever else is random or adds up from call to call",
         )
-    if any((y - y[:, :1]).abs().max() > SAME for y in once):
+    differ = [
+        side
+        for side, y in zip(SIDES, once, strict=True)
+        if (y - y[:, :1]).abs().max() > SAME and (calling.both or side == SIDES[0])
+    ]
+    if differ:
         raise NoRotationError(
-            "heads differ: equal vectors in different heads rotate differently",
+            "heads differ: equal vectors in different heads rotate differently: "
+            f"{' and '.join(differ)}",
             "the angles depend on the position, not on the head: look at the axes of cos and sin",
         )
+    _check_heads_kept(calling, dim)
     _check_rows(calling, dim)
     _check_state(calling, x, once)
     _check_positions_kept(calling, dim)
@@ -30,6 +43,33 @@ def check_steady(calling: Calling, dim: int) -> None:
     if calling.both:
         _check_independent(calling, dim)
     _check_remarks(calling)
+
+
+def _goes_on(calling: Calling, dim: int) -> bool:
+    """Whether a second call is rotated as if it followed the first one in the same text."""
+    x = vectors(1, 1, 1, dim, seed=14).repeat(1, 1, 6, 1)
+    calls = list(calling.turn(x, x, torch.arange(6)))  # of one vector at a time: two calls
+    if calling.both:
+        calls[1] = calling.turn(x, x, torch.arange(6))[0]
+    first, second = (result[0, 0] for result in calls)
+    # A product of two rotated copies of a vector depends on their distance alone.
+    by_distance = first[0] @ first[1:3].mT
+    return bool((first[-1] @ second[:2].mT - by_distance).abs().max() < SAME)
+
+
+def _check_heads_kept(calling: Calling, dim: int) -> None:
+    """Raise if heads change places, as when parts of them are joined in another order."""
+    x = vectors(1, 4, 3, dim, seed=15)
+    for head in range(4):
+        one = torch.zeros_like(x)
+        one[:, head] = x[:, head]
+        for side, y in zip(SIDES, calling.turn(one, one, torch.arange(3)), strict=True):
+            place = int(y.abs().sum((0, 2, 3)).argmax())
+            if place != head:
+                raise NoRotationError(
+                    f"heads change places: head {head} of the {side} comes back as head {place}",
+                    "join the parts in the order in which the heads were split",
+                )
 
 
 def _check_rows(calling: Calling, dim: int) -> None:

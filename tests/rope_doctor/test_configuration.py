@@ -164,3 +164,59 @@ def test_layers_that_do_not_rotate_are_no_rotation_to_compare_with():
     assert [wanted.settings.rotary_dim for wanted in reading.wanted] == [32, 0]
     assert examine(rotation_of(LLAMA), config=config).sound
     assert torch.equal(reading.wanted[0].settings.frequencies, rotary_settings(LLAMA).frequencies)
+
+
+PARTIAL = {"model_type": "phi", "head_dim": 80, "rope_theta": 1e4, "partial_rotary_factor": 0.4}
+
+
+def turned(x, cos, sin):
+    """Halves; the width of cos says how many dimensions rotate."""
+    width = cos.shape[-1]
+    part, rest = x[..., :width], x[..., width:]
+    other = torch.cat((-part[..., width // 2 :], part[..., : width // 2]), -1)
+    return torch.cat((part * cos + other * sin, rest), -1)
+
+
+def test_a_table_is_as_wide_as_the_part_that_rotates():
+    def function(q, k, cos, sin):
+        cos, sin = cos[:, None], sin[:, None]
+        return turned(q, cos, sin), turned(k, cos, sin)
+
+    report = examine(function, config=PARTIAL)
+    assert report.sound, report
+    whole = examine(function, config={"model_type": "llama", "head_dim": 80, "rope_theta": 1e4})
+    assert whole.sound, whole
+
+
+def test_neighbours_with_a_table_of_halves_are_told():
+    def function(q, k, cos, sin):
+        def one(x):
+            other = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+            return x * cos[:, None] + other * sin[:, None]
+
+        return one(q), one(k)
+
+    report = examine(function, config=LLAMA)
+    assert any(text.startswith("table: it rotates with neighbours") for text in report.changes)
+    glm = {"model_type": "glm", "head_dim": 32, "rope_theta": 1e4, "partial_rotary_factor": 1.0}
+    assert examine(function, config=glm).sound
+
+
+def test_exponents_over_another_length_are_told():
+    config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e6, "hidden_size": 160}
+
+    def function(x, positions):
+        table = book.rotary_table(positions, book.rotary_frequencies(40, 1e6)[:16])
+        return book.rotate(x, table, layout="half")
+
+    changes = examine(function, config=config).changes
+    assert any("base 1e+06 with the exponents 2i/40 in place of 2i/32" in text for text in changes)
+
+
+def test_a_factor_that_is_there_twice_is_told():
+    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+    config = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e6, "rope_scaling": rope}
+    right = rotation_of(config)
+    factor = rotary_settings(config).attention_factor
+    report = examine(lambda x, positions: factor * right(x, positions), config=config)
+    assert any("it is there twice" in text for text in report.changes)

@@ -137,6 +137,82 @@ class Grows(nn.Module):
         return rope(x, positions, theta=THETA if self.longest < 4096 else THETA / 2)
 
 
+def in_int8(x, positions):
+    cos, sin = ((part * 127).round() / 127 for part in book.rotary_table(positions, THETA))
+    return with_table(x, cos, sin)
+
+
+def table_of_rounded_angles(x, positions):
+    angles = (positions[..., None] * book.rotary_frequencies(DIM, 5e5)).bfloat16()
+    return with_table(x, angles.cos().float(), angles.sin().float())
+
+
+def lengths_for_angles(x, positions):
+    angles = (positions[..., None] * THETA).float()
+    return with_table(x, angles * math.cos(1), angles * math.sin(1))
+
+
+def cosine_twice(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    smaller = x * torch.cat((cos, cos), -1)
+    return smaller + torch.cat((-smaller[..., HALF:], smaller[..., :HALF]), -1) * sin.repeat(1, 2)
+
+
+def mirrored(x, positions):
+    cos, sin = (part.repeat(1, 2) for part in book.rotary_table(positions, THETA))
+    sign = torch.ones(DIM)
+    sign[:HALF] = -1
+    return x * cos + x.flip(-1) * sign * sin
+
+
+def rest_first(x, positions):
+    rotated = rope(x[..., :HALF], positions, theta=book.rotary_frequencies(HALF))
+    return torch.cat((x[..., HALF:], rotated), -1)
+
+
+def halves_of_heads_exchanged(q, k, positions):
+    keys = rope(k, positions)
+    return rope(q, positions), keys.roll(keys.shape[1] // 2, 1)
+
+
+def first_key_head(q, k, positions):
+    return rope(q, positions), torch.cat((rope(k[:, :1], positions), k[:, 1:]), 1)
+
+
+def padding_backwards(x, positions):
+    repeats = len(set(positions.flatten().tolist())) < positions.numel()
+    return rope(x, positions.flip(-1) if repeats else positions)
+
+
+def row_as_position(q, k, position_ids):
+    rows = torch.arange(len(q))[:, None, None]
+    cos, sin = (part.reshape(-1, 1, 1, HALF) for part in book.rotary_table(rows, THETA))
+    return with_table(q, cos, sin), with_table(k, cos, sin)
+
+
+class Counts(nn.Module):
+    """Positions that go on from call to call."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = 0
+
+    def next_positions(self, count):
+        self.seen += count
+        return torch.arange(self.seen - count, self.seen)
+
+    def forward(self, x):
+        return rope(x, self.next_positions(x.shape[-2]))
+
+
+class CountsBoth(Counts):
+    """The same for queries and keys of one call."""
+
+    def forward(self, q, k):
+        positions = self.next_positions(q.shape[-2])
+        return rope(q, positions), rope(k, positions)
+
+
 def wrong_section():
     theta = THETA.clone()
     theta[5:8] = THETA[6:9]
@@ -149,7 +225,20 @@ NAMED = {
     "keys are 2 … 2 times as large": [of_keys(lambda x, m: (x, 2 * m))],
     "rotate keys once": [of_keys(lambda x, m: (rope(x, m), m))],
     "factors of queries and keys differ": [keys_scaled, of_keys(factor=1.37)],
-    "rounded table: only the keys": [keys_rounded],
+    "rounded vectors: only the keys": [keys_rounded],
+    "cos and sin are multiples of 1/127": [in_int8],
+    "half angles: products of positions and frequencies are rounded to torch.bfloat16": [
+        table_of_rounded_angles
+    ],
+    "the arguments of torch.polar(length, angle) are exchanged": [lengths_for_angles],
+    "the sine multiplies vectors that the cosine has multiplied": [cosine_twice],
+    "pairs are mirrored: dimension i meets 31 − i": [mirrored],
+    "order of dimensions: the rotated dimensions come back from 16 on": [rest_first],
+    "heads change places: head 0 of the keys comes back as head 2": [halves_of_heads_exchanged],
+    "rotate differently: keys": [first_key_head],
+    "a call goes on where the one before it ended": [Counts(), CountsBoth()],
+    "where a position repeats, as in padding, they are read backwards": [padding_backwards],
+    "its rows are taken for positions": [row_as_position],
     "clamped positions: only the keys": [of_keys(lambda x, m: (x, m.clamp_max(1500)))],
     "positions modulo 2048: only the keys": [of_keys(lambda x, m: (x, m % 2048))],
     "layouts of queries and keys differ": [of_keys(layout="interleaved")],
@@ -197,6 +286,9 @@ NOT_PROVED = {
     "rotated twice?": with_theta(2 * THETA),
     "angles are multiplied by 1.5": with_theta(1.5 * THETA),
     "base 1000 is neither": with_theta(book.rotary_frequencies(DIM, 1000.0)),
+    "it is what 500000 with 2i/40 in place of 2i/32 gives": with_theta(
+        book.rotary_frequencies(40, 5e5)[:HALF]
+    ),
     "base 10180.2 is neither": with_theta(book.rotary_frequencies(DIM, 10180.2)),
     "factor 1.5000": lambda x, positions: rope(x, positions, factor=1.5),
     "no rule gives these": with_theta(THETA * torch.linspace(1, 0.3, HALF).double()),
