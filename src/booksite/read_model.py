@@ -63,7 +63,8 @@ def live_html(up: str, places: Places) -> str:
     return (
         f'<link rel="stylesheet" href="{up}_static/{LIVE}/{STYLE.name}">'
         f'<div class="{LIVE} live"></div>'
-        f"<noscript><p>{escape(_('Reading your own model needs JavaScript.'))}</p></noscript>"
+        f"<noscript><style>.{LIVE}.live{{display:none}}</style>"
+        f"<p>{escape(_('Reading your own model needs JavaScript.'))}</p></noscript>"
         f'<script defer src="{up}_static/widgets/shared.js"></script>'
         f"<script>globalThis.modelPage={{}};globalThis.modelRules={data}</script>"
         f'<script type="module">{reader}\nuseRules(globalThis.modelRules);'
