@@ -261,3 +261,28 @@ def test_it_is_read_within_a_second_on_a_slow_phone(reader):
         page.wait_for_function("globalThis.readyAt")
         taken.append(page.evaluate("readyAt"))
     assert min(taken) < 1000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [PHONE, 1440])
+def test_nothing_moves_while_form_and_report_are_built(reader, width):
+    page = reader(width=width)
+    page.add_init_script("""globalThis.moved = 0
+      new PerformanceObserver((found) => {
+        for (const one of found.getEntries()) moved += one.hadRecentInput ? 0 : one.value
+      }).observe({ type: "layout-shift", buffered: true })""")
+    page.reload()
+    expect(page.locator(".read-model.live")).to_have_attribute("data-ready", "")
+    page.wait_for_timeout(300)  # entries come after the frame
+    assert page.evaluate("moved") < 0.05
+
+
+@pytest.mark.browser
+def test_an_error_is_seen_first(reader):
+    page = reader()
+    paste(page, json.dumps(CONFIG | {"rope_scaling": {"rope_type": "yarn", "factor": -4.0}}))
+    expect(page.locator(".live .status")).to_contain_text("something in it is wrong")
+    first = page.locator(".live .report section").first
+    expect(first.locator("h4")).to_have_text("Error")
+    expect(first).to_contain_text("factor must be a positive finite number")
+    expect(page.locator(".live .report")).not_to_contain_text("nothing to add")
