@@ -423,7 +423,8 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
     if not calling.given and "half angles" not in {fault.name for fault in found}:
         found += faults.rounded_frequencies(case.spectrum.rounded_to)
     changes, matches, notes = _compare(case, wanted)
-    if not paired or "rounded table" in names:  # the frequencies of no rotation tell nothing
+    too_coarse = case.queries.coarse is not None and bool(case.spectrum.doubts)
+    if not paired or too_coarse:  # such frequencies tell nothing
         changes = [text for text in changes if not text.startswith(OF_FREQUENCIES)]
     scaling = case.spectrum.scaling
     if by_length:
