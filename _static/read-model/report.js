@@ -333,17 +333,17 @@
 
   // The first few numbers of GPUs.
   function numbers(possible) {
-    const shown = possible.slice(0, 6).map(count).join(", ");
-    return possible.length > 6 ? `${shown}, …` : shown;
+    if (possible.length <= 6) return possible.map(count).join(", ");
+    return `${possible.slice(0, 5).map(count).join(", ")}, … ${count(possible.at(-1))}`;
   }
 
   // On how many GPUs it fits, and why not on as few as the bytes alone would need.
   function fewest({ fewest_gpus: needed, by_bytes: bound, possible }) {
-    if (needed === null) return [];
+    if (needed === null) return [phrase`No number of such GPUs is enough, because each keeps a whole copy of what all heads share.`];
     const parts = [counted(needed, phrase`All of it fits on one such GPU.`, phrase`All of it fits on ${count(needed)} such GPUs.`)];
     if (needed === bound) return parts;
     if (possible.includes(bound)) parts.push(phrase`By bytes alone ${count(bound)} would do, but what all heads share stands on each GPU.`);
-    else parts.push(phrase`By bytes alone ${count(bound)} would do, but engines give each GPU equally many heads: possible are ${numbers(possible)}.`);
+    else parts.push(phrase`By bytes alone ${count(bound)} would do, but the heads must divide by the number: ${numbers(possible)}.`);
     return parts;
   }
 
@@ -363,7 +363,7 @@
       }
       parts.push(...fewest(memory));
     }
-    if (!memory.shares) parts.push(phrase`${count(memory.gpus)} GPUs cannot have equally many heads, so most engines refuse this number; possible are ${numbers(memory.possible)}.`);
+    if (!memory.shares) parts.unshift(phrase`${count(memory.gpus)} GPUs cannot have equally many heads, and most engines refuse this number: possible are ${numbers(memory.possible)}.`);
     return `<p class="${memory.fits ? "good" : "bad"}">${escape(parts.join(" "))}</p>`;
   }
 

@@ -115,7 +115,17 @@ def test_the_report_says_why_four_gpus_and_not_three():
     wanted = {"weights_bytes": 2.5 * memory_of(MISTRAL, 1e9)["capacity"], "length": 1}
     (answer,) = run_reports([{"config": MISTRAL, "wanted": wanted}], {}, [])
     assert "All of it fits on 4 such GPUs. By bytes alone 3 would do" in answer["html"]
-    assert "possible are 1, 2, 4, 8, 16, 32." in answer["html"]
+    assert "the heads must divide by the number: 1, 2, 4, 8, 16, 32." in answer["html"]
+
+
+def test_a_latent_that_each_gpu_keeps_may_fit_on_no_number_of_them():
+    wanted = {"weights_bytes": 671e9, "batch": 4096, "length": 131072}
+    (answer,) = run_reports([{"config": LATENT, "wanted": wanted}], {}, [])
+    assert "No number of such GPUs is enough" in answer["html"]
+    wanted = {"weights_bytes": 671e9, "gpus": 3, "length": 4096}
+    (answer,) = run_reports([{"config": LATENT, "wanted": wanted}], {}, [])
+    assert "3 GPUs cannot have equally many heads" in answer["html"]
+    assert "1, 2, 4, 8, 16, … 128." in answer["html"]
 
 
 LATENT = {
