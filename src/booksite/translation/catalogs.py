@@ -21,6 +21,7 @@ from babel.messages.pofile import read_po, write_po
 
 from bookformat.contents import main_line
 from bookformat.paths import CHAPTERS, ROOT
+from bookformat.values import in_words
 from booksite.translation.messages import messages_of
 from booksite.translation.outputs import FIELD
 
@@ -116,6 +117,19 @@ SCALED = re.compile(rf"(\d[\d.,]*) ?({'|'.join(SCALE)})")
 MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
 
 
+# One digit is all that a computed number word of a Chinese sentence has.
+CHINESE = dict(zip("一二三四五六七八九十", range(1, 11), strict=True)) | {"两": 2}
+
+
+def digits_of(shown: str) -> str:
+    """What a value shows, with a number word as digits, so that translations can be compared."""
+    number = CHINESE.get(shown.removesuffix("个"))
+    words = in_words(shown)
+    if words is not None:
+        number = words[0].numerator if words[0].denominator == 1 else None
+    return shown if number is None else str(number)
+
+
 def kept_of(text: str) -> Counter[str]:
     """Everything in a message that no translation changes."""
     found = FORMULA.findall(text)
@@ -125,6 +139,7 @@ def kept_of(text: str) -> Counter[str]:
         shown = " "
         if role["role"] == "value":  # a number stays, a word is translated
             shown, _, inside = inside.partition(" = ")
+            shown = digits_of(shown)
         elif role["role"] == "term":
             inside = inside.rpartition("<")[2].rstrip(">")
         found.append(f"{{{role['role'] or ''}}}`{inside}`")

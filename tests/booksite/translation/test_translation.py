@@ -267,12 +267,13 @@ def test_the_site_says_which_language_a_note_and_its_paragraph_are_in(tmp_path):
 MESSAGE = (
     "A token has {value}`3 = len(x)` of 10 $q$ in `code`, see {eq}`eq-one`, {term}`head`, "
     "{cite:p}`su2021` and [there](attention.ipynb#a-place) on 17 May 2026; it is "
-    '{value}`larger = "larger" if x else "smaller"` than {value}`2 = y / 1e6` million.'
+    '{value}`larger = "larger" if x else "smaller"` '
+    "than {value}`2 million = y` and {value}`three = z`."
 )
 RIGHT = (
     "词元有 10 个 $q$ 中的 {value}`3 = len(x)` 个，代码是 `code`，见 {eq}`eq-one`、"
     "{term}`头 <head>`、{cite:p}`su2021` 和[那里](attention.ipynb#a-place)，2026 年 5 月 17 日；"
-    '它比 {value}`200 = y / 1e6` 万{value}`更大 = "larger" if x else "smaller"`。'
+    '它比 {value}`200 万 = y` 和 {value}`三 = z` {value}`更大 = "larger" if x else "smaller"`。'
 )
 
 
@@ -284,8 +285,9 @@ RIGHT = (
         ("3 = len(x)", "3 = len(y)"),
         ("10 个", "12 个"),
         ("5 月", "6 月"),
-        ("200 =", "20 ="),
-        ("` 万", "` 亿"),
+        ("200 万", "20 万"),
+        ("万 =", "亿 ="),
+        ("三 =", "五 ="),
         ("`code`", "`other`"),
         ("eq-one", "eq-two"),
         ("<head>", "<key>"),
