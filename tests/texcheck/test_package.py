@@ -10,7 +10,8 @@ import pytest
 import texcheck
 from texcheck.__main__ import main
 
-HOME = Path(texcheck.__file__).parent
+# The sources, also where an installed wheel is tested.
+HOME = Path(__file__).parents[2] / "src" / "texcheck"
 TINY_BOOK = r"""
 import math, re
 from texcheck import Formulas
@@ -106,6 +107,7 @@ def test_its_own_metadata():
 def test_every_folder_of_modules_is_packaged():
     with (HOME / "pyproject.toml").open("rb") as file:
         settings = tomllib.load(file)
-    folders = {path.parent.relative_to(HOME.parent) for path in HOME.rglob("*.py")}
+    modules = [path.relative_to(HOME.parent) for path in HOME.rglob("*.py")]
+    folders = {path.parent for path in modules if "build" not in path.parts}
     packages = {".".join(folder.parts) for folder in folders}
     assert set(settings["tool"]["setuptools"]["packages"]) == packages
