@@ -215,6 +215,8 @@ def instance_of(
 ) -> list[Relation]:
     """A statement at one value of its indices; what it concludes counts where its premise holds."""
     found = comparison.chain(statement.node, evaluator, case)
+    for relation in found:
+        relation.case = case
     if statement.premise is None:
         return found
     premise = comparison.chain(statement.premise, evaluator, case)

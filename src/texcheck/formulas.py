@@ -88,10 +88,11 @@ class Check:
 
     def run(self, text: str) -> None:
         """Check a text on all inputs."""
-        if complaint := self.trial(self.inputs()).complaint(text):
+        trial = self.trial(self.inputs())
+        if complaint := trial.complaint(text):
             place = getattr(text, "place", "")
             name = f"{self.name} ({place})" if place else self.name
-            raise RefutedError(f"{name}: {complaint}")
+            raise RefutedError(f"{name}: {complaint}{trial.drawn(text)}")
 
 
 class Formulas:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -76,6 +77,8 @@ class Relation:
     instances: int = 1
     note: str = ""
     seen: Seen = field(default_factory=lambda: Seen())
+    # The indices at which it is as it is.
+    case: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def sign(self) -> str:

@@ -21,6 +21,7 @@ from texcheck.nodes import Chain, KnownCall
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen
+from texcheck.relation import shown as shown_value
 from texcheck.values import declared_values, is_number
 from texcheck.vocabulary import EXTREMES, ROUNDINGS
 
@@ -28,6 +29,8 @@ from texcheck.vocabulary import EXTREMES, ROUNDINGS
 # one that is said to be loose.
 NEAR = 0.02
 LOOSE = 0.6
+# Arrays with more entries are shown by their shape.
+MOST_SHOWN = 12
 # How much more room than the values need ``approx`` may give two expressions.
 SPARE = 4
 WEAK = ("<=", ">=")
@@ -81,15 +84,20 @@ class Trial:
         self.loose = loose or {}
         self.somewhere = somewhere or {}
         self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
+        self.printed = {canonical_name(name): name for values in telling for name in values}
+        # The input at which a relation fails, and the relation.
+        self.failed: tuple[int, Relation] | None = None
 
     def complaint(self, text: str, hasty: bool = False) -> str:
         """Why a text is refuted; empty where it is not. ``hasty``: see ``Comparison``."""
         found: list[Relation] = []
         seen: list[Seen] = []
-        for table, memory in zip(self.tables, self.memories, strict=True):
+        self.failed = None
+        for number, (table, memory) in enumerate(zip(self.tables, self.memories, strict=True)):
             found = relations_of(text, table, self.options, memory=memory, hasty=hasty)
             for relation in found:
                 if not relation.holds:
+                    self.failed = (number, relation)
                     return str(relation)
             here = [relation.seen for relation in found]
             seen = [one.joined(other) for one, other in zip(seen or here, here, strict=True)]
@@ -103,6 +111,30 @@ class Trial:
             or self.one_branch(text)
             or self.alike(text)
         )
+
+    def drawn(self, text: str) -> str:
+        """At which input the relation failed, and with which values; empty where none failed."""
+        if self.failed is None:
+            return ""
+        number, relation = self.failed
+        table = self.tables[number]
+        names = set[str]().union(
+            *(
+                chain.free_names
+                for chain in chains_of(text, table)
+                if relation.position in chain.places
+            )
+        )
+        values = [
+            f"{self.printed[name]} = {brief(table[name])}"
+            for name in sorted(names & {*self.printed} - {*relation.case})
+            if brief(table[name])
+        ]
+        values += [
+            f"{self.printed.get(name, name)} = {value}" for name, value in relation.case.items()
+        ]
+        which = f"draw {number + 1} of {len(self.tables)}" if len(self.tables) > 1 else "drawn"
+        return f"\n{which}: " + ", ".join(values) if values else ""
 
     def says_something(self, text: str, table: Values) -> bool:
         """Whether a text can be evaluated for values of which it should say nothing."""
@@ -182,6 +214,17 @@ class Trial:
             if "tie" not in met and any(relation in ORDER for relation in test.relations):
                 return f"the sides of the condition {shown} are never equal; draw a tie"
         return ""
+
+
+def brief(value: Any) -> str:
+    """A value in a line: a number, a small array, the shape of a larger one; else empty."""
+    if is_number(value):
+        return shown_value(value)
+    if not isinstance(value, np.ndarray):
+        return ""
+    if value.size > MOST_SHOWN:
+        return f"an array of shape {value.shape}"
+    return " ".join(shown_value(value).split())
 
 
 def printed_chain(chain: Chain) -> Iterator[str]:
