@@ -2,7 +2,8 @@
 
 A bar opens or closes. Of all ways to read the bars of a stretch (what is between brackets, commas
 and relations) exactly one must be possible: what is inside is not empty, no product lacks a factor,
-and no pair stands directly inside a pair of its kind. One bar alone inside brackets is `\\mid`.
+and no pair stands directly inside a pair of its kind. One bar alone inside brackets is `\\mid`,
+also a double one, as in `D(p \\| q)`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def directions(
     if not bars:
         return {}
     first = tokens[bars[0]]
-    if len(bars) == 1 and enclosed and BARS[first.value][0] == "LBAR":
+    if len(bars) == 1 and enclosed:
         return {bars[0]: "MID"}
     found: list[dict[int, str]] = []
     if len(bars) <= MOST_BARS:

@@ -365,7 +365,7 @@ def guess_of(unknown: Unknown, text: str) -> Guess:
     factor = unknown.factor
     place = unknown.place
     parts = unknown.parts
-    if factor.name != "D" and is_prefix(factor) and next_name(parts, place, text):
+    if factor.name not in ("D", "d") and is_prefix(factor) and next_name(parts, place, text):
         factor = joined_prefix(factor, read_factor(parts[place + 1], text))
         place += 1
     else:
@@ -405,7 +405,10 @@ def forbid_unsure(factor: Factor, parts: list[Part], place: int, text: str) -> N
         raise unsure(f"is the 1 above {name} a power?", factor, text)
     following = next_name(parts, place, text)
     if name == "d" and (following or next_bracket(parts, place, text)):
-        raise unsure("is d a differential?", factor, text)
+        letter = following or "…"
+        raise unsure(
+            f'is d{letter} a differential, "d {letter}", or a product with d?', factor, text
+        )
     if name == "D" and following in ("f", "g"):
         raise unsure("is D a derivative?", factor, text)
     if is_words(name) and beside_a_factor(parts, place, text):

@@ -157,16 +157,16 @@ class Layout:
         a new column. A line that starts with a relation continues the chain of its column, one
         that starts with an operator its expression; any other line is a statement of its own.
         """
-        columns: list[Column] = []
+        columns: dict[tuple[int, int], Column] = {}
         for line in lines_of(tokens):
             for number, cells in enumerate(line):
-                if number == len(columns):
-                    columns.append(Column())
                 if number and self.is_remark(cells):
                     continue
-                self.join_line(columns[number], *cells)
+                for half, (left, right) in enumerate(halves(cells)):
+                    column = columns.setdefault((number, half), Column())
+                    self.join_line(column, left, right)
         result: list[Token] = []
-        for column in columns:
+        for _, column in sorted(columns.items(), key=lambda item: item[0]):
             for statement in column.statements:
                 if result:
                     result.append(Token("NEWLINE", "\\\\", start_pos=statement[0].start_pos))
@@ -219,6 +219,18 @@ class Layout:
         if not column.statements:
             column.indented = indented
         column.statements.append(content)
+
+
+def halves(
+    cells: tuple[list[Token], list[Token] | None],
+) -> list[tuple[list[Token], list[Token] | None]]:
+    """``a = b, & c = d`` as two columns: what a comma ends is no side of what follows the mark."""
+    left, right = cells
+    before = visible(left)
+    ends = bool(before) and before[-1].type in ("COMMA", "PERIOD")
+    if right is None or not (ends and states(before) and states(visible(right))):
+        return [cells]
+    return [(left, None), (right, None)]
 
 
 def is_one_group(tokens: list[Token]) -> bool:

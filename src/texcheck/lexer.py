@@ -40,11 +40,12 @@ from texcheck.vocabulary import (
     SIZES,
     TEXTS,
     WIDE_SPACES,
+    WITH_COLUMNS,
 )
 
 # The minus sign that editors and word processors write.
 UNICODE_MINUS = "\N{MINUS SIGN}"
-SPACING = {"\\,", "\\;", "\\:", "\\!", "\\ "}
+SPACING = {"\\,", "\\;", "\\:", "\\!", "\\>", "\\ "}
 SIMPLE = {
     "_": "SUB",
     "^": "SUP",
@@ -76,6 +77,10 @@ DEEPEST = 40
 MOST_TOKENS = 2_000
 MOST_DIGITS = 300
 ARGUMENT = re.compile(r"\s*\{([^{}]*)\}")
+EMPTY_CELL = "a cell of this matrix is empty; print 0, or what it holds"
+MATRICES = {"BEGINMATRIX"}
+# Signs that join what stands on both sides of them.
+SIGNS = {"+", "-", UNICODE_MINUS, "/"}
 # What a programmer writes for a power of ten, and what could be a sum: 1e-3.
 EXPONENT = re.compile(r"[eE][-+][0-9]")
 SPREADSHEET = re.compile(
@@ -95,6 +100,15 @@ DEFINED = re.compile(
     r"\s*\{\s*(?:\\[a-z]+\s*\{\s*)?(?:def\.?|\\Delta|\\triangle)\s*\}?\s*\}\s*\{\s*:?=\s*\}"
 )
 PRIMES = re.compile(r"\s*\{\s*((?:\\prime\s*)+)\}|\s*\\prime(?![A-Za-z])")
+# What may stand between a line break and the first sign of the next line.
+INDENT = re.compile(r"(?:\s|&|\{\}|\\[,;:!> ]|\\q?quad(?![A-Za-z]))*")
+# A bracket that \left opened, carried over a line break by two invisible ones.
+CARRIED = re.compile(
+    r"\s*\.\s*(?:\\\\(?:\[[^\]]*\])?(?:\s|&|\\q?quad(?![A-Za-z]))*)?"
+    r"\\left\s*\.(?:\s|\\q?quad(?![A-Za-z]))*"
+)
+# A letter with a script of several signs, all in one font: \mathbf{A_{00}}.
+LETTER_WITH_SCRIPT = re.compile(r"\s*\{\s*(\\[A-Za-z]+|[A-Za-z])(?=\s*[_^]\s*\{[^{}]*\}\s*\})")
 # The distance that a line break may be given: \\[0.5em].
 DISTANCE = re.compile(r"\*?\[\s*-?[0-9.]+\s*(?:em|ex|pt|mm|cm|in)\s*\]")
 PLACE_OF_EXTREME = re.compile(
@@ -105,6 +119,8 @@ PLACE_OF_EXTREME = re.compile(
 OPERATOR_SUB = re.compile(
     r"\s*_\s*(\\(?:text|mathrm|textrm)\s*\{[^{}]*\}|\{[^{}]*\}|\\[A-Za-z]+|[A-Za-z0-9])"
 )
+# Words of a program, whose underlines are printed: \text{num_params}, and not \text{x_1}.
+PROGRAM_WORDS = re.compile(r"[A-Za-z]{2,}(?:_[A-Za-z]{2,})+")
 # Words that name something, also with the axes of an array: Q[B, T], or for all of something.
 WORDS = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9 _./()\-]*"
@@ -126,6 +142,8 @@ class Group:
     sized: str
     # What is printed after it and is a remark: below a brace.
     remark: str = ""
+    # Braces that say only how far a font reaches.
+    silent: bool = False
 
 
 @dataclass
@@ -274,6 +292,8 @@ class Lexer:
             raise self.fail(f"{group.kind!r} needs {expected} before {name!r}", position)
         self.groups.pop()
         self.sized = ""
+        if group.silent:
+            return
         self.emit(kind, name, position)
         if group.remark:
             self.skip_remark(group.remark)
@@ -293,14 +313,25 @@ class Lexer:
         """Read a command."""
         if piece in SPACING or piece in SIZES:
             return
-        if piece in ("\\left", "\\right"):
+        if piece == "\\right" and (carried := CARRIED.match(self.text, self.place)):
+            self.place = carried.end()
+        elif piece in ("\\left", "\\right"):
             self.sized = piece.removeprefix("\\")
-        elif piece in ABOUT or piece in DEFINITIONS or piece in BRACES or piece == "\\not":
+        elif (
+            piece in {*ABOUT, "\\hspace"}
+            or piece in DEFINITIONS
+            or piece in BRACES
+            or piece == "\\not"
+        ):
             self.around(piece, position)
         elif piece in OPENING:
             self.open(*OPENING[piece], piece, position)
         elif piece in CLOSING:
             self.close(CLOSING[piece], piece, position)
+        elif piece == "\\forall":
+            if not self.tokens:
+                raise self.fail("print the statement first, and \\forall behind it", position)
+            self.emit("TEXT", "for all", position)
         elif piece in WIDE_SPACES:
             self.emit("QUAD", piece, position)
         elif piece in IMPLICATIONS:
@@ -346,11 +377,13 @@ class Lexer:
 
     def around(self, piece: str, position: int) -> None:
         """Read what is about something else: a label, a remark, a negation, a definition."""
-        if piece in ABOUT:
+        if piece in ABOUT or piece == "\\hspace":
             match = ARGUMENT.match(self.text, self.place)
             if match is None:
                 raise self.fail(f"{piece} needs an argument in braces after it", position)
             self.place = match.end()
+            if piece == "\\hspace":
+                self.emit("QUAD", piece, position)
         elif piece in BRACES:
             self.remark = BRACES[piece]
         elif piece in DEFINITIONS:
@@ -368,6 +401,12 @@ class Lexer:
 
     def letters(self, piece: str, position: int) -> None:
         """Read a letter, or several, in a font."""
+        scripted = LETTER_WITH_SCRIPT.match(self.text, self.place)
+        if scripted:
+            self.place = scripted.end()
+            self.emit("SYMBOL", f"{piece}{{{scripted.group(1)}}}", position)
+            self.groups.append(Group("RBRACE", position, kind="{", sized="", silent=True))
+            return
         match = FONT_ARGUMENT.match(self.text, self.place)
         if match is None:
             raise self.fail(f"{piece} needs a letter, or a name in braces after it", position)
@@ -464,9 +503,11 @@ class Lexer:
                 self.emit("OTHERWISE", words, position)
                 return
             content = content.strip(" ,;:~")
-            if not WORDS.fullmatch(content) or content[-1] == "-":
+            words_of_it = WORDS.fullmatch(content.replace("_", "-"))
+            if not words_of_it or content[-1] == "-":
                 raise self.fail(f"{piece}{{{content}}} is not a word that can be checked", position)
-        if any(mark in content for mark in "_^"):
+        in_text = piece in TEXTS and PROGRAM_WORDS.fullmatch(content)
+        if any(mark in content for mark in "_^") and not in_text:
             raise self.fail(f"{piece}{{{content}}} holds scripts; write them outside", position)
         name = re.sub(r"\\[,;:! ]|\s+", "", content)
         if not name:
@@ -495,6 +536,11 @@ class Lexer:
             raise self.fail(f"{name} cannot be inside another construct", position)
         else:
             self.groups.append(Group("", position, kind=name, sized=""))
+            if name in WITH_COLUMNS:
+                columns = ARGUMENT.match(self.text, self.place)
+                if columns is None:
+                    raise self.fail(f"{name} needs its number of columns in braces", position)
+                self.place = columns.end()
 
     def begin_array(self, position: int) -> None:
         """An array between brackets is a matrix; any other is a table."""
@@ -515,6 +561,8 @@ class Lexer:
             return
         while self.tokens[-1].type in ("ROWSEP", "COMMA", "QUAD", "PERIOD"):
             self.tokens.pop()
+        if self.tokens[-1].type == "AMP" and ENVIRONMENTS[name][0] in MATRICES:
+            raise self.fail(EMPTY_CELL, position)
         self.close(ENVIRONMENTS[name][1], name, position)
 
     def row_end(self, position: int) -> None:
@@ -523,13 +571,78 @@ class Lexer:
         if match:
             self.place = match.end()
         kind = self.groups[-1].kind if self.groups else "aligned"
-        if kind in LINES:
-            self.emit("NEWLINE", "\\\\", position)
-        elif kind in ENVIRONMENTS:
+        if kind in ENVIRONMENTS:
+            if self.tokens and self.tokens[-1].type == "AMP" and ENVIRONMENTS[kind][0] in MATRICES:
+                raise self.fail(EMPTY_CELL, position)
             if self.tokens[-1].type != "ROWSEP":
                 self.emit("ROWSEP", "\\\\", position)
+        elif self.goes_on(kind):
+            return
+        elif kind in ("multline", "multline*") and not self.ends_a_statement():
+            raise self.fail(
+                "how does the next line of multline go on? begin it with a sign", position
+            )
+        elif kind in LINES:
+            self.emit("NEWLINE", "\\\\", position)
         else:
-            raise self.fail(f"a line break cannot be inside {kind!r}", position)
+            raise self.fail(
+                f"a line break cannot be inside {kind!r}, unless the next line begins with a sign",
+                position,
+            )
+
+    def last_sign(self) -> str:
+        """The kind of the last token that is no space and no mark."""
+        return next(
+            (token.type for token in reversed(self.tokens) if token.type not in ("QUAD", "MARK")),
+            "",
+        )
+
+    def marks_on_line(self) -> int:
+        """How many marks the line has that ends here."""
+        kinds = [token.type for token in self.tokens]
+        start = len(kinds) - kinds[::-1].index("NEWLINE") if "NEWLINE" in kinds else 0
+        return kinds[start:].count("MARK")
+
+    def ends_a_statement(self) -> bool:
+        """Whether the line that ends here has nothing, or closes a statement."""
+        rest = self.text[self.place :].lstrip()
+        return self.last_sign() in ("", "COMMA", "PERIOD", "TEXT") or rest.startswith("\\end")
+
+    def goes_on(self, kind: str) -> bool:
+        """Whether the next line can only go on with this one, and both are joined.
+
+        In ``multline`` and between brackets, if either line has a sign beside the break; elsewhere
+        if this line ends with one, or the next begins with a plus.
+        """
+        around = [group.kind for group in self.groups]
+        while around and around[-1] in OPENING:
+            around.pop()
+        bracketed = kind in OPENING and (not around or around[-1] in LINES)
+        if kind not in LINES and not bracketed:
+            return False
+        start = INDENT.match(self.text, self.place)
+        assert start is not None
+        first = PIECE.match(self.text, start.end())
+        following = first.group() if first else ""
+        operator = following in SIGNS or following in OPERATORS or following in OPEN_OPERATORS
+        dangling = self.last_sign() in ("ADDOP", "MULOP", "SLASH")
+        if dangling and not bracketed and self.marks_on_line() > 2:
+            return False  # of several columns, which goes on?
+        joined = dangling
+        if bracketed:
+            joined = dangling or operator or self.last_sign() == "COMMA"
+        elif kind in ("multline", "multline*"):
+            relation = following in RELATIONS or following in OPEN_RELATIONS
+            joined = dangling or operator or relation or self.last_sign() == "REL"
+        elif following == "+" and "&" not in self.text[self.place : start.end()]:
+            marked = any(token.type == "MARK" for token in self.tokens)
+            joined = not marked and not self.ends_a_statement()
+        if not joined:
+            return False
+        while self.tokens and self.tokens[-1].type == "QUAD":
+            self.tokens.pop()
+        self.place = start.end()
+        return True
 
     def punctuation(self, piece: str, position: int) -> None:
         """Read a sign that is no command."""
@@ -545,6 +658,10 @@ class Lexer:
             self.close("RINTERVAL", piece, position)
         elif piece in CLOSING:
             self.close(CLOSING[piece], piece, position)
+        elif piece in "<>" and self.text.startswith(piece, self.place):
+            raise self.fail(f"write \\{'ll' if piece == '<' else 'gg'} for {2 * piece}", position)
+        elif piece == "=" and self.text.startswith("=", self.place):
+            raise self.fail("write = for ==", position)
         elif piece in "<>:" and self.text.startswith("=", self.place):
             self.place += 1
             self.emit("REL", {"<": "<=", ">": ">=", ":": "="}[piece], position)
@@ -560,14 +677,19 @@ class Lexer:
             self.place = primes.end()
             for _ in range(primes.group().count("prime")):
                 self.emit("PRIME", "'", position)
-        elif piece in ";?:" and not self.text[self.place :].strip(" \n.;"):
+        elif piece in ";?:" and self.ends_here(piece):
             self.emit("PERIOD", ".", position)
         elif piece == "&":
             self.alignment_mark(position)
+        elif piece == "…" or (piece == "." and self.text.startswith("..", self.place)):
+            self.place += 2 if piece == "." else 0
+            self.emit("DOTS", "\\ldots", position)
         elif piece == ".":
             if self.text[self.place : self.place + 1].isdigit():
                 raise self.fail("a number cannot start with its point; write 0 before it", position)
             self.emit("PERIOD", piece, position)
+        elif piece == ":" and self.in_subscript():
+            self.emit("MID", piece, position)
         elif piece in SIMPLE:
             kind = SIMPLE[piece]
             if kind == "ADDOP" and self.tokens and self.tokens[-1].type in ("SUB", "SUP"):
@@ -575,6 +697,23 @@ class Lexer:
             self.emit(kind, "-" if piece == UNICODE_MINUS else piece, position)
         else:
             raise self.fail(f"the character {piece!r} is not understood here", position)
+
+    def in_subscript(self) -> bool:
+        """Whether braces are open that stand below something."""
+        group = self.groups[-1] if self.groups else None
+        if group is None or group.kind != "{":
+            return False
+        places = [k for k, token in enumerate(self.tokens) if token.start_pos == group.position]
+        return bool(places) and places[-1] > 0 and self.tokens[places[-1] - 1].type == "SUB"
+
+    def ends_here(self, piece: str) -> bool:
+        """Whether a sign ends the display, or a semicolon a statement or a case."""
+        if not self.text[self.place :].strip(" \n.;"):
+            return True
+        if piece != ";" or self.top_level:
+            return piece == ";"
+        case = bool(self.groups) and self.groups[-1].kind in ENVIRONMENTS
+        return case and bool(re.match(r"\s*(?:\\\\|\\end(?![A-Za-z]))", self.text[self.place :]))
 
     def is_interval(self) -> bool:
         """Whether an interval starts here: after \\in, with two ends between any two brackets."""
@@ -601,6 +740,9 @@ class Lexer:
         if group.kind in LINES:
             self.emit("MARK", "&", position)
         elif group.kind in ENVIRONMENTS:
+            opener = ENVIRONMENTS[group.kind][0]
+            if opener in MATRICES and self.tokens[-1].type in (opener, "AMP", "ROWSEP"):
+                raise self.fail(EMPTY_CELL, position)
             self.emit("AMP", "&", position)
         else:
             raise self.fail(f"an alignment mark & cannot be inside {group.kind!r}", position)

@@ -16,7 +16,7 @@ from lark.lexer import Lexer
 
 from texcheck.errors import LatexError
 from texcheck.lexer import tokenize
-from texcheck.vocabulary import ARROWS, DECLARED_PREFIXES, INNER, OPEN_SIGNS, OPERATORS
+from texcheck.vocabulary import ARROWS, BARS, DECLARED_PREFIXES, INNER, OPEN_SIGNS, OPERATORS
 
 # What is followed by an argument, which may be one token without braces.
 ARGUMENTS = ("SUB", "SUP", "FRAC", "SQRT", "ACCENT")
@@ -65,6 +65,8 @@ def parse(text: str) -> Tree[Token]:
         if error.token.type == "$END":
             raise LatexError("the formula ends too early", len(text), text) from None
         message = f"{error.token.value!r} cannot stand here"
+        if error.token.type == "MID" and error.token.value == ":":
+            message = "a slice cannot be read; declare the part under a name of its own"
         raise LatexError(message, error.token.start_pos or 0, text) from None
 
 
@@ -86,7 +88,9 @@ def tokens_of(tree: Tree[Token] | Token) -> Iterator[Token]:
 def canonical(tree: Tree[Token] | Token) -> str:
     """The text of a piece without spaces and braces: ``W^{Q}`` and ``W^Q`` are one name."""
     return "".join(
-        token.value for token in tokens_of(tree) if token.type not in ("LBRACE", "RBRACE")
+        "\\mid" if token.type == "MID" and token.value in BARS else token.value
+        for token in tokens_of(tree)
+        if token.type not in ("LBRACE", "RBRACE")
     )
 
 

@@ -82,7 +82,7 @@ SIZES = {
     *("\\bigr", "\\Bigr", "\\biggr", "\\Biggr"),
 }
 # Commands whose argument in braces is about the display and not part of it.
-ABOUT = {"\\label", "\\tag", "\\tag*", "\\color"}
+ABOUT = {"\\label", "\\tag", "\\tag*", "\\color", "\\textcolor"}
 # A brace below or above, and where its remark stands.
 BRACES = {"\\underbrace": "_", "\\overbrace": "^"}
 DEFINITIONS = {"\\stackrel", "\\overset"}
@@ -117,7 +117,6 @@ REFUSED = {
     "\\lim": "a limit cannot be read",
     "\\arg": "the place of an extreme cannot be read; declare it under a name",
     "\\hline": "a table is no formula",
-    "\\forall": "write \\text{for all}, and declare the index as a range",
     "\\exists": "that something exists cannot be executed",
 }
 
@@ -171,7 +170,10 @@ LINES = {
         "flalign*",
     ),
     *("equation", "equation*", "displaymath", "multline", "multline*"),
+    *("alignat", "alignat*", "eqnarray", "eqnarray*"),
 }
+# Those with an argument: how many columns they have.
+WITH_COLUMNS = {"alignat", "alignat*"}
 
 # -- Symbols that need no declaration ----
 
@@ -206,7 +208,9 @@ NUMBER_SETS = {"\\mathbb{R}", "\\mathbb{C}"}
 DIFFERENCE = "\\Delta"
 # Signs that are declared together with the letter after them: \Delta w, \nabla f.
 PREFIXES = {DIFFERENCE, "\\nabla", "\\partial"}
-# Those that a check may declare so, and that nobody guesses: D f.
-DECLARED_PREFIXES = {*PREFIXES, "D"}
+# Those that a check may declare so, and that nobody guesses: D f, d S.
+DECLARED_PREFIXES = {*PREFIXES, "D", "d"}
+# Words behind which stand the symbols that a statement is about: for all i.
+QUANTIFIERS = {"for all", "for every", "for each"}
 DIFFERENTIALS = {"\\partial", "\\mathrm{d}"}
 INDICATORS = {"\\mathbb{1}", "\\mathbf{1}"}

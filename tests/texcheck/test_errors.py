@@ -113,7 +113,7 @@ REFUSED = [
     (r"\langle a \rangle", 0, "inner product of two"),
     (r"a + \{b\}", 4, "a set by its members"),
     (r"P(a)", 0, "of what event"),
-    (r"\mathbf{v_{ij}}", 0, "needs a letter"),
+    (r"\mathbf{v_{ij} w}", 0, "needs a letter"),
     (r"\int_0^1 a b \, da \, db", 0, "differential"),
     (r"a \sum_{j \notin n} j", 8, "declare the set"),
     (r"\mathbb{R}", 0, "after \\in"),

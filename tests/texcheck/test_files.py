@@ -220,12 +220,12 @@ def test_check_is_the_function_whatever_is_imported_first(first):
 def test_a_display_that_no_reader_knows_is_named_and_not_left_out(tmp_path, capsys):
     paper = tmp_path / "paper.tex"
     paper.write_text(
-        "\\begin{alignat}{2}\na &= b\n\\end{alignat}\n"
+        "\\begin{dmath}\na &= b\n\\end{dmath}\n"
         "\\begin{IEEEeqnarray}{rCl}\na & = & b\n\\end{IEEEeqnarray}\n$$ a = a + 0 $$\n",
         encoding="utf-8",
     )
     main(["symbols", str(paper)])
     said = capsys.readouterr().out
-    assert "line 1: environment 'alignat' is not known" in said
+    assert "line 1: environment 'dmath' is not known" in said
     assert "line 4: environment 'IEEEeqnarray' is not known" in said
     assert "1 of 3 displays are read" in said

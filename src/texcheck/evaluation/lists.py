@@ -33,12 +33,24 @@ def entries_of(evaluator: Evaluator, entries: Sequence[Node | None], node: Node)
     """The entries of a list whose dots are filled by its pattern."""
     gap = entries.index(None)
     printed = [entry for entry in entries if entry is not None]
+    before, after = printed[:gap], printed[gap:]
+    first = next(k for k, entry in enumerate(before) if is_like(entry, before[-1]))
+    last = next((k for k, entry in enumerate(after) if not is_like(entry, after[0])), len(after))
+    if not is_like(before[-1], after[0]):
+        first, last = 0, len(after)
     expanded = patterns.expand(
-        printed[:gap], printed[gap:], functools.partial(whole_or_none, evaluator)
+        before[first:], after[:last], functools.partial(whole_or_none, evaluator)
     )
     if expanded is None:
         raise evaluator.fail("the entries beside the dots show no pattern", node)
-    return expanded
+    return [*before[:first], *expanded, *after[last:]]
+
+
+def is_like(one: Node, other: Node) -> bool:
+    """Whether two entries belong to one array; others beside them are no part of its pattern."""
+    if isinstance(other, nodes.Index):
+        return isinstance(one, nodes.Index) and one.base == other.base
+    return isinstance(one, type(other)) or not isinstance(other, nodes.TupleOf)
 
 
 def evaluate_dotted(evaluator: Evaluator, node: nodes.Dotted) -> Value:

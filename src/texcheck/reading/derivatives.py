@@ -32,6 +32,13 @@ def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
     forbid_scripts(reader, lower)
     order = upper.sup
     variable = read_factor(below[1], reader.text)
+    if plain and reader.scope.knows(f"d {variable.name}"):
+        raise reader.fail(
+            f"is this a derivative, or a quotient by the declared d {variable.name}? declare one",
+            bottom,
+        )
+    if len(below) > 2 and upper.sub is None:
+        return read_mixed_derivative(reader, order, above[1:], below, bottom)
     if len(below) != 2 or upper.sub is not None or not same_order(order, variable.sup):
         raise reader.fail(
             "this derivative is not understood; print one variable, and one order above and below",
@@ -41,6 +48,31 @@ def read_derivative(reader: Reader, top: Part, bottom: Part) -> Node | None:
     body = read_derivative_body(reader, above[1:], by) if len(above) > 1 else None
     times = 1 if order is None else int(canonical(order))
     return nodes.Derivative(body, variable=by, order=times, position=position_of(top))
+
+
+def read_mixed_derivative(
+    reader: Reader, order: Part | None, above: list[Part], below: list[Part], bottom: Part
+) -> Node:
+    """``\\frac{\\partial^2 f(x, y)}{\\partial x \\partial y}``: one derivative in the other."""
+    signs = [read_factor(part, reader.text) for part in below[::2]]
+    variables = [read_factor(part, reader.text) for part in below[1::2]]
+    alike = {sign.name for sign in signs} == {signs[0].name} and len(signs) == len(variables)
+    counted = order is not None and canonical(order) == str(len(variables))
+    if not (alike and counted) or any(one.sup is not None for one in variables):
+        raise reader.fail(
+            "this derivative is not understood; print as many variables below as its order says",
+            bottom,
+        )
+    for sign in signs:
+        forbid_scripts(reader, sign)
+    name = lone_symbol(above[0], reader.text) if len(above) == 1 else ""
+    if not above or reader.scope.is_function(name):
+        raise reader.fail("a mixed derivative needs above what it is of, as f(x, y)", bottom)
+    node = reader.product(above)
+    for variable, part in reversed(list(zip(variables, below[1::2], strict=True))):
+        by, _ = read_symbol(reader, variable, [part], 0)
+        node = nodes.Derivative(node, variable=by, position=position_of(bottom))
+    return node
 
 
 def read_derivative_body(reader: Reader, parts: list[Part], variable: Node) -> Node:

@@ -7,7 +7,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, read_factor, tree_of
-from texcheck.reading.parts import entries_in, lone_symbol, next_bracket
+from texcheck.reading.parts import entries_in, lone_symbol, next_bracket, term_parts
 from texcheck.reading.ranges import index_chains
 from texcheck.reading.reader import Reader
 from texcheck.reading.scripts import with_scripts_of
@@ -21,7 +21,7 @@ def read_moment(
     node: Node
     if factor.sub is not None:
         below = index_chains(reader, factor.sub)
-        over = tuple(lone_symbol(variable_of(chain), reader.text) for chain in below)
+        over = tuple(name for chain in below for name in variables_of(chain, reader.text))
         if not all(over):
             raise reader.fail("the variables below an expectation must be symbols", factor.sub)
     if factor.sup is not None:
@@ -57,10 +57,19 @@ def read_moment_of_a_factor(
     raise reader.fail(f"{factor.name} needs its argument in brackets", factor.position)
 
 
-def variable_of(chain: Tree[Token]) -> Part:
-    """The variable of ``x \\sim P`` below an expectation; how it is distributed is declared."""
+def variables_of(chain: Tree[Token], text: str) -> list[str]:
+    """The variables of ``(x, y) \\sim P`` below an expectation; an empty name is no symbol.
+
+    How they are distributed is declared.
+    """
     marks = [child.value for child in chain.children if isinstance(child, Token)]
-    return chain.children[0] if marks == ["sim"] else chain
+    part = chain.children[0] if marks == ["sim"] else chain
+    factors = term_parts(part)
+    if marks == ["sim"] and len(factors) == 1 and isinstance(factors[0], Tree):
+        factor = read_factor(factors[0], text)
+        if factor.bracket == "LPAR" and factor.sub is None and factor.sup is None:
+            return [lone_symbol(entry, text) for entry in entries_in(tree_of(factor.base), text)]
+    return [lone_symbol(part, text)]
 
 
 def covariance_matrix_of(over: tuple[str, ...], inner: Node, position: int) -> Node:

@@ -8,7 +8,7 @@ from texcheck import nodes
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, full_name, read_factor
 from texcheck.reading.lists import read_arguments, read_given
-from texcheck.reading.names import Match, takes_argument
+from texcheck.reading.names import Match, match, takes_argument
 from texcheck.reading.parts import holds_one_factor, is_label, next_bracket
 from texcheck.reading.reader import Reader, Unknown
 from texcheck.reading.scripts import read_indices, with_scripts, with_scripts_of
@@ -36,11 +36,11 @@ def read_declared_call(
         before, given = read_given(reader, parts[place + 1])
         arguments += before
         place += 1
-    if not arguments and is_words(name) and operand_at_end(parts, place):
+    if not arguments and is_words(name) and operand_at_end(reader, parts, place):
         # \\operatorname{vec} A: one factor alone behind it, which is its argument.
-        argument, _ = reader.operand(parts, place + 1)
+        argument, end = reader.operand(parts, place + 1)
         arguments = [argument]
-        place += 1
+        place = end - 1
     if not arguments:
         message = f"{name} is a function and needs an argument"
         if found.sup is not None and is_label(found.sup):
@@ -61,10 +61,14 @@ def is_words(name: str) -> bool:
     return name.startswith(("\\operatorname", "\\mathrm", *TEXTS))
 
 
-def operand_at_end(parts: list[Part], place: int) -> bool:
-    """Whether one factor follows, and then nothing but what an operator joins."""
-    trees = [isinstance(part, Tree) for part in parts[place + 1 : place + 3]]
-    return trees in ([True], [True, False])
+def operand_at_end(reader: Reader, parts: list[Part], place: int) -> bool:
+    """Whether one factor follows, or one call, and then nothing but what an operator joins."""
+    trees = [isinstance(part, Tree) for part in parts[place + 1 : place + 4]]
+    if trees[:2] == [True, True] and next_bracket(parts, place + 1, reader.text):
+        following = match(reader, read_factor(parts[place + 1], reader.text))
+        called = following is not None and reader.scope.is_function(following.name)
+        return called and trees[2:] in ([], [False])
+    return trees[:2] in ([True], [True, False])
 
 
 def read_index_arguments(reader: Reader, sub: Part) -> list[Node]:

@@ -22,6 +22,8 @@ def entries_in(tree: Tree[Token], text: str) -> list[Tree[Token]]:
     for part in tree.children:
         if isinstance(part, Token) and part.type == "MID":
             message = "a bar between brackets is a condition; this is no probability or function"
+            if tree.children[0] == "\\{":
+                message = "a set by a condition cannot be read; declare it under a name"
             raise LatexError(message, position_of(part), text)
         if isinstance(part, Token) and part.type == "COMMA" and part.value == "and":
             raise LatexError("'and' cannot stand inside brackets", position_of(part), text)

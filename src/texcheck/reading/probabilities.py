@@ -11,6 +11,7 @@ from texcheck.reading.parts import trees_in
 from texcheck.reading.reader import Reader, Unknown
 from texcheck.reading.relations import read_chain
 from texcheck.reading.scripts import forbid_scripts, with_scripts_of
+from texcheck.vocabulary import BARS
 
 
 def read_probability(
@@ -35,6 +36,8 @@ def events_in(
         k for k, part in enumerate(tree.children) if isinstance(part, Token) and part.type == "MID"
     ]
     end = marks[0] if marks else len(tree.children)
+    if marks and BARS.get(str(tree.children[end]), ("", ""))[0] == "LNORM":
+        raise reader.fail("is this a condition? write \\mid", tree.children[end])
     for chain in trees_in(tree.children):
         if len(chain.children) == 1:
             raise reader.unknown(

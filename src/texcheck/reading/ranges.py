@@ -8,7 +8,7 @@ from lark import Token, Tree
 
 from texcheck import nodes
 from texcheck.nodes import Bounds
-from texcheck.parser import Factor, Part
+from texcheck.parser import Factor, Part, tokens_of
 from texcheck.reading.parts import lone_symbol, term_parts, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import CONSTANTS
@@ -35,6 +35,7 @@ def index_chains(reader: Reader, sub: Part) -> list[Tree[Token]]:
     """The conditions below a sum."""
     if isinstance(sub, Token):
         return [Tree("chain", [Tree("expr", [Tree("term", [Tree("factor", [sub])])])])]
+    forbid_divisors(reader, sub)
     chains = []
     for piece in trees_in(sub.children):
         inner = trees_in(piece.children)
@@ -45,6 +46,21 @@ def index_chains(reader: Reader, sub: Part) -> list[Tree[Token]]:
     if not chains:
         raise reader.fail("this index range is not understood", sub)
     return chains
+
+
+def forbid_divisors(reader: Reader, sub: Tree[Token]) -> None:
+    """What follows ``\\mid`` or a colon is a condition; in ``d \\mid n`` d divides n."""
+    marks = [
+        k for k, one in enumerate(sub.children) if isinstance(one, Token) and one.type == "MID"
+    ]
+    for piece in trees_in(sub.children[marks[0] :]) if marks else []:
+        if not any(len(chain.children) > 1 for chain in trees_in(piece.children)):
+            sign = sub.children[marks[0]]
+            raise reader.fail(
+                f"does {sign} mean 'divides' or 'such that'? print a relation behind it, such as "
+                "n \\bmod d = 0",
+                piece,
+            )
 
 
 def read_ranges(reader: Reader, chains: list[Tree[Token]], factor: Factor) -> Below:
@@ -106,6 +122,8 @@ def fresh_indices(
             fresh.append(name)
     if fresh or set(symbols) & set(below.names):
         return fresh
+    if {token.value for token in tokens_of(chain)} & set(below.names):
+        return []
     if not symbols[0]:
         raise reader.fail("no index is bound by this condition", chain)
     return [symbols[0]]

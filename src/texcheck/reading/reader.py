@@ -221,6 +221,8 @@ class Reader:
         while place < len(parts) and isinstance(parts[place], Tree):
             part = parts[place]
             self.forbid_side_by_side(part, after_slash=after_slash)
+            if is_bare_matrix(part) and is_bare_matrix(parts[place - 1]):
+                raise self.fail("are these two matrices blocks of one? write one matrix", part)
             node, place = self.operand(parts, place)
             result = nodes.Product("juxtaposed", result, node, position=position_of(part))
         return result, place
@@ -253,6 +255,16 @@ class Reader:
             raise self.fail(
                 "what is divided by? a/b c is ambiguous; write \\frac or brackets", part
             )
+
+
+def is_bare_matrix(part: Part) -> bool:
+    """Whether a factor is a matrix without brackets of its own."""
+    base = part.children[0] if isinstance(part, Tree) else part
+    return (
+        isinstance(base, Tree)
+        and base.data == "matrix"
+        and canonical(base.children[0]) in ("matrix", "smallmatrix", "array")
+    )
 
 
 def without_braces(part: Part, text: str) -> Part:

@@ -41,6 +41,8 @@ def read_reduction(
         body = reader.product(rest)
     if kind not in ("sum", "product") and not set(names) & nodes.names_in(body):
         raise reader.fail(f"{factor.name} over {', '.join(names)} does nothing", factor.position)
+    if kind != "sum":
+        forbid_loose_factor(reader, names, body, factor)
     node = nodes.Reduction(
         kind,
         names=tuple(names),
@@ -50,6 +52,18 @@ def read_reduction(
         position=factor.position,
     )
     return node, len(parts)
+
+
+def forbid_loose_factor(reader: Reader, names: list[str], body: Node, factor: Factor) -> None:
+    """Refuse ``\\prod_i a_i b``, where b may stand behind the product."""
+    if not isinstance(body, nodes.Product) or body.operator == "/":
+        return
+    inside, last = nodes.names_in(body.left), nodes.names_in(body.right)
+    if set(names) & inside and not set(names) & last:
+        raise reader.fail(
+            f"does the last factor belong to {factor.name}? print it before the sign, or brackets",
+            body.right.position,
+        )
 
 
 def read_extreme(

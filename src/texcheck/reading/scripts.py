@@ -45,6 +45,11 @@ def read_indices(reader: Reader, sub: Part) -> list[Node]:
     if isinstance(sub, Token) or sub.data != "group":
         return [reader.single(sub)]
     pieces = trees_in(sub.children)
+    if any(isinstance(part, Token) and part.type == "MID" for part in sub.children):
+        raise reader.fail(
+            f"what is part {canonical(sub)} of an array? declare the symbol with it as one name",
+            sub,
+        )
     if len(sub.children) != 2 * len(pieces) + 1 or any(p.data != "piece" for p in pieces):
         raise reader.fail(f"the index {canonical(sub)} is not understood", sub)
     if len(pieces) == 1 and len(pieces[0].children) == 1:

@@ -13,13 +13,13 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.errors import LatexError
 from texcheck.nodes import Chain, Node, Nodes
-from texcheck.parser import parse, position_of
+from texcheck.parser import parse, position_of, tokens_of
 from texcheck.reading.factors import read_operand
 from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.relations import links_of, read_chain
-from texcheck.vocabulary import CONDITIONS, IMPLICATIONS
+from texcheck.vocabulary import CONDITIONS, IMPLICATIONS, QUANTIFIERS
 
 # What joins the parts of one statement that is read as several.
 WITH = "with both"
@@ -84,9 +84,13 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
     reader = Reader(text, dict(symbols), read_operand)
     claims: list[tuple[str, list[Tree[Token]]]] = []
     separator = ","
+    quantified = False
     for child in each_alone(parse(text).children):
         if isinstance(child, Token):
             separator = child.value
+            quantified = separator in QUANTIFIERS or (quantified and separator == ",")
+        elif quantified and len(child.children) == 1:
+            forbid_unused(reader, child, [chain for _, group in claims for chain in group])
         # Only commas hold a list of values together, as in i = 0, 1, 2.
         elif len(child.children) == 1 and claims and separator == ",":
             claims[-1][1].append(child)
@@ -145,6 +149,14 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
         else:
             statements.append(Statement(node))
     return statements
+
+
+def forbid_unused(reader: Reader, chain: Tree[Token], claims: list[Tree[Token]]) -> None:
+    """``a_i = 1 for all i`` says nothing more of i than that it is an index of the statement."""
+    name = lone_symbol(chain, reader.text)
+    if not name or not any(name == token for claim in claims for token in tokens_of(claim)):
+        raise reader.fail("of what is this for all? print a symbol of the statement", chain)
+    reader.only_expression(chain)
 
 
 def forbid_implied_sums(reader: Reader, chain: Chain) -> None:

@@ -56,6 +56,12 @@ def read_symbol(reader: Reader, factor: Factor, parts: list[Part], place: int) -
         if found is not None:
             factor = joined
             place += 1
+    following = next_name(parts, place, reader.text)
+    if factor.name == "d" and found is not None and reader.scope.knows(f"d {following}"):
+        raise reader.fail(
+            f"d and d {following} are both declared, so d{following} is ambiguous",
+            factor.position,
+        )
     if found is None:
         return read_known_symbol(reader, factor, parts, place)
     if reader.scope.is_function(found.name):
@@ -106,9 +112,11 @@ def read_known_symbol(
         return read_known_call(reader, known, factor, parts, place)
     if name in NUMBER_SETS:
         raise reader.fail(f"{name} can stand only after \\in", factor.position)
+    following = next_name(parts, place, reader.text)
+    differential = f", nor is the differential d {following}" if name == "d" and following else ""
     raise reader.unknown(
         f"unknown symbol {full_name(name, factor.sub, factor.sup)}: "
-        "it is not declared and not a known function",
+        f"it is not declared and not a known function{differential}",
         Unknown(factor, parts, place, tuple(reader.scope.running)),
     )
 
