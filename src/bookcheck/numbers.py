@@ -6,10 +6,10 @@ a relation, and the word behind a {value}, is in the list `tests/bookcheck/numbe
 page, the word before it, the word after it, and what it is: `constant` (the rule of
 `bookcheck.digits` asks that code, a value or a formula beside it has the same number), `name` (of a
 model, a type, a version, a year, a part of a book), `word` (nothing computes it), `unit` (the word
-after what is computed), `formula` (a letter or an expression) or `code` (inside a sentence;
-comments and docstrings of listings). A misprint makes a phrase that the list does not have. So a
-change is noticed, and that what is listed is right, no program has confirmed. *One*, *first* and
-*both* are no numbers here; they are seen where another number becomes one of them.
+after what is computed), `formula` (a letter or an expression) or `code` (in a sentence or between
+paragraphs; comments and docstrings of cells). A misprint makes a phrase that the list does not
+have. So a change is noticed, and that what is listed is right, no program has confirmed. *One*,
+*first* and *both* are no numbers here; they are seen where another number becomes one of them.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -194,9 +194,20 @@ def quantities_of_page(path: Path) -> list[Quantity]:
         texts = [*texts_of(cell.caption if code else cell.source)]
         texts += alt_texts(cell.source) if code else []
         found += [one for text in texts for one in quantities_of(text, cell.place)]
-        for remark in remarks_of(cell.source) if code else ():
-            found += [one._replace(kind="code") for one in quantities_of(remark, cell.place)]
+        for text in remarks_of(cell.source) if code else listings_of(cell.source):
+            found += [one._replace(kind="code") for one in quantities_of(text, cell.place)]
     return found
+
+
+def listings_of(markdown: str) -> Iterator[str]:
+    """The lines of the code in a text, which is shown and is no cell."""
+    for token in tokens_of(markdown):
+        directive = directive_of(token)
+        kind = directive["kind"] if directive else token.type
+        if kind in ("fence", "code_block", "code", "code-block"):
+            yield from token.content.splitlines()
+        elif directive and kind not in LITERAL:
+            yield from listings_of(token.content)
 
 
 def remarks_of(code: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from bookcheck import numbers
-from bookcheck.numbers import changes, main, quantities_of, remarks_of, texts_of
+from bookcheck.numbers import changes, listings_of, main, quantities_of, remarks_of, texts_of
 
 
 def phrases(markdown):
@@ -41,9 +41,10 @@ def test_kinds():
     assert [one.kind for one in quantities_of(text)] == kinds
 
 
-def test_comments_and_docstrings_are_read():
+def test_comments_docstrings_and_listings_are_read():
     code = 'x = "#8"  # (B, 2, N)\n"""Of four heads.\n\nAll 5."""\ny = 7'
     assert [*remarks_of(code)] == ["(B, 2, N)", "Of four heads.\n\nAll 5."]
+    assert [*listings_of("```bash\nhint 1 2\n```\n\nAnd `x`.")] == ["hint 1 2"]
 
 
 TEXT = "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million tokens, by $d_k$."
