@@ -512,7 +512,10 @@
     if (width) parts.push(phrase`width ${count(width)}`);
     if (heads) parts.push(counted(heads, phrase`1 head`, phrase`${count(heads)} heads`));
     if (context) parts.push(phrase`offers ${tokens(context)}`);
-    if (trained_length && trained_length !== context) parts.push(phrase`trained on ${tokens(trained_length)}`);
+    // What a rule calls the original length is not the last one of training.
+    const isStretched = result.layers.some(({ rotation }) => !["default", "none", undefined].includes(rotation?.rule));
+    const start = isStretched ? phrase`its rule starts from ${count(trained_length)}` : phrase`trained on ${tokens(trained_length)}`;
+    if (trained_length && trained_length !== context) parts.push(start);
     return parts.join(" · ");
   }
 

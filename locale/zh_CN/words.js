@@ -692,6 +692,7 @@
     "{0} heads": "{0} 个头",
     "offers {0}": "提供 {0}",
     "trained on {0}": "训练长度 {0}",
+    "its rule starts from {0}": "它的规则从 {0} 起",
     "The kinds of layers are not read: {0}": "读不出层的种类：{0}",
     "Layers": "层",
     "Your model": "你的模型",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attention_to_rope.checkpoints.model_types import INTERLEAVED_MODELS
+from attention_to_rope.checkpoints.model_types import HEAD_DIM_KEYS, INTERLEAVED_MODELS
 from rope_doctor.calling import KEY_NAMES, is_position
 
 ROTARY = re.compile("rotary|rope", re.IGNORECASE)
@@ -113,7 +113,8 @@ def kinds_of_layers(rotary: nn.Module) -> list[str | None]:
     buffers = [name for name, _ in rotary.named_buffers() if name.endswith("_inv_freq")]
     known = [name.removesuffix("_inv_freq") for name in buffers if "original" not in name]
     named = getattr(getattr(rotary, "config", None), "layer_types", None) or known
-    return [kind for kind in dict.fromkeys(named) if not known or kind in known]
+    found: list[str | None] = [k for k in dict.fromkeys(named) if not known or k in known]
+    return found or list(known)  # DeepSeek-V4 calls its tables otherwise than its layers
 
 
 def _first_kind(rotary: nn.Module) -> str | None:
@@ -137,8 +138,9 @@ def _head_dim(config: dict[str, Any], layer_type: str | None) -> int | None:
         return int(text["qk_rope_head_dim"])
     if layer_type == "full_attention" and text.get("global_head_dim"):
         return int(text["global_head_dim"])
-    if text.get("head_dim"):
-        return int(text["head_dim"])
+    key = HEAD_DIM_KEYS.get(str(text.get("model_type")), "head_dim")
+    if text.get(key):
+        return int(text[key])
     width = text.get("hidden_size") or text.get("n_embd")
     heads = text.get("num_attention_heads") or text.get("n_head")
     return int(width // heads) if width and heads else None

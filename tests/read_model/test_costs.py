@@ -220,3 +220,12 @@ def test_an_error_stands_first_and_is_marked():
     assert "there is nothing to add" not in html
     assert html.index("<h4>Error</h4>") < html.index('<dl class="tiles">')
     assert "The rotation is not read: factor must be a positive finite number" in html
+
+
+def test_the_length_of_a_rule_is_not_called_that_of_training():
+    answers = run_reports(
+        [{"name": name, "wanted": {}} for name in ("Llama 3.1-8B", "Qwen3-8B")], {}, []
+    )
+    llama, qwen = [answer["html"].split("</p>")[0] for answer in answers]
+    assert llama.endswith("offers 131,072 tokens · its rule starts from 8,192")
+    assert qwen.endswith("offers 40,960 tokens · trained on 32,768 tokens")
