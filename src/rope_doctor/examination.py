@@ -33,6 +33,19 @@ NEAR = FAR[:4]  # where vectors in a half type are judged
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
+# Faults of one side that explain why the other has other frequencies, factors or dimensions.
+EXPLAIN_ALL = {
+    "half angles",
+    "length and angle swapped",
+    "mixed layouts",
+    "more than a rotation",
+    "no layout",
+    "no rotation",
+    "order of dimensions",
+    "overwritten",
+    "rounded table",
+    "vectors vanish",
+}
 NEIGHBOURS = "neighbours alike"  # how a table is laid out, in the words of the call
 # How the changes begin that follow from frequencies and lengths.
 OF_FREQUENCIES = ("frequencies:", "base:", "scaling:", "factor of the table:")
@@ -95,19 +108,25 @@ def _faults_of_sides(case: Case) -> list[Fault]:
             own += positions.misplaced(measured, exact, _before(case, measured) if alike else [])
         found.append(own)
     both = faults.both_sides(found[0], found[1])
-    if case.calling.both and not {fault.name for fault in both} & {"no layout"}:
+    one_sided = {fault.name for fault in both if fault.found.startswith("only the ")}
+    if case.calling.both and not one_sided & EXPLAIN_ALL:
         both += faults.compared(case.queries, case.keys, case.dim)
     return both
 
 
 def _held_vectors(calling: Calling, measured: Measured, side: int) -> torch.dtype | None:
-    """The half type of vectors that come back, though float32 ones were given."""
-    if measured.rounded_to is None:
-        return None
+    """The half type to which vectors are cast before or after the rotation, though float32 came."""
     x = vectors(1, 2, 1, measured.matrices.shape[-1], seed=16)
     result = calling.turn(x, x, torch.arange(1))[side]
-    held = bool((result.to(measured.rounded_to).to(result.dtype) == result).all())
-    return measured.rounded_to if held else None
+    if measured.rounded_to is not None:
+        held = bool((result.to(measured.rounded_to).to(result.dtype) == result).all())
+        return measured.rounded_to if held else None
+    kept = result[..., measured.order].float()  # at position 0 nothing has rotated
+    for dtype in faults.HALF_TYPES:
+        cast = x.to(dtype).float()
+        if float((kept - cast).abs().max()) < 1e-6 < float((x - cast).abs().max()):
+            return dtype
+    return None
 
 
 def _given(case: Case, measured: Measured) -> Tensor | None:

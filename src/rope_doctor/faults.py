@@ -258,8 +258,7 @@ def rounding(measured: Measured, vectors_held_by: torch.dtype | None = None) -> 
         return [
             Fault(
                 "rounded vectors",
-                f"float32 vectors come back as {vectors_held_by} numbers: they are cast before "
-                "the rotation, or the result is",
+                f"float32 vectors are cast to {vectors_held_by}, before the rotation or after it",
                 "rotate in float32, and give back the type that was given",
             )
         ]

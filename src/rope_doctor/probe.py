@@ -21,6 +21,11 @@ ODD = (
     65_537, 131_071,
 )  # fmt: skip
 SINGLE = tuple(sorted({*POWERS, *ODD}))
+# Steps of tables that are kept as integers.
+GRIDS = (
+    (127, "int8"), (128, "int8"), (255, "uint8"), (256, "uint8"), (32_767, "int16"),
+    (32_768, "int16"),
+)  # fmt: skip
 TOGETHER = 257  # positions of one call, where none can be asked for alone
 SIDES = ("queries", "keys")
 # Results that differ by less are the same rotation. A sum in another order changes a last bit, and
@@ -257,7 +262,7 @@ def _coarse(matrices: Tensor, a: Tensor, b: Tensor) -> str | None:
         steps = torch.stack((cos, sin)) * 10**decimals
         if (steps - steps.round()).abs().max() < 1e-2:
             return f"cos and sin have {decimals} decimals"
-    for levels, name in ((127, "int8"), (128, "int8"), (255, "uint8"), (256, "uint8")):
+    for levels, name in GRIDS:
         steps = torch.stack((cos, sin)) * levels
         if (steps - steps.round()).abs().max() < 1e-2:
             return f"cos and sin are multiples of 1/{levels}, as from {name} numbers"
@@ -313,7 +318,7 @@ def predicted(measured: Measured, angles: Tensor) -> Tensor:
 def angles_at(positions: Tensor, measured: Measured, exact: Tensor | None) -> Tensor:
     """m θ_i for each position and pair, with exact frequencies where their rule is known."""
     signed = torch.tensor(measured.signed, dtype=torch.float64)
-    if exact is not None:
+    if exact is not None and len(exact) >= len(signed):  # keys may have more pairs than queries
         signed = exact[: len(signed)] * (1.0 if measured.forward else -1.0)
     return positions.double()[:, None] * signed
 

@@ -142,6 +142,16 @@ def in_int8(x, positions):
     return with_table(x, cos, sin)
 
 
+def in_int16(x, positions):
+    cos, sin = ((part * 32767).round() / 32767 for part in book.rotary_table(positions, THETA))
+    return with_table(x, cos, sin)
+
+
+def more_keys(q, k, positions):
+    part = rope(q, positions, theta=book.rotary_frequencies(HALF), rotary_dim=HALF)
+    return part, rope(k, positions)
+
+
 def table_of_rounded_angles(x, positions):
     angles = (positions[..., None] * book.rotary_frequencies(DIM, 5e5)).bfloat16()
     return with_table(x, angles.cos().float(), angles.sin().float())
@@ -226,6 +236,9 @@ NAMED = {
     "rotate keys once": [of_keys(lambda x, m: (rope(x, m), m))],
     "factors of queries and keys differ": [keys_scaled, of_keys(factor=1.37)],
     "rounded vectors: only the keys": [keys_rounded],
+    "float32 vectors are cast to torch.float16": [lambda x, m: rope(x.half().float(), m)],
+    "cos and sin are multiples of 1/32767": [in_int16],
+    "rotary dimensions of queries and keys differ: 16 from 0 on, and 32": [more_keys],
     "cos and sin are multiples of 1/127": [in_int8],
     "half angles: products of positions and frequencies are rounded to torch.bfloat16": [
         table_of_rounded_angles
