@@ -64,6 +64,8 @@ LETTER_COMMANDS = {f"\\{name}" for name in GREEK}
 ACCENTED = "(" + "|".join(re.escape(accent) for accent in sorted(ACCENTS)) + r")(\\?[A-Za-z].*)"
 # Letters that are functions where brackets follow, whatever is inside of these.
 FUNCTION_LETTERS = {*"fghFGHpPqlLR", r"\phi", r"\varphi", r"\psi", r"\sigma", r"\Phi", r"\Psi"}
+# Letters that are functions behind a D.
+DIFFERENTIATED = {"f", "g", "h", r"\phi", r"\varphi", r"\psi"}
 INDEX_LETTERS = {*"ijklmnst", r"\tau", r"\ell"}
 # Signs with an index below them, or a subscript that says something else.
 BINDING = {
@@ -150,7 +152,8 @@ def is_entry(name: str, found: Mapping[str, Guess]) -> bool:
 class Printed:
     """How the symbols of a formula are printed, by their names without scripts.
 
-    ``bare``: without a subscript; ``called``: with an argument and without a subscript; ``subs``:
+    ``bare``: without a subscript; ``called``: with an argument and without a subscript;
+    ``several``: with several of them; ``subs``:
     the subscripts of each; ``dotted``: in a formula with dots, with a number and with a letter as
     subscripts; ``scalars``: alone on a side of a relation, added to a number, or differentiated;
     ``elsewhere``: all that are no subscripts.
@@ -158,6 +161,7 @@ class Printed:
 
     bare: frozenset[str]
     called: frozenset[str]
+    several: frozenset[str]
     subs: Mapping[str, frozenset[str]]
     dotted: frozenset[str]
     scalars: frozenset[str]
@@ -170,6 +174,7 @@ def printed_in(text: str) -> Printed:
     top = parse(text)
     bare: set[str] = set()
     called: set[str] = set()
+    several: set[str] = set()
     subs: dict[str, set[str]] = {}
     elsewhere: set[str] = set()
     for factor, parts, place in factors_of(top, text):
@@ -179,6 +184,9 @@ def printed_in(text: str) -> Printed:
             bracket = next_bracket(parts, place, text)
             if bracket == "LPAR" and called_here(factor, parts, place, text):
                 called.add(name)
+                base = tree_of(read_factor(parts[place + 1], text).base)
+                if any(isinstance(one, Token) and one.type == "COMMA" for one in base.children):
+                    several.add(name)
         elif factor.name not in BINDING:
             subs.setdefault(name, set()).add(canonical(factor.sub))
         if factor.sup is not None:
@@ -201,6 +209,7 @@ def printed_in(text: str) -> Printed:
     return Printed(
         frozenset(bare),
         frozenset(called),
+        frozenset(several),
         {name: frozenset(found) for name, found in subs.items()},
         frozenset(dotted),
         frozenset(scalars - {""}),
@@ -314,7 +323,7 @@ def forbid_two_kinds(factor: Factor, parts: list[Part], place: int, text: str) -
     """Refuse ``X = \\sum_i X_i`` and ``\\eta(t) = \\eta_i``, where one name has two meanings."""
     found = printed_in(text)
     name = labelled(factor)
-    if name in found.dotted:
+    if name in found.dotted and name not in found.called:
         return
     if name in found.scalars and not matrices_in(text):
         raise unsure(f"is {name} a number, or all of {name}_{canonical_sub(factor)}?", factor, text)
@@ -371,6 +380,8 @@ def guess_of(unknown: Unknown, text: str) -> Guess:
     else:
         forbid_unsure(factor, parts, place, text)
     called = is_called(factor, parts, place, text)
+    if not called and factor.sub is None and labelled(factor) in printed_in(text).several:
+        raise unsure(f"is {factor.name} a function, or a value?", factor, text)
     name = name_of(factor, unknown.running, text)
     return Guess(name, "function" if called else kind_of(factor, name, text))
 
@@ -409,7 +420,10 @@ def forbid_unsure(factor: Factor, parts: list[Part], place: int, text: str) -> N
         raise unsure(
             f'is d{letter} a differential, "d {letter}", or a product with d?', factor, text
         )
-    if name == "D" and following in ("f", "g"):
+    bracketed = next_bracket(parts, place, text) in ("LPAR", "LSET")
+    if name == "E" and (bracketed or following == "E"):
+        raise unsure("is E an expectation? print \\mathbb{E}, or declare E", factor, text)
+    if name == "D" and re.sub(r"\\[a-z]+\{(.*)\}", r"\1", following) in DIFFERENTIATED:
         raise unsure("is D a derivative?", factor, text)
     if is_words(name) and beside_a_factor(parts, place, text):
         raise unsure(f"{name} stands among factors like a word of a sentence", factor, text)

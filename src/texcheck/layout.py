@@ -27,10 +27,14 @@ CONDITIONAL = re.compile(r"\b(if|when|unless|except|not|only|provided|for|where)
 
 @dataclass
 class Column:
-    """The statements of one column of ``aligned``; ``indented``: its lines start at the mark."""
+    """The statements of one column of ``aligned``; ``indented``: its lines start at the mark.
+
+    ``dotted``: the line before the next one consists of dots.
+    """
 
     statements: list[list[Token]] = field(default_factory=list)
     indented: bool = False
+    dotted: bool = False
 
 
 @dataclass
@@ -198,7 +202,11 @@ class Layout:
         content = [*left, *(right or [])]
         start = next(iter(before or after), None)
         if start is None or all(token.type == "DOTS" for token in [*before, *after]):
+            column.dotted = start is not None
             return  # a line of dots says that it goes on like this
+        if column.dotted and start.type in CONTINUING:
+            raise self.fail("dots between the lines of one sum cannot be read", start.start_pos)
+        column.dotted = False
         at_a_sign = after and after[0].type in ("REL", "TEXT", *CONTINUING)
         if before and after and not at_a_sign and before[-1].type not in ("REL", "ARROW"):
             raise self.fail("a mark & needs a relation or a sign beside it", after[0].start_pos)

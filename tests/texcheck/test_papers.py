@@ -68,6 +68,8 @@ READ = [
         {"f": lambda u, v: u**2 * v**2},
     ),
     (r"\frac{d^2 (u^2 v_1 v_2)}{du dv_1} = b u v_2", {"u": 3.0, "v": X, "b": 2}, {"b": 3}),
+    (r"\frac{df}{dc}(c) = 2 c", {"f": lambda c: c**2 + 0 * c}, {"f": lambda c: c**3}),
+    (r"\frac{d(a c)}{dc} (a \cdot b) = 13 a b", {}, {"a": 5.0}),
     (r"dS_{12} = 2 b", {"d S": np.array([[1.0, 8.0]])}, {"b": 5.0}),
     (
         r"\operatorname{vec} g(b) + 1 = c",
@@ -115,6 +117,9 @@ REFUSED = [
     (r"f(2, 1, \ldots, n) = 6", "show no pattern"),
     (r"a >> b", r"write \\gg for >>"),
     (r"a == b", "write = for =="),
+    # labels
+    (r"a = 40 (b) \times 2", "a factor, or a remark"),
+    (r"a = 2\ (\text{bytes})", "a factor, or a remark"),
     # what belongs to a product or a maximum?
     (r"\prod_{j=1}^n x_j a = 1", "does the last factor belong"),
     (r"\max_j x_j \cdot a = 1", "does the last factor belong"),
@@ -132,6 +137,15 @@ REFUSED = [
     (r"\frac{\partial^2 f}{\partial a \partial b} = 1", "needs above what it is of"),
     (r"\frac{\partial^3 (a b)}{\partial a \partial b} = 1", "as many variables below"),
     (r"\frac{\partial^2 (a b)}{\partial a^2 \partial b} = 1", "as many variables below"),
+    (r"\frac{d(a c)}{dc} (b) = 1", "is this derivative taken there"),
+    (r"\frac{d(a c)}{dc} (c + b) = 1", "is this derivative taken there"),
+    (r"\frac{d(a c)}{dc} (c, b) = 1", "is this derivative taken there"),
+    # sums that are not printed, or not all of them
+    (r"a = x_i x_i", "is there a sum over i"),
+    (
+        r"\begin{aligned} a &= b \\ &\quad + c \\ &\quad \vdots \\ &\quad + c \end{aligned}",
+        "dots between the lines of one sum",
+    ),
     (r"dS = 1", "nor is the differential d S"),
 ]
 
@@ -152,6 +166,21 @@ def test_a_differential_is_declared_with_its_letter():
         check("dS = 3", both)
     with pytest.raises(LatexError, match="a derivative, or a quotient"):
         check(r"\frac{dS}{dx} = 3", {"d S": 3.0, "d x": 1.0, "x": 2.0, "S": 5.0})
+
+
+UNSURE = [
+    (r"b = E(x - \theta)", "is E an expectation"),
+    (r"b = E_x E_y \{x y\}", "is E an expectation"),
+    (r"J = D \boldsymbol{\phi}", "is D a derivative"),
+    (r"f(u, v) = u, \quad u(a, b) = a + b", "is u a function, or a value"),
+    (r"p(z) = p(z_1, \ldots, z_k), \quad p_i = 1", "a value of the function p"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), UNSURE, ids=[text for text, _ in UNSURE])
+def test_no_guess_for_a_letter_of_two_meanings(text, reason):
+    with pytest.raises(UnsureError, match=reason):
+        guessed_symbols(text)
 
 
 def test_both_variables_of_a_pair_are_averaged_over():

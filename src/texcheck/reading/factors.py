@@ -15,6 +15,7 @@ from texcheck.reading.conditions import read_cases
 from texcheck.reading.derivatives import read_derivative
 from texcheck.reading.matrices import read_matrix
 from texcheck.reading.partials import forbid_open_end
+from texcheck.reading.parts import next_bracket, trees_in
 from texcheck.reading.reader import Reader
 from texcheck.reading.scripts import with_scripts_of
 from texcheck.reading.symbols import read_symbol
@@ -32,10 +33,33 @@ def read_operand(reader: Reader, parts: list[Part], place: int) -> tuple[Node, i
         forbid_open_end(reader, parts[place + 1 :], factor.position)
         body = reader.product(parts[place + 1 :])
         return replace(node, body=body), len(parts)
+    if isinstance(node, nodes.Derivative) and next_bracket(parts, place, reader.text) == "LPAR":
+        return node, place + 1 + taken_there(reader, node, parts[place + 1])
     if factor.bracket in ("LNORM", "LBAR"):
         # A subscript of these is no index: it says which norm.
         factor = replace(factor, sub=None)
     return with_scripts_of(reader, node, factor), place + 1
+
+
+def taken_there(reader: Reader, node: nodes.Derivative, bracket: Part) -> bool:
+    """Whether the bracket behind a derivative says where: at x in ``\\frac{df}{dx}(x)``.
+
+    A product with a printed sign, or another derivative, is a factor; all else could be both.
+    """
+    factor = read_factor(bracket, reader.text)
+    chains = trees_in(tree_of(factor.base).children)
+    inside = reader.only_expression(chains[0]) if len(chains) == 1 else None
+    if inside == node.variable and factor.sub is None and factor.sup is None:
+        return True
+    if isinstance(inside, nodes.Derivative):
+        return False
+    if isinstance(inside, nodes.Product) and inside.operator in ("dot", "times"):
+        return False
+    raise reader.fail(
+        "is this derivative taken there, or multiplied by it? print a sign between them, or "
+        "declare the derivative as a function",
+        bracket,
+    )
 
 
 def read_base(reader: Reader, factor: Factor) -> Node:

@@ -11,7 +11,7 @@ from texcheck import nodes
 from texcheck.errors import LatexError, UnknownSymbolError
 from texcheck.nodes import Node
 from texcheck.parser import Factor, Part, canonical, end_of, position_of, read_factor, tree_of
-from texcheck.reading.parts import is_dots, term_parts, trees_in
+from texcheck.reading.parts import is_dots, lone_symbol, term_parts, trees_in
 from texcheck.reading.scope import Scope
 from texcheck.vocabulary import OPERATORS
 
@@ -221,6 +221,12 @@ class Reader:
         while place < len(parts) and isinstance(parts[place], Tree):
             part = parts[place]
             self.forbid_side_by_side(part, after_slash=after_slash)
+            if is_remark(part, parts[place - 1], self.text):
+                raise self.fail(
+                    f"is {canonical(part)} a factor, or a remark on the number? print it without "
+                    "brackets, or leave it out",
+                    part,
+                )
             if is_bare_matrix(part) and is_bare_matrix(parts[place - 1]):
                 raise self.fail("are these two matrices blocks of one? write one matrix", part)
             node, place = self.operand(parts, place)
@@ -255,6 +261,17 @@ class Reader:
             raise self.fail(
                 "what is divided by? a/b c is ambiguous; write \\frac or brackets", part
             )
+
+
+def is_remark(part: Part, before: Part, text: str) -> bool:
+    """Whether ``40 (K)`` stands here: nobody needs brackets to multiply by one symbol."""
+    if not isinstance(before, Tree) or not read_factor(before, text).is_number:
+        return False
+    factor = read_factor(part, text)
+    if factor.bracket != "LPAR" or factor.sub is not None or factor.sup is not None:
+        return False
+    inside = tree_of(factor.base).children[1:-1]
+    return len(inside) == 1 and bool(lone_symbol(inside[0], text))
 
 
 def is_bare_matrix(part: Part) -> bool:

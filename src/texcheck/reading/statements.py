@@ -162,11 +162,12 @@ def forbid_unused(reader: Reader, chain: Tree[Token], claims: list[Tree[Token]])
 def forbid_implied_sums(reader: Reader, chain: Chain) -> None:
     """Refuse ``y_i = a_{ij} x_j``, where the sum over j is not printed."""
     first = chain.sides[0]
-    if not isinstance(first, nodes.Index):
-        return
-    known = nodes.names_in_all(first.indices)
+    known = nodes.names_in(first)
+    if isinstance(first, nodes.Index):
+        known = nodes.names_in_all(first.indices)
     for side in chain.sides[1:]:
-        factors = list(factors_of(side))
+        inner = side.body if isinstance(side, nodes.Derivative) else None
+        factors = list(factors_of(inner or side))
         counts = Counter(name for factor in factors for name in index_names(factor))
         repeated = sorted(name for name, count in counts.items() if count > 1 and name not in known)
         if repeated:
