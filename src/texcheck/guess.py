@@ -156,6 +156,7 @@ class Printed:
     ``several``: with several of them; ``subs``:
     the subscripts of each; ``dotted``: in a formula with dots, with a number and with a letter as
     subscripts; ``scalars``: alone on a side of a relation, added to a number, or differentiated;
+    ``normed``: a term between the double bars of a norm;
     ``elsewhere``: all that are no subscripts.
     """
 
@@ -165,6 +166,7 @@ class Printed:
     subs: Mapping[str, frozenset[str]]
     dotted: frozenset[str]
     scalars: frozenset[str]
+    normed: frozenset[str]
     elsewhere: frozenset[str]
 
 
@@ -213,6 +215,7 @@ def printed_in(text: str) -> Printed:
         {name: frozenset(found) for name, found in subs.items()},
         frozenset(dotted),
         frozenset(scalars - {""}),
+        frozenset(name for part in top.find_data("bracket") for name in normed_in(part, text)),
         frozenset(elsewhere),
     )
 
@@ -227,6 +230,17 @@ def factors_of(top: Tree[Token], text: str) -> Iterator[tuple[Factor, list[Part]
                 factor = read_factor(part, text)
                 if factor.is_symbol:
                     yield factor, list(term.children), place
+
+
+def normed_in(bracket: Tree[Token], text: str) -> Iterator[str]:
+    """The symbols that are terms between the double bars of a norm, as in ``\\|x - y\\|``."""
+    if not isinstance(bracket.children[0], Token) or bracket.children[0].type != "LNORM":
+        return
+    for chain in trees_in(bracket.children):
+        for term in trees_in(tree_of(chain.children[0]).children):
+            factors = [read_factor(part, text) for part in trees_in(term.children)]
+            if len(factors) == 1 and factors[0].is_symbol and factors[0].sub is None:
+                yield labelled(factors[0])
 
 
 def added_to_numbers(expression: Tree[Token], text: str) -> Iterator[str]:
@@ -557,6 +571,8 @@ def kind_of(factor: Factor, name: str, text: str) -> str:
         return "array"
     if is_indexed(factor, name, text):
         return "array"
+    if name in printed_in(text).normed:
+        return "matrix" if factor.name[:1].isupper() else "vector"
     return "index" if factor.sub is None and is_an_index(factor.name, text) else "number"
 
 

@@ -138,6 +138,9 @@ def test_a_guess_for_every_symbol():
     assert kinds(r"\mathbf{W}_k^{(q)} \mathbf{v} = \nabla f(\mathbf{v})")[r"\nabla f"] == "function"
     assert kinds(r"a_{11} + a_{nk} = 1") == {"a": "array", "n": "index", "k": "index"}
     assert kinds(r"P(X = 1) = 1") == {"X": "number"}
+    assert kinds(r"\|x - a y\| \le \|W\|_F") == {
+        "x": "vector", "a": "number", "y": "number", "W": "matrix",
+    }  # fmt: skip
     assert kinds(r"P(x \mid y) = 1")["P"] == "function"
 
 
