@@ -215,7 +215,7 @@ def number_of(text: str) -> tuple[Fraction, Fraction] | None:
 
 def in_words(text: str) -> tuple[Fraction, Fraction] | None:
     """A number in words, such as twenty-four, twice or two thirds; whole numbers are exact."""
-    words = text.lower()
+    words = text.lower().removesuffix(" a")  # half a million
     if words in MULTIPLES:
         return Fraction(MULTIPLES[words]), HALF
     tens, _, ones = words.partition("-")

@@ -51,6 +51,7 @@ PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".
         ("a quarter", 0.25),
         ("two thirds", 0.667),
         ("three million", 3000000),
+        ("half a million", 500000),
         ("1.2·10⁻³", 0.00124),
         ("1.2e-3", 0.00124),
         ("0.00", -0.004),
