@@ -114,7 +114,7 @@ test-site: $(INSTALLED)  ## Open every built page in a browser and inspect it (R
 	$(BIN)/python -m pytest tests/booksite -m 'browser or built' --dist loadgroup $(if $(RENEW),--renew) $(ARGUMENTS)
 
 .PHONY: misprints
-misprints: $(INSTALLED)  ## Plant misprints in every displayed formula; the checks must refute them
+misprints: $(INSTALLED)  ## Plant misprints in every executed formula; the checks must refute them
 	$(BIN)/python -m bookcheck.equations.mutate $(ARGUMENTS)
 
 .PHONY: downloads
