@@ -22,11 +22,30 @@ SECTIONS = {
     ],
     "chapters/glossary": [
         "Glossary",
-        [["term-online", "online softmax", "entry", "Softmax over scores that arrive.", ""]],
+        [
+            ["term-*", "online softmax", "entry", "Softmax over scores that arrive.", ""],
+            ["term-*", "paged cache", "entry", "A cache in small pages.", ""],
+        ],
     ],
-    "chapters/cache": ["The cache", [["", "The cache", "page", "Keys and values are kept.", ""]]],
+    "chapters/api": ["The library", [["lib.online", "online_softmax()", "reference", "It.", ""]]],
+    "chapters/cache": [
+        "The cache",
+        [
+            ["", "The cache", "page", "Keys and values are kept.", ""],
+            ["*", "Share: grouped queries", "section", "Heads share keys.", ""],
+        ],
+    ],
+    "chapters/clocks": ["Clocks", [["*", "Does it repeat?", "section", "It does not.", ""]]],
+    "chapters/serving": ["Serving", [["*", "One server", "section", "Readers come.", ""]]],
+    "chapters/keys": [
+        "Keys",
+        [["key-*", "attn_logit_softcapping", "key", "the soft cap of the scores", ""]],
+    ],
 }
-TERMS = {"online softmax": ["chapters/blocks", "one-state"]}
+TERMS = {
+    "online softmax": ["chapters/blocks", "one-state"],
+    "paged cache": ["chapters/serving", "one-server"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +67,28 @@ def test_the_section_of_a_term_comes_before_its_entry(site):
     (found,) = find(["online softmax"], site)
     assert [place(one) for one in found[:2]] == [
         "chapters/blocks.html#one-state",
-        "chapters/glossary.html#term-online",
+        "chapters/glossary.html#term-online-softmax",
     ]
+
+
+def test_a_section_without_the_term_comes_after_the_entry_that_names_it(site):
+    (found,) = find(["Paged caches"], site)
+    assert [place(one) for one in found[:2]] == [
+        "chapters/glossary.html#term-paged-cache",
+        "chapters/serving.html#one-server",
+    ]
+
+
+def test_a_part_of_a_name_in_code_finds_the_name(site):
+    found = find(["softcapping", "logit softcapping", "softcaping"], site)
+    firsts = {place(one[0]) for one in found}
+    assert firsts == {"chapters/keys.html#key-attn-logit-softcapping"}
+
+
+def test_what_readers_call_a_thing_finds_it_alone(site):
+    # The book does not have the word, so its parts, "repeat" and "kv", do not count.
+    (found,) = find(["repeat_kv"], site)
+    assert [place(one) for one in found] == ["chapters/cache.html#share-grouped-queries"]
 
 
 def test_words_that_the_shown_text_lacks_are_shown_behind_it(site):

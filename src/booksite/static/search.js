@@ -5,6 +5,21 @@
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
     [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
+    [/\bgqa\b|repeat_kv/g, " grouped queries share $& "],
+    [/\bmamba\d?\b|\bssms?\b|state[- ]space|\brwkv\b|\bretnet\b/g, " state instead cache $& "],
+    [/attention is all you need|vaswani/g, " encoder decoder transformer "],
+    [/from scratch/g, " write model yourself file "],
+    [/\bconvert(s|ed|ing)?\b.*(weights|checkpoint|llama|hf|hugging)/g, " conversion scripts permute converted weights "],
+    [/\bpack(ing|ed)\b/g, " packed documents padding "],
+    [/soft-?cap(s|ping|ped)?|soft cap/g, " soft cap soft-capping attn_logit_softcapping "],
+    [/rooflines?/g, " three limits roofline cost "],
+    [/\bflops?\b/g, " flops operations "],
+    [/(tokens?|time)[ /]per[ -](token|s|sec|second)\b|latency|throughput|tok\/s/g, " seconds decoding prefill cost "],
+    [/calculat(e|or|ing)|estimat(e|or|ing)|how much (memory|vram)|\bvram\b/g, " $& calculator read model "],
+    [/\b(garbage|gibberish|nonsense|garbled|rubbish|incoherent)\b/g, " garbage gibberish nonsense "],
+    [/quanti[sz](e|ed|ing|ation)\b|\b(fp|int)[48]\b|\b[48][- ]bits?\b/g, " fewer bits number quantized $& "],
+    [/apply_rotary\w*|freqs_cis|precompute_freqs\w*/g, " implementing rope layouts rotate "],
+    [/\bunique(ness)?\b/g, " unique rotation forced theorem anything "],
     [/\bmha\b|multi[- ]?head|(multiple|several) heads/g, " many heads "],
     [/\bmla\b/g, " latent attention "],
     [/causal mask|attention mask/g, " masks look whom "],
@@ -22,10 +37,24 @@
     [/flash[- ]?att?ention/g, " blocks "],
     [/\babsor[bp]\w*/g, " absorbed latent "],
     [/roofline|(memory|compute)[- ]bound/g, " cost limits "],
+    [/rope\b.*\bvalues?\b|\bvalues?\b.*\b(rope|rotat\w+)/g, " value rotated "],
+    [/\btrue\b.*\b(false|ignore|masked)\b/g, " true attend ignore "],
+    [/-\s?inf(inity)?\b|-1e\d+/g, " finite infinite mask "],
+    [/\b(logits|outputs?|results?)\b.*\bdiffer(s|ent|ence)?\b|\bdifferent (logits|outputs?|results?)\b/g, " $& same text logits digits "],
+    [/rank collapse|over-?smoothing/g, " attention makes tokens alike "],
+    [/\blearned posit\w+( (embeddings?|encodings?))?/g, " learned table positions edge "],
+    [/\bheads? (learns?|does|do|looks?|attends?)\b/g, " $& trained model heads "],
+    [/\b(need|without) (a )?posit\w+( (encodings?|embeddings?))?/g, " order equivariance $& "],
+    [/\bcompress\w*.*\b(kv|cache|keys)\b|\b(kv|cache)\b.*\bcompress\w*/g, " latent row $& "],
+    [/how (big|large|much)\b.*\bcache\b|\bcache (size|memory)\b/g, " key-value cache bytes "],
+    [/(ring|circular|rolling)[- ]buffers?/g, " ring cache slot "],
+    [/\bdelta-?net\b/g, " delta rule state "],
+    [/\bload(ing)?\b.*\b(checkpoints?|weights)\b/g, " read released checkpoint $& "],
+    [/\b(generat\w+|decod\w+|inference)\b.*\bslow\w*|\bslow\w*\b.*\b(generat\w+|decod\w+|inference)\b/g, " decoding slower seconds prompts "],
     ...(globalThis.bookCalled ?? []),
   ];
-  const SMALL = new Set("a an and are as at be by do does explain explained for from get gets how i in instead intuitively interview is it just my of on or question the to vs what when which why with 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
-  const WEIGHT = { page: 1.6, section: 1.2, question: 1.1, symptom: 1.1, key: 1.2, sheet: 0.9, deeper: 0.85, exercises: 0.4, entry: 0.7, model: 0.7, reference: 0.5, back: 0.4 };
+  const SMALL = new Set("a an and are as at be by between can could did difference do does each else every explain explained for from get gets had has have how i in instead intuitively interview is it its just me mean means my need needs not of on or our question should simple simply so some something terms than that the their them there these this those to up us versus vs was we were what when where which while why will with work works would you your 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
+  const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, symptom: 1.1, key: 1.2, sheet: 0.9, deeper: 0.95, exercises: 0.4, entry: 0.7, model: 0.7, reference: 0.5, back: 0.4 };
   // Who types several words asks something: pages that explain come before lists of names.
   const LISTS = new Set(["entry", "model", "reference"]);
   const LISTED = new Set([...LISTS, "key"]);
@@ -33,7 +62,7 @@
 
   // Chinese has no spaces between its words: there, two neighbouring characters are a term.
   const CHINESE = /\p{Script=Han}/u;
-  const NUMBER = /^[\d.,]+$/;
+  const NUMBER = /^[\d.,]+[kmb]?$/;
   const pairs = (run) => (run.length > 2 && CHINESE.test(run) ? [...run].slice(1).map((letter, i) => run[i] + letter) : [run]);
 
   // The one place where a text becomes terms.
@@ -83,7 +112,7 @@
   const RARE = 3; // the logarithm: in one section of twenty
   const HOME = 3; // how much more the section counts that a named term leads to, and other sections of its page
   const HOME_PAGE = 2;
-  const NEAR = 3; // among so many of the others, the home of a named term comes before its entry
+  const NEAR = 8; // among so many of the others, the home of a named term comes before its entry
   const byScore = (a, b) => b.score - a.score;
 
   // Words that were typed side by side belong together: "linear attention", "attention sink".
@@ -103,12 +132,15 @@
   // Who names a term of the glossary is sent to the section that its entry names.
   function raiseHomes(found, typed, homes, rarity) {
     const asked = squeezed(typed);
+    const weigh = (some) => some.reduce((sum, term) => sum + rarity(term), 0);
     for (const { name, terms, page, anchor } of homes) {
       // A common word, "key" or "head", says little beside others.
       const alone = typed.includes(name);
       const common = alone && asked !== name && rarity(name) < RARE;
       if (!asked.includes(name) || common || (terms.length === 1 && !alone && name.length < 9)) continue;
-      for (const one of found) if (one.page === page) one.score *= one.anchor === anchor ? HOME : HOME_PAGE;
+      // Beside other words the name is only a part of the question.
+      const part = alone && asked === name ? 1 : Math.min(1, weigh(terms) / weigh(typed)) ** 2;
+      for (const one of found) if (one.page === page) one.score *= (one.anchor === anchor ? HOME : HOME_PAGE) ** part;
     }
   }
 
@@ -158,6 +190,9 @@
     // A word that the book does not have: its parts, or the known word with the fewest mistakes.
     function meant(term, isLast) {
       if (sections.has(term) || CHINESE.test(term) || NUMBER.test(term) || term.length < 4) return [term];
+      // A part of an identifier, or its beginning.
+      const longer = known.filter((word) => word.includes("_") && (word.startsWith(`${term}_`) || word.split("_").includes(term)));
+      if (longer.length) return longer;
       const parts = term.split(/[_^]/).filter((part) => part.length > 1);
       if (parts.length > 1) return parts.map(stem).filter((part) => sections.has(part));
       // The last word may not be finished yet.
@@ -168,9 +203,31 @@
       return near.slice(0, 1);
     }
 
+    // Whether a result is the section that the entry of a term names.
+    function homeOf({ kind, title: named }) {
+      const home = kind === "entry" ? homes.find(({ title }) => title === named) : undefined;
+      return ({ page, anchor }) => page === home?.page && anchor === home?.anchor;
+    }
+
+    function explainedFirst(found) {
+      for (const entry of found.slice(0, NEAR)) {
+        const place = found.indexOf(entry);
+        const home = found.slice(place, place + NEAR).find(homeOf(entry));
+        if (home) found.splice(place, 0, ...found.splice(found.indexOf(home), 1));
+      }
+      return found;
+    }
+
+    // A compound that the book has, "gpt-oss", is one word of a question; of others the parts count.
+    function wordsOf(query) {
+      const compounds = new Set(words(query).filter((word) => /[-.]/.test(word) && !NUMBER.test(word)));
+      const parts = new Set([...compounds].filter((word) => sections.has(stem(word))).flatMap((word) => word.split(/[-.]/)));
+      return words(query).filter((word) => !parts.has(word));
+    }
+
     return function find(query) {
       // Letters of a formula say little beside words.
-      const all = words(query);
+      const all = wordsOf(query);
       const long = all.filter((word) => word.length > 1 || CHINESE.test(word));
       const typed = (long.length > 2 ? long : all).map(stem);
       const last = typed.at(-1) ?? "";
@@ -179,7 +236,7 @@
       let called = query.toLowerCase().normalize("NFKC");
       for (const word of all) {
         const [better] = spelled.get(stem(word)) ?? [];
-        if (better && better !== stem(word)) called = called.replace(word, better);
+        if (better && better !== stem(word) && !word.includes("_")) called = called.replace(word, better);
       }
       let rest = called;
       const names = [];
@@ -187,10 +244,12 @@
         for (const [found] of called.matchAll(pattern)) names.push(...words(name.replace("$&", found)).map(stem));
         rest = rest.replace(pattern, " ");
       }
-      const own = new Set([...spelled.values()].flat());
+      // Of several words, a section should have all; those that it may call otherwise do not count,
+      // and those that the book does not have are looked for by the other name alone.
+      const left = words(rest).map(stem);
+      const needed = left.flatMap((term) => spelled.get(term) ?? []);
+      const own = new Set(typed.filter((term) => sections.has(term) || left.includes(term)).flatMap((term) => spelled.get(term)));
       const terms = [...new Set([...own, ...names])];
-      // Of several words, a section should have all; those that it may call otherwise do not count.
-      const needed = words(rest).map(stem).flatMap((term) => spelled.get(term) ?? []);
       // Chinese has more terms than words.
       const asks = (CHINESE.test(query) ? query.trim().split(/\s+/).length : own.size) > 2;
       // A number beside several words is an example.
@@ -200,14 +259,14 @@
       const options = {
         tokenize: (text) => text.split("\n"),
         processTerm: (term) => term,
-        boost: { title: 4, chapter: 2, text: 1.2 },
+        boost: { title: 2, chapter: 2 },
         // A title with a common word is no better than others that have it.
         boostTerm: (term) => Math.min(1, weight(term) / 4) * (asks && !own.has(term) ? 0.8 : 1),
         prefix: (term) => term.length > 3 || ((term.length > 1 || CHINESE.test(term)) && term === last),
         boostDocument: (id) => WEIGHT[documents[id].kind] * (asks && LISTS.has(documents[id].kind) ? 0.5 : 1),
       };
       const found = (terms.length ? index.search(terms.join("\n"), options) : [])
-        .map(({ id, score, queryTerms, terms: matched }) => ({ ...documents[id], matched, score: score * (0.1 + share(queryTerms) ** 1.5) }))
+        .map(({ id, score, queryTerms, terms: matched }) => ({ ...documents[id], matched, score: score * (0.7 + share(queryTerms) ** 2.5) }))
         .sort(byScore);
       const meantWords = typed.flatMap((term) => spelled.get(term).slice(0, 1));
       raiseCouples(found.slice(0, 40), meantWords);
@@ -215,18 +274,24 @@
       takeTurns(found.sort(byScore));
       found.sort(byScore);
       // Who types the very name of a symbol, a term, a key or a function wants that.
-      const asked = typed.join(" ");
-      const isNamed = ({ kind, title }) => LISTED.has(kind) && (title.toLowerCase() === query.trim().toLowerCase() || words(title.split("(")[0]).map(stem).join(" ") === asked);
-      const [named, ...alsoNamed] = found.filter(isNamed);
-      if (!named) return found;
+      // "scaled dot product attention" is "scaled dot-product attention".
+      const bare = (text) => words(text.replace(/-/g, " ")).map(stem).join(" ");
+      const asked = bare(query);
+      const isQuestion = query.trim().split(/\s+/).length > typed.length + 1;
+      const isNamed = ({ kind, title }) => LISTED.has(kind) && !(isQuestion && kind === "reference") && (title.toLowerCase() === query.trim().toLowerCase() || bare(title.split("(")[0]) === asked);
+      // What explains a name comes before the function that has it.
+      const isFunction = (one) => Number(one.kind === "reference");
+      const [named, ...alsoNamed] = found.filter(isNamed).sort((a, b) => isFunction(a) - isFunction(b));
+      if (!named) return explainedFirst(found);
       // The section that a term's entry names explains it, so the entry follows. Others of that name,
       // a function beside a term, come soon after.
-      const home = homes.find(({ title }) => title === named.title && named.kind === "entry");
-      const isHome = ({ page, anchor }) => page === home?.page && anchor === home?.anchor;
+      const isHome = homeOf(named);
       const others = found.filter((one) => !isNamed(one));
-      const first = others.slice(0, NEAR).filter(isHome);
-      const next = others.filter((one) => !first.includes(one));
-      return [...first, named, ...next.slice(0, 3), ...alsoNamed, ...next.slice(3)];
+      const isNear = others.slice(0, NEAR).some(isHome);
+      const explained = (isNear ? others : documents).filter(isHome).slice(0, 1).map((one) => ({ matched: typed, ...one }));
+      const next = others.filter((one) => !isHome(one));
+      const both = isNear ? [...explained, named] : [named, ...explained];
+      return [...both, ...next.slice(0, 3), ...alsoNamed, ...next.slice(3)];
     };
   }
 

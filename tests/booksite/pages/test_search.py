@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from bookformat.contents import main_line
 from bookformat.paths import BUILD
 from bookkit.models import read_models
+from booksite.find import find
 from booksite.reference import entries, modules
 from booksite.search import sections_of
 
@@ -216,7 +217,7 @@ def test_results_are_shown_in_the_box_while_typing(open_page):
     # There the same link shows further results.
     expect(results).to_have_count(30)
     page.get_by_role("link", name="Show more").click()
-    expect(results.nth(30)).to_be_visible()
+    expect(results.nth(30).locator("a")).to_be_focused()
     # Enter opens the first result.
     page.locator(".bd-search-container input").fill("SwiGLU gate")
     page.locator(".bd-search-container input").press("Enter")
@@ -232,6 +233,15 @@ def test_results_are_shown_in_the_box_while_typing(open_page):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     expect(field).to_be_focused()
+    # Behind the last result they reach the link to the others, and go back from it.
+    field.fill("attention")
+    expect(results).to_have_count(8)
+    for _ in range(9):
+        page.keyboard.press("ArrowDown")
+    expect(box.get_by_role("link", name="Show more")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(results.nth(7).locator("a")).to_be_focused()
+    field.focus()
     field.fill("yarn mscale")
     field.press("Enter")
     page.wait_for_url("**/chapters/longer-contexts.html*")
@@ -266,6 +276,19 @@ def test_a_result_shows_the_sentence_with_the_searched_words(open_page):
     assert "Then the cache holds keys." in shown
     assert len(shown) < 260
     assert [part["mark"] for part in parts if not isinstance(part, str)] == ["cache", "keys"]
+
+
+@pytest.mark.built
+def test_nearly_every_result_shows_a_word_that_was_searched():
+    queries = [*BLIND, *(query for group in ENGLISH.values() for query in group)]
+    shown = [
+        (query, one)
+        for query, all_of in zip(queries, find(queries), strict=True)
+        for one in all_of[:8]
+    ]
+    silent = [(query, one["title"]) for query, one in shown if not one["marked"]]
+    # The section that a term's entry names may say it in other words.
+    assert len(silent) <= 0.01 * len(shown), silent
 
 
 @pytest.mark.built
