@@ -101,6 +101,11 @@ def test_a_word_that_no_section_has_finds_nothing(site):
     assert find(["zeppelin"], site) == [[]]
 
 
+def test_a_mistyped_word_finds_what_was_meant(site):
+    ((first, *_),) = find(["bandwith"], site)
+    assert place(first) == "chapters/blocks.html#memory"
+
+
 def test_the_command_prints_the_first_results_as_text_or_json(site, tmp_path, capsys):
     file = tmp_path / "queries.json"
     file.write_text(json.dumps(["keys and values"]), encoding="utf-8")

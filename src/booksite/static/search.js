@@ -248,7 +248,7 @@
       // and those that the book does not have are looked for by the other name alone.
       const left = words(rest).map(stem);
       const needed = left.flatMap((term) => spelled.get(term) ?? []);
-      const own = new Set(typed.filter((term) => sections.has(term) || left.includes(term)).flatMap((term) => spelled.get(term)));
+      const own = new Set(typed.filter((term) => sections.has(term) || [term, ...spelled.get(term)].some((one) => left.includes(one))).flatMap((term) => spelled.get(term)));
       const terms = [...new Set([...own, ...names])];
       // Chinese has more terms than words.
       const asks = (CHINESE.test(query) ? query.trim().split(/\s+/).length : own.size) > 2;
