@@ -48,6 +48,7 @@
     [/\bcompress\w*.*\b(kv|cache|keys)\b|\b(kv|cache)\b.*\bcompress\w*/g, " latent row $& "],
     [/how (big|large|much)\b.*\bcache\b|\bcache (size|memory)\b/g, " key-value cache bytes "],
     [/(ring|circular|rolling)[- ]buffers?/g, " ring cache slot "],
+    [/\bpaged[- ]?(attention|kv( cache)?)\b/g, " paged cache pages handed pagedattention "],
     [/\bdelta-?net\b/g, " delta rule state "],
     [/\bload(ing)?\b.*\b(checkpoints?|weights)\b/g, " read released checkpoint $& "],
     [/\b(generat\w+|decod\w+|inference)\b.*\bslow\w*|\bslow\w*\b.*\b(generat\w+|decod\w+|inference)\b/g, " decoding slower seconds prompts "],
