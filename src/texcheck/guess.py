@@ -153,7 +153,7 @@ class Printed:
     """How the symbols of a formula are printed, by their names without scripts.
 
     ``bare``: without a subscript; ``called``: with an argument and without a subscript;
-    ``several``: with several of them; ``subs``:
+    ``subs``:
     the subscripts of each; ``dotted``: in a formula with dots, with a number and with a letter as
     subscripts; ``scalars``: alone on a side of a relation, added to a number, or differentiated;
     ``normed``: a term between the double bars of a norm;
@@ -162,7 +162,6 @@ class Printed:
 
     bare: frozenset[str]
     called: frozenset[str]
-    several: frozenset[str]
     subs: Mapping[str, frozenset[str]]
     dotted: frozenset[str]
     scalars: frozenset[str]
@@ -176,7 +175,6 @@ def printed_in(text: str) -> Printed:
     top = parse(text)
     bare: set[str] = set()
     called: set[str] = set()
-    several: set[str] = set()
     subs: dict[str, set[str]] = {}
     elsewhere: set[str] = set()
     for factor, parts, place in factors_of(top, text):
@@ -186,9 +184,6 @@ def printed_in(text: str) -> Printed:
             bracket = next_bracket(parts, place, text)
             if bracket == "LPAR" and called_here(factor, parts, place, text):
                 called.add(name)
-                base = tree_of(read_factor(parts[place + 1], text).base)
-                if any(isinstance(one, Token) and one.type == "COMMA" for one in base.children):
-                    several.add(name)
         elif factor.name not in BINDING:
             subs.setdefault(name, set()).add(canonical(factor.sub))
         if factor.sup is not None:
@@ -211,7 +206,6 @@ def printed_in(text: str) -> Printed:
     return Printed(
         frozenset(bare),
         frozenset(called),
-        frozenset(several),
         {name: frozenset(found) for name, found in subs.items()},
         frozenset(dotted),
         frozenset(scalars - {""}),
@@ -394,10 +388,17 @@ def guess_of(unknown: Unknown, text: str) -> Guess:
     else:
         forbid_unsure(factor, parts, place, text)
     called = is_called(factor, parts, place, text)
-    if not called and factor.sub is None and labelled(factor) in printed_in(text).several:
+    twofold = not called and factor.sub is None and labelled(factor) in printed_in(text).called
+    if twofold and not is_differentiated(parts, place, text):
         raise unsure(f"is {factor.name} a function, or a value?", factor, text)
     name = name_of(factor, unknown.running, text)
     return Guess(name, "function" if called else kind_of(factor, name, text))
+
+
+def is_differentiated(parts: list[Part], place: int, text: str) -> bool:
+    """Whether a d stands before a symbol: a function is differentiated without its argument."""
+    before = parts[place - 1] if place else None
+    return isinstance(before, Tree) and read_factor(before, text).name in (*DIFFERENTIALS, "d")
 
 
 def kind_of_name(name: str) -> str:
@@ -439,7 +440,8 @@ def forbid_unsure(factor: Factor, parts: list[Part], place: int, text: str) -> N
         raise unsure("is E an expectation? print \\mathbb{E}, or declare E", factor, text)
     if name == "D" and re.sub(r"\\[a-z]+\{(.*)\}", r"\1", following) in DIFFERENTIATED:
         raise unsure("is D a derivative?", factor, text)
-    if is_words(name) and beside_a_factor(parts, place, text):
+    worded = is_words(name) or name.startswith("\\operatorname{")
+    if worded and beside_a_factor(parts, place, text):
         raise unsure(f"{name} stands among factors like a word of a sentence", factor, text)
 
 
@@ -483,7 +485,17 @@ def is_called(factor: Factor, parts: list[Part], place: int, text: str) -> bool:
             raise unsure(f"is {factor.name}(…) with its power a product?", factor, text)
         return False
     # Nobody prints a(b) for a product.
-    return several or letter or holds_one_factor(inside)
+    return several or letter or holds_one_factor(inside) or holds_a_call(inside, text)
+
+
+def holds_a_call(bracket: Tree[Token], text: str) -> bool:
+    """Whether a bracket holds nothing but a letter with its own bracket: D(G(z))."""
+    parts = term_parts(Tree("group", bracket.children))
+    if len(parts) != 2 or not all(isinstance(part, Tree) for part in parts):
+        return False
+    first, second = (read_factor(part, text) for part in parts)
+    inside = holds_one_factor(second.base) if second.bracket == "LPAR" else False
+    return first.is_symbol and first.sup is None and inside
 
 
 def is_inside(factor: Factor, bracket: Tree[Token], text: str) -> bool:

@@ -52,6 +52,8 @@ READ = [
         {"f": lambda b, *pairs: b + sum(one[0] + one[1] for one in pairs)},
         {"b": 5.0},
     ),
+    (r"2 x_1 + \cdots + 2 x_n + b = 16", {}, {"b": 5.0}),
+    (r"\sum_{-m \le j \le m} j^2 = 2 b + 2", {"m": 2}, {"m": 1}),
     (r"f(b, x_1, \ldots, x_n) = 13", {"f": lambda *v: sum(v) + 3.0}, {"b": 5.0}),
     # conditions
     (r"\sum_{i \in S \mid i > 2} i = 12", {"i": 1}, {"S": {1, 2, 4}}),
@@ -129,6 +131,8 @@ REFUSED = [
     (r"a \in \{j \mid j > 2\}", "a set by a condition"),
     (r"x_{1:2} = 3", "declare the symbol with it as one name"),
     (r"x_{:2} = 3", "a slice cannot be read"),
+    (r"\sum_{j=1}^2 y^{(j)} = 2", "is part of a name, but j is an index"),
+    (r"\max_n n(a) = 1", "n runs here and seems to be called"),
     (r"P(a = 13 \| b = 4) = 1", "write .*mid"),
     (r"x_i < 8 \quad \forall n", "of what is this for all"),
     (r"x_i < 8 \quad \forall i + 1", "of what is this for all"),
@@ -172,6 +176,9 @@ UNSURE = [
     (r"b = E(x - \theta)", "is E an expectation"),
     (r"b = E_x E_y \{x y\}", "is E an expectation"),
     (r"J = D \boldsymbol{\phi}", "is D a derivative"),
+    (r"(f * g)(i) = \sum_a f(a) g(i-a)", "is . a function, or a value"),
+    (r"L = \operatorname{minimize} \frac{1}{n} n", "like a word"),
+    (r"L = \sum_{i=1}^n (y^{(i)} - w x^{(i)})^2", "is part of a name, but i is an index"),
     (r"f(u, v) = u, \quad u(a, b) = a + b", "is u a function, or a value"),
     (r"p(z) = p(z_1, \ldots, z_k), \quad p_i = 1", "a value of the function p"),
 ]
@@ -179,8 +186,14 @@ UNSURE = [
 
 @pytest.mark.parametrize(("text", "reason"), UNSURE, ids=[text for text, _ in UNSURE])
 def test_no_guess_for_a_letter_of_two_meanings(text, reason):
-    with pytest.raises(UnsureError, match=reason):
+    with pytest.raises(LatexError, match=reason):
         guessed_symbols(text)
+
+
+def test_a_bound_of_an_index_is_no_index():
+    assert set(guessed_symbols(r"\prod_{-m \le j \le m, j \ne 0} x_j")) == {"m", "x"}
+    kinds = {name: one.kind for name, one in guessed_symbols("L = D(G(z))").items()}
+    assert kinds == {"L": "number", "D": "function", "G": "function", "z": "number"}
 
 
 def test_both_variables_of_a_pair_are_averaged_over():

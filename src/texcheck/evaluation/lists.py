@@ -50,6 +50,8 @@ def is_like(one: Node, other: Node) -> bool:
     """Whether two entries belong to one array; others beside them are no part of its pattern."""
     if isinstance(other, nodes.Index):
         return isinstance(one, nodes.Index) and one.base == other.base
+    if isinstance(other, (nodes.Product, nodes.Call)) and isinstance(one, nodes.Symbol):
+        return False
     return isinstance(one, type(other)) or not isinstance(other, nodes.TupleOf)
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from texcheck.parser import Factor, Part, bare_name, full_name, read_factor, tokens_of
+from texcheck.parser import (
+    Factor,
+    Part,
+    bare_name,
+    canonical,
+    full_name,
+    read_factor,
+    tokens_of,
+)
+from texcheck.reading.parts import is_parenthesised
 from texcheck.reading.reader import Reader
 from texcheck.vocabulary import (
     LOOSE_FUNCTIONS,
@@ -49,6 +58,14 @@ def match(reader: Reader, factor: Factor) -> Match | None:
 
 def forbid_running_index(reader: Reader, factor: Factor) -> None:
     """Refuse ``\\sum_i x_i`` where x_i is declared as one number, and ``\\sum_k k_j``."""
+    if factor.sup is not None and is_parenthesised(factor.sup):
+        above = {token.value for token in tokens_of(factor.sup)} & set(reader.scope.running)
+        for name in sorted(above):
+            raise reader.fail(
+                f"{canonical(factor.sup)} is part of a name, but {name} is an index here; print it "
+                "below the symbol",
+                factor.position,
+            )
     if factor.sub is None or not reader.scope.running:
         return
     whole = full_name(factor.name, factor.sub, factor.sup)

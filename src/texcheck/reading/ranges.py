@@ -118,7 +118,10 @@ def fresh_indices(
         known = reader.scope.knows(name) or name in CONSTANTS or name in below.names
         # What follows \in is a set, which must be declared.
         is_set = k > 0 and relations[k - 1] == "in"
-        if name and not known and not is_set:
+        # In -m <= j <= m the index is j.
+        others = [side for n, side in enumerate(trees_in(chain.children)) if n != k]
+        bounds = any(name == token for side in others for token in tokens_of(side))
+        if name and not known and not is_set and not bounds:
             fresh.append(name)
     if fresh or set(symbols) & set(below.names):
         return fresh

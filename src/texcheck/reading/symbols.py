@@ -24,7 +24,7 @@ from texcheck.reading.functions import read_declared_call, read_known_call
 from texcheck.reading.integrals import read_integral
 from texcheck.reading.names import match
 from texcheck.reading.partials import read_partial
-from texcheck.reading.parts import is_prefix, next_bracket, next_name
+from texcheck.reading.parts import holds_one_factor, is_prefix, next_bracket, next_name
 from texcheck.reading.probabilities import read_probability
 from texcheck.reading.reader import Reader, Unknown
 from texcheck.reading.reductions import read_reduction
@@ -64,6 +64,13 @@ def read_symbol(reader: Reader, factor: Factor, parts: list[Part], place: int) -
         )
     if found is None:
         return read_known_symbol(reader, factor, parts, place)
+    if found.name in reader.scope.running and next_bracket(parts, place, reader.text) == "LPAR":
+        behind = read_factor(parts[place + 1], reader.text)
+        if holds_one_factor(behind.base) and behind.sub is None and behind.sup is None:
+            raise reader.fail(
+                f"{found.name} runs here and seems to be called; put a sign before the bracket",
+                factor.position,
+            )
     if reader.scope.is_function(found.name):
         if factor.factorial:
             raise reader.fail("write brackets around what a factorial is of", factor.position)
