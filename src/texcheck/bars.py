@@ -8,6 +8,7 @@ also a double one, as in `D(p \\| q)`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -82,7 +83,9 @@ def directions(
         found = list(Readings(tokens, stretch).read_on(0, (), (), operand=False))
     if len(found) == 1:
         return found[0]
-    opener = "\\lVert … \\rVert" if BARS[first.value][0] == "LNORM" else "\\lvert … \\rvert"
+    doubled = any(after - before == 1 for before, after in itertools.pairwise(bars))
+    norm = BARS[first.value][0] == "LNORM" or (doubled and not found)
+    opener = "\\lVert … \\rVert" if norm else "\\lvert … \\rvert"
     message = f"which {first.value} belong together? write {opener}"
     raise LatexError(message, first.start_pos or 0, text)
 

@@ -122,6 +122,9 @@ REFUSED = [
     # labels
     (r"a = 40 (b) \times 2", "a factor, or a remark"),
     (r"a = 2\ (\text{bytes})", "a factor, or a remark"),
+    # bars
+    (r"a = ||x - x||", "lVert"),
+    (r"a = |b| c |b|", "lvert"),
     # what belongs to a product or a maximum?
     (r"\prod_{j=1}^n x_j a = 1", "does the last factor belong"),
     (r"\max_j x_j \cdot a = 1", "does the last factor belong"),
