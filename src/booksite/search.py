@@ -32,7 +32,7 @@ from booksite.tables import TABLE
 DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 WORKSHOP = "chapters/workshop/"
-TEXT = 410  # letters of a section that are kept; a result shows the part with the searched words
+TEXT = 395  # letters of a section that are kept; a result shows the part with the searched words
 WORDS = 20  # further words of a section that find it; more would make the file heavy
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
