@@ -234,7 +234,7 @@
       const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
       return [x, y];
     };
-    // A finger need not hit a handle: it takes the one that is nearest to it.
+    // A finger that moves to the side need not hit a handle: it takes the one that is nearest to it.
     const nearest = (event) => {
       const svg = event.target.closest("svg");
       const far = (name) => Math.abs(widget.drag(state, name, point(svg, event)) - state[name]);
@@ -242,16 +242,29 @@
       return names.sort((a, b) => far(a) - far(b))[0];
     };
     let held;
+    let undecided; // where a finger came down beside the handles: it may want to scroll the page
 
+    const focus = () => panels.querySelector(`[data-handle="${held}"]`).focus({ preventScroll: true });
     panels.addEventListener("pointerdown", (event) => {
-      held = nameAt(event.target) ?? (event.pointerType === "touch" ? nearest(event) : undefined);
+      const hit = nameAt(event.target);
+      held = hit ?? (event.pointerType === "touch" ? nearest(event) : undefined);
+      undecided = held && !hit ? [event.clientX, event.clientY] : undefined;
       if (!held) return;
       event.preventDefault();
       panels.setPointerCapture(event.pointerId);
-      panels.querySelector(`[data-handle="${held}"]`).focus({ preventScroll: true });
+      if (hit) focus();
     });
+    // On a handle a finger moves the handle, and nothing else.
+    panels.addEventListener("touchstart", (event) => nameAt(event.target) && event.preventDefault(), { passive: false });
     panels.addEventListener("pointermove", (event) => {
       if (!held) return;
+      if (undecided) {
+        const [x, y] = undecided;
+        if (Math.abs(event.clientY - y) > Math.abs(event.clientX - x)) held = undefined;
+        else focus();
+        undecided = undefined;
+        if (!held) return;
+      }
       const svg = panels.querySelector(`[data-handle="${held}"]`).closest("svg");
       const value = inRange(control(held), widget.drag(state, held, point(svg, event)));
       if (value !== state[held]) update(held, value);
@@ -274,10 +287,10 @@
         const { label, min, max } = control(name);
         const said = { role: "slider", tabindex: 0, "aria-label": label, "aria-valuemin": min, "aria-valuemax": max };
         for (const [key, value] of Object.entries({ ...said, "aria-valuenow": state[name] })) part.setAttribute(key, value);
-        // A picture holds nothing that can be reached, a group does. A finger moves what it touches there,
-        // and does not scroll the page; browsers ask this of the whole drawing only.
+        // A picture holds nothing that can be reached, a group does. A finger that moves up or down beside
+        // the handles scrolls the page; browsers ask this of the whole drawing only.
         part.closest("svg").setAttribute("role", "group");
-        part.closest("svg").style.touchAction = "none";
+        part.closest("svg").style.touchAction = "pan-y";
         if (name === focused) part.focus({ preventScroll: true });
       }
     };

@@ -673,6 +673,24 @@ def test_a_finger_beside_an_arrow_drags_it(figure):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("angle", [1.2, 0.0], ids=["beside an arrow", "on an arrow"])
+def test_a_swipe_up_scrolls_the_page_unless_it_begins_on_an_arrow(figure, angle):
+    page = figure("rotation", 390)
+    page.evaluate("document.body.style.minHeight = '3000px'")
+    x, y = beside_query(page, angle)
+    touch(page, "touchStart", (x, y))
+    for step in range(1, 9):
+        touch(page, "touchMove", (x, y - 8 * step))
+        page.wait_for_timeout(20)
+    touch(page, "touchEnd")
+    if angle:
+        assert page.evaluate("scrollY") > 30
+        assert positions(page) == (2, 5)
+    else:
+        assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.browser
 def test_a_link_shows_the_state_and_reset_the_first(figure):
     page = figure("rotation")
     page.locator("input[value=free]").check()
