@@ -98,37 +98,6 @@
     }
   }
 
-  // The code as text that can be changed, in the place of the code and with its letters.
-  function addEditor(code, run) {
-    const editor = make(code.parentElement, "textarea", {
-      value: code.textContent.trimEnd(),
-      spellcheck: false,
-      autocapitalize: "off",
-      ariaLabel: phrase`Code of this listing`,
-    });
-    const { fontFamily, fontSize, lineHeight, padding } = getComputedStyle(code);
-    Object.assign(editor.style, { fontFamily, fontSize, lineHeight, padding, whiteSpace: "pre" });
-    Object.assign(editor.style, { display: "block", width: "100%", border: 0 });
-    Object.assign(editor.style, { background: "var(--pst-color-surface)", color: "inherit" });
-    const fit = () => {
-      editor.rows = editor.value.split("\n").length + 1;
-    };
-    fit();
-    editor.oninput = fit;
-    editor.onkeydown = (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      if (event.shiftKey || event.ctrlKey) {
-        if (!active) run.click();
-        return;
-      }
-      // A new line keeps the indentation of the line before; the browser can undo it.
-      const line = editor.value.slice(0, editor.selectionStart).split("\n").at(-1);
-      document.execCommand("insertText", false, `\n${line.match(/^ */)[0]}`);
-    };
-    return editor;
-  }
-
   function addControls(cell) {
     const code = cell.querySelector(".cell_input pre");
     const linesOf = (text) => (text ? text.trimEnd().split("\n") : []);
@@ -171,8 +140,10 @@
       const { editor } = listing;
       code.hidden = !editor;
       edit.textContent = editor ? phrase`Edit` : phrase`Restore`;
-      editor?.remove();
-      listing.editor = editor ? null : addEditor(code, run);
+      editor?.parentElement.remove();
+      const value = code.textContent.trimEnd();
+      const again = () => active ?? run.click();
+      listing.editor = editor ? null : bookEditor(code, { ariaLabel: phrase`Code of this listing`, value, run: again });
       listing.editor?.focus();
     };
     return listing;

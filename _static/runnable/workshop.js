@@ -142,50 +142,26 @@
 
   // The editor, in the place of the code and with its letters.
 
-  const editor = make(code.parentElement, "textarea", {
-    value: stored(step) ?? empty,
-    spellcheck: false,
-    autocapitalize: "off",
+  const editor = bookEditor(code, {
     ariaLabel: phrase`Your code of this step. Escape, then Tab leaves the editor.`,
+    value: stored(step) ?? empty,
+    wraps: true,
+    run: () => running || ask("check"),
   });
-  const { fontFamily, fontSize, lineHeight, padding } = getComputedStyle(code);
-  Object.assign(editor.style, { fontFamily, fontSize, lineHeight, padding, whiteSpace: "pre-wrap" });
-  Object.assign(editor.style, { display: "block", width: "100%", border: 0, tabSize: 4 });
-  Object.assign(editor.style, { background: "var(--pst-color-surface)", color: "inherit" });
   code.hidden = true;
 
-  // As high as the text, with its broken lines and one line more.
-  function fit() {
-    editor.rows = editor.value.split("\n").length + 1;
-    editor.style.height = "auto";
-    if (editor.scrollHeight > editor.clientHeight) editor.style.height = `${editor.scrollHeight}px`;
-  }
-
-  const insert = (text) => document.execCommand("insertText", false, text); // the browser can undo it
   let leaving = false;
-  editor.oninput = () => {
-    fit();
+  editor.addEventListener("input", () => {
     stage = 0;
     store(step, editor.value === empty ? null : editor.value);
-  };
-  editor.onkeydown = (event) => {
+  });
+  editor.addEventListener("keydown", (event) => {
     if (event.key === "Tab" && !leaving && !event.shiftKey) {
       event.preventDefault();
-      insert("    ");
+      document.execCommand("insertText", false, "    "); // the browser can undo it
     }
     leaving = event.key === "Escape";
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    if (event.shiftKey || event.ctrlKey) {
-      if (!running) ask("check");
-      return;
-    }
-    const line = editor.value.slice(0, editor.selectionStart).split("\n").at(-1);
-    const deeper = line.trimEnd().endsWith(":") ? "    " : "";
-    insert(`\n${line.match(/^ */)[0]}${deeper}`);
-  };
-  fit();
-  addEventListener("resize", fit);
+  });
 
   // Below it: buttons, what is going on, and what came out.
 
@@ -206,7 +182,7 @@
   const forget = button(phrase`Start over`, () => {
     if (!confirm(phrase`Forget what you wrote in this step?`)) return;
     editor.value = empty;
-    editor.oninput();
+    editor.dispatchEvent(new Event("input"));
   });
   const progress = make(bar, "progress", { value: 0, ariaLabel: phrase`Loading Python` });
   progress.style.accentColor = "var(--pst-color-primary)";
@@ -233,7 +209,7 @@
       return make(label, tag, properties);
     };
     const text = labelled(phrase`It continues`, "textarea", { value: "def mean(values):\n    ", rows: 2, cols: 40 });
-    Object.assign(text.style, { fontFamily, verticalAlign: "middle", maxWidth: "100%" });
+    Object.assign(text.style, { fontFamily: editor.style.fontFamily, verticalAlign: "middle", maxWidth: "100%" });
     text.spellcheck = false;
     const number = { type: "number", min: 0, max: 5, step: 0.1, value: 0.7 };
     const temperature = labelled(phrase`Temperature`, "input", number);

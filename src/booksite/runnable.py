@@ -71,6 +71,12 @@ def choose(cells: Iterable[tuple[str, bool]]) -> list[bool]:
     return chosen
 
 
+def script_tags(up: str, *names: str) -> str:
+    """What loads scripts, from a page whose site begins at `up`."""
+    tag = '<script defer src="{}_static/{}/{}.js"></script>'
+    return "".join(tag.format(up, SCRIPTS, name) for name in names)
+
+
 class MarkListings(SphinxPostTransform):
     """Mark the listings that are offered, and put the note below the first of them."""
 
@@ -98,8 +104,7 @@ class MarkListings(SphinxPostTransform):
             size = sum((ROOM / "node_modules" / path).stat().st_size for path in fetched)
             up = "../" * self.env.docname.count("/")
             note = f'<p class="run-note small d-print-none" data-bytes="{size}">{_(NOTE)}</p>'
-            script = f'<script defer src="{up}_static/{SCRIPTS}/page.js"></script>'
-            cell += nodes.raw("", note + script, format="html")
+            cell += nodes.raw("", note + script_tags(up, "editor", "page"), format="html")
 
 
 def copy_python(app: Sphinx, error: Exception | None) -> None:

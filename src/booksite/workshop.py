@@ -18,7 +18,7 @@ from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from bookformat.paths import SOURCES
-from booksite.runnable import FILES, ROOM, SCRIPTS, VARIABLE
+from booksite.runnable import FILES, ROOM, VARIABLE, script_tags
 
 FOLDER = "workshop-tools"  # below _static
 CLASS = "workshop"  # of the cell that becomes an editor
@@ -70,8 +70,7 @@ class MarkSteps(SphinxPostTransform):
 
 def script_tag(page: str) -> str:
     """What loads the script of the workshop into a page."""
-    up = "../" * page.count("/")
-    return f'<script defer src="{up}_static/{SCRIPTS}/workshop.js"></script>'
+    return script_tags("../" * page.count("/"), "editor", "workshop")
 
 
 def bytes_to_load(step: int) -> int:

@@ -13,6 +13,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import expect
+from pygments.lexers import PythonLexer
+from pygments.token import STANDARD_TYPES
 
 from bookformat.contents import book_entries
 from bookformat.notebooks import read
@@ -29,6 +31,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A st
 <body><main><h1>A step</h1><div class="cell docutils container workshop"><div class="cell_input">
 <div class="highlight"><pre>{code}</pre></div></div>
 <p class="workshop-note" data-step="{step}" data-bytes="{size}">See other ways.</p></div></main>
+<script defer src="_static/runnable/editor.js"></script>
 <script defer src="_static/runnable/workshop.js"></script></body></html>"""
 
 
@@ -229,6 +232,48 @@ def test_the_first_page_marks_what_is_done_and_the_last_step_ends_the_workshop(r
     assert stretched < plain - 0.5
     first.reload()
     expect(first.locator("main")).to_contain_text("Congratulations")
+
+
+SAMPLE = """from math import pi as number
+
+@cache
+def softmax(x, *, axis=-1):
+    '''Weights; "nothing" is no vector.'''
+    if x is None or not len(x):  # it's empty
+        return "no \\"x\\""
+    return x * 2.5e-3 + 0x1F - number @ x[0]"""
+# Kinds that have one colour, or none.
+ALIKE = {"s1": "s2", "sd": "s2", "se": "s2", "mf": "mi", "mh": "mi", "nn": "n", "p": "", "w": ""}
+PAINTED = """() => [...document.querySelectorAll("pre[aria-hidden] span")].map(
+  (part) => [part.className, part.textContent])"""
+
+
+def printed_parts(code):
+    """Parts of code with the names of their colours, as pygments gives them to printed code."""
+    parts = []
+    for kind, text in PythonLexer().get_tokens(code):
+        name = ALIKE.get(STANDARD_TYPES[kind], STANDARD_TYPES[kind])
+        if parts and parts[-1][0] == name and name in ("s2", "o"):
+            parts[-1][1] += text
+        else:
+            parts.append([name, text])
+    return [part for part in parts if part[0]]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@needs_python
+def test_code_that_is_written_has_the_colours_of_printed_code(reader):
+    page = reader("softmax")
+    editor, painted = page.locator("textarea"), page.locator("pre[aria-hidden]")
+    editor.fill(SAMPLE)
+    assert page.evaluate(PAINTED) == printed_parts(SAMPLE)
+    assert {"k", "kn", "kc", "ow", "nb", "nf", "nd"} <= {name for name, _ in printed_parts(SAMPLE)}
+    # Letters lie over letters, whatever is written, a string without its end too.
+    editor.fill('x = "never ends\n' + "wide " * 99)
+    assert painted.text_content() == editor.input_value() + "\n\n"
+    assert painted.bounding_box() == editor.bounding_box()
+    assert editor.evaluate("(one) => one.scrollHeight <= one.clientHeight")
 
 
 @pytest.mark.browser
