@@ -30,6 +30,21 @@ function letKeyboardIntoWideBoxes() {
   look();
 }
 
+// What the style sheet leaves out until it comes near the window is laid out part by part while nothing else
+// is to be done, so that places in the page are known before a reader jumps to one.
+function layOutTheRest() {
+  const PARTS = "section > section, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
+  const parts = [...document.querySelectorAll(`.bd-article :is(${PARTS})`)];
+  const step = () => {
+    const part = parts.shift();
+    if (!part || "whole" in document.documentElement.dataset) return;
+    part.dataset.laid = "";
+    part.getBoundingClientRect();
+    requestIdleCallback(step);
+  };
+  globalThis.requestIdleCallback?.(step);
+}
+
 // A link to something inside a folded block opens the block.
 function openFoldOfTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -58,5 +73,6 @@ window.addEventListener("load", () => {
   document.querySelector(".primary-toggle")?.addEventListener("click", showCurrentEntry);
   document.querySelector(".bd-search-container input")?.focus();
   if (location.hash) openFoldOfTarget();
+  else layOutTheRest();
 });
 window.addEventListener("hashchange", openFoldOfTarget);

@@ -1,5 +1,6 @@
 // A table marked "sortable" is sorted by a click on a heading, and a field above it shows only the rows
-// that hold what is typed. Without scripts it stays as written.
+// that hold what is typed. Without scripts it stays as written. book.css draws the arrows and keeps the
+// field's place, so that nothing moves when this script comes.
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
   // Numbers by size, words by the alphabet, what is missing last.
@@ -20,6 +21,8 @@
     for (const { row } of rows) body.append(row);
   };
   const filter = (table) => {
+    const line = document.createElement("div");
+    line.className = "table-filter";
     const label = document.createElement("label");
     const field = document.createElement("input");
     field.type = "search";
@@ -36,7 +39,8 @@
       found.textContent = shown === rows.length ? "" : shown ? phrase` ${shown} of ${rows.length}` : phrase` No row has this.`;
     });
     label.append(phrase`Show rows with `, field);
-    (table.closest(".output") ?? table).before(label, found);
+    line.append(label, found);
+    (table.closest(".output") ?? table).before(line);
   };
   const prepare = () => {
     for (const table of document.querySelectorAll("table.sortable")) {
@@ -45,10 +49,7 @@
       for (const [column, head] of heads.entries()) {
         const button = document.createElement("button");
         button.type = "button";
-        const sign = document.createElement("span");
-        sign.setAttribute("aria-hidden", "true");
-        sign.textContent = " ↕";
-        button.append(...head.childNodes, sign);
+        button.append(...head.childNodes);
         button.title = phrase`Sort by this column`;
         button.style.cssText =
           "font: inherit; color: inherit; letter-spacing: inherit; text-align: inherit; " +
@@ -57,12 +58,8 @@
         head.style.cursor = "pointer";
         head.addEventListener("click", () => {
           const way = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-          for (const other of heads) {
-            other.removeAttribute("aria-sort");
-            other.querySelector("span").textContent = " ↕";
-          }
+          for (const other of heads) other.removeAttribute("aria-sort");
           head.setAttribute("aria-sort", way === 1 ? "ascending" : "descending");
-          sign.textContent = way === 1 ? " ↑" : " ↓";
           sort(table, column, way);
         });
         head.replaceChildren(button);

@@ -15,6 +15,7 @@ from booksite.tables import MINUS
 
 REFERENCE = re.compile(r'(\bid="|url\(#|href="#)')
 TEXT = re.compile(r"<text\b.*?</text>", re.DOTALL)
+GROUP = re.compile(r"\s*<(?P<end>/?)g\b(?P<said>[^>]*?)(?P<empty>/?)>")
 LETTER = re.compile(r'<tspan x="([^"]+)" (y="[^"]+" style="[^"]*")>([^<]+)</tspan>')
 
 
@@ -32,9 +33,26 @@ def join_letters(label: re.Match[str]) -> str:
     return re.sub(r">.*<", f">{parts}<", label[0], count=1, flags=re.DOTALL) if words else label[0]
 
 
+def drop_empty_groups(drawing: str) -> str:
+    """Leave out groups that say nothing of what they hold, as matplotlib makes for each part."""
+    open_groups: list[bool] = []  # whether each group that is open was kept
+
+    def keep_or_drop(tag: re.Match[str]) -> str:
+        if tag["end"]:
+            kept = open_groups.pop()
+        else:
+            kept = bool(tag["said"].strip())
+            if not tag["empty"]:
+                open_groups.append(kept)
+        return tag[0] if kept else ""
+
+    return GROUP.sub(keep_or_drop, drawing)
+
+
 def inline_svg(text: str, *, prefix: str) -> str:
     """Return SVG text fit for a page, in a box that may scroll; its ids start with `prefix`."""
     drawing = TEXT.sub(lambda label: MINUS.sub("−", join_letters(label)), text.strip())
+    drawing = drop_empty_groups(drawing)
     drawing = drawing.replace("<svg", '<svg class="book-figure"', 1)
     drawing = REFERENCE.sub(lambda found: found[1] + prefix, drawing)
     # Shown on narrow screens; enlarge.js listens.

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from fontTools import subset
 from sphinx.application import Sphinx
@@ -47,6 +48,31 @@ ICON = re.compile(r"\bfa-[\w-]+")
 FIGURE = re.compile(r'<svg class="book-figure".*?</svg>', re.DOTALL)
 LETTERS = re.compile(r">([^<>]+)<")
 
+# The faces that the beginning of a page is set in. They are asked for before the page is drawn
+# (early.js), because letters that come late move what is below them. Each with what asks for it.
+FACES = {
+    "source-serif-4-latin-400-normal": "",
+    "source-serif-4-latin-400-italic": r"<(?:em|i|cite)\b",
+    "source-serif-4-latin-600-normal": r"<(?:strong|b|dt)\b",
+    "source-serif-4-latin-ext-400-normal": r"[Ā-ʺ]",
+    "inter-latin-400-normal": "",
+    "inter-latin-600-normal": "",
+    "source-code-pro-latin-400-normal": r"<(?:code|pre)\b",
+    "KaTeX_Main-Regular": r'class="katex"',
+    "KaTeX_Math-Italic": r"\bmathnormal\b",
+    "KaTeX_Main-Bold": r"\b(?:mathbf|textbf)\b",
+    "KaTeX_Math-BoldItalic": r"\bboldsymbol\b",
+    "KaTeX_AMS-Regular": r"\b(?:amsrm|mathbb|textbb)\b",
+    "KaTeX_Caligraphic-Regular": r"\bmathcal\b",
+    "KaTeX_Size1-Regular": r"\b(?:delimsizing size1|small-op|delim-size1)\b",
+    "KaTeX_Size2-Regular": r"\b(?:delimsizing size2|large-op)\b",
+    "KaTeX_Size3-Regular": r"\bdelimsizing size3\b",
+    "KaTeX_Size4-Regular": r"\b(?:delimsizing size4|delim-size4)\b",
+}
+# Letters that no first screen exceeds, with those of formulas, which are written twice.
+BEGINNING = 6000
+TAG_OR_TEXT = re.compile(r"<[^>]*>|[^<]+")
+
 # On load the theme asks for the width of every box that may scroll, which makes a phone lay out the
 # whole page at once; book.js asks each box when it has been laid out.
 MEASURING = re.compile(r'"complete"===document\.readyState\?(\w+)\(\):[^;]+\("load",\1\)')
@@ -79,6 +105,25 @@ def keep_letters(path: Path, codes: set[int]) -> None:
     subsetter.populate(unicodes=sorted(codes))
     subsetter.subset(font)
     subset.save_font(font, path, options)
+
+
+def beginning_of(body: str) -> str:
+    """The HTML of a page up to where its first screen surely ends."""
+    letters = 0
+    for part in TAG_OR_TEXT.finditer(body):
+        if not part[0].startswith("<"):
+            letters += len(part[0].strip())
+        if letters > BEGINNING:
+            return body[: part.end()]
+    return body
+
+
+def name_faces(
+    _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Tell the template the faces that the beginning of the page is set in."""
+    beginning = beginning_of(context.get("body", ""))
+    context["faces"] = " ".join(name for name, use in FACES.items() if re.search(use, beginning))
 
 
 def lighten_theme(app: Sphinx, error: Exception | None) -> None:
@@ -135,5 +180,6 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("comments_config", {}, "")
     app.connect("config-inited", add_fonts)
     app.connect("build-finished", lighten_theme)
+    app.connect("html-page-context", name_faces, priority=900)
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)

@@ -86,3 +86,10 @@ def test_words_of_labels_are_whole():
     label = "".join(f'<tspan x="{x}" y="{y}" style="">{sign}</tspan>\n' for x, y, sign in letters)
     drawing = inline_svg(f'<svg aria-label="a"><text>{label}</text></svg>', prefix="p-")
     assert re.findall(r"<tspan[^>]*>(.*?)</tspan>", drawing) == ["d", "k", "=", "64", "8"]
+
+
+def test_groups_that_say_nothing_are_left_out():
+    kept = '<g clip-path="url(#p-a)"><path/></g><g class="b"/>'
+    groups = '<g>\n <g clip-path="url(#a)"><g><path/></g></g><g/> <g class="b"/></g>'
+    drawing = inline_svg(f'<svg aria-label="a">{groups}</svg>', prefix="p-")
+    assert re.sub(r">\s+<", "><", drawing).count(f'aria-label="a">{kept}</svg>') == 1

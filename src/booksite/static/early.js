@@ -1,5 +1,6 @@
 // Before the page is drawn: light or dark, as the reader chose, or else as the machine is set; the
-// language that the reader chose; and the fonts that the page needs first.
+// language that the reader chose; whether a place far down is needed at once; and the fonts that the page
+// needs first.
 (() => {
   const { dataset } = document.documentElement;
   let kept = {};
@@ -12,6 +13,9 @@
   const machine = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   dataset.mode = mode;
   dataset.theme = mode === "auto" ? machine : mode;
+  // Who follows a link to a place in the page, or comes back to one, finds it where it was.
+  const [visit] = performance.getEntriesByType("navigation");
+  if (location.hash || (visit && visit.type !== "navigate")) dataset.whole = "";
   // From the opening page, and from no other, the reader is led to the language that they last chose.
   const { translated } = document.currentScript.dataset;
   if (translated && kept.language && kept.language !== "en") {
@@ -28,9 +32,7 @@
     link.hash = location.hash || (scrollY > 0 && above.length ? `#${above.at(-1).id}` : "");
   });
   // Letters that come late would move the text. From a disk they come at once, and may not be asked for.
-  const faces = ["source-serif-4", "inter", "source-code-pro"].map((name) => `${name}-latin-400-normal`);
-  faces.push("inter-latin-600-normal");
-  if ("formulas" in document.currentScript.dataset) faces.push("KaTeX_Main-Regular", "KaTeX_Math-Italic");
+  const faces = document.currentScript.dataset.faces.split(" ");
   for (const face of location.protocol.startsWith("http") ? faces : []) {
     const link = document.createElement("link");
     const href = new URL(`fonts/${face}.woff2`, document.currentScript.src).href;

@@ -30,6 +30,9 @@ PAGES = sorted(
 # most of a page, and asks on the narrow dark screen only for what depends on colour and width.
 WHOLE = {"index.html", "images.html"}
 LEAST_SHARE_OF_LETTERS = 0.97
+# So many elements a browser lays out at once, at most: what blocks a slow machine. The longest
+# listing has 4,100; before parts of a page waited for their turn, whole pages had 18,000.
+LARGEST_PART = 4200
 WIDE, NARROW = 1280, 390
 
 # Nothing moves, all folds are open, and what is out of sight is laid out too.
@@ -64,6 +67,20 @@ FORMULAS = r"""() => {
     ...all(".math:not(:has(.katex-html))").map((one) => `a formula is not set: ${words(one)}`),
     ...found.map((text) => `TeX stands in the text: ${text}`),
   ];
+}"""
+# The parts of the page that are laid out each by itself, and what is in none of them.
+PARTS = """(largest) => {
+  const sizes = new Map([[document.body, 0]]);
+  const count = (one, part) => {
+    const waits = "laid" in one.dataset || getComputedStyle(one).contentVisibility === "auto";
+    const mine = waits ? one : part;
+    sizes.set(mine, sizes.get(mine) + 1 || 1);
+    if (one.matches("details:not([open])")) return;
+    for (const child of one.children) if (child.dataset) count(child, mine);
+  };
+  count(document.body, document.body);
+  return [...sizes].filter(([, size]) => size > largest).map(([part, size]) =>
+    `${size} elements are laid out at once: ${part.cloneNode().outerHTML.slice(0, 80)}`);
 }"""
 # What a reader sees of the text, apart from what only JavaScript draws.
 LETTERS = """() => {
@@ -141,6 +158,7 @@ def faults_of(path, open_page, axe):
 
     page = open_page(path, WIDE)
     page.evaluate("document.fonts.ready.then(() => {})")
+    add("wide", page.evaluate(PARTS, LARGEST_PART))
     page.evaluate(PREPARE)
     for place in page.locator(".interactive[data-widget], .quiz").all():
         place.evaluate("(place) => place.scrollIntoView()")
@@ -212,6 +230,7 @@ FAULTS = {
         "^wide: is 15.. px wide in a window of 1280",
     ),
     "narrow": ('<p style="width: 500px">wide</p>', "^narrow: is 5.. px wide in a window of 390"),
+    "at once": (f"<p>{'<i></i>' * 4200}</p>", "wide: 42.. elements are laid out at once: <body"),
     "no name": ('<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">', "light: axe image-alt"),
     "levels": ("<h3>Deep</h3>", "axe heading-order"),
     "folded": ("<details><summary>More</summary><input></details>", "axe label"),

@@ -1,0 +1,92 @@
+"""What is seen first stays where it is: letters and scripts that come late move nothing.
+
+Each built page comes from a server that holds back the faces that the page does not ask for before
+it is drawn (`data-faces`, theme.py) until all else is there, and then gives them. How far things
+move is Chromium's measure, the layout shift.
+"""
+
+import functools
+import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
+
+import pytest
+
+from bookformat.paths import BUILD
+
+SITE = BUILD / "html"
+PAGES = sorted(
+    (p for p in SITE.rglob("*.html") if "/_" not in f"/{p.relative_to(SITE).as_posix()}"),
+    key=lambda path: (-path.stat().st_size, path),
+)
+LARGEST_SHIFT = 0.05
+SIZES = {1280: 900, 390: 844}
+NOTE_SHIFTS = """globalThis.shifts = [];
+new PerformanceObserver((list) => {
+  for (const { value, sources } of list.getEntries()) {
+    const names = sources.map(({ node }) => (node?.parentElement ?? node)?.outerHTML.slice(0, 80));
+    shifts.push([value, ...names.slice(0, 3)]);
+  }
+}).observe({ type: "layout-shift", buffered: true });"""
+SETTLED = """() => document.fonts.ready.then(() => new Promise(
+  (done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)))))"""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """A server that says nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = functools.partial(Handler, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def shifts_of(browser, url, early, width):
+    """How far things moved while the page came, each with what moved."""
+    context = browser.new_context(viewport={"width": width, "height": SIZES[width]})
+    held = []
+
+    def hold(route):
+        if PurePosixPath(route.request.url).stem in early:
+            route.continue_()
+        else:
+            held.append(route)
+
+    try:
+        context.add_init_script(NOTE_SHIFTS)
+        page = context.new_page()
+        page.route("**/*.woff2", hold)
+        page.goto(url, wait_until="domcontentloaded")
+        page.wait_for_timeout(120)
+        for route in held:
+            route.continue_()
+        page.unroute("**/*.woff2")
+        page.wait_for_load_state("load")
+        page.evaluate(SETTLED)
+        return page.evaluate("shifts")
+    finally:
+        context.close()
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+def test_nothing_moves_while_a_page_comes(browser, address, path):
+    early = re.search(r'data-faces="([^"]*)"', path.read_text(encoding="utf-8"))[1].split()
+    for width in SIZES:
+        found = shifts_of(browser, f"{address}/{path.relative_to(SITE).as_posix()}", early, width)
+        assert sum(shift for shift, *_ in found) <= LARGEST_SHIFT, (width, found)
+
+
+@pytest.mark.built
+def test_letters_that_come_late_would_be_seen(browser, address):
+    url = f"{address}/chapters/encoder-decoder.html"
+    found = shifts_of(browser, url, ["inter-latin-400-normal"], 390)
+    assert sum(shift for shift, *_ in found) > LARGEST_SHIFT
