@@ -155,7 +155,7 @@ def test_a_second_check_of_one_label_breaks_the_rule(tmp_path):
     [
         (
             "a = 2",
-            r"eq-a: a = 2 fails: .*\ndrawn: a = 1\.\nCorrect the formula there, or the values that its",
+            r"eq-a: a = 2 fails: .*\ndrawn: a = 1\.\nCorrect the formula there, or the values",
         ),
         (r"a = \beta", r"eq-a cannot be executed: unknown symbol .*\nGive every symbol a value"),
     ],
