@@ -96,6 +96,13 @@ def _offset_fault(part: tuple[int, ...], side: str, whole: Tensor, alone: Tensor
     text = f"the {side} of positions {asked} alone are not rotated as inside the whole sequence"
     if None not in seen:
         text = f"the {side} of positions {asked} alone are rotated as {seen} of the whole sequence"
+    consecutive = list(range(part[0] * len(part), part[0] * len(part) + len(part)))
+    if len(part) > 1 and part[0] and seen == consecutive:
+        return Fault(
+            "offset times length",
+            f"{text}: {part[0]} is multiplied by the number of tokens in the call, {len(part)}",
+            "the offset is the position of the first token, not the number of chunks before it",
+        )
     by = {place - m for place, m in zip(seen, part, strict=True) if place is not None}
     if seen == list(range(len(part))):
         if len(part) == 1:

@@ -362,6 +362,24 @@ def with_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _far(
+    calling: Calling, dim: int, of_queries: Tensor, of_keys: Tensor
+) -> tuple[Tensor, Tensor, float]:
+    """Matrices of far positions, and by how much they differ from those of a near one."""
+    moves = 0.0
+    for position in (40, 700, 5000):
+        try:
+            far = calling.matrices(torch.tensor([position]), dim)
+        except Exception:  # a table that ends before this position
+            break
+        near = (of_queries, of_keys)
+        moves = max(float((a - b[:1]).abs().max()) for a, b in zip(far, near, strict=True))
+        if not moves <= 1e-6:
+            of_queries, of_keys = (torch.cat(two) for two in zip(near, far, strict=True))
+            break
+    return of_queries, of_keys, moves
+
+
 def find_calling(
     function: Callable[..., Any], head_dim: int, rotary_dim: int | None = None
 ) -> Calling:
@@ -386,6 +404,8 @@ def find_calling(
             tried.append(f"{calling.words}: {type(error).__name__}: {str(error)[:120]}")
             continue
         moves = max(float((m[1:] - m[:1]).abs().max()) for m in (matrices, of_keys))
+        if moves <= 1e-6 and calling.kind != "none":  # positions of one page may be alike
+            matrices, of_keys, moves = _far(calling, head_dim, matrices[:1], of_keys[:1])
         if moves <= 1e-6:  # not so for nan
             tried.append(f"{calling.words}: the position changes nothing")
         elif is_orthogonal(matrices) or is_orthogonal(of_keys):

@@ -9,6 +9,7 @@ from rope_doctor.probe import Measured
 from rope_doctor.spectrum import (
     CLOSE,
     CLOSE_IF_ROUNDED,
+    USUAL_BASES,
     Spectrum,
     close,
     length_in_exponent,
@@ -74,7 +75,7 @@ def differences(
     if not table:
         return changes
     if span == settings.rotary_dim and not same_frequencies(measured, wanted):
-        changes += _other_frequencies(wanted, spectrum)
+        changes += _other_frequencies(wanted, spectrum, len(measured.pairs))
     if not _same_factor(measured, wanted):
         factor = settings.attention_factor
         twice = math.isclose(measured.factor, factor**2, rel_tol=1e-3)
@@ -83,15 +84,21 @@ def differences(
     return changes
 
 
-def _other_frequencies(wanted: Wanted, spectrum: Spectrum) -> list[str]:
+def _other_frequencies(wanted: Wanted, spectrum: Spectrum, pairs: int) -> list[str]:
+    """What is to be said of frequencies that differ: at least one change."""
     settings = wanted.settings
     turning = settings.frequencies[settings.frequencies > 0]
     known = recognise(turning, settings.rotary_dim).scaling
     if "by no rule" in known:
         known = settings.kind
     changes = [f"frequencies: {doubt}" for doubt in spectrum.doubts]
+    if pairs < len(turning):
+        changes.append(
+            f"frequencies: {pairs} of {settings.rotary_dim // 2} pairs rotate, the slower "
+            f"ones stand still; the model rotates {len(turning)}"
+        )
     if math.isnan(spectrum.base):
-        return changes
+        return changes or ["frequencies: they are not those of the model"]
     other_base = not math.isclose(spectrum.base, settings.base, rel_tol=1e-4)
     if other_base:
         length = length_in_exponent(spectrum.base, settings.rotary_dim // 2, settings.base)
@@ -99,7 +106,18 @@ def _other_frequencies(wanted: Wanted, spectrum: Spectrum) -> list[str]:
         if length is not None and length != settings.rotary_dim:
             why = f": base {settings.base:g} with the exponents 2i/{length} in place of 2i/"
             why += f"{settings.rotary_dim}"
+        why = why or _power_left_out(spectrum.base, settings.base, settings.rotary_dim // 2)
         changes.append(f"base: {spectrum.base:g} to {settings.base:g}{why}")
     if not other_base or spectrum.scaling != known:
         changes.append(f"scaling: {spectrum.scaling} was measured, the model has {known}")
     return changes
+
+
+def _power_left_out(measured: float, wanted: float, pairs: int) -> str:
+    """Whether a base was multiplied by a scale s in place of s^(d / (d − 2))."""
+    for usual in USUAL_BASES if pairs > 1 else ():
+        scale = measured / usual
+        power = pairs / (pairs - 1)
+        if scale > 1.1 and math.isclose(usual * scale**power, wanted, rel_tol=1e-4):
+            return f": base {usual:g} times {scale:g}, without the power d/(d − 2) of NTK-aware"
+    return ""

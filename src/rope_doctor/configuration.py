@@ -59,8 +59,16 @@ def read_config(
     config: Config, *, layer_type: str | None = None, layer: int | None = None
 ) -> Reading:
     """All rotations of a configuration, or those of one kind of layer, or of one layer."""
-    wanted = _rotations(without_other_scales(config), layer_type, layer)
-    return Reading(wanted, _faults(config), _notes(config, wanted))
+    wanted = _rotations(_rotation_of(config), layer_type, layer)
+    notes = _notes(config, wanted)
+    held = _alpha(config)
+    if held is not None:
+        notes.append(
+            f"alpha: HunYuan's code takes base · alpha^(d/(d − 2)) = {wanted[0].settings.base:.6g} "
+            "for the base, and leaves the other keys of its scaling unread; compared up to the "
+            "trained length"
+        )
+    return Reading(wanted, _faults(config), notes)
 
 
 def _wanted(name: str, settings: RotarySettings, config: Config) -> Wanted:
@@ -97,9 +105,44 @@ def _rotations(config: Config, layer_type: str | None, layer: int | None) -> lis
     return found
 
 
+def _alpha(config: Config) -> float | None:
+    """HunYuan's alpha, which raises the base once, whatever the length of the text."""
+    text = _text_part(config)
+    for parameters in rope_dictionaries(text):
+        kind = parameters.get("rope_type") or parameters.get("type")
+        alpha: Any = parameters.get("alpha")
+        if kind != "dynamic" or not alpha:
+            continue
+        if not str(text.get("model_type")).startswith("hunyuan"):
+            raise ValueError(
+                "alpha of the scaling 'dynamic' is read for HunYuan's model types only. If your "
+                "code does as HunYuan's, give rope_theta = base · alpha^(d/(d − 2)) and no scaling"
+            )
+        return float(alpha)
+    return None
+
+
+def _rotation_of(config: Config) -> dict[str, Any]:
+    """The configuration as `rotary_settings` reads it, without what is no rotation."""
+    cleaned = without_other_scales(config)
+    alpha = _alpha(config)
+    if alpha is None:
+        return cleaned
+    text = dict(_text_part(cleaned))
+    held = [dict(text.get(key) or {}) for key in ("rope_parameters", "rope_scaling")]
+    given = [text.get("rope_theta"), *(one.get("rope_theta") for one in held)]
+    base = float(next((value for value in given if value is not None), 10_000.0))
+    plain = text | {"rope_theta": base}
+    for key in ("rope_parameters", "rope_scaling"):
+        plain.pop(key, None)
+    dim = rotary_settings(plain).head_dim
+    plain["rope_theta"] = base * alpha ** (dim / (dim - 2))
+    return cleaned | {"text_config": plain} if "text_config" in cleaned else plain
+
+
 def frequencies_at(config: Config, layer_type: str | None, length: int) -> torch.Tensor:
     """The frequencies of a configuration for a text of this length."""
-    rotation = without_other_scales(config)
+    rotation = _rotation_of(config)
     return rotary_settings(rotation, layer_type=layer_type, length=length).frequencies
 
 

@@ -452,7 +452,7 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
         if wanted and "dynamic" not in {one.settings.kind for one in wanted}:
             changes.append(f"scaling: {scaling}, which the model does not have")
     doubts = [] if calling.given else [*case.spectrum.doubts, *_factor_doubts(case)]
-    if not paired and found:
+    if found and (not paired or too_coarse):
         doubts = []
     proved_by_model = bool(wanted and not changes) or bool(matches)
     given = " (of the table that was given)" if calling.kind in TABLES else ""

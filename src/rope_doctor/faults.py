@@ -329,6 +329,16 @@ def infinite(first: int | None) -> list[Fault]:
 def other_angles(measured: Measured, width: int) -> list[Fault]:
     """Whether the angles are those of the table, or the frequencies, that the doctor gave."""
     given = rotary_frequencies(width)[: len(measured.signed)]
+    still = measured.span // 2 - len(measured.signed)
+    if measured.layout == "half" and still > 0:
+        return [
+            Fault(
+                "pairs left out",
+                f"the slowest {still} of {measured.span // 2} pairs stand still, though the table "
+                "that was given rotates them",
+                "rotate all pairs of the table",
+            )
+        ]
     theta = torch.tensor(measured.frequencies, dtype=torch.float64)
     if close(theta, given, 1e-2 if _rounding(measured) else 5e-5):
         return []

@@ -180,7 +180,9 @@ def _wrong_pairs(measured: Measured, gaps: Tensor, limits: list[float], wrong: l
         )
     near = max((m for m in measured.positions if m < first), default=0)
     if near <= 1:
-        slowest = measured.angles[:, -1] / measured.signed[-1]
+        turning = [pair for pair, value in enumerate(measured.signed) if value]
+        pair = turning[-1] if turning else 0
+        slowest = measured.angles[:, pair] / (measured.signed[pair] or 1.0)
         row = measured.positions.index(16)
         return Fault(
             "not proportional",

@@ -26,6 +26,8 @@ GRIDS = (
     (127, "int8"), (128, "int8"), (255, "uint8"), (256, "uint8"), (32_767, "int16"),
     (32_768, "int16"),
 )  # fmt: skip
+# Into how many steps tables of sines divide a turn, the fewest first.
+STEPS = (64, 100, 128, 200, 256, 360, 512, 720, 1000, 1024, 2048, 3600, 4096, 8192, 10_000, 16_384)
 TOGETHER = 257  # positions of one call, where none can be asked for alone
 SIDES = ("queries", "keys")
 # Results that differ by less are the same rotation. A sum in another order changes a last bit, and
@@ -147,6 +149,42 @@ def _order(at_zero: Tensor) -> list[int]:
     return order.tolist() if reorders else list(range(len(at_zero)))
 
 
+def _fastest_angle(matrix: Tensor) -> float:
+    """The angle of the first pair of one matrix; the fastest pair turns by 1 per position."""
+    partners = _partners(matrix[None])
+    if not partners:
+        return 0.0
+    a = min(partners)
+    return math.atan2(float(matrix[a, partners[a]]), float(matrix[a, a]))
+
+
+def _check_first_position(samples: Samples, matrices: Tensor, side: str) -> None:
+    """Raise if position 0 alone does not follow the rule of the positions after it."""
+    by_position = dict(zip(samples.positions, matrices, strict=True))
+    if not set(range(8)) <= set(by_position):
+        return
+    rows = [by_position[m] for m in range(8)]
+    if not is_orthogonal(torch.stack(rows)) or len(set(_order(rows[0]))) < len(rows[0]):
+        return
+    step = torch.linalg.solve(rows[6], rows[7])  # the rotation by one position
+    expected = [rows[7]]
+    for _ in range(15):  # positions 6 to 0, and then on to negative ones
+        expected.append(expected[-1] @ step.mT)
+    off = [float((rows[m] - expected[7 - m]).abs().max()) > SAME for m in range(8)]
+    plain = rows[0].clone()
+    plain.diagonal().zero_()
+    if off != [True] + [False] * 7 or float(plain.abs().max()) < 1e-6:
+        return
+    gaps = [float((rows[0] - other).abs().max()) for other in expected[:8]]
+    place = 7 - gaps.index(min(gaps))
+    text = f"are rotated as position {place}" if min(gaps) < SAME else "are rotated otherwise"
+    raise NoRotationError(
+        f"position 0 alone is wrong: the {side} of position 0 {text}, all others by one rule",
+        "position 0 is a position as any other: mark padding in the mask of the attention, and "
+        "not by the position",
+    )
+
+
 def _check_positions_count(samples: Samples, matrices: Tensor, side: str) -> None:
     """Raise if the first positions are alike and later ones are not."""
     by_position = dict(zip(samples.positions, matrices, strict=True))
@@ -158,6 +196,15 @@ def _check_positions_count(samples: Samples, matrices: Tensor, side: str) -> Non
     if not changed or changed[0] == 1:
         return
     first = changed[0]
+    angle = _fastest_angle(by_position[first])
+    misses = [abs(math.remainder(turn - first, 2 * math.pi)) for turn in (angle, -angle)]
+    if first > 2 and min(misses) < 0.01:
+        raise NoRotationError(
+            f"positions are rounded down to multiples of {first}: the {side} of positions 0 to "
+            f"{first - 1} are rotated alike, position {first} as itself; all tokens of a page or "
+            f"block of {first} take the position of its start",
+            f"add the place within the page: start of the page + position % {first}",
+        )
     next_one = by_position.get(first + 1)
     if next_one is not None and (next_one - by_position[first]).abs().max() > 1e-6:
         raise NoRotationError(
@@ -181,6 +228,7 @@ def measure(samples: Samples, side: str) -> Measured:
             f"{side} not rotated: they come back the same at every position",
             f"rotate the {side} by their positions too",
         )
+    _check_first_position(samples, matrices, side)
     _check_positions_count(samples, matrices, side)
     rounded_to = _rounded_to(matrices)
     order = _order(matrices[0])
@@ -195,6 +243,7 @@ def measure(samples: Samples, side: str) -> Measured:
     layout, first_dim, span = _layout(partners)
     pairs = sorted((a, b) for a, b in partners.items() if a < b)
     if not pairs:
+        _check_tables_padded(partners, matrices.shape[-1], side)
         raise NoRotationError(
             f"no rotation of the {side}: dimensions are mixed in one direction only",
             "both dimensions of a pair take part in both results",
@@ -204,8 +253,13 @@ def measure(samples: Samples, side: str) -> Measured:
     powers = [samples.positions.index(m) for m in POWERS if m in samples.positions]
     doubling = tuple(samples.positions[i] for i in powers)
     coarse = None if rounded_to else _coarse(matrices, a, b)
-    rounded = rounded_to is not None or coarse is not None
-    signed = [_frequency(of_pair, doubling, rounded) for of_pair in angles[powers].T.tolist()]
+    steps = None if rounded_to or coarse else _steps_of_a_turn(angles)
+    if steps is not None:
+        coarse = f"angles are rounded to multiples of 2π/{steps}, as from a table of {steps} sines"
+    share, largest = (2e-5, 1e-3) if coarse is None and rounded_to is None else (0.02, 0.02)
+    if steps is not None:  # two roundings, of this angle and of the one that it is foretold by
+        share, largest = math.inf, 1.6 * 2 * math.pi / steps
+    signed = [_frequency(one, doubling, share, largest) for one in angles[powers].T.tolist()]
     lengths = torch.hypot(matrices[:, a, a], matrices[:, a, b])
     factor = float(lengths.median())
     by_position = lengths.mean(-1)
@@ -237,6 +291,21 @@ def measure(samples: Samples, side: str) -> Measured:
         positions=samples.positions,
         matrices=matrices,
         alone=samples.alone,
+    )
+
+
+def _check_tables_padded(partners: dict[int, int], dim: int, side: str) -> None:
+    """Raise if the first dimensions take their sine part from the other half of the whole head."""
+    turned = sorted(partners.values())
+    far = {a - b for a, b in partners.items()}
+    if turned != list(range(len(turned))) or far != {dim // 2} or len(turned) % 2:
+        return
+    half = len(turned) // 2
+    raise NoRotationError(
+        f"padded table: cos and sin rotate {len(turned)} dimensions of the {side}, but each takes "
+        f"its sine term from {dim // 2} dimensions away, which do not rotate: the halves are those "
+        f"of the whole head, the partner is i + {dim // 2} in place of i + {half}",
+        f"rotate x[..., :{len(turned)}] alone, with halves of {half}, and join the rest behind it",
     )
 
 
@@ -284,17 +353,32 @@ def _shift(frequencies: list[float], starts: list[float]) -> float:
     return min(turning)[1] if turning else 0.0
 
 
-def _frequency(angles: list[float], positions: tuple[int, ...], rounded: bool) -> float:
-    """The angle per position: each doubling of the position refines what the last one gave."""
-    share = 0.02 if rounded else 2e-5
-    largest = 0.02 if rounded else 1e-3
+def _steps_of_a_turn(angles: Tensor) -> int | None:
+    """Into how many steps a turn is divided if all angles are whole steps; None if not."""
+    if len(angles) < 8 or angles.shape[-1] < 4:
+        return None
+    for steps in STEPS:
+        places = angles * (steps / (2 * math.pi))
+        if float((places - places.round()).abs().max()) < 0.02:
+            return steps
+    return None
+
+
+def _frequency(
+    angles: list[float], positions: tuple[int, ...], share: float, largest: float
+) -> float:
+    """The angle per position: each doubling of the position refines what the last one gave.
+
+    share, largest: by how much an angle may miss what is expected, of it and at all.
+    """
     frequency = math.remainder(angles[1] - angles[0], 2 * math.pi)
     for angle, position in zip(angles[2:], positions[2:], strict=True):
         expected = frequency * position
         miss = math.remainder(angle - angles[0] - expected, 2 * math.pi)
         # A rounded table misses by 0.01 at most, float32 angles by 1e-6 of the angle; clamped or
         # wrapped positions by more.
-        if abs(miss) > min(largest, share * abs(expected)) + 2e-6:
+        limit = largest if share == math.inf else min(largest, share * abs(expected))
+        if abs(miss) > limit + 2e-6:
             break
         frequency = (expected + miss) / position
     return frequency

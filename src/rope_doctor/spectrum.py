@@ -68,7 +68,7 @@ def recognise(
     """Base and scaling from the frequencies of the pairs that rotate, of `span` dimensions."""
     tolerance = CLOSE_IF_ROUNDED if rounded_table else CLOSE
     if len(theta) == 1:
-        return Spectrum(math.nan, "one pair only", None, [])
+        return Spectrum(math.nan, "one pair only", None, [_why_one_pair(theta, span // 2)])
     if len(theta) > span // 2:
         return Spectrum(
             math.nan, "not recognised", None, [f"pairs lie in several blocks of {span} dimensions"]
@@ -157,6 +157,16 @@ def decimals_of(theta: Tensor) -> int | None:
     return None
 
 
+def _why_one_pair(theta: Tensor, pairs: int) -> str:
+    """Why one pair proves no rule: θ_0 is 1 for every base."""
+    if pairs > 1 and close(theta, torch.ones_like(theta)):
+        return (
+            f"only the fastest of {pairs} pairs rotates, so there is no base: an infinite one does "
+            "that, as a base above 65,504 becomes in float16"
+        )
+    return "only one pair rotates: one frequency shows no base, because θ_0 is 1 for all of them"
+
+
 def _why_not_falling(theta: Tensor) -> str:
     if close(theta, torch.full_like(theta, float(theta[0])), 1e-4):
         return (
@@ -205,6 +215,11 @@ def _geometric(
         doubts += _why_this_first(first, base, pairs)
     if rest:
         scaling = f"the slowest {rest} of {pairs} pairs do not rotate (p-RoPE)"
+        if 4 * rest % pairs:
+            doubts.append(
+                f"the slowest {rest} of {pairs} pairs stand still; models with p-RoPE leave out "
+                "quarters of them"
+            )
     plain = rotary_frequencies(2 * pairs, base)[: len(theta)] / scale
     exact = torch.cat((plain, torch.zeros(rest)))
     return Spectrum(base, scaling, exact, doubts, scale=scale)
@@ -223,7 +238,7 @@ def _ntk_aware(measured: float, pairs: int) -> str | None:
     for usual in USUAL_BASES if pairs > 1 else ():
         scale = (measured / usual) ** ((pairs - 1) / pairs)
         if scale > 1.1 and math.isclose(scale, round(2 * scale) / 2, rel_tol=1e-4):
-            return f"NTK-aware: ×{scale:.3g} on the base {usual:g}"
+            return f"NTK-aware: ×{round(2 * scale) / 2:g} on the base {usual:g}"
     return None
 
 
@@ -295,6 +310,26 @@ def rules(plain: Tensor, scale: float) -> Iterator[tuple[str, Tensor]]:
         yield f"NTK by parts, as YaRN's paper prints it: {words}", by_parts
 
 
+def wrong_rules(plain: Tensor, first: float, last: float) -> Iterator[tuple[str, Tensor]]:
+    """Mistakes in a scaling that slows pairs one by one; by how much the first and the last are."""
+    if first > 1 + CLOSE and abs(last - 1) < CLOSE:
+        for words, exact in rules(plain, first):
+            yield (
+                f"{words}, with its ramp reversed: fast pairs are slowed and slow ones kept",
+                plain + plain / first - exact,
+            )
+    if last > 1 + CLOSE and abs(first - 1) < CLOSE:
+        for words, exact in rules(plain, last):
+            kept = (exact / plain - 1 / last) / (1 - 1 / last)
+            yield (
+                f"{words}, but between its limits wavelengths are mixed in place of frequencies",
+                plain / (kept + (1 - kept) * last),
+            )
+            mixed = (kept > CLOSE) & (kept < 1 - CLOSE)
+            exchanged = torch.where(mixed, plain + plain / last - exact, exact)
+            yield f"{words}, but between its limits the weights of the mix are exchanged", exchanged
+
+
 def _scaled(theta: Tensor, pairs: int, tolerance: float, known_bases: frozenset[float]) -> Spectrum:
     """Frequencies that a known rule slows down pair by pair, or no rule known."""
     # The fastest pairs are not slowed down.
@@ -307,6 +342,11 @@ def _scaled(theta: Tensor, pairs: int, tolerance: float, known_bases: frozenset[
         for words, exact in rules(plain, scale):
             if close(theta, exact, tolerance):
                 return Spectrum(base, words, exact, [], scale=scale)
+    ends = [_round_scale(float(slowed[place]), tolerance) for place in (0, -1)]
+    for words, wrong in wrong_rules(plain, *ends) if len(theta) == pairs else ():
+        if close(theta, wrong, tolerance):
+            doubt = f"a mistake in the scaling: {words}"
+            return Spectrum(base, words, None, [doubt], scale=max(ends))
     scaling = f"pairs slowed by {slowed[0]:.3g} … {slowed[-1]:.3g}, by no rule known here"
     off = [i for i in range(len(theta)) if abs(float(slowed[i]) - 1) > tolerance]
     doubt = (

@@ -32,7 +32,7 @@ def check_steady(calling: Calling, dim: int) -> None:
     if differ:
         raise NoRotationError(
             "heads differ: equal vectors in different heads rotate differently: "
-            f"{' and '.join(differ)}",
+            f"{' and '.join(differ)}{_which_heads(calling, dim, SIDES.index(differ[0]))}",
             "the angles depend on the position, not on the head: look at the axes of cos and sin",
         )
     _check_heads_kept(calling, dim)
@@ -43,6 +43,62 @@ def check_steady(calling: Calling, dim: int) -> None:
     if calling.both:
         _check_independent(calling, dim)
     _check_remarks(calling)
+
+
+def _which_heads(calling: Calling, dim: int, side: int) -> str:
+    """Which of eight heads rotate as one head alone does, and what the others do, in words."""
+    count, length = 8, 4
+    x = vectors(1, 1, 1, dim, seed=17).repeat(1, count, length, 1)
+    positions = torch.arange(length)
+    try:
+        one = torch.zeros_like(x)
+        one[:, 0] = x[:, 0]
+        spread = calling.turn(one, one, positions)[side][0].abs().amax((-2, -1)) > SAME
+        whole = calling.turn(x, x, positions)[side][0]
+        longer = x[:, :1, :1].repeat(1, 1, 64, 1)
+        places = calling.turn(longer, longer, torch.arange(64))[side][0, 0]
+    except Exception:  # it wants another number of heads or tokens
+        return ""
+    if bool(spread[1:].any()):
+        return (
+            "; a vector in head 0 comes back in other heads too, so the heads are rotated as one "
+            "long vector: split them before the rotation"
+        )
+    seen = [_places(head, places) for head in whole]
+    scrambled = [[(length * head + m) // count for m in range(length)] for head in range(count)]
+    if seen == scrambled:
+        return (
+            f"; in a call of {length} tokens and {count} heads, token m of head h is rotated as "
+            f"position ({length}h + m) // {count}: heads and tokens are scrambled by reshape or "
+            "view; exchange the axes by transpose(1, 2)"
+        )
+    said = [_of_head(head, x[0, 0], places) for head in whole]
+    parts = []
+    first = 0
+    for head in range(1, count + 1):
+        if head == count or said[head] != said[first]:
+            name = f"head {first} is" if head == first + 1 else f"heads {first} to {head - 1} are"
+            parts.append(f"{name} {said[first]}")
+            first = head
+    return f"; of {count} heads, {'; '.join(parts)}"
+
+
+def _places(rotated: Tensor, places: Tensor) -> list[int] | None:
+    """The positions as which the tokens of one head are rotated; None if there are none."""
+    gaps = (rotated[:, None] - places).abs().amax(-1)
+    return gaps.argmin(-1).tolist() if gaps.amin(-1).max() < SAME else None
+
+
+def _of_head(rotated: Tensor, given: Tensor, places: Tensor) -> str:
+    """What happens to the tokens of one head, which are all one vector."""
+    if (rotated - places[: len(rotated)]).abs().max() < SAME:
+        return "right"
+    if (rotated - given).abs().max() < SAME:
+        return "not rotated"
+    seen = _places(rotated, places)
+    if seen is None:
+        return "rotated otherwise"
+    return f"rotated at positions {list(range(len(rotated)))} as if they were {seen}"
 
 
 def _goes_on(calling: Calling, dim: int) -> bool:

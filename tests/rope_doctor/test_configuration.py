@@ -220,3 +220,46 @@ def test_a_factor_that_is_there_twice_is_told():
     factor = rotary_settings(config).attention_factor
     report = examine(lambda x, positions: factor * right(x, positions), config=config)
     assert any("it is there twice" in text for text in report.changes)
+
+
+HUNYUAN = {
+    "model_type": "hunyuan_v1_dense",
+    "head_dim": 32,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1e4,
+    "rope_scaling": {
+        "type": "dynamic",
+        "alpha": 1000.0,
+        "factor": 1.0,
+        "beta_fast": 32,
+        "beta_slow": 1,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+    },
+}
+
+
+def rotation_of_base(base):
+    return rotation_of({"model_type": "llama", "head_dim": 32, "rope_theta": base})
+
+
+@pytest.mark.parametrize("power", [32 / 30, 1.0, 0.0])
+def test_hunyuans_alpha_raises_the_base_by_its_power(power):
+    report = examine(rotation_of_base(1e4 * 1000**power), config=HUNYUAN)
+    assert report.sound == (power > 1), report
+    left_out = any("without the power d/(d − 2)" in text for text in report.changes)
+    assert left_out == (power == 1)
+    assert any(note.startswith("alpha: ") for note in report.notes)
+
+
+def test_hunyuans_keys_are_read_in_a_text_part_and_under_the_newer_name():
+    renamed = {key: value for key, value in HUNYUAN.items() if key != "rope_scaling"}
+    renamed["rope_parameters"] = HUNYUAN["rope_scaling"] | {"rope_theta": renamed.pop("rope_theta")}
+    for config in (HUNYUAN, renamed, {"text_config": HUNYUAN}):
+        (wanted,) = read_config(config).wanted
+        assert wanted.settings.base == pytest.approx(1e4 * 1000 ** (32 / 30))
+
+
+def test_alpha_of_another_model_is_refused_with_what_to_give_instead():
+    with pytest.raises(ValueError, match=r"give rope_theta = base · alpha\^"):
+        read_config(HUNYUAN | {"model_type": "llama"})

@@ -229,8 +229,75 @@ def wrong_section():
     return theta
 
 
+def pages(x, positions):
+    return rope(x, positions // 16 * 16)
+
+
+def zero_is_padding(q, k, positions):
+    at = positions.masked_fill(positions == 0, 1)
+    return rope(q, at), rope(k, at)
+
+
+def zero_is_far_padding(x, positions):
+    return rope(x, positions.masked_fill(positions == 0, 5))
+
+
+def one_too_early(x, positions):
+    return rope(x, (positions - 1).clamp_min(0))
+
+
+def sines_of_512_steps(x, positions):
+    steps = (positions[..., None] * THETA * (512 / (2 * math.pi))).round()
+    angles = steps * (2 * math.pi / 512)
+    return with_table(x, angles.cos().float(), angles.sin().float())
+
+
+def heads_as_one_vector(x, positions):
+    batch, heads, length, dim = x.shape
+    merged = x.transpose(1, 2).reshape(batch, 1, length, heads * dim)
+    turned = rope(merged, positions, theta=book.rotary_frequencies(heads * dim))
+    return turned.reshape(batch, length, heads, dim).transpose(1, 2)
+
+
+def reshaped_keys(q, k, positions):
+    batch, heads, length, dim = k.shape
+    keys = rope(k.reshape(batch, length, heads, dim).transpose(1, 2), positions)
+    return rope(q, positions), keys.transpose(1, 2).reshape(k.shape)
+
+
+def offset_times_length(x, offset=0):
+    length = x.shape[-2]
+    return rope(x, torch.arange(length) + offset * length)
+
+
+def padded_table(x, positions):
+    cos, sin = book.rotary_table(positions, book.rotary_frequencies(HALF))
+    rest = torch.ones(*cos.shape[:-1], HALF)
+    cos, sin = torch.cat((cos, cos, rest), -1), torch.cat((sin, sin, 0 * rest), -1)
+    return x * cos + torch.cat((-x[..., HALF:], x[..., :HALF]), -1) * sin
+
+
+def fast_pairs_of_a_table(q, k, cos, sin):
+    fast = torch.arange(DIM) % HALF < HALF - 1
+    cos, sin = torch.where(fast, cos, 1.0), sin * fast
+    return apply(q, cos, sin), apply(k, cos, sin)
+
+
 # What the report says → the wrong functions.
 NAMED = {
+    "positions are rounded down to multiples of 16": [pages],
+    "position 0 alone is wrong: the queries of position 0 are rotated as position 1": [
+        zero_is_padding
+    ],
+    "the queries of position 0 are rotated as position 5": [zero_is_far_padding],
+    "offset 1 too small": [one_too_early],
+    "angles are rounded to multiples of 2π/512": [sines_of_512_steps],
+    "the heads are rotated as one long vector": [heads_as_one_vector],
+    "heads and tokens are scrambled": [reshaped_keys],
+    "keys; of 8 heads, head 0 is right; heads 1 to 7 are not rotated": [first_key_head],
+    "offset times length": [offset_times_length],
+    "the partner is i + 16 in place of i + 8": [padded_table],
+    "pairs left out: the slowest 1 of 16 pairs stand still": [fast_pairs_of_a_table],
     "shifted positions: only the keys": [of_keys(lambda x, m: (x, m + 1))],
     "keys are 2 … 2 times as large": [of_keys(lambda x, m: (x, 2 * m))],
     "rotate keys once": [of_keys(lambda x, m: (rope(x, m), m))],
@@ -287,6 +354,32 @@ NAMED = {
     "earlier calls matter": [Grows()],
     "some pairs are off: 3 pairs, 5 to 7": [with_theta(wrong_section())],
 }
+
+
+def fast_pairs(count, base=1e4):
+    theta = book.rotary_frequencies(DIM, base)
+    theta[count:] = 0
+    return theta
+
+
+def wavelengths_mixed():
+    plain = book.rotary_frequencies(DIM, 5e5)
+    kept = ((8192 * plain / (2 * math.pi) - 1) / 3).clamp(0, 1)
+    return plain / ((1 - kept) * 8 + kept)
+
+
+def weights_exchanged():
+    plain = book.rotary_frequencies(DIM, 5e5)
+    kept = ((8192 * plain / (2 * math.pi) - 1) / 3).clamp(0, 1)
+    kept = torch.where((kept > 0) & (kept < 1), 1 - kept, kept)
+    return plain * kept + plain / 8 * (1 - kept)
+
+
+def ramp_reversed():
+    plain = book.rotary_frequencies(DIM, 1e6)
+    return plain + plain / 4 - yarn(plain, 4.0, original_length=32_768)
+
+
 # What keeps the doctor from calling it proved → functions whose formula is that of no model.
 NOT_PROVED = {
     "the exponent i/d in place of 2i/d": with_theta(10000.0 ** (-EXPONENTS / 2)),
@@ -303,6 +396,13 @@ NOT_PROVED = {
         book.rotary_frequencies(40, 5e5)[:HALF]
     ),
     "base 10180.2 is neither": with_theta(book.rotary_frequencies(DIM, 10180.2)),
+    "only the fastest of 16 pairs rotates, so there is no base": with_theta(fast_pairs(1)),
+    "the slowest 14 of 16 pairs stand still": with_theta(fast_pairs(2)),
+    "the slowest 6 of 16 pairs stand still": with_theta(fast_pairs(10)),
+    "the slowest 1 of 16 pairs stand still": with_theta(fast_pairs(15)),
+    "wavelengths are mixed in place of frequencies": with_theta(wavelengths_mixed()),
+    "the weights of the mix are exchanged": with_theta(weights_exchanged()),
+    "with its ramp reversed": with_theta(ramp_reversed()),
     "factor 1.5000": lambda x, positions: rope(x, positions, factor=1.5),
     "no rule gives these": with_theta(THETA * torch.linspace(1, 0.3, HALF).double()),
 }
@@ -465,6 +565,22 @@ STYLES = [
 def test_a_right_function_is_sound_in_whatever_style(function):
     report = examine(function, head_dim=DIM)
     assert report.sound, report
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 12, 15])
+def test_pairs_that_a_configuration_rotates_must_not_stand_still(count):
+    config = {"model_type": "llama", "head_dim": DIM, "rope_theta": 5e5}
+    report = examine(with_theta(fast_pairs(count, 5e5)), config=config)
+    assert any(f"{count} of 16 pairs rotate, the slower ones" in text for text in report.changes)
+    assert not report.sound
+    assert report.matches == []
+
+
+def test_no_message_holds_a_number_that_is_none():
+    for function in (sines_of_512_steps, with_theta(0.1 * (THETA > 0.05))):
+        report = examine(function, head_dim=DIM)
+        assert report.faults or report.doubts
+        assert not any("nan" in text for text in [*report.faults, *report.doubts]), report
 
 
 def test_backward_rotation_of_both_is_a_note_and_matches_nothing():
