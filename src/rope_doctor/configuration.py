@@ -60,15 +60,16 @@ def read_config(
 ) -> Reading:
     """All rotations of a configuration, or those of one kind of layer, or of one layer."""
     wanted = _rotations(_rotation_of(config), layer_type, layer)
-    notes = _notes(config, wanted)
-    held = _alpha(config)
-    if held is not None:
+    raised = _alpha(config) is not None
+    read = _rotation_of(config) if raised else config  # alpha is no matter of the length
+    notes = _notes(read, wanted)
+    if raised:
         notes.append(
             f"alpha: HunYuan's code takes base · alpha^(d/(d − 2)) = {wanted[0].settings.base:.6g} "
             "for the base, and leaves the other keys of its scaling unread; compared up to the "
             "trained length"
         )
-    return Reading(wanted, _faults(config), notes)
+    return Reading(wanted, _faults(read), notes)
 
 
 def _wanted(name: str, settings: RotarySettings, config: Config) -> Wanted:

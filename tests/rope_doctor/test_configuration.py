@@ -250,6 +250,7 @@ def test_hunyuans_alpha_raises_the_base_by_its_power(power):
     left_out = any("without the power d/(d − 2)" in text for text in report.changes)
     assert left_out == (power == 1)
     assert any(note.startswith("alpha: ") for note in report.notes)
+    assert not any("change with the length" in note for note in report.notes)
 
 
 def test_hunyuans_keys_are_read_in_a_text_part_and_under_the_newer_name():
