@@ -2,10 +2,11 @@
 // workshop.js gives `python` and `tools`, the addresses of Pyodide and of the checks, and loads private.js
 // and worker.js first, from which `load` comes.
 const ANSWER = `
-import contextlib, io, linecache, sys
+import contextlib, io, sys
 sys.path.append("/tools")
 import numpy as np
 from bookkit.workshop import checking, playground, probes
+from bookkit.workshop.texts import names_of_texts
 
 MOST_PRINTED = 2_000  # letters that the page shows of what the reader's code prints
 
@@ -23,17 +24,6 @@ class Printed(io.TextIOBase):
 
     def shown(self):
         return self.text + (" …" if self.count > MOST_PRINTED else "")
-
-def names_of(sources):
-    """The reader's functions; a step that they have not written comes from the book's solution."""
-    names = {"__name__": "my_model"}
-    with open("/tools/bookkit/workshop/solution.py") as solution:
-        exec(solution.read(), names)
-    for step, source in sources:
-        file = f"step {step}"
-        linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-        exec(compile(source, file, "exec"), names)
-    return names
 
 def write(names, text, temperature, count, send):
     weights = names["read_weights"](probes.real_data())
@@ -81,7 +71,7 @@ def answer(kind, step, sources, text, temperature, stage, send):
 
 def answer_aloud(kind, step, sources, text, temperature, stage, send):
     try:
-        names = names_of(sources)
+        names = names_of_texts(sources, step if kind in ("check", "hint") else 0)
         if kind == "hint":
             return checking.hint(step, stage, names), False
         if kind == "write":

@@ -9,6 +9,7 @@ errors      what the errors of Python and NumPy mean
 steps       the chapter and the hints of each step
 checking    verdicts in words
 page        the same in a notebook
+texts       what a reader wrote in the page, as functions
 playground  the solution's model with parts switched off, for the page of that name
 __main__    the command python -m bookkit.workshop
 

@@ -39,13 +39,17 @@ class Verdict(NamedTuple):
 
 
 def check_step(step: int, names: Names) -> list[Verdict]:
-    """The verdicts of a step's functions, up to the first that is not right."""
+    """The verdicts of a step's functions, up to the first that is not right.
+
+    Behind it come only those of functions that are not there at all.
+    """
     verdicts = check_alone(step, names)
-    last = verdicts[-1]
-    if last.state == "wrong" and not last.sure:
+    place = first_open(verdicts)
+    first = verdicts[place]
+    if first.state == "wrong" and not first.sure:
         earlier = first_wrong_before(step, names)
         if earlier:
-            verdicts[-1] = last._replace(says=f"{earlier} {last.says}")
+            verdicts[place] = first._replace(says=f"{earlier} {first.says}")
     return verdicts
 
 
@@ -66,10 +70,38 @@ def is_missing(error: BaseException | None, function: str) -> bool:
     return isinstance(error, NotImplementedError) and str(error).endswith(f": {function}")
 
 
+def says_absent(function: str, names: Names) -> str:
+    """What is told where a function is not there: perhaps another one has nearly its name."""
+    if function in names:
+        return f"In your code `{function}` is no function."
+    says = "Your code has no function of this name."
+    asked = {one for step in range(1, len(STEPS) + 1) for one in functions_of(step)}
+    alike = [name for name in names if name not in asked and is_alike(name, function)]
+    theirs = [f"`{name}`" for name in alike if callable(names[name])]
+    return f"{says} It has {' and '.join(theirs)}." if theirs else says
+
+
+def is_alike(first: str, second: str) -> bool:
+    """Whether two names differ in one letter at most, apart from capitals and underscores."""
+    first, second = (name.lower().replace("_", "") for name in (first, second))
+    if len(first) == len(second):
+        unlike = [
+            place
+            for place, pair in enumerate(zip(first, second, strict=True))
+            if pair[0] != pair[1]
+        ]
+        if len(unlike) != 2:
+            return len(unlike) < 2
+        here, there = unlike  # two letters that changed places
+        return there == here + 1 and first[here] == second[there] and first[there] == second[here]
+    shorter, longer = sorted((first, second), key=len)
+    return any(longer[:place] + longer[place + 1 :] == shorter for place in range(len(longer)))
+
+
 def check_function(function: str, names: Names) -> Verdict:
     """Try one function."""
     if not callable(names.get(function)):
-        return Verdict(function, "missing", "There is no function of this name.")
+        return Verdict(function, "missing", says_absent(function, names))
     probes = probes_of(function)
     outputs: list[Description] = []
     errors: list[BaseException | None] = []
@@ -297,7 +329,7 @@ def hint(step: int, stage: int, names: Names) -> str:
     verdicts = check_step(step, names)
     if is_done(step, verdicts):
         return f"Step {step} is done. It needs no hint."
-    verdict = verdicts[-1]
+    verdict = verdicts[first_open(verdicts)]
     property_, line = HINTS[verdict.function]
     if stage == 1:
         return f"{verdict.function}: {property_}"
@@ -316,7 +348,18 @@ def check_alone(step: int, names: Names) -> list[Verdict]:
     """As `check_step`, without a look at earlier steps."""
     verdicts: list[Verdict] = []
     for function in functions_of(step):
+        if is_open(verdicts) and callable(names.get(function)):
+            continue
         verdicts.append(check_function(function, names))
-        if verdicts[-1].state != "right":
-            break
     return verdicts
+
+
+def is_open(verdicts: list[Verdict]) -> bool:
+    """Whether one of the functions is not right."""
+    return any(verdict.state != "right" for verdict in verdicts)
+
+
+def first_open(verdicts: list[Verdict]) -> int:
+    """The place of the first verdict that is not right, or of the last one."""
+    states = [verdict.state == "right" for verdict in verdicts]
+    return states.index(False) if False in states else len(states) - 1

@@ -13,6 +13,7 @@ from bookkit.workshop.checking import (
     check_function,
     check_step,
     hint,
+    is_alike,
     is_done,
     names_in,
     progress,
@@ -22,6 +23,7 @@ from bookkit.workshop.comparing import agree
 from bookkit.workshop.probes import STEPS, functions_of, probes_of
 from bookkit.workshop.signatures import all_stored
 from bookkit.workshop.steps import CHAPTERS, HINTS
+from bookkit.workshop.texts import names_of_texts
 from laboratory.workshop.changing import names_with
 from laboratory.workshop.mistakes import ALL
 from laboratory.workshop.signatures import all_signatures, right_outputs, wrong_outputs
@@ -330,3 +332,56 @@ def test_infinite_numbers_are_equal_to_themselves():
     other = {"kind": "numbers", "shape": [2], "values": [float("inf"), 0.0]}
     assert not agree(description, other, 1e-4)
     assert np.isnan(description["values"][1])
+
+
+HEADS = inspect.getsource(solution.split_heads)
+ATTEND = inspect.getsource(solution.attend)
+
+
+@pytest.mark.parametrize("text", ["", "x = 1", "def Softmax(x):\n    return x"])
+def test_the_book_does_not_stand_in_for_the_step_that_is_checked(text):
+    names = names_of_texts([(1, text)], checked=1)
+    verdicts = check_step(1, names)
+    assert not is_done(1, verdicts)
+    says = "Your code has no function of this name."
+    says += " It has `Softmax`." if text.startswith("def") else ""
+    assert [(one.state, one.says) for one in verdicts] == [("missing", says)]
+    assert hint(1, 1, names) == f"softmax: {HINTS['softmax'][0]}"
+    # In a later step the book's function takes its place, and a model writes with none of both.
+    assert is_done(2, check_step(2, names_of_texts([(1, text), (2, ATTEND)], checked=2)))
+    with pytest.raises(NotImplementedError, match=r"^step 1: softmax$"):
+        names_of_texts([(1, text)])
+
+
+def test_every_function_that_is_not_there_is_told():
+    names = names_of_texts([(4, f"import numpy as np\n{HEADS}\nmergeheads = len")], checked=4)
+    verdicts = check_step(4, names)
+    assert [(one.function, one.state) for one in verdicts] == [
+        ("split_heads", "right"),
+        ("merge_heads", "missing"),
+        ("repeat_groups", "missing"),
+    ]
+    assert verdicts[1].says == "Your code has no function of this name. It has `mergeheads`."
+    assert verdicts[2].says == "Your code has no function of this name."
+    wrong = HEADS.replace("swapaxes(0, 1)", "swapaxes(0, 2)")
+    verdicts = check_step(4, names_of_texts([(4, f"{wrong}\nmerge_heads = 3")], checked=4))
+    assert [one.state for one in verdicts] == ["wrong", "missing", "missing"]
+    assert verdicts[1].says == "In your code `merge_heads` is no function."
+    assert "Neighbouring" not in hint(4, 1, {"split_head": len})
+
+
+def test_names_are_alike_up_to_one_letter():
+    for name in ("Softmax", "soft_max", "softmx", "softmaxx", "sotfmax", "softmix"):
+        assert is_alike(name, "softmax"), name
+    for name in ("softer", "max", "mix", "sfotamx", "softmaxed"):
+        assert not is_alike(name, "softmax"), name
+
+
+def test_a_notebook_does_not_pass_with_the_functions_of_the_book(capsys):
+    cells = "from bookkit.workshop.page import check, hint\n"
+    exec(cells + "from bookkit.workshop.solution import attend, softmax\ncheck(2)\nhint(2)", {})
+    printed = capsys.readouterr().out
+    assert "· attend: Your code has no function of this name." in printed
+    assert "Right" not in printed
+    exec(cells + "from bookkit.workshop.solution import *\n" + ATTEND + "\ncheck(2)", {})
+    assert "✓ attend: Right" in capsys.readouterr().out

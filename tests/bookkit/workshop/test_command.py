@@ -58,6 +58,23 @@ def test_it_checks_and_goes_on(tmp_path, run):
     assert "Next: step 3, mask" in text
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "Your code has no function of this name."),
+        ("x = 1", "Your code has no function of this name."),
+        ("def Softmax(x):\n    return x", "no function of this name. It has `Softmax`."),
+    ],
+)
+def test_a_function_that_is_not_there_is_not_right(tmp_path, run, text, says):
+    (tmp_path / "my_model.py").write_text(text)
+    status, printed = run("check", "1")
+    assert status == 1
+    assert "· softmax: " in printed
+    assert says in printed
+    assert "Right" not in printed
+
+
 def test_it_shows_the_solution_of_one_step(tmp_path, run):
     _, text = run("solution", "5")
     assert text.startswith("def rms_norm(")

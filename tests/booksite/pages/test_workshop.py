@@ -141,6 +141,15 @@ def test_a_reader_writes_a_step_and_is_told_which_mistake_it_is(reader):
     said_after(page, "Check")
     assert len(page.locator(".workshop-printed").inner_text()) < 2_100
 
+    # The book's function does not stand in for one that is not there.
+    for text, words in (
+        ("", "softmax: Your code has no function of this name."),
+        (RIGHT.replace("softmax", "Softmax"), "no function of this name. It has `Softmax`."),
+    ):
+        editor.fill(text)
+        assert said_after(page, "Check") == "Not yet:"
+        expect(output).to_contain_text(words)
+
     editor.fill("def softmax(x)\n    return x")
     said_after(page, "Check")
     expect(output).to_have_text("Python cannot read step 1, line 1: expected ':'")
