@@ -4,6 +4,7 @@ import math
 
 import torch
 
+from attention_to_rope import rotary_frequencies
 from rope_doctor.families import Wanted
 from rope_doctor.probe import Measured
 from rope_doctor.spectrum import (
@@ -76,6 +77,7 @@ def differences(
         return changes
     if span == settings.rotary_dim and not same_frequencies(measured, wanted):
         changes += _other_frequencies(wanted, spectrum, len(measured.pairs))
+        changes += _multiplied(wanted, measured)
     if not _same_factor(measured, wanted):
         factor = settings.attention_factor
         twice = math.isclose(measured.factor, factor**2, rel_tol=1e-3)
@@ -111,6 +113,18 @@ def _other_frequencies(wanted: Wanted, spectrum: Spectrum, pairs: int) -> list[s
     if not other_base or spectrum.scaling != known:
         changes.append(f"scaling: {spectrum.scaling} was measured, the model has {known}")
     return changes
+
+
+def _multiplied(wanted: Wanted, measured: Measured) -> list[str]:
+    """Whether pairs are as much too fast as the scaling makes them slower."""
+    settings = wanted.settings
+    theta = torch.tensor(measured.frequencies, dtype=torch.float64)
+    if len(theta) != settings.rotary_dim // 2 or theta.shape != settings.frequencies.shape:
+        return []
+    plain = rotary_frequencies(settings.rotary_dim, settings.base)
+    if close(plain, settings.frequencies) or not close(theta * settings.frequencies, plain**2):
+        return []
+    return ["scaling: frequencies are multiplied by its factors, to divided by them"]
 
 
 def _power_left_out(measured: float, wanted: float, pairs: int) -> str:

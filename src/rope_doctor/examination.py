@@ -26,7 +26,7 @@ from rope_doctor.probe import (
     vectors,
 )
 from rope_doctor.report import Report
-from rope_doctor.spectrum import Spectrum, close, recognise, too_fast
+from rope_doctor.spectrum import USUAL_BASES, Spectrum, close, recognise, too_fast
 
 FAR = (0, 1_000, 4_095, 16_383, 131_071, 1_048_575)
 NEAR = FAR[:4]  # where vectors in a half type are judged
@@ -219,6 +219,17 @@ def _notes(case: Case, gaps: dict[int, float], dtype: torch.dtype) -> list[str]:
             "backward: queries and keys rotate by −mθ. Scores are relative, and right for a model "
             "that was trained so (nanochat); weights of other models need +mθ: change the sign of "
             "the sine"
+        )
+    if case.calling.kind == "none":
+        notes.append(
+            "the axis of the tokens was found out, not told: with vectors in another order of axes "
+            "the function would take heads for tokens"
+        )
+    twice = [usual for usual in USUAL_BASES if math.isclose(case.spectrum.base, usual**2)]
+    if twice and case.spectrum.base not in known_bases():
+        notes.append(
+            f"base {case.spectrum.base:g} is that of no model of the list, and {twice[0]:g} with "
+            "twice the exponent gives it too: compare it with your configuration"
         )
     if measured.order != sorted(measured.order):
         notes.append(

@@ -145,7 +145,32 @@ def _lengths_are_angles(measured: Measured) -> bool:
     return bool(grows.abs().max() < 1e-3)
 
 
+def _factor_of_one(measured: Measured) -> str | None:
+    """Whether a factor multiplies cos and not sin, or the other way round, in words."""
+    a, b = torch.tensor(measured.pairs).T
+    cos = measured.matrices[:, a, a]
+    sin = measured.matrices[:, a, b]
+    at_zero = float(cos[0].median())
+    telling = sin.abs() > 0.5
+    if at_zero < 0.1 or int(telling.sum()) < 4:
+        return None
+    of_sine = float((sin[telling] ** 2 / (1 - cos[telling] ** 2).clamp_min(1e-9)).median() ** 0.5)
+    for name, of_cos, of_sin in (("cos", at_zero, 1.0), ("sin", 1.0, of_sine)):
+        left = (cos / of_cos) ** 2 + (sin / of_sin) ** 2 - 1
+        if abs(of_cos * of_sin - 1) > 1e-2 and float(left.abs().max()) < 1e-3:
+            other = "sin" if name == "cos" else "cos"
+            return f"{name} is multiplied by {of_cos * of_sin:.4f}, but {other} is not"
+    return None
+
+
 def _no_rotation(measured: Measured) -> Fault:
+    one = _factor_of_one(measured)
+    if one is not None:
+        return Fault(
+            "no rotation",
+            f"lengths of vectors change with the position: {one}",
+            "a factor of the table, such as YaRN's, multiplies cos and sin alike",
+        )
     if _lengths_are_angles(measured):
         return Fault(
             "length and angle swapped",

@@ -145,9 +145,33 @@ def _check_rows(calling: Calling, dim: int) -> None:
         differ.append(bool(max(gaps) > SAME))
     if differ and all(differ):
         raise NoRotationError(
-            "rows differ: a row of a batch is rotated otherwise than alone, at the same positions",
+            "rows differ: a row of a batch is rotated otherwise than alone, at the same positions"
+            + _which_rows(calling, dim),
             "the angles depend on the position, not on the row: look at the axes of cos and sin",
         )
+
+
+def _which_rows(calling: Calling, dim: int) -> str:
+    """As which positions the rows of a batch are rotated, in words, where that can be seen."""
+    count, length = 3, 5
+    x = vectors(1, 1, 1, dim, seed=18).repeat(count, 1, length, 1)
+    try:
+        rows = calling.turn(x, x, torch.arange(length))[0][:, 0]
+        longer = x[:1, :, :1].repeat(1, 1, 64, 1)
+        places = calling.turn(longer, longer, torch.arange(64))[0][0, 0]
+    except Exception:  # it wants another number of rows or tokens
+        return ""
+    seen = [_places(row, places) for row in rows]
+    if None in seen:
+        return ""
+    text = f"; in a batch of {count}, tokens {list(range(length))} are rotated as " + ", ".join(
+        f"{places} in row {row}" for row, places in enumerate(seen)
+    )
+    if seen == [[count * m + row for m in range(length)] for row in range(count)]:
+        text += ": positions grow by the number of rows from token to token"
+    if seen == [[length * row + m for m in range(length)] for row in range(count)]:
+        text += ": positions go on from row to row"
+    return text
 
 
 def _check_state(calling: Calling, x: Tensor, once: tuple[Tensor, Tensor]) -> None:

@@ -283,8 +283,32 @@ def fast_pairs_of_a_table(q, k, cos, sin):
     return apply(q, cos, sin), apply(k, cos, sin)
 
 
+def factor_on_cos(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    return with_table(x, 1.2 * cos, sin)
+
+
+def factor_on_sin(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    return with_table(x, cos, 0.8 * sin)
+
+
+def rows_of_a_transposed_view(x):
+    batch, _, length, _ = x.shape
+    return rope(x, torch.arange(batch * length).view(length, batch).T[:, None])
+
+
+def rows_of_one_text(x):
+    batch, _, length, _ = x.shape
+    return rope(x, torch.arange(batch * length).view(batch, 1, length))
+
+
 # What the report says → the wrong functions.
 NAMED = {
+    "cos is multiplied by 1.2000, but sin is not": [factor_on_cos],
+    "sin is multiplied by 0.8000, but cos is not": [factor_on_sin],
+    "positions grow by the number of rows": [rows_of_a_transposed_view],
+    "positions go on from row to row": [rows_of_one_text],
     "positions are rounded down to multiples of 16": [pages],
     "position 0 alone is wrong: the queries of position 0 are rotated as position 1": [
         zero_is_padding
@@ -574,6 +598,33 @@ def test_pairs_that_a_configuration_rotates_must_not_stand_still(count):
     assert any(f"{count} of 16 pairs rotate, the slower ones" in text for text in report.changes)
     assert not report.sound
     assert report.matches == []
+
+
+def test_factors_that_multiply_in_place_of_dividing_are_named():
+    config = {
+        "model_type": "phi3",
+        "head_dim": DIM,
+        "rope_theta": 1e4,
+        "max_position_embeddings": 8192,
+        "original_max_position_embeddings": 4096,
+        "rope_scaling": {
+            "type": "longrope",
+            "short_factor": [1 + 0.02 * pair for pair in range(HALF)],
+            "long_factor": [1 + 0.3 * pair for pair in range(HALF)],
+        },
+    }
+    factors = 1 + 0.02 * torch.arange(HALF).double()
+    for theta, words in ((THETA * factors, True), (THETA / factors, False)):
+        report = examine(with_theta(theta), config=config)
+        said = any("multiplied by its factors, to divided" in text for text in report.changes)
+        assert said == words, report
+
+
+def test_a_base_that_twice_the_exponent_gives_too_is_noted():
+    report = examine(with_theta(book.rotary_frequencies(DIM, 1e8)), head_dim=DIM)
+    assert any("twice the exponent" in note for note in report.notes), report
+    report = examine(with_theta(THETA), head_dim=DIM)
+    assert not any("twice the exponent" in note for note in report.notes)
 
 
 def test_no_message_holds_a_number_that_is_none():
