@@ -305,6 +305,25 @@ def test_the_editor_is_accessible_and_keeps_indentation(reader):
     assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found] == []
 
 
+def test_the_worker_does_not_let_the_book_stand_in_for_what_is_checked():
+    script = (STATIC / SCRIPTS / "workshop_worker.js").read_text(encoding="utf-8")
+    program = re.search("ANSWER = `(.*?)`", script, re.DOTALL)[1].replace("\\\\", "\\")
+    worker = {}
+    exec(program, worker)
+    rest = ("", 0.0, 1, print)
+    for text in ("", "x = 1", RIGHT.replace("softmax", "Softmax")):
+        said, finished, _ = worker["answer"]("check", 1, [(1, text)], *rest)
+        assert "softmax: Your code has no function of this name." in said
+        assert not finished
+        said, _, _ = worker["answer"]("hint", 1, [(1, text)], *rest)
+        assert said.startswith("softmax: Every row")
+        said, _, _ = worker["answer"]("write", 11, [(1, text)], *rest)
+        assert said == "First finish step 1: softmax"
+    said, finished, _ = worker["answer"]("check", 1, [(1, RIGHT)], *rest)
+    assert finished
+    assert said == "  ✓ softmax: Right: all 9 trials agree."
+
+
 def test_only_cells_with_empty_functions_become_editors():
     assert step_of('    raise NotImplementedError("step 12: yarn")') == 12
     assert step_of("check(1)") is None
