@@ -4,8 +4,11 @@ for line in report(7, check_step(7, names)):
     print(line)
 """
 
+import dis
 import os
+import sys
 import traceback
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,22 +50,48 @@ def check_step(step: int, names: Names) -> list[Verdict]:
     place = first_open(verdicts)
     first = verdicts[place]
     if first.state == "wrong" and not first.sure:
-        earlier = first_wrong_before(step, names)
+        earlier = first_wrong_before(step, first.function, names)
         if earlier:
             verdicts[place] = first._replace(says=f"{earlier} {first.says}")
     return verdicts
 
 
-def first_wrong_before(step: int, names: Names) -> str:
-    """A sentence about the first function of an earlier step that is not right, or nothing."""
+def first_wrong_before(step: int, function: str, names: Names) -> str:
+    """A sentence about the first function of an earlier step that is not right, or nothing.
+
+    Only functions count that this one calls.
+    """
+    reached = reached_from(function, names)
     for number in range(1, step):
-        for function in functions_of(number):
-            if check_function(function, names).state != "right":
+        for earlier in functions_of(number):
+            if earlier in reached and check_function(earlier, names).state != "right":
                 return (
-                    f"Look at step {number} first: `{function}` is not right yet, and this step "
-                    "may call it."
+                    f"Look at step {number} first: `{earlier}` is not right yet, and "
+                    f"`{function}` calls it."
                 )
     return ""
+
+
+def reached_from(function: str, names: Names) -> set[str]:
+    """The names that a function uses, and those that the functions of these names use."""
+    reached = {function}
+    waiting = [names.get(function)]
+    while waiting:
+        for name in names_used(getattr(waiting.pop(), "__code__", None)):
+            if name in names and name not in reached:
+                reached.add(name)
+                waiting.append(names[name])
+    return reached
+
+
+def names_used(code: CodeType | None) -> set[str]:
+    """The names that code takes from outside, also in the functions inside it."""
+    if code is None:
+        return set()
+    inside = [names_used(part) for part in code.co_consts if isinstance(part, CodeType)]
+    steps = dis.get_instructions(code)
+    own = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*inside)
 
 
 def is_missing(error: BaseException | None, function: str) -> bool:
@@ -175,7 +204,7 @@ def error_text(error: BaseException, function: str = "") -> str:
             traceback.extract_tb(error.__traceback__),
             strict=True,
         )
-        if summary.line and not any(part in summary.filename for part in NOT_OF_THE_READER)
+        if summary.line and is_of_reader(frame, summary.filename)
     ]
     if not own:
         return message
@@ -188,6 +217,15 @@ def error_text(error: BaseException, function: str = "") -> str:
     if isinstance(error, KeyError):
         message += names_in_dictionaries(error, frame.f_locals, summary.line or "")
     return message
+
+
+def is_of_reader(frame: FrameType, file: str) -> bool:
+    """Whether a frame runs the reader's code, and not that of Python, of NumPy or of the book."""
+    module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    # In the browser Python's own modules come from an archive, whose path says little.
+    return module not in sys.stdlib_module_names and not any(
+        part in file for part in NOT_OF_THE_READER
+    )
 
 
 def step_of(function: str) -> int | None:

@@ -1,6 +1,7 @@
 """The checks of the workshop pass what is right and name what is wrong."""
 
 import inspect
+import linecache
 import random
 import textwrap
 
@@ -229,6 +230,30 @@ def test_a_later_step_says_which_earlier_one_is_wrong():
     assert verdict.says.startswith("Look at step 1 first: `softmax` is not right yet")
 
 
+def test_only_an_earlier_function_that_is_called_is_blamed():
+    names = written("def attend(q, k, v):\n    return v\ndef split_heads(x, heads):\n    return x")
+    assert check_step(4, names)[-1].says.startswith("It is not right yet")
+    project = inspect.getsource(solution.project).replace("_proj", "_prok")
+    exec("from typing import Any\n" + project, names)
+    says = check_step(8, names)[-1].says
+    assert says.startswith("Look at step 4 first: `split_heads` is not right yet, and `project`")
+    # Through a function of the reader's own, and inside another function.
+    names = written(
+        """
+        def softmax(x):
+            return x
+
+        def weights_of(q, k):
+            return (lambda scores: softmax(scores))(q @ k.mT)
+
+        def attend(q, k, v):
+            return weights_of(q, k) @ v
+        """
+    )
+    says = check_step(2, names)[-1].says
+    assert says.startswith("Look at step 1 first: `softmax` is not right yet, and `attend` calls")
+
+
 def test_what_is_unknown_is_described():
     names = written("def causal_mask(N, N_k):\n    return np.ones((N_k, N, 1), dtype=bool)")
     verdict = check_function("causal_mask", names)
@@ -284,6 +309,22 @@ def test_an_error_in_an_earlier_step_says_in_which(tmp_path):
     exec(compile(file.read_text(), str(file), "exec"), names)
     verdict = check_step(9, names)[-1]
     assert "(step 7, `rope_table`, line 2: return factor / nothing)" in verdict.tried
+
+
+def test_a_line_of_python_itself_is_not_shown_as_one_of_the_reader(tmp_path):
+    # In the browser the file of a module of Python lies in an archive.
+    file = "/lib/python313.zip/json/__init__.py"
+    source = "def loads(text):\n    return text + 1\n"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    library = {"__name__": "json"}
+    exec(compile(source, file, "exec"), library)
+    own = tmp_path / "my_model.py"
+    own.write_text("def encode(text):\n\n    return loads(text)\n")
+    names = written("") | {"loads": library["loads"]}
+    exec(compile(own.read_text(), str(own), "exec"), names)
+    tried = check_function("encode", names).tried
+    assert "(line 3: return loads(text))" in tried
+    assert "text + 1" not in tried
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are(tmp_path):
