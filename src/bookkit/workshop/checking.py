@@ -24,6 +24,7 @@ PLAIN = {
     "changed": "it changes one of its arguments. Work on a copy.",
     "nothing": "it returns nothing. Is there a `return`?",
 }
+NO_LIST = "a list of integers is asked for"
 SEVERAL_ARRAYS = "it returns several arrays in a list or a tuple. Return one array"
 ORDINALS = ("first", "second", "third")
 NOT_OF_THE_READER = ("bookkit", "numpy", os.path.dirname(os.__file__))  # in the names of files
@@ -157,6 +158,8 @@ def check_function(function: str, names: Names) -> Verdict:
     expected = {stored(function)["right"][number]["kind"] for number in wrong}
     if kinds == {"items"} and expected == {"numbers"}:
         explained = SEVERAL_ARRAYS
+    if kinds == {"no list"}:
+        explained = NO_LIST
     return named_verdict(function, named, explained, tried)
 
 
@@ -269,6 +272,8 @@ def difference(found: Description, expected: Description, tolerance: float) -> s
         return "It changed one of its arguments."
     if found["kind"] == "nothing":
         return "It returned nothing. Is there a `return`?"
+    if found["kind"] == "no list":
+        return f"It must return a list, yours returned {found['type']}."
     if found["kind"] != expected["kind"]:
         got = found.get("type") or found["kind"]
         return f"It must return {expected['kind']}, yours returned {got}."

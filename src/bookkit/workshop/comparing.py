@@ -1,7 +1,8 @@
 """What a function returned, as a few numbers that can be stored and compared.
 
 A description is a dictionary that JSON can hold. It has a kind: numbers, Booleans, text, items (a
-tuple or a list), dictionary, nothing (None), error, changed (an argument was changed), other.
+tuple or a list), dictionary, nothing (None), error, changed (an argument was changed), no list
+(but an array or a tuple), other.
 """
 
 import math
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bookkit.workshop.errors import meaning_of
-from bookkit.workshop.probes import ChangedError, Names, Probe, StoppedError
+from bookkit.workshop.probes import ChangedError, Names, NoListError, Probe, StoppedError
 
 Description = dict[str, Any]
 MOST = 16  # of a larger array, this many values and three sums of all its values are kept
@@ -24,6 +25,8 @@ def observe(probe: Probe, names: Names) -> tuple[Description, BaseException | No
             return describe(probe.run(names)), None
     except ChangedError:
         return {"kind": "changed"}, None
+    except NoListError as error:
+        return {"kind": "no list", "type": str(error)}, None
     except StoppedError as stopped:
         return describe(stopped.results), stopped.error
     except (KeyboardInterrupt, SystemExit):

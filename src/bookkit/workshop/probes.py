@@ -18,6 +18,7 @@ from bookkit.workshop.errors import meaning_of
 
 WEIGHTS = Path(__file__).parent.parent / "trained" / "model.safetensors"  # of the book's model
 SEVERAL = ("rope_table", "project", "yarn")  # functions that return several values
+LISTS = ("encode",)  # functions whose result must be a list: others join it with lists
 Names = dict[str, Any]  # what the reader's file defines
 
 
@@ -31,6 +32,10 @@ class Probe(NamedTuple):
 
 class ChangedError(Exception):
     """The function changed an array that it was given."""
+
+
+class NoListError(Exception):
+    """The function returned another sequence in place of a list; its type is the message."""
 
 
 class StoppedError(Exception):
@@ -62,6 +67,8 @@ def call(words: str, function: str, *arguments: Any, **named: Any) -> Probe:
         result = names[function](*given[0], **given[1])
         if not same(list(given[0]), list(arguments)):
             raise ChangedError
+        if function in LISTS and isinstance(result, (np.ndarray, tuple, bytearray)):
+            raise NoListError(type(result).__name__)
         if function in SEVERAL and isinstance(result, (list, np.ndarray)):
             return tuple(result)  # who unpacks it sees no difference
         return result

@@ -197,7 +197,7 @@ IN_OTHER_WORDS = [
         9,
         """
         def encode(text):
-            return np.array([256] + list(bytes(text, "utf8")))
+            return list(map(int, np.array([256] + list(bytes(text, "utf8")))))
         """,
     ),
     (
@@ -274,6 +274,14 @@ def test_what_is_unknown_is_described():
 def test_what_went_wrong_is_told(body, words):
     verdict = check_function("softmax", written(f"def softmax(x):\n    {body}"))
     assert words in verdict.tried
+
+
+@pytest.mark.parametrize(("kind", "type_"), [("np.array", "ndarray"), ("tuple", "tuple")])
+def test_tokens_are_a_list(kind, type_):
+    source = f"def encode(text):\n    return {kind}([START, *text.encode()])"
+    verdict = check_function("encode", written(source))
+    assert verdict.says == "Not right yet: a list of integers is asked for."
+    assert f"It must return a list, yours returned {type_}." in verdict.tried
 
 
 def test_changed_arguments_and_missing_results_are_named():
