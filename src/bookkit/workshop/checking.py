@@ -15,7 +15,7 @@ import numpy as np
 
 from bookkit.workshop.comparing import Description, agree, observe, place_of, wrong_places
 from bookkit.workshop.errors import meaning
-from bookkit.workshop.probes import STEPS, Names, Probe, functions_of, probes_of
+from bookkit.workshop.probes import OTHER_NAMES, STEPS, Names, Probe, functions_of, probes_of
 from bookkit.workshop.signatures import Named, failing, name_mistake, stored
 from bookkit.workshop.steps import CHAPTERS, HINTS
 
@@ -24,6 +24,7 @@ PLAIN = {
     "changed": "it changes one of its arguments. Work on a copy.",
     "nothing": "it returns nothing. Is there a `return`?",
 }
+LOOK_AT_NAMES = 'Look at the names that the dictionary keeps: kept["k"] and kept["v"].'
 NO_LIST = "a list of integers is asked for"
 SEVERAL_ARRAYS = "it returns several arrays in a list or a tuple. Return one array"
 ORDINALS = ("first", "second", "third")
@@ -147,6 +148,10 @@ def check_function(function: str, names: Names) -> Verdict:
     wrong = failing(function, outputs, tolerances)
     if not wrong:
         return Verdict(function, "right", f"Right: all {len(probes)} trials agree.")
+    names_kept = other_names([outputs[number] for number in wrong])
+    if names_kept:
+        says = f'Not right yet: `kept` must have the names "k" and "v". Yours has {names_kept}.'
+        return Verdict(function, "wrong", says, look=LOOK_AT_NAMES, sure=True)
     named = name_mistake(function, outputs, tolerances)
     shown_ones = list(named[0].explained) if named else wrong
     tried = describe_failure(function, probes, outputs, errors, shown_ones or wrong)
@@ -161,6 +166,15 @@ def check_function(function: str, names: Names) -> Verdict:
     if kinds == {"no list"}:
         explained = NO_LIST
     return named_verdict(function, named, explained, tried)
+
+
+def other_names(outputs: list[Description]) -> str:
+    """The names of a layer's dictionary, if others stand there in place of "k" or "v"."""
+    for output in outputs:
+        keys = output.get("keys", [])
+        if OTHER_NAMES in keys:
+            return str(output["items"][keys.index(OTHER_NAMES)]["text"])
+    return ""
 
 
 def named_verdict(function: str, named: list[Named], explained: str, tried: str) -> Verdict:

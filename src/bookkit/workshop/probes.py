@@ -440,9 +440,19 @@ def new_cache() -> Iterator[Probe]:
     yield Probe("keys for layer 0, none for layers 1 and 2", apart)
 
 
+OTHER_NAMES = "other names in the dictionary"
+
+
 def keys_and_values(kept: Names) -> Names:
-    """What a layer must keep; what a reader keeps beside it is their own affair."""
-    return {name: kept.get(name) for name in ("k", "v")}
+    """What a layer must keep; what a reader keeps beside it is their own affair.
+
+    Where one of the two is not there but other names are, the names are told.
+    """
+    found = {name: kept.get(name) for name in ("k", "v")}
+    others = kept.keys() - found.keys()
+    if others and not found.keys() <= kept.keys():
+        found[OTHER_NAMES] = ", ".join(map(repr, kept))
+    return found
 
 
 def cached_block() -> Iterator[Probe]:

@@ -348,11 +348,12 @@ def cached_block(
 ) -> np.ndarray:
     """As `block`, for N new tokens x, (N, d), that also look at the tokens in the cache.
 
-    `kept` is the dictionary of this layer. The keys and values of the new tokens are put
-    behind those that it has; it keeps the result for the next call; the queries of the
-    new tokens look at all of them. The table has the positions of the new tokens, the
-    mask has the shape (N, N_k), where N_k counts old and new tokens. `layer` and `config`
-    have the names of step 8.
+    `kept` is the dictionary of this layer: empty before the first call, then with two
+    arrays of the shape (g, N_k, d_k), kept["k"], the rotated keys, and kept["v"], the
+    values. Those of the new tokens are put behind those that it has; it keeps the result
+    for the next call; the queries of the new tokens look at all of them. The table has
+    the positions of the new tokens, the mask has the shape (N, N_k), where N_k counts old
+    and new tokens. `layer` and `config` have the names of step 8.
     """
     raise NotImplementedError("step 10: cached_block")
 

@@ -300,6 +300,21 @@ def test_a_cache_may_keep_more():
     assert check_function("cached_block", written(more)).state == "right"
 
 
+def test_other_names_in_the_cache_are_told():
+    source = inspect.getsource(solution.cached_block)
+    for k, v, shown in (
+        ("keys", "values", "'keys', 'values'"),
+        ("k", "values", "'k', 'values'"),
+        ("K", "V", "'K', 'V'"),
+    ):
+        named = source.replace('kept["k"]', f'kept["{k}"]').replace('kept["v"]', f'kept["{v}"]')
+        names = written(named)
+        verdict = check_function("cached_block", names)
+        says = f'Not right yet: `kept` must have the names "k" and "v". Yours has {shown}'
+        assert verdict.says.startswith(says)
+        assert 'kept["k"] and kept["v"]' in hint(10, 3, names)
+
+
 def test_an_error_names_the_line_of_the_reader(tmp_path):
     file = tmp_path / "my_model.py"
     file.write_text("def softmax(x):\n    a = 1\n    return x / missing\n")
