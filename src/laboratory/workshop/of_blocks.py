@@ -777,6 +777,15 @@ add(
 )
 add(
     "project",
+    "keys are split into as many heads as queries. They have config['groups'] heads",
+    "Look at the number of heads of keys and values.",
+    (
+        'layer["self_attn.k_proj.weight"].T, config["groups"]',
+        'layer["self_attn.k_proj.weight"].T, config["heads"]',
+    ),
+)
+add(
+    "project",
     "values are split into as many heads as queries. They have config['groups'] heads",
     "Look at the number of heads of keys and values.",
     (

@@ -396,10 +396,13 @@ rewrite(
     return rotate(q, table), rotate(k, table), v
     """,
 )
+# Each wrong number of heads, and a rotation before the split, ends in the same error.
 rewrite(
     "project",
-    "the sizes are those of the book's model (CONFIG). Read them from the argument `config`",
-    "Look at the number of heads: config, in small letters.",
+    "the number of heads is wrong where the vectors are split. Queries have config['heads'] heads, "
+    "keys and values have config['groups'], each is split before it is rotated, and the sizes of "
+    "the argument `config` are not those of the book's model (CONFIG)",
+    "Look at the number of heads in each split_heads, and rotate what is split already.",
     """
     q = split_heads(x @ layer["self_attn.q_proj.weight"].T, 6)
     k = split_heads(x @ layer["self_attn.k_proj.weight"].T, 2)

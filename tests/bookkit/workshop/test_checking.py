@@ -300,6 +300,32 @@ def test_a_cache_may_keep_more():
     assert check_function("cached_block", written(more)).state == "right"
 
 
+HALVES = """
+def rotate(x, table):
+    cos, sin = table
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]
+    result = np.empty_like(x)
+    result[..., :half] = a * cos - b * sin
+    result[..., half:] = b * cos + a * sin
+    return result
+"""
+
+
+@pytest.mark.parametrize(("old", "new"), [("groups", "heads"), ("heads", "d_k")])
+def test_a_wrong_number_of_heads_is_told_whatever_rotate_makes_of_it(old, new):
+    source = inspect.getsource(solution.project)
+    wrong = source.replace(f'config["{old}"])', f'config["{new}"])')
+    assert wrong != source
+    for rotate in ("", HALVES):
+        verdict = check_function("project", written(rotate + "\nfrom typing import Any\n" + wrong))
+        assert verdict.state == "wrong"
+        assert "config['groups']" in verdict.says
+        if verdict.says.startswith("Not right yet: two arrays do not fit"):
+            assert "Perhaps the number of heads is wrong" in verdict.says
+            assert "shapes" in verdict.tried
+
+
 def test_other_names_in_the_cache_are_told():
     source = inspect.getsource(solution.cached_block)
     for k, v, shown in (
