@@ -7,6 +7,7 @@ import torch
 from reader import call, is_near, run_reader
 
 from attention_to_rope.checkpoints import rotary_settings
+from attention_to_rope.checkpoints.config_remarks import rule_remarks
 from attention_to_rope.context_extension import ntk_aware
 from attention_to_rope.rope import rotary_frequencies
 from bookformat.paths import STATIC
@@ -181,6 +182,8 @@ def test_room_for_an_answer_is_no_length_of_training():
     assert unknown["settings"]["factor"] == 3.2
     said = [{one["key"] for one in answer["warnings"]} for answer in (plain, stretched, unknown)]
     assert ["room_for_output" in keys for keys in said] == [True, False, False]
+    library = [{one.name for one in rule_remarks(given)} for given in (config, told, other)]
+    assert ["room_for_output" in names for names in library] == [True, False, False]
     assert [note["key"] for note in short["settings"]["notes"]] == ["already_offered"]
 
 

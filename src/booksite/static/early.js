@@ -32,7 +32,7 @@
     link.hash = location.hash || (scrollY > 0 && above.length ? `#${above.at(-1).id}` : "");
   });
   // Letters that come late would move the text. From a disk they come at once, and may not be asked for.
-  const faces = document.currentScript.dataset.faces.split(" ");
+  const faces = (document.currentScript.dataset.faces || "").split(" ").filter(Boolean);
   for (const face of location.protocol.startsWith("http") ? faces : []) {
     const link = document.createElement("link");
     const href = new URL(`fonts/${face}.woff2`, document.currentScript.src).href;
