@@ -49,8 +49,28 @@ def address():
         server.shutdown()
 
 
+# A page asks for some faces before it is drawn. On a busy machine even they may come when letters
+# are drawn already; such a visit says nothing about the others.
+EARLY_FACES_WERE_LATE = """(early) => {
+  const [{ startTime }] = performance.getEntriesByName("first-contentful-paint");
+  const stem = (address) => address.split("/").at(-1).replace(".woff2", "");
+  return performance.getEntriesByType("resource").some(
+    ({ name, responseEnd }) => early.includes(stem(name)) && responseEnd > startTime - 50);
+}"""
+MOST_VISITS = 6
+
+
 def shifts_of(browser, url, early, width):
-    """How far things moved while the page came, each with what moved."""
+    """How far things moved while the page came, of a visit to which its early faces came early."""
+    for _ in range(MOST_VISITS):
+        were_late, found = visit(browser, url, early, width)
+        if not were_late:
+            break
+    return found
+
+
+def visit(browser, url, early, width):
+    """Whether the early faces came late; and how far things moved, each with what moved."""
     context = browser.new_context(viewport={"width": width, "height": SIZES[width]})
     held = []
 
@@ -71,7 +91,7 @@ def shifts_of(browser, url, early, width):
         page.unroute("**/*.woff2")
         page.wait_for_load_state("load")
         page.evaluate(SETTLED)
-        return page.evaluate("shifts")
+        return page.evaluate(EARLY_FACES_WERE_LATE, early), page.evaluate("shifts")
     finally:
         context.close()
 
