@@ -136,11 +136,12 @@ def test_every_listing_gives_what_is_printed(path, serve, visit):
     assert not [asked for asked in server.asked if f"/{PYTHON}/" in asked]
     for listing in page.locator(".cell.runnable").all():
         outputs = listing.locator(".cell_output pre")
-        printed = outputs.all_inner_texts()
+        # Not `inner_texts`: they leave out what the browser has not laid out yet.
+        printed = outputs.all_text_contents()
         said = run(listing)
         if printed:
             assert said == "The same as printed:"
-            assert outputs.all_inner_texts() == printed * 2
+            assert outputs.all_text_contents() == printed * 2
         else:
             assert said == "It ran without an error; it prints nothing."
 
