@@ -1,5 +1,6 @@
 """The package by itself: installed, on the command line, in a second book's tests."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -30,9 +31,12 @@ def pytest_on(folder, **texts):
     for name, text in texts.items():
         (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     options = ["-q", "-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "texcheck.plugin"]
+    # Where CI is set, pytest says every message a second time, in its summary.
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "--misprints", "--rootdir", "."],
         cwd=folder,
+        env=environment,
         capture_output=True,
         encoding="utf-8",
         check=False,
