@@ -5,15 +5,12 @@ They are in _static/runnable/playground, and hide the directive's text and the f
 `fig-playground`, a still picture, once they run.
 
 The directive `playground-picture` puts its text beside a small picture of the playground: the maps
-of `fig-playground`, as the notebook stores them, in the colours of the light and the dark page.
+of `fig-playground`, as the notebook stores them.
 """
 
 import base64
 import os
 import re
-import struct
-import zlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
 from bookformat.notebooks import read
-from bookformat.paths import CHAPTERS, STATIC
+from bookformat.paths import CHAPTERS
 from booksite.runnable import SCRIPTS, VARIABLE
 from booksite.workshop import FIRST_WITH_WEIGHTS, bytes_to_load
 
@@ -35,8 +32,7 @@ PAGE = f"{CHAPTERS.name}/workshop/{CLASS}"
 FIGURE = "fig-playground"
 MAPS = re.compile(r'data:image/png;base64,([^"]+)"')
 LABEL = re.compile(r'aria-label="([^"]*)"')
-BLUE = re.compile(r"--figure-blue: #(\w{6});")
-MODES = ("light", "dark")
+PICTURE = f"{CLASS}.png"
 # In pixels of the page; the stored maps have two dots for each.
 SIDE = 236
 
@@ -49,69 +45,20 @@ def drawing_of(path: Path) -> str:
     raise ValueError(f"{path} has no figure {FIGURE}")
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    """A part of a PNG file."""
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def maps_of(path: Path) -> bytes:
+    """The maps of the still picture, as a PNG file, upside down as the drawing has them."""
+    maps = MAPS.search(drawing_of(path))
+    if maps is None:
+        raise ValueError(f"{FIGURE} of {path} has no maps")
+    return base64.b64decode(maps[1])
 
 
-def distance(one: int, other: int) -> int:
-    """How far two bytes are apart."""
-    return abs(one - other)
-
-
-def opacities(png: bytes) -> list[bytearray]:
-    """How opaque each dot of a PNG file with four bytes a dot is, row by row."""
-    width, _height, *form = struct.unpack(">IIBBBBB", png[16:29])
-    if form != [8, 6, 0, 0, 0]:
-        raise ValueError(f"the maps of {FIGURE} are stored in another form: {form}")
-    packed, place = b"", 8
-    while place < len(png):
-        (size,) = struct.unpack(">I", png[place : place + 4])
-        if png[place + 4 : place + 8] == b"IDAT":
-            packed += png[place + 8 : place + 8 + size]
-        place += size + 12
-    data = zlib.decompress(packed)
-    above, rows = bytearray(width), []
-    for start in range(0, len(data), 4 * width + 1):
-        # Each row says how its bytes were predicted: by those before, above, or both.
-        way, row = data[start], bytearray(data[start + 4 : start + 4 * width + 1 : 4])
-        for x in range(width):
-            left = row[x - 1] if x else 0
-            corner = above[x - 1] if x else 0
-            likely = left + above[x] - corner
-            paeth = min((left, above[x], corner), key=partial(distance, likely))
-            row[x] = (row[x] + (0, left, above[x], (left + above[x]) // 2, paeth)[way]) % 256
-        rows.append(row)
-        above = row
-    return rows
-
-
-def one_colour(rows: list[bytearray], colour: bytes) -> bytes:
-    """A PNG file in one colour, with sixteen steps from clear to opaque."""
-    steps = [bytes((value + 8) // 17 for value in row) for row in rows]
-    lines = b"".join(
-        b"\0" + bytes(16 * one + other for one, other in zip(row[::2], row[1::2], strict=True))
-        for row in steps
-    )
-    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 4, 3, 0, 0, 0)
-    clear = bytes(17 * step for step in range(16))
-    parts = {b"IHDR": head, b"PLTE": 16 * colour, b"tRNS": clear}
-    parts |= {b"IDAT": zlib.compress(lines, 9), b"IEND": b""}
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in parts.items())
-
-
-def write_pictures(app: Sphinx, error: Exception | None) -> None:
-    """Write the picture of each mode into the site."""
+def write_picture(app: Sphinx, error: Exception | None) -> None:
+    """Write the small picture into the site."""
     path = Path(app.srcdir, f"{PAGE}.ipynb")
     if error is not None or app.builder.format != "html" or not path.is_file():
         return
-    maps = MAPS.search(drawing_of(path))
-    assert maps is not None, f"{FIGURE} has no maps"
-    rows = opacities(base64.b64decode(maps[1]))[::-1]  # the drawing turns them over
-    colours = BLUE.findall((STATIC / "book.css").read_text(encoding="utf-8"))
-    for mode, colour in zip(MODES, colours, strict=True):
-        picture = one_colour(rows, bytes.fromhex(colour))
-        (Path(app.outdir) / "_static" / f"{CLASS}-{mode}.png").write_bytes(picture)
+    (Path(app.outdir) / "_static" / PICTURE).write_bytes(maps_of(path))
 
 
 class PlaygroundPicture(SphinxDirective):
@@ -120,20 +67,20 @@ class PlaygroundPicture(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Put the pictures beside the text; the page shows one, which a browser loads late."""
+        """Put the picture, which a browser loads late, beside the text."""
         path = Path(self.env.srcdir, f"{PAGE}.ipynb")
         self.env.note_dependency(str(path))
         label = LABEL.search(drawing_of(path))
-        assert label is not None, f"{FIGURE} has no description"
+        if label is None:
+            raise ValueError(f"{FIGURE} of {path} has no description")
         up = "../" * self.env.docname.count("/")
-        said = f'width="{SIDE}" height="{SIDE}" loading="lazy" alt="{label[1]}"'
-        images = "".join(
-            f'<img class="only-{mode}" src="{up}_static/{CLASS}-{mode}.png" {said}>'
-            for mode in MODES
+        image = (
+            f'<img class="dark-light" src="{up}_static/{PICTURE}" alt="{label[1]}" '
+            f'width="{SIDE}" height="{SIDE}" loading="lazy">'
         )
         text = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, text)
-        picture = nodes.raw("", f'<a href="{up}{PAGE}.html">{images}</a>', format="html")
+        picture = nodes.raw("", f'<a href="{up}{PAGE}.html">{image}</a>', format="html")
         return [nodes.container("", picture, text, classes=[f"{CLASS}-picture"])]
 
 
@@ -179,6 +126,6 @@ def setup(app: Sphinx) -> None:
     """Register the directive, and the scripts where the build is to have them."""
     app.add_directive(CLASS, Playground)
     app.add_directive(f"{CLASS}-picture", PlaygroundPicture)
-    app.connect("build-finished", write_pictures)
+    app.connect("build-finished", write_picture)
     if os.environ.get(VARIABLE):
         app.add_post_transform(AddScripts)
