@@ -4,7 +4,11 @@ train       the book's own model                   stretch  the same on longer t
 probes      what its heads and layers do           waves    what its pairs of dimensions do
 schemes     small models with other encodings      curves   the same along their training
 three_back, placements   toys of two chapters
+slopes      ALiBi on the first of them: slopes, rates and steps
+warm_up     stacks of several depths with and without a warm-up of the learning rate
 temperature  YaRN's factor at the trained length
+controls    the same factor with other rules and in longer texts
+side_by_side  Adam for models that train at once
 speed       benchmarks, as ratios in one run       record   how a row says where it comes from
 precision   what readers copy, against float64, in each dtype and way of use
 context_parallel   the library's ring beside PyTorch's

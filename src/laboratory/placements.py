@@ -54,10 +54,10 @@ def block(x: Tensor, W: tuple[Tensor, ...], place: Callable[..., Tensor]) -> Ten
     return place(x, lambda y: torch.relu(y @ W_1) @ W_2)
 
 
-def initial(seed: int, scale: float) -> list[Tensor]:
+def initial(seed: int, scale: float, blocks: int = BLOCKS) -> list[Tensor]:
     """Embeddings, the matrices of all blocks, and the last matrix."""
     rng = generator(seed)
-    shapes: list[tuple[int, ...]] = [(256, D), (BLOCKS, 6, D, D), (D, 256)]
+    shapes: list[tuple[int, ...]] = [(256, D), (blocks, 6, D, D), (D, 256)]
     embedding, middle, head = (rng.normal(size=shape) for shape in shapes)
     middle[:, 2:] *= scale
     arrays = embedding, middle / D**0.5, head / D**0.5

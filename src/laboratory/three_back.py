@@ -14,7 +14,7 @@ learning rates share. The models of all seeds are trained at once, side by side.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,14 +58,15 @@ FITTED = {"buckets": BUCKETS, "max_distance": MAX_DISTANCE}
 class Slopes(PositionalScheme):
     """ALiBi with chosen slopes, one for each head."""
 
-    def __init__(self, slopes: tuple[float, ...]) -> None:
+    slopes: Tensor
+
+    def __init__(self, slopes: Sequence[float]) -> None:
         super().__init__()
-        self.slopes = slopes
+        self.register_buffer("slopes", torch.tensor(slopes, dtype=torch.float64))
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
         """The penalty of each head."""
-        slopes = torch.tensor(self.slopes, device=q_positions.device, dtype=torch.float64)
-        return alibi_bias(slopes, q_positions, k_positions)
+        return alibi_bias(self.slopes, q_positions, k_positions)
 
 
 class Variant(NamedTuple):
@@ -91,15 +92,16 @@ SCHEMES: dict[str, Variant] = {
 }
 
 
+def initial(variant: Variant, seed: int) -> Decoder:
+    """The model of a seed before training."""
+    sizes = Architecture(d=32, heads=variant.heads, layers=1, hidden=64)
+    return Decoder(SYMBOLS, sizes, seed=seed, scheme=variant.scheme(100 + seed))
+
+
 class Models:
     """Models with one architecture and different weights, called at once."""
 
-    def __init__(self, variant: Variant, seeds: int, device: str) -> None:
-        sizes = Architecture(d=32, heads=variant.heads, layers=1, hidden=64)
-        models = [
-            Decoder(SYMBOLS, sizes, seed=seed, scheme=variant.scheme(100 + seed)).to(device)
-            for seed in range(seeds)
-        ]
+    def __init__(self, models: Sequence[Decoder]) -> None:
         self.one = models[0]
         self.weights, self.buffers = stack_module_state(list(models))
 
@@ -117,14 +119,20 @@ class Models:
 
 
 def right_shares(
-    models: Callable[..., Tensor], seeds: int, device: str, length: int = LENGTH, first: int = 0
+    models: Callable[..., Tensor],
+    seeds: int,
+    device: str,
+    length: int = LENGTH,
+    first: int = 0,
+    variants: int = 1,
 ) -> list[float]:
     """Each model's share of right answers in 200 test sequences of this length and first position.
 
-    Its test sequences are its seed's own.
+    Its test sequences are its seed's own. Models: the seeds of the first variant, of the next …
     """
     drawn = [generator(300 + seed).integers(SYMBOLS, size=(200, length)) for seed in range(seeds)]
-    tokens = torch.stack([torch.from_numpy(one) for one in drawn]).to(device)
+    own = torch.stack([torch.from_numpy(one) for one in drawn]).to(device)
+    tokens = own.repeat(variants, 1, 1)
     with torch.no_grad():
         said = models(tokens, first=first)[:, :, BACK:].argmax(-1)
     right = (said == tokens[:, :, :-BACK]).double().mean((1, 2))
@@ -133,7 +141,7 @@ def right_shares(
 
 def run(scheme: str, rate: float, seeds: int, steps: int, device: str = "cpu") -> Iterator[Row]:
     """Train a model of each seed; a row for each test of all of them, with lists of shares."""
-    models = Models(SCHEMES[scheme], seeds, device)
+    models = Models([initial(SCHEMES[scheme], seed).to(device) for seed in range(seeds)])
     streams = [generator(200 + seed) for seed in range(seeds)]
     found: list[Row] = []
 

@@ -13,6 +13,7 @@ from laboratory.three_back import (
     SYMBOLS,
     TESTED,
     Models,
+    initial,
     right_shares,
     run,
 )
@@ -31,7 +32,7 @@ def test_an_answer_is_right_if_it_is_the_token_three_before():
 def test_models_side_by_side_are_the_models_alone():
     variant = SCHEMES["T5Bias"]
     tokens = torch.arange(2 * 3 * 9).view(2, 3, 9) % SYMBOLS
-    together = Models(variant, 2, "cpu")(tokens, first=4)
+    together = Models([initial(variant, seed) for seed in range(2)])(tokens, first=4)
     sizes = three_back.Architecture(d=32, heads=4, layers=1, hidden=64)
     alone = Decoder(SYMBOLS, sizes, seed=1, scheme=variant.scheme(101))
     expected = alone(tokens[1], positions=torch.arange(9) + 4)

@@ -1,0 +1,43 @@
+"""Factors on the scores with every rule: the record is made as it says."""
+
+import json
+
+import pytest
+import torch
+
+from laboratory import controls
+
+
+def test_every_rule_gets_every_factor_in_every_case():
+    found = list(controls.settings(list(controls.CASES)))
+    assert len(found) == len(set(found)) == 5 * (5 + 4 * 5 + 1)
+    assert {rule for rule, _, times, scale in found if (times, scale) == (4, 10.1)} == {"NTK-aware"}
+    assert {times for rule, _, times, _ in found if rule == "none"} == {1}
+
+
+@pytest.mark.slow
+def test_a_short_run_continues_and_every_setting_arrives(tmp_path, monkeypatch):
+    file = tmp_path / "found.jsonl"
+    monkeypatch.setattr(controls, "TRAINED_LENGTH", 300)
+    given = ["--texts", "1", "--questions", "1", "--cases", "1,4", "--file", str(file)]
+    monkeypatch.setattr(controls, "RULES", ("none", "YaRN"))
+    controls.main(given)
+    monkeypatch.setattr(controls, "RULES", ("none", "YaRN", "PI"))
+    controls.main(given)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [row["rule"] for row in rows] == ["none"] * 5 + ["YaRN"] * 5 + ["PI"] * 5
+    assert len({row["loss"][0] for row in rows}) == 15
+    assert all(len(row["right"]) == 1 for row in rows)
+    assert len({row["held_out_sha256"] for row in rows}) == 1
+
+
+def test_the_loss_is_that_of_the_end():
+    class Rising(torch.nn.Module):
+        def forward(self, tokens):
+            logits = torch.zeros(*tokens.shape, 257)
+            logits[:, : -controls.LAST, 0] = 50.0  # certain, and wrong, before the end
+            return logits, None
+
+    tokens = torch.ones(3, 300, dtype=torch.long)
+    expected = torch.full((3,), 257.0).log()
+    torch.testing.assert_close(controls.read(Rising(), tokens), expected)
