@@ -8,6 +8,7 @@ slopes      ALiBi on the first of them: slopes, rates and steps
 warm_up     stacks of several depths with and without a warm-up of the learning rate
 temperature  YaRN's factor at the trained length
 controls    the same factor with other rules and in longer texts
+angles      new angles, more keys and flatter weights in longer texts, one at a time
 side_by_side  Adam for models that train at once
 speed       benchmarks, as ratios in one run       record   how a row says where it comes from
 precision   what readers copy, against float64, in each dtype and way of use
