@@ -139,7 +139,7 @@ def settings(model: Model) -> Iterator[tuple[str, str, float, int, Callable[[Ten
     end = TRAINED_LENGTH - 1
     half = TRAINED_LENGTH // 2
     trained = model.frequencies
-    device = trained.device
+    device = model.embed_tokens.weight.device  # the frequencies stay on the CPU
 
     def with_frequencies(frequencies: Tensor, tokens: Tensor, factor: float) -> Measured:
         model.frequencies = frequencies
