@@ -19,7 +19,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from bookformat.contents import main_line
+from bookformat.contents import book_pages, main_line
 from bookformat.paths import CHAPTERS, ROOT
 from bookformat.values import in_words
 from booksite.translation.messages import messages_of
@@ -41,10 +41,11 @@ PAGES = (
 
 
 def pages() -> list[Path]:
-    """What is translated: the opening page, the main line, depth pages, and back matter."""
+    """What is translated: opening page, main line, depth pages, workshop, and back matter."""
     deeper = sorted((CHAPTERS / "deeper").glob("*.ipynb"))
+    workshop = [page for page in book_pages() if page.parent.name == "workshop"]
     back_matter = (CHAPTERS / name for name in PAGES)
-    return [ROOT / "index.md", *main_line(), *deeper, *back_matter]
+    return [ROOT / "index.md", *main_line(), *deeper, *workshop, *back_matter]
 
 
 def file_of(page: Path, language: str) -> Path:
