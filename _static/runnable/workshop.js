@@ -240,7 +240,8 @@
     }
     const names = ["private.js", "worker.js", "workshop_worker.js"];
     const files = names.map((name) => JSON.stringify(new URL(name, scripts).href));
-    const places = `const python = ${JSON.stringify(python)}; const tools = ${JSON.stringify(tools)};`;
+    const given = { python, tools, language: document.documentElement.lang };
+    const places = Object.entries(given).map(([name, value]) => `const ${name} = ${JSON.stringify(value)};`).join(" ");
     const source = `${places} importScripts(${files});`;
     const blob = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     worker = new Worker(blob);

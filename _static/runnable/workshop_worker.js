@@ -1,10 +1,11 @@
 // The workshop in the worker: it checks the reader's functions, gives hints and lets their model write.
-// workshop.js gives `python` and `tools`, the addresses of Pyodide and of the checks, and loads private.js
-// and worker.js first, from which `load` comes.
+// workshop.js gives `python` and `tools`, the addresses of Pyodide and of the checks, and the page's `language`,
+// and loads private.js and worker.js first, from which `load` comes.
 const ANSWER = `
 import contextlib, io, sys
 sys.path.append("/tools")
 import numpy as np
+from bookkit.saying import said
 from bookkit.workshop import checking, playground, probes
 from bookkit.workshop.texts import names_of_texts
 
@@ -56,18 +57,16 @@ def read_longer(names):
             token = int(np.argmax(logits[-1]))
             written.append(token)
         text = bytes(token for token in written if token < 256).decode(errors="replace")
-        lines.append(
-            f"{words}: {loss:.2f} nats for each of the last {len(piece)} of {2 * length:,} bytes. "
-            f"Then it writes:\\n{text}\\n"
-        )
+        measured = f"{loss:.2f} nats for each of the last {len(piece)} of {2 * length:,} bytes."
+        lines.append(said(f"{words}: {measured} Then it writes:\\n{text}\\n"))
     return "\\n".join(lines)
 
 def answer(kind, step, sources, text, temperature, stage, send):
     """What the page shows, whether the step is done, and what the reader's code printed."""
     printed = Printed()
     with contextlib.redirect_stdout(printed):
-        said, finished = answer_aloud(kind, step, sources, text, temperature, stage, send)
-    return said, finished, printed.shown()
+        shown, finished = answer_aloud(kind, step, sources, text, temperature, stage, send)
+    return shown, finished, printed.shown()
 
 def answer_aloud(kind, step, sources, text, temperature, stage, send):
     try:
@@ -82,11 +81,11 @@ def answer_aloud(kind, step, sources, text, temperature, stage, send):
         verdicts = checking.check_step(step, names)
         return "\\n".join(checking.report(step, verdicts)[1:]), checking.is_done(step, verdicts)
     except NotImplementedError as error:
-        return f"First finish {error}", False
+        return said(f"First finish {error}"), False
     except SyntaxError as error:
-        return f"Python cannot read {error.filename}, line {error.lineno}: {error.msg}", False
+        return said(f"Python cannot read {error.filename}, line {error.lineno}: {error.msg}"), False
     except Exception as error:
-        return f"Python stopped with {checking.error_text(error)}", False
+        return said(f"Python stopped with {checking.error_text(error)}"), False
 
 answer
 `;
@@ -101,6 +100,8 @@ async function loadTools() {
     fetch(`${tools}tools.zip`).then((response) => response.arrayBuffer()),
   ]);
   pyodide.unpackArchive(archive, "zip", { extractDir: "/tools" });
+  const spoken = JSON.stringify(language.replace("-", "_"));
+  pyodide.runPython(`import os; os.environ["BOOK_LANGUAGE"] = ${spoken}`);
   return { pyodide, answer: pyodide.runPython(ANSWER) };
 }
 

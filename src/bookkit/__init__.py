@@ -6,6 +6,7 @@ tickets      the running example, two train tickets made of the same four words
 randomness   random numbers that are the same on every machine
 adam         the optimizer of the pages that train
 exercises    checks that tell in words what is wrong with a reader's function
+saying       what these checks say in the language of the reader
 records      rows of experiments that take longer than a page may
 traffic      counting bytes and operations of code that runs
 seconds      bytes, operations and the least seconds of a model on a named GPU, by formula

@@ -23,7 +23,7 @@ from booksite.runnable import FILES, ROOM, VARIABLE, script_tags
 FOLDER = "workshop-tools"  # below _static
 CLASS = "workshop"  # of the cell that becomes an editor
 KIT = SOURCES / "bookkit"
-PACKED = ("__init__.py", "workshop/*.py", "workshop/signatures.json")
+PACKED = ("__init__.py", "saying.py", "zh_CN.json", "workshop/*.py", "workshop/signatures.json")
 WEIGHTS = KIT / "trained" / "model.safetensors"
 EMPTY = re.compile(r'raise NotImplementedError\("step (\d+): ')
 FIRST_WITH_WEIGHTS = 9

@@ -11,12 +11,12 @@ It yields cases and demands properties of their results; the verdict tells the f
 """
 
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any
 
 from bookkit.exercises import attention, masks, positions
 from bookkit.exercises.comparing import Cases, Wrong, try_all
+from bookkit.saying import said
 
 CHECKS: dict[str, Callable[[], Cases]] = {
     name: function
@@ -24,25 +24,6 @@ CHECKS: dict[str, Callable[[], Cases]] = {
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
-
-
-# `make lab LANGUAGE=zh_CN` names the language of the notebooks; what is wrong is said in English.
-VARIABLE = "BOOK_LANGUAGE"
-SAID = {
-    "zh_CN": {
-        "{}: right.": "{}：正确。",
-        "{}: not right yet. {}": "{}：还不对。{}",
-        "{}: not there yet. Write it in a cell above and run that cell, then this one.": (
-            "{}：还没有。在上面的单元格里写出来，先运行那个单元格，再运行这一个。"
-        ),
-    }
-}
-
-
-def say(sentence: str, *parts: str) -> str:
-    """A sentence of a verdict in the language of the reader's notebooks."""
-    known = SAID.get(os.environ.get(VARIABLE, ""), {})
-    return known.get(sentence, sentence).format(*parts)
 
 
 def check(name: str) -> None:
@@ -70,12 +51,12 @@ def verdict(name: str, function: Any) -> str:
         )
     if function is None:
         advice = "Write it in a cell above and run that cell, then this one."
-        return say("{}: not there yet. " + advice, name)
+        return said(f"{name}: not there yet. {advice}")
     if not callable(function):
         problem = f"It must be a function, got {type(function).__name__}."
-        return say("{}: not right yet. {}", name, problem)
+        return said(f"{name}: not right yet. {problem}")
     try:
         try_all(CHECKS[name](), function)
     except Wrong as wrong:
-        return say("{}: not right yet. {}", name, str(wrong))
-    return say("{}: right.", name)
+        return said(f"{name}: not right yet. {wrong}")
+    return said(f"{name}: right.")

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bookkit.saying import said
+
 TOLERANCE = 1e-5  # relative to the largest number of a result
 ANY = object()  # what a case expects that looks at the result itself
 
@@ -43,7 +45,12 @@ def result_of(case: str, function: Callable[..., Any], *arguments: Any) -> Any:
 def demand(case: str, holds: Any, words: str) -> None:
     """A property that the result of a case must have; `words` say what is the case instead."""
     if not bool(holds):
-        raise Wrong(f"{case}, {words}.")
+        raise Wrong(sentence(case, words))
+
+
+def sentence(case: str, words: str) -> str:
+    """A case and what is wrong with it as one sentence."""
+    return f"{said(case)}{said(', ')}{said(words)}{said('.')}"
 
 
 def expect(case: str, result: Any, expected: Any) -> None:
@@ -106,7 +113,7 @@ def numbers_of(case: str, result: Any, shape: Sequence[int], meaning: str = "") 
     except (TypeError, ValueError, RuntimeError) as error:
         kind = type(result).__name__
         words = f"the result must be numbers of shape {tuple(shape)}{what}, and it is a {kind}"
-        raise Wrong(f"{case}, {words}.") from error
+        raise Wrong(sentence(case, words)) from error
     words = f"the result must have the shape {tuple(shape)}{what}, and it has {tuple(found.shape)}"
     demand(case, tuple(found.shape) == tuple(shape), words)
     return found

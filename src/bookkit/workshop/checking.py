@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bookkit.saying import said
 from bookkit.workshop.comparing import Description, agree, observe, place_of, wrong_places
 from bookkit.workshop.errors import meaning
 from bookkit.workshop.probes import OTHER_NAMES, STEPS, Names, Probe, functions_of, probes_of
@@ -366,12 +367,12 @@ def keys_difference(found: set[str], expected: set[str]) -> str:
 
 def report(step: int, verdicts: list[Verdict]) -> list[str]:
     """The verdicts of a step as lines."""
-    lines = [f"Step {step}: {STEPS[step - 1][0]}"]
+    lines = [said(f"Step {step}: {STEPS[step - 1][0]}")]
     for verdict in verdicts:
         mark = {"right": "✓", "missing": "·", "wrong": "✗"}[verdict.state]
-        lines.append(f"  {mark} {verdict.function}: {verdict.says}")
+        lines.append(said(f"  {mark} {verdict.function}: {verdict.says}"))
         if verdict.tried:
-            lines.append(f"      {verdict.tried}")
+            lines.append(f"      {said(verdict.tried)}")
     return lines
 
 
@@ -385,15 +386,16 @@ def hint(step: int, stage: int, names: Names) -> str:
     """A hint, in three stages: which property fails, where it comes from, where to look."""
     verdicts = check_step(step, names)
     if is_done(step, verdicts):
-        return f"Step {step} is done. It needs no hint."
+        return said(f"Step {step} is done. It needs no hint.")
     verdict = verdicts[first_open(verdicts)]
     property_, line = HINTS[verdict.function]
     if stage == 1:
-        return f"{verdict.function}: {property_}"
+        return f"{verdict.function}: {said(property_)}"
     if stage == 2:
         chapter = CHAPTERS[step - 1]
-        return f"{verdict.function}: the chapter “{chapter.title}” explains it ({chapter.file})."
-    return f"{verdict.function}: {verdict.look or line}"
+        where = f"the chapter “{chapter.title}” explains it ({chapter.file})."
+        return f"{verdict.function}: {said(where)}"
+    return f"{verdict.function}: {said(verdict.look or line)}"
 
 
 def progress(names: Names) -> list[bool]:
