@@ -4,7 +4,7 @@ import importlib.util
 import os
 
 if importlib.util.find_spec("transformers") is None:
-    collect_ignore_glob = ["test_*.py"]
-
-# Triton reads this when it is imported, which `transformers` may do before a test of a kernel does.
-os.environ["TRITON_INTERPRET"] = "1"
+    collect_ignore_glob = ["test_*.py"]  # and the other tests of this run keep their surroundings
+else:
+    # Read when Triton is imported, which `transformers` may do before a test of a kernel does.
+    os.environ["TRITON_INTERPRET"] = "1"

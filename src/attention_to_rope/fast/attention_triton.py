@@ -68,7 +68,8 @@ def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -
     """Attention of (B, H, N, d) tensors by the kernel above; d a power of two from 16 on."""
     if not is_available(q):
         raise RuntimeError(
-            "the kernel needs a GPU and Triton, or Triton's interpreter (TRITON_INTERPRET=1)"
+            "the kernel needs a GPU and Triton, or Triton's interpreter: TRITON_INTERPRET=1 in the "
+            "environment when the kernel is imported"
         )
     if q.ndim != 4 or not q.shape == k.shape == v.shape:
         raise ValueError(

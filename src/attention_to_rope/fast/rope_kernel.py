@@ -17,10 +17,13 @@ try:
 except ImportError:  # no GPU build of torch, or no Triton for this machine
     triton = None
 
+# Triton reads this where a kernel is defined; what the variable says later changes no kernel.
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
 
 def is_available(x: Tensor) -> bool:
     """Whether the kernel can run on this tensor: on a GPU with Triton, or in its interpreter."""
-    return triton is not None and (x.is_cuda or os.environ.get("TRITON_INTERPRET") == "1")
+    return triton is not None and (x.is_cuda or INTERPRETED)
 
 
 class Tile(NamedTuple):

@@ -31,10 +31,22 @@ def test_without_a_kernel_it_is_rotate(monkeypatch, layout, dtype, rotary_dim):
 def test_the_kernel_needs_triton_and_a_gpu_or_its_interpreter(monkeypatch):
     x = torch.zeros(1)
     monkeypatch.setattr(rope_kernel, "triton", object())
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(rope_kernel, "INTERPRETED", True)
     assert rope_triton.is_available(x)
-    monkeypatch.delenv("TRITON_INTERPRET")
+    monkeypatch.setattr(rope_kernel, "INTERPRETED", False)
     assert not rope_triton.is_available(x)
+
+
+@pytest.mark.skipif(rope_kernel.INTERPRETED, reason="the kernels are interpreted from the start")
+def test_a_kernel_that_is_defined_is_not_interpreted_from_then_on(monkeypatch):
+    """As with a GPU build of torch on a machine without a GPU: Triton is there, but no driver."""
+    monkeypatch.setattr(rope_kernel, "triton", object())
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    q, k = torch.randn(2, 4, 5, 8), torch.randn(2, 2, 5, 8)
+    got = rotate_queries_and_keys(q, k, TABLE, layout="half")
+    assert torch.equal(got[0], book.rotate(q, TABLE, layout="half"))
+    with pytest.raises(RuntimeError, match="when the kernel is imported"):
+        attention_triton.triton_attention(q, q, q)
 
 
 @pytest.fixture
