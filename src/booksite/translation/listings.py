@@ -47,14 +47,20 @@ def width_of(text: str) -> int:
 
 def comments_of(code: str) -> Iterator[Piece]:
     """The comments; one that goes on in the next line, at the same column, is one piece."""
+    # Not `token.line`: behind a text of several lines it is other lines in other Pythons.
+    lines = code.split("\n")
+
+    def alone(token: tokenize.TokenInfo) -> bool:
+        row, column = token.start
+        return not lines[row - 1][:column].strip()
+
     block: list[tokenize.TokenInfo] = []
     pieces = []
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type != tokenize.COMMENT:
             continue
-        alone = not token.line[: token.start[1]].strip()
         follows = block and token.start == (block[-1].start[0] + 1, block[-1].start[1])
-        if not (alone and follows and not block[-1].line[: token.start[1]].strip()):
+        if not (follows and alone(token) and alone(block[-1])):
             block = []
             pieces.append(block)
         block.append(token)
@@ -108,13 +114,31 @@ def cut(lines: list[str], place: Piece) -> str:
     return "\n".join([lines[place.first][place.start :], *middle, lines[place.last][: place.end]])
 
 
+def strings_of(code: str) -> Iterator[str]:
+    """The strings of a code as they are written; those in the field of an f-string are its own.
+
+    Until Python 3.11 an f-string is one token, from 3.12 on many: a start, its parts, an end.
+    """
+    lines = code.split("\n")
+    starts: list[tuple[int, int]] = []
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        name = tokenize.tok_name[token.type]
+        if name == "FSTRING_START":
+            starts.append(token.start)
+        if name == "STRING" and not starts:
+            yield token.string
+        if name == "FSTRING_END":
+            row, column = starts.pop()
+            if not starts:
+                place = Piece(row - 1, column, token.end[0] - 1, token.end[1], "", "f-string")
+                yield cut(lines, place)
+
+
 def inside(written: str) -> str:
     """What an f-string says, its fields as they are; strings that follow each other are one."""
     parts = []
-    for token in tokenize.generate_tokens(io.StringIO(f"({written})").readline):
-        if token.type != tokenize.STRING:
-            continue
-        found = STRING.fullmatch(token.string)
+    for string in strings_of(f"({written})"):
+        found = STRING.fullmatch(string)
         assert found is not None
         text = found["text"]
         if "f" not in found["prefix"].lower():

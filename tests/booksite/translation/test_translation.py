@@ -19,7 +19,7 @@ from booksite import languages
 from booksite.read_model import read_rules
 from booksite.translation import __main__ as command
 from booksite.translation import catalogs, outputs, sources
-from booksite.translation.listings import width_of
+from booksite.translation.listings import comments_of, inside, width_of
 from booksite.translation.messages import (
     Notes,
     read_page,
@@ -180,6 +180,26 @@ def test_a_translated_listing_prints_its_translated_output():
     comment = re.findall(r"^# .*$", cell["source"], re.MULTILINE)
     assert "".join(line.removeprefix("# ") for line in comment) == "这句话很长，" * 12
     assert max(map(width_of, comment)) <= 92
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ('f"{word:8} weight {{1}}"', "{word:8} weight {{1}}"),
+        ("""f'a {", ".join(f"{x}" for x in y)} b'""", 'a {", ".join(f"{x}" for x in y)} b'),
+        ("f\"权重 {w['甲']} 个\" \"{x} 词\" f'{n}\\n'", "权重 {w['甲']} 个{{x}} 词{n}\n"),
+        ('f"""two\nlines of {x:{wide}}"""\n  rf"{y}: \\d"', "two\nlines of {x:{wide}}{y}: \\d"),
+    ],
+)
+def test_an_f_string_is_read_alike_by_every_python(written, message):
+    """From Python 3.12 on, its parts are tokens of their own."""
+    assert inside(written) == message
+
+
+def test_a_comment_behind_a_text_of_several_lines_is_read_alike_by_every_python():
+    """The line of its token is one of the text's in some of them."""
+    code = 'x = """a\n"""  # one\n       # two\n       # more'
+    assert [piece.message for piece in comments_of(code)] == ["one", "two more"]
 
 
 def test_the_texts_of_folded_code_stay_and_its_output_has_messages_of_its_own():
