@@ -484,9 +484,10 @@ class Model(nn.Module):
         # rounded once, to float32 even if the model computes in half precision.
         frequencies = self.frequencies.to(in_float64)
         angles = positions[..., None].to(in_float64) * frequencies  # (..., N, d_k/2)
+        # A compiler keeps a stack, and would compute two tensors anew in each layer.
+        cos_and_sin = torch.stack((angles.cos(), angles.sin())) * self.factor
         dtype = torch.promote_types(self.embed_tokens.weight.dtype, torch.float32)
-        cos = (angles.cos() * self.factor).to(device, dtype)
-        sin = (angles.sin() * self.factor).to(device, dtype)
+        cos, sin = cos_and_sin.to(device, dtype)
         return cos, sin
 
     def forward(
