@@ -6,6 +6,7 @@ NumPy and nothing else: no other package, and no name from a cell that is not of
 are in _static/runnable. From a file or without JavaScript, readers see a note instead of buttons.
 """
 
+import ast
 import builtins
 import os
 import re
@@ -43,6 +44,23 @@ NOTE = (
 )
 
 
+class Closed(ast.NodeTransformer):
+    """Put comprehensions in functions: from Python 3.12 on, a symbol table else has their names."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """A function in the place of a comprehension; what is inside it comes first."""
+        self.generic_visit(node)
+        if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp):
+            return node
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.Lambda(nothing, node)
+
+
+def table_of(source: str) -> symtable.SymbolTable:
+    """The names of a cell; those of a comprehension are its own."""
+    return symtable.symtable(ast.unparse(Closed().visit(ast.parse(source))), "cell", "exec")
+
+
 def names_read(table: symtable.SymbolTable) -> Iterator[str]:
     """The global names that code reads, in its functions too."""
     for symbol in table.get_symbols():
@@ -60,7 +78,7 @@ def choose(cells: Iterable[tuple[str, bool]]) -> list[bool]:
     chosen: list[bool] = []
     known: set[str] = set()
     for source, shown in cells:
-        table = symtable.symtable(source, "cell", "exec")
+        table = table_of(source)
         modules = set(IMPORT.findall(source))
         bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
         found = known | bound | set(dir(builtins))

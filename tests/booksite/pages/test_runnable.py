@@ -54,6 +54,9 @@ NUMPY = "import numpy as np\nx = np.ones(2)"
         ([(f"{NUMPY}\ndef f():\n    from bookkit.tables import show_table", True)], [False]),
         # Names inside a function are its own.
         ([(f"{NUMPY}\ndef f(z):\n    y = z", True), ("print(y)", True)], [True, False]),
+        # So are names of a comprehension, in every Python, and they may be those of other cells.
+        ([(f"{NUMPY}\nz = [y for y in x]", True), ("print(y)", True)], [True, False]),
+        ([(NUMPY, True), ("[x for x in (1, 2)]", False), ("print(x)", True)], [True, False, True]),
     ],
 )  # fmt: skip
 def test_listings_that_need_only_numpy_are_offered(cells, offered):
