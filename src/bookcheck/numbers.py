@@ -1,15 +1,17 @@
 """What nothing computes in prose: each number and formula is listed with its neighbours.
 
 A number of a sentence is best a {value}, which the tests compute with its unit, and a relation is
-executed. What else has digits, is a number word (two, half, twice, a million) or a formula without
-a relation, and the word behind a {value}, is in the list `tests/bookcheck/numbers.tsv`, with its
-page, the word before it, the word after it, and what it is: `constant` (the rule of
-`bookcheck.digits` asks that code, a value or a formula beside it has the same number), `name` (of a
-model, a type, a version, a year, a part of a book), `word` (nothing computes it), `unit` (the word
-after what is computed), `formula` (a letter or an expression) or `code` (in a sentence or between
-paragraphs; comments and docstrings of cells). A misprint makes a phrase that the list does not
-have. So a change is noticed, and that what is listed is right, no program has confirmed. *One*,
-*first* and *both* are no numbers here; they are seen where another number becomes one of them.
+executed where it can be. What else has digits, is a number word (two, half, twice, a million), and
+the word behind a {value}, is in the list `tests/bookcheck/numbers.tsv`, as every formula is: each
+time that the page has it, in the order of the page, with the word before it, the word after it, and
+what it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside
+it has the same number), `name` (of a model, a type, a version, a year, a part of a book), `word`
+(nothing computes it), `unit` (the word after what is computed), `relation` (`bookcheck.equations`
+executes it, or `unexecuted.tsv` says why not), `formula` (a letter or an expression) or `code` (in
+a sentence or between paragraphs; comments and docstrings of cells). A misprint makes another
+phrase, and two that change places make another order. So a change is noticed, and that what is
+listed is right, no program has confirmed. *One*, *first* and *both* are no numbers here; they are
+seen where another number becomes one of them.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -19,32 +21,27 @@ python -m bookcheck.numbers --list attention    write what the page says now int
 from __future__ import annotations
 
 import argparse
+import difflib
 import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from bookcheck.digits import (
-    CHAPTER_LINK,
-    NUMBER_AS_FORMULA,
-    STRUCTURAL,
-    alt_texts,
-    without_chapter_lists,
-)
+from bookcheck.digits import CHAPTER_LINK, NUMBER_AS_FORMULA, STRUCTURAL, alt_texts
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
 from bookformat.myst import LITERAL, directive_of, tokens_of
 from bookformat.notebooks import cells_of
-from bookformat.paths import NUMBERS, ROOT
+from bookformat.paths import NUMBERS, ROOT, rows_of
 from bookformat.values import SCALES
 
 COMMAND = "python -m bookcheck.numbers --list"
-KINDS = ("constant", "name", "word", "unit", "formula", "code")
+KINDS = ("constant", "name", "word", "unit", "relation", "formula", "code")
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -54,10 +51,10 @@ WORDS = """
     hundredth hundredths thousandth thousandths twice thrice double doubles doubled doubling triple
     second fourth seventh ninth twelfth
 """
-# What stands for a value, a formula, code or a reference in a text.
-VALUE, FORMULA, OTHER = "{value}", "$", "<>"
+# What stands for a value, and for a reference or code without digits, in a text.
+VALUE = "{value}"
+OTHER = "<>"
 SPACE = "␣"  # inside a formula or code, which is one word
-NESTED = {"`": "code", "$": "formula"}
 # No unit follows a value in these.
 NO_UNIT = """
     a about above after against all among an and are as at be before below beside between but by
@@ -107,24 +104,38 @@ def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
         if end > index:
             run = [word.lower() if word.isalpha() else word for word in words[index:end]]
             phrase = [*words[max(index - 1, 0) : index], *run, *words[end : end + 1]]
-            left = [bare for _, bare in atoms[index:end] if any(map(str.isdigit, bare))]
-            digits = any(any(map(str.isdigit, word)) for word in run)
-            kind = "constant" if left else "name" if digits else "word"
-            kind = next((NESTED[word[0]] for word in run if word[0] in NESTED), kind)
+            kind = kind_of(run, [bare for _, bare in atoms[index:end]])
             yield Quantity(" ".join(phrase).replace(SPACE, " "), kind, place)
             index = end
             continue
         following = words[index + 1] if index + 1 < len(words) else ""
-        if (words[index] == VALUE and is_noun(following)) or (
-            words[index] == FORMULA and following in UNITS
-        ):
-            yield Quantity(f"{words[index]} {following}", "unit", place)
+        if words[index] == VALUE and is_noun(following):
+            yield Quantity(f"{VALUE} {following}", "unit", place)
         index += 1
+
+
+def kind_of(run: Sequence[str], bare: Sequence[str]) -> str:
+    """What the numbers in a row are; ``bare``: what the names of models and the like leave."""
+    formulas = [word for word in run if word.startswith("$")]
+    if any(map(is_relation, formulas)):
+        return "relation"
+    if formulas:
+        return "formula"
+    if any(word.startswith("`") for word in run):
+        return "code"
+    if has_digits(bare):
+        return "constant"
+    return "name" if has_digits(run) else "word"
+
+
+def has_digits(words: Iterable[str]) -> bool:
+    """Whether one of the words has a digit."""
+    return any(character.isdigit() for word in words for character in word)
 
 
 def is_number(word: str) -> bool:
     """Whether a word has digits, is a number word (also in two-dimensional) or a formula."""
-    if any(map(str.isdigit, word)) or (word.startswith("$") and word != FORMULA):
+    if has_digits([word]) or word.startswith("$"):
         return True
     return any(part.lower() in NUMBER_WORDS for part in re.split(r"[-–/]", word))
 
@@ -137,7 +148,7 @@ def is_noun(word: str) -> bool:
 def texts_of(markdown: str) -> Iterator[str]:
     """The paragraphs, titles and rows of tables of a text, with signs for what is no word."""
     row: list[str] | None = None
-    for token in tokens_of(without_chapter_lists(markdown)):
+    for token in tokens_of(markdown):
         directive = directive_of(token)
         if directive is not None:
             if directive["kind"] not in LITERAL:
@@ -169,13 +180,12 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
         elif child.type == "math_inline":
             number = NUMBER_AS_FORMULA.fullmatch(child.content)
             whole = SPACE.join(child.content.split())
-            stated = is_relation(child.content)
-            yield child.content if number else f" {FORMULA} " if stated else f" ${whole}$ "
+            yield child.content if number else f" ${whole}$ "
         elif name == "value":
             yield f" {VALUE} "
         elif name == "term":
             yield child.content.partition(" <")[0]
-        elif child.type == "code_inline" and any(map(str.isdigit, child.content)):
+        elif child.type == "code_inline" and has_digits([child.content]):
             yield f" `{child.content.replace(' ', SPACE)}` "
         elif child.type in ("code_inline", "myst_role"):
             yield f" {OTHER} "
@@ -222,45 +232,62 @@ def pages() -> dict[str, Path]:
     return {"index": ROOT / "index.md", "README": ROOT / "README.md", **found}
 
 
+# The phrases of each page with their kinds, in the order of the page.
+Table = dict[str, list[tuple[str, str]]]
+
+
 @functools.cache
-def listed() -> dict[str, dict[str, str]]:
-    """The phrases of each page that the list has, with their kind."""
+def listed() -> Table:
+    """What the list has of each page."""
     return listed_in(NUMBERS)
 
 
-def listed_in(file: Path) -> dict[str, dict[str, str]]:
-    """The phrases of each page in a file, with their kind."""
-    found: dict[str, dict[str, str]] = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        page, phrase, kind = line.split("\t")
-        found.setdefault(page, {})[phrase] = kind
+def listed_in(file: Path) -> Table:
+    """What a file lists of each page."""
+    found: Table = {}
+    for page, phrase, kind in rows_of(file):
+        found.setdefault(page, []).append((phrase, kind))
     return found
 
 
-def changes(page: str, found: Sequence[Quantity], known: dict[str, str]) -> list[str]:
+def changes(
+    page: str, found: Sequence[Quantity], known: Sequence[tuple[str, str]]
+) -> Iterator[str]:
     """What a page says and the list does not, and the reverse; each with what to do."""
-    printed = {one.phrase for one in found}
-    new = [
-        f"{', '.join(filter(None, (page, one.place)))}: “{one.phrase}” is not listed: correct it, "
-        f"compute it with {{value}}`printed = expression`, or, if it is right, {COMMAND} {page}"
-        for one in dict.fromkeys(found)
-        if one.phrase not in known
-    ]
-    gone = [
-        f"{page} no longer says “{phrase}”: correct it, or, if that is meant, {COMMAND} {page}"
-        for phrase in known
-        if phrase not in printed
-    ]
-    return new + gone
+    for sign, phrase, place in differences(found, [phrase for phrase, _ in known]):
+        where = ", ".join(filter(None, (page, place)))
+        if sign == "+":
+            yield (
+                f"{where}: “{phrase}” is not listed at this place: correct it, compute it with "
+                f"{{value}}`printed = expression`, or, if it is right, {COMMAND} {page}"
+            )
+        else:
+            yield (
+                f"{where}: “{phrase}” is no longer said here: correct it, or, if that is meant, "
+                f"{COMMAND} {page}"
+            )
 
 
-def write_list(table: dict[str, dict[str, str]]) -> None:
-    """Store the list, pages in the book's order and the phrases of each by the alphabet."""
+def differences(found: Sequence[Quantity], known: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """What is new (+) and what is gone (-), each with its place; of what is gone, what follows."""
+    printed = [one.phrase for one in found]
+    matcher = difflib.SequenceMatcher(None, known, printed, autojunk=False)
+    for _, first, end, start, stop in matcher.get_opcodes() if known != printed else ():
+        gone, new = known[first:end], found[start:stop]
+        if gone == printed[start:stop]:
+            continue
+        beside = found[min(start, len(found) - 1)].place if found else ""
+        yield from (("-", phrase, beside) for phrase in gone)
+        yield from (("+", one.phrase, one.place) for one in new)
+
+
+def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Store the list: pages in the book's order, phrases in the page's."""
     order = [*pages(), *table]
     lines = [
-        f"{page}\t{phrase}\t{table[page][phrase]}\n"
+        f"{page}\t{phrase}\t{kind}\n"
         for page in sorted(table, key=order.index)
-        for phrase in sorted(table[page])
+        for phrase, kind in table[page]
     ]
     NUMBERS.write_text("".join(lines), encoding="utf-8")
 
@@ -274,29 +301,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     files = pages()
     if unknown := [page for page in options.pages if page not in files]:
         parser.error(f"there is no page {unknown[0]!r}; a page is named like deeper/clocks")
-    table = {page: {**phrases} for page, phrases in listed().items()}
-    differences = []
+    table = dict(listed())
+    told: list[str] = []
     for page in options.pages or files:
         found = quantities_of_page(files[page])
-        known = table.get(page, {})
-        differences += changes(page, found, known)
+        known = table.get(page, [])
+        told += changes(page, found, known)
         if options.list:
-            now = {one.phrase: one.kind for one in found}
-            for sign, phrases in (("+", {*now} - {*known}), ("-", {*known} - {*now})):
-                for phrase in sorted(phrases):
-                    print(f"{sign} {page}: {phrase}")
-            table[page] = now
+            for sign, phrase, place in differences(found, [phrase for phrase, _ in known]):
+                print(f"{sign} {', '.join(filter(None, (page, place)))}: {phrase}")
+            table[page] = [(one.phrase, one.kind) for one in found]
     if options.list:
         # Of pages that are no more, nothing stays.
         write_list({page: phrases for page, phrases in table.items() if page in files})
         return 0
-    print("\n".join(differences) or counts_of(table))
-    return bool(differences)
+    print("\n".join(told) or counts_of(table))
+    return bool(told)
 
 
-def counts_of(table: dict[str, dict[str, str]]) -> str:
+def counts_of(table: Table) -> str:
     """How many numbers the list has of each kind."""
-    kinds = Counter(kind for phrases in table.values() for kind in phrases.values())
+    kinds = Counter(kind for phrases in table.values() for _, kind in phrases)
     return f"{sum(kinds.values())} listed: " + ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS)
 
 

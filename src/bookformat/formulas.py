@@ -97,21 +97,20 @@ def is_relation(formula: str) -> bool:
 
 @functools.cache
 def inline_formulas(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
-    """The distinct inline formulas of each page, in order; wrong choices of a quiz are left out."""
-    found: dict[str, dict[str, InlineFormula]] = {}
+    """The inline formulas of each page, each time it has them; without the choices of a quiz."""
+    found: dict[str, list[InlineFormula]] = {}
     for path in book_pages(folder):
         page = path.relative_to(folder).with_suffix("").as_posix()
-        formulas = found.setdefault(page, {})
+        formulas = found.setdefault(page, [])
         for cell, source in markdown_cells(path):
             for one in inline_of(source):
-                formula = InlineFormula(one.text, page, cell, one.before, one.after)
-                formulas.setdefault(one.text, formula)
-    return {page: list(formulas.values()) for page, formulas in found.items()}
+                formulas.append(InlineFormula(one.text, page, cell, one.before, one.after))
+    return found
 
 
 @functools.cache
 def inline_relations(folder: Path = CHAPTERS) -> dict[str, list[InlineFormula]]:
-    """The distinct inline relations of each page, in order."""
+    """The inline relations of each page, each time it has them, in order."""
     return {
         page: [formula for formula in formulas if is_relation(formula.text)]
         for page, formulas in inline_formulas(folder).items()

@@ -1,5 +1,6 @@
 """Where things are in a checkout of the book; nobody else works a path out."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,3 +18,9 @@ BUILD = ROOT / "_build"
 RECORDS = BUILD / "equations"
 # package.json and node_modules are here.
 NODE_ROOM = SOURCES / "booksite" / "node"
+
+
+def rows_of(table: Path) -> Iterator[list[str]]:
+    """The lines of a table whose columns are parted by tabs."""
+    for line in table.read_text(encoding="utf-8").splitlines():
+        yield line.split("\t")

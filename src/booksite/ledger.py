@@ -21,7 +21,7 @@ from sphinx.locale import _
 from bookformat.contents import book_pages
 from bookformat.formulas import collect, inline_formulas, inline_relations
 from bookformat.notebooks import cells_of
-from bookformat.paths import CHAPTERS, NUMBERS, ROOT
+from bookformat.paths import CHAPTERS, NUMBERS, ROOT, rows_of
 from bookformat.records import SENTENCES, VALUES, Record, read_records, same_text
 from bookformat.values import line_of, values_in
 from texcheck.sphinx import connect, mark_html
@@ -62,12 +62,13 @@ def count_page(app: Sphinx, page: str, equations: dict[str, str]) -> Counted:
         record = record_of(app, label, text)
         if record:
             found.checked[label] = record
-    relations = {formula.text for formula in inline_relations(folder)[page]}
+    relations = [formula.text for formula in inline_relations(folder)[page]]
     found.relations = len(relations)
     found.others = len(inline_formulas(folder)[page]) - len(relations)
     sentences = records_of(app).get(SENTENCES + page.replace("/", "-"))
     if sentences:
-        found.executed_relations = len(relations.intersection(sentences.text.splitlines()))
+        executed = {*sentences.text.splitlines()}
+        found.executed_relations = sum(text in executed for text in relations)
     return found
 
 
@@ -101,9 +102,10 @@ def count_values(app: Sphinx) -> tuple[int, int]:
 
 
 def count_typed(app: Sphinx) -> int:
-    """How many numbers, number words and units are listed because nothing computes them."""
+    """How many numbers, number words, units and expressions are listed and by nothing computed."""
     table = Path(app.srcdir) / NUMBERS.relative_to(ROOT)
-    return len(table.read_text(encoding="utf-8").splitlines()) if table.is_file() else 0
+    rows = rows_of(table) if table.is_file() else ()
+    return sum(kind != "relation" for _, _, kind in rows)
 
 
 def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:

@@ -35,7 +35,8 @@ def build(folder, *records):
     (folder / "chapters").mkdir(exist_ok=True)
     (folder / "tests" / "bookcheck").mkdir(parents=True, exist_ok=True)
     listed = folder / "tests" / "bookcheck" / "numbers.tsv"
-    listed.write_text("01-x\tof two keys\tword\n01-x\t{value} keys\tunit\n", encoding="utf-8")
+    rows = ("of two keys\tword", "So $d = 3$ with\trelation", "{value} keys\tunit")
+    listed.write_text("".join(f"01-x\t{row}\n" for row in rows), encoding="utf-8")
     for name, text in PAGES.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     for record in records:
@@ -75,7 +76,7 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
         assert "Of the 2 numbers in sentences that are written with their" in text
         assert "it computed 1. Nothing computes the other numbers" in text
         assert "2 of them, each with the words beside it" in text
-        assert "neither were the 3 formulas without a relation" in text
+        assert "neither were the 4 formulas without a relation" in text
     assert "(relations in sentences: 1 of 2 executed)" in ledger
     assert "(relations in sentences: 0 of 1 executed)" in ledger
     assert re.search(r"#equation-eq-weight.* \[by hand: It is a limit\.\]", ledger)

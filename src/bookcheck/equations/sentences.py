@@ -15,9 +15,10 @@ lists it with its page and a reason: it defines, it is a condition, it is the si
 listed relation at a place that ``where`` names is executed all the same. A definition binds its
 symbol for the rest of the page, where nothing else does.
 
-An expression without a relation, such as ``$b^{-2i/d}$``, is no claim by itself. It is listed with
-the words beside it in `tests/bookcheck/numbers.tsv` (`bookcheck.numbers`), so that a misprint in it
-is seen.
+A relation that a page has several times is executed once for each place that has values of its
+own. Every formula, also an expression without a relation such as ``$b^{-2i/d}$``, is listed with
+the words beside it in `tests/bookcheck/numbers.tsv` (`bookcheck.numbers`), each time that the page
+has it, so that a misprint in it is seen.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from bookformat.formulas import InlineFormula
-from bookformat.paths import CHECKS
+from bookformat.paths import CHECKS, rows_of
 from texcheck import LatexError, evaluate
 from texcheck.formulas import Binding, Check
 
@@ -48,8 +49,7 @@ SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{\\?\w+(?:\{\w+\})?\}))?'*")
 def unexecuted(table: Path = CHECKS / "unexecuted.tsv") -> dict[str, dict[str, str]]:
     """The formulas of each page's sentences that are not executed, with the reason."""
     found: dict[str, dict[str, str]] = {}
-    for line in table.read_text(encoding="utf-8").splitlines():
-        page, text, reason = line.split("\t")
+    for page, text, reason in rows_of(table):
         found.setdefault(page, {})[text] = reason
     return found
 
@@ -108,9 +108,8 @@ class Page:
     def checks(self, formulas: Sequence[InlineFormula]) -> Iterator[tuple[InlineFormula, Check]]:
         """The relations that are executed, each with its check."""
         listed = unexecuted().get(self.name, {})
-        given = [formula.text for formula in formulas if formula.text in listed]
-        for formula in formulas:
-            named = [place for place in self.where if stands_at(place, formula)]
+        given = list(dict.fromkeys(one.text for one in formulas if one.text in listed))
+        for formula, named in self.places(formulas):
             if matching(self.unchecked, formula) or (formula.text in listed and not named):
                 continue
             yield (
@@ -125,6 +124,24 @@ class Page:
                     fixed=self.fixed,
                 ),
             )
+
+    def places(
+        self, formulas: Sequence[InlineFormula]
+    ) -> Iterator[tuple[InlineFormula, Sequence[str]]]:
+        """Each formula once for each of its places that has values of its own.
+
+        A place without such values has those of the first place of the same formula, as it has its
+        excuses.
+        """
+        found: dict[str, dict[tuple[str, ...], InlineFormula]] = {}
+        for formula in formulas:
+            named = tuple(place for place in self.where if stands_at(place, formula))
+            found.setdefault(formula.text, {}).setdefault(named, formula)
+        for places in found.values():
+            if len(places) > 1:
+                places.pop((), None)
+            for named, formula in places.items():
+                yield formula, named
 
     def reading(self, formula: InlineFormula) -> dict[str, Any]:
         """The options of the page for one relation; `approx` is the share of its place."""

@@ -118,8 +118,22 @@ def test_formulas_and_captions_are_found(tmp_path):
         "a = 1",
     ]
     (tmp_path / "01-x.md").write_text("So $a = 1$, and $a = 1$ again; $b$.", encoding="utf-8")
-    (found,) = inline_relations(tmp_path)["01-x"]
-    assert (found.text, found.context) == ("a = 1", "So … , and $ again; $.")
+    first, second = inline_relations(tmp_path)["01-x"]
+    assert (first.text, first.context) == ("a = 1", "So … , and $ again; $.")
+    assert (second.text, second.context) == ("a = 1", "So $, and … again; $.")
+
+
+def test_a_relation_is_executed_at_each_place_with_values_of_its_own():
+    text = formulas("So $a = b$ at first. And $a = b$ then. Also $a = b$ at last.")
+    where = {"So …": lambda rng: {"a": 2, "b": 2}, "And …": lambda rng: {"a": 2, "b": 3}}
+    known = page(lambda rng: {}, where=where, fixed={"a": "an example", "b": "an example"})
+    # The last place has the values of the first one.
+    assert [formula.context for formula, _ in known.checks(text)] == [
+        "So … at first.",
+        "And … then.",
+    ]
+    (problem,) = known.problems(text)
+    assert "“And … then.” $a = b$: a = b fails" in problem
 
 
 @pytest.mark.parametrize(
