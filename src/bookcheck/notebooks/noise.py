@@ -2,7 +2,8 @@
 
 Processors agree on the sum or product of two numbers, but not on the last bit of a matrix product,
 a long sum or an exponential. With this noise, such results move up or down by one unit in the last
-place, at random. A cell whose output then differs makes a claim that rests on rounding.
+place, at random. So do sums of Python's own numbers, which it rounds otherwise from 3.12 on. A cell
+whose output then differs makes a claim that rests on rounding.
 
 The noise comes from a generator with a seed, not from a hash of the number, so a product that is
 computed twice may differ. Libraries allow that: it happens when arrays lie at other addresses or
@@ -89,6 +90,13 @@ def add_noise(seed: int, shell: Any) -> None:
     Noise(rng).__enter__()
     for name in NUMPY:
         setattr(np, name, noisy(getattr(np, name)))
+    rounded = noisy(float)
+
+    def add(*arguments: Any, **options: Any) -> Any:
+        result = sum(*arguments, **options)
+        return float(rounded(result)) if type(result) is float else result
+
+    shell.user_ns["sum"] = add
     product = noisy(np.matmul)
     shell.user_ns["_product"] = lambda a, b: product(a, b) if isinstance(a, np.ndarray) else a @ b
     shell.ast_transformers.append(Products())

@@ -39,6 +39,7 @@ FRAGILE = [
     "print(torch.equal(x @ x, x @ x))",
     "print((n @ n == n @ n).all(), (np.exp(n) == np.exp(n)).all())",
     "assert torch.equal(x @ x, x @ x)\nprint('equal')",
+    "y = [0.1] * 40\nprint(len({sum(y) for _ in range(20)}), sum([1, 2]), sum([0.5] * 4))",
 ]
 INTEGERS = "import attention_to_rope as book, torch\nbook.silu(torch.ones(2).int());"
 
@@ -169,9 +170,10 @@ def test_only_what_rests_on_rounding_changes_with_noise(tmp_path):
     value = "{value}`1 = int(torch.equal(x @ x, x @ x))`"
     noisy = with_prose(tmp_path / "exact.ipynb", value, caption="")
     counts, said = run(tmp_path, "--noise=1", noisy=noisy)
-    assert counts == {("noisy", "PASSED"): 2, ("noisy", "FAILED"): 4}
+    assert counts == {("noisy", "PASSED"): 2, ("noisy", "FAILED"): 5}
     assert "'True' is stored, the cell now gives 'False'" in said
     assert "'True True' is stored, the cell now gives 'False False'" in said
+    assert "1 is stored, the cell now gives 2" in said  # and the sums of whole numbers stay
     assert "If it holds without --noise, it rests on rounding" in said
     assert "AssertionError" in said
     assert "{value}`1 = int(torch.equal(x @ x, x @ x))` prints '1'" in said
