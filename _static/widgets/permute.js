@@ -3,7 +3,7 @@
 (() => {
   const { colour, handle, number, panel, path, phrase, tag, text } = bookWidgets.kit;
   // Queries, keys and values are the vectors of bookkit.tickets.
-  const WORDS = ["from", "Beijing", "to", "Shanghai"];
+  const WORDS = [phrase`from`, phrase`Beijing`, phrase`to`, phrase`Shanghai`];
   const NAMES = ["from", "beijing", "to", "shanghai"];
   const X = [[0, -1], [2, 1], [0, 1], [2, -1]];
   const WAYS = { none: phrase`nothing`, mask: phrase`a causal mask`, added: phrase`positions, added to the words` };

@@ -192,7 +192,7 @@
     "Drag a word to another place": "把一个词拖到别的位置",
     "position {0}": "位置 {0}",
     "The words in the order: {0}.": "词的顺序：{0}。",
-    "The outputs of the four words. The farthest from where it is for “from Beijing to Shanghai” is {0} away.": "四个词的输出。与“from Beijing to Shanghai”的输出相比，最远的一个相距 {0}。",
+    "The outputs of the four words. The farthest from where it is for “from Beijing to Shanghai” is {0} away.": "四个词的输出。与“从北京到上海”的输出相比，最远的一个相距 {0}。",
     "Guess first: {0}": "先猜一猜：{0}",
     "No.": "不对。",
     "Yes": "能",
@@ -298,7 +298,7 @@
     "What tells the order": "用什么区分顺序",
     "place of “{0}”": "“{0}”的位置",
     "outputs of the four words": "四个词的输出",
-    "largest change against “from Beijing to Shanghai”": "相对于“from Beijing to Shanghai”的最大变化",
+    "largest change against “from Beijing to Shanghai”": "相对于“从北京到上海”的最大变化",
     // What reaches a position
     "{0}, full": "{0}（全部）",
     "layer {0}": "第 {0} 层",

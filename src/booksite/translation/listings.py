@@ -13,7 +13,7 @@ import json
 import re
 import tokenize
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from booksite.translation.outputs import FIELD, WIDTH, WORDS, said
@@ -156,17 +156,51 @@ def pieces_of(code: str) -> list[Piece]:
     return [piece for piece in found if said(piece.message)]
 
 
-def frames_of(code: str) -> list[str]:
+class Function(NamedTuple):
+    """A function of a listing: the frames that it may print, and the names that it uses."""
+
+    frames: list[str]
+    names: set[str]
+
+
+def own_frames(code: str) -> list[str]:
     """The f-strings without words, which say how wide the words are that they show."""
-    try:
-        found = [*texts_of(code)]
-    except SyntaxError:
-        return []
     return [
         piece.message
-        for piece in found
+        for piece in texts_of(code)
         if piece.kind == "f-string" and WIDTH.search(piece.message) and not said(piece.message)
     ]
+
+
+def functions_of(code: str) -> dict[str, Function]:
+    """The functions that a listing defines."""
+    try:
+        found = [node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+    except SyntaxError:
+        return {}
+    return {node.name: Function(own_frames(ast.unparse(node)), names_in(node)) for node in found}
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names that code uses."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def frames_of(code: str, functions: Mapping[str, Function]) -> list[str]:
+    """The frames of a listing, and those of the functions from earlier ones that it calls."""
+    try:
+        found = own_frames(code)
+        waiting = [*names_in(ast.parse(code))]
+    except SyntaxError:
+        return []
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in seen:
+            seen.add(name)
+            found += functions[name].frames
+            waiting += functions[name].names
+    return found
 
 
 def shown_texts(code: str, seen: str) -> Iterator[str]:

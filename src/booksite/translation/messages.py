@@ -1,9 +1,9 @@
 """The messages of a page: what a translator translates, and where it goes back.
 
 A message is one paragraph, heading, list item, cell of a table, title of a box, caption or
-description of a figure, in MyST. So is a comment, a docstring or a printed text of the code
-(`listings`), and a line, a cell of a table or a label of a figure in its output (`outputs`).
-Displayed formulas are no messages, nor is the rest of the code.
+description of a figure, in MyST, or a comment beside a command. So is a comment, a docstring or a
+printed text of the code (`listings`), and a line, a cell of a table or a label of a figure in its
+output (`outputs`). Displayed formulas are no messages, nor is the rest of the code.
 
 A message without a translation stays in English. Where there is room for it, it gets a note that
 says so; the site gives its paragraph the attribute lang="en".
@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 
 from bookformat.myst import LITERAL, directive_of, tokens_of
 from bookformat.notebooks import FOLDED, page_text
-from booksite.translation.listings import frames_of, shown_texts, translate_code
+from booksite.translation.listings import (
+    Function,
+    frames_of,
+    functions_of,
+    shown_texts,
+    translate_code,
+)
 from booksite.translation.outputs import texts_seen, translate_output
 
 # What is said about a page's kind of text, not part of a message.
@@ -26,6 +32,7 @@ AROUND = re.compile(
     r"(?P<before>(?:\[[ x=]\] )?)(?P<text>.*?)(?P<after>(?:\s*\{check\}`[^`]*`)*)", re.DOTALL
 )
 LETTERS = re.compile(r"[A-Za-z]{2,}")
+COMMENT = re.compile(r"(?<=(?<!\S)# )\S.*")
 # What of a message says nothing by itself: formulas, code, roles.
 SILENT = re.compile(r"\$[^$]*\$|(?:\{[^}]+\})?`+[^`]*`+|\]\([^()]*\)")
 TITLED = {"exercise-start", "admonition", "prf:theorem", "prf:lemma", "prf:definition"}
@@ -81,6 +88,8 @@ def spans_of(text: str) -> Iterator[Span]:
         found = directive_of(token)
         if found and found["kind"] not in LITERAL:
             yield from directive_spans(found, token.content, first, lines)
+        elif token.type == "fence" and found is None:
+            yield from comment_spans(token.content, first + 1, lines)
         elif token.type == "inline" and token.content.strip():
             whole = AROUND.fullmatch(token.content)
             assert whole is not None
@@ -96,6 +105,15 @@ def spans_of(text: str) -> Iterator[Span]:
             if said(message):
                 joined = " ".join(part.strip() for part in parts)
                 yield Span(line, last, start, stop, joined, place)
+
+
+def comment_spans(code: str, first: int, lines: list[str]) -> Iterator[Span]:
+    """The comments of code that nobody runs, such as commands for a terminal."""
+    for number, line in enumerate(code.split("\n"), first):
+        comment = COMMENT.search(line)
+        if comment and said(comment[0]):
+            start = lines[number].index(comment[0])
+            yield Span(number, number, start, start + len(comment[0]), comment[0])
 
 
 def directive_spans(
@@ -170,6 +188,7 @@ def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None
     """Change a notebook in place: text, code, captions, and what outputs and figures show."""
     texts = shown_literals(notebook)
     known = {text: lookup(text) or text for text in texts}
+    functions: dict[str, Function] = {}  # what earlier cells define
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = translate_text("".join(cell["source"]), lookup, notes)
@@ -182,7 +201,8 @@ def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None
                 other = notes.behind(caption, "paragraph")
             figure["caption"] = other or caption
         code = "".join(cell.get("source", ""))
-        frames = {} if is_folded(cell) else {frame: frame for frame in frames_of(code)}
+        frames = {} if is_folded(cell) else {frame: frame for frame in frames_of(code, functions)}
+        functions |= functions_of(code)
         cell["source"] = translate_code(code, lookup, texts, comments=is_listing(cell))
         for output in cell.get("outputs", []):
             svg = output.get("data", {}).get("image/svg+xml")

@@ -324,6 +324,19 @@ def test_the_worker_does_not_let_the_book_stand_in_for_what_is_checked():
     assert said == "  ✓ softmax: Right: all 9 trials agree."
 
 
+def test_the_worker_speaks_the_language_of_the_page(monkeypatch):
+    script = (STATIC / SCRIPTS / "workshop_worker.js").read_text(encoding="utf-8")
+    assert 'os.environ["BOOK_LANGUAGE"] = ${spoken}' in script
+    program = re.search("ANSWER = `(.*?)`", script, re.DOTALL)[1].replace("\\\\", "\\")
+    worker = {}
+    exec(program, worker)
+    monkeypatch.setenv("BOOK_LANGUAGE", "zh_CN")
+    said, *_ = worker["answer"]("check", 1, [(1, RIGHT)], "", 0.0, 1, print)
+    assert said == "  ✓ softmax：正确，全部 9 次测试都一致。"
+    said, *_ = worker["answer"]("write", 11, [(1, "x = 1")], "", 0.0, 1, print)
+    assert said == "请先写完第 1 步：softmax"
+
+
 def test_only_cells_with_empty_functions_become_editors():
     assert step_of('    raise NotImplementedError("step 12: yarn")') == 12
     assert step_of("check(1)") is None

@@ -99,6 +99,30 @@ def test_what_has_no_translation_stays_in_english_with_a_note_where_one_fits():
     assert text.count("{in-english}") == 5
 
 
+def test_a_comment_beside_a_command_is_a_message():
+    text = "Type:\n\n```bash\nmake all  # do everything\necho 'a #b' # 2\n```\n"
+    assert [span.text for span in spans_of(text)] == ["Type:", "do everything"]
+    assert translate_text(text, {"do everything": "全部做完"}.get) == text.replace(
+        "do everything", "全部做完"
+    )
+
+
+def test_a_line_printed_by_a_function_of_an_earlier_cell_keeps_its_columns():
+    printing = 'def show(word):\n    print(f"{1:.1f} {word:6}|")\n\n\n'
+    calling = "def twice(word):\n    show(word)\n\n\n"
+    cells = [
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": source + 'twice("south")',
+            "outputs": [{"text": "1.0 south |\n"}],
+        }
+        for source in (printing + calling, "")
+    ]
+    translate_notebook({"cells": cells}, {"south": "南"}.get)
+    assert [cell["outputs"][0]["text"] for cell in cells] == ["1.0 南     |\n"] * 2
+
+
 def test_captions_and_descriptions_of_figures_stay_in_english_too():
     cell = {
         "cell_type": "code",
