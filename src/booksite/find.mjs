@@ -14,8 +14,8 @@ for (const name of ["words.js", "minisearch.js", "search-data.js", "search.js"])
 }
 const find = await bookSearch.makeSearch(MiniSearch, bookSections);
 const answers = queries.map((query) =>
-  find(query).map(({ page, anchor, title, chapter, kind, text, words, matched }) => {
-    const shown = bookSearch.snippet(text, matched, words);
+  find(query).map(({ page, anchor, title, chapter, kind, text, words, called, matched }) => {
+    const shown = bookSearch.snippet(text, matched, `${words} ${called}`);
     const parts = [title, chapter].flatMap((part) => bookSearch.snippet(part, matched)).concat(shown);
     const marked = parts.flatMap((part) => part.mark ?? []);
     return { page, anchor, title, chapter, kind, shown: shown.map((part) => part.mark ?? part).join(""), marked };

@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +34,8 @@ DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 WORKSHOP = "chapters/workshop/"
 TEXT = 395  # letters of a section that are kept; a result shows the part with the searched words
-WORDS = 20  # further words of a section that find it; more would make the file heavy
+WORDS = 18  # further words of a section that find it; more would make the file heavy
+REPEATS = {"exercises", "summary", "back"}  # found by their text: they repeat what others say
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
@@ -68,11 +70,15 @@ SIGNS = {
 }  # fmt: skip
 FUNCTIONS = ("ln", "log", "exp", "sin", "cos", "tan", "tanh", "min", "max", "det", "diag")
 LONGEST_FORMULA = 60  # letters; a longer one is no part of a sentence that can be read
-EXERCISES = ("exercises", "check-your-understanding")
+EXERCISES = ("exercises", "exercise", "check-your-understanding")
+SUMMARY = "what-to-remember"
+# What readers type for the subject of a section: a place of the book, as `cache#share` (how an
+# anchor begins; none: the page itself), and names with ";" between them.
+SUBJECTS = Path(__file__).with_name("subjects.tsv")
 
 
 class Section(NamedTuple):
-    """What a result leads to; `unseen` are names in its code, which find it too."""
+    """What a result leads to; names in its code, `unseen`, and what readers type find it too."""
 
     page: str
     anchor: str
@@ -80,6 +86,7 @@ class Section(NamedTuple):
     kind: str
     text: str
     unseen: Iterable[str] = ()
+    called: str = ""
 
 
 def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
@@ -105,6 +112,28 @@ def sections_of(page: str, doctree: nodes.document) -> Iterator[Section]:
         yield Section(page, anchor, plain_text(title), kind, text, unseen)
 
 
+@cache
+def subjects() -> dict[str, list[tuple[str, str]]]:
+    """For each page, the beginnings of its anchors and what readers call these sections."""
+    pages: dict[str, list[tuple[str, str]]] = {}
+    for line in SUBJECTS.read_text(encoding="utf-8").splitlines():
+        place, called = line.split("\t")
+        page, _, beginning = place.partition("#")
+        pages.setdefault(f"chapters/{page}", []).append((beginning, called.replace("; ", ";")))
+    return pages
+
+
+def with_subjects(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections of a book, each with what readers call its subject."""
+    known = subjects()
+    for section in sections:
+        for beginning, called in known.get(section.page, ()):
+            anchor = section.anchor
+            if anchor.startswith(beginning) if beginning else not anchor:
+                section = section._replace(called=called)
+        yield section
+
+
 def title_alone(sections: Iterable[Section]) -> Iterator[Section]:
     """The page as a whole, by its title and without its text."""
     for section in sections:
@@ -118,9 +147,11 @@ def kind_of(page: str, anchor: str) -> str:
         return "reference"
     if page in KINDS:
         return KINDS[page]
-    if f"/{DEEPER}/" in page:
-        return "deeper"
-    return "exercises" if anchor in EXERCISES else "section" if anchor else "page"
+    if anchor in EXERCISES:
+        return "exercises"
+    if anchor == SUMMARY:
+        return "summary"
+    return "deeper" if f"/{DEEPER}/" in page else "section" if anchor else "page"
 
 
 def plain_text(part: nodes.Element) -> str:
@@ -232,14 +263,23 @@ def named_rows(page: str, kind: str, doctree: nodes.document) -> Iterator[Sectio
             yield Section(page, name["ids"][0], plain_text(name), kind, about)
 
 
-def homes_of(doctree: nodes.document) -> Iterator[tuple[str, list[str]]]:
+def homes_of(env: BuildEnvironment) -> Iterator[tuple[str, list[str]]]:
     """The terms of the glossary, each with the page and section that its entry names."""
-    for item in doctree.findall(nodes.definition_list_item):
+    for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item):
         links = item[-1].findall(addnodes.pending_xref)
         sections = [link for link in links if link.get("refdomain") == "doc"]
         if sections:
-            home = [sections[-1]["reftarget"], sections[-1].get("reftargetid") or ""]
+            page, target = sections[-1]["reftarget"], sections[-1].get("reftargetid") or ""
+            home = [page, anchor_of(target, env.get_doctree(page))]
             yield from ((term.astext(), home) for term in item.findall(nodes.term))
+
+
+def anchor_of(target: str, doctree: nodes.document) -> str:
+    """The anchor of the section that a link leads to, by any of its names, as its entry has it."""
+    for section in doctree.findall(nodes.section):
+        if target in (*section["ids"], section.get("slug")):
+            return "" if section.parent is doctree else str(section["ids"][0])
+    return target
 
 
 def explanations(doctree: nodes.document) -> Iterator[tuple[str, str]]:
@@ -273,7 +313,7 @@ def typed_names(tex: str) -> list[str]:
 
 
 def record(section: Section, common: Counter[str]) -> list[str]:
-    """A section as it is in the data: its text, and the rarest of its other words."""
+    """A section as it is in the data: its text, the rarest of its other words, its names."""
     text = section.text
     rest = ""
     if len(text) > TEXT:
@@ -281,17 +321,23 @@ def record(section: Section, common: Counter[str]) -> list[str]:
         text = (end[0] if end else text[:TEXT]).rstrip()
         rest = section.text[len(text) :]
         text = f"{text} …"
+    words = "" if section.kind in REPEATS else further_words(section, text, rest, common)
+    # Most anchors repeat the title, which search.js puts in place of the star.
+    name = slug(section.title)
+    anchor = section.anchor.replace(name, "*", 1) if name else section.anchor
+    entry = [anchor, section.title, section.kind, text, words]
+    return [*entry, section.called] if section.called else entry
+
+
+def further_words(section: Section, text: str, rest: str, common: Counter[str]) -> str:
+    """Words that find a section beside those of its text: the rarest of the rest, and its names."""
     shown = set(WORD.findall(text.lower()))
     others = words_in(rest) - shown
     # Names in code and formulas are exactly what is typed to find them, so none is left out.
     names = {*section.unseen} - shown - others
     rarest = sorted(others, key=lambda word: (common[word], word))[:WORDS]
     # Chinese stays whole: search.js cuts it, and it is short.
-    words = " ".join([*rarest, *sorted(names), *CHINESE.findall(rest)])
-    # Most anchors repeat the title, which search.js puts in place of the star.
-    name = slug(section.title)
-    anchor = section.anchor.replace(name, "*", 1) if name else section.anchor
-    return [anchor, section.title, section.kind, text, words]
+    return " ".join([*rarest, *sorted(names), *CHINESE.findall(rest)])
 
 
 def slug(title: str) -> str:
@@ -315,7 +361,7 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
     for page in sorted(app.env.found_docs - steps):
         found = sections_of(page, app.env.get_doctree(page))
         # An explained source file is found by its name; what it says is in the reference.
-        sections += title_alone(found) if page.startswith(EXPLAINED) else found
+        sections += title_alone(found) if page.startswith(EXPLAINED) else with_subjects(found)
     sections += entries_of(app.env)
     common = Counter(word for section in sections for word in words_in(section.text))
     pages: dict[str, list[Any]] = {}
@@ -323,7 +369,7 @@ def write_data(app: Sphinx, error: Exception | None) -> None:
         title = plain_text(app.env.titles[section.page])
         pages.setdefault(section.page, [title, []])[1].append(record(section, common))
     known = GLOSSARY in app.env.found_docs
-    homes = dict(homes_of(app.env.get_doctree(GLOSSARY))) if known else {}
+    homes = dict(homes_of(app.env)) if known else {}
     data = {"bookSections": pages, "bookTerms": homes}
     lines = [f"globalThis.{name} = {as_script(value)};\n" for name, value in data.items()]
     (Path(app.outdir) / "_static" / DATA).write_text("".join(lines), encoding="utf-8")

@@ -12,6 +12,7 @@ from booksite.search import LIBRARY, as_script
 
 SEARCH = NODE_ROOM.parent / "static" / "search.js"
 STATE = "A running maximum corrects the sums of the softmax, which is online."
+HOW = "repeat_kv;how to share"
 SECTIONS = {
     "chapters/blocks": [
         "Attention in blocks",
@@ -32,11 +33,20 @@ SECTIONS = {
         "The cache",
         [
             ["", "The cache", "page", "Keys and values are kept.", ""],
-            ["*", "Share: grouped queries", "section", "Heads share keys.", ""],
+            ["*", "Share: grouped queries", "section", "Heads share keys.", "", HOW],
+            ["what-to-remember", "What to remember", "summary", "A plain cache. Heads.", ""],
+            ["plain", "Code to take away", "section", "A plain cache. Heads.", ""],
         ],
     ],
     "chapters/clocks": ["Clocks", [["*", "Does it repeat?", "section", "It does not.", ""]]],
-    "chapters/serving": ["Serving", [["*", "One server", "section", "Readers come.", ""]]],
+    "chapters/serving": [
+        "Serving",
+        [
+            ["*", "One server", "section", "Readers come.", ""],
+            ["slow", "When is it slow?", "section", "It waits.", "", "why is the saturation high"],
+            ["*", "Why share?", "section", "All come first.", ""],
+        ],
+    ],
     "chapters/keys": [
         "Keys",
         [["key-*", "attn_logit_softcapping", "key", "the soft cap of the scores", ""]],
@@ -86,9 +96,39 @@ def test_a_part_of_a_name_in_code_finds_the_name(site):
 
 
 def test_what_readers_call_a_thing_finds_it_alone(site):
-    # The book does not have the word, so its parts, "repeat" and "kv", do not count.
+    # The word is one name, so its parts, "repeat" and "kv", do not count.
     (found,) = find(["repeat_kv"], site)
     assert [place(one) for one in found] == ["chapters/cache.html#share-grouped-queries"]
+
+
+def test_what_readers_call_a_section_comes_first_and_is_shown(site):
+    ((first, *_),) = find(["saturated"], site)
+    assert place(first) == "chapters/serving.html#slow"
+    assert first["shown"] == "It waits. … saturation"
+
+
+def test_a_question_leads_to_what_answers_it_so(site):
+    found = find(["why share", "how to share"], site)
+    firsts = [one[0]["anchor"] for one in found]
+    assert firsts == ["why-share", "share-grouped-queries"]
+
+
+def test_a_section_comes_before_the_summary_that_repeats_it(site):
+    (found,) = find(["plain"], site)
+    assert [one["kind"] for one in found] == ["section", "summary"]
+
+
+@pytest.mark.parametrize("query", ["gqa", "grouped-query attention", "Grouped Queries"])
+def test_a_name_is_found_and_marked_in_every_writing(site, query):
+    ((first, *_),) = find([query], site)
+    assert place(first) == "chapters/cache.html#share-grouped-queries"
+    assert "grouped queries" in first["marked"]
+
+
+@pytest.mark.parametrize("query", ["bandwid", "batch bandwidthin"])
+def test_an_unfinished_last_word_finds_what_it_begins(site, query):
+    ((first, *_),) = find([query], site)
+    assert place(first) == "chapters/blocks.html#memory"
 
 
 def test_words_that_the_shown_text_lacks_are_shown_behind_it(site):

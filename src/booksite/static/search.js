@@ -2,60 +2,38 @@
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
+  // Other writings of one name, which are one name in texts and queries.
+  const WRITINGS = [
+    [/\bmla\b|(multi[- ]head )?latent attention/g, "mla latent"],
+    [/\bmqa\b|multi[- ]query( attention)?/g, "mqa"],
+    [/\bgqa\b|grouped[- ]quer(y|ies)( attention)?/g, "gqa"],
+    [/\bmha\b|multi[- ]?head( attention)?/g, "mha heads"],
+    [/\bmoe\b|mixture[- ]of[- ]experts/g, "moe experts"],
+    [/\bffn\b|\bmlps?\b|feed[- ]?forward/g, "ffn"],
+    [/flash[- ]?att?ention/g, "flashattention"],
+    [/\b(key[- ]value|kv)[- ]?cache/g, "kv cache"],
+    [/\brotary (posit\w+ )?(embedding|encoding)/g, "rope"],
+    [/\bposit\w+ (encoding|embedding)/g, "positional encoding"],
+    [/\bsoft[- ]?cap(s|ping|ped)?\b/g, "softcap"],
+    [/\b(pre|post)[- ]?(norm|ln)\b/g, "$1 norm"],
+    [/\blayer[- ]?norm(alization)?\b/g, "layernorm norm"],
+    [/\bqk[- ]?(layer)?norm/g, "qk norm"],
+    [/\bdelta[- ]?net\b/g, "delta net"],
+  ];
   // What is written on the left, in lower case, is also looked for as on the right.
   const CALLED = [
-    [/\bmqa\b|multi[- ]query/g, " multi-query heads cache "],
-    [/\bgqa\b|repeat_kv/g, " grouped queries share $& "],
-    [/\bmamba\d?\b|\bssms?\b|state[- ]space|\brwkv\b|\bretnet\b/g, " state instead cache $& "],
-    [/attention is all you need|vaswani/g, " encoder decoder transformer "],
-    [/from scratch/g, " write model yourself file "],
-    [/\bconvert(s|ed|ing)?\b.*(weights|checkpoint|llama|hf|hugging)/g, " conversion scripts permute converted weights "],
-    [/\bpack(ing|ed)\b/g, " packed documents padding "],
     [/soft-?cap(s|ping|ped)?|soft cap/g, " soft cap soft-capping attn_logit_softcapping "],
-    [/rooflines?/g, " three limits roofline cost "],
-    [/\bflops?\b/g, " flops operations "],
-    [/(tokens?|time)[ /]per[ -](token|s|sec|second)\b|latency|throughput|tok\/s/g, " seconds decoding prefill cost "],
-    [/calculat(e|or|ing)|estimat(e|or|ing)|how much (memory|vram)|\bvram\b/g, " $& calculator read model "],
-    [/\b(garbage|gibberish|nonsense|garbled|rubbish|incoherent)\b/g, " garbage gibberish nonsense "],
-    [/quanti[sz](e|ed|ing|ation)\b|\b(fp|int)[48]\b|\b[48][- ]bits?\b/g, " fewer bits number quantized $& "],
-    [/apply_rotary\w*|freqs_cis|precompute_freqs\w*/g, " implementing rope layouts rotate "],
     [/\bunique(ness)?\b/g, " unique rotation forced theorem anything "],
-    [/\bmha\b|multi[- ]?head|(multiple|several) heads/g, " many heads "],
-    [/\bmla\b/g, " latent attention "],
-    [/causal mask|attention mask/g, " masks look whom "],
-    [/deriv(e|ation|ing)\b/g, " deriving "],
-    [/\bmoe\b/g, " mixture experts feed-forward "],
-    [/\bffn\b|\bmlp\b/g, " feed-forward "],
-    [/\bpre-?norm\b|\bpost-?norm\b|\bpre-?ln\b|\bpost-?ln\b/g, " norm residuals placement $& "],
-    [/\bntk\b/g, " ntk-aware longer contexts "],
     [/context length|context window|extend context|long context|extrapolat\w*|rope scaling/g, " longer contexts "],
-    [/sinusoidal?( positional encodings?)?/g, " sinusoids clocks "],
-    [/\b(speed|fast|benchmark)/g, " cost seconds $& "],
-    [/\brotar(y|ies)?\b/g, " rotary deriving rope "],
-    [/(rope_?)?theta(?=[ =]*\d)/g, " base "],
-    [/(posit\w+ encodings?\W*)?\bsine?s?\b.{0,5}\bcos(ine)?s?\b/g, " sinusoids "],
-    [/flash[- ]?att?ention/g, " blocks "],
-    [/\babsor[bp]\w*/g, " absorbed latent "],
-    [/roofline|(memory|compute)[- ]bound/g, " cost limits "],
-    [/rope\b.*\bvalues?\b|\bvalues?\b.*\b(rope|rotat\w+)/g, " value rotated "],
-    [/\btrue\b.*\b(false|ignore|masked)\b/g, " true attend ignore "],
-    [/-\s?inf(inity)?\b|-1e\d+/g, " finite infinite mask "],
     [/\b(logits|outputs?|results?)\b.*\bdiffer(s|ent|ence)?\b|\bdifferent (logits|outputs?|results?)\b/g, " $& same text logits digits "],
-    [/rank collapse|over-?smoothing/g, " attention makes tokens alike "],
-    [/\blearned posit\w+( (embeddings?|encodings?))?/g, " learned table positions edge "],
-    [/\bheads? (learns?|does|do|looks?|attends?)\b/g, " $& trained model heads "],
     [/\b(need|without) (a )?posit\w+( (encodings?|embeddings?))?/g, " order equivariance $& "],
     [/\bcompress\w*.*\b(kv|cache|keys)\b|\b(kv|cache)\b.*\bcompress\w*/g, " latent row $& "],
-    [/how (big|large|much)\b.*\bcache\b|\bcache (size|memory)\b/g, " key-value cache bytes "],
-    [/(ring|circular|rolling)[- ]buffers?/g, " ring cache slot "],
-    [/\bpaged[- ]?(attention|kv( cache)?)\b/g, " paged cache pages handed pagedattention "],
-    [/\bdelta-?net\b/g, " delta rule state "],
     [/\bload(ing)?\b.*\b(checkpoints?|weights)\b/g, " read released checkpoint $& "],
     [/\b(generat\w+|decod\w+|inference)\b.*\bslow\w*|\bslow\w*\b.*\b(generat\w+|decod\w+|inference)\b/g, " decoding slower seconds prompts "],
     ...(globalThis.bookCalled ?? []),
   ];
   const SMALL = new Set("a an and are as at be by between can could did difference do does each else every explain explained for from get gets had has have how i in instead intuitively interview is it its just me mean means my need needs not of on or our question should simple simply so some something terms than that the their them there these this those to up us versus vs was we were what when where which while why will with work works would you your 为什 什么 是什 么是 怎么 怎样 如何".split(" "));
-  const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, symptom: 1.1, key: 1.2, sheet: 0.9, deeper: 0.95, exercises: 0.4, entry: 0.7, model: 0.7, reference: 0.5, back: 0.4 };
+  const WEIGHT = { page: 1.6, section: 1.2, question: 0.9, symptom: 1.1, key: 1.2, sheet: 0.9, deeper: 0.95, exercises: 0.4, summary: 0.6, entry: 0.7, model: 0.7, reference: 0.5, back: 0.4 };
   // Who types several words asks something: pages that explain come before lists of names.
   const LISTS = new Set(["entry", "model", "reference"]);
   const LISTED = new Set([...LISTS, "key"]);
@@ -68,9 +46,7 @@
 
   // The one place where a text becomes terms.
   function words(text) {
-    return text
-      .toLowerCase()
-      .normalize("NFKC")
+    return WRITINGS.reduce((other, [writing, name]) => other.replace(writing, name), text.toLowerCase().normalize("NFKC"))
       .replace(/(?<=\d),(?=\d{3})/g, "")
       .replace(/sqrt[\s(]*(?=[a-z])/g, "√")
       .split(/[^\p{L}\p{N}_√²^.-]+/u)
@@ -81,12 +57,30 @@
       .filter((word) => word && !SMALL.has(word));
   }
 
+  // Words of one meaning, the first of each for all.
+  const SAME = new Map(
+    ["nonsense garbage gibberish garbled rubbish incoherent", "flops flop operations operation", "sin sine", "cos cosine", "memory vram"].flatMap((row) => {
+      const [first, ...others] = row.split(" ");
+      return others.map((other) => [other, first]);
+    }),
+  );
+
   // "values", "valued" and "value" are one term, and so are "query" and "queries".
-  function stem(word) {
+  function stem(typed) {
+    const word = SAME.get(typed) ?? typed;
     if (word.length < 4 || word.includes("_")) return word;
     const singular = word.replace(/ies$/, "y").replace(/es$|(?<=[^sui])s$/, "");
-    return singular.replace(/(?<=.{3})(ing|ed)$/, "").replace(/(?<=.{2})e$/, "");
+    let root = singular.replace(/(?<=.{3})(ing|ed)$/, "").replace(/(?<=.{2})e$/, "");
+    // "saturation" and "saturated", "derivation" and "deriving", "positional" and "position".
+    for (let before = ""; before !== root; ) {
+      before = root;
+      root = root.replace(/(?<=.{4})(i[sz]?ation|ation|ition|i[sz]|at|ion|al|anc|ant|enc|ent|iv|ity|ment|ly)$/, "");
+    }
+    return root.replace(/(?<=.{3}([bdgmnprt]))\1$/, "");
   }
+
+  // "Why" and "which" are no terms, but who asks why wants what says why.
+  const opening = (text) => text.match(/^(why|which|how)\b/i)?.[0].toLowerCase();
 
   // How many letters were mistyped: added, left out, changed, or two neighbours exchanged.
   function mistakes(typed, word, most) {
@@ -110,10 +104,13 @@
   // Most anchors repeat the title; search.py has a star in its place.
   const slug = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 
-  const RARE = 3; // the logarithm: in one section of twenty
-  const HOME = 3; // how much more the section counts that a named term leads to, and other sections of its page
-  const HOME_PAGE = 2;
   const NEAR = 8; // among so many of the others, the home of a named term comes before its entry
+  // What a section is called may weigh as much as twice the best of the words alone, and the nearer
+  // a query is to it the more. Between what is asked and the name, the first counts a little more.
+  const NAMED = 2;
+  const POWER = 3;
+  const ASKED = 0.6;
+  const SURE = 0.9; // so near is a query that says the name
   const byScore = (a, b) => b.score - a.score;
 
   // Words that were typed side by side belong together: "linear attention", "attention sink".
@@ -124,24 +121,6 @@
       const text = `${title}${words(one.text).map(stem).join(" ")} `;
       one.score *= 1 + 0.3 * couples.filter((couple) => text.includes(couple)).length;
       if (typed.length && title.startsWith(`${typed[0]} `)) one.score *= 1.15;
-    }
-  }
-
-  // "FlashAttention", "flash-attention" and "flash attention" are one name.
-  const squeezed = (terms) => terms.flatMap((term) => term.split(/[-.]/)).join("");
-
-  // Who names a term of the glossary is sent to the section that its entry names.
-  function raiseHomes(found, typed, homes, rarity) {
-    const asked = squeezed(typed);
-    const weigh = (some) => some.reduce((sum, term) => sum + rarity(term), 0);
-    for (const { name, terms, page, anchor } of homes) {
-      // A common word, "key" or "head", says little beside others.
-      const alone = typed.includes(name);
-      const common = alone && asked !== name && rarity(name) < RARE;
-      if (!asked.includes(name) || common || (terms.length === 1 && !alone && name.length < 9)) continue;
-      // Beside other words the name is only a part of the question.
-      const part = alone && asked === name ? 1 : Math.min(1, weigh(terms) / weigh(typed)) ** 2;
-      for (const one of found) if (one.page === page) one.score *= (one.anchor === anchor ? HOME : HOME_PAGE) ** part;
     }
   }
 
@@ -165,17 +144,17 @@
       return cut.get(text);
     }
     const index = new MiniSearch({
-      fields: ["title", "chapter", "text", "words"],
+      fields: ["title", "chapter", "text", "words", "called"],
       tokenize: termsOf,
       processTerm: (term) => term,
     });
     const documents = Object.entries(pages).flatMap(([page, [chapter, found]]) =>
       // A page's own title counts once.
-      found.map(([anchor, title, kind, text, rest]) => ({ page, anchor: anchor.replace("*", () => slug(title)), title, chapter: title === chapter ? "" : chapter, kind, text, words: rest })),
+      found.map(([anchor, title, kind, text, rest, called = ""]) => ({ page, anchor: anchor.replace("*", () => slug(title)), title, chapter: title === chapter ? "" : chapter, kind, text, words: rest, called })),
     );
     documents.forEach((one, id) => {
       one.id = id;
-      const terms = new Set([one.title, one.text, one.words].flatMap(termsOf));
+      const terms = new Set([one.title, one.text, one.words, one.called].flatMap(termsOf));
       terms.forEach((term) => sections.set(term, (sections.get(term) ?? 0) + 1));
     });
     await index.addAllAsync(documents, { chunkSize: 100 });
@@ -183,10 +162,40 @@
     const known = [...sections.keys()];
     const rarity = (term) => Math.log(1 + documents.length / (sections.get(term) ?? documents.length));
 
-    const homes = Object.entries(globalThis.bookTerms ?? {}).map(([term, [page, anchor]]) => {
-      const terms = words(term.replace(/-/g, " ")).map(stem);
-      return { name: squeezed(terms), title: term, terms, page, anchor };
+    const homes = Object.entries(globalThis.bookTerms ?? {}).map(([title, [page, anchor]]) => ({ title, page, anchor }));
+
+    // What each section is called: its title, and what readers type for its subject.
+    // Titles that many sections have, "In practice", name none of them.
+    const titled = new Map();
+    for (const { title } of documents) titled.set(title, (titled.get(title) ?? 0) + 1);
+    const names = documents.flatMap((one, id) => {
+      const title = titled.get(one.title) > 3 ? [] : [one.title];
+      return [...title, ...one.called.split(";")].filter(Boolean).map((name) => nameOf(name, id));
     });
+    for (const { title, page, anchor } of homes) {
+      const id = documents.findIndex((one) => one.page === page && one.anchor === anchor && !LISTED.has(one.kind));
+      if (id >= 0) names.push(nameOf(title, id));
+    }
+    function nameOf(name, id) {
+      const terms = [...new Set(words(name).map(stem))];
+      return { id, terms, length: length(terms), opens: opening(name) };
+    }
+    function length(terms) {
+      return Math.hypot(...terms.map(rarity));
+    }
+    // How near a query is to a name: 1 for the same rare words, 0 for none in common.
+    function nearest(typed, query) {
+      const asked = new Set(typed);
+      const own = length([...asked]);
+      const near = new Map();
+      for (const { id, terms, length, opens } of names) {
+        const common = terms.filter((term) => asked.has(term)).reduce((sum, term) => sum + rarity(term) ** 2, 0);
+        const same = opens && opening(query) ? (opens === opening(query) ? 1.1 : 0.9) : 1;
+        const nearness = same * (common / own ** 2) ** ASKED * (common / length ** 2) ** (1 - ASKED);
+        if (common) near.set(id, Math.max(near.get(id) ?? 0, nearness));
+      }
+      return near;
+    }
 
     // A word that the book does not have: its parts, or the known word with the fewest mistakes.
     function meant(term, isLast) {
@@ -201,7 +210,10 @@
       const most = term.length > 7 ? 2 : 1;
       const near = known.filter((word) => word[0] === term[0] && mistakes(term, word, most) <= most);
       near.sort((a, b) => mistakes(term, a, most) - mistakes(term, b, most) || sections.get(b) - sections.get(a));
-      return near.slice(0, 1);
+      if (near.length || !isLast) return near.slice(0, 1);
+      // Its ending may not be finished: "positiona" for "positional", which is here without it.
+      const begun = known.filter((word) => word.length > 3 && term.startsWith(word));
+      return begun.sort((a, b) => b.length - a.length).slice(0, 1);
     }
 
     // Whether a result is the section that the entry of a term names.
@@ -227,18 +239,19 @@
     }
 
     return function find(query) {
+      // A mistyped word is looked for as the one that was meant.
+      let called = query.toLowerCase().normalize("NFKC");
+      for (const word of wordsOf(query)) {
+        const [better] = meant(stem(word), called.endsWith(word));
+        if (better && better !== stem(word) && !word.includes("_")) called = called.replace(word, better);
+      }
       // Letters of a formula say little beside words.
-      const all = wordsOf(query);
+      const all = wordsOf(called);
       const long = all.filter((word) => word.length > 1 || CHINESE.test(word));
       const typed = (long.length > 2 ? long : all).map(stem);
       const last = typed.at(-1) ?? "";
       const spelled = new Map(typed.map((term) => [term, meant(term, term === last)]));
       // What is called by another name is looked for by its names in the book, too.
-      let called = query.toLowerCase().normalize("NFKC");
-      for (const word of all) {
-        const [better] = spelled.get(stem(word)) ?? [];
-        if (better && better !== stem(word) && !word.includes("_")) called = called.replace(word, better);
-      }
       let rest = called;
       const names = [];
       for (const [pattern, name] of CALLED) {
@@ -260,7 +273,7 @@
       const options = {
         tokenize: (text) => text.split("\n"),
         processTerm: (term) => term,
-        boost: { title: 2, chapter: 2 },
+        boost: { title: 2, chapter: 1.5, called: 2 },
         // A title with a common word is no better than others that have it.
         boostTerm: (term) => Math.min(1, weight(term) / 4) * (asks && !own.has(term) ? 0.8 : 1),
         prefix: (term) => term.length > 3 || ((term.length > 1 || CHINESE.test(term)) && term === last),
@@ -269,9 +282,12 @@
       const found = (terms.length ? index.search(terms.join("\n"), options) : [])
         .map(({ id, score, queryTerms, terms: matched }) => ({ ...documents[id], matched, score: score * (0.7 + share(queryTerms) ** 2.5) }))
         .sort(byScore);
-      const meantWords = typed.flatMap((term) => spelled.get(term).slice(0, 1));
-      raiseCouples(found.slice(0, 40), meantWords);
-      raiseHomes(found, meantWords, homes, rarity);
+      const said = typed.flatMap((term) => spelled.get(term).slice(0, 1));
+      raiseCouples(found.slice(0, 40), said);
+      found.sort(byScore);
+      const most = found[0]?.score ?? 0;
+      const near = nearest(said, query);
+      for (const one of found) one.score += NAMED * most * WEIGHT[one.kind] * (near.get(one.id) ?? 0) ** POWER;
       takeTurns(found.sort(byScore));
       found.sort(byScore);
       // Who types the very name of a symbol, a term, a key or a function wants that.
@@ -284,14 +300,15 @@
       const isFunction = (one) => Number(one.kind === "reference");
       const [named, ...alsoNamed] = found.filter(isNamed).sort((a, b) => isFunction(a) - isFunction(b));
       if (!named) return explainedFirst(found);
-      // The section that a term's entry names explains it, so the entry follows. Others of that name,
-      // a function beside a term, come soon after.
+      // What explains a term comes before its entry: the section that is called so, or the one that
+      // the entry names, if it is near. Others of that name, a function beside a term, come soon after.
       const isHome = homeOf(named);
       const others = found.filter((one) => !isNamed(one));
-      const isNear = others.slice(0, NEAR).some(isHome);
-      const explained = (isNear ? others : documents).filter(isHome).slice(0, 1).map((one) => ({ matched: typed, ...one }));
-      const next = others.filter((one) => !isHome(one));
-      const both = isNear ? [...explained, named] : [named, ...explained];
+      const subject = named.kind === "entry" && others.find((one) => near.get(one.id) > SURE);
+      const before = subject || others.slice(0, NEAR).find(isHome);
+      const after = documents.find((one) => isHome(one) && one.id !== before?.id);
+      const both = [...(before ? [before] : []), named, ...(after ? [{ matched: typed, ...after }] : [])];
+      const next = others.filter((one) => !both.some(({ id }) => id === one.id));
       return [...both, ...next.slice(0, 3), ...alsoNamed, ...next.slice(3)];
     };
   }
@@ -313,7 +330,13 @@
       const term = words(one[0]).map(stem).find((part) => terms.has(part));
       if (term) hits.push([one.index, one.index + one[0].length, term]);
     }
-    hits.sort((a, b) => a[0] - b[0]);
+    for (const [writing] of WRITINGS) {
+      for (const one of text.toLowerCase().matchAll(writing)) {
+        const term = words(one[0]).map(stem).find((part) => terms.has(part));
+        if (term) hits.push([one.index, one.index + one[0].length, term]);
+      }
+    }
+    hits.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
     // The window that shows most different terms, as early as possible.
     const variety = (from) => new Set(hits.filter(([start, end]) => start >= from && end <= from + SHOWN).map(([, , term]) => term)).size;
     let from = 0;
@@ -337,7 +360,7 @@
     }
     parts.push(text.slice(place, to), to < text.length ? " …" : "");
     if (place > from) return parts;
-    const further = rest.split(" ").filter((word) => words(word).map(stem).some((part) => terms.has(part)));
+    const further = [...new Set(rest.split(/[ ;]/))].filter((word) => words(word).map(stem).some((part) => terms.has(part)));
     further.slice(0, FURTHER).forEach((word) => parts.push(" … ", { mark: word }));
     return parts;
   }
@@ -366,10 +389,10 @@
     return snippet(text, matched, rest).map((part) => (part.mark ? element("mark", {}, part.mark) : part));
   }
 
-  function item({ page, anchor, title, chapter, text, words: rest, matched }) {
+  function item({ page, anchor, title, chapter, text, words: rest, called, matched }) {
     const link = element("a", { href: `${folder}../${page}.html${anchor ? `#${anchor}` : ""}` }, ...marked(title, matched));
     const where = chapter === "" ? [] : [" ", element("span", { className: "search-where" }, ...marked(chapter, matched))];
-    return element("li", {}, link, ...where, ...(text ? [element("p", {}, ...marked(text, matched, rest))] : []));
+    return element("li", {}, link, ...where, ...(text ? [element("p", {}, ...marked(text, matched, `${rest} ${called}`))] : []));
   }
 
   // Shows what a field asks for in a place, at most so many results, while a reader types.

@@ -15,7 +15,7 @@ from bookformat.paths import BUILD
 from bookkit.models import read_models
 from booksite.find import find
 from booksite.reference import entries, modules
-from booksite.search import sections_of
+from booksite.search import anchor_of, kind_of, sections_of, slug, subjects, with_subjects
 
 # What readers type, by the page that must be among the first three results.
 ENGLISH = {
@@ -115,6 +115,59 @@ def test_a_question_is_found_by_its_answer_and_not_by_its_threads():
     assert found.text == "Because weights sum to one."
     (_, elsewhere) = sections_of("chapters/page", document)
     assert elsewhere.text == "Because weights sum to one. Asked in gpt-fast."
+
+
+def test_a_link_to_a_heading_leads_to_the_anchor_that_its_entry_has():
+    page = nodes.section("", nodes.title(text="Cache"), ids=["cache"])
+    inner = nodes.section("", nodes.title(text="YaRN’s"), ids=["yarn-s", "yarn"], slug="yarns")
+    document = new_document("page")
+    document += page
+    page += inner
+    assert [anchor_of(target, document) for target in ("yarns", "yarn", "cache", "other")] == [
+        "yarn-s", "yarn-s", "", "other",
+    ]  # fmt: skip
+
+
+def test_what_repeats_a_page_is_no_section_of_its_own():
+    anchors = ["", "the-score", "what-to-remember", "exercises"]
+    assert [kind_of("chapters/cache", anchor) for anchor in anchors] == [
+        "page", "section", "summary", "exercises",
+    ]  # fmt: skip
+    assert kind_of("chapters/deeper/bounds", "exercises") == "exercises"
+    assert kind_of("chapters/deeper/bounds", "") == "deeper"
+
+
+def test_a_section_has_the_names_of_its_place():
+    document = new_document("cache")
+    page = nodes.section("", nodes.title(text="The cache"), ids=["the-cache"])
+    page += nodes.section("", nodes.title(text="Share: groups"), ids=["share-groups"])
+    page += nodes.section("", nodes.title(text="Other"), ids=["other"])
+    document += page
+    whole, share, other = with_subjects(sections_of("chapters/cache", document))
+    assert "autoregressive inference" in whole.called.split(";")
+    assert "repeat_kv" in share.called.split(";")
+    assert other.called == ""
+
+
+@pytest.mark.built
+def test_every_subject_is_one_section_and_its_names_find_it(open_page):
+    page, _ = search(open_page, "", [])
+    sections = page.evaluate("bookSections")
+    places = {}
+    for name, beginnings in subjects().items():
+        anchors = [
+            anchor.replace("*", slug(title))
+            for anchor, title, kind, *_ in sections[name][1]
+            if kind not in ("entry", "key", "model", "symptom")
+        ]
+        for beginning, called in beginnings:
+            ours = [one for one in anchors if (one.startswith(beginning) if beginning else not one)]
+            assert len(ours) == 1, (name, beginning, ours)
+            places |= {one: (name, ours[0]) for one in called.split(";")}
+    _, found = search(open_page, "", [*places])
+    missed = [one for one in places if list(places[one]) not in found[one][:3]]
+    # Some names are nearly those of other sections.
+    assert len(missed) <= 0.01 * len(places), missed
 
 
 @pytest.mark.built
