@@ -39,7 +39,7 @@ FRAGILE = [
     "print(torch.equal(x @ x, x @ x))",
     "print((n @ n == n @ n).all(), (np.exp(n) == np.exp(n)).all())",
     "assert torch.equal(x @ x, x @ x)\nprint('equal')",
-    "y = [0.1] * 40\nprint(len({sum(y) for _ in range(20)}), sum([1, 2]), sum([0.5] * 4))",
+    "y = [0.1] * 33\nprint(len({sum(y) for _ in range(20)}), sum([1, 2]), sum([0.5] * 4))",
 ]
 INTEGERS = "import attention_to_rope as book, torch\nbook.silu(torch.ones(2).int());"
 
