@@ -37,6 +37,9 @@ PAGES = (
     "sources.md",
     "notation.md",
     "glossary.md",
+    "ledger.md",
+    "teach.md",
+    "bibliography.md",
 )
 
 

@@ -65,10 +65,21 @@ def copy_files(folder: Path, language: str) -> None:
 
 
 def write_contents(folder: Path, words: Mapping[str, str]) -> None:
-    """Write the table of contents with the translated names of its parts."""
+    """Write the table of contents with the translated names of parts and of pages in English."""
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    translated = set(pages())
+    in_english = {
+        page.relative_to(ROOT).with_suffix("").as_posix(): title_of(next(headings_of(page)))
+        for page in book_pages()
+        if page not in translated
+    }
     for part in contents["parts"]:
         part["caption"] = words.get(part["caption"], part["caption"])
+        for chapter in part["chapters"]:
+            for entry in (chapter, *chapter.get("sections", ())):
+                title = in_english.get(entry["file"])
+                if title is not None and title in words:
+                    entry["title"] = words[title]
     text = yaml.safe_dump(contents, sort_keys=False, allow_unicode=True)
     (folder / "_toc.yml").write_text(text, encoding="utf-8")
 

@@ -470,12 +470,19 @@ def test_the_translated_sources_keep_the_names_of_headings(translated, monkeypat
     assert "# 捷径：从注意力到 RoPE" in page
     assert sources.slug("加权平均") == "a-weighted-average"
     assert sources.slug("No such heading") == "no-such-heading"
-    assert "注意力" in (translated / "_toc.yml").read_text(encoding="utf-8")
+    contents = (translated / "_toc.yml").read_text(encoding="utf-8")
+    assert "注意力" in contents
+    # What stays in English is listed in Chinese, and what is translated names itself.
+    assert "- file: chapters/api\n    sections:" in contents
+    assert "title: 代码库（英文）" in contents
+    assert "- file: chapters/attention\n    sections:" in contents
+    assert contents.count("title: ") < 30
     page = (translated / "chapters" / "attention.ipynb").read_text(encoding="utf-8")
     assert "](deeper/edge-cases.ipynb" in page
     assert "（英文）](deeper/edge-cases.ipynb" not in page
     page = (translated / "index.md").read_text(encoding="utf-8")
-    assert "（英文）](chapters/ledger.md" in page
+    assert "（英文）](chapters/changelog.md" in page
+    assert "（英文）](chapters/ledger.md" not in page
 
 
 def test_outdated_and_missing_translations_leave_english_on_the_page(spoilt, translated):
@@ -485,7 +492,7 @@ def test_outdated_and_missing_translations_leave_english_on_the_page(spoilt, tra
         assert old not in text
     assert text.count("{in-english}") == 2
     # Pages that nobody translates have no notes.
-    english = translated / "chapters" / "ledger.md"
+    english = translated / "chapters" / "changelog.md"
     assert "{in-english}" not in english.read_text(encoding="utf-8")
 
 
