@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
+  const { button, group, make } = globalThis.bookForms;
   const { FIRST, addressOf, fromAddress, wantedOf } = globalThis.modelPage;
   const { readModel, readTableModel, testVectors, weightBits } = globalThis.modelReader;
   const { count, counted, reason, report } = globalThis.modelReport;
@@ -12,22 +13,6 @@
   const LARGEST_FILE = 50_000_000; // an index of a large model has tens of megabytes
 
   // ------------------------------------------------------------------------ parts of a form
-
-  function make(parent, tag, properties = {}) {
-    const element = Object.assign(document.createElement(tag), properties);
-    parent.append(element);
-    return element;
-  }
-
-  function button(parent, textContent, onclick) {
-    return make(parent, "button", { type: "button", textContent, onclick });
-  }
-
-  function group(parent, title, className) {
-    const box = make(parent, "fieldset", { className });
-    make(box, "legend", { textContent: title });
-    return box;
-  }
 
   // A control with its name above it.
   function field(parent, words, tag, properties = {}) {

@@ -2,6 +2,7 @@
 // Python comes from the site itself, when a reader first asks for it, and stays in a worker.
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
+  const { make } = globalThis.bookForms;
   const note = document.querySelector(".run-note");
   // From a file no browser starts a worker; the note says what to do instead.
   if (!location.protocol.startsWith("http")) return;
@@ -15,12 +16,6 @@
     script-src 'self' 'wasm-unsafe-eval'; worker-src blob:; object-src 'none'`;
   let worker = null;
   let active = null; // the listing that runs
-
-  function make(parent, tag, properties = {}) {
-    const element = Object.assign(document.createElement(tag), properties);
-    parent.append(element);
-    return element;
-  }
 
   function startWorker() {
     if (!document.querySelector("meta[http-equiv=Content-Security-Policy]")) {

@@ -3,6 +3,7 @@
 // Python comes from the site itself.
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
+  const { make } = globalThis.bookForms;
   const cell = document.querySelector(".cell.workshop");
   const note = document.querySelector(".workshop-note");
   // From a file no browser starts a worker; the note says what to do instead.
@@ -21,12 +22,6 @@
   const key = (number) => `workshop.step.${number}`;
   const keyOfDone = (number) => `workshop.done.${number}`; // the text that the check found right
   const numbers = PAGES.map((_, index) => index + 1);
-
-  function make(parent, tag, properties = {}) {
-    const element = Object.assign(document.createElement(tag), properties);
-    parent.append(element);
-    return element;
-  }
 
   // Storage may be forbidden; then the text is kept as long as the page is open.
   function read(name) {

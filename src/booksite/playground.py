@@ -21,6 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookformat.notebooks import read
 from bookformat.paths import CHAPTERS
+from booksite import runnable
 from booksite.runnable import SCRIPTS, VARIABLE
 from booksite.workshop import FIRST_WITH_WEIGHTS, bytes_to_load
 
@@ -91,7 +92,7 @@ def script_tags(up: str) -> str:
         f'<script defer src="{up}_static/{SCRIPTS}/{CLASS}/{name}" data-bytes="{size}"></script>'
         for name in FILES
     ]
-    return "".join(tags)
+    return runnable.script_tags(up) + "".join(tags)
 
 
 class Playground(SphinxDirective):

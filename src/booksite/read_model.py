@@ -28,6 +28,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookformat.paths import CHAPTERS, STATIC
 from booksite.node.packages import NODE
+from booksite.runnable import FORMS
 
 FOLDER = STATIC / "read-model"
 READER = FOLDER / "read_model.js"
@@ -60,11 +61,14 @@ def live_html(up: str, places: Places) -> str:
     reader = READER.read_text(encoding="utf-8")
     data = f"{as_data(read_rules())};globalThis.modelPlaces={as_data(places)}"
     scripts = [f'<script defer src="{up}_static/{LIVE}/{name}"></script>' for name in FILES]
+    form = f"{up}_static/{FORMS}/{FORMS}"
     return (
+        f'<link rel="stylesheet" href="{form}.css">'
         f'<link rel="stylesheet" href="{up}_static/{LIVE}/{STYLE.name}">'
-        f'<div class="{LIVE} live"></div>'
+        f'<div class="{LIVE} live book-form"></div>'
         f"<noscript><style>.{LIVE}.live{{display:none}}</style>"
         f"<p>{escape(_('Reading your own model needs JavaScript.'))}</p></noscript>"
+        f'<script defer src="{form}.js"></script>'
         f'<script defer src="{up}_static/widgets/shared.js"></script>'
         f"<script>globalThis.modelPage={{}};globalThis.modelRules={data}</script>"
         f'<script type="module">{reader}\nuseRules(globalThis.modelRules);'
@@ -107,7 +111,7 @@ def worked_html(lines: list[str], places: Places, words: list[Path]) -> str:
     for answer in run_reports(requests, places, words):
         summary = f"<h3>{escape(answer['name'])}</h3> <span>{escape(answer['said'])}</span>"
         folds.append(f"<details><summary>{summary}</summary>{answer['html']}</details>")
-    return f'<div class="{LIVE} worked">{"".join(folds)}</div>'
+    return f'<div class="{LIVE} worked book-form">{"".join(folds)}</div>'
 
 
 class Live(SphinxDirective):

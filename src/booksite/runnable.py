@@ -27,6 +27,7 @@ from booksite.node.packages import ensure_packages
 VARIABLE = "BOOK_RUNNABLE"
 # Both below _static: the book's own scripts, and what others made, which the zip file leaves out.
 SCRIPTS = "runnable"
+FORMS = "forms"  # what scripts of several pages share
 PYTHON = "python"
 ROOM = NODE_ROOM / "pyodide"
 FILES = {
@@ -91,8 +92,9 @@ def choose(cells: Iterable[tuple[str, bool]]) -> list[bool]:
 
 def script_tags(up: str, *names: str) -> str:
     """What loads scripts, from a page whose site begins at `up`."""
-    tag = '<script defer src="{}_static/{}/{}.js"></script>'
-    return "".join(tag.format(up, SCRIPTS, name) for name in names)
+    tag = '<script defer src="{}_static/{}.js"></script>'
+    paths = [f"{FORMS}/{FORMS}", *(f"{SCRIPTS}/{name}" for name in names)]
+    return "".join(tag.format(up, path) for path in paths)
 
 
 class MarkListings(SphinxPostTransform):

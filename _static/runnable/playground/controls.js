@@ -2,17 +2,8 @@
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
+  const { button, group, make } = globalThis.bookForms;
   const { LARGEST_SHIFT, LENGTHS, LONGEST, RULES, UNCHANGED, whole } = globalThis.playground;
-
-  function make(parent, tag, properties = {}) {
-    const element = Object.assign(document.createElement(tag), properties);
-    parent.append(element);
-    return element;
-  }
-
-  function button(parent, textContent, onclick) {
-    return make(parent, "button", { type: "button", textContent, onclick });
-  }
 
   function section(parent, title, className) {
     const box = make(parent, "section", { className });
@@ -22,8 +13,7 @@
 
   // A box with a question, room for a switch, and a link to the chapter that answers it.
   function card(parent, question, address, title) {
-    const box = make(parent, "fieldset");
-    make(box, "legend", { textContent: question });
+    const box = group(parent, question);
     const row = make(box, "div", { className: "bar" });
     make(box, "a", { href: address, textContent: title });
     return row;
@@ -130,5 +120,5 @@
     };
   }
 
-  Object.assign(globalThis.playground, { button, buildPrompt, buildSwitches, make, section });
+  Object.assign(globalThis.playground, { buildPrompt, buildSwitches, section });
 })();

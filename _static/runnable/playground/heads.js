@@ -2,7 +2,8 @@
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
-  const { HEADS, LAYERS, button, drawLarge, drawSmall, isHead, letter, make } = globalThis.playground;
+  const { button, make } = globalThis.bookForms;
+  const { HEADS, LAYERS, drawLarge, drawSmall, isHead, letter } = globalThis.playground;
   const { named, percent, rowAt, section, strength } = globalThis.playground;
   const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   const MOST = 4; // tokens that are named in words

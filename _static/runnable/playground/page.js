@@ -4,8 +4,9 @@
 "use strict";
 (() => {
   const phrase = globalThis.bookPhrase ?? String.raw;
-  const { addressOf, button, buildHeads, buildPrompt, buildSwitches, fromAddress } = globalThis.playground;
-  const { isUnchanged, letter, make, named, percent, section, switchesOf } = globalThis.playground;
+  const { button, make } = globalThis.bookForms;
+  const { addressOf, buildHeads, buildPrompt, buildSwitches, fromAddress } = globalThis.playground;
+  const { isUnchanged, letter, named, percent, section, switchesOf } = globalThis.playground;
   const place = document.querySelector(".playground");
   // From a file no browser starts a worker; the note says what to do instead.
   if (!place || !location.protocol.startsWith("http")) return;
@@ -33,10 +34,12 @@
 
   // Building the page
 
-  make(document.head, "link", { rel: "stylesheet", href: new URL("playground/playground.css", scripts).href });
+  for (const name of ["../forms/forms.css", "playground/playground.css"]) {
+    make(document.head, "link", { rel: "stylesheet", href: new URL(name, scripts).href });
+  }
   const stills = [...place.children, document.getElementById("fig-playground")?.closest(".cell") ?? ""];
   const showStills = (are) => stills.filter(Boolean).forEach((one) => (one.hidden = !are));
-  const box = make(place, "div", { className: "live", role: "group", ariaLabel: phrase`Playground` });
+  const box = make(place, "div", { className: "live book-form", role: "group", ariaLabel: phrase`Playground` });
   const chapters = (name) => new URL(`../../chapters/${name}.html`, scripts).href;
   const showPrompt = buildPrompt(box, change);
   const showHeads = buildHeads(box, change, choose);

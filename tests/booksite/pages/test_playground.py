@@ -19,7 +19,7 @@ from bookkit.workshop.playground import LENGTHS, LONGEST_PROMPT, RULES, Playgrou
 from bookkit.workshop.probes import WEIGHTS
 from booksite.node.packages import ensure_packages, installed
 from booksite.playground import script_tags
-from booksite.runnable import FILES, PYTHON, ROOM, SCRIPTS
+from booksite.runnable import FILES, FORMS, PYTHON, ROOM, SCRIPTS
 from booksite.workshop import FOLDER, pack
 
 LONGEST_WAIT = 180_000  # milliseconds, to load Python
@@ -47,7 +47,8 @@ def site(tmp_path_factory):
         static = folder / part / "_static"
         static.mkdir(parents=True)
         (static / "book.css").symlink_to(STATIC / "book.css")
-        (static / SCRIPTS).symlink_to(STATIC / SCRIPTS)
+        for name in (FORMS, SCRIPTS):
+            (static / name).symlink_to(STATIC / name)
         (static / PYTHON).mkdir()
         for name, path in FILES.items():
             (static / PYTHON / name).symlink_to(ROOM / "node_modules" / path)

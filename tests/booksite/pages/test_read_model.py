@@ -46,7 +46,7 @@ PHONE = 390
 def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     (folder / "_static").mkdir()
-    for name in ("book.css", "print.css", "widgets", "read-model"):
+    for name in ("book.css", "print.css", "widgets", "forms", "read-model"):
         (folder / "_static" / name).symlink_to(STATIC / name)
     remarks = read_rules()["remarks"].values()
     places = {f"{one['page']}#{one['anchor']}": f"About {one['anchor']}" for one in remarks}

@@ -21,7 +21,7 @@ from bookformat.notebooks import read
 from bookformat.paths import CHAPTERS, NODE_ROOM, STATIC
 from bookkit.workshop.probes import WEIGHTS
 from booksite.node.packages import ensure_packages, installed
-from booksite.runnable import FILES, PYTHON, ROOM, SCRIPTS
+from booksite.runnable import FILES, FORMS, PYTHON, ROOM, SCRIPTS
 from booksite.workshop import FOLDER, bytes_to_load, pack, step_of
 
 LONGEST_WAIT = 180_000  # milliseconds, to load Python
@@ -31,6 +31,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A st
 <body><main><h1>A step</h1><div class="cell docutils container workshop"><div class="cell_input">
 <div class="highlight"><pre>{code}</pre></div></div>
 <p class="workshop-note" data-step="{step}" data-bytes="{size}">See other ways.</p></div></main>
+<script defer src="_static/forms/forms.js"></script>
 <script defer src="_static/runnable/editor.js"></script>
 <script defer src="_static/runnable/workshop.js"></script></body></html>"""
 
@@ -52,7 +53,8 @@ def site(tmp_path_factory):
     """A folder that is served, with a page for some steps."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "_static").mkdir()
-    (folder / "_static" / SCRIPTS).symlink_to(STATIC / SCRIPTS)
+    for name in (FORMS, SCRIPTS):
+        (folder / "_static" / name).symlink_to(STATIC / name)
     (folder / "_static" / PYTHON).mkdir()
     for name, path in FILES.items():
         (folder / "_static" / PYTHON / name).symlink_to(ROOM / "node_modules" / path)
@@ -64,7 +66,8 @@ def site(tmp_path_factory):
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     links = "".join(f'<li><a href="{page}.html">{page}</a></li>' for page in steps_of_the_book())
     first = (
-        f'<main><ol>{links}</ol></main><script defer src="_static/runnable/workshop.js"></script>'
+        f'<main><ol>{links}</ol></main><script defer src="_static/forms/forms.js"></script>'
+        '<script defer src="_static/runnable/workshop.js"></script>'
     )
     first = f'<!doctype html><meta charset="utf-8">{first}'
     (folder / "begin.html").write_text(first, encoding="utf-8")
