@@ -31,16 +31,24 @@ function letKeyboardIntoWideBoxes() {
 }
 
 // What the style sheet leaves out until it comes near the window is laid out part by part while nothing else
-// is to be done, so that places in the page are known before a reader jumps to one.
-function layOutTheRest() {
-  const PARTS = "section > section, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
+// is to be done, so that places in the page are known before a reader jumps to one. The letters come first:
+// each face that came later would lay out anew what is laid out already.
+async function layOutTheRest() {
+  const { later = "" } = document.querySelector("script[data-later]")?.dataset ?? {};
+  const faces = later.split(", ").filter(Boolean);
+  await Promise.allSettled(faces.map((face) => document.fonts.load(face)));
+  const PARTS = "section > section, section > section > *, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
   const parts = [...document.querySelectorAll(`.bd-article :is(${PARTS})`)];
+  const BRIEF = 8; // milliseconds; a reader who presses a key then is not kept waiting
   const step = () => {
-    const part = parts.shift();
-    if (!part || "whole" in document.documentElement.dataset) return;
-    part.dataset.laid = "";
-    part.getBoundingClientRect();
-    requestIdleCallback(step);
+    const start = performance.now();
+    while (parts.length && performance.now() - start < BRIEF) {
+      if ("whole" in document.documentElement.dataset) return;
+      const part = parts.shift();
+      part.dataset.laid = "";
+      part.getBoundingClientRect();
+    }
+    if (parts.length) requestIdleCallback(step);
   };
   globalThis.requestIdleCallback?.(step);
 }

@@ -26,9 +26,9 @@ from sphinx.ext import viewcode
 from sphinx.util.docutils import docutils_namespace
 
 from bookformat.paths import NODE_ROOM, ROOT
+from booksite.lighten import ICON_RULE, MEASURING
 from booksite.math import PACKAGE
 from booksite.node.packages import NODE, ensure_packages
-from booksite.theme import ICON_RULE, MEASURING
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static"
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_a_patch_was_looked_at_for_the_version_in_use(place, package, version):
 
 def test_the_theme_still_measures_all_boxes_on_load():
     script = (THEME / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8")
-    assert MEASURING.search(script), "booksite.theme: nothing to replace"
+    assert MEASURING.search(script), "booksite.lighten: nothing to replace"
 
 
 def test_myst_still_finds_sections_of_other_pages_by_their_headings_alone():
@@ -70,7 +70,7 @@ def test_myst_still_finds_sections_of_other_pages_by_their_headings_alone():
 
 def test_the_theme_still_brings_two_thousand_icons():
     style = (THEME / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
-    assert len(ICON_RULE.findall(style)) > 1000, "booksite.theme: no icons to leave out"
+    assert len(ICON_RULE.findall(style)) > 1000, "booksite.lighten: no icons to leave out"
 
 
 def test_katex_still_writes_the_source_and_a_base_for_each_sign():

@@ -10,6 +10,7 @@ PARTS = (
     "figures",
     "folding",
     "theme",
+    "lighten",
     "languages",
     "launch_box",
     "widgets",

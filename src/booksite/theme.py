@@ -5,19 +5,19 @@ npm by pinned name and are served from the site itself; a browser loads a font f
 page has one of its letters.
 """
 
-import html
 import os
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from fontTools import subset
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from bookformat.paths import NODE_ROOM
+from booksite.lighten import FEATURES, keep_letters
 from booksite.node.packages import ensure_packages
+from booksite.reader import is_newer
 
 HERE = Path(__file__).parent
 # Addresses in place of `repository: url:` and `html: baseurl:` of _config.yml.
@@ -40,14 +40,6 @@ STYLE_SHEETS = (
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
 FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
 
-# What the theme's style sheet says of an icon: its names, and its place in the icon font.
-ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\(\w+)"\}')
-ICON = re.compile(r"\bfa-[\w-]+")
-
-# A figure inside a page (figures.py), and what it says in letters.
-FIGURE = re.compile(r'<svg class="book-figure".*?</svg>', re.DOTALL)
-LETTERS = re.compile(r">([^<>]+)<")
-
 # The faces that the beginning of a page is set in. They are asked for before the page is drawn
 # (early.js), because letters that come late move what is below them. Each with what asks for it.
 FACES = {
@@ -69,13 +61,29 @@ FACES = {
     "KaTeX_Size3-Regular": r"\bdelimsizing size3\b",
     "KaTeX_Size4-Regular": r"\b(?:delimsizing size4|delim-size4)\b",
 }
+# Figures stand further down; their face is asked for with those of the rest.
+FACE_OF_FIGURES = {"dejavu-sans-latin-400-normal": r'class="book-figure"'}
+FAMILIES = {
+    "source-serif-4": "Source Serif 4",
+    "inter": "Inter",
+    "source-code-pro": "Source Code Pro",
+    "dejavu-sans": "DejaVu Sans",
+}
+# Style sheets and scripts of one kind of content, each with what a page must hold to load them.
+ONLY_FOR = {
+    r"(?:clipboard|copybutton)": "<pre",
+    r"pygments": 'class="highlight',
+    r"mystnb": r'class="[^"]*\bcell',
+    r"proof": r"\bproof\b",
+    r"exercise\.": r"\bexercise\b",
+    r"annotated": r"annotated|equation-code|explained|download",
+    r"api\.": r'class="py\b',
+    r"enlarge": "figure-box",
+    r"sort\.": "sortable",
+}
 # Letters that no first screen exceeds, with those of formulas, which are written twice.
 BEGINNING = 6000
 TAG_OR_TEXT = re.compile(r"<[^>]*>|[^<]+")
-
-# On load the theme asks for the width of every box that may scroll, which makes a phone lay out the
-# whole page at once; book.js asks each box when it has been laid out.
-MEASURING = re.compile(r'"complete"===document\.readyState\?(\w+)\(\):[^;]+\("load",\1\)')
 
 
 def add_fonts(app: Sphinx, config: Config) -> None:
@@ -88,7 +96,7 @@ def add_fonts(app: Sphinx, config: Config) -> None:
         source = NODE_ROOM / "node_modules" / name
         text = OLDER_FORMAT.sub("", source.read_text(encoding="utf-8"))
         for place, file in FONT.findall(text):
-            shutil.copyfile(source.parent / place / file, folder / file)
+            bring(source.parent / place / file, folder / file)
         style += FONT.sub(r"url(\2)", text) + "\n"
     (folder / "fonts.css").write_text(style, encoding="utf-8")
     config.html_static_path += [str(folder.parent), str(HERE / "static")]
@@ -96,15 +104,13 @@ def add_fonts(app: Sphinx, config: Config) -> None:
     app.add_css_file("fonts/fonts.css")
 
 
-def keep_letters(path: Path, codes: set[int]) -> None:
-    """Leave in a font file only the letters of these code points."""
-    options = subset.Options(flavor="woff2")
-    options.drop_tables = [*options.drop_tables, "FFTM"]  # dates of the font's editor
-    font = subset.load_font(path, options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=sorted(codes))
-    subsetter.subset(font)
-    subset.save_font(font, path, options)
+def bring(source: Path, target: Path) -> None:
+    """Copy a font file, of the text's faces without features that the book does not use."""
+    if source.name.startswith(("KaTeX_", "dejavu-sans-")):
+        shutil.copyfile(source, target)
+    elif not is_newer(target, source):
+        shutil.copyfile(source, target)
+        keep_letters(target, set(), features=FEATURES)
 
 
 def beginning_of(body: str) -> str:
@@ -118,41 +124,40 @@ def beginning_of(body: str) -> str:
     return body
 
 
+def css_font(name: str) -> str:
+    """A face as a style sheet names it: of "KaTeX_Main-Bold" it is normal bold 1em 'KaTeX_Main'."""
+    if name.startswith("KaTeX_"):
+        family, _, kind = name.partition("-")
+        weight = "bold" if kind.startswith("Bold") else "400"
+        style = "italic" if kind.endswith("Italic") else "normal"
+    else:
+        family, weight, style = name.rsplit("-", 2)
+        family = FAMILIES[family.removesuffix("-ext").removesuffix("-latin")]
+    return f"{style} {weight} 1em '{family}'"
+
+
 def name_faces(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
 ) -> None:
-    """Tell the template the faces that the beginning of the page is set in."""
-    beginning = beginning_of(context.get("body", ""))
-    context["faces"] = " ".join(name for name, use in FACES.items() if re.search(use, beginning))
+    """Tell the template the faces of the page's beginning, and those of the rest."""
+    body = context.get("body", "")
+    beginning = beginning_of(body)
+    early = [name for name, use in FACES.items() if re.search(use, beginning)]
+    rest = [name for name, use in (FACES | FACE_OF_FIGURES).items() if re.search(use, body)]
+    context["faces"] = " ".join(early)
+    context["later_faces"] = ", ".join(css_font(name) for name in rest if name not in early)
 
 
-def lighten_theme(app: Sphinx, error: Exception | None) -> None:
-    """Keep what pages show of icons and of the figures' face, and do not measure boxes on load."""
-    if error is not None or app.builder.name != "html":
-        return
-    static = Path(app.outdir) / "_static"
-    sheet = static / "styles" / "pydata-sphinx-theme.css"
-    style = sheet.read_text(encoding="utf-8")
-    codes = {
-        name: int(code, 16)
-        for names, code in ICON_RULE.findall(style)
-        for name in ICON.findall(names)
-    }
-    script = static / "scripts" / "pydata-sphinx-theme.js"
-    script.write_text(MEASURING.sub("0", script.read_text(encoding="utf-8")), encoding="utf-8")
-    shown: set[str] = set()
-    letters: set[str] = set()
-    for page in (*Path(app.outdir).rglob("*.html"), script):
-        text = page.read_text(encoding="utf-8")
-        shown.update(ICON.findall(text))
-        for drawing in FIGURE.findall(text):
-            letters.update(*LETTERS.findall(html.unescape(drawing)))
-    kept = ICON_RULE.sub(lambda rule: rule[0] if shown & {*ICON.findall(rule[1])} else "", style)
-    sheet.write_text(kept, encoding="utf-8")
-    for path in (static / "vendor" / "fontawesome" / "webfonts").glob("*.woff2"):
-        keep_letters(path, {codes[name] for name in shown & codes.keys()})
-    for path in (static / "fonts").glob("dejavu-sans-*.woff2"):
-        keep_letters(path, set(map(ord, letters)))
+def leave_out(
+    _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Tell the template the style sheets and scripts for which the page has nothing."""
+    body = context.get("body", "")
+    absent = [name for name, content in ONLY_FOR.items() if not re.search(content, body)]
+    nothing_for = re.compile(rf"_static/(?:{'|'.join(absent)})")
+    files = [*context.get("css_files", []), *context.get("script_files", [])]
+    names = [str(getattr(file, "filename", file)) for file in files]
+    context["left_out"] = [name for name in names if absent and nothing_for.match(name)]
 
 
 def take_addresses(_app: Sphinx, config: Config) -> None:
@@ -179,7 +184,7 @@ def setup(app: Sphinx) -> None:
     # Jupyter Book always sets this option of an extension that the book does not load.
     app.add_config_value("comments_config", {}, "")
     app.connect("config-inited", add_fonts)
-    app.connect("build-finished", lighten_theme)
     app.connect("html-page-context", name_faces, priority=900)
+    app.connect("html-page-context", leave_out, priority=900)
     # Before other parts read the addresses.
     app.connect("config-inited", take_addresses, priority=300)

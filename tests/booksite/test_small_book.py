@@ -6,6 +6,9 @@ import re
 import pytest
 from sphinx_proof.nodes import proof_node
 
+from booksite.lighten import without_unused
+from booksite.theme import css_font
+
 ADDRESS = "https://github.com/example/book"
 
 
@@ -25,6 +28,43 @@ def test_formulas_are_rendered_and_numbered_on_through_the_depth(page, deeper):
     assert 'href="#equation-first">(1.1)</a>' in page
     assert 'href="../one.html#equation-first">(1.1)</a>' in deeper
     assert '<span class="eqno">(1.3)' in deeper
+
+
+def test_a_page_loads_only_what_it_has_something_for(good_site):
+    index, chapter = (
+        (good_site / name).read_text(encoding="utf-8")
+        for name in ("index.html", "chapters/one.html")
+    )
+    for name in ("enlarge.js", "proof.css", "exercise.css", "pygments.css"):
+        assert f"_static/{name}" not in index
+        assert f"_static/{name}" in chapter
+    assert "_static/sort.js" not in chapter
+
+
+def test_style_sheets_and_faces_keep_what_pages_show(good_site):
+    static = good_site / "_static"
+    theme = (static / "styles" / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    assert len(theme) < 150_000
+    assert ".bd-article" in theme
+    assert ".card-img-overlay{" not in theme
+    faces = {path.name for path in (static / "fonts").glob("*.woff2")}
+    style = (static / "fonts" / "fonts.css").read_text(encoding="utf-8")
+    assert faces == set(re.findall(r"url\(([^)]+)\)", style))
+    assert "inter-latin-400-normal.woff2" in faces
+    assert not [name for name in faces if "cyrillic" in name]
+
+
+def test_of_a_style_sheet_stays_what_a_page_or_a_script_may_name():
+    style = (
+        "/* a.b */.on,.off:hover{x:1}@media print{.on:not(.off){x:2}.off{x:3}}p{x:4}.tip-top{x:5}"
+    )
+    kept = without_unused(style, {"on", "tip-"})
+    assert kept == ".on{x:1}@media print{.on:not(.off){x:2}}p{x:4}.tip-top{x:5}"
+
+
+def test_faces_are_named_as_style_sheets_name_them():
+    assert css_font("KaTeX_Math-BoldItalic") == "italic bold 1em 'KaTeX_Math'"
+    assert css_font("source-serif-4-latin-400-italic") == "italic 400 1em 'Source Serif 4'"
 
 
 def test_the_theme_does_not_measure_every_box_on_load(good_site):
