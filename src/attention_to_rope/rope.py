@@ -1,4 +1,4 @@
-r"""Rotary position embedding: position m rotates the i-th pair of a vector by the angle m θ_i.
+r"""Rotary position embedding: position m rotates the i-th pair of a vector by $m\theta_i$.
 
 A query at position m and a key at position n are rotated before their dot product is taken. Their
 score then depends on n − m alone: $(q \mathbf{R}_m)(k \mathbf{R}_n)^\top$ is $q$ against $k$,

@@ -33,6 +33,17 @@ NOTE = re.compile("  # (type|pragma): .*")
 EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 # A docstring names an equation of the book by its label, in the marks of code.
 EQUATION = re.compile(r"(?<!\})`(eq-[\w-]+)`")
+# A docstring writes d_k, θ_i, W^Q, 2^k and shapes such as (N, h · d_k) as people do, which a page
+# sets as mathematics. Code, formulas, links and longer names stay as they are.
+SET_ALREADY = r"(?s:```.*?```)|`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)"
+TERM = r"−?\d*(?:[A-Za-zα-ω](?:_\w{1,3})?|(?<=\d))"
+PART = rf"(?:…|{TERM}(?: ?[-+−·*/] ?(?:{TERM}|\d+))*|\d+)"
+SYMBOL = re.compile(
+    rf"{SET_ALREADY}|(?<!\w)(?P<shape>\((?:{PART}, )*{PART}(?:,|, {PART})\))"
+    r"|(?<![\w^])(?P<letter>[A-Za-zα-ω]_\w{1,3}|(?:[A-Za-zα-ω]|\d+)\^−?\w{1,3})(?![\w^(])"
+)
+SMALL = re.compile(r"([_^])(−?\w+)")
+SIGNS = str.maketrans({"·": r"\cdot ", "*": r"\cdot ", "−": "-", "…": r"\ldots"})
 
 
 @functools.cache
@@ -105,9 +116,24 @@ def described(one: Any, fence: str) -> Iterator[str]:
 
 
 def markdown_of(docstring: str) -> str:
-    """A docstring as MyST text: examples are fenced, and labels of equations are links."""
+    """A docstring as MyST text: examples are fenced, labels of equations are links."""
     text = EXAMPLE.sub(r"```pycon\n\g<0>\n```", docstring)
-    return EQUATION.sub(r"equation {eq}`\1`", text)
+    return SYMBOL.sub(with_mathematics, EQUATION.sub(r"equation {eq}`\1`", text))
+
+
+def with_mathematics(found: re.Match[str]) -> str:
+    """A letter with an index or a power, or a shape, as a formula; what is set already as it is."""
+    said = found["letter"] or found["shape"]
+    if not said or not re.search("[A-Za-zα-ω]|\\^", said):
+        return found[0]
+    return f"${SMALL.sub(small, said).translate(SIGNS)}$"
+
+
+def small(found: re.Match[str]) -> str:
+    """An index or a power; an index that is a word is upright."""
+    mark, said = found.groups()
+    word = mark == "_" and len(said) > 1 and said.isalpha()
+    return f"{mark}\\text{{{said}}}" if word else f"{mark}{{{said}}}"
 
 
 def header(one: Any) -> str:

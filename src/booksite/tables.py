@@ -1,4 +1,4 @@
-"""Tables of outputs: words at the left, true minus signs, true indices, paths that break."""
+"""Tables of outputs: words at the left, true minus signs and indices, paths that break."""
 
 import itertools
 import re
@@ -10,6 +10,7 @@ TABLE = '<table class="book-table'
 CELL = re.compile(r"<t[hd]\b.*?</t[hd]>", re.DOTALL)
 NUMBER = re.compile(r"<[^>]*>[-−+(]?\d")
 INDEX = re.compile(r"\b([A-Za-z])_([A-Za-z0-9])\b")
+UPPER = re.compile(r"\b([A-Z])\^([A-Z])\b")
 PATH = re.compile(r"(?<=\w)[/:@](?=\w)")
 # The sign of a number that readers see: not inside a tag, and not of -1e3, which is code.
 MINUS = re.compile(r"(?<=[>\s(=])-(?=\d)(?![\d.]+e)(?=[^<>]*<)")
@@ -35,6 +36,7 @@ def rewrite_tables(_app: Sphinx, document: nodes.document, _page: str) -> None:
     for raw in list(document.findall(nodes.raw)):
         if TABLE in raw.astext():
             table = INDEX.sub(r"<i>\1</i><sub>\2</sub>", raw.astext())
+            table = UPPER.sub(r"<i>\1</i><sup>\2</sup>", table)
             table = CELL.sub(true_minus, table)
             table = PATH.sub(r"\g<0><wbr>", table)  # where a long path may break
             raw.replace_self(nodes.raw("", mark_words(table), format="html"))

@@ -243,7 +243,7 @@ def kept_by_yarn(turns: Tensor, rope: dict[str, Any]) -> Tensor:
 def rope_frequencies(d_k: int, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """Radians per position of each pair, (d_k/2,), and a factor for cosines and sines.
 
-    Pair i has theta ** (-2i / d_k): 1 radian per position for the first, then less and less.
+    Pair i has `theta ** (-2i / d_k)`: 1 radian per position for the first, then less and less.
     """
     theta = rope["rope_theta"]
     # On the CPU even if the model is built elsewhere: on "meta" there would be no numbers.
@@ -304,7 +304,7 @@ def visible_tokens(N: int, N_k: int, mask: Tensor | None, device: torch.device) 
 class Attention(nn.Module):
     """Causal attention of h query heads, of which each group shares one of g key-value heads.
 
-    Each head computes softmax(q @ k.T / sqrt(d_k)) @ v. Fewer key-value heads make the cache
+    Each head computes `softmax(q @ k.T / sqrt(d_k)) @ v`. Fewer key-value heads make the cache
     smaller by the factor g / h. The names of the layers are those of the checkpoints.
     """
 

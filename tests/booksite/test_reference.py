@@ -51,6 +51,16 @@ def test_the_pages_hold_every_entry_and_its_examples_are_fenced():
     assert not re.search(r"^>>>", re.sub(r"```pycon\n.*?\n```", "", text, flags=re.S), re.M)
 
 
+def test_letters_of_a_docstring_are_set_as_mathematics():
+    said = "The angle m θ_i of W^DKV: (B, h, d_k / 2) to (d_in, n · 2), 8 · 2^k, s^−1."
+    assert reference.markdown_of(said) == (
+        r"The angle m $θ_{i}$ of $W^{DKV}$: $(B, h, d_{k} / 2)$ to $(d_\text{in}, n \cdot  2)$, "
+        "8 · $2^{k}$, $s^{-1}$."
+    )
+    as_it_is = "`d_k`, $d_k$, 37_000, 10^-8, rope_axes, (see there), (1, 2), [W^Q](page_k.html)."
+    assert reference.markdown_of(as_it_is) == as_it_is
+
+
 def test_every_module_with_entries_is_on_a_page():
     named = set()
     for page in CHAPTERS.glob("api-*.md"):

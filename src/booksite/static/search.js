@@ -385,8 +385,21 @@
     return loading;
   }
 
+  // The text of a formula has its indices and powers as x_m and x^2.
+  const RAISED = /(?<![\p{L}\p{N}_^])(\p{L}|\([^()]*\))([_^])(\{[^{}]*\}|[\p{L}\p{N}*⊤]{1,3})(?![\p{L}\p{N}_])/gu;
+  function withIndices(text) {
+    const parts = [];
+    let place = 0;
+    for (const one of text.matchAll(RAISED)) {
+      const [whole, letter, sign, small] = one;
+      parts.push(text.slice(place, one.index) + letter, element(sign === "_" ? "sub" : "sup", {}, small.replace(/[{}]/g, "")));
+      place = one.index + whole.length;
+    }
+    return [...parts, text.slice(place)];
+  }
+
   function marked(text, matched, rest) {
-    return snippet(text, matched, rest).map((part) => (part.mark ? element("mark", {}, part.mark) : part));
+    return snippet(text, matched, rest).flatMap((part) => (part.mark ? element("mark", {}, ...withIndices(part.mark)) : withIndices(part)));
   }
 
   function item({ page, anchor, title, chapter, text, words: rest, called, matched }) {
