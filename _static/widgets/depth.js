@@ -61,15 +61,21 @@
         "stroke-dasharray": way === "post" ? "6 4" : undefined,
       }),
     );
-    const names = Object.entries(WAYS).map(([way, [name, paint]]) => {
-      const [across, high] = place(way, 0.55 * state.L);
-      const above = way === "residual" || way === (squares === SIGNAL ? "pre" : "post");
-      const lift = above ? -8 : 20;
-      return text(across, high + lift, name, { class: "on-lines", style: `fill: ${colour(paint)}` });
-    });
     const [cx, cy] = place(state.way, end);
     const dot = tag("circle", { cx, cy, r: 6, fill: colour(WAYS[state.way][1]) });
-    return panel(300, 280, words, drawing + curves.join("") + names.join("") + dot);
+    return panel(300, 280, words, drawing + curves.join("") + dot);
+  }
+
+  // Both panels have the same lines; no name would find room beside four of them.
+  function drawNames(state) {
+    let drawing = "";
+    Object.entries(WAYS).forEach(([way, [name, paint]], place) => {
+      const left = [0, 72, 176, 322][place];
+      const line = { stroke: colour(paint), "stroke-width": way === state.way ? 4 : 1.5 };
+      drawing += path([[left, 12], [left + 16, 12]], { ...line, "stroke-dasharray": way === "post" ? "6 4" : undefined });
+      drawing += text(left + 20, 17, name, { "text-anchor": "start", style: `fill: ${colour(paint)}` });
+    });
+    return panel(480, 24, phrase`The names of the lines: ${Object.values(WAYS).map(([name]) => name).join(", ")}.`, drawing).replace("book-panel", "book-panel wide");
   }
 
   bookWidgets.define("depth", {
@@ -93,6 +99,7 @@
       return [
         drawCurves(state, phrase`size of the signal`, SIGNAL, state.L, words[0]),
         drawCurves(state, phrase`size of the gradient`, GRADIENT, 0, words[1]),
+        drawNames(state),
       ];
     },
     numbers: (state, { signal, first, last }) => [

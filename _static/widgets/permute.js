@@ -81,7 +81,7 @@
     },
     drag: (_state, _name, [x]) => Math.round((x - 62) / 119),
     numbers: (_state, { outputs: now, moved }) => [
-      ["outputs", phrase`outputs of the four words`, now.map(point).join("  ")],
+      ["outputs", phrase`outputs of the four words`, now.map(point).map((one) => one.replace(" ", "\u00a0")).join("  ")],
       ["moved", phrase`largest change against “from Beijing to Shanghai”`, number(moved)],
     ],
   });

@@ -83,7 +83,8 @@
   // Axes of a panel: functions x and y from numbers to places, and the drawing of lines and ticks.
   // `log: "y"` (or "x", "xy") makes an axis logarithmic; ticks are [value, words] or values.
   function axes({ width, height, x, y, xTicks, yTicks, xLabel, yLabel = "", log = "" }) {
-    const box = { left: 46, right: width - 12, top: 34, bottom: height - 44 };
+    // A phone shows a panel of 300 with letters of 22, and a wide one with letters of 17.
+    const box = { left: 46, right: width - 12, top: 40, bottom: height - 50 };
     const scale = (range, from, to, logarithmic) => {
       const measure = logarithmic ? Math.log : (value) => value;
       const [low, high] = range.map(measure);
@@ -96,7 +97,7 @@
     let drawing = "";
     for (const [value, words] of xTicks.map(named)) {
       drawing += path([[across(value), box.top], [across(value), box.bottom]], faint);
-      drawing += text(across(value), box.bottom + 18, words);
+      drawing += text(across(value), box.bottom + 20, words);
     }
     for (const [value, words] of yTicks.map(named)) {
       drawing += path([[box.left, up(value)], [box.right, up(value)]], faint);

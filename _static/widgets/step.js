@@ -32,8 +32,9 @@
     let [x, drawing] = [8, ""];
     for (const [size, paint, words] of parts) {
       const width = Math.max(1, Math.min((464 * size) / whole, 472 - x));
-      drawing += tag("rect", { x, y, width, height: 30, fill: colour(paint), "fill-opacity": 0.75 });
-      if (width > 8 * words.length) drawing += text(x + width / 2, y + 20, words, { style: "font-weight: 600" });
+      drawing += tag("rect", { x, y, width, height: 30, fill: colour(paint) });
+      // A phone's letters are wider.
+      if (width > 12 * words.length) drawing += text(x + width / 2, y + 20, words, { style: "fill: var(--figure-paper); font-weight: 600" });
       x += width;
     }
     return drawing;
@@ -63,7 +64,7 @@
       x: [1, 1000],
       y: [5, 60000],
       xTicks: [1, 10, 100],
-      yTicks: [10, 100, [1000, "10³"], [10000, "10⁴"]],
+      yTicks: [10, [100, "10²"], [1000, "10³"], [10000, "10⁴"]],
       xLabel: phrase`ms per token: how long each reader waits`,
       yLabel: phrase`tokens per second of all readers`,
       log: "xy",

@@ -139,6 +139,7 @@
     "size of the gradient": "梯度的大小",
     "Size of the signal over the layers; with {0} it is {1} after {2} layers.": "信号的大小随层的变化；每层输出 {0} 时，经过 {2} 层之后为 {1}。",
     "Size of the gradient over the layers; with {0} it is {1} before the first of {2} layers.": "梯度的大小随层的变化；每层输出 {0} 时，共 {2} 层，第一层之前为 {1}。",
+    "The names of the lines: {0}.": "各条线的名称：{0}。",
     "signal after L layers": "L 层之后的信号",
     "gradient before the first layer": "第一层之前的梯度",
     "gradient after the last layer": "最后一层之后的梯度",
