@@ -39,12 +39,15 @@ async function layOutTheRest() {
   await Promise.allSettled(faces.map((face) => document.fonts.load(face)));
   const PARTS = "section > section, section > section > *, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
   const parts = [...document.querySelectorAll(`.bd-article :is(${PARTS})`)];
-  const BRIEF = 8; // milliseconds; a reader who presses a key then is not kept waiting
+  // What is in a section that no one has seen waits for its own turn.
+  const isHidden = (section) => section.lastElementChild?.checkVisibility?.({ contentVisibilityAuto: true }) === false;
+  const BRIEF = 20; // milliseconds; a reader who presses a key then is not kept waiting
   const step = () => {
     const start = performance.now();
     while (parts.length && performance.now() - start < BRIEF) {
       if ("whole" in document.documentElement.dataset) return;
       const part = parts.shift();
+      if (part.matches("section") && isHidden(part)) part.dataset.parts = "";
       part.dataset.laid = "";
       part.getBoundingClientRect();
     }

@@ -1,11 +1,15 @@
 """Solutions, and every block of class `dropdown`, fold as `<details>`: no JavaScript needed."""
 
+import re
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_exercise.nodes import solution_node
+
+# The title of a solution repeats that of its exercise with straight apostrophes.
+APOSTROPHE = re.compile(r"(?<=\w)'")
 
 
 class details(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
@@ -38,6 +42,9 @@ class FoldBlocks(SphinxPostTransform):
                 word, rest = str(title[0]).split(". ", 1)
                 title[0] = nodes.Text(rest)
                 title = nodes.title("", word)
+            for words in list(title.findall(nodes.Text)):
+                if not isinstance(words.parent, nodes.literal):
+                    words.parent.replace(words, nodes.Text(APOSTROPHE.sub("’", words)))
             head = summary("", "", *title.children, classes=["admonition-title"])
             classes = [*block["classes"], "admonition"]
             block.replace_self(
