@@ -10,6 +10,7 @@ from rope_doctor.faults import Fault, allowed
 from rope_doctor.probe import SAME, SIDES, Measured, angles_at, predicted, vectors
 
 SCATTERED = (7, 3, 12, 3)
+DOCUMENTS = (4, 3, 5)  # tokens of packed documents
 TOKENS_FIRST = "(n, b, h, d)"  # an order of axes in which a batch may be taken for the tokens
 # Queries at m and keys at n, near and far, at small and large positions.
 DISTANCES = ((3, 1), (100, 99), (1000, 0), (4000, 3000), (16_000, 15_990), (30_000, 29_000))
@@ -71,6 +72,12 @@ def offsets(calling: Calling, dim: int, *, longest: int = 2100) -> tuple[str, li
     parts: list[tuple[int, ...]] = [(8, 9, 10, 11), (9,), (last,)]
     if calling.kind != "offset":
         parts.append(SCATTERED)
+    alike = _all_alike(calling, x, whole)
+    if alike:
+        return alike[0].found, alike
+    by_length = _by_length(calling, x) if last >= 24 else []
+    if by_length:
+        return by_length[0].found, by_length
     for part in parts:
         alone = _repeated(calling, x, torch.tensor(part))
         for side, sequence, found in zip(SIDES, whole, alone, strict=True):
@@ -83,8 +90,102 @@ def offsets(calling: Calling, dim: int, *, longest: int = 2100) -> tuple[str, li
                 more = "; if that axis is your batch, its rows are taken for positions"
                 fault = fault._replace(found=fault.found + more)
             if fault is not None:
+                fault = _of_documents(calling, x, whole) or fault if part == SCATTERED else fault
+                fault = _other_axes(calling, dim, fault)
                 return fault.found, [fault]
+    packed = None if calling.kind == "offset" else _of_documents(calling, x, whole)
+    if packed is not None:
+        return packed.found, [packed]
     return "later positions alone are rotated as inside the whole sequence", []
+
+
+def _all_alike(calling: Calling, x: Tensor, whole: tuple[Tensor, Tensor]) -> list[Fault]:
+    """Whether all tokens of a call are rotated by the position of one of them."""
+    last = len(whole[0]) - 1
+    ends = [_repeated(calling, x, torch.tensor([m])) for m in (0, last)]
+    for side, name in enumerate(SIDES):
+        if float((whole[side] - whole[side][:1]).abs().max()) > SAME:
+            continue
+        if float((ends[0][side] - ends[1][side]).abs().max()) < SAME:  # it does not rotate at all
+            continue
+        of_last = float((whole[side][:1] - ends[1][side]).abs().max()) < SAME
+        which = "last" if of_last else "first"
+        return [
+            Fault(
+                "one position for all",
+                f"all {name} of a call are rotated alike, by the position of the {which} token",
+                "rotate each token by its own position",
+            )
+        ]
+    return []
+
+
+def _by_length(calling: Calling, x: Tensor) -> list[Fault]:
+    """Whether the start of a chunk moves by the number of its tokens."""
+    start, lengths = 12, (2, 3, 5)
+    singles = [_repeated(calling, x, torch.tensor([m])) for m in range(2 * start)]
+    for side, name in enumerate(SIDES):
+        places = torch.cat([single[side] for single in singles])
+        seen = []
+        for length in lengths:
+            chunk = _repeated(calling, x, torch.arange(start, start + length))[side]
+            first = _like(places, chunk[0])
+            if first is not None and _like(places, chunk[-1]) == first + length - 1:
+                seen.append(first)
+        moved = [(place - seen[0]) for place in seen]
+        for sign, words in ((-1, "subtracted from"), (1, "added to")):
+            if moved == [sign * (length - lengths[0]) for length in lengths]:
+                at = ", ".join(map(str, seen))
+                return [
+                    Fault(
+                        "offset moved by the length of the call",
+                        f"the {name} of chunks of 2, 3 and 5 tokens from position {start} on begin "
+                        f"as the single tokens of positions {at}: the number of tokens is {words} "
+                        "the offset",
+                        "the offset is the number of tokens before the chunk: use it as the start",
+                    )
+                ]
+    return []
+
+
+def _of_documents(calling: Calling, x: Tensor, whole: tuple[Tensor, Tensor]) -> Fault | None:
+    """Whether the first tokens of packed documents, and these alone, have wrong positions."""
+    asked = [m for length in DOCUMENTS for m in range(length)]
+    later = [sum(DOCUMENTS[:i]) for i in range(1, len(DOCUMENTS))]
+    alone = _repeated(calling, x, torch.tensor(asked))
+    for side, sequence, found in zip(SIDES, whole, alone, strict=True):
+        seen = [_like(sequence, vector) for vector in found]
+        wrong = [i for i, (place, m) in enumerate(zip(seen, asked, strict=True)) if place != m]
+        if wrong == later:
+            return Fault(
+                "packed documents",
+                f"the {side} of the first token of each later document are rotated otherwise: "
+                f"positions {asked} as {['otherwise' if p is None else p for p in seen]}",
+                "look at the side on which boundaries are searched: a document begins with its "
+                "first token",
+            )
+    return None
+
+
+def _other_axes(calling: Calling, dim: int, fault: Fault) -> Fault:
+    """The fault, with what happens if heads are where this call had tokens."""
+    if fault.name != "consecutive positions assumed" or "(b, n, h, d)" not in calling.words:
+        return fault
+    heads = vectors(1, 1, 1, dim, seed=19).repeat(1, 3, 4, 1)  # four heads of three tokens
+    try:
+        turned = calling.turn(heads, heads, torch.tensor([5, 6, 7, 8]))[0]
+        alike = bool((turned - turned[:, :1]).abs().max() < SAME)
+        # Three tokens of four heads in the order (b, h, n, d): taken as four tokens of three heads.
+        taken = calling.turn(heads, heads, torch.tensor([5, 6, 7]))[0]
+    except Exception:  # it looks at the number of positions
+        return fault
+    if not alike or (taken - turned).abs().max() > SAME:
+        return fault
+    more = (
+        "; if your vectors are (b, h, n, d), heads are taken as positions: head h is rotated as "
+        "the first position + h, and all tokens of a head alike"
+    )
+    return fault._replace(found=fault.found + more)
 
 
 def _offset_fault(part: tuple[int, ...], side: str, whole: Tensor, alone: Tensor) -> Fault | None:
@@ -116,6 +217,19 @@ def _offset_fault(part: tuple[int, ...], side: str, whole: Tensor, alone: Tensor
             f"{text}: they are counted from 0",
             "compute the angles from the positions that are given",
         )
+    rested = [i for i, place in enumerate(seen) if place != part[i]]
+    if rested and rested[0] and all(seen[i] == 0 for i in rested) and rested[-1] == len(part) - 1:
+        return Fault(
+            "some tokens are not rotated",
+            f"{text}: the last {len(rested)} of {len(part)} tokens come back as they were given",
+            "rotate all tokens of a call",
+        )
+    if part == SCATTERED and seen == sorted(part):
+        return Fault(
+            "positions sorted",
+            f"{text}: they are taken in rising order",
+            "use the positions in the order in which they are given",
+        )
     last = len(whole) - 1
     if seen == [last - m for m in part] or seen == [last - m for m in reversed(part)]:
         return Fault(
@@ -137,8 +251,11 @@ def _offset_fault(part: tuple[int, ...], side: str, whole: Tensor, alone: Tensor
         )
     if len(by) == 1 and None not in seen:
         one = "single-token decoding, offset" if len(part) == 1 else "offset"
+        moved = by.pop()
+        if moved == part[0]:
+            text += "; the first position is added twice"
         return Fault(
-            f"{one} off by {by.pop():+d}",
+            f"{one} off by {moved:+d}",
             text,
             "look at the length given to the cache: a new token's position is the number of "
             "tokens before it",
@@ -155,7 +272,7 @@ def rows(calling: Calling, dim: int) -> tuple[str, list[Fault]]:
     """Whether each row of a batch is rotated by its own positions."""
     if calling.kind not in ("positions", *TABLES):
         return "rows share their positions", []
-    x = torch.ones(2, 1, 3, dim, dtype=torch.float32)
+    x = torch.ones(2, 3, 3, dim, dtype=torch.float32)  # heads: they may be flattened with rows
     positions = torch.tensor([[0, 1, 2], [50, 51, 52]])
     try:
         both = calling.turn(x, x, positions)
@@ -166,15 +283,33 @@ def rows(calling: Calling, dim: int) -> tuple[str, list[Fault]]:
         for side, together, single in zip(SIDES, both, alone, strict=True):
             if (together[row] - single[0]).abs().max() >= SAME:
                 text = "positions (b, n) are taken, but rows are not rotated by their own"
+                place = SIDES.index(side)
+                seen = [
+                    [i for i in (0, 1) if (head - single_rows[i][place][0, 0]).abs().max() < SAME]
+                    for head in together[row]
+                ]
                 return text, [
                     Fault(
                         "batch",
-                        f"{text}: the {side} of row {row} differ",
+                        f"{text}: the {side} of row {row} differ{_of_rows(seen)}",
                         "build cos and sin from all rows of the positions, (b, n, d/2), and add "
                         "the axis of the heads behind the batch",
                     )
                 ]
     return "each row has its own positions", []
+
+
+def _of_rows(seen: list[list[int]]) -> str:
+    """By the positions of which row the heads of a row are rotated, in words."""
+    if not all(seen):
+        return ""
+    rows = [found[0] for found in seen]
+    if len(set(rows)) == 1:
+        return f"; they are rotated by the positions of row {rows[0]}"
+    return (
+        f"; its heads are rotated by the positions of rows {rows}: where rows and heads are "
+        "flattened, repeat_interleave(heads, 0) gives each head its row's, and repeat does not"
+    )
 
 
 def shifts(calling: Calling, dim: int) -> tuple[str, list[Fault]]:

@@ -46,6 +46,9 @@ HEAD_DIM_NAMES = ("head_dim", "dim", "d", "rotary_dim", "d_head", "dim_head", "d
 ONE_HEAD = "(b, 1, n, d)"  # one head only: the others are rows of the batch
 
 
+FIRST_LENGTHS = (9, 3)  # positions of the first call of a function, and of a module
+
+
 class Form(NamedTuple):
     """An order of the axes: from (b, h, n, d) into it and back; one_by_one: a call per vector."""
 
@@ -92,7 +95,7 @@ class Calling(NamedTuple):
     both: bool  # it takes queries and keys; else one function serves both
     given: bool  # the caller gives table or frequencies
     width: int  # the dimensions for which a table is made
-    remarks: set[str]  # what calls did beside rotating: "values", "inputs"
+    remarks: set[str]  # what calls did beside rotating: "values", "inputs", "in place"
 
     def matrices(self, positions: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """The matrices of queries and keys, float64 (n, d, d): row j is the image of unit j."""
@@ -260,8 +263,8 @@ def _remarks(
         argument = arguments[name]
         # To rotate in place is right if what comes back is the argument itself.
         in_place = argument.untyped_storage().data_ptr() in kept
-        if not in_place and not torch.equal(argument, vector):
-            found.add("inputs")
+        if not torch.equal(argument, vector):
+            found.add("in place" if in_place else "inputs")
     return found
 
 
@@ -380,6 +383,20 @@ def _far(
     return of_queries, of_keys, moves
 
 
+def _positions_first(function: Callable[..., Any]) -> bool:
+    """Whether positions come before vectors, as in vLLM, where one axis holds all tokens."""
+    names, _ = _required(function)
+    return bool(names) and is_position(names[0])
+
+
+def _mixes_rows(calling: Calling, dim: int) -> bool:
+    """Whether equal rows of a batch come back unequal, at the same positions."""
+    x = torch.ones(3, 2, 5, dim, dtype=torch.float32)
+    positions = torch.arange(5)
+    rotated = calling.turn(x, x, positions)[0]
+    return float((rotated - rotated[:1]).abs().max()) > 0.05
+
+
 def find_calling(
     function: Callable[..., Any], head_dim: int, rotary_dim: int | None = None
 ) -> Calling:
@@ -392,6 +409,7 @@ def find_calling(
     """
     tried = []
     others = list[Calling]()
+    one_axis = _positions_first(function)
     widths = [head_dim] if rotary_dim in (None, head_dim) else [rotary_dim or head_dim, head_dim]
     forms = [function] if isinstance(function, nn.Module) else [function, with_arrays(function)]
     ways = itertools.chain(*(_calls(form, width) for width in widths for form in forms))
@@ -399,7 +417,7 @@ def find_calling(
         if others and ONE_HEAD in calling.words:  # heads that differ would not be seen
             continue
         try:
-            matrices, of_keys = calling.matrices(torch.arange(9), head_dim)
+            matrices, of_keys = calling.matrices(torch.arange(FIRST_LENGTHS[0]), head_dim)
         except Exception as error:  # whatever somebody else's function raises
             tried.append(f"{calling.words}: {type(error).__name__}: {str(error)[:120]}")
             continue
@@ -409,7 +427,9 @@ def find_calling(
         if moves <= 1e-6:  # not so for nan
             tried.append(f"{calling.words}: the position changes nothing")
         elif is_orthogonal(matrices) or is_orthogonal(of_keys):
-            return calling
+            if not (one_axis and " (b, " in calling.words and _mixes_rows(calling, head_dim)):
+                return calling
+            others.insert(0, calling)
         else:
             others.append(calling)
     if others:

@@ -8,11 +8,11 @@ from attention_to_rope import rotary_frequencies
 from rope_doctor.families import Wanted
 from rope_doctor.probe import Measured
 from rope_doctor.spectrum import (
-    CLOSE,
     CLOSE_IF_ROUNDED,
     USUAL_BASES,
     Spectrum,
     close,
+    held_by,
     length_in_exponent,
     recognise,
 )
@@ -22,8 +22,15 @@ def same_frequencies(measured: Measured, wanted: Wanted) -> bool:
     """Whether the pairs that rotate have the frequencies of the model."""
     turning = wanted.settings.frequencies[wanted.settings.frequencies > 0]
     theta = torch.tensor(measured.frequencies, dtype=torch.float64)
-    rounded = measured.rounded_to is not None
-    return close(theta, turning, CLOSE_IF_ROUNDED if rounded else CLOSE)
+    if measured.rounded_to is not None:
+        return close(theta, turning, CLOSE_IF_ROUNDED)
+    return close(theta, turning) or _same_but_rounded(theta, turning)
+
+
+def _same_but_rounded(theta: torch.Tensor, turning: torch.Tensor) -> bool:
+    """Whether frequencies are those of the model in a half type: a fault has said so."""
+    held = held_by(theta)
+    return held is not None and close(theta, turning.to(held).double(), 1e-3)
 
 
 def _same_factor(measured: Measured, wanted: Wanted) -> bool:
@@ -93,6 +100,8 @@ def _other_frequencies(wanted: Wanted, spectrum: Spectrum, pairs: int) -> list[s
     known = recognise(turning, settings.rotary_dim).scaling
     if "by no rule" in known:
         known = settings.kind
+    if settings.kind == "dynamic":
+        known += " up to the trained length (dynamic NTK)"
     changes = [f"frequencies: {doubt}" for doubt in spectrum.doubts]
     if pairs < len(turning):
         changes.append(
@@ -105,7 +114,8 @@ def _other_frequencies(wanted: Wanted, spectrum: Spectrum, pairs: int) -> list[s
     if other_base:
         length = length_in_exponent(spectrum.base, settings.rotary_dim // 2, settings.base)
         why = ""
-        if length is not None and length != settings.rotary_dim:
+        mistaken = length is not None and length != settings.rotary_dim
+        if mistaken and spectrum.base not in USUAL_BASES:
             why = f": base {settings.base:g} with the exponents 2i/{length} in place of 2i/"
             why += f"{settings.rotary_dim}"
         why = why or _power_left_out(spectrum.base, settings.base, settings.rotary_dim // 2)

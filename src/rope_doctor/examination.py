@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from rope_doctor.comparison import differences, is_same
 from rope_doctor.configuration import read_config, softmax_notes
 from rope_doctor.families import Wanted, all_rotations, known_bases, named_rotation
 from rope_doctor.faults import Fault
+from rope_doctor.mistaken import mistaken_setting
 from rope_doctor.probe import (
     SIDES,
     Measured,
@@ -46,9 +48,19 @@ EXPLAIN_ALL = {
     "rounded table",
     "vectors vanish",
 }
+# Faults after which frequencies of some pairs tell nothing.
+EXPLAIN_PAIRS = {
+    "half angles",
+    "no rotation",
+    "rounded table",
+    "short π",
+    "sign of the cosine",
+    "sign of the sine",
+    "table drifts",
+}
 NEIGHBOURS = "neighbours alike"  # how a table is laid out, in the words of the call
 # How the changes begin that follow from frequencies and lengths.
-OF_FREQUENCIES = ("frequencies:", "base:", "scaling:", "factor of the table:")
+OF_FREQUENCIES = ("frequencies:", "base:", "scaling:", "factor of the table:", "factor:")
 
 
 class Case(NamedTuple):
@@ -140,9 +152,11 @@ def _before(case: Case, measured: Measured) -> list[Tensor]:
     """Frequencies by a rule, which the measured ones may be after some rounding."""
     if case.spectrum.before is not None:
         return [case.spectrum.before]
-    if measured.rounded_to is None or math.isnan(case.spectrum.base):
-        return []
-    near = [base for base in known_bases() if math.isclose(base, case.spectrum.base, rel_tol=1e-2)]
+    near = []
+    if measured.rounded_to is not None and not math.isnan(case.spectrum.base):
+        known = known_bases()
+        near = [base for base in known if math.isclose(base, case.spectrum.base, rel_tol=1e-2)]
+    near += [case.spectrum.base] if case.spectrum.wrong_pairs else []
     return [rotary_frequencies(measured.span, base)[: len(measured.signed)] for base in near]
 
 
@@ -163,11 +177,29 @@ def _half_faults(case: Case, own_dtype: torch.dtype) -> tuple[list[Fault], list[
                 Fault(
                     "half angles",
                     f"vectors in {dtype} are off by {gaps[bad[0]]:.2g} at position {bad[0]:,}: "
-                    "positions, frequencies or angles take the type of the vectors, and collapse",
+                    + _what_is_rounded(case, tuple(gaps), dtype),
                     "compute the angles in float32, whatever the type of the vectors",
                 )
             )
     return found[:1], notes
+
+
+def _float32_products(frequencies: Tensor, positions: Tensor) -> Tensor:
+    return positions.float() * frequencies
+
+
+def _what_is_rounded(case: Case, near: tuple[int, ...], dtype: torch.dtype) -> str:
+    """What takes the type of the vectors, so that their angles are wrong, in words."""
+    theta = _theta(case.queries)
+    if case.exact is not None:
+        theta = case.exact[: len(theta)]
+    for words, angles in positions.rounded_ways(theta, dtype).items():
+        gaps = errors(
+            case.calling, (case.queries,), case.exact, near, dtype, other_angles=angles
+        ).values()
+        if all(gap < 0.1 * max(1.0, case.queries.factor) for gap in gaps):
+            return f"{words} take the type of the vectors: they are rounded to {dtype}"
+    return "positions, frequencies or angles take the type of the vectors, and collapse"
 
 
 def _precision(case: Case, gaps: dict[int, float]) -> str:
@@ -182,9 +214,14 @@ def _precision(case: Case, gaps: dict[int, float]) -> str:
     exponents = torch.arange(0, case.queries.span, 2).float() / case.queries.span
     powers = 1.0 / case.spectrum.base ** exponents[:pairs] / case.spectrum.scale
     nearest = min(
-        errors(case.calling, (case.queries,), case.exact, (m,), torch.float32, single=frequencies)[
-            m
-        ]
+        errors(
+            case.calling,
+            (case.queries,),
+            case.exact,
+            (m,),
+            torch.float32,
+            other_angles=partial(_float32_products, frequencies),
+        )[m]
         for frequencies in (case.exact[:pairs].float(), powers)
     )
     if nearest < gaps[m] / 3:
@@ -220,6 +257,11 @@ def _notes(case: Case, gaps: dict[int, float], dtype: torch.dtype) -> list[str]:
             "that was trained so (nanochat); weights of other models need +mθ: change the sign of "
             "the sine"
         )
+    if "in place" in case.calling.remarks:
+        notes.append(
+            "the input is changed in place: the vectors that are given come back rotated, so who "
+            "calls twice with the same tensor, as recomputation of a block does, rotates twice"
+        )
     if case.calling.kind == "none":
         notes.append(
             "the axis of the tokens was found out, not told: with vectors in another order of axes "
@@ -253,7 +295,11 @@ def _notes(case: Case, gaps: dict[int, float], dtype: torch.dtype) -> list[str]:
             "leave it out have it elsewhere (DeepSeek: in the scale of the softmax)"
         )
     if abs(factor - case.dim**-0.5) < 1e-4 or abs(factor - case.dim**-0.25) < 1e-4:
-        notes.append(f"vectors are also multiplied by {factor:.4f}: do not scale the scores again")
+        alone = _factors(case)
+        notes.append(
+            f"{alone or f'vectors are also multiplied by {factor:.4f}'}: do not scale the scores "
+            "again"
+        )
     return notes
 
 
@@ -353,6 +399,9 @@ def examine(
         found = [side for side in (queries, keys) if isinstance(side, Fault)]
         if any("not rotated" in fault.name for fault in found):  # alone; and in a sequence?
             found = behaviour.offsets(calling, dim)[1] or found
+        if any(fault.name.startswith("offset") for fault in found):  # of calls of one token
+            moved = behaviour.offsets(calling, dim)[1]
+            found = moved if moved and "moved by the length" in moved[0].name else found
         return Report(calling.words, list(dict.fromkeys(map(str, found[: 1 + calling.both]))))
     signed = torch.tensor(queries.signed, dtype=torch.float64)
     spectrum = too_fast(signed, queries.span // 2, known_bases()) or recognise(
@@ -387,10 +436,17 @@ def _by_configuration(
             # What changes with the length is measured against the configuration here.
             found = [text for text in found if not text.startswith("wrong beyond a position")]
         changes += others if not changes else []
+    doubts = report.doubts
+    if any(text.startswith("frequencies: ") for text in changes):
+        mistake = mistaken_setting(case.queries, config, layer_type)
+        if mistake:  # it says what no rule could
+            changes = [text for text in changes if not text.startswith(OF_FREQUENCIES[:3])]
+            changes = mistake + changes
+            doubts = []
     if not changes and not found:
-        changes += demands.short_table(calling, case.dim, config)
         changes += demands.other_sections(calling, case.queries, case.dim, config)
-    return _with(report, changes=changes, faults=found)
+    notes = [*report.notes, *demands.short_table(calling, case.dim, config)]
+    return _with(report, changes=changes, faults=found, notes=notes, doubts=doubts)
 
 
 def _softmax_faults(score_factor: float | None, wanted: list[Wanted]) -> list[str]:
@@ -447,14 +503,22 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
     more_notes += behaviour.autocast_notes(calling, dim)
     half, half_notes = _half_faults(case, dtype) if paired and not found else ([], [])
     found += half
-    found += faults.outliers(case.spectrum) if "half angles" not in names else []
+    found += [] if names & EXPLAIN_PAIRS else faults.outliers(case.spectrum)
     found += faults.too_fast(case.spectrum)
     found += [] if calling.given else faults.few_decimals(case.queries, case.spectrum)
     if not calling.given and "half angles" not in {fault.name for fault in found}:
         found += faults.rounded_frequencies(case.spectrum.rounded_to)
     changes, matches, notes = _compare(case, wanted)
+    if _factors(case):
+        changes = [
+            f"factor: {_factors(case)}: leave the scale of the scores to the attention"
+            if text.startswith("factor of the table")
+            else text
+            for text in changes
+        ]
     too_coarse = case.queries.coarse is not None and bool(case.spectrum.doubts)
-    if not paired or too_coarse:  # such frequencies tell nothing
+    by_fault = bool(case.spectrum.wrong_pairs and names & EXPLAIN_PAIRS)
+    if not paired or too_coarse or by_fault:  # such frequencies tell nothing
         changes = [text for text in changes if not text.startswith(OF_FREQUENCIES)]
     scaling = case.spectrum.scaling
     if by_length:
@@ -490,7 +554,19 @@ def _report(case: Case, dtype: torch.dtype, wanted: list[Wanted]) -> Report:
     )
 
 
+def _factors(case: Case) -> str:
+    """By what queries and keys are multiplied, if not by the same."""
+    factors = case.queries.factor, case.keys.factor
+    if math.isclose(*factors, rel_tol=1e-3):
+        return ""
+    root = f" = 1/√{case.dim}" if math.isclose(factors[0], case.dim**-0.5, rel_tol=1e-3) else ""
+    return f"queries are multiplied by {factors[0]:.4f}{root}, keys by {factors[1]:.4f}"
+
+
 def _keys(case: Case, found: list[Fault]) -> str:
     if not case.calling.both:
         return "rotated by the same function as the queries"
-    return "not as the queries: see the fault" if found else "measured too: as the queries"
+    if found:
+        return "not as the queries: see the fault"
+    factors = _factors(case)
+    return "measured too: as the queries" + (f", but {factors}" if factors else "")

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 
 from attention_to_rope import rotary_frequencies
-from rope_doctor.probe import Measured
+from rope_doctor.calling import FIRST_LENGTHS
+from rope_doctor.probe import TOGETHER, Measured
 from rope_doctor.spectrum import Spectrum, close, decimals_of, held_by
 
 HALF_TYPES = (torch.bfloat16, torch.float16)
@@ -42,6 +43,9 @@ def structure(measured: Measured) -> list[Fault]:
                 "pair dimension i with i + d/2 (half), or 2i with 2i + 1 (interleaved)",
             )
         ]
+    vanished = _vanished(measured)
+    if vanished:
+        return vanished
     moved = _moved_dimensions(measured)
     if moved:
         return moved
@@ -56,6 +60,9 @@ def structure(measured: Measured) -> list[Fault]:
                 "keep x_a before it is written: a, b = x_a.clone(), x_b.clone()",
             )
         ]
+    lost = _reflected(measured) or _lost_sign(measured)
+    if lost:
+        return lost
     if not measured.pairs_agree:
         return [
             Fault(
@@ -76,6 +83,80 @@ def structure(measured: Measured) -> list[Fault]:
             )
         ]
     return [*_start(measured), *_lengths(measured), *_directions(measured)]
+
+
+def _vanished(measured: Measured) -> list[Fault]:
+    """Positions at which rotated vectors are zero."""
+    a, b = torch.tensor(measured.pairs).T
+    sizes = torch.hypot(measured.matrices[:, a, a], measured.matrices[:, a, b]).amax(-1).tolist()
+    empty = [m for m, size in zip(measured.positions, sizes, strict=True) if size < 1e-6]
+    if not empty or 0 in empty:
+        return []
+    words = f"rotated vectors are zero from position {empty[0]:,} on: the table ends before it"
+    if empty[0] in FIRST_LENGTHS:
+        words += (
+            f"; the first call had {empty[0]} positions, so it is filled as far as the first "
+            "call needs, and depends on it"
+        )
+    return [Fault("vectors vanish", words, "fill the table on, or raise an error beyond it")]
+
+
+def _reflected(measured: Measured) -> list[Fault]:
+    """Whether one of the two cosines of a pair has a minus, so that pairs are mirrored."""
+    a, b = torch.tensor(measured.pairs).T
+    first, second = measured.matrices[:, a, a], measured.matrices[:, b, b]
+    if float((first + second).abs().max()) > 1e-3 * measured.factor:
+        return []
+    which = "second" if float(second[0].mean()) < 0 else "first"
+    return [
+        Fault(
+            "sign of the cosine",
+            f"the {which} dimension of each pair takes −cos, so pairs are mirrored, not rotated",
+            "x_a cos − x_b sin and x_a sin + x_b cos: both cosines have a plus",
+        )
+    ]
+
+
+def _lost_sign(measured: Measured) -> list[Fault]:
+    """Whether cos or sin is never negative, though the other shows that pairs turn round."""
+    a, b = torch.tensor(measured.pairs).T
+    parts = {"cos": measured.matrices[:, a, a], "sin": measured.matrices[:, a, b]}
+    for name, other in (("cos", "sin"), ("sin", "cos")):
+        turning = (parts[other] > 1e-3).sum(0).clamp_max(9) + (parts[other] < -1e-3).sum(0) * 100
+        round_and_round = (turning % 100 >= 5) & (turning // 100 >= 5)
+        part = parts[name][:, round_and_round]
+        alike = part.min() > -1e-6 or part.max() < 1e-6 if part.numel() else False
+        if alike and float(part.abs().max()) > 0.5:
+            return [
+                Fault(
+                    f"sign of the {'cosine' if name == 'cos' else 'sine'}",
+                    f"{name} never changes its sign, though {other} does: it is the square root of "
+                    f"1 − {other}², which has lost it",
+                    f"compute {name} from the angle",
+                )
+            ]
+    return []
+
+
+def _drift(measured: Measured) -> Fault | None:
+    """Whether lengths are right near position 0 and go astray from there on, pair by pair."""
+    a, b = torch.tensor(measured.pairs).T
+    lengths = torch.hypot(measured.matrices[:, a, a], measured.matrices[:, a, b])
+    off = (lengths / lengths[0] - 1).abs().amax(-1).tolist()
+    near = [gap for gap, m in zip(off, measured.positions, strict=True) if m <= 12]
+    middle = [gap for gap, m in zip(off, measured.positions, strict=True) if 12 < m <= 300]
+    far = [(gap, m) for gap, m in zip(off, measured.positions, strict=True) if m > 300]
+    if not middle or not far or max(near) > 0.02:
+        return None
+    if not 2 * max(near) < max(middle) < max(far)[0]:
+        return None
+    return Fault(
+        "table drifts",
+        f"lengths are right near position 0, to {max(near):.0e}, and off by {max(far)[0]:.2g} at "
+        f"position {max(far)[1]:,}: cos and sin are made step by step from those of the position "
+        "before, and rounding errors add up",
+        "compute each angle from its own position",
+    )
 
 
 def _moved_dimensions(measured: Measured) -> list[Fault]:
@@ -185,14 +266,9 @@ def _no_rotation(measured: Measured) -> Fault:
             "cosine has multiplied already, x cos + rotate_half(x cos) sin",
             "rotate_half takes the vectors as they were given: x cos + rotate_half(x) sin",
         )
-    sizes = measured.matrices.abs().amax((-2, -1)).tolist()
-    empty = [m for m, size in zip(measured.positions, sizes, strict=True) if size < 1e-6]
-    if empty:
-        return Fault(
-            "vectors vanish",
-            f"rotated vectors are zero at position {empty[0]:,}: the table ends before it",
-            "make the table longer, or raise an error beyond it",
-        )
+    drift = _drift(measured)
+    if drift is not None:
+        return drift
     found = "lengths of vectors change with the position"
     repair = "x_a cos − x_b sin and x_a sin + x_b cos, with one cos and one sin for both"
     if measured.minus_missing:
@@ -227,6 +303,15 @@ def _start(measured: Measured) -> list[Fault]:
     if abs(measured.shift) <= 0.01 and float(starts.abs().max()) < 0.01:
         return []
     left = 1 - (starts - steps * measured.shift).cos()
+    if not measured.alone and not measured.forward and round(measured.shift) == 1 - TOGETHER:
+        return [
+            Fault(
+                "positions reversed",
+                "in a call of n tokens, position m is rotated as n − 1 − m: counted from the "
+                "last token",
+                "use the positions in the order in which they are given",
+            )
+        ]
     if float(left.max()) < 1e-4:
         return [
             Fault(
@@ -398,8 +483,8 @@ def compared(queries: Measured, keys: Measured, dim: int) -> list[Fault]:
         faults.append(
             Fault(
                 "layouts of queries and keys differ",
-                f"queries rotate in the layout {queries.layout}, keys in {keys.layout}, or in "
-                "another order of dimensions",
+                f"queries rotate in the layout {queries.layout}, keys in {keys.layout}"
+                + ("" if queries.order == keys.order else "; they come back in another order"),
                 "one layout for both",
             )
         )

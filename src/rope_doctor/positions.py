@@ -1,12 +1,14 @@
 """What angles have to do with the positions that were asked for, and the faults that shows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from rope_doctor.faults import HALF_TYPES, Fault, allowed
 from rope_doctor.probe import Measured, angles_at, misfits, rotated_as
+
+SHORT_PI = (3.14, 3.1416, 3.14159, 3.142, 3.1415, 3.141, 22 / 7)
 
 
 def misplaced(
@@ -31,7 +33,8 @@ def misplaced(
     found = {row: rotated_as(measured, row, exact) for row in wrong}
     # Beyond the largest float16 number, rounded positions are infinite.
     near = [row for row in wrong if measured.positions[row] < 65_000]
-    if near and None not in [found[row] for row in near]:
+    elsewhere = any(found[row] != measured.positions[row] for row in near)
+    if elsewhere and None not in [found[row] for row in near]:
         places = {m: float(m) for row, m in enumerate(measured.positions) if row not in wrong}
         for row, place in found.items():
             if place is not None:
@@ -42,7 +45,8 @@ def misplaced(
     half = list[Fault]()
     for theta in [*before, exact]:
         half = half or _half_angles(measured, theta, wrong)
-    half = half or _short_pi(measured, exact, wrong)
+    for theta in [exact, *before]:
+        half = half or _short_pi(measured, theta)
     return half or [_wrong_pairs(measured, gaps, limits, wrong)]
 
 
@@ -109,11 +113,47 @@ def _wrong_positions(places: dict[int, float]) -> Fault:
                 "make the table longer; a window or a ring buffer of the cache must not wrap "
                 "positions",
             )
+    table = _negative_rows(places, first)
+    if table is not None:
+        return Fault(
+            "positions overflow",
+            f"{seen}: from {first:,} on they wrap round to −{first:,}, and what is negative is "
+            f"read from the end of a table of {table:,} rows, as when an index overflows an "
+            "integer type",
+            "compute the index in int64",
+        )
     return Fault("wrong positions", seen, "multiply the frequencies by the positions as given")
+
+
+def _negative_rows(places: dict[int, float], first: int) -> int | None:
+    """The rows of a table, if positions wrap round at `first` and negative ones count from its end.
+
+    None if they do not.
+    """
+    rows = set()
+    for m, place in places.items():
+        wrapped = (m + first) % (2 * first) - first
+        if wrapped >= 0 and wrapped != place:
+            return None
+        if wrapped < 0:
+            rows.add(place - wrapped)
+    return int(rows.pop()) if len(rows) == 1 else None
 
 
 def _rounded_position(m: int, dtype: torch.dtype) -> float:
     return float(torch.tensor(m).to(dtype))
+
+
+def rounded_ways(theta: Tensor, dtype: torch.dtype) -> dict[str, Callable[[Tensor], Tensor]]:
+    """What may be rounded to a half type on the way to an angle → angles of positions (n, 1)."""
+    half = theta.to(dtype)
+    return {
+        "products of positions and frequencies": lambda m: (m * theta).to(dtype),
+        "factors and products of positions and frequencies": lambda m: m.to(dtype) * half,
+        "positions": lambda m: m.to(dtype).double() * theta,
+        "frequencies": lambda m: m * half.double(),
+        "positions and frequencies": lambda m: m.to(dtype).double() * half.double(),
+    }
 
 
 def _half_angles(measured: Measured, exact: Tensor | None, wrong: list[int]) -> list[Fault]:
@@ -127,17 +167,12 @@ def _half_angles(measured: Measured, exact: Tensor | None, wrong: list[int]) -> 
     positions = torch.tensor([measured.positions[row] for row in rows])[:, None]
     observed = measured.angles[rows]
     for dtype in HALF_TYPES:
-        ways = {
-            "products": (positions * signed).to(dtype),
-            "factors and products": positions.to(dtype) * signed.to(dtype),
-            "frequencies": positions * signed.to(dtype).double(),
-        }
-        for what, angles in ways.items():
-            if float((1 - (angles.double() - observed).cos()).max()) < 1e-3:
+        for what, angles_of in rounded_ways(signed, dtype).items():
+            if float((1 - (angles_of(positions).double() - observed).cos()).max()) < 1e-3:
                 return [
                     Fault(
                         "half angles",
-                        f"{what} of positions and frequencies are rounded to {dtype}; position "
+                        f"{what} are rounded to {dtype}; position "
                         f"{measured.positions[rows[0]]} is off first",
                         "multiply positions and frequencies in float32 or float64",
                     )
@@ -145,20 +180,22 @@ def _half_angles(measured: Measured, exact: Tensor | None, wrong: list[int]) -> 
     return []
 
 
-def _short_pi(measured: Measured, exact: Tensor | None, wrong: list[int]) -> list[Fault]:
+def _short_pi(measured: Measured, exact: Tensor | None) -> list[Fault]:
     """Whether angles were reduced by a 2π of few digits."""
-    positions = torch.tensor([measured.positions[row] for row in wrong])
+    positions = torch.tensor(measured.positions)
     angles = angles_at(positions, measured, exact)
-    for period in (6.28, 6.283, 6.2832, 6.28318, 2 * 22 / 7):
+    limits = torch.tensor([allowed(m, measured) for m in positions.tolist()])[:, None]
+    for short in SHORT_PI:
+        period = 2 * short
         reduced = angles.remainder(period) if measured.forward else -(-angles).remainder(period)
-        off = 1 - (reduced - measured.angles[wrong]).cos()
+        off = (2 * ((reduced - measured.angles) / 2).sin()).abs()
         # Where an angle is a multiple of the period, rounding decides on which side it falls.
-        if float((off > 1e-3).double().mean()) < 0.02:
+        if float((off > limits).double().mean()) < 0.02:
             return [
                 Fault(
                     "short π",
-                    f"angles are reduced modulo {period:.6g} in place of 2π, so errors grow with "
-                    "the position",
+                    f"angles are reduced modulo {period:.6g} = 2 · {short:.6g} in place of 2π, so "
+                    "errors grow with the position",
                     "leave the reduction to cos and sin, or use 2 · math.pi",
                 )
             ]
@@ -184,6 +221,13 @@ def _wrong_pairs(measured: Measured, gaps: Tensor, limits: list[float], wrong: l
         pair = turning[-1] if turning else 0
         slowest = measured.angles[:, pair] / (measured.signed[pair] or 1.0)
         row = measured.positions.index(16)
+        if abs(float(slowest[row]) - 16) < 0.1:
+            return Fault(
+                "angles are off",
+                f"by up to {largest:.2g} from position {first:,} on, though slow pairs keep their "
+                "frequency on the whole",
+                "compute cos and sin of each angle, not from a coarse table or a short series",
+            )
         return Fault(
             "not proportional",
             "angles do not grow in proportion to the position: position 16 rotates the slowest "

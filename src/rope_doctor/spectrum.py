@@ -1,5 +1,6 @@
 """What the frequencies of a rotation are: base and scaling by a known rule, or why by none."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -80,6 +81,9 @@ def recognise(
     if wrong is not None:
         return wrong
     if bool((theta == 0).any()) or not bool((theta[:-1] > theta[1:]).all()):
+        mistaken = _mistaken_scaling(theta, pairs=span // 2, bases=known_bases)
+        if mistaken is not None:
+            return mistaken
         return Spectrum(math.nan, "not recognised", None, [_why_not_falling(theta)])
     pairs = span // 2
     index = torch.arange(len(theta), dtype=torch.float64)
@@ -178,6 +182,22 @@ def _why_not_falling(theta: Tensor) -> str:
             "the frequencies rise from pair to pair: the exponent lacks its minus, or their order "
             "is reversed; θ_i = base^(−2i/d) falls"
         )
+    for count in range(1, len(theta) // 2 + 1):
+        if len(theta) % count:
+            continue
+        if close(theta, theta[:count].repeat(len(theta) // count), 1e-4):
+            return (
+                f"the frequencies repeat: the first {count} come {len(theta) // count} times, as "
+                f"those of {2 * count} dimensions in place of {2 * len(theta)}; θ_i = base^(−2i/d) "
+                "falls to the last pair"
+            )
+        times = len(theta) // count
+        if times > 1 and close(theta, theta[::times].repeat_interleave(times), 1e-4):
+            return (
+                f"each frequency comes {times} times in a row: there are {count} in place of "
+                f"{len(theta)}, as from a table with neighbours alike that is used for halves; "
+                "θ_i = base^(−2i/d) falls from pair to pair"
+            )
     return "the frequencies do not fall from pair to pair; θ_i = base^(−2i/d) does"
 
 
@@ -243,11 +263,11 @@ def _ntk_aware(measured: float, pairs: int) -> str | None:
 
 
 def length_in_exponent(measured: float, pairs: int, base: float) -> int | None:
-    """The even number L for which base^(−2i/L) are the frequencies of this measured base."""
+    """The whole number L for which base^(−2i/L) are the frequencies of this measured base."""
     if min(measured, base) <= 1:
         return None
     length = 2 * pairs * math.log(base) / math.log(measured)
-    whole = 2 * round(length / 2)
+    whole = round(length)
     return whole if whole and math.isclose(length, whole, rel_tol=2e-5) else None
 
 
@@ -268,10 +288,22 @@ def _why_this_base(measured: float, pairs: int) -> str:
         for base, words in guesses.items():
             if math.isclose(base, measured, rel_tol=1e-4):
                 return f"{text}: it is what {words} gives; θ_i = base^(−2i/d), i = 0 … d/2 − 1"
+        for dtype in (torch.bfloat16, torch.float16):
+            ratio = float(torch.tensor(usual ** (-1 / pairs)).to(dtype))
+            if math.isclose(ratio ** (-pairs), measured, rel_tol=1e-4):
+                return (
+                    f"{text}: it is what {usual:g} gives with the ratio of neighbouring "
+                    f"frequencies rounded to {ratio:.6g}, a {dtype} number; errors of a ratio grow "
+                    "from pair to pair: θ_i = base^(−2i/d)"
+                )
     for usual in USUAL_BASES:
         length = length_in_exponent(measured, pairs, usual)
         if length is not None and length <= 8 * pairs:
-            return f"{text}: it is what {usual:g} with 2i/{length} in place of 2i/{2 * pairs} gives"
+            odd = "; an odd number of dimensions does not rotate in pairs" if length % 2 else ""
+            return (
+                f"{text}: it is what {usual:g} with 2i/{length} in place of 2i/{2 * pairs} gives"
+                + odd
+            )
     return text
 
 
@@ -315,10 +347,12 @@ def wrong_rules(plain: Tensor, first: float, last: float) -> Iterator[tuple[str,
     if first > 1 + CLOSE and abs(last - 1) < CLOSE:
         for words, exact in rules(plain, first):
             yield (
-                f"{words}, with its ramp reversed: fast pairs are slowed and slow ones kept",
+                f"{words}, with its ramp reversed: fast pairs are slowed and slow ones kept, as "
+                "with the two limits exchanged",
                 plain + plain / first - exact,
             )
     if last > 1 + CLOSE and abs(first - 1) < CLOSE:
+        yield from _yarn_of_other_length(plain, last)
         for words, exact in rules(plain, last):
             kept = (exact / plain - 1 / last) / (1 - 1 / last)
             yield (
@@ -328,6 +362,39 @@ def wrong_rules(plain: Tensor, first: float, last: float) -> Iterator[tuple[str,
             mixed = (kept > CLOSE) & (kept < 1 - CLOSE)
             exchanged = torch.where(mixed, plain + plain / last - exact, exact)
             yield f"{words}, but between its limits the weights of the mix are exchanged", exchanged
+
+
+def _yarn_of_other_length(plain: Tensor, scale: float) -> Iterator[tuple[str, Tensor]]:
+    """YaRN whose limits are computed with half or twice the number of rotary dimensions."""
+    pairs = len(plain)
+    base = float(plain[0] / plain[1]) ** pairs
+    index = torch.arange(pairs, dtype=torch.float64)
+    for length, times in itertools.product(LENGTHS, (0.5, 2.0)):
+        low, high = (
+            times * pairs * math.log(length / (turns * 2 * math.pi)) / math.log(base)
+            for turns in (32, 1)
+        )
+        for below, above in ((math.floor(low), math.ceil(high)), (low, high)):
+            ramp = ((index - max(below, 0)) / (above - max(below, 0))).clamp(0, 1)
+            yield (
+                f"yarn: ×{scale:g} from {length}, but with the limits of {2 * times * pairs:g} "
+                f"dimensions in place of {2 * pairs}",
+                plain / scale * ramp + plain * (1 - ramp),
+            )
+
+
+def _mistaken_scaling(theta: Tensor, *, pairs: int, bases: frozenset[float]) -> Spectrum | None:
+    """A mistake in a scaling after which frequencies do not fall, with one of these bases."""
+    if len(theta) != pairs or bool((theta == 0).any()):
+        return None
+    for base in sorted(bases):
+        plain = rotary_frequencies(2 * pairs, base)
+        ends = [_round_scale(float(plain[place] / theta[place]), CLOSE) for place in (0, -1)]
+        for words, wrong in wrong_rules(plain, *ends):
+            if close(theta, wrong):
+                doubt = f"a mistake in the scaling: {words}"
+                return Spectrum(base, words, None, [doubt], scale=max(ends))
+    return None
 
 
 def _scaled(theta: Tensor, pairs: int, tolerance: float, known_bases: frozenset[float]) -> Spectrum:
@@ -367,6 +434,8 @@ def _rounded(
     slope = float((theta.log() * centred).sum() / (centred * centred).sum())
     base = math.exp(-slope * pairs)
     nearest = round_base(base, known_bases, 2 * spacing)
-    scaling = "none" if nearest else "not recognised, because the frequencies are rounded"
     before = rotary_frequencies(2 * pairs, nearest)[: len(theta)] if nearest else None
-    return Spectrum(nearest or base, scaling, None, [], rounded_to=dtype, before=before)
+    if before is None or not close(theta, before, spacing):
+        unknown = "not recognised, because the frequencies are rounded"
+        return Spectrum(math.nan, unknown, None, [], rounded_to=dtype)
+    return Spectrum(nearest or base, "none", None, [], rounded_to=dtype, before=before)

@@ -1,5 +1,9 @@
 """Whether a result depends on the vector and its position alone, and whether it only rotates."""
 
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
 import torch
 from torch import Tensor
 
@@ -14,6 +18,7 @@ def check_steady(calling: Calling, dim: int) -> None:
     once = calling.turn(x, x, positions)
     again = calling.turn(x, x, positions)
     if not all(torch.equal(a, b) for a, b in zip(once, again, strict=True)):
+        _check_growing(once, again, calling.turn(x, x, positions))
         if _goes_on(calling, dim):
             raise NoRotationError(
                 "earlier calls matter: a call goes on where the one before it ended, so its "
@@ -35,19 +40,36 @@ def check_steady(calling: Calling, dim: int) -> None:
             f"{' and '.join(differ)}{_which_heads(calling, dim, SIDES.index(differ[0]))}",
             "the angles depend on the position, not on the head: look at the axes of cos and sin",
         )
+    if calling.both:
+        _check_independent(calling, dim)
     _check_heads_kept(calling, dim)
     _check_rows(calling, dim)
     _check_state(calling, x, once)
     _check_positions_kept(calling, dim)
     _check_linear(calling, dim)
-    if calling.both:
-        _check_independent(calling, dim)
     _check_remarks(calling)
+
+
+def _check_growing(*calls: tuple[Tensor, Tensor]) -> None:
+    """Raise if the results of equal calls grow or shrink by one factor from call to call."""
+    for side, results in zip(SIDES, zip(*calls, strict=True), strict=True):
+        first, second = (
+            float((before * after).sum() / (before * before).sum())
+            for before, after in pairwise(results)
+        )
+        left = float((results[2] - second * results[1]).abs().max() / results[2].abs().max())
+        same = math.isclose(first, second, rel_tol=1e-4)
+        if same and left < 1e-3 and abs(first - 1) > 1e-5:
+            raise NoRotationError(
+                f"earlier calls matter: equal calls give the {side} {first:.6g} times as long, "
+                "from call to call: a factor is multiplied into a table that stays, and grows",
+                "multiply a copy of the table, or once where it is made",
+            )
 
 
 def _which_heads(calling: Calling, dim: int, side: int) -> str:
     """Which of eight heads rotate as one head alone does, and what the others do, in words."""
-    count, length = 8, 4
+    count, length = 8, 5
     x = vectors(1, 1, 1, dim, seed=17).repeat(1, count, length, 1)
     positions = torch.arange(length)
     try:
@@ -65,13 +87,21 @@ def _which_heads(calling: Calling, dim: int, side: int) -> str:
             "long vector: split them before the rotation"
         )
     seen = [_places(head, places) for head in whole]
-    scrambled = [[(length * head + m) // count for m in range(length)] for head in range(count)]
-    if seen == scrambled:
-        return (
-            f"; in a call of {length} tokens and {count} heads, token m of head h is rotated as "
-            f"position ({length}h + m) // {count}: heads and tokens are scrambled by reshape or "
-            "view; exchange the axes by transpose(1, 2)"
-        )
+    # What a change of shape does that does not exchange heads and tokens: each order of the axes.
+    scrambled: dict[str, Callable[[int, int], int]] = {
+        f"({length}h + m) // {count}": lambda head, m: (length * head + m) // count,
+        f"({count}m + h) % {length}": lambda head, m: (count * m + head) % length,
+    }
+    for formula, place in scrambled.items():
+        if seen == [[place(head, m) for m in range(length)] for head in range(count)]:
+            return (
+                f"; in a call of {length} tokens and {count} heads, token m of head h is rotated "
+                f"as position {formula}: heads and tokens are scrambled by reshape or view; "
+                "exchange the axes by transpose(1, 2)"
+            )
+    going_on = _frequencies_go_on(calling, dim, side)
+    if going_on:
+        return going_on
     said = [_of_head(head, x[0, 0], places) for head in whole]
     parts = []
     first = 0
@@ -81,6 +111,33 @@ def _which_heads(calling: Calling, dim: int, side: int) -> str:
             parts.append(f"{name} {said[first]}")
             first = head
     return f"; of {count} heads, {'; '.join(parts)}"
+
+
+def _frequencies_go_on(calling: Calling, dim: int, side: int) -> str:
+    """Whether each head goes on with the frequencies where the head before it ended, in words."""
+    heads = 4
+    units = torch.eye(dim, dtype=torch.float32)[:, None, None].repeat(1, heads, 2, 1)
+    positions = torch.arange(2)
+    rows = [calling.turn(row[None], row[None], positions)[side] for row in units]
+    matrices = torch.cat(rows)[:, :, 1].transpose(0, 1).double()  # (heads, d, d) at position 1
+    mixed = matrices - torch.diag_embed(matrices.diagonal(dim1=-2, dim2=-1))
+    partner = mixed[0].abs().argmax(-1)
+    first = (torch.arange(dim) < partner).nonzero().flatten()
+    if len(first) != dim // 2:
+        return ""
+    theta = torch.atan2(mixed[:, first, partner[first]], matrices[:, first, first]).abs()
+    ratios = theta.flatten()[1:] / theta.flatten()[:-1]
+    whole = theta.flatten().log()
+    steps = torch.arange(len(whole), dtype=whole.dtype) / (len(whole) - 1)
+    falls = bool((ratios < 1).all()) and float(theta[-1, -1]) > 1e-7
+    if not falls or float((whole - whole[-1] * steps).abs().max()) > 0.02:
+        return ""
+    ends = [f"{float(one[0]):.3g} … {float(one[-1]):.3g}" for one in theta]
+    return (
+        f"; frequencies go on from head to head, as those of one long vector: {ends[0]} in head 0, "
+        f"{ends[1]} in head 1; split the heads before the rotation, or give each the same "
+        "frequencies"
+    )
 
 
 def _places(rotated: Tensor, places: Tensor) -> list[int] | None:
@@ -156,17 +213,22 @@ def _which_rows(calling: Calling, dim: int) -> str:
     count, length = 3, 5
     x = vectors(1, 1, 1, dim, seed=18).repeat(count, 1, length, 1)
     try:
-        rows = calling.turn(x, x, torch.arange(length))[0][:, 0]
+        both = calling.turn(x, x, torch.arange(length))
         longer = x[:1, :, :1].repeat(1, 1, 64, 1)
-        places = calling.turn(longer, longer, torch.arange(64))[0][0, 0]
+        of_both = calling.turn(longer, longer, torch.arange(64))
     except Exception:  # it wants another number of rows or tokens
         return ""
-    seen = [_places(row, places) for row in rows]
+    whose = ""
+    seen: list[list[int] | None] = []
+    for side, rotated, alone in zip(SIDES, both, of_both, strict=True):
+        seen = [_places(row, alone[0, 0]) for row in rotated[:, 0]]
+        whose = f" of the {side}" if calling.both else ""
+        if seen != [list(range(length))] * count:
+            break
     if None in seen:
         return ""
-    text = f"; in a batch of {count}, tokens {list(range(length))} are rotated as " + ", ".join(
-        f"{places} in row {row}" for row, places in enumerate(seen)
-    )
+    text = f"; in a batch of {count}, tokens {list(range(length))}{whose} are rotated as "
+    text += ", ".join(f"{places} in row {row}" for row, places in enumerate(seen))
     if seen == [[count * m + row for m in range(length)] for row in range(count)]:
         text += ": positions grow by the number of rows from token to token"
     if seen == [[length * row + m for m in range(length)] for row in range(count)]:
@@ -205,29 +267,54 @@ def _check_independent(calling: Calling, dim: int) -> None:
         )
     by_k = calling.turn(q[None], other_k[None], positions)
     by_q = calling.turn(other_q[None], k[None], positions)
-    if (by_k[0] - rotated_q).abs().max() > SAME or (by_q[1] - rotated_k).abs().max() > SAME:
+    other = [bool((by_k[0] - rotated_q).abs().max() > SAME)]  # side by side, what the other changes
+    other.append(bool((by_q[1] - rotated_k).abs().max() > SAME))
+    own = [bool((by_q[0] - rotated_q).abs().max() > SAME)]
+    own.append(bool((by_k[1] - rotated_k).abs().max() > SAME))
+    if not any(other):
+        return
+    if all(other) and not any(own):
         raise NoRotationError(
-            "mixed up: rotated queries depend on the keys, or keys on the queries",
-            "give the rotated queries first, then the keys, each made from its own vectors",
+            "queries and keys are exchanged: what comes back first depends on the keys alone, and "
+            "what comes back second on the queries alone",
+            "give the rotated queries first, then the keys",
         )
+    said = [
+        f"the rotated {side} depend on the {there}{' too' if mine else ', not on themselves'}"
+        for side, there, mine, mixed in zip(SIDES, SIDES[::-1], own, other, strict=True)
+        if mixed
+    ]
+    raise NoRotationError(
+        f"mixed up: {', and '.join(said)}",
+        "rotate each from its own vectors: rotate_half(k) for the keys, rotate_half(q) for queries",
+    )
 
 
 def _check_positions_kept(calling: Calling, dim: int) -> None:
     """Raise if a call repeats the angles of an earlier one of the same length."""
     if calling.kind == "none":
         return
-    x = vectors(1, 1, 5, dim, seed=12)
-    shorter = x[:, :, :3]
-    later = torch.arange(50, 55)
+    count = 11  # no call had this length before
+    longer = vectors(1, 1, count + 1, dim, seed=12)
+    x, shorter = longer[:, :, :count], longer[:, :, :3]
+    later = torch.arange(50, 50 + count)
     try:
-        calling.turn(shorter, shorter, torch.arange(3))
+        start = calling.turn(shorter, shorter, torch.arange(3))
         fresh = calling.turn(x, x, later)
         calling.turn(shorter, shorter, torch.arange(3))
-        calling.turn(x, x, torch.arange(5))
+        at_start = calling.turn(x, x, torch.arange(count))
         after = calling.turn(x, x, later)
+        first_at_start = calling.turn(longer, longer, torch.arange(count + 1))
     except Exception:  # a table that ends before this position
         return
-    if any((a - b).abs().max() > SAME for a, b in zip(fresh, after, strict=True)):
+    changed = any((a - b).abs().max() > SAME for a, b in zip(fresh, after, strict=True))
+    # Kept from the first call of this length on: then the start is rotated as what came before it.
+    kept = all(torch.equal(a, b) for a, b in zip(fresh, at_start, strict=True))
+    wrong, wrong_first = (
+        any((a - b[:, :, :3]).abs().max() > SAME for a, b in zip(start, other, strict=True))
+        for other in (at_start, first_at_start)
+    )
+    if changed or (kept and wrong and not wrong_first):
         raise NoRotationError(
             "earlier calls matter: a call repeats the angles of an earlier one of the same length, "
             "at other positions",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from rotations import rope, with_table
 
 import attention_to_rope as book
 from attention_to_rope.checkpoints import rotary_settings
@@ -264,3 +265,128 @@ def test_hunyuans_keys_are_read_in_a_text_part_and_under_the_newer_name():
 def test_alpha_of_another_model_is_refused_with_what_to_give_instead():
     with pytest.raises(ValueError, match=r"give rope_theta = base · alpha\^"):
         read_config(HUNYUAN | {"model_type": "llama"})
+
+
+YARN = {
+    "model_type": "qwen3",
+    "head_dim": 128,
+    "max_position_embeddings": 131_072,
+    "rope_theta": 1e6,
+    "rope_scaling": {
+        "rope_type": "yarn",
+        "factor": 4.0,
+        "original_max_position_embeddings": 32_768,
+    },
+}
+
+
+LONGROPE = {
+    "model_type": "phi3",
+    "head_dim": 32,
+    "rope_theta": 1e4,
+    "max_position_embeddings": 8192,
+    "original_max_position_embeddings": 4096,
+    "rope_scaling": {
+        "type": "longrope",
+        "short_factor": [1 + 0.1 * pair for pair in range(16)],
+        "long_factor": [2 + 0.3 * pair for pair in range(16)],
+    },
+}
+
+
+def with_scaling(config, **changed):
+    return {**config, "rope_scaling": {**config["rope_scaling"], **changed}}
+
+
+@pytest.mark.parametrize(
+    ("config", "changed", "words"),
+    [
+        (LLAMA, {"high_freq_factor": 2.0}, "high_freq_factor 2, the configuration has 4.0"),
+        (LLAMA, {"low_freq_factor": 0.5}, "low_freq_factor 0.5, the configuration has 1.0"),
+        (YARN, {"beta_fast": 8}, "beta_fast 8, the configuration has 32"),
+        (YARN, {"beta_fast": 64, "beta_slow": 4}, "beta_fast 64 and beta_slow 4, the config"),
+        (
+            LONGROPE,
+            {
+                "short_factor": LONGROPE["rope_scaling"]["long_factor"],
+                "long_factor": LONGROPE["rope_scaling"]["short_factor"],
+            },
+            "short_factor and long_factor exchanged",
+        ),
+    ],
+)
+def test_a_setting_that_was_read_otherwise_is_told(config, changed, words):
+    rotation = rotary_settings(with_scaling(config, **changed))
+
+    def function(x, positions):
+        factor = rotation.attention_factor
+        return rope(x, positions, theta=rotation.frequencies, factor=factor)
+
+    for given in (config, {"text_config": config}):
+        report = examine(function, config=given)
+        assert any(words in text for text in report.changes), report
+        assert not any("by no rule" in text for text in [*report.changes, *report.doubts])
+        assert not report.sound
+
+
+def test_frequencies_of_no_setting_stay_unexplained():
+    theta = rotary_settings(YARN).frequencies * torch.linspace(1, 0.9, 64).double() ** 2
+    report = examine(lambda x, m: rope(x, m, theta=theta), config=YARN)
+    assert any("no rule gives" in text for text in report.changes), report
+
+
+def test_rounded_frequencies_of_a_scaling_are_that_fault_alone():
+    theta = rotary_settings(LLAMA).frequencies.bfloat16().double()
+    report = examine(lambda x, m: rope(x, m, theta=theta), config=LLAMA)
+    assert [text.partition(":")[0] for text in report.faults] == ["half frequencies"]
+    assert report.changes == []
+
+
+def test_a_table_that_raises_beyond_its_end_is_a_note():
+    plain = {"model_type": "llama", "head_dim": 32, "rope_theta": 1e4}
+    plain["max_position_embeddings"] = 16_384
+    cos, sin = book.rotary_table(torch.arange(5000), book.rotary_frequencies(32))
+
+    def function(x, positions):
+        return with_table(x, cos[positions], sin[positions])
+
+    report = examine(function, config=plain)
+    assert report.sound, report
+    assert any("position 16,383 raises IndexError" in note for note in report.notes)
+
+
+def test_a_base_that_is_raised_too_early_is_told():
+    config = {
+        "model_type": "llama",
+        "head_dim": 32,
+        "max_position_embeddings": 4096,
+        "rope_theta": 1e4,
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+    }
+    theta = book.rotary_frequencies(32, 10_000.0 * 2 ** (32 / 30))
+    report = examine(lambda x, m: rope(x, m, theta=theta), config=config)
+    assert any("none up to the trained length" in text for text in report.changes), report
+
+
+def test_a_factor_of_the_queries_alone_is_told_with_that_of_the_keys():
+    theta = book.rotary_frequencies(128)
+
+    def function(q, k, positions):
+        return rope(q, positions, theta=theta) / 128**0.5, rope(k, positions, theta=theta)
+
+    report = examine(function, family="Llama 2")
+    words = "queries are multiplied by 0.0884 = 1/√128, keys by 1.0000"
+    assert any(words in text for text in report.changes), report
+    assert words in report.keys
+    assert any(words in note for note in report.notes)
+    halved = examine(lambda q, k, positions: function(q / 2, k / 2, positions), family="Llama 2")
+    assert any("queries are multiplied by 0.0442, keys by 0.5000" in t for t in halved.changes)
+
+
+def test_vectors_that_are_rotated_in_place_are_a_note():
+    def function(x, positions):
+        return x.copy_(rope(x, positions, theta=book.rotary_frequencies(32)))
+
+    report = examine(function, head_dim=32)
+    assert report.sound, report
+    assert any("the input is changed in place" in note for note in report.notes)

@@ -303,8 +303,300 @@ def rows_of_one_text(x):
     return rope(x, torch.arange(batch * length).view(batch, 1, length))
 
 
+def tiled_rows(x, positions):
+    """Rows and heads in one axis; each head takes the table of the row that the tiling gives it."""
+    if positions.ndim == 1:
+        return rope(x, positions)
+    batch, heads, length, dim = x.shape
+    cos, sin = (part.tile(heads, 1, 1) for part in book.rotary_table(positions, THETA))
+    a, b = x.reshape(batch * heads, length, dim).chunk(2, -1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos), -1).reshape(x.shape)
+
+
+def last_row_for_all(x, positions):
+    return rope(x, positions if positions.ndim == 1 else positions[-1])
+
+
+def tokens_as_heads(q, k, positions):
+    """Keys (b, n, h, d) are given another shape where two axes should be exchanged."""
+
+    def one(x, change):
+        return change(rope(change(x), positions))
+
+    batch, length, heads, dim = k.shape
+    other = k.reshape(batch, heads, length, dim)
+    return (
+        one(q, lambda x: x.transpose(1, 2)),
+        rope(other, positions).reshape(k.shape),
+    )
+
+
+def keys_partly_of_queries(q, k, positions):
+    return rope(q, positions), rope(torch.cat((q[..., :HALF], k[..., HALF:]), -1), positions)
+
+
+def sum_for_both(q, k, positions):
+    return rope(q + k, positions), rope(q - k, positions)
+
+
+def one_vector_of_neighbours(x, positions):
+    batch, length, heads, dim = x.shape
+    theta = book.rotary_frequencies(heads * dim)
+    flat = x.reshape(batch, 1, length, heads * dim)
+    return rope(flat, positions, theta=theta, layout="interleaved").reshape(x.shape)
+
+
+class Swells(nn.Module):
+    """A table that is multiplied once more in each call."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.size, self.factor = 1.0, factor
+
+    def forward(self, q, k, positions):
+        self.size *= self.factor
+        return rope(q, positions), self.size * rope(k, positions)
+
+
+class FilledOnce(nn.Module):
+    """Rows of a table that are written in the first call alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.cos, self.sin = torch.zeros(2, 9000, HALF).unbind(0)
+        self.filled = 0
+
+    def forward(self, x, pos):
+        if not self.filled:
+            self.filled = len(pos.flatten().unique())
+            rows = torch.arange(self.filled)
+            self.cos[: self.filled], self.sin[: self.filled] = book.rotary_table(rows, THETA)
+        return with_table(x, self.cos[pos], self.sin[pos])
+
+
+def zeros_far_out(x, positions):
+    cos, sin = book.rotary_table(positions, THETA)
+    inside = (positions < 1000).float()[..., None]
+    return with_table(x, cos * inside, sin * inside)
+
+
+def offset_without_length(x, offset):
+    length = x.shape[-2]
+    return rope(x, torch.arange(length) + max(offset - length, 0))
+
+
+def offset_with_length(q, k, start_pos):
+    rows = torch.arange(k.shape[-2])
+    return rope(q, start_pos + rows), rope(k, start_pos + len(rows) + rows)
+
+
+def index_in_int16(x, positions):
+    rows = torch.arange(5000)
+    cos, sin = (part.flatten() for part in book.rotary_table(rows, THETA))
+    index = positions.short()[..., None] * torch.tensor(HALF).short() + torch.arange(HALF).short()
+    return with_table(x, cos[index.long()], sin[index.long()])
+
+
+def table_from_one(x, positions):
+    cos, sin = book.rotary_table(torch.arange(9000), THETA)
+    return with_table(x, cos[positions - 1], sin[positions - 1])
+
+
+def last_of_each_document(x, positions):
+    """A document's first token takes the position after the document before it."""
+    before = torch.cat((positions[:1] * 0 - 1, positions[:-1]))
+    starts = (positions == 0) & (before > 0)
+    return rope(x, torch.where(starts, before + 1, positions))
+
+
+def new_documents_at_seven(x, positions):
+    starts = (positions == 0) & (torch.arange(len(positions)) > 0)
+    return rope(x, torch.where(starts, 0.5, positions.double()))
+
+
+def first_and_count_of_tokens(x, positions):
+    """Vectors (b, n, h, d)."""
+    rows = positions.flatten()[0] + torch.arange(x.shape[1])
+    return rope(x.transpose(1, 2), rows).transpose(1, 2)
+
+
+def some_tokens(q, k, positions):
+    half = (k.shape[2] + 1) // 2
+    early = rope(k[:, :, :half], positions[..., :half])
+    return rope(q, positions), torch.cat((early, k[:, :, half:]), 2)
+
+
+def in_rising_order(x, positions):
+    return rope(x, positions.sort(-1).values)
+
+
+def start_twice(x, positions):
+    return rope(x, positions + positions.flatten()[0])
+
+
+def from_the_end(x, positions):
+    return rope(x, positions.max() - positions)
+
+
+def in_the_type_of_vectors(words):
+    """A function that makes positions or frequencies numbers of the vectors' type."""
+
+    def function(x, positions):
+        theta = THETA
+        if "positions" in words:
+            positions = positions.to(x.dtype).double()
+        if "frequencies" in words:
+            theta = theta.to(x.dtype).double()
+        return rope(x, positions, theta=theta)
+
+    return function
+
+
+def of_vllm_in_bfloat16(positions, query, key):
+    """Tokens of all texts in one axis, and a table in bfloat16."""
+
+    def one(x):
+        heads = x.view(positions.shape[0], -1, DIM)
+        cos, sin = (part.bfloat16()[:, None] for part in book.rotary_table(positions, THETA))
+        a, b = heads.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), -1).to(x.dtype).reshape(x.shape)
+
+    return one(query), one(key)
+
+
+def step_by_step(x, positions):
+    """cos and sin of each position from those of the one before, in float16."""
+    first = torch.polar(torch.ones(HALF, dtype=torch.float64), THETA)
+    steps = [torch.ones(HALF, dtype=torch.complex128)]
+    for _ in range(1200):
+        turned = steps[-1] * first * 1.0002
+        steps.append(torch.complex(turned.real.half().double(), turned.imag.half().double()))
+    table = torch.stack(steps)[positions]
+    return with_table(x, table.real.float(), table.imag.float())
+
+
+def mirrored_pairs(which):
+    def function(x, positions):
+        cos, sin = book.rotary_table(positions, THETA)
+        a, b = x.chunk(2, -1)
+        if which == "first":
+            return torch.cat((-a * cos - b * sin, b * cos - a * sin), -1)
+        return torch.cat((a * cos - b * sin, a * sin - b * cos), -1)
+
+    return function
+
+
+def root_of_the_other(name):
+    def function(x, positions):
+        cos, sin = book.rotary_table(positions, THETA)
+        if name == "cos":
+            return with_table(x, (1 - sin**2).clamp_min(0).sqrt(), sin)
+        return with_table(x, cos, (1 - cos**2).clamp_min(0).sqrt())
+
+    return function
+
+
+def keys_at_the_last_position(q, k, positions):
+    return rope(q, positions), rope(k, positions.amax(-1, keepdim=True))
+
+
+def all_at_the_first_position(x, positions):
+    return rope(x, positions[..., :1])
+
+
+def keys_moved_by_rows(q, k, positions):
+    return rope(q, positions), rope(k, positions + len(k) - 1)
+
+
+class KeptByLength(nn.Module):
+    """Angles of the first call of each length."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    def forward(self, x, positions):
+        return rope(x, self.kept.setdefault(positions.shape[-1], positions))
+
+
+def whole_degrees(x, positions):
+    angles = positions[..., None].float() * THETA.float()
+    angles = (angles * (180 / math.pi)).round() * (math.pi / 180)
+    return with_table(x, angles.cos(), angles.sin())
+
+
+def between_sines(x, positions):
+    """Lines between 12 sines of a turn, brought back to length 1."""
+    places = positions[..., None] * THETA * (12 / (2 * math.pi))
+    share = places - places.floor()
+    ends = [(places.floor() + step) * (2 * math.pi / 12) for step in (0, 1)]
+    cos = ends[0].cos() * (1 - share) + ends[1].cos() * share
+    sin = ends[0].sin() * (1 - share) + ends[1].sin() * share
+    length = torch.hypot(cos, sin)
+    cos, sin = cos / length, sin / length
+    return with_table(x, cos.float(), sin.float())
+
+
+def short_period(period):
+    def function(x, positions):
+        angles = (positions[..., None] * THETA).remainder(period)
+        return with_table(x, angles.cos().float(), angles.sin().float())
+
+    return function
+
+
+def ratio_in_bfloat16():
+    ratio = torch.tensor(10000.0 ** (-1 / HALF)).bfloat16().double()
+    return with_theta(ratio ** torch.arange(HALF))
+
+
 # What the report says → the wrong functions.
 NAMED = {
+    "its heads are rotated by the positions of rows [0, 1, 0]": [tiled_rows],
+    "the queries of row 0 differ; they are rotated by the positions of row 1": [last_row_for_all],
+    "is rotated as position (8m + h) % 5: heads and tokens are scrambled": [tokens_as_heads],
+    "mixed up: the rotated keys depend on the queries too": [keys_partly_of_queries],
+    "depend on the keys too, and the rotated keys depend on the queries too": [sum_for_both],
+    "queries and keys are exchanged": [exchanged],
+    "frequencies go on from head to head": [one_vector_of_neighbours],
+    "equal calls give the keys 1.25 times as long": [Swells(1.25)],
+    "equal calls give the keys 0.5 times as long": [Swells(0.5)],
+    "it is filled as far as the first call needs": [FilledOnce()],
+    "vectors vanish: rotated vectors are zero from position 1,001 on": [zeros_far_out],
+    "the number of tokens is subtracted from the offset": [offset_without_length],
+    "the keys of chunks of 2, 3 and 5 tokens from position 12 on begin as": [offset_with_length],
+    "read from the end of a table of 5,000 rows": [index_in_int16],
+    "as the last row of a table that is read at −1": [table_from_one],
+    "of the first token of each later document are rotated otherwise": [
+        last_of_each_document,
+        new_documents_at_seven,
+    ],
+    "if your vectors are (b, h, n, d), heads are taken as positions": [first_and_count_of_tokens],
+    "the last 2 of 4 tokens come back as they were given": [some_tokens],
+    "positions sorted": [in_rising_order],
+    "all keys of a call are rotated alike, by the position of the last": [
+        keys_at_the_last_position
+    ],
+    "all queries of a call are rotated alike, by the position of the first": [
+        all_at_the_first_position
+    ],
+    "of the keys are rotated as [2, 3, 4, 5, 6] in row 0": [keys_moved_by_rows],
+    "repeats the angles of an earlier one of the same length": [KeptByLength()],
+    "angles are rounded to multiples of 2π/360": [whole_degrees],
+    "angles are off: by up to": [between_sines],
+    "the first position is added twice": [start_twice],
+    "position m is rotated as n − 1 − m": [from_the_end],
+    "positions take the type of the vectors": [in_the_type_of_vectors("positions")],
+    "frequencies take the type of the vectors": [in_the_type_of_vectors("frequencies")],
+    "cos and sin hold torch.bfloat16 numbers": [of_vllm_in_bfloat16],
+    "table drifts: lengths are right near position 0": [step_by_step],
+    "the first dimension of each pair takes −cos": [mirrored_pairs("first")],
+    "the second dimension of each pair takes −cos": [mirrored_pairs("second")],
+    "cos never changes its sign": [root_of_the_other("cos")],
+    "sin never changes its sign": [root_of_the_other("sin")],
+    "angles are reduced modulo 6.284": [short_period(2 * 3.142)],
+    "angles are reduced modulo 6.2832": [short_period(2 * 3.1416)],
+    "angles are reduced modulo 6.28 =": [short_period(6.28)],
     "cos is multiplied by 1.2000, but sin is not": [factor_on_cos],
     "sin is multiplied by 0.8000, but cos is not": [factor_on_sin],
     "positions grow by the number of rows": [rows_of_a_transposed_view],
@@ -354,7 +646,6 @@ NAMED = {
     "positions ignored: the keys": [keys_counted_from_zero],
     "single-token decoding: the keys": [keys_alone_at_zero],
     "one for both": [queries_for_both],
-    "mixed up": [exchanged],
     "grouped keys": [grouped_keys],
     "single-token decoding: the queries": [alone_at_zero],
     "consecutive positions assumed": [first_and_count],
@@ -404,12 +695,34 @@ def ramp_reversed():
     return plain + plain / 4 - yarn(plain, 4.0, original_length=32_768)
 
 
+def limits_of_half():
+    plain = book.rotary_frequencies(DIM, 1e6)
+    low, high = (
+        HALF * math.log(32_768 / (turns * 2 * math.pi)) / (2 * math.log(1e6)) for turns in (32, 1)
+    )
+    low, high = math.floor(low), math.ceil(high)
+    ramp = ((torch.arange(HALF).double() - low) / (high - low)).clamp(0, 1)
+    return plain / 4 * ramp + plain * (1 - ramp)
+
+
+def limits_exchanged():
+    plain = book.rotary_frequencies(DIM, 5e5)
+    kept = ((8192 * plain / (2 * math.pi) - 4) / (1 - 4)).clamp(0, 1)
+    return plain * kept + plain / 8 * (1 - kept)
+
+
 # What keeps the doctor from calling it proved → functions whose formula is that of no model.
 NOT_PROVED = {
     "the exponent i/d in place of 2i/d": with_theta(10000.0 ** (-EXPONENTS / 2)),
     "exponents that reach 1": with_theta(10000.0 ** -torch.linspace(0, 1, HALF).double()),
     "the exponents start at 1/d": with_theta(10000.0 ** -(EXPONENTS + 1 / DIM)),
     "log10 in place of ln": with_theta(torch.exp(-EXPONENTS * math.log10(10000))),
+    "a torch.bfloat16 number; errors of a ratio grow": ratio_in_bfloat16(),
+    "the frequencies repeat: the first 8 come 2 times": with_theta(THETA[::2].repeat(2)),
+    "each frequency comes 4 times in a row": with_theta(THETA[:4].repeat_interleave(4)),
+    "the frequencies do not fall from pair to pair": with_theta(THETA.roll(3)),
+    "with the limits of 16 dimensions in place of 32": with_theta(limits_of_half()),
+    "as with the two limits exchanged": with_theta(limits_exchanged()),
     "rise from pair to pair": with_theta(THETA.flip(0)),
     "π/180": with_theta(THETA * math.pi / 180),
     "divided by 2π": with_theta(THETA / (2 * math.pi)),
@@ -418,6 +731,9 @@ NOT_PROVED = {
     "base 1000 is neither": with_theta(book.rotary_frequencies(DIM, 1000.0)),
     "it is what 500000 with 2i/40 in place of 2i/32 gives": with_theta(
         book.rotary_frequencies(40, 5e5)[:HALF]
+    ),
+    "2i/31 in place of 2i/32 gives; an odd number": with_theta(
+        10000.0 ** (-torch.arange(0, DIM, 2).double() / 31)
     ),
     "base 10180.2 is neither": with_theta(book.rotary_frequencies(DIM, 10180.2)),
     "only the fastest of 16 pairs rotates, so there is no base": with_theta(fast_pairs(1)),
