@@ -8,7 +8,6 @@ records there is no mark and no count of checks.
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,7 +107,7 @@ def count_typed(app: Sphinx) -> int:
     return sum(kind != "relation" for _, _, kind in rows)
 
 
-def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
+def counts_markdown(app: Sphinx) -> str:
     """How many formulas were executed and how many were not; nothing where there is no record."""
     pages = count_pages(app).values()
     records = [record for page in pages for record in page.checked.values()]
@@ -117,13 +116,13 @@ def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
     by_hand = sum(record.by_hand is not None for record in records)
     relations = sum(page.relations for page in pages)
     executed_relations = sum(page.executed_relations for page in pages)
-    text = translate(
+    text = _(
         "The last run of the tests executed %(executed)s of the %(displayed)s displayed equations "
         "from their own text and checked %(by_hand)s by hand. It executed %(stated)s of the "
         "%(relations)s relations inside sentences. The other %(left)s relations were not executed, "
         "and neither were the %(others)s formulas without a relation (single letters included)."
     )
-    numbers = translate(
+    numbers = _(
         "Of the %(values)s numbers in sentences that are written with their computation, it "
         "computed %(computed)s. Nothing computes the other numbers, number words, units, letters "
         "and expressions: %(typed)s of them, each with the words beside it, are on a list, and a "
@@ -147,15 +146,14 @@ def counts_markdown(app: Sphinx, translate: Callable[[str], str] = _) -> str:
 def ledger_markdown(app: Sphinx) -> str:
     """The counts of the book, then those of each page with its equations and checks by hand."""
     pages = count_pages(app)
-    # The ledger itself is in English in every language.
-    counts = counts_markdown(app, str)
+    counts = counts_markdown(app)
     displayed = sum(len(found.labels) for found in pages.values())
-    lines = [counts or f"The book displays {displayed} equations.", ""]
+    lines = [counts or _("The book displays %s equations.") % displayed, ""]
     for page, found in pages.items():
         parts = [entry_of(label, found.checked.get(label)) for label in found.labels]
         if counts and found.relations:
-            executed = f"{found.executed_relations} of {found.relations}"
-            parts.append(f"(relations in sentences: {executed} executed)")
+            executed = found.executed_relations, found.relations
+            parts.append(_("(relations in sentences: %s of %s executed)") % executed)
         if parts:
             lines.append(f"- {{doc}}`{page}`: {' '.join(parts)}")
     return "\n".join(lines)
@@ -164,7 +162,8 @@ def ledger_markdown(app: Sphinx) -> str:
 def entry_of(label: str, record: Record | None) -> str:
     """The link to an equation, with the reason why it is checked by hand, if it is."""
     link = f"{{eq}}`{label}`"
-    return f"{link} \\[by hand: {record.by_hand}\\]" if record and record.by_hand else link
+    by_hand = record and record.by_hand
+    return f"{link} \\[{_('by hand:')} {by_hand}\\]" if by_hand else link
 
 
 def write_counts(app: Sphinx, _docname: str, source: list[str]) -> None:

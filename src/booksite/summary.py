@@ -14,6 +14,7 @@ import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.locale import _
 from sphinx.util.i18n import format_date
 
 from bookformat.paths import ROOT
@@ -111,7 +112,8 @@ def read_citation(_app: Sphinx, config: Config) -> None:
     language = "zh_CN" if str(config.language).startswith("zh") else "en"
     midnight = datetime.combine(released, time())
     shown = format_date("%x", date=midnight, language=language)
-    config.myst_substitutions["edition"] = f"{', '.join(names)}. {citation['version']}, {shown}."
+    said = _("%s. %s, %s.") % (", ".join(map(_, names)), citation["version"], shown)
+    config.myst_substitutions["edition"] = said
 
 
 def setup(app: Sphinx) -> None:
