@@ -68,3 +68,20 @@ def learned(name: str) -> Run:
         excess={rate: losses[rate] - frequencies for rate in sorted(losses)},
         differ={float(rate): torch.tensor(found) for rate, found in row["differ"].items()},
     )
+
+
+def with_warm_up(
+    placement: str, blocks: int, warm_up: int, steps: int, *, small: bool = False
+) -> dict[float, Tensor]:
+    """What `laboratory.warm_up` recorded: loss − that of byte frequencies by rate, for each seed.
+
+    small: the initial matrices have DeepNorm's scale for so many blocks, and not 1.
+    """
+    (control,) = recorded("warm_up.jsonl", placement="byte frequencies")
+    place = control["tested"].index(steps)
+    rows = recorded("warm_up.jsonl", placement=placement, blocks=blocks, warm_up=warm_up)
+    return {
+        row["rate"]: torch.tensor(row["loss"][place]) - torch.tensor(control["loss"][place])
+        for row in rows
+        if (row["scale"] < 1) == small
+    }

@@ -5,6 +5,7 @@ probes      what its heads and layers do           waves    what its pairs of di
 schemes     small models with other encodings      curves   the same along their training
 three_back, placements   toys of two chapters
 slopes      ALiBi on the first of them: slopes, rates and steps
+starts      the same task with random first positions, and with changed buckets
 warm_up     stacks of several depths with and without a warm-up of the learning rate
 temperature  YaRN's factor at the trained length
 controls    the same factor with other rules and in longer texts

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from bookkit import book_model
+from bookkit.records import recorded
 from bookkit.trained.model import loss_by_position
 from bookkit.trained.text import held_out
 from laboratory import angles
@@ -36,10 +37,10 @@ def test_offsets_are_those_that_a_case_allows(model):
     torch.testing.assert_close(usual[below], by_offset[distance[below]])
     clamped = angles.clamped(model, q, k, 9)[0, 0]
     torch.testing.assert_close(clamped[below], by_offset[distance[below].clamp(max=9)])
-    random = angles.replaced(model, q, k, 20, 5, 9)[0, 0]
+    random = angles.replaced(model, q, k, 20, 3, 15)[0, 0]
     near = below & (distance < 20)
     torch.testing.assert_close(random[near], usual[near])
-    gaps = (random[distance >= 20][:, None] - by_offset[5:9]).abs().amin(1)
+    gaps = (random[distance >= 20][:, None] - by_offset[3:15]).abs().amin(1)
     assert gaps.max() < 1e-4
     assert len(random[distance >= 20].unique()) > 1
 
@@ -56,3 +57,11 @@ def test_a_short_run_measures_every_case(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(len(row["loss"]) == 1 for row in rows)
     assert all(("entropy" in row) == (row["group"] == "faster") for row in rows)
+
+
+def test_the_record_has_eight_texts_of_every_case_and_its_origin(model):
+    rows = recorded("trained/angles.jsonl")
+    settings = [(row["group"], row["case"], row["factor"], row["length"]) for row in rows]
+    assert settings == [found[:4] for found in angles.settings(model)]
+    assert all(len(row["loss"]) == 8 for row in rows)
+    assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))

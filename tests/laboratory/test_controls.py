@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from bookkit.records import recorded
 from laboratory import controls
 
 
@@ -41,3 +42,21 @@ def test_the_loss_is_that_of_the_end():
     tokens = torch.ones(3, 300, dtype=torch.long)
     expected = torch.full((3,), 257.0).log()
     torch.testing.assert_close(controls.read(Rising(), tokens), expected)
+
+
+def test_the_record_has_every_setting_and_its_origin():
+    rows = recorded("trained/controls.jsonl")
+    settings = [(row["rule"], row["excess"], row["times"], row["scale"]) for row in rows]
+    assert settings == list(controls.settings(list(controls.CASES)))
+    assert {(len(row["loss"]), len(row["right"])) for row in rows} == {(64, 256)}
+    assert len({row["held_out_sha256"] for row in rows}) == 1
+    assert all(row[fact] for row in rows for fact in ("date", "device", "torch", "command"))
+
+
+def test_the_record_agrees_with_the_five_models():
+    for rule, excess in (("YaRN", 0.1), ("Llama 3", 0.0)):
+        (row,) = recorded("trained/controls.jsonl", rule=rule, excess=excess, times=8, scale=8.0)
+        kind = {"rule": rule, "factor": 8, "times": 8, "steps": 0, "seed": 0}
+        (other,) = recorded("trained/stretch.jsonl", **kind)
+        share = sum(row["right"]) / len(row["right"])
+        assert share == pytest.approx(other["recall"], abs=0.1)  # other questions

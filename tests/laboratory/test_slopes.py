@@ -1,11 +1,13 @@
 """ALiBi's slopes, rates and steps on a small task: the record is made as it says."""
 
 import argparse
+from statistics import median
 
 import pytest
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from bookkit.three_back import SLOPES
+from bookkit.records import recorded
+from bookkit.three_back import SLOPES, with_slopes
 from laboratory import slopes, three_back
 
 GIVEN = argparse.Namespace(device="cpu", rates=[0.003, 0.01], seeds=2, steps=12)
@@ -50,3 +52,27 @@ def test_a_file_is_continued(tmp_path, monkeypatch):
     slopes.main(["--heads", "2", "--file", str(file)])
     slopes.main(["--file", str(file)])
     assert trained == [2, 4, 1]
+
+
+def test_the_record_has_eight_seeds_of_every_choice_and_its_origin():
+    rows = recorded("slopes.jsonl")
+    assert [(tuple(row["slopes"]), row["rate"]) for row in rows] == [
+        (chosen, rate)
+        for choices in slopes.TRIED.values()
+        for chosen in choices
+        for rate in slopes.RATES
+    ]
+    for row in rows:
+        assert row["heads"] == len(row["slopes"])
+        assert row["tested"] == list(slopes.TESTED)
+        for test in ("as trained", "longer"):
+            assert [len(shares) for shares in row[test]] == [8] * len(slopes.TESTED)
+        assert all(row[fact] for fact in ("date", "device", "torch", "command"))
+
+
+def test_both_records_agree_on_the_same_slopes_rates_and_steps():
+    for scheme, chosen in (("ALiBi, fitted", SLOPES), ("ALiBi, one head", (0.5,))):
+        for rate in (0.003, 0.01):
+            (old,) = recorded("three_back.jsonl", scheme=scheme, rate=rate, steps=2500)
+            new = with_slopes(chosen)[rate][2500].tolist()
+            assert median(new) == pytest.approx(median(old["as trained"]), abs=0.02)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from statistics import median
 
 import pytest
 import torch
@@ -74,3 +75,33 @@ def test_byte_frequencies_are_those_of_the_text_of_each_test():
     assert row["tested"] == [50, 60]
     assert row["loss"][0] != row["loss"][1]
     assert all(2.5 < value < 3.8 for losses in row["loss"] for value in losses)
+
+
+def test_the_record_has_every_stack_with_eight_seeds_and_its_origin():
+    control, *rows = recorded("warm_up.jsonl")
+    assert control["placement"] == warm_up.FREQUENCIES
+    assert [
+        (row["placement"], row["blocks"], row["scale"], row["warm_up"], row["rate"]) for row in rows
+    ] == [
+        (placement, blocks, scale, rising, rate)
+        for placement in warm_up.PLACEMENTS
+        for blocks in warm_up.BLOCKS
+        for scale in warm_up.scales(blocks)
+        for rising in warm_up.WARM_UPS
+        for rate in warm_up.RATES
+    ]
+    for row in (control, *rows):
+        assert row["tested"] == list(warm_up.TESTED)
+        assert [len(losses) for losses in row["loss"]] == [8] * len(warm_up.TESTED)
+        assert all(row[fact] for fact in ("date", "device", "torch", "command"))
+
+
+def test_both_experiments_found_the_same_losses_after_fifty_steps():
+    alike = {row["name"]: row for row in recorded("alike.jsonl")}
+    for name, placement in (("nothing", "post"), ("Pre-Norm", "pre")):
+        wanted = {"placement": placement, "blocks": 18, "scale": 1.0, "warm_up": 0, "rate": 0.01}
+        (row,) = recorded("warm_up.jsonl", **wanted)
+        # Sums are rounded in another order on a GPU, which training enlarges.
+        assert median(row["loss"][0]) == pytest.approx(
+            median(alike[name]["loss"]["0.01"]), abs=0.03
+        )
