@@ -420,6 +420,17 @@ def first_and_count_of_tokens(x, positions):
     return rope(x.transpose(1, 2), rows).transpose(1, 2)
 
 
+def first_and_count_of_positions(x, positions):
+    """Vectors (b, n, h, d); as many positions as tokens."""
+    rows = positions.flatten()[0] + torch.arange(positions.shape[-1])
+    return rope(x.transpose(1, 2), rows).transpose(1, 2)
+
+
+def upper_heads_backwards(q, k, positions):
+    keys = [rope(k[:, h : h + 1], positions, sign=1 - 2 * (h % 2)) for h in range(k.shape[1])]
+    return rope(q, positions), torch.cat(keys, 1)
+
+
 def some_tokens(q, k, positions):
     half = (k.shape[2] + 1) // 2
     early = rope(k[:, :, :half], positions[..., :half])
@@ -574,6 +585,8 @@ NAMED = {
     "if your vectors are (b, h, n, d), heads are taken as positions": [first_and_count_of_tokens],
     "the last 2 of 4 tokens come back as they were given": [some_tokens],
     "positions sorted": [in_rising_order],
+    "packed documents and left padding need each position. Repair": [first_and_count_of_positions],
+    "head 2 is right; head 3 is rotated otherwise": [upper_heads_backwards],
     "all keys of a call are rotated alike, by the position of the last": [
         keys_at_the_last_position
     ],
