@@ -34,14 +34,15 @@ function letKeyboardIntoWideBoxes() {
 // is to be done, so that places in the page are known before a reader jumps to one. The letters come first:
 // each face that came later would lay out anew what is laid out already.
 async function layOutTheRest() {
-  const { later = "" } = document.querySelector("script[data-later]")?.dataset ?? {};
-  const faces = later.split(", ").filter(Boolean);
-  await Promise.allSettled(faces.map((face) => document.fonts.load(face)));
+  const { allFaces = "" } = document.querySelector("script[data-all-faces]")?.dataset ?? {};
+  const faces = allFaces.split(", ").filter(Boolean);
+  const letters = [...new Set(document.querySelector(".bd-article")?.textContent)].join(""); // a face has a file for Greek
+  await Promise.allSettled(faces.map((face) => document.fonts.load(face, letters)));
   const PARTS = "section > section, section > section > *, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
   const parts = [...document.querySelectorAll(`.bd-article :is(${PARTS})`)];
   // What is in a section that no one has seen waits for its own turn.
   const isHidden = (section) => section.lastElementChild?.checkVisibility?.({ contentVisibilityAuto: true }) === false;
-  const BRIEF = 20; // milliseconds; a reader who presses a key then is not kept waiting
+  const BRIEF = 30; // milliseconds; a reader who presses a key then is not kept waiting
   const step = () => {
     const start = performance.now();
     while (parts.length && performance.now() - start < BRIEF) {

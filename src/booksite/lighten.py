@@ -7,12 +7,16 @@ boxes on load.
 """
 
 import html
+import logging
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fontTools import subset
 from sphinx.application import Sphinx
+
+# It tells of each table of each face.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 # What the theme's style sheet says of an icon: its names, and its place in the icon font.
 ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\(\w+)"\}')

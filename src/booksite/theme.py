@@ -61,8 +61,11 @@ FACES = {
     "KaTeX_Size3-Regular": r"\bdelimsizing size3\b",
     "KaTeX_Size4-Regular": r"\b(?:delimsizing size4|delim-size4)\b",
 }
-# Figures stand further down; their face is asked for with those of the rest.
-FACE_OF_FIGURES = {"dejavu-sans-latin-400-normal": r'class="book-figure"'}
+# Figures stand further down; their faces are asked for with those of the rest.
+FACES_OF_FIGURES = {
+    "dejavu-sans-latin-400-normal": r'class="book-figure"',
+    "dejavu-sans-latin-400-italic": r"<t(?:span|ext)\b[^>]*\b(?:oblique|italic)\b",
+}
 FAMILIES = {
     "source-serif-4": "Source Serif 4",
     "inter": "Inter",
@@ -139,13 +142,13 @@ def css_font(name: str) -> str:
 def name_faces(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
 ) -> None:
-    """Tell the template the faces of the page's beginning, and those of the rest."""
+    """Tell the template the faces of the page's beginning, and all of them."""
     body = context.get("body", "")
     beginning = beginning_of(body)
     early = [name for name, use in FACES.items() if re.search(use, beginning)]
-    rest = [name for name, use in (FACES | FACE_OF_FIGURES).items() if re.search(use, body)]
+    used = [name for name, use in (FACES | FACES_OF_FIGURES).items() if re.search(use, body)]
     context["faces"] = " ".join(early)
-    context["later_faces"] = ", ".join(css_font(name) for name in rest if name not in early)
+    context["all_faces"] = ", ".join(dict.fromkeys(map(css_font, used)))
 
 
 def leave_out(

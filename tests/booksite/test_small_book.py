@@ -67,6 +67,14 @@ def test_faces_are_named_as_style_sheets_name_them():
     assert css_font("source-serif-4-latin-400-italic") == "italic 400 1em 'Source Serif 4'"
 
 
+def test_a_page_names_the_faces_of_its_beginning_and_all_of_them(page):
+    early = re.search(r'data-faces="([^"]*)"', page)[1].split()
+    faces = re.search(r'data-all-faces="([^"]*)"', page)[1].split(", ")
+    assert {"inter-latin-400-normal", "KaTeX_Math-Italic"} <= set(early)
+    assert {css_font(name) for name in early} < set(faces)
+    assert "normal 400 1em 'DejaVu Sans'" in faces, "figures have a face of their own"
+
+
 def test_the_theme_does_not_measure_every_box_on_load(good_site):
     script = good_site / "_static" / "scripts" / "pydata-sphinx-theme.js"
     assert '("load",' not in script.read_text(encoding="utf-8")
