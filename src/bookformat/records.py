@@ -19,11 +19,10 @@ VALUES = "values-of-"
 
 @dataclass(frozen=True)
 class Record:
-    """A formula that was executed or, for the reason given, checked by hand."""
+    """A formula that was executed."""
 
     label: str
     text: str
-    by_hand: str | None = None
 
 
 def same_text(first: str, second: str) -> bool:

@@ -101,7 +101,7 @@ def count_values(app: Sphinx) -> tuple[int, int]:
 
 
 def count_typed(app: Sphinx) -> int:
-    """How many numbers, number words, units and expressions are listed and by nothing computed."""
+    """How many places with numbers, units and expressions are listed and by nothing computed."""
     table = Path(app.srcdir) / NUMBERS.relative_to(ROOT)
     rows = rows_of(table) if table.is_file() else ()
     return sum(kind != "relation" for _, _, kind in rows)
@@ -113,29 +113,28 @@ def counts_markdown(app: Sphinx) -> str:
     records = [record for page in pages for record in page.checked.values()]
     if not records:
         return ""
-    by_hand = sum(record.by_hand is not None for record in records)
     relations = sum(page.relations for page in pages)
     executed_relations = sum(page.executed_relations for page in pages)
     text = _(
         "The last run of the tests executed %(executed)s of the %(displayed)s displayed equations "
-        "from their own text and checked %(by_hand)s by hand. It executed %(stated)s of the "
-        "%(relations)s relations inside sentences. The other %(left)s relations were not executed, "
-        "and neither were the %(others)s formulas without a relation (single letters included)."
+        "from their own text, and %(stated)s of the %(relations)s relations inside sentences. "
+        "The other %(left)s relations are only listed, and so are the %(others)s formulas without "
+        "a relation (single letters included)."
     )
     numbers = _(
         "Of the %(values)s numbers in sentences that are written with their computation, it "
-        "computed %(computed)s. Nothing computes the other numbers, number words, units, letters "
-        "and expressions: %(typed)s of them, each with the words beside it, are on a list, and a "
-        "test notices what differs from the list."
+        "computed %(computed)s. Other numbers, number words and units are only listed. The list "
+        "has %(typed)s places that nothing computes, formulas included, in the order of the pages "
+        "and each with the words beside it. A test notices what differs from the list; that the "
+        "list is right, nothing has proved."
     )
     values, computed = count_values(app)
     return f"{text} {numbers}" % {
         "values": f"{values:,}",
         "computed": f"{computed:,}",
         "typed": f"{count_typed(app):,}",
-        "executed": f"{len(records) - by_hand:,}",
+        "executed": f"{len(records):,}",
         "displayed": f"{sum(len(page.labels) for page in pages):,}",
-        "by_hand": f"{by_hand:,}",
         "stated": f"{executed_relations:,}",
         "relations": f"{relations:,}",
         "left": f"{relations - executed_relations:,}",
@@ -144,26 +143,19 @@ def counts_markdown(app: Sphinx) -> str:
 
 
 def ledger_markdown(app: Sphinx) -> str:
-    """The counts of the book, then those of each page with its equations and checks by hand."""
+    """The counts of the book, then those of each page with its equations."""
     pages = count_pages(app)
     counts = counts_markdown(app)
     displayed = sum(len(found.labels) for found in pages.values())
     lines = [counts or _("The book displays %s equations.") % displayed, ""]
     for page, found in pages.items():
-        parts = [entry_of(label, found.checked.get(label)) for label in found.labels]
+        parts = [f"{{eq}}`{label}`" for label in found.labels]
         if counts and found.relations:
             executed = found.executed_relations, found.relations
             parts.append(_("(relations in sentences: %s of %s executed)") % executed)
         if parts:
             lines.append(f"- {{doc}}`{page}`: {' '.join(parts)}")
     return "\n".join(lines)
-
-
-def entry_of(label: str, record: Record | None) -> str:
-    """The link to an equation, with the reason why it is checked by hand, if it is."""
-    link = f"{{eq}}`{label}`"
-    by_hand = record and record.by_hand
-    return f"{link} \\[{_('by hand:')} {by_hand}\\]" if by_hand else link
 
 
 def write_counts(app: Sphinx, _docname: str, source: list[str]) -> None:
@@ -184,7 +176,7 @@ def mark_of(app: Sphinx, docname: str, node: nodes.Element) -> str | None:
     if LEDGER not in app.env.found_docs:
         return None
     record = record_of(app, node.get("label"), node.astext())
-    if record is None or record.by_hand is not None:
+    if record is None:
         return None
     executed = _("Executed: make test evaluated this formula, as printed, on numbers")
     return mark_html(executed, address=app.builder.get_relative_uri(docname, LEDGER))

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from texcheck.errors import LatexError, RefutedError, ShapeError
     from texcheck.formulas import Formulas
     from texcheck.relation import Relation
-    from texcheck.trial import Silent
+    from texcheck.trial import Excluded, Silent
     from texcheck.values import Random, depends
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "Excluded",
     "Formulas",
     "LatexError",
     "Random",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 HOMES = {
+    "Excluded": "trial",
     "Formulas": "formulas",
     "LatexError": "errors",
     "Random": "values",

@@ -19,7 +19,7 @@ from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import Statement, read_display, read_expression
-from texcheck.relation import Relation, Seen, result_of, worse
+from texcheck.relation import Relation, Seen, levelled, result_of, worse
 from texcheck.rounding import Noise
 from texcheck.values import declared_values
 
@@ -86,19 +86,29 @@ def check(
 
     What holds must also be able to fail: ``x^2 = 2 x`` does not count at x = 2, nor ``a + b = 2 a``
     where a and b are equal. Such a relation does not hold, with a note; ``fixed={"x": "why"}`` says
-    that the symbol can have no other value. More is asked of the draws of ``Formulas``.
+    that the symbol can have no other value. So it is with a matrix that is symmetric, diagonal or
+    its own inverse, and with ``=`` between two sides that are 0 (``fixed={"=": "why"}``), unless
+    the display itself says so. More is asked of the draws of ``Formulas``.
     """
     chosen = Options(vectors=vectors, **options)
     table = symbol_table(declared_values(values))
     found = relations_of(text, table, chosen)
-    excused = {canonical_name(name) for name in fixed or {}}
+    excused = {name if name == "=" else canonical_name(name) for name in fixed or {}}
     for name, what in on_one_input(chains_of(text, table), table):
         if name not in excused:
             for relation in found:
-                relation.note = relation.note or (what if relation.holds else "")
-                relation.holds = False
+                hold_back(relation, what)
             break
+    for relation in found:
+        if "=" not in excused and (told := levelled(relation.seen.levels, 1)):
+            hold_back(relation, told)
     return found
+
+
+def hold_back(relation: Relation, what: str) -> None:
+    """A relation that holds, but could not have failed, does not count as one that holds."""
+    relation.note = relation.note or (what if relation.holds else "")
+    relation.holds = False
 
 
 def chains_of(text: str, table: Mapping[str, Any]) -> list[Chain]:

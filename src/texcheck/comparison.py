@@ -14,7 +14,7 @@ from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.sets import is_member
 from texcheck.nodes import Chain, Node, Number, Symbol
-from texcheck.relation import ORDER, Relation, Seen, result_of
+from texcheck.relation import MANY, ORDER, Relation, Seen, levels_of, result_of
 from texcheck.rounding import LARGEST_SHARE, SAMPLES, Noise, badly_conditioned, room_between
 from texcheck.values import Array, Crossed, as_array, is_exact, is_number, is_real
 
@@ -121,6 +121,9 @@ class Comparison:
                 found = self.found(node, k, place, evaluator, case)
             if states_a_sign(node.sides[k]) or states_a_sign(side):
                 found.slack = 0.0
+            levels: frozenset[complex] = frozenset()
+            if relation == "=" and all(one.free_names for one in node.sides):
+                levels = levels_of(left) if levels_of(left) == levels_of(right) else MANY
             near: dict[tuple[str, int], float] = {}
             if relation in ORDER:
                 near = self.nearness(node.sides[k], side, found.slack, case)
@@ -141,6 +144,7 @@ class Comparison:
                         attained=found.attained,
                         differ=found.differ,
                         share=found.share,
+                        levels=levels,
                     ),
                 )
             )

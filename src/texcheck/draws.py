@@ -8,15 +8,31 @@ equal may stand for each other. Such a symbol needs other values, or a reason:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from texcheck.nodes import Chain, Number, Symbol
-from texcheck.values import is_number
+from texcheck.nodes import Chain, Index, Node, Number, Symbol, Transpose
+from texcheck.values import Array, Random, is_number
 
 Table = Mapping[str, Any]
+
+IDENTITY = "the identity"
+# What is special about square matrices: a product of them, or their transpose, tells less.
+KINDS: dict[str, Callable[[Array], bool]] = {
+    IDENTITY: lambda array: np.array_equal(array, np.eye(len(array))),
+    "diagonal": lambda array: np.array_equal(array, np.diag(np.diag(array))),
+    "symmetric": lambda array: np.array_equal(array, array.T),
+    "its own inverse": lambda array: np.allclose(array @ array, np.eye(len(array))),
+}
+# The names of the identity.
+UNITS = {"I", "\\mathbf{I}", "\\delta"}
+# Two numbers are a multiple of each other if their ratio varies by no more than rounding, on so
+# many different numbers at least.
+ALIKE = 1e-9
+FEWEST = 3
+LARGEST = 1e300
 
 SAME = "equal on every input, so that one could be printed for the other; draw them apart"
 
@@ -35,6 +51,7 @@ def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple
                 f"printed in its place; draw {name} too",
             )
     yield from equals(chains, tables)
+    yield from proportions(chains, tables)
 
 
 def equals(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
@@ -56,8 +73,16 @@ def equals(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[s
         ):
             yield other, f"{one} and {other} are {SAME}"
     for name, found in arrays.items():
-        if special := kind_of(found):
+        special = kind_of(found)
+        if special and not defined(name, chains) and not (special == IDENTITY and name in UNITS):
             yield name, f"{name} is {special} on every input; draw one that is not"
+    for name, found in values.items():
+        if all(isinstance(value, Random) and of_one_size(value) for value in found):
+            yield (
+                name,
+                f"the outcomes of {name} have the same square, so that {name}^3 could be printed "
+                f"for {name}; draw outcomes of different sizes",
+            )
 
 
 def coincidences(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
@@ -108,8 +133,87 @@ def equated(one: str, other: str, chains: Sequence[Chain]) -> bool:
     )
 
 
-def kind_of(arrays: Sequence[np.ndarray[Any, Any]]) -> str:
+def defined(name: str, chains: Sequence[Chain]) -> bool:
+    """Whether the text itself says what a symbol is, by others or by its own transpose."""
+    own = Symbol(name)
+    return any(
+        any(side == own or (isinstance(side, Index) and side.base == own) for side in chain.sides)
+        and "=" in chain.relations
+        and any(name not in side.free_names or is_transpose(side, own) for side in chain.sides)
+        for chain in chains
+    )
+
+
+def is_transpose(side: Node, symbol: Symbol) -> bool:
+    """Whether a side is the transpose of a symbol."""
+    return isinstance(side, Transpose) and side.inner == symbol
+
+
+def kind_of(arrays: Sequence[Array]) -> str:
     """What is special about an array on all inputs; empty where nothing is."""
     if all(array.size > 1 and np.all(array == array.flat[0]) for array in arrays):
         return "an array of equal numbers"
+    if not all(array.ndim == 2 and array.shape[0] == array.shape[1] > 1 for array in arrays):
+        return ""
+    for kind, test in KINDS.items():
+        if all(test(array) for array in arrays):
+            return kind
     return ""
+
+
+def of_one_size(value: Random) -> bool:
+    """Whether all outcomes of a random variable have one square, as 1 and -1."""
+    outcomes = [np.asarray(outcome) for outcome in value.outcomes]
+    return len({float(size) for one in outcomes for size in np.abs(one).flat}) == 1
+
+
+def proportions(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """Numbers that are a multiple of another one, or the product of two, on all inputs."""
+    printed = set[str]().union(*(chain.free_names for chain in chains))
+    numbers = varying_numbers(tables)
+    for one, other in itertools.combinations(sorted(printed & {*numbers}), 2):
+        if is_multiple(numbers[one], numbers[other]) and not linked((one, other), chains):
+            factor = numbers[one][0] / numbers[other][0]
+            yield one, f"{one} is {factor:.7g} times {other} on every input; draw them apart"
+    for one in numbers:
+        for pair in itertools.combinations([name for name in numbers if name != one], 2):
+            # Another name of what a text defines is seen beside the other factor.
+            if not printed.issuperset(pair) and (one not in printed or defined(one, chains)):
+                continue
+            product = [a * b for a, b in zip(numbers[pair[0]], numbers[pair[1]], strict=True)]
+            if np.allclose(product, numbers[one], rtol=ALIKE, atol=0) and not linked(
+                (one, *pair), chains
+            ):
+                yield one, f"{one} is {' times '.join(pair)} on every input; draw them apart"
+
+
+def varying_numbers(tables: Sequence[Table]) -> dict[str, list[float]]:
+    """The real numbers that inputs vary, without those that are 0 or infinite on some."""
+    found: dict[str, list[float]] = {}
+    for name in sorted(tables[0]):
+        values: list[Any] = [table.get(name) for table in tables]
+        if not all(is_number(value) and not isinstance(value, complex) for value in values):
+            continue
+        if len({*values}) > 1 and all(0 < abs(value) < LARGEST for value in values):
+            found[name] = [float(value) for value in values]
+    return found
+
+
+def is_multiple(numbers: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether the ratio of two numbers that vary is not 1 and the same on all inputs."""
+    ratios = np.divide(numbers, others)
+    same = bool(np.allclose(ratios, ratios[0], rtol=ALIKE, atol=0))
+    return same and len({*numbers}) >= FEWEST and numbers[0] != others[0]
+
+
+def linked(names: tuple[str, ...], chains: Sequence[Chain]) -> bool:
+    """Whether the text itself says what one of some symbols is, by the others."""
+    for chain in chains:
+        if not {*chain.relations} & {"=", "approx"}:
+            continue
+        alone = [name for name in names if Symbol(name) in chain.sides]
+        for name in alone:
+            others = {*names} - {name}
+            if any(side != Symbol(name) and others <= side.free_names for side in chain.sides):
+                return True
+    return False

@@ -32,7 +32,8 @@ class Seen:
     same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
     and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
     premise and the conclusion of an implication held; ``share``: by which share of the larger side
-    the expressions beside ``\\approx`` differ at most.
+    the expressions beside ``\\approx`` differ at most; ``levels``: the numbers that both sides of
+    an ``=`` are, two at most, without those of a chain of which a side is a plain number.
     """
 
     slack: float = math.inf
@@ -41,6 +42,7 @@ class Seen:
     differ: bool = False
     outcomes: frozenset[tuple[bool, bool]] = frozenset()
     share: float = 0.0
+    levels: frozenset[complex] = frozenset()
 
     def joined(self, other: Seen) -> Seen:
         """What two sets of instances have shown together."""
@@ -54,6 +56,7 @@ class Seen:
             differ=self.differ or other.differ,
             outcomes=self.outcomes | other.outcomes,
             share=max(self.share, other.share),
+            levels=self.levels if len(self.levels) > 1 else self.levels | other.levels,
         )
 
 
@@ -107,6 +110,31 @@ def result_of(value: Any) -> Any:
     if isinstance(value, Crossed):
         return value.array
     return float(value) if type(value) is Fraction else value
+
+
+# The levels of sides that are no one number.
+MANY = frozenset((0.0, 1.0))
+
+
+def levels_of(value: Any) -> frozenset[complex]:
+    """The number that a side of an ``=`` is, or that all its entries are."""
+    array = as_array(value)
+    first = array.flat[0] if array.size else 0.0
+    return frozenset((complex(first),)) if np.all(array == first) else MANY
+
+
+def levelled(levels: frozenset[complex], inputs: int) -> str:
+    """What is wrong with an equation whose sides are one number everywhere; else empty."""
+    if len(levels) != 1:
+        return ""
+    (level,) = levels
+    if level != 0 and inputs == 1:
+        return ""
+    return (
+        f"has the value {level.real:.7g} on both sides everywhere, so that other texts with this "
+        'value would hold as well; draw values for which it varies, or say why not: fixed={"=": '
+        '"why"}'
+    )
 
 
 def severity(relation: Relation) -> tuple[bool, float]:

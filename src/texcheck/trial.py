@@ -20,7 +20,7 @@ from texcheck.evaluation.memory import Memory
 from texcheck.nodes import Chain, KnownCall
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
-from texcheck.relation import ORDER, Relation, Seen
+from texcheck.relation import ORDER, Relation, Seen, levelled
 from texcheck.relation import shown as shown_value
 from texcheck.values import declared_values, is_number
 from texcheck.vocabulary import EXTREMES, ROUNDINGS
@@ -35,7 +35,11 @@ MOST_SHOWN = 12
 SPARE = 4
 WEAK = ("<=", ">=")
 # The calls that can go one way only.
-WAYS = {*EXTREMES, *ROUNDINGS, "abs"}
+WAYS = {*EXTREMES, *ROUNDINGS, "abs", "="}
+UNEQUAL = (
+    "would hold for nearly any other text; print which side is the larger, or draw the values that "
+    "it excludes too: Excluded({…})"
+)
 BOTH = {(True, True), (False, False)}
 
 Values = Mapping[str, Any]
@@ -57,13 +61,21 @@ class Silent(dict[str, Any]):
     """
 
 
+class Excluded(dict[str, Any]):
+    """Values that a display excludes, for which it must fail.
+
+    That ``a b \\ne 0`` holds for most a and b tells little: so do many texts. That it fails at
+    a = 0 tells more.
+    """
+
+
 class Trial:
     """Inputs on which one text after another is tried; a misprint is another text.
 
     ``loose={2: "why"}`` says that the display's second relation is an inequality that is not meant
     to come near to equality; ``somewhere`` says so of one that does, but not at every index, and
     ``fixed={"d": "why"}`` of a symbol that the inputs do not vary, or of an ``abs``, ``max`` or
-    ``floor`` that goes one way only.
+    ``floor`` that goes one way only, or of an equation (``"="``) whose sides are one number.
     """
 
     def __init__(
@@ -74,12 +86,14 @@ class Trial:
         somewhere: Mapping[int, str] | None = None,
         fixed: Mapping[str, str] | None = None,
     ) -> None:
-        telling = [values for values in inputs if not isinstance(values, Silent)]
+        telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
         self.memories = [Memory() for _ in telling]
         silent = [values for values in inputs if isinstance(values, Silent)]
         self.silent = [symbol_table(declared_values(values)) for values in silent]
         self.silent_memory = Memory()
+        excluded = [values for values in inputs if isinstance(values, Excluded)]
+        self.excluded = [symbol_table(declared_values(values)) for values in excluded]
         self.options = Options(**options)
         self.loose = loose or {}
         self.somewhere = somewhere or {}
@@ -104,12 +118,16 @@ class Trial:
         for table in self.silent:
             if self.says_something(text, table):
                 return "states something for values of which it should say nothing"
+        for table in self.excluded:
+            if all(relation.holds for relation in relations_of(text, table, self.options)):
+                return "holds for values that it should exclude"
         return (
             self.weakness(found, seen)
             or self.coincidence(text)
             or self.one_sided(text)
             or self.one_branch(text)
             or self.alike(text)
+            or self.flat(found, seen)
         )
 
     def drawn(self, text: str) -> str:
@@ -160,7 +178,9 @@ class Trial:
         """Which relation the inputs could not refute, or is excused without need; else empty."""
         for number, (relation, shown) in enumerate(zip(relations, seen, strict=True), start=1):
             sharp = one_weakness(relation.relation, shown, self.options.approx)
-            if number in self.loose:
+            if relation.relation == "!=":
+                told = "" if self.excluded else UNEQUAL
+            elif number in self.loose:
                 told = loose_weakness(relation.relation, shown)
             elif number in self.somewhere:
                 told = sharp or (
@@ -184,6 +204,14 @@ class Trial:
         for name, what in sameness(chains, self.tables):
             if name not in self.fixed:
                 return f'{what}, or say why not: fixed={{"{name}": "why"}}'
+        return ""
+
+    def flat(self, relations: Sequence[Relation], seen: Sequence[Seen]) -> str:
+        """Which equation has one number on both sides everywhere; else empty."""
+        for relation, shown in zip(relations, seen, strict=True):
+            told = "" if "=" in self.fixed else levelled(shown.levels, len(self.tables))
+            if told:
+                return f"{relation.left_text} {relation.sign} {relation.right_text} {told}"
         return ""
 
     def one_branch(self, text: str) -> str:
@@ -279,11 +307,6 @@ def one_weakness(relation: str, seen: Seen, approx: float) -> str:
         return (
             f"may differ by {approx:.2g} of the larger side, and the sides differ by at most "
             f"{seen.share:.2g}; say approx={2 * seen.share:.1g}"
-        )
-    if relation == "!=":
-        return (
-            "would hold for nearly any other text; print which side is the larger, or say why it "
-            'stands so: loose={number: "why"}'
         )
     if relation not in ORDER:
         return ""

@@ -6,6 +6,9 @@ import torch
 from attention_to_rope import attention
 from attention_to_rope.merge import log_total, partial_attention
 
+# Outcomes and probabilities of a variable with mean 0 and variance 1.
+UNIT = ([2.0, -0.5], [0.2, 0.8])
+
 
 def tensor(values):
     """A NumPy array or a list as a tensor of float64."""

@@ -22,6 +22,11 @@ def some_sizes(rng):
             return {"N": N, "h": h, "g": g, "d": h * d_k, "d_k": d_k}
 
 
+def without(values, *names):
+    """Some values without those of some names."""
+    return {name: value for name, value in values.items() if name not in names}
+
+
 def split(W, heads):
     """The columns of a projection, head by head: (d, heads · d_k) → (heads, d, d_k)."""
     return W.reshape(len(W), heads, -1).transpose(1, 0, 2)

@@ -12,7 +12,7 @@ from bookformat.paths import CHAPTERS
 from bookkit.seconds import Gpu, cache_bytes, decode_step_seconds, weights_bytes
 from shared import library_scores, sizes, tensor
 from shared_counts import matrix_operations
-from shared_many_heads import D_K, G, N, layer_of, matrices, run, some_sizes, split
+from shared_many_heads import D_K, G, N, layer_of, matrices, run, some_sizes, split, without
 
 
 @equation("eq-prefix-output", first_index=0)
@@ -44,10 +44,17 @@ def grouped(rng):
     return cases
 
 
+def of_any_width(rng):
+    """Without the width of the model: heads of any width may be beside it."""
+    return [without(case, "d") for case in grouped(rng)]
+
+
 test_cache_bytes = equation("eq-cache-bytes")(grouped)
-test_intensity = equation("eq-intensity")(grouped)
-test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: grouped(rng)[1:])
-test_grouped_parameters = equation("eq-grouped-parameters")(grouped)
+test_intensity = equation("eq-intensity")(of_any_width)
+test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: of_any_width(rng)[1:])
+test_grouped_parameters = equation("eq-grouped-parameters")(
+    lambda rng: [without(case, "h") for case in grouped(rng)]
+)
 
 
 @equation("eq-step-seconds")
@@ -75,7 +82,12 @@ def test_step_seconds(rng):
         case = {r"\text{seconds}": names["step_seconds"](batch), "B": batch, "P": parameters}
         case |= {r"\text{weights}": weights_bytes(parameters), r"\text{peak}": names["peak"]}
         case |= {rf"\text{{{name}}}": names[name] for name in ("bandwidth", "cache")}
-        cases.append(case)
+        # The page's weights have 2 bytes each; with any other number only their reading changes.
+        size = float(rng.uniform(0.5, 4))
+        weights = size * parameters
+        other = max(2 * batch * parameters / names["peak"], weights / names["bandwidth"])
+        other += batch * names["cache"] / names["bandwidth"]
+        cases += [case, {**case, r"\text{weights}": weights, r"\text{seconds}": other}]
     return cases
 
 

@@ -179,6 +179,7 @@ def centred(rng):
 
 test_sentences = sentences(
     "deeper/norms-and-depth",
+    fixed={"P": "It projects at right angles: such a matrix is symmetric."},
     first_index=0,
     where={
         "Its derivative is …": centred,

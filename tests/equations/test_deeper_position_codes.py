@@ -69,7 +69,14 @@ def proof(rng):
     return {"B": B, "a": a, "c": c, "m": m, "n": m - 1, **order, **network}
 
 
-PLACES = ("word by word, …", "which means …", "number, $, and …", "With … this")
+def turned_texts(rng):
+    """A bias that cares for the direction around a circle of words, and a move along the circle."""
+    values, steps = rng.normal(size=N), np.subtract.outer(np.arange(N), np.arange(N)) % N
+    move = np.roll(np.eye(N), int(rng.integers(1, N)), axis=0)
+    return {"D": values[steps], r"\Pi": move}
+
+
+PLACES = dict.fromkeys(("word by word, …", "number, $, and …", "With … this"), proof)
 test_sentences = sentences(
-    "deeper/position-codes", first_index=0, where=dict.fromkeys(PLACES, proof)
+    "deeper/position-codes", first_index=0, where=PLACES | {"which means …": turned_texts}
 )(proof)

@@ -57,7 +57,11 @@ def test_ring_overlap(rng):
 
 @sentences(
     "deeper/ring",
-    where={"$ holds the …": None, "$ chunks of …": None, "a rank sends …": traffic},
+    where={
+        "$ holds the …": None,
+        "$ chunks of …": lambda rng: {"N_b": rng.uniform(1, 9)},
+        "a rank sends …": traffic,
+    },
 )
 def test_sentences(rng):
     P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))

@@ -9,11 +9,14 @@ from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared import sizes as shapes
 from shared_why_sqrt_d import D_K, SKEWED, N, mixed, of_weights, scores, softmax, weights
 
-test_general_variance = equation("eq-general-variance", first_index=0)(mixed)
+COVARIANCE = "A covariance is symmetric."
+JACOBIAN = {"J": "The Jacobian of softmax is symmetric."}
+COVARIANCES = {r"\Sigma_q": COVARIANCE, r"\Sigma_k": COVARIANCE}
+test_general_variance = equation("eq-general-variance", first_index=0, fixed=COVARIANCES)(mixed)
 test_rest = equation("eq-rest", first_index=0)(weights)
 
 
-@equation("eq-jacobian-variance", first_index=0)
+@equation("eq-jacobian-variance", first_index=0, fixed=JACOBIAN)
 def test_jacobian_variance(rng):
     values = weights(rng)
     N = values["N"]
@@ -22,7 +25,7 @@ def test_jacobian_variance(rng):
     return [{**values, "u": u, r"\bar{u}": values["p"] @ u} for u in vectors]
 
 
-@equation("eq-jacobian-bounds", first_index=0)
+@equation("eq-jacobian-bounds", first_index=0, fixed=JACOBIAN)
 def test_jacobian_bounds(rng):
     # Two keys reach the upper bound; many equal weights come near the lower one, one key meets it.
     edges = [of_weights(np.full(90, 1 / 90)), of_weights(np.eye(N)[2])]
@@ -32,7 +35,7 @@ def test_jacobian_bounds(rng):
 @equation(
     "eq-gershgorin",
     first_index=0,
-    fixed={"abs": "Beside its diagonal the matrix has no positive entry."},
+    fixed={"abs": "Beside its diagonal the matrix has no positive entry.", **JACOBIAN},
 )
 def test_gershgorin(rng):
     # The argument holds for every eigenvector with λ > 0; only some make its inequalities strict.
@@ -164,6 +167,7 @@ def needed_gap(rng):
 @sentences(
     "deeper/softmax-gradient",
     first_index=0,
+    fixed=JACOBIAN | COVARIANCES,
     where={
         "four terms, …": outcomes,
         "Row $ of …": largest_eigenvalue,

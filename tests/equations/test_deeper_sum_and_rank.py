@@ -7,17 +7,19 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_to_rope import attention
 from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, sizes, tensor
-from shared_many_heads import layer_of, layer_values, some_sizes
+from shared_many_heads import layer_of, layer_values, some_sizes, without
+
+SHARED = {"d": "The heads share the d columns, as the last side needs."}
 
 
-@equation("eq-mha-parameters")
+@equation("eq-mha-parameters", fixed=SHARED)
 def test_mha_parameters(rng):
     shape = some_sizes(rng)
     layer = layer_of(rng, shape["h"], d=shape["d"])
     return {**shape, "P": sum(p.numel() for p in layer.parameters())}
 
 
-@equation("eq-mha-flops")
+@equation("eq-mha-flops", fixed=SHARED)
 def test_mha_flops(rng):
     shape = some_sizes(rng)
     Q, K, V = tensor(rng.normal(size=(3, shape["h"], shape["N"], shape["d_k"])))
@@ -28,7 +30,7 @@ def test_mha_flops(rng):
 
 @equation("eq-sum-proof", first_index=0)
 def test_sum_proof(rng):
-    return {**layer_values(rng), "m": range(3), "c": range(3)}
+    return {**without(layer_values(rng), "d"), "m": range(3), "c": range(3)}
 
 
 def weights_of(rng, length, d_k, used):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from attention_to_rope import rotate_complex
-from bookcheck.equations.checks import equation, sentences
+from bookcheck.equations.checks import Excluded, equation, sentences
 from shared import even, sizes
 from shared_deriving_rope import (
     N,
@@ -191,11 +191,35 @@ def isotropic(rng):
     return {"w": float(rng.integers(2, 9)) * np.array([1, -1j])}
 
 
+def kept_product(rng):
+    """The product of a row with itself is 0, or the eigenvalue is real."""
+    return [isotropic(rng), {"w": rng.normal(size=D), r"\lambda": -1.0}]
+
+
+def not_real(rng):
+    eigenvalue = np.exp(1j * float(rng.uniform(0.3, 2.8)))
+    real = [Excluded({r"\lambda": sign}) for sign in (1.0, -1.0)]
+    return [{r"\lambda": eigenvalue}, *real]
+
+
+def not_zero(rng):
+    return [{"w": rng.normal(size=D)}, Excluded({"w": np.zeros(D)})]
+
+
 def contents_changed_once(rng):
     """Any map of the contents, then the turns of the library."""
     _, theta = some_frequencies(rng, D)
     turn, W = rotation_of_all_pairs(theta), rng.normal(size=(D, D))
     return {"f": lambda m, x: np.tanh(x @ W) @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
+
+
+def one_content(rng):
+    """Positions that are added to one content as the theorem asks; another content needs others."""
+    _, theta = some_frequencies(rng, D)
+    x, first = rng.normal(size=(2, D))
+    U = rotation_of_all_pairs(theta)(1) @ orthogonal(rng, D)
+    P = [(x + first) @ np.linalg.matrix_power(U, m) - x for m in range(4)]
+    return {"P": np.array(P), "U": U, "x": x}
 
 
 def the_same_vector(rng):
@@ -223,10 +247,10 @@ def reflection(rng):
     return {"U": mirror, "I": np.eye(2)}
 
 
-def half_turns(rng):
-    """Two half turns about perpendicular axes: the rotations of space that commute."""
-    del rng
-    return {"A": np.diag([1.0, -1.0, -1.0]), "B": np.diag([-1.0, -1.0, 1.0])}
+def commuting(rng):
+    """Two matrices that commute, and share nothing else."""
+    A = rng.normal(size=(3, 3))
+    return {"A": A, "B": A @ A + rng.normal() * A + rng.normal() * np.eye(3)}
 
 
 def shear(rng):
@@ -241,6 +265,7 @@ def powers_of_one_map(rng):
     return {"f": lambda m, x: x @ turn(m), "U": turn(1), "x": rng.normal(size=D)}
 
 
+IDENTITY_HERE = "In the proof by contradiction this matrix is the identity."
 test_sentences = sentences(
     "deeper/uniqueness",
     first_index=0,
@@ -251,51 +276,34 @@ test_sentences = sentences(
         "step by step …": contents_changed_once,
         "content first, …": stretched,
         "Write $ and …": None,
-        "So … with": isotropic,
-        "So $ with … ,": None,
+        "So … with": kept_product,
+        "So $ with … ,": not_real,
+        "complex row …": not_zero,
         "with $, and …": isotropic,
         "$, we have …": None,
-        "would give …": the_same_vector,
+        "would give …": one_content,
         "and subtract: …": the_same_vector,
         "So … and": the_same_vector,
         "So $ and … :": the_same_vector,
         "By induction …": shear,
         "whatever $ is; so …": lambda rng: {"P": np.tile(rng.normal(size=3), (7, 1))},
-        "with $, so …": half_turns,
-        "$, that is …": half_turns,
+        "with $, so …": commuting,
+        "$, that is …": commuting,
         "identity is …": plane,
-    },
-    loose={
-        "complex row …": "An eigenvector is not 0, by definition.",
-        "So $ with …": "The eigenvalue is not real.",
     },
     equivalent={
         "reflection and …": {"another symbol: U → {I}": "The identity is its own square."},
         "even and … ,": {"add transpose: ∅ → ^\\top": "A transpose has the same determinant."},
-        "So … with": {"off by one: 2 → 3": "The proof goes on: both sides are 0."},
-        "So $ with … ,": dict.fromkeys(
-            ("off by one: 2 → 3", "off by one: 1 → 2"),
-            "That a complex number is not another one says little, as loose= tells.",
-        ),
-        "would give …": dict.fromkeys(
-            ("off by one: 0 → 1", "drop factor: U^m → ∅"),
-            "Here all places get one vector and U is the identity: the contradiction itself.",
-        ),
         "So … and": dict.fromkeys(
             ("another symbol: U → {I}", "another symbol: I → {U}"),
             "The sentence says that U is the identity.",
         ),
         "So $ and … :": {"off by one: 0 → 1": "All places get one vector."},
         "whatever $ is; so …": {"flip sign: + → -": "All places get one vector."},
-        "with $, so …": dict.fromkeys(
-            (
-                "another symbol: A → {B}, before ^",
-                "another symbol: B → {A}, after 2",
-                "drop factor: A^2 → ∅",
-                "drop factor: B^2 → ∅",
-            ),
-            "Twice a half turn is the identity, for A and for B.",
-        ),
     },
-    fixed={"U": "In the proof by contradiction this matrix is the identity."},
+    fixed={
+        "and subtract: …": {"U": IDENTITY_HERE},
+        "So … and": {"U": IDENTITY_HERE},
+        "reflection and …": {"U": "A reflection is symmetric."},
+    },
 )(bindings)

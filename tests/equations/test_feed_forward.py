@@ -91,7 +91,11 @@ def test_glu_family(rng):
     return cases
 
 
-@equation("eq-parity")
+WIDE = "The page is about a layer four times as wide."
+GATED_WIDTH = "The width at which both layers have as many parameters."
+
+
+@equation("eq-parity", fixed={"d": WIDE, "d_g": GATED_WIDTH})
 def test_parity(rng):
     d = 3 * int(rng.integers(2, 50))
     return {"d": d, "d_f": 4 * d, "d_g": parity_width(d)}
@@ -137,6 +141,10 @@ def one_number(rng):
 test_sentences = sentences(
     "feed-forward",
     first_index=0,
+    fixed={
+        "without biases, …": {"d": WIDE},
+        "instead of two: …": {"d": GATED_WIDTH},
+    },
     where={
         "With a smooth step as in we have …": one_number,
         "square of a number: …": one_number,

@@ -95,15 +95,16 @@ def test_residual_jacobian(rng):
 
 test_moments = equation("eq-moments", first_index=0)(token)
 ONES = {"u": "Its entries are all 1, by its definition."}
+PROJECTION = {"P": "It projects at right angles: such a matrix is symmetric."}
 test_centring = equation("eq-centring", fixed=ONES)(token)
 test_sphere = equation(
     "eq-sphere",
     equivalent={r"another symbol: y → {u}, after \lVert": "The length of u is √d, too."},
-    fixed=ONES,
+    fixed=ONES | PROJECTION,
 )(token)
 
 
-@equation("eq-norm-jacobian")
+@equation("eq-norm-jacobian", fixed=PROJECTION)
 def test_norm_jacobian(rng):
     return {**token(rng), "y": depends("x", layer_norm_of)}
 
@@ -169,7 +170,7 @@ def page(rng):
     }
 
 
-test_sentences = sentences("residuals-and-norms", first_index=0, fixed=ONES)(page)
+test_sentences = sentences("residuals-and-norms", first_index=0, fixed=ONES | PROJECTION)(page)
 
 
 def test_the_listing_computes_the_block_of_the_library():

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bookcheck.equations.checks import ByHand, load_all, load_checks, rule_violations
+from bookcheck.equations.checks import load_all, load_checks, rule_violations
 from bookcheck.equations.sentences import unexecuted, unprinted
 from bookformat.contents import book_pages
 from bookformat.formulas import (
@@ -41,12 +41,6 @@ LABELLED = re.compile(r"([A-Za-z])[_^](?:([a-hko-zA-Z])(?![a-z\d])|\{([a-hko-z]|
 def test_every_displayed_equation_has_one_label_and_one_check():
     problems = rule_violations(collect(), load_checks())
     assert not problems, "\n".join(problems)
-
-
-def test_nine_of_ten_equations_are_executed_from_their_own_text():
-    checks = load_checks()
-    by_hand = [check.name for check in checks if isinstance(check, ByHand)]
-    assert len(by_hand) <= 0.1 * len(checks), f"too many are checked by hand: {by_hand}"
 
 
 def test_every_page_with_relations_binds_its_sentences():

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_to_rope import rotary_frequencies
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import library_attention, sizes
+from shared import UNIT, library_attention, sizes
 from shared_rotations import plane_rotation, some_angle
 
 N, D_K, D_V = 4, 3, 2
@@ -27,7 +27,8 @@ def test_attention(rng):
 )
 def test_variance(rng):
     d_k = int(rng.integers(1, 5))
-    return {"q": Random([-1, 1], shape=(d_k,)), "k": Random([-1, 1], shape=(d_k,)), "d_k": d_k}
+    q, k = (Random(*UNIT, shape=(d_k,)) for _ in range(2))
+    return {"q": q, "k": k, "d_k": d_k}
 
 
 @equation("eq-road-order")

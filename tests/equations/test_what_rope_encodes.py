@@ -5,7 +5,7 @@ import torch
 
 from attention_to_rope import proportional_frequencies, rotary_frequencies, softmax
 from bookcheck.equations.checks import Random, depends, equation, sentences
-from shared import even
+from shared import UNIT, even
 from shared_rotations import rotation_of_all_pairs, some_base
 from shared_what_rope_encodes import contents
 
@@ -37,7 +37,7 @@ def signs(rng, d=None):
     """Entries with mean 0 and variance 1, all outcomes of which can be counted."""
     d = d or int(rng.choice([2, 4]))
     theta = rotary_frequencies(d, some_base(rng)).numpy()
-    q, k = (Random([-1, 1], shape=(d,)) for _ in range(2))
+    q, k = (Random(*UNIT, shape=(d,)) for _ in range(2))
     turn = rotation_of_all_pairs(theta)
     return {
         "q": q,
@@ -90,9 +90,11 @@ test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalen
 
 @equation("eq-p-rope", first_index=0)
 def test_p_rope(rng):
-    b, d, p = some_base(rng), 8 * int(rng.integers(1, 4)), float(rng.choice([0.25, 0.5, 0.75]))
-    theta = proportional_frequencies(d, b, share=p).numpy()
-    return {r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)}
+    b, cases = some_base(rng), []
+    for d, p in ((10, 0.25), (8 * int(rng.integers(1, 4)), float(rng.choice([0.25, 0.5, 0.75])))):
+        theta = proportional_frequencies(d, b, share=p).numpy()
+        cases.append({r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)})
+    return cases
 
 
 def longest_score(rng):

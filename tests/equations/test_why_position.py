@@ -97,6 +97,12 @@ test_sentences = sentences(
     "why-position",
     first_index=0,
     where={"limited rate, because …": integers, "all distances, so …": reversal},
+    fixed={
+        "all distances, so …": {
+            "B": "A penalty by distance is symmetric.",
+            r"\Pi": "Only to reverse a text keeps all distances.",
+        }
+    },
     equivalent={
         "all distances, so …": {
             r"drop transpose: ^\top → ∅": "To reverse a text twice gives the text."

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from texcheck import LatexError, RefutedError, Silent, check
+from texcheck import Excluded, LatexError, Random, RefutedError, Silent, check
 from texcheck.formulas import Check
 from texcheck.misprints import misprints
 from texcheck.mutate import report, verdicts_of
@@ -148,10 +148,13 @@ def test_near_expressions_are_as_near_as_is_said():
     assert Trial(inputs, {**OPTIONS, "approx": 0.001}).fate(text)[0] is Fate.REFUTED
 
 
-def test_that_two_sides_differ_says_why():
+def test_what_differs_is_tried_where_it_is_excluded():
     inputs = [{"x": 0.1}, {"x": 0.12}]
     assert "nearly any other text" in said(r"\sin x \ne x", inputs)
-    assert fate(r"\sin x \ne x", inputs, loose={1: "the next term"}) is Fate.SURVIVED
+    assert "nearly any other text" in said(r"\sin x \ne x", inputs, loose={1: "the next term"})
+    inputs.append(Excluded({"x": 0.0}))
+    assert fate(r"\sin x \ne x", inputs) is Fate.SURVIVED
+    assert "holds for values that it should exclude" in said(r"\cos x \ne x", inputs)
 
 
 def test_another_symbol_of_the_same_kind_and_numbers_for_symbols_are_planted():
@@ -339,3 +342,82 @@ def test_a_single_input_that_could_not_tell_does_not_count(text, values, said):
 def test_what_a_text_itself_says_is_no_coincidence():
     assert all(one.holds for one in check("d_k = 2 a, a = 2", {"d_k": 4, "a": 2}))
     assert all(one.holds for one in check("a = b", {"a": 1.5, "b": 1.5}))
+
+
+RNG = np.random.default_rng(7)
+MATRICES = [RNG.normal(size=(3, 3)) for _ in range(3)]
+SYMMETRIC = [matrix + matrix.T for matrix in MATRICES]
+MIRRORS = [matrix @ np.diag([1, 1, -1]) @ np.linalg.inv(matrix) for matrix in MATRICES]
+
+
+@pytest.mark.parametrize(
+    ("matrices", "kind"),
+    [
+        ([np.eye(3)] * 3, "the identity"),
+        ([np.diag(RNG.normal(size=3)) for _ in range(3)], "diagonal"),
+        (SYMMETRIC, "symmetric"),
+        (MIRRORS, "its own inverse"),
+    ],
+)
+def test_a_matrix_is_not_special_on_every_input(matrices, kind):
+    vectors = [RNG.normal(size=3) for _ in matrices]
+    inputs = [{"A": A, "x": x, "y": x @ A + x} for A, x in zip(matrices, vectors, strict=True)]
+    text = "y = x A + x"
+    assert f"A is {kind} on every input" in said(text, inputs)
+    assert fate(text, inputs, fixed={"A": "the sentence says so"}) is Fate.SURVIVED
+    general = {"A": MATRICES[0], "x": vectors[0], "y": vectors[0] @ MATRICES[0] + vectors[0]}
+    assert fate(text, [*inputs, general]) is Fate.SURVIVED
+    (relation,) = check(text, inputs[0], **OPTIONS)
+    assert not relation.holds
+    assert f"A is {kind} on every input" in relation.note
+
+
+def test_what_a_text_says_of_a_matrix_is_nothing_special():
+    assert fate(r"A = A^\top", [{"A": one} for one in SYMMETRIC]) is Fate.SURVIVED
+    products = [{"A": one @ one.T, "B": one} for one in MATRICES]
+    assert fate(r"A = B B^\top", products) is Fate.SURVIVED
+    inverses = [{"A": one, "B": np.linalg.inv(one), "I": np.eye(3)} for one in MATRICES]
+    assert fate("A B = I", inverses) is Fate.SURVIVED
+
+
+def test_an_equation_is_not_flat():
+    inputs = [{"x": np.array([a, 2 * a]), "y": np.array([-2 * a, a])} for a in (1.0, 3.0)]
+    text = r"x \cdot y = 3 x \cdot y"
+    assert "has the value 0 on both sides everywhere" in said(text, inputs)
+    (relation,) = check(text, inputs[0], **OPTIONS)
+    assert not relation.holds
+    (relation,) = check(text, inputs[0], fixed={"=": "why"}, **OPTIONS)
+    assert relation.holds
+    assert fate(text, inputs, fixed={"=": "they are perpendicular"}) is Fate.SURVIVED
+    # A text that prints the number says so.
+    assert fate(r"x \cdot y = 0", inputs) is Fate.SURVIVED
+    ones = [{"x": np.array([a, 1 - a]), "y": np.array([b, 1 - b])} for a, b in ((2, 3), (4, 5))]
+    assert "has the value 1 on both sides" in said(r"\sum_i x_i = \sum_i y_i", ones)
+
+
+def test_outcomes_have_different_sizes():
+    text = r"\operatorname{Var}(a q) = a^2"
+    signs = [{"a": a, "q": Random([-1, 1])} for a in (1.5, 2.5)]
+    assert "the outcomes of q have the same square" in said(text, signs)
+    skewed = [{"a": a, "q": Random([2.0, -0.5], [0.2, 0.8])} for a in (1.5, 2.5)]
+    assert fate(text, skewed) is Fate.SURVIVED
+    assert fate(r"\operatorname{Var}(a q^3) = a^2", skewed) is Fate.REFUTED
+
+
+def test_numbers_are_no_multiples_of_each_other():
+    inputs = [{"w": 2 * p, "P": p, "b": b, "t": 3 * p / b} for p, b in ((3, 7), (5, 11), (8, 9))]
+    text = r"t = \frac{w + P}{b}"
+    assert "P is 0.5 times w on every input" in said(text, inputs)
+    assert fate(text, inputs, fixed={"P": "two bytes each"}) is Fate.SURVIVED
+    assert fate("w = 2 P", inputs) is Fate.SURVIVED
+    free = {"w": 4.5, "P": 2.0, "b": 3.0, "t": 6.5 / 3}
+    assert fate(text, [*inputs, free]) is Fate.SURVIVED
+
+
+def test_a_number_is_not_the_product_of_others():
+    shapes = [(2, 7, 5), (3, 4, 9), (4, 5, 8)]
+    inputs = [{"h": h, "k": k, "d": h * k, "N": N, "F": N * h * k} for h, k, N in shapes]
+    assert "d is h times k on every input" in said("F = N d", inputs)
+    assert "d is h times k on every input" in said("F = N h k", inputs)
+    assert fate("F = N h k", [{**one, "d": 3.5 + one["N"]} for one in inputs]) is Fate.SURVIVED
+    assert fate("d = h k", inputs) is Fate.SURVIVED

@@ -1,6 +1,6 @@
 """The formulas of the pages, displayed and in sentences: found, bound to values, executed.
 
-checks     how a check is written (`equation`, `by_hand`, `sentences`) and run
+checks     how a check is written (`equation`, `sentences`) and run
 sentences  which relations a sentence states, and where their values come from
 mutate     planted misprints, which the checks must see
 

@@ -8,8 +8,8 @@ label to values::
         q, k = rng.normal(size=(2, 3, 4))
         return {"q": q, "k": k, "d_k": 4, "m": range(3), "n": range(3), "S": q @ k.T / 2}
 
-What the function may return is in the README of ``texcheck``. A display that cannot be executed
-uses ``by_hand`` with a reason. Relations in sentences are bound by ``sentences``.
+What the function may return is in the README of ``texcheck``. Relations in sentences are bound by
+``sentences``.
 
 Each check that passes writes a small record under ``_build/equations``, from which the site marks
 the equations that were executed.
@@ -21,17 +21,14 @@ import functools
 import runpy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from bookcheck.equations.sentences import Page
 from bookformat.formulas import Equation, collect, inline_relations
 from bookformat.paths import CHECKS, RECORDS
 from bookformat.records import SENTENCES, Record, write_record
-from texcheck import LatexError, Random, RefutedError, Silent, depends
+from texcheck import Excluded, LatexError, Random, RefutedError, Silent, depends
 from texcheck.formulas import DRAWS, Binding, Check
 
 Decorator = Callable[[Binding], Callable[[], None]]
@@ -41,19 +38,6 @@ Decorator = Callable[[Binding], Callable[[], None]]
 def printed() -> Mapping[str, Equation]:
     """The labelled equations of the book, by label."""
     return {equation.label: equation for equation in collect() if equation.label}
-
-
-@dataclass
-class ByHand(Check):
-    """A check whose function asserts by itself what a text says that cannot be executed."""
-
-    reason: str = ""
-
-    def run(self, text: str) -> None:
-        """Let the function assert, once for each draw."""
-        del text
-        for draw in range(self.draws):
-            self.function(np.random.default_rng(draw))
 
 
 # The checks of displays and of sentences in the files that are being loaded.
@@ -88,13 +72,6 @@ def equation(
     return decorate
 
 
-def by_hand(label: str, reason: str, *, draws: int = DRAWS) -> Decorator:
-    """Check an equation whose text cannot be executed; the function asserts."""
-    if len(reason.split()) < 3:
-        raise ValueError(f"{label}: say in a sentence why the text cannot be executed")
-    return lambda function: registered(ByHand(label, function, {}, draws, reason=reason))
-
-
 def sentences(
     page: str,
     *,
@@ -102,7 +79,7 @@ def sentences(
     loose: Mapping[str, str] | None = None,
     unchecked: Mapping[str, str] | None = None,
     equivalent: Mapping[str, Mapping[str, str]] | None = None,
-    fixed: Mapping[str, str] | None = None,
+    fixed: Mapping[str, str | Mapping[str, str]] | None = None,
     approx: Mapping[str, float] | None = None,
     vectors: str = "row",
     **options: Any,
@@ -153,8 +130,8 @@ def registered(item: Check) -> Callable[[], None]:
         except LatexError as error:
             raise AssertionError(
                 f"{equation.place}: {item.name} cannot be executed: {error}\n"
-                f"Give every symbol a value in its check ({item.place}), write the formula in "
-                "another way, or check it with by_hand(label, reason)"
+                f"Give every symbol a value in its check ({item.place}), or write the formula in "
+                "another way"
             ) from None
         except RefutedError as error:
             raise AssertionError(
@@ -186,8 +163,7 @@ def execute(item: Check, equation: Equation, records: Path = RECORDS) -> Record:
         # Not before: a build that runs at the same time reads the record of the last check.
         (records / f"{item.name}.json").unlink(missing_ok=True)
         raise
-    reason = item.reason if isinstance(item, ByHand) else None
-    found = Record(item.name, equation.text, reason)
+    found = Record(item.name, equation.text)
     write_record(found, records)
     return found
 
@@ -246,4 +222,4 @@ def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> l
     ]
 
 
-__all__ = ["Random", "Silent", "by_hand", "depends", "equation", "sentences"]
+__all__ = ["Excluded", "Random", "Silent", "depends", "equation", "sentences"]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bookcheck.equations.checks import ByHand, load_file, printed
+from bookcheck.equations.checks import load_file, printed
 from bookcheck.equations.sentences import Page
 from bookformat.formulas import inline_relations
 from bookformat.paths import CHECKS
@@ -33,7 +33,7 @@ def formulas_of(path: str) -> Iterator[tuple[Check, str]]:
         if isinstance(item, Page):
             for formula, check in item.checks(inline_relations()[item.name]):
                 yield check, formula.text
-        elif item.name in printed() and not isinstance(item, ByHand):
+        elif item.name in printed():
             yield item, printed()[item.name].text
 
 

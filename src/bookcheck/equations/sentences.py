@@ -34,7 +34,7 @@ import numpy as np
 
 from bookformat.formulas import InlineFormula
 from bookformat.paths import CHECKS, rows_of
-from texcheck import LatexError, evaluate
+from texcheck import Excluded, LatexError, evaluate
 from texcheck.formulas import Binding, Check
 
 DRAWS = 4
@@ -76,12 +76,13 @@ class Page:
     loose: Mapping[str, str]
     unchecked: Mapping[str, str]
     equivalent: Mapping[str, Mapping[str, str]]
-    fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     approx: Mapping[str, float] = field(default_factory=dict)
 
     def problems(self, formulas: Sequence[InlineFormula]) -> list[str]:
         """Which relations do not hold or could not be refuted, and words that no sentence has."""
         words = {*self.where, *self.loose, *self.unchecked, *self.equivalent, *self.approx}
+        words |= {place for place, said in self.fixed.items() if isinstance(said, Mapping)}
         found = [
             f"{self.name}: no relation stands at “{place}”; in the page's file of tests/equations, "
             "write the words that its sentence has now, or take the place out"
@@ -121,7 +122,7 @@ class Page:
                     DRAWS,
                     LOOSE if matching(self.loose, formula) else {},
                     equivalent=matching(self.equivalent, formula) or {},
-                    fixed=self.fixed,
+                    fixed=self.fixed_at(formula),
                 ),
             )
 
@@ -143,6 +144,16 @@ class Page:
             for named, formula in places.items():
                 yield formula, named
 
+    def fixed_at(self, formula: InlineFormula) -> dict[str, str]:
+        """Why symbols are the same on all draws: those of the page, and those of its place."""
+        found: dict[str, str] = {}
+        for name, said in self.fixed.items():
+            if isinstance(said, str):
+                found[name] = said
+            elif stands_at(name, formula):
+                found |= said
+        return found
+
     def reading(self, formula: InlineFormula) -> dict[str, Any]:
         """The options of the page for one relation; `approx` is the share of its place."""
         share = matching(self.approx, formula)
@@ -160,8 +171,8 @@ class Page:
             if binding is not None:
                 result = binding(rng)
                 more = result if isinstance(result, list) else [result]
-                added = [{**one, **other} for one in added for other in more]
-        return [{**values, **one} for one in added]
+                added = [beside(one, other) for one in added for other in more]
+        return [beside(values, one) for one in added]
 
     def defined(self, given: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
         """The symbols that the page's definitions bind, each where it has one and no other."""
@@ -176,6 +187,12 @@ class Page:
                 except LatexError:
                     continue  # an example with symbols that no statement of the page uses
         return bound
+
+
+def beside(values: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Values with others added; values that a relation excludes stay such."""
+    both = {**values, **added}
+    return Excluded(both) if isinstance(values, Excluded) or isinstance(added, Excluded) else both
 
 
 def stands_at(place: str, formula: InlineFormula) -> bool:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bookcheck.equations import checks
-from bookcheck.equations.checks import ByHand, by_hand, execute, load_checks, rule_violations
+from bookcheck.equations.checks import execute, load_checks, rule_violations
 from bookformat.formulas import Equation, collect, equations_of_markdown
 from bookformat.records import Record, read_records, same_text
 from texcheck import RefutedError
@@ -87,15 +87,15 @@ def test_notebooks_and_pages_are_read_in_order(tmp_path):
 
 
 CHECKS = """
-from bookcheck.equations.checks import by_hand, equation
+from bookcheck.equations.checks import equation
 
 @equation("eq-a")
 def test_a(rng):
     return {"a": 1}
 
-@by_hand("eq-b", "It is a picture of a formula.")
+@equation("eq-b")
 def test_b(rng):
-    assert True
+    return {"b": 1}
 """
 
 
@@ -169,11 +169,6 @@ def test_what_fails_is_told_with_its_place_and_what_to_do(tmp_path, monkeypatch,
         checks.equation("eq-a")(lambda rng: {"a": 1.0})()
 
 
-def test_by_hand_needs_a_reason():
-    with pytest.raises(ValueError, match="why"):
-        by_hand("eq-a", "Difficult.")
-
-
 def checked(function, **options):
     return Check("eq-x", function, {"vectors": "row"}, **options)
 
@@ -189,13 +184,6 @@ def test_a_check_that_holds_writes_its_record(tmp_path):
 
     execute(checked(values, draws=5), display("y_i = 2 x_i"), tmp_path)
     assert read_records(tmp_path) == {"eq-x": Record("eq-x", "y_i = 2 x_i")}
-
-
-def test_a_check_by_hand_says_so_in_its_record(tmp_path):
-    calls = []
-    execute(ByHand("eq-x", calls.append, {}, 3, reason="A limit."), display("x"), tmp_path)
-    assert len(calls) == 3
-    assert read_records(tmp_path)["eq-x"].by_hand == "A limit."
 
 
 def test_a_record_of_another_edition_is_no_record(tmp_path):

@@ -9,10 +9,10 @@ import random
 
 import pytest
 
-from bookcheck.equations.checks import ByHand, load_all, printed
+from bookcheck.equations.checks import load_all, printed
 from bookcheck.equations.sentences import Page
 from bookformat.formulas import inline_relations
-from texcheck import LatexError, Silent, check
+from texcheck import Excluded, LatexError, Silent, check
 from texcheck.misprints import misprints
 from texcheck.trial import kinds_of, transposable
 
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 SEEDS = range(1000, 1000 + int(os.environ.get("NOISE_SEEDS", "1")))
 ITEMS = load_all()
-CHECKS = {i.name: i for i in ITEMS if not isinstance(i, (Page, ByHand))}
+CHECKS = {i.name: i for i in ITEMS if not isinstance(i, Page)}
 PAGES = {i.name: i for i in ITEMS if isinstance(i, Page)}
 
 
 def verdict(text, values, options):
     """What a check says to a text: "holds", "refuted", or "refused"."""
     # Whether the draws of a formula could refute it is asked of all of them together, elsewhere.
-    one_draw = dict.fromkeys(values, "one draw of several")
+    one_draw = dict.fromkeys([*values, "="], "one draw of several")
     try:
         found = [relation.holds for relation in check(text, values, fixed=one_draw, **options)]
     except LatexError:
@@ -38,7 +38,7 @@ def verdict(text, values, options):
 @pytest.mark.parametrize("label", CHECKS)
 def test_displays(label):
     item, text = CHECKS[label], printed()[label].text
-    values = next(one for one in item.inputs() if not isinstance(one, Silent))
+    values = next(one for one in item.inputs() if not isinstance(one, (Excluded, Silent)))
     tried = misprints(text, transposable([values]), kinds_of([values]))
     misprint = random.Random(label).choice(tried).text if tried else text
     said = verdict(misprint, values, item.options)

@@ -6,6 +6,7 @@ from bookcheck.equations import sentences
 from bookcheck.equations.sentences import Page, unprinted
 from bookformat.formulas import InlineFormula, formulas_in, inline_relations, is_relation
 from bookformat.myst import inline_of
+from texcheck import Excluded
 from texcheck.mutate import verdicts_of
 
 
@@ -93,11 +94,30 @@ def test_a_definition_binds_its_symbol(listed):
 def test_a_loose_inequality_says_why():
     def values(rng):
         a = rng.uniform(1, 9)
-        return {"a": a, "b": 2 * a}
+        return {"a": a, "b": a + rng.uniform(2, 3)}
 
     text = formulas("So $a < b$.")
     assert "sharper bound" in page(values).problems(text)[0]
     assert page(values, loose={"So …": "a rough bound"}).problems(text) == []
+
+
+def test_a_place_says_what_is_the_same_there():
+    text = formulas("So $a + 1 = 1 + a$. Then $2 a = a + a$.")
+    known = page(lambda rng: {"a": 3}, fixed={"So …": {"a": "the case of the sentence"}})
+    (problem,) = known.problems(text)
+    assert "“Then … .” $2 a = a + a$: a is 3 on every input" in problem
+    (stale, _) = page(lambda rng: {"a": 3}, fixed={"Gone …": {"a": "why"}}).problems(text[1:])
+    assert "no relation stands at “Gone …”" in stale
+
+
+def test_what_a_sentence_excludes_is_drawn():
+    def values(rng):
+        return [{"x": rng.uniform(1, 9)}, Excluded({"x": 0})]
+
+    known = page(lambda rng: {"y": rng.normal()}, where={"Let …": values})
+    assert known.problems(formulas("Let $x \\ne 0$.")) == []
+    (problem,) = known.problems(formulas("Let $x \\ne y$."))
+    assert "holds for values that it should exclude" in problem
 
 
 def test_misprints_of_sentences_are_refuted():
