@@ -1,8 +1,28 @@
-"""Attention in many heads, each with its own keys and values or sharing them in groups.
+r"""Attention in many heads, each with its own keys and values or sharing them in groups.
+
+Why several heads? Attention gives each query one set of weights, and so one average. A token often
+needs several things at once, such as the word before it and the subject of its sentence, and one
+average would mix them. With h heads it gets h averages: each head has queries, keys and values of
+its own, and so weights of its own. A head has only $d_k = d / h$ numbers per token, so h heads cost
+about as much as one head of the full width d.
+
+One product computes the queries of all heads: a matrix $W^Q$ of the shape (d, h · d_k) holds those
+of all heads side by side, and a reshape cuts its result into heads. The same holds for keys and
+values. At the end, the outputs of the heads are put side by side again and multiplied by $W^O$.
+
+Without options, the whole layer is these lines, here for h = 2 and $d_k$ = 4:
+
+>>> x = torch.ones(1, 3, 8)  # (b, n, d): three tokens
+>>> W_Q = W_K = W_V = W_O = torch.eye(8)  # (d, h · d_k)
+>>> q, k, v = (split_heads(x @ W, heads=2) for W in (W_Q, W_K, W_V))  # (b, h, n, d_k) each
+>>> scores = q @ k.mT / 4**0.5  # (b, h, n, n): one table of scores per head
+>>> weights = scores.softmax(-1)  # (b, h, n, n)
+>>> output = join_heads(weights @ v) @ W_O  # (b, n, d)
+>>> weights.shape, output.shape
+(torch.Size([1, 2, 3, 3]), torch.Size([1, 3, 8]))
 
 Shapes: b sequences, n queries, m keys, width d, h query heads, g key-value heads, $d_k$ numbers per
-head. All heads are computed in one product: a matrix $W^Q$ of the shape (d, h · d_k) holds those of
-all heads side by side, and a reshape cuts its result into heads.
+head.
 """
 
 import torch
@@ -19,19 +39,58 @@ from attention_to_rope.scaled_dot_product import attention
 Scheme = PositionalScheme | Encoding | None
 Slots = slice | Integer[Tensor, " n"]  # where the queries are among the keys
 
+# ------------------------------------------------ cut into heads, and join them
+
+
+def split_heads(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
+    """One vector per token and head: (b, n, h · d_k) to (b, h, n, d_k).
+
+    Head 0 has the first $d_k$ numbers of each token, head 1 the next. The axis of the heads moves
+    to the front, beside the batch, because attention computes all axes in front side by side.
+
+    >>> split_heads(torch.arange(6.0).reshape(1, 1, 6), heads=2)
+    tensor([[[[0., 1., 2.]],
+    <BLANKLINE>
+             [[3., 4., 5.]]]])
+    """
+    b, n, width = x.shape
+    return x.reshape(b, n, heads, width // heads).transpose(1, 2)
+
+
+def join_heads(x: Float[Tensor, "b h n d_k"]) -> Float[Tensor, "b n hd_k"]:
+    r"""The outputs of all heads side by side in one vector per token: the inverse of `split_heads`.
+
+    Multiplied by $W^O$, this row $[H_0, \dots, H_{h-1}]$ becomes a sum over the heads. Cut $W^O$
+    into blocks $U_j$ of $d_k$ rows: the numbers of head j meet the rows of block j and no others,
+    so the product is $\sum_j H_j U_j$ (`eq-sum-of-heads`). Each head adds its part to the output.
+    """
+    return x.transpose(1, 2).flatten(2)  # (b, n, h, d_k), then (b, n, h · d_k)
+
+
+# ------------------------------------------------ the layer
+
 
 class MultiHeadAttention(nn.Module):
     r"""Attention in `heads` subspaces of dimension $d_k = d / h$, combined by $W^O$.
 
-    $\sum_j \operatorname{attention}(x W^Q_j, c W^K_j, c W^V_j)\, W^O_j$ with the context c, which
-    is x itself in self-attention; `eq-mha`, and as this sum `eq-sum-of-heads`.
+    $\operatorname{concat}(H_0, \dots, H_{h-1})\, W^O$ with
+    $H_j = \operatorname{attention}(x W^Q_j, c W^K_j, c W^V_j)$ (`eq-mha`). The context c is x
+    itself in self-attention.
 
-    `kv_heads` < `heads` shares keys and values among groups of queries (grouped-query attention,
-    `eq-grouped-head`); `kv_heads=1` is multi-query attention. head_dim: another $d_k$ than d /
-    heads. scale: of the scores, $1/\sqrt{d_k}$ if not given. qk_norm: RMSNorm of queries and keys,
-    per head, before they are rotated. soft_cap c: scores become $c \tanh(s / c)$. sink: a learned
-    score per head that takes weight and contributes nothing. gate: the heads' outputs are
-    multiplied by $\sigma(x W^G)$ before $W^O$.
+    d: the width of x; heads: how many. All other options may be left out:
+
+    - kv_heads: fewer heads for keys and values than for queries. Each is shared by a group of
+      queries (grouped-query attention, `eq-grouped-head`), or by all of them for `kv_heads=1`
+      (multi-query attention).
+    - head_dim: another $d_k$ than d / heads.
+    - bias: whether the projections add a bias.
+    - gain: a factor on the initial weights of $W^V$ and $W^O$, for very deep models.
+    - scale: the factor on the dot products, $1/\sqrt{d_k}$ if not given.
+    - qk_norm: RMSNorm of queries and keys, per head, before they are rotated; eps is the small
+      number in its root.
+    - soft_cap c: scores become $c \tanh(s / c)$.
+    - sink: a learned score per head that takes weight and contributes nothing.
+    - gate: the heads' outputs are multiplied by $\sigma(x W^G)$ before $W^O$.
 
     >>> layer = MultiHeadAttention(8, 2, seed=0)
     >>> layer(torch.zeros(1, 3, 8), causal=True).shape
@@ -58,19 +117,13 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if kv_heads is None:
             kv_heads = heads
-        if kv_heads < 1 or heads % kv_heads or (head_dim is None and d % heads):
-            raise ValueError(
-                f"heads must divide d and kv_heads must divide heads, got d={d}, heads={heads} and "
-                f"kv_heads={kv_heads}"
-            )
+        _check_heads(d, heads, kv_heads, head_dim)
         self.d = d
         self.heads = heads
         self.kv_heads = kv_heads
         self.d_k = d // heads if head_dim is None else head_dim
-        self.scale = scale
-        self.soft_cap = soft_cap
-        # The heads of a projection are side by side. Keys and values have g heads in place of h,
-        # so a cache with them is h / g times smaller.
+        # The four matrices W^Q, W^K, W^V and W^O. In W^K and W^V there are g heads in place of h,
+        # so a cache with their results is h / g times smaller.
         rng = stream_of(seed, "MultiHeadAttention")
         q_width = heads * self.d_k  # h · d_k
         kv_width = kv_heads * self.d_k  # g · d_k
@@ -78,6 +131,9 @@ class MultiHeadAttention(nn.Module):
         self.key = Linear(d, kv_width, bias=bias, seed=rng)
         self.value = Linear(d, kv_width, bias=bias, seed=rng, gain=gain)
         self.output = Linear(q_width, d, bias=bias, seed=rng, gain=gain)
+        # What some models have in addition.
+        self.scale = scale
+        self.soft_cap = soft_cap
         self.query_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
         self.key_norm = RMSNorm(self.d_k, eps=eps) if qk_norm else None
         self.sink = nn.Parameter(torch.zeros(heads)) if sink else None
@@ -95,41 +151,104 @@ class MultiHeadAttention(nn.Module):
         positions: Integer[Tensor, "*b n"] | None = None,
         return_weights: bool = False,
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n m"]]:
-        """Attention of x to itself, or to a context: vectors, or what `remember` made of them.
+        """Let each token of x attend to the tokens of x, or to a context.
 
-        mask: (b, n, m) or (b, h, n, m), with 1 where it repeats; causal and window see as
-        `causal_mask` and `sliding_window_mask` do. scheme: encodes the positions, 0…n−1 if not
-        given; or the encoding that its `at` gave for them. What the mask hides must be finite.
+        context: vectors to attend to in place of x, or the keys and values that `remember` made of
+        them. mask: (b, n, m) or (b, h, n, m), with 1 where it repeats. causal and window see as
+        `causal_mask` and `sliding_window_mask` do. scheme: how positions are encoded, such as
+        RoPE, or the encoding that its method `at` has already computed. positions: 0…n−1 if not
+        given. Keys and values that a mask hides must be finite: PyTorch's kernel multiplies them
+        by 0, and 0 · NaN is NaN.
         """
         encoding = encoding_at(x, scheme, positions, total=x.shape[1], slots=ALL)
-        # Queries always come from x; keys and values come from x, or from the context.
+        # Project, and cut into heads. Queries come from x; keys and values come from x as well
+        # (self-attention) or from the context (cross-attention).
         q = self._queries(x, encoding)  # (b, h, n, d_k)
         if context is None:
             k, v = self._keys_and_values(x, encoding)  # (b, g, m, d_k) each
         else:
             if scheme is not None or causal or window is not None:
                 raise ValueError("scheme, causal and window compare positions of one sequence")
-            known = context if isinstance(context, KeyValueCache) else self.remember(context)
-            k = known.keys  # (b, g, m, d_k)
-            v = known.values  # (b, g, m, d_k)
-            if k.shape[0] != x.shape[0]:  # a context of one would be repeated for all
-                raise ValueError(
-                    f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
-                    "own, such as context.expand(b, -1, -1)"
-                )
-        # One attention for all heads, which are an axis of the batch to it.
+            k, v = self._of_context(x, context)  # (b, g, m, d_k) each
+        # Each head attends on its own; all are computed at once.
         seen, is_causal = visible(x, k.shape[2], mask, causal=causal, window=window)
-        joined, weights = self.attend(
-            q,
-            k,
-            v,
-            mask=seen,
-            is_causal=is_causal,
-            bias=None if encoding is None else encoding.bias,
-            return_weights=return_weights,
-        )  # (b, h, n, d_k)
-        output = self._combine(x, joined)  # (b, n, d)
+        bias = None if encoding is None else encoding.bias
+        heads, weights = self.attend(q, k, v, seen, is_causal, bias, return_weights)
+        # Join the heads, and combine them by W^O.
+        output = self._combine(x, heads)  # (b, n, d)
         return output if weights is None else (output, weights)
+
+    def _queries(self, x: Tensor, encoding: Encoding | None) -> Tensor:
+        """The queries of all heads; with the options, normalized and rotated by their positions."""
+        q = split_heads(self.query(x), self.heads)  # (b, h, n, d_k)
+        if self.query_norm is not None:
+            q = self.query_norm(q)  # (b, h, n, d_k)
+        if encoding is not None:
+            q = encoding.scheme.rotate(q, encoding.angles)  # (b, h, n, d_k)
+        return q
+
+    def _keys_and_values(self, x: Tensor, encoding: Encoding | None) -> tuple[Tensor, Tensor]:
+        """The keys of all heads, normalized and rotated like queries, and the values as they are.
+
+        Positions decide which keys are found, so they change keys and queries. What is handed over
+        does not depend on them.
+        """
+        k = split_heads(self.key(x), self.kv_heads)  # (b, g, n, d_k)
+        v = split_heads(self.value(x), self.kv_heads)  # (b, g, n, d_k)
+        if self.key_norm is not None:
+            k = self.key_norm(k)  # (b, g, n, d_k)
+        if encoding is not None:
+            k = encoding.scheme.rotate(k, encoding.angles)  # (b, g, n, d_k)
+        return k, v
+
+    def attend(
+        self,
+        q: Float[Tensor, "b h n d_k"],
+        k: Float[Tensor, "b g m d_k"],
+        v: Float[Tensor, "b g m d_k"],
+        mask: Bool[Tensor, "..."] | None,
+        is_causal: bool,
+        bias: Float[Tensor, "*#batch #n m"] | None,
+        return_weights: bool,
+    ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
+        """The attention of every head, and its weights; a variant overrides this function.
+
+        Where nobody asks for weights and the scores have no bias, cap or sink, PyTorch's kernel
+        computes the same and stores no scores. For second derivatives through it choose
+        `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`. A query that may see nothing gets 0.
+        """
+        plain = bias is None and self.soft_cap is None and self.sink is None
+        if plain and not return_weights:
+            return self._attend_in_kernel(q, k, v, mask, is_causal), None
+        # Scores, softmax and average are in `attention`, for which heads are one more axis in
+        # front. The queries of a group share a head of keys: with h = 6 and g = 2, the six heads
+        # use keys 0 0 0 1 1 1.
+        group = self.heads // self.kv_heads
+        joined, weights = attention(
+            q,
+            k.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
+            v.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
+            mask=causal_mask(q.shape[2], device=q.device) if is_causal else mask,
+            bias=None if bias is None else self._checked_bias(bias, q, k),
+            scale=self.scale,
+            soft_cap=self.soft_cap,
+            sink=None if self.sink is None else self.sink.view(1, -1, 1, 1),
+            return_weights=True,
+        )
+        return joined, weights if return_weights else None
+
+    def _combine(self, x: Tensor, heads: Tensor) -> Tensor:
+        """The heads side by side, through the gate (`eq-output-gate`) if there is one, and W^O."""
+        joined = join_heads(heads)  # (b, n, h · d_k)
+        if self.gate is not None:
+            joined = joined * torch.sigmoid(self.gate(x))  # (b, n, h · d_k)
+        output: Tensor = self.output(joined)  # (b, n, d)
+        return output
+
+    # ------------------------------------------------ generate text, with a cache
+    #
+    # A model writes one token after the other. The keys and values of earlier tokens do not change,
+    # so they are kept in a cache, and each step computes those of the new token only.
 
     def extend(
         self,
@@ -141,11 +260,11 @@ class MultiHeadAttention(nn.Module):
         positions: Integer[Tensor, "*b m"] | None = None,
         window: int | None = None,
     ) -> tuple[Float[Tensor, "b n d"], Cache]:
-        """Causal self-attention of new positions x to the cache and to themselves.
+        """Let new tokens x attend to the cached tokens and, causally, to themselves.
 
-        Gives the output for the new positions and the cache that holds them too. Equal to the last
-        n rows of `forward` with `causal=True` over the whole sequence; mask and positions are those
-        of all m positions, the cached and the new, or of all slots of a `StaticCache`.
+        Gives the output for the new tokens and the cache that holds them too. Equal to the last n
+        rows of `forward` with `causal=True` over the whole sequence. mask and positions are those
+        of all m tokens, the cached and the new, or of all slots of a `StaticCache`.
         """
         # A new token's position is the number of tokens before it, so positions count on from
         # those in the cache. Starting at 0 again would be a mistake without an error.
@@ -157,22 +276,11 @@ class MultiHeadAttention(nn.Module):
         # angle depends on its own position alone, so it never changes.
         k, v = self._keys_and_values(x, encoding)  # (b, g, n, d_k) each
         cache = cache.append(k, v)
+        # From here on as in `forward`, but with the keys and values of the cache.
         seen, is_causal = visible(x, total, mask, causal=True, window=window, slots=slots)
-        joined, _ = self.attend(
-            q,
-            cache.keys,  # (b, g, m, d_k)
-            cache.values,  # (b, g, m, d_k)
-            mask=seen,
-            is_causal=is_causal,
-            bias=None if encoding is None else encoding.bias,
-            return_weights=False,
-        )  # (b, h, n, d_k)
-        return self._combine(x, joined), cache
-
-    def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
-        """The keys and values of a context, for many calls with the same one."""
-        k, v = self._keys_and_values(context, encoding=None)  # (b, g, m, d_k) each
-        return KeyValueCache(k, v)
+        bias = None if encoding is None else encoding.bias
+        heads, _ = self.attend(q, cache.keys, cache.values, seen, is_causal, bias, False)
+        return self._combine(x, heads), cache
 
     def static_cache(self, batch: int, *, capacity: int) -> StaticCache:
         """An empty cache of fixed size for this layer, in the dtype and on the device of W^K."""
@@ -187,104 +295,61 @@ class MultiHeadAttention(nn.Module):
             device=W.device,
         )
 
-    def attend(
-        self,
-        q: Float[Tensor, "b h n d_k"],
-        k: Float[Tensor, "b g m d_k"],
-        v: Float[Tensor, "b g m d_k"],
-        mask: Bool[Tensor, "..."] | None,
-        is_causal: bool,
-        bias: Float[Tensor, "*#batch #n m"] | None,
-        return_weights: bool,
-    ) -> tuple[Float[Tensor, "b h n d_k"], Float[Tensor, "b h n m"] | None]:
-        """The attention of every head, and its weights; a variant overrides this function.
+    # ------------------------------------------------ attend to another sequence
 
-        Without weights, bias, cap and sink it is PyTorch's kernel, which stores no scores. There,
-        for second derivatives choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`; and a NaN
-        that `attention` hides behind the mask can enter the output: pad with finite numbers. A
-        query that may see nothing gets 0 on every device.
-        """
-        if not return_weights and bias is None and self.soft_cap is None and self.sink is None:
-            blind = None
-            if mask is not None:
-                # Some kernels of a GPU give NaN to a query without keys. It sees all of them here,
-                # and its output becomes 0 afterwards.
-                blind = ~mask.any(-1, keepdim=True)  # (b, h, n, 1), with 1 where it repeats
-                mask = mask | blind
-            joined = functional.scaled_dot_product_attention(
-                q,
-                k,
-                v,
-                attn_mask=mask,
-                is_causal=is_causal,
-                scale=self.scale,
-                enable_gqa=self.heads > self.kv_heads,
+    def remember(self, context: Float[Tensor, "b m d"]) -> KeyValueCache:
+        """The keys and values of a context, computed once for many calls with the same one."""
+        k, v = self._keys_and_values(context, encoding=None)  # (b, g, m, d_k) each
+        return KeyValueCache(k, v)
+
+    def _of_context(self, x: Tensor, context: Tensor | KeyValueCache) -> tuple[Tensor, Tensor]:
+        """The keys and values of a context, which must have as many sequences as x."""
+        known = context if isinstance(context, KeyValueCache) else self.remember(context)
+        k = known.keys  # (b, g, m, d_k)
+        if k.shape[0] != x.shape[0]:  # a context of one would be repeated for all
+            raise ValueError(
+                f"x has {x.shape[0]} sequences and the context {k.shape[0]}: give each its "
+                "own, such as context.expand(b, -1, -1)"
             )
-            if blind is not None:
-                joined = joined.masked_fill(blind, 0.0)
-            return joined, None
-        group = self.heads // self.kv_heads  # 3 for h = 6, g = 2: keys of heads 0 0 0 1 1 1
-        if is_causal:
-            mask = causal_mask(q.shape[2], device=q.device)  # (n, n)
-        if bias is not None:
-            shape = (self.heads, q.shape[2], k.shape[2])
-            if bias.shape[-3:] != shape:  # the bias of one head would be repeated for all
-                raise ValueError(
-                    f"the bias of the scheme must end with {shape}, for the heads, queries and "
-                    f"keys of this layer; got {tuple(bias.shape)}"
-                )
-            if bias.ndim != 4:
-                bias = bias.unsqueeze(0)  # (1, h, n, m)
-        joined, weights = attention(
+        return k, known.values
+
+    # ------------------------------------------------ PyTorch's kernel, and what it needs
+
+    def _attend_in_kernel(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        """The attention of every head in PyTorch's own function, which is faster.
+
+        Some of its kernels on a GPU give NaN to a query that may see no key. Here such a query
+        first sees all keys, and its output is set to 0 afterwards.
+        """
+        blind = None
+        if mask is not None:
+            blind = ~mask.any(-1, keepdim=True)  # (b, h, n, 1), with 1 where it repeats
+            mask = mask | blind
+        output = functional.scaled_dot_product_attention(
             q,
-            k.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
-            v.repeat_interleave(group, dim=1),  # (b, h, m, d_k)
-            mask=mask,
-            bias=bias,
+            k,
+            v,
+            attn_mask=mask,
+            is_causal=is_causal,
             scale=self.scale,
-            soft_cap=self.soft_cap,
-            sink=None if self.sink is None else self.sink.view(1, -1, 1, 1),
-            return_weights=True,
+            enable_gqa=self.heads > self.kv_heads,
         )
-        return joined, weights if return_weights else None
+        return output if blind is None else output.masked_fill(blind, 0.0)
 
-    def _queries(self, x: Tensor, encoding: Encoding | None) -> Tensor:
-        """The queries of all heads, normalized and rotated."""
-        q = _split(self.query(x), self.heads)  # (b, h, n, d_k)
-        if self.query_norm is not None:
-            q = self.query_norm(q)  # (b, h, n, d_k)
-        if encoding is not None:
-            q = encoding.scheme.rotate(q, encoding.angles)  # (b, h, n, d_k)
-        return q
-
-    def _keys_and_values(self, x: Tensor, encoding: Encoding | None) -> tuple[Tensor, Tensor]:
-        """The keys of all heads, normalized and rotated, and the values as they are."""
-        k = _split(self.key(x), self.kv_heads)  # (b, g, n, d_k)
-        v = _split(self.value(x), self.kv_heads)  # (b, g, n, d_k)
-        if self.key_norm is not None:
-            k = self.key_norm(k)  # (b, g, n, d_k)
-        if encoding is not None:
-            k = encoding.scheme.rotate(k, encoding.angles)  # (b, g, n, d_k)
-        return k, v
-
-    def _combine(self, x: Tensor, joined: Tensor) -> Tensor:
-        """The heads side by side, through the gate (`eq-output-gate`) and W^O."""
-        joined = joined.transpose(1, 2)  # (b, n, h, d_k)
-        joined = joined.flatten(2)  # (b, n, h · d_k)
-        if self.gate is not None:
-            joined = joined * torch.sigmoid(self.gate(x))  # (b, n, h · d_k)
-        output: Tensor = self.output(joined)  # (b, n, d)
-        return output
+    def _checked_bias(self, bias: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        """The bias with the axes of the scores; one for a single head would be repeated unseen."""
+        shape = (self.heads, q.shape[2], k.shape[2])
+        if bias.shape[-3:] != shape:
+            raise ValueError(
+                f"the bias of the scheme must end with {shape}, for the heads, queries and "
+                f"keys of this layer; got {tuple(bias.shape)}"
+            )
+        return bias if bias.ndim == 4 else bias.unsqueeze(0)  # (1, h, n, m)
 
 
-def _split(x: Float[Tensor, "b n hd_k"], heads: int) -> Float[Tensor, "b {heads} n d_k"]:
-    """One vector per token and head: (b, n, h · d_k) to (b, h, n, d_k).
-
-    Head 0 has the first $d_k$ numbers of each token, head 1 the next. The heads go to the front,
-    where axes are computed side by side.
-    """
-    b, n, width = x.shape
-    return x.reshape(b, n, heads, width // heads).transpose(1, 2)
+# ------------------------------------------------ positions and masks of one call
 
 
 def encoding_at(
@@ -295,11 +360,17 @@ def encoding_at(
     total: int,
     slots: Slots,
 ) -> Encoding | None:
-    """What the scheme computes for queries in these slots and keys in all of m = `total`."""
+    """What a positional scheme computes for one call: the rotations and the bias of these tokens.
+
+    There are `total` = m keys, and `slots` says which of these tokens the queries are: all of them
+    without a cache, and the new ones with a cache. An encoding that was computed before, once for
+    all layers, is used as it is.
+    """
     if positions is not None and not isinstance(scheme, PositionalScheme):
         raise ValueError(f"positions are read by a scheme such as Rotary(), got {scheme=}")
     if scheme is None or isinstance(scheme, Encoding):
         return scheme
+    # Tokens are numbered from 0 if nobody says otherwise.
     if positions is None:
         positions = torch.arange(total, device=x.device)
     if positions.shape not in ((total,), (x.shape[0], total)):
@@ -319,24 +390,32 @@ def visible(
     window: int | None,
     slots: Slots = ALL,
 ) -> tuple[Bool[Tensor, "..."] | None, bool]:
-    """What mask, causality and window allow together: a mask, or None and `is_causal`.
+    """Which keys each query may see: what mask, causality and window allow together.
 
-    The queries are the last of the m keys, or, in a `StaticCache`, those in the slots given.
+    The result is a mask, or None, and whether attention is causal without a mask. The queries are
+    the last n of the m keys, or, in a `StaticCache`, those in the slots given.
     """
     n = x.shape[1]
     order = None
+    # In a static cache, the new tokens are somewhere among slots that are not filled yet.
     if isinstance(slots, Tensor):
         order = causal_mask_at(slots, m, window=window)  # (n, m)
+    # All tokens at once, and nothing but causality: the kernel has an option for it and needs no
+    # mask. A single token (n = 1) is in this case too. It needs no causality, but to ask for n > 1
+    # here would tie a compiled model to the lengths that it was compiled for.
     elif mask is None and window is None and n == m:
-        return None, causal  # `n > 1` would be a symbol where a compiler traces for all lengths
+        return None, causal
+    # One new token: it is the last one, so it sees all keys.
     elif mask is None and window is None and n == 1:
         return None, False
+    # In all other cases a mask says which earlier tokens each query sees.
     elif window is not None:
         order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
     elif causal and n > 1:
         order = causal_mask(n, m, device=x.device)  # (n, m)
     if mask is None:
         return order, False
+    # A mask of the caller, such as one for padding, hides more keys.
     if mask.dtype != torch.bool or mask.ndim not in (3, 4) or mask.shape[-1] != m:
         raise ValueError(
             f"mask must be boolean, (b, n, m) or (b, h, n, m) with m = {m} keys, got "
@@ -348,3 +427,11 @@ def visible(
     if order is not None:
         mask = mask & order
     return mask, False
+
+
+def _check_heads(d: int, heads: int, kv_heads: int, head_dim: int | None) -> None:
+    if kv_heads < 1 or heads % kv_heads or (head_dim is None and d % heads):
+        raise ValueError(
+            f"heads must divide d and kv_heads must divide heads, got d={d}, heads={heads} and "
+            f"kv_heads={kv_heads}"
+        )

@@ -1,8 +1,12 @@
 r"""Rotary position embedding: position m rotates the i-th pair of a vector by $m\theta_i$.
 
 A query at position m and a key at position n are rotated before their dot product is taken. Their
-score then depends on n − m alone: $(q \mathbf{R}_m)(k \mathbf{R}_n)^\top$ is $q$ against $k$,
-rotated by $(n - m)\theta_i$ in each pair. See `eq-rope-score`.
+score then depends on n − m alone, not on m and n. The reason takes two lines:
+
+- The transpose of a rotation rotates back, and rotations one after the other add their angles, so
+  $\mathbf{R}_m \mathbf{R}_n^\top = \mathbf{R}_{m-n}$.
+- The score is $(q \mathbf{R}_m)(k \mathbf{R}_n)^\top = q\, \mathbf{R}_m \mathbf{R}_n^\top k^\top =
+  q\, \mathbf{R}_{m-n}\, k^\top$ (`eq-rope-score`).
 
 A pair consists of dimensions (2i, 2i + 1) in the `interleaved` layout (RoFormer, meta-llama) and of
 (i, i + d/2) in the `half` layout (GPT-NeoX, Hugging Face Llama). Both are in wide use and neither
@@ -47,15 +51,13 @@ def rotary_frequencies(
     1/b. Fast pairs tell neighbours apart, slow pairs tell far positions apart. See `eq-pe`, which
     has the same frequencies, and their wavelengths in `eq-rope-wavelengths`.
 
-    Where the default device is "meta", which holds no numbers, they are on the CPU.
-
     >>> rotary_frequencies(4)
     tensor([1.0000, 0.0100], dtype=torch.float64)
     """
     _check_even(dim)
     check_positive("base", base)
     if device is None and torch.get_default_device().type == "meta":
-        device = "cpu"
+        device = "cpu"  # a model without numbers, on the "meta" device, needs these all the same
     # 2i/d for i = 0 … d/2 − 1. In float64, because an error in θ is multiplied by the position.
     exponents = torch.arange(0, dim, 2, dtype=torch.float64, device=device) / dim  # (d/2,)
     return torch.pow(torch.tensor(base, dtype=torch.float64, device=device), -exponents)
@@ -89,11 +91,11 @@ def rotary_table(
     r"""cos and sin of $m \theta_i$ for integer positions.
 
     `dtype` is that of the vectors to rotate: the table is float64 for float64 vectors and float32
-    for all others, never half. `attention_factor` multiplies it (YaRN, LongRoPE). Angles are
-    computed in the dtype of the frequencies: float64 from `rotary_frequencies`. To repeat the table
-    of a checkpoint's own code bit for bit, compute the frequencies as that code does. The one of
-    `transformers`, `1.0 / base ** (torch.arange(0, d, 2).float() / d)`, takes the power in float32;
-    rounding those of `rotary_frequencies` to float32 gives another last bit for some pairs.
+    for all others, never half. `attention_factor` multiplies it (YaRN, LongRoPE).
+
+    Angles are computed in the dtype of the frequencies, float64 from `rotary_frequencies`. Only if
+    you must repeat the table of another library bit for bit, compute the frequencies as its code
+    does: `transformers` takes the power in float32, which gives some of them another last bit.
 
     >>> rotary_table(torch.arange(2), rotary_frequencies(2)).cos
     tensor([[1.0000],
@@ -284,12 +286,12 @@ def convert_projection_layout(
 
 
 def check_integer_positions(positions: Tensor) -> None:
-    """Raise unless positions are integers: bfloat16 holds only 769 of the positions 0…4095."""
+    """Raise unless positions are integers: bfloat16 rounds 0…4095 to only 769 different numbers."""
     if positions.is_floating_point() or positions.dtype == torch.bool:
         raise TypeError(f"positions must be integers, got {positions.dtype}, in which they collide")
 
 
-def check_layout(layout: Layout) -> None:
+def check_layout(layout: object) -> None:
     """Raise unless the layout is one of the two; neither is a safe guess."""
     if layout not in ("half", "interleaved"):
         raise ValueError(
@@ -307,27 +309,25 @@ def _pairs(x: Tensor, layout: Layout) -> tuple[Tensor, ...]:
     """First and second members of all pairs, views of x. (..., d) → (..., d/2) twice"""
     if layout == "half":
         return x.chunk(2, -1)
-    if layout == "interleaved":
-        return x[..., 0::2], x[..., 1::2]
-    raise ValueError(f"layout must be 'half' or 'interleaved', got {layout!r}")
+    check_layout(layout)
+    return x[..., 0::2], x[..., 1::2]
 
 
 def _join(first: Tensor, second: Tensor, layout: Layout) -> Tensor:
     """The vector whose pairs these are. (..., d/2) twice → (..., d)"""
     if layout == "half":
         return torch.cat((first, second), -1)
-    if layout == "interleaved":
-        return torch.stack((first, second), dim=-1).flatten(-2)
-    raise ValueError(f"layout must be 'half' or 'interleaved', got {layout!r}")
+    check_layout(layout)
+    return torch.stack((first, second), dim=-1).flatten(-2)
 
 
 def fitting_table(
     x: Float[Tensor, "*shape d"], table: RotaryTable | tuple[Tensor, Tensor], sequence_axis: int
 ) -> tuple[Tensor, Tensor]:
-    """cos and sin with axes of size 1 where x has heads; nothing else may be repeated unseen."""
+    """cos and sin with an axis of size 1 for the heads of x, which all use the same angles."""
     cos, sin = table
-    # Broadcasting would repeat a table of one position for all without an error, so shapes are
-    # compared here.
+    # A table for one position would be broadcast to all positions without an error, so every other
+    # axis must have the size that it has in x.
     axis = sequence_axis % x.ndim
     batch = x.shape[: min(cos.ndim - 2, axis)]  # the axes with positions of their own
     expected = (*batch, x.shape[axis], x.shape[-1] / 2)
