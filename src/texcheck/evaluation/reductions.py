@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 from texcheck import nodes
@@ -22,15 +23,7 @@ def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
     if kind in PLACES:
         return place_of_extreme(evaluator, node)
     values: list[Value] = []
-    found = assignments(
-        evaluator,
-        names=node.names,
-        ranges=node.ranges,
-        tests=node.tests,
-        body=node.body,
-        node=node,
-    )
-    for assignment in found:
+    for assignment in assignments_of(evaluator, node):
         with evaluator.bound(assignment):
             values.append(evaluator.evaluate(node.body))
         if len(values) > MOST_TERMS:
@@ -50,19 +43,24 @@ def evaluate_reduction(evaluator: Evaluator, node: nodes.Reduction) -> Value:
     return values[0] if len(values) == 1 else extreme(evaluator, kind, values, node)
 
 
-def place_of_extreme(evaluator: Evaluator, node: nodes.Reduction) -> Value:
-    """The index at which a value is largest or smallest; refused where two are."""
-    if len(node.names) != 1:
-        raise evaluator.fail(f"the {node.kind} of several indices cannot be read", node)
-    found: list[tuple[float, int]] = []
-    for assignment in assignments(
+def assignments_of(evaluator: Evaluator, node: nodes.Reduction) -> Iterator[dict[str, int]]:
+    """The values of the running indices."""
+    return assignments(
         evaluator,
         names=node.names,
         ranges=node.ranges,
         tests=node.tests,
         body=node.body,
         node=node,
-    ):
+    )
+
+
+def place_of_extreme(evaluator: Evaluator, node: nodes.Reduction) -> Value:
+    """The index at which a value is largest or smallest; refused where two are."""
+    if len(node.names) != 1:
+        raise evaluator.fail(f"the {node.kind} of several indices cannot be read", node)
+    found: list[tuple[float, int]] = []
+    for assignment in assignments_of(evaluator, node):
         with evaluator.bound(assignment):
             value = real_number(evaluator, evaluator.evaluate(node.body), node)
         found.append((value if node.kind == "argmax" else -value, assignment[node.names[0]]))
