@@ -16,7 +16,7 @@ A = np.arange(12.0).reshape(3, 4)
 
 
 def holds(text, values, **options):
-    fixed = dict.fromkeys(values, "read so")
+    fixed = dict.fromkeys([*values, "="], "read so")
     return [relation.holds for relation in check(text, values, fixed=fixed, **options)]
 
 

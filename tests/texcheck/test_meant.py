@@ -65,7 +65,7 @@ HOLDS = [
 
 @pytest.mark.parametrize(("text", "values"), HOLDS, ids=[text for text, _ in HOLDS])
 def test_it_is_read_as_it_is_meant(text, values):
-    for relation in check(text, values, fixed=dict.fromkeys(values, "read so")):
+    for relation in check(text, values, fixed=dict.fromkeys([*values, "="], "read so")):
         assert relation.holds, relation
 
 
@@ -86,7 +86,7 @@ FAILS = [
 
 @pytest.mark.parametrize(("text", "values"), FAILS, ids=[text for text, _ in FAILS])
 def test_what_is_false_fails(text, values):
-    found = check(text, values, fixed=dict.fromkeys(values, "read so"))
+    found = check(text, values, fixed=dict.fromkeys([*values, "="], "read so"))
     assert not all(relation.holds for relation in found)
 
 

@@ -81,7 +81,7 @@ HOLDS = [
 def test_what_others_print_is_executed(text, values):
     # P is a function for one line and the name of a distribution for the other.
     values = {name: value for name, value in {**VALUES, **values}.items() if name != "P"}
-    for relation in check(text, values, fixed=dict.fromkeys(values, "read so")):
+    for relation in check(text, values, fixed=dict.fromkeys([*values, "="], "read so")):
         assert relation.holds, relation
 
 
@@ -100,7 +100,7 @@ REFUTED = [
 @pytest.mark.parametrize(("text", "values"), REFUTED, ids=[text for text, _ in REFUTED])
 def test_what_is_false_fails(text, values):
     values = {**VALUES, **values}
-    found = check(text, values, fixed=dict.fromkeys(values, "read so"))
+    found = check(text, values, fixed=dict.fromkeys([*values, "="], "read so"))
     assert not all(relation.holds for relation in found)
 
 

@@ -17,7 +17,9 @@ VALUES = {
 
 def holds(text, values):
     values = {**VALUES, **values}
-    return all(one.holds for one in check(text, values, fixed=dict.fromkeys(values, "read so")))
+    return all(
+        one.holds for one in check(text, values, fixed=dict.fromkeys([*values, "="], "read so"))
+    )
 
 
 # Each with what makes it false.

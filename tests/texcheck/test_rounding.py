@@ -30,7 +30,7 @@ SEEDS = [None, *range(100, 108)]
 
 
 def holds(text, values=VALUES, noise=None, **options):
-    given = {"vectors": "row", "fixed": dict.fromkeys(values, "read so"), **options}
+    given = {"vectors": "row", "fixed": dict.fromkeys([*values, "="], "read so"), **options}
     return all(one.holds for one in check(text, values, noise=noise, **given))
 
 

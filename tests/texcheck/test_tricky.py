@@ -92,7 +92,7 @@ FALSE = [
 def holds(text, values):
     values = dict(values)
     options = {"approx": values.pop("approx")} if "approx" in values else {}
-    given = {"vectors": "row", "fixed": dict.fromkeys(values, "read so"), **options}
+    given = {"vectors": "row", "fixed": dict.fromkeys([*values, "="], "read so"), **options}
     return all(relation.holds for relation in check(text, values, **given))
 
 
