@@ -400,15 +400,16 @@ def visible(
     # In a static cache, the new tokens are somewhere among slots that are not filled yet.
     if isinstance(slots, Tensor):
         order = causal_mask_at(slots, m, window=window)  # (n, m)
-    # All tokens at once, and nothing but causality: the kernel has an option for it and needs no
-    # mask. A single token (n = 1) is in this case too. It needs no causality, but to ask for n > 1
-    # here would tie a compiled model to the lengths that it was compiled for.
+    # As many queries as keys, and nothing but causality: the kernel has an option for it and needs
+    # no mask. `causal` is passed on without a look at n: a compiled model serves all lengths only
+    # if no branch here depends on the length.
     elif mask is None and window is None and n == m:
         return None, causal
-    # One new token: it is the last one, so it sees all keys.
+    # A single query behind a cache is the last token, and sees all keys; in a context it does too.
     elif mask is None and window is None and n == 1:
         return None, False
-    # In all other cases a mask says which earlier tokens each query sees.
+    # Otherwise a mask says what each query sees: the keys in its window, or the earlier ones. If
+    # neither is asked for, it sees all.
     elif window is not None:
         order = sliding_window_mask(n, m, window=window, causal=causal, device=x.device)
     elif causal and n > 1:

@@ -204,7 +204,7 @@ def _check_logits(logits: Tensor) -> None:
 
 
 def _check_cap(cap: float) -> None:
-    if not 0 < cap < 1e30:  # beyond, float32 would make it infinite
+    if not 0 < cap < 1e30:  # an infinite cap would give infinity times tanh(0), which is NaN
         raise ValueError(f"cap must lie between 0 and 1e30, got {cap}; for no cap leave it out")
 
 
@@ -226,8 +226,9 @@ def _check_fits(name: str, x: Tensor, shape: tuple[int, ...]) -> None:
 def soft_cap(scores: Float[Tensor, "*shape"], cap: float) -> Float[Tensor, "*shape"]:
     r"""Limit scores smoothly to (−c, c): $c \tanh(s / c)$; small scores hardly change.
 
-    A few large scores can then no longer saturate the softmax. The slope is
-    $1 - \tanh^2(s / c)$, so a score near the limit gets almost no gradient.
+    However large a score is, it exceeds another by less than 2c, so no weight is smaller than
+    $e^{-2c}$ times the largest. The slope is $1 - \tanh^2(s / c)$: a score near the limit gets
+    almost no gradient.
 
     >>> soft_cap(torch.tensor([10.0, 50.0, 100.0]), 50.0)
     tensor([ 9.8688, 38.0797, 48.2014])
