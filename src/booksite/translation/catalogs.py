@@ -23,7 +23,7 @@ from bookformat.contents import book_pages, main_line
 from bookformat.paths import CHAPTERS, ROOT
 from bookformat.values import in_words
 from booksite.translation.messages import messages_of
-from booksite.translation.outputs import FIELD
+from booksite.translation.outputs import DECIMALS, FIELD, PLACE_OF_NUMBER, UNIT
 
 LOCALE = ROOT / "locale"
 PAGES = (
@@ -88,7 +88,8 @@ def update(page: Path, language: str) -> None:
     """Store the messages that a page has now, with the translations that still fit.
 
     A message without one gets what the same message has on another page, which may read its label
-    or its comment, too.
+    or its comment, too. A single word may mean something else here, as "code" does: it is marked
+    for the translator to look at.
     """
     now = Catalog()
     for message in messages_of(page):
@@ -100,6 +101,8 @@ def update(page: Path, language: str) -> None:
         if entry.id in said and (entry.fuzzy or not entry.string):
             entry.string = said[str(entry.id)]
             entry.flags.discard("fuzzy")
+            if str(entry.id).strip(" :").isalpha():
+                entry.flags.add("fuzzy")
     catalog.obsolete.clear()
     catalog.header_comment = ""
     catalog.fuzzy = False
@@ -118,6 +121,11 @@ NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 # Numbers in thousands or millions, and months, are compared by value.
 SCALE = {"thousand": 3, "K": 3, "千": 3, "万": 4, "million": 6, "亿": 8, "billion": 9}
 SCALED = re.compile(rf"(\d[\d.,]*) ?({'|'.join(SCALE)})")
+SCALED_FIELD = re.compile(rf"(?P<field>{FIELD.pattern}) ?(?P<word>{'|'.join(SCALE)})(?![a-z])")
+# No Chinese number counts in these, and no space stands between Chinese letters.
+FOREIGN = re.compile(r"[\d}] ?(?:十亿|百万)")
+WORD = r"\{value\}`[一-鿿][^`=]* = "
+APART = re.compile(rf"[一-鿿，。；：（）、] {WORD}|{WORD}[^`]*` [一-鿿，。；：（）、]")
 MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
 
 
@@ -149,7 +157,7 @@ def kept_of(text: str) -> Counter[str]:
         found.append(f"{{{role['role'] or ''}}}`{inside}`")
         return shown
 
-    words = ROLE.sub(keep, FORMULA.sub(" ", text))
+    words = SCALED_FIELD.sub(field_by_value, ROLE.sub(keep, FORMULA.sub(" ", text)))
     found += FIELD.findall(words)
     words = FIELD.sub(" ", words)
     found += TARGET.findall(words)
@@ -158,6 +166,15 @@ def kept_of(text: str) -> Counter[str]:
         lambda at: f"{Decimal(at[1].replace(',', '')).scaleb(SCALE[at[2]]):f}", words
     )
     return Counter([*found, *NUMBER.findall(TARGET.sub(" ", words))])
+
+
+def field_by_value(at: re.Match[str]) -> str:
+    """A field or a place of a number, and the word that scales it, by what they say together."""
+    power = SCALE[at["word"]]
+    if place := PLACE_OF_NUMBER.fullmatch(at["field"]):
+        return f"{{×1e{power + len(place['zeros'] or '')}}}"
+    by_unit = UNIT.sub(lambda unit: f"1e{int(unit[1]) - power}", at["field"])
+    return DECIMALS.sub("", by_unit) if by_unit != at["field"] else by_unit
 
 
 @functools.cache
@@ -183,6 +200,9 @@ def differences(message: str, translation: str, language: str) -> Iterator[str]:
     after = kept_of(translation)
     if before != after:
         yield f"{[*(before - after)]} became {[*(after - before)]}"
+    for pattern, wrong in ((FOREIGN, "Chinese counts in 万 and 亿"), (APART, "a space too many")):
+        if found := pattern.search(translation):
+            yield f"{wrong}: {found[0]}"
     # What the code needs is repeated in English.
     words = "" if message == translation else message
     words = FIELD.sub(" ", ROLE.sub(" ", FORMULA.sub(" ", words)))

@@ -213,6 +213,18 @@ def shown_texts(code: str, seen: str) -> Iterator[str]:
                 yield piece.message
 
 
+def beside(code: str, texts: Collection[str]) -> Iterator[str]:
+    """The texts that stand in one list with some of the given ones, so that none is left out."""
+    try:
+        displays = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.List)]
+    except SyntaxError:
+        return
+    for display in displays:
+        entries = [entry.value for entry in display.elts if isinstance(entry, ast.Constant)]
+        if len(entries) == len(display.elts) and any(entry in texts for entry in entries):
+            yield from (entry for entry in entries if isinstance(entry, str) and said(entry))
+
+
 def translate_code(
     code: str, lookup: Lookup, texts: Collection[str], *, comments: bool = True
 ) -> str:

@@ -20,6 +20,7 @@ from bookformat.myst import LITERAL, directive_of, tokens_of
 from bookformat.notebooks import FOLDED, page_text
 from booksite.translation.listings import (
     Function,
+    beside,
     frames_of,
     functions_of,
     shown_texts,
@@ -201,7 +202,7 @@ def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None
                 other = notes.behind(caption, "paragraph")
             figure["caption"] = other or caption
         code = "".join(cell.get("source", ""))
-        frames = {} if is_folded(cell) else {frame: frame for frame in frames_of(code, functions)}
+        frames = {frame: frame for frame in frames_of(code, functions)} if is_listing(cell) else {}
         functions |= functions_of(code)
         cell["source"] = translate_code(code, lookup, texts, comments=is_listing(cell))
         for output in cell.get("outputs", []):
@@ -225,24 +226,31 @@ def is_listing(cell: Any) -> bool:
 
 
 def listings_of(notebook: Any) -> list[Any]:
-    """The cells whose texts may be printed: unfolded ones, and folded ones that only define."""
+    """The cells whose texts may be printed: all but the folded ones that draw or fill a table."""
     return [
         cell
         for cell in notebook["cells"]
-        if cell["cell_type"] == "code" and not (is_folded(cell) and cell.get("outputs"))
+        if cell["cell_type"] == "code" and (is_listing(cell) or not cell.get("outputs"))
     ]
 
 
 def shown_literals(notebook: Any) -> list[str]:
-    """The texts of the code of which an output shows the words: of folded code, a printed one."""
+    """The texts of the code of which an output shows the words: of folded code, a printed one.
+
+    So are those that stand in a list with one of them.
+    """
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     seen = texts_seen(outputs)
     printed = texts_seen([output for output in outputs if "text" in output])
     found: dict[str, None] = {}
     for cell in listings_of(notebook):
+        own = [output for output in cell.get("outputs", []) if "text" in output]
+        folded = texts_seen(own) if own else printed
         code = "".join(cell.get("source", ""))
-        found |= dict.fromkeys(shown_texts(code, printed if is_folded(cell) else seen))
+        found |= dict.fromkeys(shown_texts(code, folded if is_folded(cell) else seen))
+    for cell in listings_of(notebook):
+        found |= dict.fromkeys(beside("".join(cell.get("source", "")), found))
     return [*found]
 
 

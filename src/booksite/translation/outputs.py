@@ -1,21 +1,28 @@
 """The words of stored outputs: printed lines, cells of tables, labels of figures.
 
 A message of an output has `{}` where a number stands, which stays as the cell computed it, with
-the spaces before it. A label of two lines is one message of two lines. A line that consists of
-texts of the code (`listings`) is no message: it follows from their translations, as it would if the
-translated code were run. Nothing is executed.
+the spaces before it. In a translation, `{×10} 亿` takes the number of "{} billion" ten times, and
+the field `{x / 1e8:.0f}` that of `{x / 1e9:.1f}`, because Chinese counts in 10⁴ and 10⁸. A label of
+two lines is one message of two lines. A line that consists of texts of the code (`listings`) is no
+message: it follows from their translations, as it would if the translated code were run. Nothing is
+executed.
 """
 
 import html
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 Lookup = Callable[[str], str | None]
 
 HOLE = "{}"
+PLACE_OF_NUMBER = re.compile(r"\{(?:×1(?P<zeros>0+))?\}")
+# What a field counts in, and with how many decimals.
+UNIT = re.compile(r"1e(\d+)")
+DECIMALS = re.compile(r"\.\d+f")
 NUMBER = re.compile(
     r"(?:(?<=[ \[]) +)?(?<![\w.])[-+−]?"
     r"(?:\d+(?:[.,]\d+)*(?:\.(?=[\s\]]))?(?:e[-+]?\d+)?|inf|nan)(?!\w)"
@@ -43,11 +50,40 @@ def translate_words(text: str, lookup: Lookup) -> str:
     if not said(message):
         return text
     other = lookup(message)
-    if other is None or other.count(HOLE) != len(numbers):
+    if other is None or len(PLACE_OF_NUMBER.findall(other)) != len(numbers):
         return text
-    for number in numbers:
-        other = other.replace(HOLE, number, 1)
-    return other
+    left = iter(numbers)
+    return PLACE_OF_NUMBER.sub(lambda at: times(next(left), len(at["zeros"] or "")), other)
+
+
+def times(number: str, zeros: int, form: str = "f") -> str:
+    """A number times a power of ten, with the digits that it has, and in the room that it had."""
+    if zeros == 0:
+        return number
+    value = Decimal(number.strip().replace(",", "").replace("−", "-")).scaleb(zeros)
+    return format(value, form).rjust(len(number) if number.startswith(" ") else 0)
+
+
+def unit_of(field: str) -> int:
+    """The power of ten that a field counts in."""
+    found = UNIT.search(field)
+    return int(found[1]) if found else 0
+
+
+def without_unit(field: str) -> str:
+    """A field without what changes with its unit."""
+    return DECIMALS.sub("", UNIT.sub("", field))
+
+
+def put(line: str, field: str, shown: str) -> str:
+    """The translated line with what a field of the message shows."""
+    if field in line:
+        return line.replace(field, shown, 1)
+    for other in FIELD.findall(line):
+        if without_unit(other) == without_unit(field):
+            form = other.rpartition(":")[2].rstrip("}")
+            return line.replace(other, times(shown, unit_of(field) - unit_of(other), form), 1)
+    return line
 
 
 class Text(NamedTuple):
@@ -106,7 +142,7 @@ def composed(text: str, lines: list[Text]) -> str | None:
             continue
         other = line.translation
         for name, field in zip(line.fields, fields, strict=True):
-            other = other.replace(name, field or "", 1)
+            other = put(other, name, field or "")
         return before + other + after
     return None
 
