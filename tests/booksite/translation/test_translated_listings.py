@@ -38,7 +38,7 @@ def test_a_translated_page_prints_what_it_shows(page):
                 exec(compile(cell["source"], page.name, "exec"), names)
             only_prints = all("text" in output for output in cell["outputs"])
             # A file of the library that a cell prints has translated comments on the page alone.
-            prints_a_file = is_folded(cell) and ".read_text(" in cell["source"]
+            prints_a_file = is_folded(cell) and "find_spec(" in cell["source"]
             if only_prints and is_listing(cell) and not prints_a_file:
                 allowed = tolerance(SimpleNamespace(**cell))
                 fault = text_difference(outputs_of(cell), stream.getvalue(), allowed)
