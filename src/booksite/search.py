@@ -34,13 +34,14 @@ DATA = "search-data.js"
 LIBRARY = NODE_ROOM / "node_modules" / "minisearch" / "dist" / "umd" / "index.js"
 WORKSHOP = "chapters/workshop/"
 TEXT = 395  # letters of a section that are kept; a result shows the part with the searched words
+SUMMARY_TEXT = 130  # of a summary, which repeats what the sections before it say
 WORDS = 18  # further words of a section that find it; more would make the file heavy
 REPEATS = {"exercises", "summary", "back"}  # found by their text: they repeat what others say
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>")
 WORD = re.compile(r"[^\W\d_][\w-]{2,}")
 CHINESE = re.compile("[一-鿿]+")
-END = re.compile(f".{{,{TEXT - 1}}}[\\s，。：；、？！]")  # where a text may be cut
+BREAK = "[\\s，。：；、？！]"  # where a text may be cut
 # What is no sentence of a section: displays, code, drawings, inner sections, and what has an entry
 # of its own, a function of the library or a term of the glossary.
 LEFT_OUT = (
@@ -316,9 +317,10 @@ def record(section: Section, common: Counter[str]) -> list[str]:
     """A section as it is in the data: its text, the rarest of its other words, its names."""
     text = section.text
     rest = ""
-    if len(text) > TEXT:
-        end = END.match(text)
-        text = (end[0] if end else text[:TEXT]).rstrip()
+    kept = SUMMARY_TEXT if section.kind == "summary" else TEXT
+    if len(text) > kept:
+        end = re.match(f".{{,{kept - 1}}}{BREAK}", text)
+        text = (end[0] if end else text[:kept]).rstrip()
         rest = section.text[len(text) :]
         text = f"{text} …"
     words = "" if section.kind in REPEATS else further_words(section, text, rest, common)
