@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from bookformat.paths import BUILD, SOURCES, STATIC
+from bookformat.paths import BUILD, CHAPTERS, SOURCES, STATIC
 from bookformat.records import Record, read_records, write_record
 from booksite import languages
 from booksite.read_model import read_rules
@@ -392,6 +392,31 @@ IN_CHINESE_UNITS = "{x / 1e8:.0f} 亿，{×10} 亿，{value}`56 亿 = x`和{valu
 def test_units_of_ten_thousand_and_of_a_hundred_million_are_compared(old, new):
     assert [*catalogs.differences(COUNTED, IN_CHINESE_UNITS, "zh_CN")] == []
     assert [*catalogs.differences(COUNTED, IN_CHINESE_UNITS.replace(old, new), "zh_CN")]
+
+
+def test_the_glossary_has_the_words_that_the_pages_use():
+    """A Chinese headword is used on other pages at least as often as the English word."""
+    page = CHAPTERS / "glossary.md"
+    said = catalogs.translations(page, "zh_CN")
+    headwords = [span.text for span in spans_of(page.read_text(encoding="utf-8")) if span.stays]
+    assert len(headwords) > 120
+    elsewhere = [
+        catalogs.ROLE.sub(" ", text)
+        for other in catalogs.pages()
+        if other != page
+        for text in catalogs.translations(other, "zh_CN").values()
+    ]
+
+    def uses(word):
+        pattern = re.compile(rf"(?<![A-Za-z-]){re.escape(word)}(?![A-Za-z-])")
+        return sum(bool(pattern.search(text)) for text in elsewhere)
+
+    rare = {}
+    for english in headwords:
+        counts = [uses(word) for word in said[english].split("；")]
+        if said[english] != english and max(counts) < uses(english):
+            rare[english] = (said[english], counts, uses(english))
+    assert rare == {}
 
 
 # The rest is slow: who changes a translation hears the same from `booksite.translation status`.
