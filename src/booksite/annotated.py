@@ -31,6 +31,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from bookformat.paths import EXPLAINED, SOURCES
 from booksite.annotated_rows import CHAPTERS_NAMED, EQUATIONS, Row, rows_of
+from booksite.languages import title_in_contents
 from booksite.reference import EQUATION, EXAMPLE, markdown_of
 
 INDEX = f"{EXPLAINED}index"
@@ -257,7 +258,7 @@ def link_chapters(app: Sphinx, doctree: nodes.document, page: str) -> None:
             "", _("Source files, explained line by line: "), classes=["explained"]
         )
         for number, other in enumerate(named):
-            title = app.env.titles[other].astext()
+            title = title_in_contents(app.env.titles[other].astext())
             address = app.builder.get_relative_uri(page, other)
             line += [nodes.Text(" · ")] if number else []
             line += nodes.reference("", title, refuri=address, internal=True)

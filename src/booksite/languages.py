@@ -85,6 +85,22 @@ def say_english(
     context["body"] = f'<div lang="en">{before}{end}{said}{after}</div>'
 
 
+def title_in_contents(title: str) -> str:
+    """The title of a page; one that stays in English is translated in the contents of its site."""
+    plain = title.replace("’", "'")
+    said = str(_(plain))
+    return title if said == plain else said
+
+
+def name_neighbours(
+    _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Links to the page before and to the next one have the titles of the contents."""
+    for side in ("prev", "next"):
+        if neighbour := context.get(side):
+            neighbour["title"] = title_in_contents(neighbour["title"])
+
+
 @functools.cache
 def translated_pages() -> set[str]:
     """The names of the pages that are translated."""
@@ -115,3 +131,4 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", load_words_first)
     app.connect("html-page-context", offer_other_language)
     app.connect("html-page-context", say_english)
+    app.connect("html-page-context", name_neighbours)

@@ -678,6 +678,15 @@ def test_a_page_that_nobody_translates_says_so_below_its_title(language, page, i
     assert context["body"].count("<p>Words.</p>") == 1
 
 
+def test_links_to_pages_in_english_have_the_titles_of_the_contents(monkeypatch):
+    words = {"The workshop's model (NumPy)": "动手写的模型（NumPy）"}
+    monkeypatch.setattr(languages, "_", lambda text: words.get(text, text))
+    context = {"prev": {"title": "The workshop’s model (NumPy)"}, "next": None}
+    languages.name_neighbours(None, "chapters/ledger", "", context, None)
+    assert context["prev"]["title"] == "动手写的模型（NumPy）"
+    assert languages.title_in_contents("It’s another page") == "It’s another page"
+
+
 @pytest.mark.browser
 def test_the_opening_page_leads_to_the_chosen_language_and_back(open_page, tmp_path):
     early = (SOURCES / "booksite" / "static" / "early.js").as_uri()
