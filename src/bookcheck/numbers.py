@@ -1,17 +1,31 @@
-"""What nothing computes in prose: each number and formula is listed with its neighbours.
+"""Every sentence of a page is listed, whole, with what it has that nothing computes.
 
-A number of a sentence is best a {value}, which the tests compute with its unit, and a relation is
-executed where it can be. What else has digits, is a number word (two, half, twice, a million), and
-the word behind a {value}, is in the list `tests/bookcheck/numbers.tsv`, as every formula is: each
-time that the page has it, in the order of the page, with the word before it, the word after it, and
-what it is: `constant` (the rule of `bookcheck.digits` asks that code, a value or a formula beside
-it has the same number), `name` (of a model, a type, a version, a year, a part of a book), `word`
-(nothing computes it), `unit` (the word after what is computed), `relation` (`bookcheck.equations`
-executes it, or `unexecuted.tsv` says why not), `formula` (a letter or an expression) or `code` (in
-a sentence or between paragraphs; comments and docstrings of cells). A misprint makes another
-phrase, and two that change places make another order. So a change is noticed, and that what is
-listed is right, no program has confirmed. *One*, *first* and *both* are no numbers here; they are
-seen where another number becomes one of them.
+A number of a sentence is best a {value}, which the tests compute with its unit; a display is
+executed, and a relation where it can be. The words beside them make the statement: *never
+negative*, *grows with*, *each row*. No program computes words, and a list of the words that matter
+(more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
+the text of the pages in their order: each sentence, title, row of a table, caption, description of
+a figure, question and answer of a quiz, displayed equation, comment, docstring and line of shown
+code, with its formulas, the text and the expression of each {value}, the target of each reference
+and link, and which choice of a quiz is right. Left out are emphasis and the numbers of chapters in
+links, which `renumber` writes.
+
+A test notices whatever differs from the list: another word, two values that changed places,
+another unit or expression. Somebody then reads the sentence again and runs the command below, as
+after any change of a page's words. The list **proves nothing**: what it has is what somebody once
+let stand, right or wrong. Why all sentences, and not those alone with a formula or a number? Of the
+others more than half have a word such as *never*, *larger* or *each*, and most of the rest state
+something too; an author would have to know which, and the rule for all of them is one command. In a
+review the list shows old and new sentence, one a line, which a diff of notebooks does not.
+
+Behind each sentence stands what the list alone guards in it, each time: `constant` (digits; the
+rule of `bookcheck.digits` asks that code, a value or a formula beside them has the same number),
+`name` (digits of a model, a type, a version, a year, a part of a book), `word` (a number word: two,
+half, tenfold), `unit` (the word behind a value), `formula` (a letter or an expression), `code` (a
+number in code that a text shows, in comments and in docstrings). What else computes has its name
+too: `relation` (`bookcheck.equations` executes it, or `unexecuted.tsv` says why not), `value` and
+`display` (both are computed). `prose` has none of these. *One*, *first* and *both* are no number
+words here.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -35,26 +49,32 @@ from markdown_it.token import Token
 from bookcheck.digits import CHAPTER_LINK, NUMBER_AS_FORMULA, STRUCTURAL, alt_texts
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
-from bookformat.myst import LITERAL, directive_of, tokens_of
+from bookformat.myst import LITERAL, directive_of, displays_of, tokens_of
 from bookformat.notebooks import cells_of
 from bookformat.paths import NUMBERS, ROOT, rows_of
+from bookformat.records import TYPED_NUMBERS
 from bookformat.values import SCALES
 
 COMMAND = "python -m bookcheck.numbers --list"
-KINDS = ("constant", "name", "word", "unit", "relation", "formula", "code")
+# What nothing computes, and what is computed elsewhere, in a sentence.
+TYPED = (*TYPED_NUMBERS, "formula")
+COMPUTED = ("relation", "value", "display")
+PROSE = "prose"
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
     hundreds thousand thousands million millions billion billions trillion trillions dozen dozens
     half halves third thirds quarter quarters fifth fifths sixth sixths eighth eighths tenth tenths
-    hundredth hundredths thousandth thousandths twice thrice double doubles doubled doubling triple
+    hundredth hundredths thousandth thousandths once twice thrice halve halved halving
+    double doubles doubled doubling triple triples tripled tripling quadruple quadruples quadrupled
     second fourth seventh ninth twelfth
 """
-# What stands for a value, and for a reference or code without digits, in a text.
-VALUE = "{value}"
-OTHER = "<>"
-SPACE = "␣"  # inside a formula or code, which is one word
+FOLD = "fold"  # twofold, tenfold
+VALUE = "{value}`"
+# What is one word of a sentence begins so: a value, a reference, a target, a formula, code.
+APART = ("{", "<", "$", "`")
+SPACE = "␣"  # inside a formula, a value, code or a reference
 # No unit follows a value in these.
 NO_UNIT = """
     a about above after against all among an and are as at be before below beside between but by
@@ -72,22 +92,38 @@ NUMBER_WORDS = frozenset(WORDS.split())
 NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
-MARK_OF_ANSWER = re.compile(r"^\[[ x=]\]")
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])|(?<=[。？！])")
+MARK_OF_ANSWER = re.compile(r"^\[[ x]\]")
 COMMENT = re.compile(r'(?<!["\'#])#(?!["\']).*|"""[^"]*"""')
 # `renumber` writes these into links.
 CHAPTER_NUMBER = re.compile(r"^\d+|(?<=[Cc]hapter )\d+")
 
 
 class Quantity(NamedTuple):
-    """A number with its neighbours, what it is, and its place."""
+    """A number or a formula of a sentence, and what it is."""
 
-    phrase: str
+    words: str
     kind: str
+
+
+class Sentence(NamedTuple):
+    """A sentence as it is listed, the kinds of numbers and formulas in it, and its place."""
+
+    text: str
+    kinds: str
     place: str = ""
 
 
-def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
-    """The numbers of a paragraph or of a row of a table."""
+def sentences_of(paragraph: str, place: str = "") -> Iterator[Sentence]:
+    """The sentences of a paragraph, of a title or of a row of a table."""
+    for text in SENTENCE_END.split(paragraph):
+        if words := " ".join(text.split()):
+            kinds = " ".join(one.kind for one in quantities_of(words))
+            yield Sentence(words.replace(SPACE, " "), kinds or PROSE, place)
+
+
+def quantities_of(text: str) -> Iterator[Quantity]:
+    """The numbers, formulas and units of a sentence, in their order."""
     text = MARK_OF_ANSWER.sub("", text)
     bare = STRUCTURAL.sub(lambda found: " " * len(found.group()), text)
     atoms = [
@@ -98,31 +134,28 @@ def quantities_of(text: str, place: str = "") -> Iterator[Quantity]:
     words = [word for word, _ in atoms]
     index = 0
     while index < len(words):
-        end = index
-        while end < len(words) and is_number(words[end]):
-            end += 1
-        if end > index:
+        word, following = words[index], words[index + 1] if index + 1 < len(words) else ""
+        end = index + 1
+        if word.startswith(VALUE):
+            yield Quantity(word.replace(SPACE, " "), "value")
+            if is_noun(following):
+                yield Quantity(following, "unit")
+        elif word.startswith("$"):
+            formula = word.replace(SPACE, " ")
+            yield Quantity(formula, "relation" if is_relation(formula) else "formula")
+        elif word.startswith("`"):
+            if has_digits([word]):
+                yield Quantity(word.replace(SPACE, " "), "code")
+        elif is_number(word):
+            while end < len(words) and is_number(words[end]):
+                end += 1
             run = [word.lower() if word.isalpha() else word for word in words[index:end]]
-            phrase = [*words[max(index - 1, 0) : index], *run, *words[end : end + 1]]
-            kind = kind_of(run, [bare for _, bare in atoms[index:end]])
-            yield Quantity(" ".join(phrase).replace(SPACE, " "), kind, place)
-            index = end
-            continue
-        following = words[index + 1] if index + 1 < len(words) else ""
-        if words[index] == VALUE and is_noun(following):
-            yield Quantity(f"{VALUE} {following}", "unit", place)
-        index += 1
+            yield Quantity(" ".join(run), kind_of(run, [bare for _, bare in atoms[index:end]]))
+        index = end
 
 
 def kind_of(run: Sequence[str], bare: Sequence[str]) -> str:
     """What the numbers in a row are; ``bare``: what the names of models and the like leave."""
-    formulas = [word for word in run if word.startswith("$")]
-    if any(map(is_relation, formulas)):
-        return "relation"
-    if formulas:
-        return "formula"
-    if any(word.startswith("`") for word in run):
-        return "code"
     if has_digits(bare):
         return "constant"
     return "name" if has_digits(run) else "word"
@@ -134,10 +167,15 @@ def has_digits(words: Iterable[str]) -> bool:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has digits, is a number word (also in two-dimensional) or a formula."""
-    if has_digits([word]) or word.startswith("$"):
-        return True
-    return any(part.lower() in NUMBER_WORDS for part in re.split(r"[-–/]", word))
+    """Whether a word has digits or is a number word (also in two-dimensional)."""
+    if word.startswith(APART):
+        return False
+    return has_digits([word]) or any(map(is_number_word, re.split(r"[-–/]", word.lower())))
+
+
+def is_number_word(part: str) -> bool:
+    """Whether a word without capitals is a number: half, twice, tenfold."""
+    return part in NUMBER_WORDS or part.removesuffix(FOLD) in NUMBER_WORDS
 
 
 def is_noun(word: str) -> bool:
@@ -146,18 +184,21 @@ def is_noun(word: str) -> bool:
 
 
 def texts_of(markdown: str) -> Iterator[str]:
-    """The paragraphs, titles and rows of tables of a text, with signs for what is no word."""
+    """The paragraphs, titles and rows of tables of a text, and the heads of its directives."""
     row: list[str] | None = None
     for token in tokens_of(markdown):
         directive = directive_of(token)
         if directive is not None:
-            if directive["kind"] not in LITERAL:
-                yield from texts_of(directive["argument"].strip())
+            head = f"{{{directive['kind']}}}"
+            yield " ".join([head, *texts_of(directive["argument"].strip())])
+            if directive["kind"] == "literalinclude":
+                yield token.content  # options: which part of the file
+            elif directive["kind"] not in LITERAL:
                 yield from texts_of(token.content)
         elif token.type == "tr_open":
             row = []
         elif token.type == "tr_close" and row is not None:
-            yield " ".join(row)
+            yield " | ".join(row)
             row = None
         elif token.type == "inline":
             text = "".join(words_of(token.children or []))
@@ -169,44 +210,57 @@ def texts_of(markdown: str) -> Iterator[str]:
 
 def words_of(children: Sequence[Token]) -> Iterator[str]:
     """The words of a paragraph, without the numbers of chapters, which `_toc.yml` gives."""
-    chapter = False
+    chapter, target = False, ""
     for child in children:
         name = child.meta.get("name", "")
         if child.type == "link_open":
-            chapter = CHAPTER_LINK.match(str(child.attrGet("href"))) is not None
+            target = str(child.attrGet("href"))
+            chapter = CHAPTER_LINK.match(target) is not None
+        elif child.type == "link_close":
+            yield f" <{target}>"
         elif child.type in ("text", "image"):
             yield CHAPTER_NUMBER.sub("", child.content) if chapter else child.content
+            yield f" <{child.attrGet('src')}>" if child.type == "image" else ""
             chapter = False
         elif child.type == "math_inline":
             number = NUMBER_AS_FORMULA.fullmatch(child.content)
-            whole = SPACE.join(child.content.split())
-            yield child.content if number else f" ${whole}$ "
-        elif name == "value":
-            yield f" {VALUE} "
+            yield child.content if number else one_word(f"${child.content}$")
         elif name == "term":
-            yield child.content.partition(" <")[0]
-        elif child.type == "code_inline" and has_digits([child.content]):
-            yield f" `{child.content.replace(' ', SPACE)}` "
-        elif child.type in ("code_inline", "myst_role"):
-            yield f" {OTHER} "
+            yield child.content
+        elif child.type == "myst_role":
+            yield one_word(f"{{{name}}}`{child.content}`")
+        elif child.type == "code_inline":
+            yield one_word(f"`{child.content}`")
+        elif child.type == "html_inline":
+            yield one_word(child.content)
         elif child.type not in (
             *("em_open", "em_close", "strong_open", "strong_close"),
-            *("link_close", "span_open", "span_close"),
+            *("span_open", "span_close"),
         ):
             yield " "
 
 
-def quantities_of_page(path: Path) -> list[Quantity]:
-    """The numbers of a page that no value computes, in their order."""
-    found = []
+def one_word(text: str) -> str:
+    """A formula, code or a reference as one word of its sentence."""
+    return SPACE.join(text.split())
+
+
+def sentences_of_page(path: Path) -> list[Sentence]:
+    """What a page says, in its order: sentences, displayed equations, and remarks in code."""
+    found: list[Sentence] = []
     for cell in cells_of(path):
         code = cell.kind == "code"
         texts = [*texts_of(cell.caption if code else cell.source)]
         texts += alt_texts(cell.source) if code else []
-        found += [one for text in texts for one in quantities_of(text, cell.place)]
+        found += [one for text in texts for one in sentences_of(text, cell.place)]
+        for display in displays_of(cell.caption if code else cell.source):
+            text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
+            found.append(Sentence(text, "display", cell.place))
         for text in remarks_of(cell.source) if code else listings_of(cell.source):
-            found += [one._replace(kind="code") for one in quantities_of(text, cell.place)]
-    return found
+            numbers = sum(one.kind in TYPED for one in quantities_of(text))
+            kinds = " ".join(["code"] * numbers)
+            found.append(Sentence(" ".join(text.split()), kinds or PROSE, cell.place))
+    return [one for one in found if one.text]
 
 
 def listings_of(markdown: str) -> Iterator[str]:
@@ -227,12 +281,13 @@ def remarks_of(code: str) -> Iterator[str]:
 
 
 def pages() -> dict[str, Path]:
-    """The pages whose numbers are listed, by name: those of the book, and two beside it."""
+    """The pages that are listed, by name: those of the book, and three beside it."""
+    beside = {"index": "index.md", "README": "README.md", "README.zh": "README.zh.md"}
     found = {page_name(path): path for path in book_pages()}
-    return {"index": ROOT / "index.md", "README": ROOT / "README.md", **found}
+    return {**{page: ROOT / name for page, name in beside.items()}, **found}
 
 
-# The phrases of each page with their kinds, in the order of the page.
+# The sentences of each page with their kinds, in the order of the page.
 Table = dict[str, list[tuple[str, str]]]
 
 
@@ -245,55 +300,79 @@ def listed() -> Table:
 def listed_in(file: Path) -> Table:
     """What a file lists of each page."""
     found: Table = {}
-    for page, phrase, kind in rows_of(file):
-        found.setdefault(page, []).append((phrase, kind))
+    for page, sentence, kinds in rows_of(file):
+        found.setdefault(page, []).append((sentence, kinds))
     return found
 
 
+class Difference(NamedTuple):
+    """A sentence of the list, the one that the page has in its place, and where; "" for none."""
+
+    gone: str
+    new: str
+    place: str
+
+    def __str__(self) -> str:
+        if self.gone and self.new:
+            return f"{changed_words(self.gone, self.new)} in “{self.new}”"
+        return f"new: “{self.new}”" if self.new else f"no longer said here: “{self.gone}”"
+
+
 def changes(
-    page: str, found: Sequence[Quantity], known: Sequence[tuple[str, str]]
+    page: str, found: Sequence[Sentence], known: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
-    """What a page says and the list does not, and the reverse; each with what to do."""
-    for sign, phrase, place in differences(found, [phrase for phrase, _ in known]):
-        where = ", ".join(filter(None, (page, place)))
-        if sign == "+":
-            yield (
-                f"{where}: “{phrase}” is not listed at this place: correct it, compute it with "
-                f"{{value}}`printed = expression`, or, if it is right, {COMMAND} {page}"
-            )
-        else:
-            yield (
-                f"{where}: “{phrase}” is no longer said here: correct it, or, if that is meant, "
-                f"{COMMAND} {page}"
-            )
+    """What a page says otherwise than the list, each with what to do."""
+    for one in differences(found, [text for text, _ in known]):
+        where = ", ".join(filter(None, (page, one.place)))
+        yield f"{where}: {one}: correct it, or, if this is meant and true, {COMMAND} {page}"
+    if [sentence.text for sentence in found] == [text for text, _ in known]:
+        for sentence, (text, kinds) in zip(found, known, strict=True):
+            if sentence.kinds != kinds:
+                where = ", ".join(filter(None, (page, sentence.place)))
+                yield f"{where}: “{text}” has {sentence.kinds}, and not {kinds}: {COMMAND} {page}"
 
 
-def differences(found: Sequence[Quantity], known: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """What is new (+) and what is gone (-), each with its place; of what is gone, what follows."""
-    printed = [one.phrase for one in found]
+def differences(found: Sequence[Sentence], known: Sequence[str]) -> Iterator[Difference]:
+    """What is another sentence, what is new, and what is gone, with the place of what follows."""
+    printed = [one.text for one in found]
     matcher = difflib.SequenceMatcher(None, known, printed, autojunk=False)
     for _, first, end, start, stop in matcher.get_opcodes() if known != printed else ():
         gone, new = known[first:end], found[start:stop]
         if gone == printed[start:stop]:
             continue
         beside = found[min(start, len(found) - 1)].place if found else ""
-        yield from (("-", phrase, beside) for phrase in gone)
-        yield from (("+", one.phrase, one.place) for one in new)
+        if len(gone) == len(new):
+            for old, one in zip(gone, new, strict=True):
+                yield Difference(old, one.text, one.place)
+            continue
+        yield from (Difference(old, "", beside) for old in gone)
+        yield from (Difference("", one.text, one.place) for one in new)
+
+
+def changed_words(old: str, new: str) -> str:
+    """Which words of a sentence became which: “negative” → “positive”."""
+    words, others = old.split(), new.split()
+    matcher = difflib.SequenceMatcher(None, words, others, autojunk=False)
+    changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return ", ".join(
+        f"“{' '.join(words[first:end])}” → “{' '.join(others[start:stop])}”"
+        for _, first, end, start, stop in changed
+    )
 
 
 def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    """Store the list: pages in the book's order, phrases in the page's."""
+    """Store the list: pages in the book's order, sentences in the page's."""
     order = [*pages(), *table]
     lines = [
-        f"{page}\t{phrase}\t{kind}\n"
+        f"{page}\t{sentence}\t{kinds}\n"
         for page in sorted(table, key=order.index)
-        for phrase, kind in table[page]
+        for sentence, kinds in table[page]
     ]
     NUMBERS.write_text("".join(lines), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare the numbers in sentences with the list of those that somebody has read."""
+    """Compare what the pages say with the list of what somebody has read."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("pages", nargs="*", help="names of pages, such as attention")
     parser.add_argument("--list", action="store_true", help="write what the pages say now")
@@ -304,25 +383,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     table = dict(listed())
     told: list[str] = []
     for page in options.pages or files:
-        found = quantities_of_page(files[page])
+        found = sentences_of_page(files[page])
         known = table.get(page, [])
         told += changes(page, found, known)
         if options.list:
-            for sign, phrase, place in differences(found, [phrase for phrase, _ in known]):
-                print(f"{sign} {', '.join(filter(None, (page, place)))}: {phrase}")
-            table[page] = [(one.phrase, one.kind) for one in found]
+            for one in differences(found, [text for text, _ in known]):
+                print(f"{', '.join(filter(None, (page, one.place)))}: {one}")
+            table[page] = [(one.text, one.kinds) for one in found]
     if options.list:
         # Of pages that are no more, nothing stays.
-        write_list({page: phrases for page, phrases in table.items() if page in files})
+        write_list({page: rows for page, rows in table.items() if page in files})
         return 0
     print("\n".join(told) or counts_of(table))
     return bool(told)
 
 
 def counts_of(table: Table) -> str:
-    """How many numbers the list has of each kind."""
-    kinds = Counter(kind for phrases in table.values() for _, kind in phrases)
-    return f"{sum(kinds.values())} listed: " + ", ".join(f"{kinds[kind]} {kind}" for kind in KINDS)
+    """How many sentences the list has, and how many numbers and formulas of each kind."""
+    rows = [kinds.split() for sentences in table.values() for _, kinds in sentences]
+    counted = Counter(kind for kinds in rows for kind in kinds)
+    typed = ", ".join(f"{counted[kind]} {kind}" for kind in TYPED)
+    computed = ", ".join(f"{counted[kind]} {kind}" for kind in COMPUTED)
+    return (
+        f"{len(rows)} sentences are listed, {counted[PROSE]} of them without number and formula. "
+        f"Nothing computes: {typed}. Listed and computed elsewhere: {computed}."
+    )
 
 
 if __name__ == "__main__":

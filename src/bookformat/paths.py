@@ -11,7 +11,7 @@ DEEPER = "deeper"
 EXPLAINED = f"{CHAPTERS.name}/source/"
 SOURCES = ROOT / "src"
 CHECKS = ROOT / "tests" / "equations"
-# The numbers in sentences that nothing computes: page, words, kind.
+# What the pages say: page, sentence, kinds of the numbers and formulas in it.
 NUMBERS = ROOT / "tests" / "bookcheck" / "numbers.tsv"
 STATIC = ROOT / "_static"
 BUILD = ROOT / "_build"

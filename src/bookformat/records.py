@@ -15,6 +15,8 @@ from pathlib import Path
 SENTENCES = "sentences-of-"
 # So do those of the numbers of a page; a notebook has one for the values of each place.
 VALUES = "values-of-"
+# Numbers of a sentence that nothing computes, as the list of all sentences names them.
+TYPED_NUMBERS = ("constant", "name", "word", "unit", "code")
 
 
 @dataclass(frozen=True)

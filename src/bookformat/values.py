@@ -5,9 +5,10 @@ above it (in a page without code: with `math`, `np`, `torch` and the library as 
 code it is evaluated after the code that follows, up to the next text; in the answer box it is
 evaluated at the end of the page. A number must be the value, rounded to the printed digits; a text
 must be the value itself. A number may have a minus sign (−), commas (65,504) and a power of ten
-(1.2e-3 or 1.2·10⁻³), or be in words (three, twice, a quarter). It takes along the unit or the word
-that scales it: {value}`2.7 GB = cache_bytes`, {value}`1.3 million = parameters`, {value}`3.4 ms =
-seconds`, {value}`12 % = share`. The expression then gives bytes, parameters, seconds or a share.
+(1.2e-3 or 1.2·10⁻³), or be in words (three, twice, tenfold, a quarter). It takes along the unit or
+the word that scales it: {value}`2.7 GB = cache_bytes`, {value}`1.3 million = parameters`,
+{value}`3.4 ms = seconds`, {value}`12 % = share`. The expression then gives bytes, parameters,
+seconds or a share.
 
 The names in `OFFERED` need no import: numbers that others have published, sizes of models, and
 models with a property, which sentences about several models count.
@@ -94,7 +95,15 @@ PARTS = {
     "tenth": 10,
     "hundredth": 100,
 }
-MULTIPLES = {"once": 1, "twice": 2, "a hundred": 100, "a thousand": 1000, "a dozen": 12}
+MULTIPLES = {
+    "once": 1,
+    "twice": 2,
+    "double": 2,
+    "triple": 3,
+    "a hundred": 100,
+    "a thousand": 1000,
+    "a dozen": 12,
+}
 # A share in words is right up to this part of it: 0.26 is a quarter.
 ROUGHLY = Fraction(1, 20)
 # A tie may be rounded to either side, depending on the last bits of the value.
@@ -218,6 +227,8 @@ def in_words(text: str) -> tuple[Fraction, Fraction] | None:
     words = text.lower().removesuffix(" a")  # half a million
     if words in MULTIPLES:
         return Fraction(MULTIPLES[words]), HALF
+    if words.endswith("fold"):
+        return in_words(words.removesuffix("fold"))
     tens, _, ones = words.partition("-")
     if words in SMALL_NUMBERS or (tens in TENS and ones in ("", *SMALL_NUMBERS)):
         number = SMALL_NUMBERS[words] if words in SMALL_NUMBERS else TENS[tens]

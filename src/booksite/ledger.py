@@ -21,7 +21,14 @@ from bookformat.contents import book_pages
 from bookformat.formulas import collect, inline_formulas, inline_relations
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, NUMBERS, ROOT, rows_of
-from bookformat.records import SENTENCES, VALUES, Record, read_records, same_text
+from bookformat.records import (
+    SENTENCES,
+    TYPED_NUMBERS,
+    VALUES,
+    Record,
+    read_records,
+    same_text,
+)
 from bookformat.values import line_of, values_in
 from texcheck.sphinx import connect, mark_html
 
@@ -100,11 +107,11 @@ def count_values(app: Sphinx) -> tuple[int, int]:
     return len(printed), sum(line in computed for line in printed)
 
 
-def count_typed(app: Sphinx) -> int:
-    """How many places with numbers, units and expressions are listed and by nothing computed."""
+def count_listed(app: Sphinx) -> tuple[int, int]:
+    """How many sentences are listed, and how many numbers, number words and units they have."""
     table = Path(app.srcdir) / NUMBERS.relative_to(ROOT)
-    rows = rows_of(table) if table.is_file() else ()
-    return sum(kind != "relation" for _, _, kind in rows)
+    rows = [kinds.split() for _, _, kinds in rows_of(table)] if table.is_file() else []
+    return len(rows), sum(kind in TYPED_NUMBERS for kinds in rows for kind in kinds)
 
 
 def counts_markdown(app: Sphinx) -> str:
@@ -123,16 +130,18 @@ def counts_markdown(app: Sphinx) -> str:
     )
     numbers = _(
         "Of the %(values)s numbers in sentences that are written with their computation, it "
-        "computed %(computed)s. Other numbers, number words and units are only listed. The list "
-        "has %(typed)s places that nothing computes, formulas included, in the order of the pages "
-        "and each with the words beside it. A test notices what differs from the list; that the "
-        "list is right, nothing has proved."
+        "computed %(computed)s. Other numbers, number words and units are only listed, and so are "
+        "all words. The list has %(typed)s such numbers in %(sentences)s sentences, titles, rows "
+        "of tables and the like, each whole and in the order of the pages. A test notices what "
+        "differs from the list; that the list is right, nothing has proved."
     )
     values, computed = count_values(app)
+    sentences, typed = count_listed(app)
     return f"{text} {numbers}" % {
         "values": f"{values:,}",
         "computed": f"{computed:,}",
-        "typed": f"{count_typed(app):,}",
+        "typed": f"{typed:,}",
+        "sentences": f"{sentences:,}",
         "executed": f"{len(records):,}",
         "displayed": f"{sum(len(page.labels) for page in pages):,}",
         "stated": f"{executed_relations:,}",

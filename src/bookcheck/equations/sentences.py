@@ -16,9 +16,9 @@ listed relation at a place that ``where`` names is executed all the same. A defi
 symbol for the rest of the page, where nothing else does.
 
 A relation that a page has several times is executed once for each place that has values of its
-own. Every formula, also an expression without a relation such as ``$b^{-2i/d}$``, is listed with
-the words beside it in `tests/bookcheck/numbers.tsv` (`bookcheck.numbers`), each time that the page
-has it, so that a misprint in it is seen.
+own. Every sentence, also with an expression without a relation such as ``$b^{-2i/d}$``, is listed
+whole in `tests/bookcheck/numbers.tsv` (`bookcheck.numbers`), so that a change of the formula or of
+the words beside it is noticed.
 """
 
 from __future__ import annotations
