@@ -94,7 +94,7 @@ def measured_steps(rng):
     return {**values, "L": len(values["v"]) - 1}
 
 
-test_pre_step = equation("eq-pre-step", first_index=0, draws=2, sampling_error=3e-2)(measured_steps)
+test_pre_step = equation("eq-pre-step", first_index=0, draws=2, sampling_error=1e-2)(measured_steps)
 test_pre_telescope = equation("eq-pre-telescope", first_index=0, draws=2, sampling_error=3e-2)(
     measured_steps
 )
