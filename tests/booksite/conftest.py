@@ -10,9 +10,13 @@ import nbformat
 import pytest
 import yaml
 from filelock import FileLock
+from playwright.sync_api import expect
 
 from bookformat.paths import ROOT
 from booksite.browser import open_browser
+
+# Playwright waits 5 seconds for what a test expects, which is little on a busy machine.
+expect.set_options(timeout=60_000)
 
 COMMAND = Path(__file__).with_name("jupyter_book_command.py")
 

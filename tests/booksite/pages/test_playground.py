@@ -201,9 +201,9 @@ def test_a_computation_without_an_end_is_ended_and_nothing_is_lost(reader):
     status = page.locator(".status")
     expect(page.locator(".next tbody tr").first).to_be_visible(timeout=LONGEST_WAIT)
     page.get_by_role("textbox").fill("what I typed")
-    page.get_by_role("button", name="Stop").click()
-    expect(status).to_contain_text("Stopped. What you typed is still there")
-    page.wait_for_timeout(4000)  # until the worker is ended
+    with page.workers[0].expect_event("close", timeout=LONGEST_WAIT):
+        page.get_by_role("button", name="Stop").click()
+        expect(status).to_contain_text("Stopped. What you typed is still there")
     expect(page.get_by_role("textbox")).to_have_value("what I typed")
     # A new worker answers.
     page.get_by_label("causal mask off").check()

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bookformat.paths import BUILD, STATIC
+from moments import look_at, stop_the_clock
 
 SITE = BUILD / "html"
 CHAPTER = SITE / "chapters" / "deriving-rope.html"
@@ -42,20 +43,18 @@ def small(tmp_path):
 def test_a_page_is_read_when_more_than_its_end_was_seen_and_can_be_forgotten(small, open_page):
     opening, chapter = small
     page = open_page(opening)
+    stop_the_clock(page)
     mark, offer = page.locator("#pst-primary-sidebar .read-mark"), page.locator(".go-on")
     expect(offer).to_have_count(0)
     page.goto(f"{chapter.as_uri()}?rotation.m=3")  # with the state of a figure
     expect(mark).to_have_count(0)
     for _ in range(2):  # to scroll past is not to read
-        page.locator(".prev-next-area").scroll_into_view_if_needed()
-        page.wait_for_timeout(200)
-        page.locator("#late").scroll_into_view_if_needed()
-        page.wait_for_timeout(200)
+        look_at(page, ".prev-next-area", 600)
+        look_at(page, "#late", 600)
     expect(mark).to_have_count(0)
-    page.locator(".prev-next-area").scroll_into_view_if_needed()
-    page.wait_for_timeout(1000)
+    look_at(page, ".prev-next-area", 800)
     expect(mark).to_have_count(0)
-    page.locator("#late").scroll_into_view_if_needed()
+    look_at(page, "#late", 800)
     expect(mark).to_have_count(1)
     page.goto(opening.as_uri())
     expect(mark).to_have_count(1)

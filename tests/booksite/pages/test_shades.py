@@ -12,6 +12,7 @@ from PIL import Image, ImageChops
 from playwright.sync_api import expect
 
 from bookformat.paths import BUILD, STATIC
+from moments import wait_until_drawn
 
 SITE = BUILD / "html"
 RATIOS = [1, 1.1, 1.25, 1.5, 2, 2.625, 3]
@@ -115,7 +116,7 @@ def test_a_shade_is_seen_where_something_is_hidden_and_nowhere_else(
         page.goto(boxes(scheme, " data-mode=auto" if javascript else ""))
         for share in (0, 0.3, 1):
             page.evaluate(SCROLL, [BOXES, share])
-            page.wait_for_timeout(100)  # book.js has looked at the boxes
+            wait_until_drawn(page)  # book.js has looked at the boxes
             found = list(shades(page, ratio))
             assert len(found) == 2 * len(KINDS)
             assert sum(any(hides) for _, hides, _ in found) == len(KINDS)
@@ -143,7 +144,7 @@ def test_no_line_stands_beside_a_formula(browser, name, width, ratio):
         page.evaluate("document.fonts.ready.then(() => {})")
         page.evaluate(ONLY_FORMULAS)
         page.evaluate(ADD_STYLE, NO_LETTERS)
-        page.wait_for_timeout(200)
+        wait_until_drawn(page)
         found = list(shades(page, ratio))
         assert len(found) > 10
         assert [one for one in found if one[1] != one[2]] == []
@@ -166,7 +167,7 @@ def test_the_lines_of_a_table_go_through_the_column_that_stays_in_sight(browser,
         page.goto((SITE / "chapters" / "models.html").as_uri())
         row = page.locator("table.sortable").first.locator("tbody tr").nth(8)
         row.evaluate("(row) => row.scrollIntoView({ block: 'start' })")
-        page.wait_for_timeout(200)
+        wait_until_drawn(page)
         screen = Image.open(io.BytesIO(page.screenshot())).convert("L")
         lines = []
         for place in (0, 1):

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from bookformat.paths import BUILD
+from moments import wait_until_drawn
 
 SITE = BUILD / "html"
 PAGES = sorted(
@@ -49,6 +50,7 @@ def address():
         server.shutdown()
 
 
+LETTERS_ARE_DRAWN = """performance.getEntriesByName("first-contentful-paint").length > 0"""
 # A page asks for some faces before it is drawn. On a busy machine even they may come when letters
 # are drawn already; such a visit says nothing about the others.
 EARLY_FACES_WERE_LATE = """(early) => {
@@ -85,7 +87,8 @@ def visit(browser, url, early, width):
         page = context.new_page()
         page.route("**/*.woff2", hold)
         page.goto(url, wait_until="domcontentloaded")
-        page.wait_for_timeout(120)
+        page.wait_for_function(LETTERS_ARE_DRAWN)
+        wait_until_drawn(page)
         for route in held:
             route.continue_()
         page.unroute("**/*.woff2")

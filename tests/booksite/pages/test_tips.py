@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bookformat.paths import BUILD
+from moments import wait_until_drawn
 
 SITE = BUILD / "html"
 CHAPTER = SITE / "chapters" / "why-position.html"
@@ -21,8 +22,10 @@ def test_a_pointer_on_a_link_shows_what_it_leads_to(open_page, link):
     page = open_page(CHAPTER)
     assert page.locator('script[src*="tippy"]').count() == 0
     place = page.locator(f"article {link}:not(.headerlink)").first
+    # All of the page is laid out, so that nothing moves below the pointer.
+    page.evaluate("document.documentElement.dataset.whole = ''")
     place.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # what comes into sight there has been laid out
+    wait_until_drawn(page)
     place.hover()
     box = page.get_by_role("tooltip")
     expect(box).to_be_visible()

@@ -27,6 +27,7 @@ from bookkit.seconds import (
 )
 from bookkit.tickets import OUTWARD, embed
 from booksite.widgets import run_widgets, widget_names
+from moments import wait_until_drawn
 
 pytestmark = pytest.mark.long
 double = torch.float64
@@ -633,13 +634,14 @@ def test_arrows_are_dragged_moved_by_keys_and_played(figure):
     assert positions(page) == (5, 9)
     page.keyboard.press("End")  # the focus stays on the arrow that was drawn again
     assert positions(page) == (5, 20)
+    page.clock.install()
     page.get_by_role("button", name="Play").click()
     expect(page.locator("input[name=m]")).not_to_have_value("5")
     # What is held does not play.
     page.mouse.move(*page.locator("[data-handle=n] text").evaluate(CENTRE))
     page.mouse.down()
     held = positions(page)
-    page.wait_for_timeout(1300)
+    page.clock.run_for(1300)
     assert positions(page) == held
     page.mouse.up()
     expect(page.locator("input[name=m]")).not_to_have_value(str(held[0]))
@@ -666,7 +668,7 @@ def test_a_finger_beside_an_arrow_drags_it(figure):
     touch(page, "touchStart", first)
     for point in points:
         touch(page, "touchMove", point)
-        page.wait_for_timeout(20)
+        wait_until_drawn(page)
     touch(page, "touchEnd")
     assert positions(page)[0] in (5, 6), "the arrow is where the finger is"
     assert page.evaluate("scrollY") == 0
@@ -681,10 +683,10 @@ def test_a_swipe_up_scrolls_the_page_unless_it_begins_on_an_arrow(figure, angle)
     touch(page, "touchStart", (x, y))
     for step in range(1, 9):
         touch(page, "touchMove", (x, y - 8 * step))
-        page.wait_for_timeout(20)
+        wait_until_drawn(page)
     touch(page, "touchEnd")
     if angle:
-        assert page.evaluate("scrollY") > 30
+        page.wait_for_function("scrollY > 30")
         assert positions(page) == (2, 5)
     else:
         assert page.evaluate("scrollY") == 0
