@@ -20,7 +20,7 @@ def wait_until_drawn(page: Page) -> None:
 
 
 def stop_the_clock(page: Page) -> None:
-    """From now on time passes in the page, and in those opened after it, only when a test says so."""
+    """Let time pass in the page, and in those opened after it, only when a test says so."""
     page.clock.install(time=0)
     page.clock.pause_at(3_600_000)
 
