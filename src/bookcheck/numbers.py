@@ -49,9 +49,17 @@ from markdown_it.token import Token
 from bookcheck.digits import CHAPTER_LINK, NUMBER_AS_FORMULA, STRUCTURAL, alt_texts
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
-from bookformat.myst import LITERAL, directive_of, displays_of, tokens_of
+from bookformat.myst import (
+    LITERAL,
+    Block,
+    directive_of,
+    displays_of,
+    included_source,
+    split_options,
+    tokens_of,
+)
 from bookformat.notebooks import cells_of
-from bookformat.paths import NUMBERS, ROOT, rows_of
+from bookformat.paths import NUMBERS, ROOT, SOURCES, rows_of
 from bookformat.records import TYPED_NUMBERS
 from bookformat.values import SCALES
 
@@ -94,7 +102,12 @@ UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])|(?<=[。？！])")
 MARK_OF_ANSWER = re.compile(r"^\[[ x]\]")
-COMMENT = re.compile(r'(?<!["\'#])#(?!["\']).*|"""[^"]*"""')
+# A text in code, or a comment; a text between three quotes is taken for a docstring.
+REMARK = re.compile(
+    r'"""(?P<docstring>.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
+    re.DOTALL,
+)
+PARAGRAPH_END = re.compile(r"\n\s*\n")
 # `renumber` writes these into links.
 CHAPTER_NUMBER = re.compile(r"^\d+|(?<=[Cc]hapter )\d+")
 
@@ -264,20 +277,28 @@ def sentences_of_page(path: Path) -> list[Sentence]:
 
 
 def listings_of(markdown: str) -> Iterator[str]:
-    """The lines of the code in a text, which is shown and is no cell."""
+    """The lines of code in a text, which is no cell, and the remarks of files that it shows."""
     for token in tokens_of(markdown):
         directive = directive_of(token)
         kind = directive["kind"] if directive else token.type
         if kind in ("fence", "code_block", "code", "code-block"):
             yield from token.content.splitlines()
+        elif directive and kind == "literalinclude":
+            options, _ = split_options(token.content)
+            block = Block(kind, directive["argument"].strip(), options, "")
+            yield from remarks_of(included_source(block))
+        elif directive and kind == "annotated":
+            file = SOURCES / directive["argument"].strip()
+            yield from remarks_of(file.read_text(encoding="utf-8"))
         elif directive and kind not in LITERAL:
             yield from listings_of(token.content)
 
 
 def remarks_of(code: str) -> Iterator[str]:
     """The comments and the docstrings of a code cell; shapes such as (B, N, d) stay as they are."""
-    for found in COMMENT.finditer(code):
-        yield found.group().strip('#"\n ')
+    for found in REMARK.finditer(code):
+        for paragraph in PARAGRAPH_END.split(found["docstring"] or found["comment"] or ""):
+            yield from filter(None, SENTENCE_END.split(paragraph.strip()))
 
 
 def pages() -> dict[str, Path]:

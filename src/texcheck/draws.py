@@ -153,6 +153,8 @@ def kind_of(arrays: Sequence[Array]) -> str:
     """What is special about an array on all inputs; empty where nothing is."""
     if all(array.size > 1 and np.all(array == array.flat[0]) for array in arrays):
         return "an array of equal numbers"
+    if all(array.ndim > 1 and len(array) > 1 and np.all(array == array[:1]) for array in arrays):
+        return "an array of equal rows"
     if not all(array.ndim == 2 and array.shape[0] == array.shape[1] > 1 for array in arrays):
         return ""
     for kind, test in KINDS.items():
@@ -168,13 +170,14 @@ def of_one_size(value: Random) -> bool:
 
 
 def proportions(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
-    """Numbers that are a multiple of another one, or the product of two, on all inputs."""
+    """Numbers that others give on all inputs: a multiple, a square, a sum, a product of them."""
     printed = set[str]().union(*(chain.free_names for chain in chains))
     numbers = varying_numbers(tables)
     for one, other in itertools.combinations(sorted(printed & {*numbers}), 2):
         if is_multiple(numbers[one], numbers[other]) and not linked((one, other), chains):
             factor = numbers[one][0] / numbers[other][0]
             yield one, f"{one} is {factor:.7g} times {other} on every input; draw them apart"
+    yield from sums(chains, numbers, printed)
     for one in numbers:
         for pair in itertools.combinations([name for name in numbers if name != one], 2):
             # Another name of what a text defines is seen beside the other factor.
@@ -185,6 +188,36 @@ def proportions(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tu
                 (one, *pair), chains
             ):
                 yield one, f"{one} is {' times '.join(pair)} on every input; draw them apart"
+
+
+def sums(
+    chains: Sequence[Chain], numbers: Mapping[str, Sequence[float]], printed: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Numbers that are another one and a constant, the square of one, or a sum of two."""
+    names = [name for name in sorted(printed & {*numbers}) if len({*numbers[name]}) >= FEWEST]
+    for one, other in itertools.permutations(names, 2):
+        if linked((one, other), chains) or compared(one, other, chains):
+            continue
+        gap = numbers[one][0] - numbers[other][0]
+        if one < other and gap and all_equal(numbers[one], np.add(numbers[other], gap)):
+            yield one, f"{one} is {other} {gap:+.7g} on every input; draw them apart"
+        if all_equal(numbers[one], np.square(numbers[other])):
+            yield one, f"{one} is the square of {other} on every input; draw them apart"
+    for one in names:
+        for pair in itertools.combinations([name for name in names if name != one], 2):
+            total = np.add(numbers[pair[0]], numbers[pair[1]])
+            if all_equal(numbers[one], total) and not linked((one, *pair), chains):
+                yield one, f"{one} is {' plus '.join(pair)} on every input; draw them apart"
+
+
+def all_equal(numbers: Sequence[float], others: Any) -> bool:
+    """Whether numbers are equal up to rounding on all inputs."""
+    return bool(np.allclose(numbers, others, rtol=ALIKE, atol=0))
+
+
+def compared(one: str, other: str, chains: Sequence[Chain]) -> bool:
+    """Whether the text says which of two symbols is larger: whole numbers are near at 1 apart."""
+    return any(Symbol(one) in chain.sides and Symbol(other) in chain.sides for chain in chains)
 
 
 def varying_numbers(tables: Sequence[Table]) -> dict[str, list[float]]:

@@ -17,7 +17,8 @@ from texcheck.check import Options, chains_of, relations_of
 from texcheck.draws import coincidences, sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
-from texcheck.nodes import Chain, KnownCall
+from texcheck.functions import indifference
+from texcheck.nodes import Call, Chain, KnownCall
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen, levelled
@@ -126,6 +127,7 @@ class Trial:
             or self.coincidence(text)
             or self.one_sided(text)
             or self.one_branch(text)
+            or self.indifferent(text)
             or self.alike(text)
             or self.flat(found, seen)
         )
@@ -214,6 +216,20 @@ class Trial:
                 return f"{relation.left_text} {relation.sign} {relation.right_text} {told}"
         return ""
 
+    def indifferent(self, text: str) -> str:
+        """Which function would give the same for other arguments; else empty."""
+        chains = chains_of(text, self.tables[0])
+        calls = [part for chain in chains for part in chain.walk() if isinstance(part, Call)]
+        for name in sorted({call.name for call in calls} - self.fixed):
+            functions = [(table.get(name), m.calls.get(name, [])) for table, m in self.pairs()]
+            if told := indifference(functions):
+                return f'{name} {told}, or say why not: fixed={{"{name}": "why"}}'
+        return ""
+
+    def pairs(self) -> Iterator[tuple[Values, Memory]]:
+        """Each input with what was found for it."""
+        return zip(self.tables, self.memories, strict=True)
+
     def one_branch(self, text: str) -> str:
         """Which way a maximum, a bar or a rounding never goes; else empty."""
         statements = read_display(text, self.tables[0])
@@ -275,8 +291,19 @@ def missing_way(call: KnownCall, ways: set[int]) -> str:
     if call.name == "abs" and len(ways & {-1, 1}) == 1:
         sign = "negative" if -1 not in ways else "positive"
         return f"what stands between bars is never {sign}; draw values where it is"
-    if call.name in ROUNDINGS and 1 not in ways:
-        return f"what \\{call.name} rounds is always a whole number; draw one that is not"
+    if call.name in ROUNDINGS:
+        if not ways & {-1, 1}:
+            return f"what \\{call.name} rounds is always a whole number; draw one that is not"
+        if call.name != "ceil" and 1 not in ways:
+            return (
+                f"what \\{call.name} rounds is never nearer to the whole number above it, so that "
+                f"another rounding gives the same; draw one that is"
+            )
+        if call.name != "floor" and -1 not in ways:
+            return (
+                f"what \\{call.name} rounds is never nearer to the whole number below it, so that "
+                f"another rounding gives the same; draw one that is"
+            )
     return ""
 
 
@@ -337,7 +364,7 @@ def far_index(seen: Seen) -> str:
 
 
 def kinds_of(inputs: Sequence[Values]) -> dict[str, tuple[Any, ...]]:
-    """The kind of each symbol, for misprints: a number, an index, an array by its shape."""
+    """The kind of each symbol, for misprints: number, index, array by its shape, function."""
     found: dict[str, tuple[Any, ...]] = {}
     for printed, value in inputs[0].items():
         shape = getattr(value, "shape", None)
@@ -347,6 +374,8 @@ def kinds_of(inputs: Sequence[Values]) -> dict[str, tuple[Any, ...]]:
             found[canonical_name(printed)] = ("array", tuple(shape or ()))
         elif is_number(value):
             found[canonical_name(printed)] = ("number",)
+        elif callable(value):
+            found[canonical_name(printed)] = ("function",)
     return found
 
 

@@ -197,7 +197,7 @@ REDUCTIONS = {
     **{"\\argmax": "argmax", "\\argmin": "argmin"},
 }
 EXTREMES = {"max", "min"}
-ROUNDINGS = {"floor", "ceil"}
+ROUNDINGS = {"floor", "ceil", "round"}
 MOMENTS = {"E": "expectation", "Var": "variance", "Cov": "covariance"}
 TRANSPOSES = {"\\top", "\\mathsf{T}", "\\mathrm{T}", "\\text{T}", "\\intercal"}
 NORMS = {"1", "2", "F", "\\infty"}

@@ -82,9 +82,19 @@ def test_kinds():
 
 
 def test_comments_docstrings_and_listings_are_read():
-    code = 'x = "#8"  # (B, 2, N)\n"""Of four heads.\n\nAll 5."""\ny = 7'
-    assert [*remarks_of(code)] == ["(B, 2, N)", "Of four heads.\n\nAll 5."]
+    code = 'x = f("#8", \'"\')  # (B, 2, N)\n"""Of four heads.\n\nAll 5. Not "6".\n"""\ny = 7'
+    assert [*remarks_of(code)] == ["(B, 2, N)", "Of four heads.", "All 5.", 'Not "6".']
     assert [*listings_of("```bash\nhint 1 2\n```\n\nAnd `x`.")] == ["hint 1 2"]
+
+
+def test_remarks_of_files_that_a_page_shows_are_read():
+    file = "attention_to_rope/scaled_dot_product.py"
+    (whole,) = [[*listings_of(f"```{{annotated}} {file}\n```")]]
+    part = [
+        *listings_of(f"```{{literalinclude}} ../src/{file}\n:pyobject: attention\n```"),
+    ]
+    assert "Average the values, weighted by how well each key fits the query." in part
+    assert {*part} < {*whole}
 
 
 TEXT = (

@@ -16,11 +16,17 @@ def test_query_scale(rng):
     rule = {**given, **changed}
     group = {**group, "query_scale": rule}
     m = int(rng.integers(0, 40 * rule["length"]))
-    q = rng.normal(size=5)
-    scaled = q * query_scale(group, m)
+    first, step = rng.normal(size=(2, 5))
+
+    def query(position):
+        return first + position * step
+
+    def scaled(position):
+        return query(position) * query_scale(group, position)
+
     return {
         **{"m": m, "L_0": rule["length"], r"\zeta": rule["strength"]},
-        **{"q": lambda position: q, "q'": lambda position: scaled},
+        **{"q": query, "q'": scaled},
     }
 
 

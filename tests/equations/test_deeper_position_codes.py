@@ -66,7 +66,8 @@ def proof(rng):
         z[step] = np.tanh(z[step - 1] @ U + x[step] @ W)
     network = {"z": z, "x": x, "U": U, "W": W, r"\tanh": np.tanh}
     order = {"D": B - np.diag(B)[:, None], r"\Pi": np.eye(N)[rng.permutation(N)]}
-    return {"B": B, "a": a, "c": c, "m": m, "n": m - 1, **order, **network}
+    n = (m + int(rng.integers(1, N))) % N
+    return {"B": B, "a": a, "c": c, "m": m, "n": n, **order, **network}
 
 
 def turned_texts(rng):

@@ -26,7 +26,11 @@ from shared_rotations import (
 )
 
 SHIFT = "Every shift keeps all lengths."
-STEPS = {"flip sign: + → -": SHIFT, "off by one: 1 → 2, after +": SHIFT}
+STEPS = {
+    "flip sign: + → -": SHIFT,
+    "off by one: 1 → 2, after +": SHIFT,
+    "index off by one: {m_j+1} → {m_j+1+1}": SHIFT,
+}
 
 
 @equation("eq-step-length", equivalent=STEPS)
@@ -38,7 +42,13 @@ def test_step_length(rng):
     return {"f": f, "m": rng.permutation(9)[:r], **sums}
 
 
-@equation("eq-angle-steps", equivalent={r"drop factor: f_m → ∅, after \lVert": "f keeps lengths."})
+LENGTHS = (
+    r"drop factor: f_m → ∅, after \lVert",
+    r"index off by one: m → {m+1}, after \lVert f_",
+)
+
+
+@equation("eq-angle-steps", equivalent=dict.fromkeys(LENGTHS, "f keeps lengths."))
 def test_angle_steps(rng):
     """The library turns; the angle of an arrow is read place by place and counted on."""
     theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
@@ -75,7 +85,13 @@ PLACES = (
 )
 
 
-@equation("eq-step-keeps", equivalent=dict.fromkeys(PLACES, SHIFT))
+ONE_MORE = (
+    "index off by one: {m_j+1} → {m_j+1+1}, after jf_",
+    "index off by one: {m_j} → {m_j+1}, after jf_",
+)
+
+
+@equation("eq-step-keeps", equivalent=dict.fromkeys((*PLACES, *ONE_MORE), SHIFT))
 def test_step_keeps(rng):
     f, g, _ = relative_maps(rng)
     (r,) = sizes(rng, 2)
@@ -266,6 +282,7 @@ def powers_of_one_map(rng):
 
 
 IDENTITY_HERE = "In the proof by contradiction this matrix is the identity."
+ONE_VECTOR = "All places get one vector."
 test_sentences = sentences(
     "deeper/uniqueness",
     first_index=0,
@@ -298,12 +315,14 @@ test_sentences = sentences(
             ("another symbol: U → {I}", "another symbol: I → {U}"),
             "The sentence says that U is the identity.",
         ),
-        "So $ and … :": {"off by one: 0 → 1": "All places get one vector."},
-        "whatever $ is; so …": {"flip sign: + → -": "All places get one vector."},
+        "So $ and … :": {"off by one: 0 → 1": ONE_VECTOR},
+        "whatever $ is; so …": {"flip sign: + → -": ONE_VECTOR},
     },
     fixed={
         "and subtract: …": {"U": IDENTITY_HERE},
         "So … and": {"U": IDENTITY_HERE},
         "reflection and …": {"U": "A reflection is symmetric."},
+        "So $ and … :": {"P": ONE_VECTOR},
+        "whatever $ is; so …": {"P": ONE_VECTOR},
     },
 )(bindings)

@@ -56,6 +56,8 @@ TRUE = {
     r"drop factor: \mathbf{R}_r → ∅, after [q": "It is true as well.",
     r"drop factor: k^\top → ∅, before ]": "It is true as well.",
     r"drop factor: \mathbf{R}_r → ∅, after (q": "It is true as well.",
+    r"index off by one: r → {r+1}, before k^\top]": "It is true for every r.",
+    r"index off by one: r → {r+1}, before k^\top)": "It is true for every r.",
 }
 test_random_score = equation("eq-random-score", equivalent=TRUE)(signs)
 
@@ -91,7 +93,9 @@ test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalen
 @equation("eq-p-rope", first_index=0)
 def test_p_rope(rng):
     b, cases = some_base(rng), []
-    for d, p in ((10, 0.25), (8 * int(rng.integers(1, 4)), float(rng.choice([0.25, 0.5, 0.75])))):
+    # The product p d_k / 2 is whole, and nearer to the whole number below it or above it.
+    whole = (8 * int(rng.integers(1, 4)), float(rng.choice([0.25, 0.5, 0.75])))
+    for d, p in ((10, 0.25), (10, 0.75), whole):
         theta = proportional_frequencies(d, b, share=p).numpy()
         cases.append({r"\theta": theta, "b": b, "d_k": d, "p": p, "i": range(d // 2)})
     return cases

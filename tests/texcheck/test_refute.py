@@ -1,6 +1,7 @@
 r"""Checks that can refute: each way in which values could not tell a misprint is seen."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -136,8 +137,29 @@ def test_two_numbers_or_two_arrays_differ_somewhere():
 def test_a_maximum_bars_and_roundings_go_every_way(text, of, missing):
     one_way = [{"x": x, "y": of(x)} for x in (2.0, 3.0)]
     assert missing in said(text, one_way)
-    every_way = [*one_way, *({"x": x, "y": of(x)} for x in (0.4, -1.5))]
+    every_way = [*one_way, *({"x": x, "y": of(x)} for x in (0.4, -1.2))]
     assert fate(text, every_way) is Fate.SURVIVED
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "below", "above"),
+    [
+        (r"y = \lfloor x \rfloor", math.floor, 2.3, 2.7),
+        (r"y = \lceil x \rceil", math.ceil, 2.7, 2.3),
+        (r"y = \operatorname{round}(x)", round, 2.3, 3.7),
+        (r"y = \operatorname{round}(x)", round, 3.7, 2.3),
+    ],
+)
+def test_roundings_are_told_apart(text, of, below, above):
+    """At 2.3 round(x) is the floor, at 2.7 the ceiling."""
+    alike = [{"x": x, "y": of(x)} for x in (below, below + 1, 4.0)]
+    assert "another rounding gives the same" in said(text, alike)
+    assert fate(text, alike, fixed={of.__name__: "why"}) is Fate.SURVIVED
+    apart = [*alike, {"x": above, "y": of(above)}]
+    assert fate(text, apart) is Fate.SURVIVED
+    changed = [one.text for one in misprints(text) if one.change.startswith("round otherwise")]
+    assert len(changed) == 2
+    assert {fate(one, apart) for one in changed} == {Fate.REFUTED}
 
 
 def test_near_expressions_are_as_near_as_is_said():
@@ -372,6 +394,50 @@ def test_a_matrix_is_not_special_on_every_input(matrices, kind):
     assert f"A is {kind} on every input" in relation.note
 
 
+def test_a_function_depends_on_its_arguments():
+    text = "y_m = 2 q_m"
+    flat = [{"q": lambda m, x=x: x, "y": lambda m, x=x: 2 * x, "m": m} for m, x in ((3, 5), (4, 7))]
+    assert "q gives the same for any value of its argument" in said(text, flat)
+    why = {"q": "a table of one row", "y": "the same"}
+    assert fate(text, flat, fixed=why) is Fate.SURVIVED
+    steps = [
+        {"q": lambda m, x=x: x * m, "y": lambda m, x=x: 2 * x * m, "m": m}
+        for m, x in ((3, 5), (4, 7))
+    ]
+    assert fate(text, steps) is Fate.SURVIVED
+    changed = [
+        one.text for one in misprints(text, (), kinds_of(steps)) if "index off" in one.change
+    ]
+    assert [fate(one, steps) for one in changed] == [Fate.REFUTED] * 2
+    # A function that looks its argument up, and refuses others, is not asked.
+    tables = [{"q": {m: 5 * m}.__getitem__, "y": {m: 10 * m}.__getitem__, "m": m} for m in (3, 4)]
+    assert fate(text, tables) is Fate.SURVIVED
+
+
+def test_a_function_tells_its_arguments_apart():
+    text = "y = f(a, b)"
+    numbers = ((2.5, 3.5), (1.5, 0.5))
+    for function, answer in ((lambda a, b: a * b, "exchanged"), (lambda a, b: a, "argument 2")):
+        inputs = [{"f": function, "a": a, "b": b, "y": function(a, b)} for a, b in numbers]
+        assert answer in said(text, inputs, fixed={"y": "it is what f gives"})
+    inputs = [{"f": lambda a, b: a - b, "a": a, "b": b, "y": a - b} for a, b in numbers]
+    assert fate(text, inputs, fixed={"y": "it is what f gives"}) is Fate.SURVIVED
+    changed = [
+        one.text for one in misprints(text, (), kinds_of(inputs)) if "argument" in one.change
+    ]
+    assert changed == ["y = f(a + 1, b)", "y = f(a, b + 1)", "y = f(b, a)"]
+    assert {fate(one, inputs) for one in changed} == {Fate.REFUTED}
+
+
+def test_rows_of_an_array_differ():
+    text = "y_m = P_m a"
+    same = [
+        {"P": np.tile(x, (3, 1)), "y": np.tile(2 * s * x, (3, 1)), "a": 2 * s, "m": range(1, 4)}
+        for s, x in ((1.0, np.array([1.0, 2.0])), (1.5, np.array([4.0, 3.0])))
+    ]
+    assert "P is an array of equal rows" in said(text, same)
+
+
 def test_what_a_text_says_of_a_matrix_is_nothing_special():
     assert fate(r"A = A^\top", [{"A": one} for one in SYMMETRIC]) is Fate.SURVIVED
     products = [{"A": one @ one.T, "B": one} for one in MATRICES]
@@ -411,6 +477,24 @@ def test_numbers_are_no_multiples_of_each_other():
     assert fate(text, inputs, fixed={"P": "two bytes each"}) is Fate.SURVIVED
     assert fate("w = 2 P", inputs) is Fate.SURVIVED
     free = {"w": 4.5, "P": 2.0, "b": 3.0, "t": 6.5 / 3}
+    assert fate(text, [*inputs, free]) is Fate.SURVIVED
+
+
+@pytest.mark.parametrize(
+    ("of", "what"),
+    [
+        (lambda w, b: w + 2, r"P is w \+2 on every input|w is P -2"),
+        (lambda w, b: w**2, "P is the square of w on every input"),
+        (lambda w, b: w + b, "P is b plus w on every input"),
+    ],
+)
+def test_numbers_are_no_sums_and_squares_of_others(of, what):
+    drawn = ((3.0, 7.0), (5.0, 11.5), (8.0, 9.0))
+    inputs = [{"w": w, "P": of(w, b), "b": b, "t": of(w, b) * b / w} for w, b in drawn]
+    text = r"t = \frac{P b}{w}"
+    assert re.search(what, said(text, inputs))
+    assert fate(text, inputs, fixed={"P": "so it is", "b": "so", "w": "so"}) is Fate.SURVIVED
+    free = {"w": 4.5, "P": 2.0, "b": 3.0, "t": 6 / 4.5}
     assert fate(text, [*inputs, free]) is Fate.SURVIVED
 
 

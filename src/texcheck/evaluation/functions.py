@@ -41,7 +41,6 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "ReLU": lambda x: np.maximum(x, 0),
     "Re": np.real,
     "Im": np.imag,
-    "round": np.round,
 }
 
 # The order that NumPy knows for the printed subscript of a norm.
@@ -72,6 +71,10 @@ def evaluate_known_call(evaluator: Evaluator, node: nodes.KnownCall) -> Value:
         return by_name[name](evaluator, value, node)
     if name in ("floor", "ceil"):
         return rounded(evaluator, value, getattr(math, name), node)
+    if name == "round":
+        for entry in as_array(value).flat:
+            note_rounding(evaluator, entry, node)
+        return mapped(value, np.round)
     if name in EXPONENTIALS:
         return exponential(evaluator, name, value, node)
     if name in ELEMENTWISE:
@@ -201,8 +204,15 @@ def rounded(
         if abs(value - nearest) <= 1e-12 * max(1.0, abs(value)):
             went(evaluator, node, 0)
             return nearest
-    went(evaluator, node, int(value != function(value)))
+    note_rounding(evaluator, value, node)
     return function(value)
+
+
+def note_rounding(evaluator: Evaluator, value: Any, node: Node) -> None:
+    """Note whether a number is whole (0), or nearer to the one below (-1) or above it (1)."""
+    part = float(value) - math.floor(value)
+    if part != 0.5:
+        went(evaluator, node, 0 if part == 0 else 1 if part > 0.5 else -1)
 
 
 def evaluate_norm(evaluator: Evaluator, node: nodes.Norm) -> Value:

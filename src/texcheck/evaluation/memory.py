@@ -15,7 +15,8 @@ class Memory:
     ``known``: values of nodes; ``nodes``: the symbols that each depends on; ``decisions``: which
     sides of each condition of ``cases`` and indicators were met, as True, False and "tie";
     ``ways``: which argument of a maximum was the one, of which signs the inside of bars was, and
-    whether (1) or not (0) something was rounded;
+    whether what is rounded was whole (0) or nearer to the number below (-1) or above it (1);
+    ``calls``: arguments with which each declared function was called;
     ``holding``: the statements that hold at all their instances.
     """
 
@@ -24,3 +25,4 @@ class Memory:
     nodes: dict[Node, tuple[Node, list[str]]] = field(default_factory=dict)
     decisions: dict[Chain, set[bool | str]] = field(default_factory=dict)
     ways: dict[Node, set[int]] = field(default_factory=dict)
+    calls: dict[str, list[list[Any]]] = field(default_factory=dict)

@@ -15,6 +15,8 @@ from texcheck.nodes import Node
 from texcheck.parser import canonical_name
 from texcheck.values import UNFILLED, Crossed, Depends, Random, Value, as_array, plain
 
+# So many calls of each function are remembered, to be repeated with other arguments.
+MOST_CALLS = 40
 # What a declared function may say to arguments that it does not take.
 REFUSALS = (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError)
 
@@ -45,6 +47,9 @@ def evaluate_call(evaluator: Evaluator, node: nodes.Call) -> Value:
     """A declared function at its arguments."""
     arguments = [as_argument(value) for value in values_of(evaluator, node.arguments)]
     function = evaluator.values[node.name]
+    calls = evaluator.memory.calls.setdefault(node.name, [])
+    if len(calls) < MOST_CALLS and not node.given:
+        calls.append(arguments)
     if node.given:
         given = tuple(as_argument(value) for value in values_of(evaluator, node.given))
         function = functools.partial(function, given=given)

@@ -2,7 +2,8 @@ r"""Formulas as a person might mistype them: every way to change one place of a 
 
 A flipped sign, sin for cos, a lost factor, bar, hat or prime, another index, exchanged names, a
 bound off by one, ``<`` for ``\le``, ``\le`` or ``\approx`` for ``=``, another symbol of the same
-kind, a symbol for a number or a number for a symbol, a transpose more or less, a fraction upside
+kind, a symbol for a number or a number for a symbol, a rounding up for one down, one more for the
+argument of a function, two arguments exchanged, a transpose more or less, a fraction upside
 down, a difference the wrong way round, the last digit of a decimal, a line of ``aligned`` without
 its relation, a bound a twentieth too large or too small.
 
@@ -22,11 +23,17 @@ from texcheck.lexer import Lexer
 from texcheck.misprints.change import Change, span
 from texcheck.misprints.naming import names_of
 from texcheck.misprints.signs import lost_relations, moved_bounds, token_changes, weakened
-from texcheck.misprints.symbols import index_symbols, other_symbols, script_changes
+from texcheck.misprints.symbols import (
+    argument_changes,
+    index_symbols,
+    other_symbols,
+    script_changes,
+)
 from texcheck.misprints.terms import (
     dropped_bars,
     dropped_factors,
     even_expressions,
+    other_roundings,
     sum_changes,
     turned_fraction,
 )
@@ -72,6 +79,8 @@ def changes(
             yield from moved_bounds(text, chain)
             yield from weakened(chain)
     yield from other_symbols(text, tree, kinds)
+    yield from argument_changes(text, tree, kinds)
+    yield from other_roundings(text, tree)
     indices = index_symbols(tree)
     for factor in tree.find_data("factor"):
         yield from script_changes(text, factor, indices, matrices)

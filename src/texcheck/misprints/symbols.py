@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,41 @@ def other_symbols(
     for start, end, _ in numbers:
         for name in scalars[:1]:
             yield Change(start, end, new=f"{{{spelled[name]}}}", kind="symbol for number")
+
+
+def argument_changes(
+    text: str, tree: Tree[Token], kinds: Mapping[str, tuple[Any, ...]]
+) -> Iterator[Change]:
+    """One more for the index or the argument of a function; two arguments exchanged."""
+    functions = {name for name, kind in kinds.items() if kind == ("function",)}
+    arrays = {name for name, kind in kinds.items() if kind[0] == "array"}
+    for part in tree.find_data("factor"):
+        factor = read_factor(part, text)
+        # The subscript is an argument, and no part of the name.
+        if factor.is_symbol and factor.name in functions and factor.sub:
+            start, end = span(factor.sub)
+            inner = text[start:end].strip().removeprefix("{").removesuffix("}")
+            if full_name(factor.name, factor.sub, None) not in functions:
+                yield Change(start, end, new=f"{{{inner} + 1}}", kind="index off by one")
+    for term in tree.find_data("term"):
+        for function, argument in itertools.pairwise(term.children):
+            if not (isinstance(function, Tree) and isinstance(argument, Tree)):
+                continue
+            called = named(function, read_factor(function, text), kinds)[0] in functions
+            bracket = argument.children[0]
+            if not called or not isinstance(bracket, Tree) or bracket.data != "bracket":
+                continue
+            chains = [part for part in bracket.children if isinstance(part, Tree)]
+            for chain in chains:
+                start, end = span(chain)
+                if text[start:end].strip() not in arrays:
+                    more = f"{text[start:end]} + 1"
+                    yield Change(start, end, new=more, kind="argument off by one")
+            if len(chains) == 2 and "MID" not in (one.type for one in tokens_of(bracket)):
+                (start, middle), (behind, end) = map(span, chains)
+                between = text[middle:behind]
+                exchanged = f"{text[behind:end]}{between}{text[start:middle]}"
+                yield Change(start, end, new=exchanged, kind="exchange arguments")
 
 
 def named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,14 @@ from texcheck.parser import canonical, end_of, position_of, tokens_of
 from texcheck.vocabulary import INDICATORS, LOOSE_FUNCTIONS, REDUCTIONS
 
 BARS = {"LBAR": "absolute value", "LNORM": "norm"}
+ROUNDING_BARS = {"LFLOOR": "floor", "LCEIL": "ceil"}
+ROUND = "\\operatorname{round}"
+# How each rounding is printed.
+PRINTED = {
+    "floor": ("\\lfloor ", " \\rfloor"),
+    "ceil": ("\\lceil ", " \\rceil"),
+    "round": (f"{ROUND}(", ")"),
+}
 
 
 def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
@@ -22,6 +31,32 @@ def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
         start, end = span(bracket)
         inner = text[first.end_pos : last.start_pos].removesuffix("\\right")
         yield Change(start, end, new=f"({inner})", kind=f"drop {BARS[first.type]}")
+
+
+def other_roundings(text: str, tree: Tree[Token]) -> Iterator[Change]:
+    """Another rounding: down, up, or to the nearest whole number."""
+    for bracket in tree.find_data("bracket"):
+        first = bracket.children[0]
+        if isinstance(first, Token) and first.type in ROUNDING_BARS:
+            yield from rounded_otherwise(text, bracket, bracket, ROUNDING_BARS[first.type])
+    for term in tree.find_data("term"):
+        for function, argument in itertools.pairwise(term.children):
+            inner = argument.children[0] if isinstance(argument, Tree) else None
+            if canonical(function) == ROUND and isinstance(inner, Tree):
+                yield from rounded_otherwise(text, function, inner, "round")
+
+
+def rounded_otherwise(
+    text: str, start_part: Tree[Token] | Token, bracket: Tree[Token], name: str
+) -> Iterator[Change]:
+    """What is in a bracket, rounded otherwise than by this rounding."""
+    first, last = bracket.children[0], bracket.children[-1]
+    start, end = position_of(start_part), end_of(bracket)
+    start -= len("\\left") * text[:start].rstrip().endswith("\\left")
+    inner = text[end_of(first) : position_of(last)].removesuffix("\\right").strip()
+    for other, (opening, closing) in PRINTED.items():
+        if other != name:
+            yield Change(start, end, new=f"{opening}{inner}{closing}", kind="round otherwise")
 
 
 def even_expressions(tree: Tree[Token]) -> Iterator[int]:
