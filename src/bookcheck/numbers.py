@@ -100,7 +100,7 @@ NUMBER_WORDS = frozenset(WORDS.split())
 NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
-SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])|(?<=[。？！])")
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])")
 MARK_OF_ANSWER = re.compile(r"^\[[ x]\]")
 # A text in code, or a comment; a text between three quotes is taken for a docstring.
 REMARK = re.compile(
@@ -302,10 +302,9 @@ def remarks_of(code: str) -> Iterator[str]:
 
 
 def pages() -> dict[str, Path]:
-    """The pages that are listed, by name: those of the book, and three beside it."""
-    beside = {"index": "index.md", "README": "README.md", "README.zh": "README.zh.md"}
+    """The pages that are listed, by name: those of the book, and two beside it."""
     found = {page_name(path): path for path in book_pages()}
-    return {**{page: ROOT / name for page, name in beside.items()}, **found}
+    return {"index": ROOT / "index.md", "README": ROOT / "README.md", **found}
 
 
 # The sentences of each page with their kinds, in the order of the page.
@@ -403,17 +402,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no page {unknown[0]!r}; a page is named like deeper/clocks")
     table = dict(listed())
     told: list[str] = []
+    written: list[str] = []
     for page in options.pages or files:
         found = sentences_of_page(files[page])
         known = table.get(page, [])
         told += changes(page, found, known)
         if options.list:
             for one in differences(found, [text for text, _ in known]):
-                print(f"{', '.join(filter(None, (page, one.place)))}: {one}")
+                written.append(f"{', '.join(filter(None, (page, one.place)))}: {one}")
             table[page] = [(one.text, one.kinds) for one in found]
     if options.list:
         # Of pages that are no more, nothing stays.
         write_list({page: rows for page, rows in table.items() if page in files})
+        print("\n".join(written))
         return 0
     print("\n".join(told) or counts_of(table))
     return bool(told)

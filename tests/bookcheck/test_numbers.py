@@ -66,7 +66,6 @@ def test_numbers_are_found(text, found):
         ("```{literalinclude} ../a.py\n:pyobject: f\n```",
          ["{literalinclude} ../a.py", ":pyobject: f"]),
         ("# Rows\n\n![It falls](a.png)", ["Rows", "It falls <a.png>"]),
-        ("它有两个头。是的。", ["它有两个头。", "是的。"]),
     ],
 )  # fmt: skip
 def test_all_that_is_said_is_listed(text, found):
