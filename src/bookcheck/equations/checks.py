@@ -1,6 +1,6 @@
 r"""How a check of a page's formulas is written and run.
 
-A chapter prints ``$$ … $$ (eq-name)``. Its file ``tests/equations/test_NN_name.py`` binds the
+A chapter prints ``$$ … $$ (eq-name)``. Its file ``tests/equations/test_name.py`` binds the
 label to values::
 
     @equation("eq-score", first_index=0)
