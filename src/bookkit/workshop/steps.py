@@ -140,7 +140,7 @@ HINTS: dict[str, tuple[str, str]] = {
     ),
     "kept_share": (
         "The fastest pair keeps its frequency, the slowest does not.",
-        "The turns, a linear function of them, and np.clip.",
+        "The number of rotations, a linear function of them, and np.clip.",
     ),
     "yarn": (
         "A scale of 1 changes nothing.",
