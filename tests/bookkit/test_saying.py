@@ -100,7 +100,7 @@ def test_a_report_is_in_chinese():
         "第 2 步：注意力",
         "  ✓ softmax：正确，全部 9 次测试都一致。",
         "  ✗ attend：还不对：k is not transposed。",
-        "      试的是：两个头。No.",
+        "      测试：两个头。No.",
     ]
     assert len(STEPS) == len({report(step, [])[0] for step in range(1, len(STEPS) + 1)})
 
