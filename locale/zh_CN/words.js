@@ -339,7 +339,7 @@
     "ms per token: how long each reader waits": "每个词元的毫秒数：每位读者要等多久",
     "tokens per second of all readers": "所有读者每秒的词元数",
     "{0} readers: {1} ms per token, {2} tokens per second in all. {3} readers fit.": "{0} 位读者：每个词元 {1} 毫秒，合计每秒 {2} 个词元。放得下 {3} 位读者。",
-    "what one step of writing costs": "写一步的代价",
+    "what one step of writing costs": "写出一步的代价",
     "one conversation with Llama 3.1 8B on an H200 has grown to 131,072 tokens. In the step for the next token, what takes longer: reading the weights of the model, or reading the cache of this one conversation?": "在一块 H200 上，与 Llama 3.1 8B 的一次对话已经长到 131,072 个词元。写下一个词元的这一步里，哪个更久：读模型的权重，还是读这一次对话的缓存？",
     "the weights": "权重",
     "the cache": "缓存",
