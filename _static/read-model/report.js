@@ -62,7 +62,7 @@
     else parts.push(phrase`all earlier tokens and itself`);
     if (compress !== undefined) parts.push(phrase`one compressed row per ${tokens(compress)}`);
     if (index) parts.push(phrase`of which an indexer chooses ${count(index.keys)}`);
-    return parts.join("; ");
+    return parts.join(phrase`; `);
   }
 
   function headsOf({ attention }) {
@@ -103,7 +103,7 @@
     if (key) parts.push(phrase`from ${key}, not 1/√${count(key_dim)}`);
     else if (root !== key_dim) parts.push(phrase`and not 1/√${count(key_dim)}`);
     if (isChanged) parts.push(phrase`${above}: the square of mscale_all_dim's factor`);
-    return parts.join("; ");
+    return parts.join(phrase`; `);
   }
 
   function scores({ attention }) {
@@ -114,7 +114,7 @@
     if (sink) parts.push(phrase`a learned sink per head`);
     if (query_scale) parts.push(phrase`queries grow with the position`);
     if (shared) parts.push(phrase`keys and values of an earlier layer`);
-    return parts.join("; ");
+    return parts.join(phrase`; `);
   }
 
   const POSITIONS = {
@@ -176,7 +176,7 @@
       parts.push(phrase`cos and sin × ${significant(attention_factor)}, so rotated parts of the scores × ${both}`);
     }
     if (score_factor !== 1 && !layer.attention?.scale) parts.push(phrase`the scale of the scores includes × ${significant(score_factor)}`);
-    return parts.join("; ");
+    return parts.join(phrase`; `);
   }
 
   function kept(layer, { causal }) {
@@ -277,7 +277,7 @@
       if (sight !== undefined && sight < wanted) told.push(phrase`These layers never look farther than ${tokens(sight)}, whatever the length.`);
       const name = result.layers.length > 1 ? `<h5>${escape(kindName(layer))}</h5>` : "";
       const svg = modelPicture({ frequencies, unscaled, trained, wanted, beforeName: phrase`without the rule` });
-      drawn.push(`<div class="picture">${name}${svg}<p>${escape(told.join(" "))}</p></div>`);
+      drawn.push(`<div class="picture">${name}${svg}<p>${escape(told.join(phrase` `))}</p></div>`);
     }
     if (!drawn.length) return "";
     return `<section><h4>${phrase`Wavelengths`}</h4><div class="pictures">${drawn.join("")}</div></section>`;
@@ -364,7 +364,7 @@
       parts.push(...fewest(memory));
     }
     if (!memory.shares) parts.unshift(phrase`${count(memory.gpus)} GPUs cannot have equally many heads, and most engines refuse this number: possible are ${numbers(memory.possible)}.`);
-    return `<p class="${memory.fits ? "good" : "bad"}">${escape(parts.join(" "))}</p>`;
+    return `<p class="${memory.fits ? "good" : "bad"}">${escape(parts.join(phrase` `))}</p>`;
   }
 
   function stepTable({ step, memory, cache, wanted }) {

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from docutils import nodes
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookformat.contents import book_pages
@@ -51,6 +52,14 @@ def title_of(heading: str) -> str:
     (token,) = (one for one in tokens_of(heading) if one.type == "inline")
     parts = token.children or ()
     return "".join(part.content for part in parts if part.type in ("text", "code_inline"))
+
+
+def anchor_of(heading: str) -> str:
+    """The name that Sphinx gives to the section of a heading, from its words and formulas."""
+    (token,) = (one for one in tokens_of(heading) if one.type == "inline")
+    kinds = ("text", "code_inline", "math_inline")
+    words = "".join(part.content for part in token.children or () if part.type in kinds)
+    return str(nodes.make_id(nodes.fully_normalize_name(words)))
 
 
 def given_names(page: Path) -> set[str]:

@@ -41,11 +41,11 @@ class Answer(SphinxDirective):
             to_stop, to_end = minutes_of(read(path))
             said = _("%s: %d minutes.") % (name, round(to_end))
             if to_stop is not None:
-                said += " " + _("To “You can stop here”: %d minutes.") % round(to_stop)
-            line += nodes.Text(said + " ")
+                said += _(" To “You can stop here”: %d minutes.") % round(to_stop)
+            line += nodes.Text(said)
         if "needs" in self.options:
             needs, _messages = self.state.inline_text(self.options["needs"], self.lineno)
-            line += [nodes.Text(_("Needs ")), *needs, nodes.Text(_("."))]
+            line += [nodes.Text(_(" Needs ")), *needs, nodes.Text(_("."))]
         box += line
         return [box]
 

@@ -5,11 +5,17 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.locale import _
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_exercise.nodes import solution_node
 
 # The title of a solution repeats that of its exercise with straight apostrophes.
 APOSTROPHE = re.compile(r"(?<=\w)'")
+
+# What sphinx-proof writes before the first word of a proof, in every language.
+PROOF = "Proof. "
+# Around the name of an exercise, by sphinx-exercise.
+BRACKETS = (" (", ")")
 
 
 class details(nodes.General, nodes.Element):  # noqa: N801 - as docutils does
@@ -27,21 +33,23 @@ class FoldBlocks(SphinxPostTransform):
     default_priority = 900
     formats = ("html",)
 
-    def run(self, **_: Any) -> None:
+    def run(self, **_options: Any) -> None:
         """Replace each block that folds; its title has no links, which would not open it."""
         for block in list(self.document.findall(nodes.Admonition)):
             assert isinstance(block, nodes.Element)
+            put_brackets(block)
             if "dropdown" not in block["classes"] and not isinstance(block, solution_node):
+                name_proof(block)
                 continue
             title = block[0]
             if isinstance(title, nodes.title):
                 block.remove(title)
                 for link in list(title.findall(nodes.reference)):
                     link.replace_self(link.children)
-            else:  # sphinx-proof writes "Proof. " before the first word of a proof
+            else:
                 word, rest = str(title[0]).split(". ", 1)
                 title[0] = nodes.Text(rest)
-                title = nodes.title("", word)
+                title = nodes.title("", str(_(word)))
             for words in list(title.findall(nodes.Text)):
                 if not isinstance(words.parent, nodes.literal):
                     words.parent.replace(words, nodes.Text(APOSTROPHE.sub("’", words)))
@@ -50,6 +58,21 @@ class FoldBlocks(SphinxPostTransform):
             block.replace_self(
                 details("", head, *block.children, ids=block["ids"], classes=classes)
             )
+
+
+def put_brackets(block: nodes.Element) -> None:
+    """Put the name of an exercise into the brackets of the site's language."""
+    if block.children and isinstance(block[0], nodes.title):
+        for words in [*block[0].findall(nodes.Text)]:
+            if words in BRACKETS:
+                words.parent.replace(words, nodes.Text(str(_(str(words)))))
+
+
+def name_proof(block: nodes.Element) -> None:
+    """Say "Proof" in the language of the site, where a proof does not fold."""
+    for words in [*block.findall(nodes.Text)][:1] if "proof" in block["classes"] else ():
+        if words.startswith(PROOF):
+            words.parent.replace(words, nodes.Text(str(_(PROOF)) + words.removeprefix(PROOF)))
 
 
 def visit(translator: Any, node: nodes.Element) -> None:

@@ -24,6 +24,7 @@ from sphinx.util.docutils import SphinxRole
 
 from bookformat.paths import ROOT
 from booksite.translation.catalogs import pages
+from booksite.translation.sources import anchors_in_english
 
 VARIABLE = "BOOK_LANGUAGES"
 CODES = {"zh": "zh-CN"}
@@ -51,10 +52,11 @@ def offer_other_language(
 
 
 def name_sections(app: Sphinx, doctree: nodes.document) -> None:
-    """Give translated sections the addresses of the English ones, which MyST knows as slugs."""
+    """Give translated sections the addresses of the English ones, and the names that MyST knows."""
     for section in doctree.findall(nodes.section) if app.config.language != "en" else ():
-        if (name := section.get("slug")) and name not in doctree.ids:
-            section["ids"].insert(0, name)
+        own, name = section["ids"], section.get("slug")
+        names = dict.fromkeys((anchors_in_english().get(name, name), *own, name))
+        section["ids"] = [one for one in names if one in own or (one and one not in doctree.ids)]
 
 
 class EnglishRole(SphinxRole):
@@ -131,4 +133,5 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", load_words_first)
     app.connect("html-page-context", offer_other_language)
     app.connect("html-page-context", say_english)
-    app.connect("html-page-context", name_neighbours)
+    # After `contents` has passed over pages of depth.
+    app.connect("html-page-context", name_neighbours, priority=600)

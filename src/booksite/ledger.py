@@ -163,7 +163,7 @@ def ledger_markdown(app: Sphinx) -> str:
             executed = found.executed_relations, found.relations
             parts.append(_("(relations in sentences: %s of %s executed)") % executed)
         if parts:
-            lines.append(f"- {{doc}}`{page}`: {' '.join(parts)}")
+            lines.append(f"- {{doc}}`{page}`{_(': ')}{' '.join(parts)}")
     return "\n".join(lines)
 
 

@@ -12,8 +12,9 @@ says so; the site gives its paragraph the attribute lang="en".
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bookformat.myst import LITERAL, directive_of, tokens_of
@@ -185,7 +186,12 @@ def translate_description(description: str, lookup: Lookup, notes: Notes | None)
     return html.escape(other or message)
 
 
-def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None) -> Any:
+def translate_notebook(
+    notebook: Any,
+    lookup: Lookup,
+    notes: Notes | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """Change a notebook in place: text, code, captions, and what outputs and figures show."""
     texts = shown_literals(notebook)
     known = {text: lookup(text) or text for text in texts}
@@ -211,7 +217,7 @@ def translate_notebook(notebook: Any, lookup: Lookup, notes: Notes | None = None
                 output["data"]["image/svg+xml"] = DESCRIPTION.sub(
                     lambda at: translate_description(at[0], lookup, notes), "".join(svg)
                 )
-            translate_output(output, lookup, known | frames)
+            translate_output(output, lookup, known | frames, labels)
     return notebook
 
 

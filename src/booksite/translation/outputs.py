@@ -348,15 +348,24 @@ def written_run(part: str, size: float) -> str:
     return written + (f'<tspan dy="{-back:.2f}">\u200b</tspan>' if back else "")
 
 
-def translate_output(output: Any, lookup: Lookup, texts: Mapping[str, str]) -> None:
-    """Change the words of an output in place; `texts` are the literals with their translations."""
+def translate_output(
+    output: Any, lookup: Lookup, texts: Mapping[str, str], labels: Mapping[str, str]
+) -> None:
+    """Change the words of an output in place; `texts` are the literals with their translations.
+
+    `labels` are those of figures and tables that say in English what the code needs so.
+    """
+
+    def of_label(message: str) -> str | None:
+        return labels.get(message) or lookup(message)
+
     if "text" in output:
         output["text"] = translate_print("".join(output["text"]), lookup, texts)
     data = output.get("data", {})
     if "text/html" in data:
-        data["text/html"] = translate_table("".join(data["text/html"]), lookup)
+        data["text/html"] = translate_table("".join(data["text/html"]), of_label)
     if "image/svg+xml" in data:
-        data["image/svg+xml"] = translate_labels("".join(data["image/svg+xml"]), lookup)
+        data["image/svg+xml"] = translate_labels("".join(data["image/svg+xml"]), of_label)
 
 
 def texts_seen(outputs: list[Any]) -> str:

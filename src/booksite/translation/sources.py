@@ -1,5 +1,6 @@
 """Write the book's sources in another language, for Jupyter Book to build like the English ones."""
 
+import functools
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ from babel.messages.pofile import read_po
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from bookformat.contents import book_pages
-from bookformat.links import headings_of, title_of
+from bookformat.links import anchor_of, headings_of, title_of
 from bookformat.notebooks import read
 from bookformat.paths import BUILD, CHAPTERS, RECORDS, ROOT, SOURCES, STATIC
 from bookformat.reading_time import minutes_of
@@ -35,14 +36,17 @@ def write_sources(folder: Path, language: str) -> None:
     write_contents(folder, words)
     write_settings(folder, language, words)
     slugs: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     for page in (ROOT / "index.md", *book_pages()):
         known = translated_messages(page, language, words)
-        write_page(folder, page, known, words)
+        write_page(folder, page, language, known, words)
         for heading in headings_of(page):
             name = default_slugify(title_of(heading))
             if slugs.setdefault(title_of(known.get(heading, heading)), name) != name:
                 raise ValueError(f"{page.name}: another heading has the translation of {heading!r}")
+            anchors[name] = anchor_of(heading)
     (BUILD / "slugs.json").write_text(json.dumps(slugs), encoding="utf-8")
+    (BUILD / "anchors.json").write_text(json.dumps(anchors), encoding="utf-8")
 
 
 def copy_files(folder: Path, language: str) -> None:
@@ -96,6 +100,7 @@ def write_settings(folder: Path, language: str, words: Mapping[str, str]) -> Non
         "nb_code_prompt_show": words["Code"],
         "nb_code_prompt_hide": words["Hide code"],
         "locale_dirs": ["locale"],
+        "proof_title_format": "（%t）",
         "myst_heading_slug_func": f"{slug.__module__}.{slug.__name__}",
     }
     options = settings["sphinx"]["config"]["html_theme_options"]
@@ -116,15 +121,23 @@ def translated_messages(page: Path, language: str, words: Mapping[str, str]) -> 
     return known
 
 
+def labels_of(page: Path, language: str) -> dict[str, str]:
+    """Labels and heads of a page's figures and tables whose English words its code needs."""
+    rows = (LOCALE / language / "labels.tsv").read_text(encoding="utf-8").splitlines()
+    parts = [row.split("\t") for row in rows if not row.startswith("#")]
+    name = page.relative_to(ROOT).with_suffix("").as_posix()
+    return {english: other for where, english, other in parts if where == name}
+
+
 def write_page(
-    folder: Path, page: Path, known: Mapping[str, str], words: Mapping[str, str]
+    folder: Path, page: Path, language: str, known: Mapping[str, str], words: Mapping[str, str]
 ) -> None:
     """Write one page with its translations."""
     # Pages that nobody translates are in English as a whole, without notes.
     notes = None
     if page in pages():
         notes = Notes(words["(This paragraph is not translated yet.)"], words["(in English)"])
-    notebook = translate_notebook(read_page(page), known.get, notes)
+    notebook = translate_notebook(read_page(page), known.get, notes, labels_of(page, language))
     text = notebook["cells"][0]["source"]
     if page.suffix == ".ipynb":
         # Reading time is measured in English.
@@ -143,3 +156,10 @@ def slug(title: str) -> str:
     """The name of a heading in links: that of the English one, so that no link changes."""
     stored = (BUILD / "slugs.json").read_text(encoding="utf-8")
     return json.loads(stored).get(title) or default_slugify(title)
+
+
+@functools.cache
+def anchors_in_english() -> dict[str, str]:
+    """The addresses of sections on the English site, by the names of their headings in links."""
+    path = BUILD / "anchors.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -11,9 +11,10 @@ SITE = BUILD / "html"
 PAGES = sorted(
     path
     for path in SITE.rglob("*.html")
-    # The labels of translated figures have other letters.
-    if not {"_static", "zh"} & {*path.parts} and "book-figure" in path.read_text(encoding="utf-8")
+    if "_static" not in path.parts and "book-figure" in path.read_text(encoding="utf-8")
 )
+# The labels of translated figures have other letters.
+ENGLISH = [path for path in PAGES if "zh" not in path.parts]
 PHONE = 390
 # In pixels of the page.
 SMALLEST = 10
@@ -38,10 +39,35 @@ LABELS = """() => [...document.querySelectorAll(".book-figure text:has(tspan)")]
     return wrong ? [`${label.textContent}: ${gap.toFixed(2)} em before ${part.words}`] : [];
   });
 })"""
+# By figure: each label with its edges, in units of the drawing, and the panels and boxes that may
+# hold it. Above and below its letters a line has room that may overlap.
+PLACES = """() => [...document.querySelectorAll("svg.book-figure")].map((svg) => {
+  const to = svg.getScreenCTM();
+  const edges = (part, room = 0) => {
+    const { left, right, top, bottom } = part.getBoundingClientRect();
+    const cut = room * (bottom - top);
+    return [left - to.e, top + cut - to.f, right - to.e, bottom - cut - to.f].map(
+      (edge) => edge / Math.hypot(to.a, to.b));
+  };
+  const labels = [...svg.querySelectorAll("text")].filter((label) => label.textContent.trim());
+  const { width, height } = svg.viewBox.baseVal;
+  const shapes = [...svg.querySelectorAll("path")].filter(
+    (path) => path.getAttribute("d").length < 400).map((path) => edges(path));
+  return {
+    labels: labels.map((label) => [label.textContent, edges(label, 0.18)]),
+    boxes: [[0, 0, width, height], ...shapes],
+  };
+})"""
 OPEN_FOLDS = """(box) => {
   for (let fold = box.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     fold.open = true;
   }
+}"""
+OPEN_ALL = """() => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
+  const whole = new CSSStyleSheet();
+  whole.replaceSync("* { content-visibility: visible !important }");
+  document.adoptedStyleSheets.push(whole);
 }"""
 LETTERS = """(drawing) => {
   const scale = drawing.getScreenCTM();
@@ -53,7 +79,7 @@ LETTERS = """(drawing) => {
 
 
 @pytest.mark.built
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+@pytest.mark.parametrize("path", ENGLISH, ids=lambda path: path.relative_to(SITE).as_posix())
 def test_labels_have_their_widths_and_a_phone_can_read_them(open_page, path):
     page = open_page(path, PHONE)
     page.evaluate(WAIT_FOR_FACES)
@@ -74,6 +100,64 @@ def test_labels_have_their_widths_and_a_phone_can_read_them(open_page, path):
         page.keyboard.press("Escape")
         expect(page.locator("dialog.figure-view")).to_have_count(0)
     assert boxes.locator("svg").count() == count
+
+
+def overlap(one, other):
+    """Whether two boxes, given by their edges, have a part in common that can be seen."""
+    return all(min(one[i + 2], other[i + 2]) - max(one[i], other[i]) > 0.5 for i in (0, 1))
+
+
+def within(one, other, room):
+    """Whether a box lies in another one, or sticks out by no more than some room."""
+    return all(one[i] >= other[i] - room and one[i + 2] <= other[i + 2] + room for i in (0, 1))
+
+
+def misplaced(figure, model):
+    """The labels of a translated figure that leave what holds them in the model, or overlap."""
+    wrong = []
+    pairs = list(zip(figure["labels"], model["labels"], strict=True))
+    for place, ((words, box), (_, its)) in enumerate(pairs):
+        for holder, its_holder in zip(figure["boxes"], model["boxes"], strict=True):
+            if within(its, its_holder, 0.5) and not within(box, holder, 1):
+                wrong.append(f"{words} leaves its box")
+                break
+        wrong += [
+            f"{words} lies over {other}"
+            for (other, beside), (_, its_beside) in pairs[:place]
+            if overlap(box, beside) and not overlap(its, its_beside)
+        ]
+    return wrong
+
+
+def places_in(page, path):
+    """Where the labels of a page's figures are, once all are laid out."""
+    page.goto(path.as_uri())
+    page.evaluate(OPEN_ALL)
+    page.evaluate(WAIT_FOR_FACES)
+    return page.evaluate(PLACES)
+
+
+@pytest.mark.built
+@pytest.mark.parametrize(
+    "path",
+    [path for path in PAGES if "zh" in path.parts],
+    ids=lambda path: path.relative_to(SITE).as_posix(),
+)
+def test_translated_labels_stay_where_the_english_ones_are(open_page, path):
+    model = SITE / path.relative_to(SITE / "zh")
+    page = open_page(path)
+    figures = places_in(page, path)
+    assert figures
+    wrong = [misplaced(*pair) for pair in zip(figures, places_in(page, model), strict=True)]
+    assert [one for one in wrong if one] == []
+
+
+def test_the_check_of_places_sees_a_longer_label():
+    boxes = [[0, 0, 100, 100], [10, 10, 60, 30]]
+    model = {"labels": [["a", [12, 12, 40, 24]], ["b", [42, 12, 58, 24]]], "boxes": boxes}
+    longer = {"labels": [["甲乙", [12, 12, 50, 24]], ["丙", [42, 12, 70, 24]]], "boxes": boxes}
+    assert misplaced(model, model) == []
+    assert misplaced(longer, model) == ["丙 leaves its box", "丙 lies over 甲乙"]
 
 
 @pytest.mark.built

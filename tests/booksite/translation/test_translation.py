@@ -9,11 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 from babel.messages.pofile import write_po
+from docutils import nodes
+from docutils.utils import new_document
 from playwright.sync_api import expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from bookformat.paths import BUILD, CHAPTERS, SOURCES, STATIC
+from bookformat.paths import BUILD, CHAPTERS, ROOT, SOURCES, STATIC
 from bookformat.records import Record, read_records, write_record
 from booksite import languages
 from booksite.read_model import read_rules
@@ -23,6 +25,7 @@ from booksite.translation.listings import comments_of, inside, width_of
 from booksite.translation.messages import (
     Notes,
     read_page,
+    shown_literals,
     spans_of,
     translate_notebook,
     translate_text,
@@ -243,6 +246,34 @@ def test_the_texts_of_folded_code_that_draws_stay():
     (cell,) = translate_notebook(notebook, {"two words": "两个词"}.get)["cells"]
     assert cell["source"] == code
     assert cell["outputs"] == [{"data": {"text/html": table.replace("two words", "两个词")}}]
+
+
+def test_a_label_may_say_what_the_code_needs_in_english():
+    table = "<tr><td>mode</td></tr>"
+    notebook = listing('print("mode", open("mode"))', {"data": {"text/html": table}})
+    known, labels = {"mode": "mode"}, {"mode": "模式"}
+    (cell,) = translate_notebook(notebook, known.get, labels=labels)["cells"]
+    assert cell["source"] == 'print("mode", open("mode"))'
+    assert cell["outputs"] == [{"data": {"text/html": table.replace("mode", "模式")}}]
+
+
+def test_each_such_label_is_shown_by_its_page_and_stays_in_its_code():
+    path = catalogs.LOCALE / "zh_CN" / "labels.tsv"
+    rows = [row for row in path.read_text(encoding="utf-8").splitlines() if row[0] != "#"]
+    for name, english, _ in (row.split("\t") for row in rows):
+        page = next(ROOT.glob(f"{name}.*"))
+        assert catalogs.translations(page, "zh_CN")[english] == english
+        notebook = read_page(page)
+        assert english in shown_literals(notebook)
+        drawn = [
+            output.get("data", {})
+            for cell in notebook["cells"]
+            for output in cell.get("outputs", [])
+        ]
+        shown = "".join(
+            "".join([*one.get("image/svg+xml", ""), *one.get("text/html", "")]) for one in drawn
+        )
+        assert f">{english}<" in shown
 
 
 def test_a_list_of_texts_is_translated_as_a_whole():
@@ -636,6 +667,54 @@ def test_scripts_speak_chinese_on_the_chinese_site(open_page):
     page.goto((CHINESE / "index.html").as_uri())
     expect(page.locator(".go-on")).to_contain_text("接着读：")
     expect(page.locator(".go-on button")).to_have_text("清除阅读记录")
+
+
+@pytest.mark.parametrize(
+    ("own", "names"),
+    [
+        (["id3"], ["the-root-or-d-k", "id3", "the-root-or-"]),
+        (["the-root-or-d-k"], ["the-root-or-d-k", "the-root-or-"]),
+    ],
+)
+def test_a_translated_section_has_the_english_address_first(own, names, monkeypatch):
+    monkeypatch.setattr(languages, "anchors_in_english", lambda: {"the-root-or-": names[0]})
+    document = new_document("page")
+    section = nodes.section(ids=own, slug="the-root-or-")
+    document += section
+    document.ids = dict.fromkeys(own, section)
+    languages.name_sections(SimpleNamespace(config=SimpleNamespace(language="zh_CN")), document)
+    assert section["ids"] == names
+
+
+@pytest.mark.built
+@pytest.mark.skipif(not CHINESE.is_dir(), reason="the site was built without LANGUAGE=zh_CN")
+def test_sections_have_the_same_addresses_in_both_languages():
+    section = re.compile(r'<section\b[^>]*? id="([^"]+)"')
+    for path in CHINESE.glob("**/*.html"):
+        english = CHINESE.parent / path.relative_to(CHINESE)
+        if "_static" not in path.parts:
+            both = [section.findall(one.read_text(encoding="utf-8")) for one in (path, english)]
+            assert both[0] == both[1], path.name
+
+
+@pytest.mark.built
+@pytest.mark.skipif(not CHINESE.is_dir(), reason="the site was built without LANGUAGE=zh_CN")
+def test_what_others_write_around_the_text_is_chinese():
+    pages = {
+        path.relative_to(CHINESE).as_posix(): path.read_text(encoding="utf-8")
+        for path in (CHINESE / "chapters").glob("**/*.html")
+    }
+    # A page in English quotes what it likes.
+    chinese = {name: text for name, text in pages.items() if '<div lang="en"><' not in text}
+    assert 80 < len(chinese) < len(pages)
+    titles = re.compile(r'(?:admonition-title"[^>]*|prev-next-title)">(.*?)</(?:p|summary)>')
+    for name, text in chinese.items():
+        assert "Proof" not in re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL), name
+        for title in titles.findall(text):
+            words = re.sub(r'<span class="(?:katex|math).*|<[^>]*>', "", title)
+            assert re.search("[一-鿿]", words), (name, title)
+            assert " (" not in words, (name, title)
+    assert "</a>：<a" in pages["chapters/ledger.html"].replace("</span>", "")
 
 
 @pytest.mark.parametrize(
