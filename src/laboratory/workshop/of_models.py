@@ -1333,7 +1333,7 @@ add(
 )
 add(
     "kept_share",
-    "the share never reaches 1 where it should: the clip has no upper limit",
+    "the share grows beyond 1: the clip has no upper limit",
     RAMP,
     (SHARE, "np.maximum((turns - slow) / (fast - slow), 0)"),
 )
