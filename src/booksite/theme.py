@@ -143,7 +143,8 @@ def name_faces(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any
 ) -> None:
     """Tell the template the faces of the page's beginning, and all of them."""
-    body = context.get("body", "")
+    # Sphinx writes the index from its entries, whose first letters are strong.
+    body = "<strong>" if "genindexentries" in context else context.get("body", "")
     beginning = beginning_of(body)
     early = [name for name, use in FACES.items() if re.search(use, beginning)]
     used = [name for name, use in (FACES | FACES_OF_FIGURES).items() if re.search(use, body)]
