@@ -55,7 +55,7 @@ def name_sections(app: Sphinx, doctree: nodes.document) -> None:
     """Give translated sections the addresses of the English ones, and the names that MyST knows."""
     for section in doctree.findall(nodes.section) if app.config.language != "en" else ():
         own, name = section["ids"], section.get("slug")
-        names = dict.fromkeys((anchors_in_english().get(name, name), *own, name))
+        names = dict.fromkeys((anchors_in_english().get(name), *own, name))
         section["ids"] = [one for one in names if one in own or (one and one not in doctree.ids)]
 
 

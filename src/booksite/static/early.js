@@ -25,10 +25,10 @@
     const link = target.closest("a[hreflang]");
     if (!link) return;
     kept.language = link.hreflang;
-    // Sections have the same names in both languages: the reader stays where they read.
-    const above = [...document.querySelectorAll("main section[id]")].filter(
-      (section) => section.getBoundingClientRect().top < innerHeight / 3,
-    );
+    // Sections and English terms have the same names in both languages: the reader stays where they read.
+    const above = [...document.querySelectorAll("main :is(section, dt)[id]")].filter(
+      ({ id }) => !/^term-\d+$/.test(id),
+    ).filter((part) => part.getBoundingClientRect().top < innerHeight / 3);
     link.hash = location.hash || (scrollY > 0 && above.length ? `#${above.at(-1).id}` : "");
   });
   // Letters that come late would move the text. From a disk they come at once, and may not be asked for.

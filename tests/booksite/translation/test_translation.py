@@ -797,3 +797,11 @@ def test_the_other_language_opens_at_the_section_that_is_read(open_page, tmp_pat
     page.evaluate("scrollTo(0, 2500)")
     page.locator("a").click()
     page.wait_for_url("**/other.html#s1")
+    terms = '<dl><dt id="term-0">词</dt><dt id="term-word">word</dt><dd>Said.</dd></dl>'
+    english.write_text(
+        english.read_text().replace("</main>", f'{terms}<p style="height: 2000px"></main>')
+    )
+    page = open_page(english)
+    page.evaluate("document.querySelector('#term-0').scrollIntoView()")
+    page.locator("a").click()
+    page.wait_for_url("**/other.html#term-word")
