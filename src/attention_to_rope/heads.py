@@ -153,16 +153,23 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "b n d"] | tuple[Float[Tensor, "b n d"], Float[Tensor, "b h n m"]]:
         """Let each token of x attend to the tokens of x, or to a context.
 
-        context: vectors to attend to in place of x, or the keys and values that `remember` made of
-        them. mask: (b, n, m) or (b, h, n, m), with 1 where it repeats. causal and window see as
-        `causal_mask` and `sliding_window_mask` do. scheme: how positions are encoded, such as
-        RoPE, or the encoding that its method `at` has already computed. positions: 0…n−1 if not
-        given. Keys and values that a mask hides must be finite: PyTorch's kernel multiplies them
-        by 0, and 0 · NaN is NaN.
+        There are three steps: project and cut into heads, attend in every head, join the heads.
+        The lines about positions and masks serve all heads at once, and without options they do
+        nothing. The options:
+
+        - context: vectors to attend to in place of x, or the keys and values that `remember` made
+          of them.
+        - mask: (b, n, m) or (b, h, n, m), with 1 where it repeats. The keys and values that it
+          hides must be finite: PyTorch's kernel multiplies them by 0, and 0 · NaN is NaN.
+        - causal and window see as `causal_mask` and `sliding_window_mask` do.
+        - scheme: how positions are encoded, such as RoPE, or the encoding that its method `at` has
+          already computed.
+        - positions: 0…n−1 if not given.
         """
+        # What the scheme computes from the positions, for all heads.
         encoding = encoding_at(x, scheme, positions, total=x.shape[1], slots=ALL)
-        # Project, and cut into heads. Queries come from x; keys and values come from x as well
-        # (self-attention) or from the context (cross-attention).
+        # First step: project, and cut into heads. Queries come from x; keys and values come from x
+        # as well (self-attention) or from the context (cross-attention).
         q = self._queries(x, encoding)  # (b, h, n, d_k)
         if context is None:
             k, v = self._keys_and_values(x, encoding)  # (b, g, m, d_k) each
@@ -170,11 +177,12 @@ class MultiHeadAttention(nn.Module):
             if scheme is not None or causal or window is not None:
                 raise ValueError("scheme, causal and window compare positions of one sequence")
             k, v = self._of_context(x, context)  # (b, g, m, d_k) each
-        # Each head attends on its own; all are computed at once.
+        # Second step: each head attends on its own, and all are computed at once. Which keys a
+        # query may see is the same for every head, unless the mask has an axis for them.
         seen, is_causal = visible(x, k.shape[2], mask, causal=causal, window=window)
         bias = None if encoding is None else encoding.bias
         heads, weights = self.attend(q, k, v, seen, is_causal, bias, return_weights)
-        # Join the heads, and combine them by W^O.
+        # Third step: join the heads, and combine them by W^O.
         output = self._combine(x, heads)  # (b, n, d)
         return output if weights is None else (output, weights)
 
@@ -350,6 +358,8 @@ class MultiHeadAttention(nn.Module):
 
 
 # ------------------------------------------------ positions and masks of one call
+#
+# Nothing here is about heads: these functions prepare what every head of a call is given.
 
 
 def encoding_at(
