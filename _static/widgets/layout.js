@@ -26,7 +26,7 @@
     return (
       tag("circle", { cx: x, cy: y, r: radius, fill: "none", stroke: "currentColor", "stroke-opacity": 0.5 }) +
       path([[x, y], tip], { stroke: "currentColor", "stroke-width": 3 }) +
-      text(x - radius - 8, y + 5, phrase`turned by mθ`, { "text-anchor": "end" })
+      text(x - radius - 8, y + 5, phrase`rotated by mθ`, { "text-anchor": "end" })
     );
   }
 
@@ -85,7 +85,7 @@
     numbers: (state, { interleavedPair, halfPair, permutation, theta, angle }) => [
       ["interleaved", phrase`interleaved`, interleavedPair.join(", ")],
       ["half", phrase`half-split`, halfPair.join(", ")],
-      ["theta", phrase`both turn by θ =`, significant(theta)],
+      ["theta", phrase`both rotate by θ =`, significant(theta)],
       ["angle", phrase`at m: mθ =`, number(angle, 3)],
       ["permutation", phrase`half-split takes the interleaved dimensions`, permutation.join(" ")],
     ],

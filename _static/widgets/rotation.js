@@ -42,7 +42,7 @@
       const label = text(x, y + 5, name, { class: `is-${name}` });
       drawing += handle(moves, path([centre, place(now)], { class: "grip" }) + arrow(centre, place(now), paint) + label);
     }
-    const words = phrase`The query turned to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
+    const words = phrase`The query is rotated to (${number(q[0])}, ${number(q[1])}), the key to (${number(k[0])}, ${number(k[1])}).`;
     return panel(size, size, words, drawing);
   }
 
@@ -75,7 +75,7 @@
 
   const positions = { min: 0, max: LAST };
   bookWidgets.define("rotation", {
-    title: phrase`a query and a key turned by their positions`,
+    title: phrase`a query and a key rotated by their positions`,
     controls: [
       { name: "m", label: phrase`m, position of the query`, value: 2, ...positions },
       { name: "n", label: phrase`n, position of the key`, value: 5, ...positions },

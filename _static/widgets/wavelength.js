@@ -68,8 +68,8 @@
     draw,
     numbers: ({ d }, { longest, incomplete, turns }) => [
       ["longest", phrase`longest wavelength`, significant(longest)],
-      ["incomplete", phrase`pairs that never complete a turn`, phrase`${incomplete} of ${d / 2}`],
-      ["turns", phrase`turns of the slowest pair`, significant(turns)],
+      ["incomplete", phrase`pairs without a full rotation`, phrase`${incomplete} of ${d / 2}`],
+      ["turns", phrase`rotations of the slowest pair`, significant(turns)],
     ],
   });
 })();
