@@ -38,7 +38,6 @@ INDEX = f"{EXPLAINED}index"
 # The anchor of a chapter's section with code, in every language.
 TAKE_AWAY = "code-to-take-away"
 LITERAL = re.compile(r"(?<![`\w}])`([\w.]+)`(?!`)")
-INDENTED = re.compile(r'(<span id="line-\d+")(><span class="linenos">[^<]*</span>)( +)')
 DIRECTIVE = re.compile(r"^```\{annotated\} (\S+)$", re.MULTILINE)
 
 
@@ -54,29 +53,6 @@ def visit_part(translator: Any, node: Part) -> None:
 def depart_part(translator: Any, _node: Part) -> None:
     """End it."""
     translator.body.append("</div>\n")
-
-
-class Code(Part):
-    """The code of a row."""
-
-
-def visit_code(translator: Any, node: Code) -> None:
-    """Begin its box, and keep where its lines will be."""
-    visit_part(translator, node)
-    translator.context.append(len(translator.body))
-
-
-def depart_code(translator: Any, node: Code) -> None:
-    """Say of each line how far it is indented: where it does not fit, it goes on further in."""
-    begin = translator.context.pop()
-    lines = "".join(translator.body[begin:])
-    translator.body[begin:] = [INDENTED.sub(indent_of, lines)]
-    depart_part(translator, node)
-
-
-def indent_of(found: re.Match[str]) -> str:
-    """The beginning of a line, with its indentation as a variable of the style sheet."""
-    return f'{found[1]} style="--indent: {len(found[3])}ch"{found[2]}{found[3]}'
 
 
 @functools.cache
@@ -191,7 +167,7 @@ class Annotated(SphinxDirective):
         self.state.nested_parse(StringList(lines, source=str(self.path)), 0, text)
         if not row.pieces:
             return Part("", text, classes=["annotated", "without-code"])
-        code = Code(classes=["annotated-code"])
+        code = Part(classes=["annotated-code"])
         listings = [listing(piece.code, piece.line) for piece in row.pieces]
         tried = [nodes.literal_block(one, one, language="pycon") for one in examples]
         code += [*listings[:1], *tried, *listings[1:]]
@@ -292,7 +268,6 @@ def link_chapters(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def setup(app: Sphinx) -> None:
     """Connect all of it."""
     app.add_node(Part, html=(visit_part, depart_part))
-    app.add_node(Code, html=(visit_code, depart_code))
     app.add_directive("annotated", Annotated)
     app.connect("doctree-resolved", link_listings)
     app.connect("doctree-resolved", link_equations)

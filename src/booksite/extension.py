@@ -28,6 +28,7 @@ PARTS = (
     "ledger",
     "reference",
     "annotated",
+    "hanging",
     "again",
     "citations",
     "tips",

@@ -163,6 +163,7 @@ def test_a_page_leads_to_the_equation_and_back(good_site):
     assert '<section id="axial_table">' in page
     assert re.search(r'<span id="line-\d+"><span class="linenos">', page)
     assert re.search(r'style="--indent: 4ch"><span class="linenos">[ \d]+</span>    <span', page)
+    assert re.search(r'<span class="line"><span></span><span class="gp">', page)
     assert "&gt;&gt;&gt; " in page.replace('<span class="gp">', "")
     assert 'href="index.html#equation-eq-axes"' in page
     code, listing = re.findall(r'href="axes\.html#axial_table"[^>]*>([^<]*)<', index)
