@@ -6,10 +6,9 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 (more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
 a figure, question and answer of a quiz, displayed equation, comment, docstring and line of shown
-code, and each text in the code of a cell, which prints it or writes it into a figure or a table. It
-has the formulas of a sentence, the text and the expression of each {value}, the target of each
-reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
-chapters in links, which `renumber` writes.
+code, with its formulas, the text and the expression of each {value}, the target of each reference
+and link, and which choice of a quiz is right. Left out are emphasis and the numbers of chapters in
+links, which `renumber` writes.
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -36,7 +35,6 @@ python -m bookcheck.numbers --list attention    write what the page says now int
 from __future__ import annotations
 
 import argparse
-import ast
 import difflib
 import functools
 import re
@@ -111,9 +109,7 @@ REMARK = re.compile(
 )
 PARAGRAPH_END = re.compile(r"\n\s*\n")
 # `renumber` writes these into links.
-CHAPTER_NUMBER = re.compile(r"^\d+(?=$|,)|(?<=[Cc]hapter )\d+")
-# A text in code that is a name (a key, an option, a colour) and no words.
-NAME = re.compile(r"[a-z_\d.#=<>^/-]*|\W*|.")
+CHAPTER_NUMBER = re.compile(r"^\d+|(?<=[Cc]hapter )\d+")
 
 
 class Quantity(NamedTuple):
@@ -273,8 +269,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
         for display in displays_of(cell.caption if code else cell.source):
             text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
             found.append(Sentence(text, "display", cell.place))
-        texts = [*remarks_of(cell.source), *written_by(cell.source)] if code else []
-        for text in texts if code else listings_of(cell.source):
+        for text in remarks_of(cell.source) if code else listings_of(cell.source):
             numbers = sum(one.kind in TYPED for one in quantities_of(text))
             kinds = " ".join(["code"] * numbers)
             found.append(Sentence(" ".join(text.split()), kinds or PROSE, cell.place))
@@ -304,24 +299,6 @@ def remarks_of(code: str) -> Iterator[str]:
     for found in REMARK.finditer(code):
         for paragraph in PARAGRAPH_END.split(found["docstring"] or found["comment"] or ""):
             yield from filter(None, SENTENCE_END.split(paragraph.strip()))
-
-
-def written_by(code: str) -> Iterator[str]:
-    """The texts in a cell's code, an f-string with what it computes; alt texts are listed apart."""
-    waiting: list[ast.AST] = [ast.parse(code)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.keyword) and node.arg == "alt":
-            continue
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue  # a docstring
-        if isinstance(node, ast.JoinedStr):
-            yield ast.get_source_segment(code, node) or ""
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and not NAME.fullmatch(node.value):
-                yield node.value
-        else:
-            waiting.extend(reversed([*ast.iter_child_nodes(node)]))
 
 
 def pages() -> dict[str, Path]:

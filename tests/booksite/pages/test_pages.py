@@ -34,6 +34,8 @@ LEAST_SHARE_OF_LETTERS = 0.97
 # listing has 4,100; before parts of a page waited for their turn, whole pages had 18,000.
 LARGEST_PART = 4200
 WIDE, NARROW = 1280, 390
+# So long lines of code are seen whole where the window is wide.
+COLUMNS = 92
 
 # Nothing moves, all folds are open, and what is out of sight is laid out too.
 PREPARE = """() => {
@@ -51,6 +53,21 @@ OVERFLOW = """() => {
   const first = wide[0]?.outerHTML.slice(0, 100);
   return [`is ${scrollWidth} px wide in a window of ${clientWidth} px, see ${first}`];
 }"""
+# What nobody can read: a link that goes on beyond the window, in nothing that scrolls.
+CUT = """() => {
+  const scrolls = (one) => one &&
+    (/auto|scroll/.test(getComputedStyle(one).overflowX) || scrolls(one.parentElement));
+  return [...document.querySelectorAll("main a")].filter((one) =>
+    one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1 &&
+    !scrolls(one.parentElement)
+  ).map((one) => `a link is cut by the window: ${one.textContent.trim().slice(0, 60)}`);
+}"""
+# Listings that a reader sees without opening anything, and whose lines are short enough.
+LISTINGS = """(columns) => [...document.querySelectorAll("main pre")].filter((one) =>
+  one.checkVisibility() && !one.closest("details, .admonition, .annotated, .cell_output, dl") &&
+  one.scrollWidth > one.clientWidth + 1 &&
+  Math.max(...one.textContent.split("\\n").map((line) => line.length)) <= columns
+).map((one) => `lines of at most ${columns} letters are cut: ${one.textContent.slice(0, 60)}`)"""
 FORMULAS = r"""() => {
   const words = (element) => element.textContent.trim().slice(0, 80);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -160,6 +177,7 @@ def faults_of(path, open_page, axe):
     page.evaluate("document.fonts.ready.then(() => {})")
     add("wide", page.evaluate(PARTS, LARGEST_PART))
     page.evaluate(PREPARE)
+    add("wide", page.evaluate(LISTINGS, COLUMNS))
     for place in page.locator(".interactive[data-widget], .quiz").all():
         place.evaluate("(place) => place.scrollIntoView()")
         page.wait_for_function("(place) => 'ready' in place.dataset", arg=place.element_handle())
@@ -167,7 +185,7 @@ def faults_of(path, open_page, axe):
     add("formulas", page.evaluate(FORMULAS))
     add("wide", page.evaluate(OVERFLOW))
     change(page, NARROW, "light")
-    add("narrow", page.evaluate(OVERFLOW))
+    add("narrow", [*page.evaluate(OVERFLOW), *page.evaluate(CUT)])
     letters = page.evaluate(LETTERS)
     add("errors", page.errors)
     rules = {}
@@ -228,6 +246,14 @@ FAULTS = {
     "wide": (
         "<style>@media (width > 900px) { .w { width: 1500px } }</style><p class=w>wide</p>",
         "^wide: is 15.. px wide in a window of 1280",
+    ),
+    "cut link": (
+        '<p style="overflow: hidden"><a href="#top" style="margin-left: 380px">a long way</a></p>',
+        "^narrow: a link is cut by the window: a long way",
+    ),
+    "cut listing": (
+        f'<pre style="overflow: auto; width: 20rem">{"x" * 92}</pre>',
+        "^wide: lines of at most 92 letters are cut: xxx",
     ),
     "narrow": ('<p style="width: 500px">wide</p>', "^narrow: is 5.. px wide in a window of 390"),
     "at once": (f"<p>{'<i></i>' * 4200}</p>", "wide: 42.. elements are laid out at once: <body"),
