@@ -21,7 +21,7 @@
   // Words in which d_k is a letter with its index. In a drawing the letters after it rise again.
   const INDEXED = /\b([A-Za-z])_([A-Za-z0-9])\b/g;
   const inDrawing = (words) =>
-    escape(words).replace(INDEXED, '$1<tspan dy="0.25em" font-size="0.8em">$2</tspan><tspan dy="-0.2em">\u200b</tspan>');
+    escape(words).replace(INDEXED, '$1<tspan dy="0.25em" font-size="0.85em">$2</tspan><tspan dy="-0.2125em">\u200b</tspan>');
   const inLine = (words) => escape(words).replace(INDEXED, "<i>$1</i><sub>$2</sub>");
 
   // A number for people: fixed digits, a true minus sign, no "−0".
