@@ -56,7 +56,7 @@ globalThis.book = (() => {
       for (const link of all("link[rel=stylesheet]", content)) {
         sheets.add(new URL(link.getAttribute("href").split("?")[0], address).href);
       }
-      for (const extra of all("script, .headerlink, .downloads", article)) extra.remove();
+      for (const extra of all("script, link, .headerlink, .downloads", article)) extra.remove();
       gatherAnswers(article);
       for (const fold of all("details", article)) fold.open = true;
       if (key === "index") {
@@ -75,7 +75,7 @@ globalThis.book = (() => {
     }
     add("head", [...sheets].map((sheet) => `<link rel="stylesheet" href="${sheet}">`).join(""));
     add("head", `<style>${heads.join("\n").replaceAll("<", "\\3c ")}</style>`);
-    await Promise.all(all("link").map((link) => new Promise((done) => (link.onload = done))));
+    await Promise.all(all("link").map((link) => new Promise((done, fail) => Object.assign(link, { onload: done, onerror: fail }))));
     await document.fonts.ready;
   }
 

@@ -42,7 +42,8 @@ ONE = (
     + WIDE_LINE.format("a + b + " * 15)
     + """<div class="quiz"><form>Sure?<div class="choice" data-right><label><span>B</span></label>
 <div class="why">It is.</div></div></form><form>How many?<details><p><strong>4.00</strong> Two
-twos.</p></details></form></div><p>Exercise.</p><script>document.title = 'gone'</script>"""
+twos.</p></details></form></div><p>Exercise.</p><script>document.title = 'gone'</script>
+<link rel="stylesheet" href="../_static/book.css">"""
 )
 
 
