@@ -85,7 +85,7 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
         if child.type == "link_open":
             chapter = CHAPTER_LINK.match(str(child.attrGet("href"))) is not None
         elif child.type in ("text", "image"):
-            yield re.sub(r"^\d+", "", child.content) if chapter else child.content
+            yield re.sub(r"^\d+(?=$|,)", "", child.content) if chapter else child.content
             chapter = False
         elif child.type == "math_inline" and NUMBER_AS_FORMULA.fullmatch(child.content):
             yield child.content

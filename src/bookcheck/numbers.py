@@ -6,9 +6,10 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 (more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
 a figure, question and answer of a quiz, displayed equation, comment, docstring and line of shown
-code, with its formulas, the text and the expression of each {value}, the target of each reference
-and link, and which choice of a quiz is right. Left out are emphasis and the numbers of chapters in
-links, which `renumber` writes.
+code and of the reference, and each text in the code of a cell, which prints it or writes it into a
+figure or a table, unless it is a name such as *keys*. It has the formulas of a sentence, the text
+and the expression of each {value}, the target of each reference and link, and which choice of a
+quiz is right. Left out are emphasis and the numbers of chapters in links, which `renumber` writes.
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -35,6 +36,7 @@ python -m bookcheck.numbers --list attention    write what the page says now int
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import functools
 import re
@@ -82,6 +84,7 @@ FOLD = "fold"  # twofold, tenfold
 VALUE = "{value}`"
 # What is one word of a sentence begins so: a value, a reference, a target, a formula, code.
 APART = ("{", "<", "$", "`")
+LIBRARY = "attention_to_rope"
 SPACE = "␣"  # inside a formula, a value, code or a reference
 # No unit follows a value in these.
 NO_UNIT = """
@@ -109,7 +112,9 @@ REMARK = re.compile(
 )
 PARAGRAPH_END = re.compile(r"\n\s*\n")
 # `renumber` writes these into links.
-CHAPTER_NUMBER = re.compile(r"^\d+|(?<=[Cc]hapter )\d+")
+CHAPTER_NUMBER = re.compile(r"^\d+(?=$|,)|(?<=[Cc]hapter )\d+")
+# A text in code that is a name (a key, an option, a colour) and no words.
+NAME = re.compile(r"[a-z_\d.#=<>^/-]*|\W*|.")
 
 
 class Quantity(NamedTuple):
@@ -269,7 +274,8 @@ def sentences_of_page(path: Path) -> list[Sentence]:
         for display in displays_of(cell.caption if code else cell.source):
             text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
             found.append(Sentence(text, "display", cell.place))
-        for text in remarks_of(cell.source) if code else listings_of(cell.source):
+        texts = [*remarks_of(cell.source), *written_by(cell.source)] if code else []
+        for text in texts if code else listings_of(cell.source):
             numbers = sum(one.kind in TYPED for one in quantities_of(text))
             kinds = " ".join(["code"] * numbers)
             found.append(Sentence(" ".join(text.split()), kinds or PROSE, cell.place))
@@ -290,8 +296,35 @@ def listings_of(markdown: str) -> Iterator[str]:
         elif directive and kind == "annotated":
             file = SOURCES / directive["argument"].strip()
             yield from remarks_of(file.read_text(encoding="utf-8"))
+        elif directive and kind == "api":
+            for file in described(token.content.split()):
+                yield from remarks_of(file.read_text(encoding="utf-8"))
         elif directive and kind not in LITERAL:
             yield from listings_of(token.content)
+
+
+def described(modules: Sequence[str]) -> Iterator[Path]:
+    """The files of the library that the reference describes and no other page shows whole."""
+    for module in modules:
+        file = SOURCES / LIBRARY / f"{module.replace('.', '/')}.py"
+        if file not in shown_whole():
+            yield file
+
+
+@functools.cache
+def shown_whole() -> frozenset[Path]:
+    """The files that pages show with their explanations."""
+    directives = map(directive_of, (token for path in book_pages() for token in plain_tokens(path)))
+    return frozenset(
+        SOURCES / directive["argument"].strip()
+        for directive in directives
+        if directive and directive["kind"] == "annotated"
+    )
+
+
+def plain_tokens(path: Path) -> Sequence[Token]:
+    """The blocks of a page that is no notebook."""
+    return tokens_of(path.read_text(encoding="utf-8")) if path.suffix == ".md" else []
 
 
 def remarks_of(code: str) -> Iterator[str]:
@@ -299,6 +332,24 @@ def remarks_of(code: str) -> Iterator[str]:
     for found in REMARK.finditer(code):
         for paragraph in PARAGRAPH_END.split(found["docstring"] or found["comment"] or ""):
             yield from filter(None, SENTENCE_END.split(paragraph.strip()))
+
+
+def written_by(code: str) -> Iterator[str]:
+    """The texts in a cell's code, an f-string with what it computes; alt texts are listed apart."""
+    waiting: list[ast.AST] = [ast.parse(code)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.keyword) and node.arg == "alt":
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue  # a docstring
+        if isinstance(node, ast.JoinedStr):
+            yield ast.get_source_segment(code, node) or ""
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str) and not NAME.fullmatch(node.value):
+                yield node.value
+        else:
+            waiting.extend(reversed([*ast.iter_child_nodes(node)]))
 
 
 def pages() -> dict[str, Path]:

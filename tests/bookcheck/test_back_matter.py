@@ -47,3 +47,11 @@ def test_the_answer_to_every_question_leads_to_a_section():
     assert len(parts) > 20
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         assert LINK.search(body.strip().split("\n\n")[0]), f"questions.md: {name}"
+
+
+def test_an_entry_of_the_bibliography_names_one_paper():
+    # The number that is printed and the address behind it.
+    entries = (CHAPTERS / "references.bib").read_text(encoding="utf-8").split("\n@")
+    for entry in entries:
+        papers = set(re.findall(r"(?:arXiv:|arxiv\.org/(?:abs|pdf)/)(\d{4}\.\d{4,5})", entry))
+        assert len(papers) <= 1, f"{entry.splitlines()[0]} names {sorted(papers)}"

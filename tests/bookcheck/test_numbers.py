@@ -12,7 +12,9 @@ from bookcheck.numbers import (
     sentences_of,
     sentences_of_page,
     texts_of,
+    written_by,
 )
+from bookformat.paths import SOURCES
 
 
 def quantities(markdown):
@@ -40,6 +42,7 @@ def sentences(markdown, place="cell [1]"):
         ("| Symbol (chapters) |\n|---|\n| the width (21) |", ["21"]),
         ("| Llama 3 8B | 8 heads |\n|---|---|\n| a | 17 |", ["3 8B 8", "17"]),
         ("[3, Heads](heads.ipynb) and [chapter 4](x.ipynb) by {eq}`eq-8`", []),
+        ("[After 200 steps](x.ipynb) and [200 more](x.ipynb)", ["200", "200"]),
         ("One head, the first of both, is no number.", []),
         ("```{quiz}\nWhy?\n\n- [x] Two\n  > It is 0.7.\n```", ["two", "0.7"]),
         ("```python\nx = 8\n```", []),
@@ -86,6 +89,18 @@ def test_comments_docstrings_and_listings_are_read():
     assert [*listings_of("```bash\nhint 1 2\n```\n\nAnd `x`.")] == ["hint 1 2"]
 
 
+def test_texts_that_code_prints_or_draws_are_read():
+    code = (
+        '"""What it does."""\n'
+        'print("less, in GiB:", f"{size / 2**30:.1f} GiB", end="")\n'
+        'axes.set_title(f"$d$ is {d}")\n'
+        'show(drawing, colour="b", rows={"the key": K["upper_half"]}, alt=f"It has {d} bars.")\n'
+    )
+    assert [*written_by(code)] == [
+        "less, in GiB:", 'f"{size / 2**30:.1f} GiB"', 'f"$d$ is {d}"', "the key",
+    ]  # fmt: skip
+
+
 def test_remarks_of_files_that_a_page_shows_are_read():
     file = "attention_to_rope/scaled_dot_product.py"
     (whole,) = [[*listings_of(f"```{{annotated}} {file}\n```")]]
@@ -94,6 +109,13 @@ def test_remarks_of_files_that_a_page_shows_are_read():
     ]
     assert "Average the values, weighted by how well each key fits the query." in part
     assert {*part} < {*whole}
+
+
+def test_the_reference_is_read_where_no_page_shows_the_file():
+    told = [*listings_of("```{api}\nmerge rope fast.ring\n```")]
+    for module, is_listed in (("merge", True), ("rope", False), ("fast/ring", True)):
+        text = (SOURCES / "attention_to_rope" / f"{module}.py").read_text(encoding="utf-8")
+        assert (next(remarks_of(text)) in told) is is_listed
 
 
 TEXT = (

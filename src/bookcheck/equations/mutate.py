@@ -20,9 +20,6 @@ from bookformat.paths import CHECKS
 from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts
 
-# Of all misprints in the book; on a page none may pass without a reason.
-BAR = 0.99
-
 
 def formulas_of(path: str) -> Iterator[tuple[Check, str]]:
     """The executed formulas that a file of checks binds, in a process with one thread."""
@@ -57,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not found and not options.pages:
         print("no formula has a check", file=sys.stderr)
         return 1
-    text, passed = report(found, BAR, time.monotonic() - started)
+    text, passed = report(found, seconds=time.monotonic() - started)
     print(text)
     return 0 if passed else 1
 
