@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+import sphinx.locale
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -35,6 +36,13 @@ Added.
 """
 
 
+@pytest.fixture
+def own_words(monkeypatch):
+    """Sphinx keeps the words of the last site's language for all that follows in the process."""
+    monkeypatch.setattr(sphinx.locale, "translators", sphinx.locale.translators.copy())
+
+
+@pytest.mark.usefixtures("own_words")
 @pytest.mark.parametrize(
     ("language", "expected"),
     [
