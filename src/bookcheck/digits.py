@@ -27,6 +27,8 @@ NEAR = 2  # how many cells away a constant may be declared
 # Tables that name chapters, in their last column or in brackets.
 CHAPTER_COLUMN = re.compile(r"^\|.*\| Chapters \|\n(?:\|.*\|\n?)+", re.MULTILINE)
 CHAPTER_LISTS = re.compile(r"^\|.* \(chapters\) \|\n(?:\|.*\|\n?)+", re.MULTILINE)
+# The number of a chapter that `renumber` writes at the head of a link or behind the word.
+CHAPTER_NUMBER = re.compile(r"^\d+(?=$|,)|(?<=[Cc]hapter )\d+")
 CHAPTER_LINK = re.compile(r"(?:\.\./)?(?:deeper/)?[\w-]+\.ipynb")
 SEVERAL = r"\d+(?:\.\d+)*(?:(?:–|-| to | and | or |, and |, )\d+(?:\.\d+)*)*"
 STRUCTURAL = re.compile(
@@ -85,7 +87,7 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
         if child.type == "link_open":
             chapter = CHAPTER_LINK.match(str(child.attrGet("href"))) is not None
         elif child.type in ("text", "image"):
-            yield re.sub(r"^\d+(?=$|,)", "", child.content) if chapter else child.content
+            yield CHAPTER_NUMBER.sub("", child.content) if chapter else child.content
             chapter = False
         elif child.type == "math_inline" and NUMBER_AS_FORMULA.fullmatch(child.content):
             yield child.content

@@ -48,7 +48,13 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from bookcheck.digits import CHAPTER_LINK, NUMBER_AS_FORMULA, STRUCTURAL, alt_texts
+from bookcheck.digits import (
+    CHAPTER_LINK,
+    CHAPTER_NUMBER,
+    NUMBER_AS_FORMULA,
+    STRUCTURAL,
+    alt_texts,
+)
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
 from bookformat.myst import (
@@ -111,8 +117,6 @@ REMARK = re.compile(
     re.DOTALL,
 )
 PARAGRAPH_END = re.compile(r"\n\s*\n")
-# `renumber` writes these into links.
-CHAPTER_NUMBER = re.compile(r"^\d+(?=$|,)|(?<=[Cc]hapter )\d+")
 # A text in code that is a name (a key, an option, a colour) and no words.
 NAME = re.compile(r"[a-z_\d.#=<>^/-]*|\W*|.")
 
@@ -314,17 +318,15 @@ def described(modules: Sequence[str]) -> Iterator[Path]:
 @functools.cache
 def shown_whole() -> frozenset[Path]:
     """The files that pages show with their explanations."""
-    directives = map(directive_of, (token for path in book_pages() for token in plain_tokens(path)))
-    return frozenset(
-        SOURCES / directive["argument"].strip()
-        for directive in directives
-        if directive and directive["kind"] == "annotated"
-    )
-
-
-def plain_tokens(path: Path) -> Sequence[Token]:
-    """The blocks of a page that is no notebook."""
-    return tokens_of(path.read_text(encoding="utf-8")) if path.suffix == ".md" else []
+    files: set[Path] = set()
+    for page in book_pages():
+        if page.suffix != ".md":
+            continue
+        for token in tokens_of(page.read_text(encoding="utf-8")):
+            directive = directive_of(token)
+            if directive and directive["kind"] == "annotated":
+                files.add(SOURCES / directive["argument"].strip())
+    return frozenset(files)
 
 
 def remarks_of(code: str) -> Iterator[str]:
@@ -336,20 +338,23 @@ def remarks_of(code: str) -> Iterator[str]:
 
 def written_by(code: str) -> Iterator[str]:
     """The texts in a cell's code, an f-string with what it computes; alt texts are listed apart."""
-    waiting: list[ast.AST] = [ast.parse(code)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.keyword) and node.arg == "alt":
-            continue
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue  # a docstring
-        if isinstance(node, ast.JoinedStr):
-            yield ast.get_source_segment(code, node) or ""
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and not NAME.fullmatch(node.value):
-                yield node.value
-        else:
-            waiting.extend(reversed([*ast.iter_child_nodes(node)]))
+    yield from texts_below(ast.parse(code), code)
+
+
+def texts_below(node: ast.AST, code: str) -> Iterator[str]:
+    """The texts of a part of a cell's code, in their order."""
+    if isinstance(node, ast.keyword) and node.arg == "alt":
+        return
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return  # a docstring
+    if isinstance(node, ast.JoinedStr):
+        yield ast.get_source_segment(code, node) or ""
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and not NAME.fullmatch(node.value):
+            yield node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from texts_below(child, code)
 
 
 def pages() -> dict[str, Path]:
