@@ -7,9 +7,11 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
 a figure, question and answer of a quiz, displayed equation, comment, docstring and line of shown
 code and of the reference, and each text in the code of a cell, which prints it or writes it into a
-figure or a table, unless it is a name such as *keys*. It has the formulas of a sentence, the text
-and the expression of each {value}, the target of each reference and link, and which choice of a
-quiz is right. Left out are emphasis and the numbers of chapters in links, which `renumber` writes.
+figure or a table, with the condition that chooses it. A name such as *keys* is left out where its
+place says that it is a key or an option: an index, a comparison, `color=`. The list has the
+formulas of a sentence, the text and the expression of each {value}, the target of each
+reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
+chapters in links, which `renumber` writes.
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -105,6 +107,22 @@ COUNTED = """
     numbers row rows column columns entry entries operation operations turn turns degree second
     seconds minute minutes hour hours day days time percent
 """
+# Keywords and keys whose names are options and no texts: of figures, and of libraries.
+OPTION_NAMES = """
+    alpha arrowprops arrowstyle aspect axis bbox boxstyle color colour connectionstyle edgecolor
+    facecolor fillstyle fontsize ha linestyle linewidth loc ls lw marker markerfacecolor markersize
+    pad rotation_mode solid_capstyle textcoords va weight where xscale xytext yscale zorder
+    device driver encoding end indexing layout line_search_fn order reduction rope_parameters sep
+"""
+# Functions and methods to which a name is an option, a style, a file or a key.
+SWITCH_NAMES = """
+    axis loglog plot semilogx semilogy set_aspect set_fontweight set_horizontalalignment
+    set_layout_engine set_xscale set_yscale
+    check decode device einsum endswith files find_spec float from_bytes get getattr patch recorded
+    register_buffer removeprefix setdefault softmax_jacobian_norm startswith
+"""
+OPTIONS = frozenset(OPTION_NAMES.split())
+SWITCHES = frozenset(SWITCH_NAMES.split())
 NUMBER_WORDS = frozenset(WORDS.split())
 NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
@@ -117,8 +135,10 @@ REMARK = re.compile(
     re.DOTALL,
 )
 PARAGRAPH_END = re.compile(r"\n\s*\n")
-# A text in code that is a name (a key, an option, a colour) and no words.
+# A text in code of this form may be a name: a key, an option, a colour.
 NAME = re.compile(r"[a-z_\d.#=<>^/-]*|\W*|.")
+# A style of lines, or what stands between texts.
+NO_WORDS = re.compile(r"[\s,;:/|._-]*")
 
 
 class Quantity(NamedTuple):
@@ -336,25 +356,72 @@ def remarks_of(code: str) -> Iterator[str]:
             yield from filter(None, SENTENCE_END.split(paragraph.strip()))
 
 
-def written_by(code: str) -> Iterator[str]:
-    """The texts in a cell's code, an f-string with what it computes; alt texts are listed apart."""
-    yield from texts_below(ast.parse(code), code)
+class Written(NamedTuple):
+    """A text in code, and where it begins."""
+
+    line: int
+    column: int
+    text: str
 
 
-def texts_below(node: ast.AST, code: str) -> Iterator[str]:
-    """The texts of a part of a cell's code, in their order."""
+def written_by(code: str) -> list[str]:
+    """The texts in a cell's code, in its order; alt texts are listed apart.
+
+    An f-string has what it computes, and a text that depends on a condition has the condition.
+    """
+    return [one.text for one in sorted(texts_below(ast.parse(code), code))]
+
+
+def texts_below(node: ast.AST, code: str, of_keys: bool = False) -> Iterator[Written]:
+    """The texts of a part of a cell's code; ``of_keys``: names are keys or options there."""
     if isinstance(node, ast.keyword) and node.arg == "alt":
         return
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return  # a docstring
-    if isinstance(node, ast.JoinedStr):
-        yield ast.get_source_segment(code, node) or ""
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, str) and not NAME.fullmatch(node.value):
-            yield node.value
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from texts_below(child, code)
+    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.IfExp) and not of_keys):
+        text = ast.get_source_segment(code, node) or ""
+        if isinstance(node, ast.JoinedStr) or is_text(node.body) or is_text(node.orelse):
+            yield Written(node.lineno, node.col_offset, text)
+            return
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        key = of_keys and NAME.fullmatch(node.value)
+        if not key and not NO_WORDS.fullmatch(node.value):
+            yield Written(node.lineno, node.col_offset, node.value)
+    for child in ast.iter_child_nodes(node):
+        yield from texts_below(child, code, of_keys or has_keys(node, child))
+
+
+def is_text(node: ast.AST) -> bool:
+    """Whether a part of code is a text or an f-string."""
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+def has_keys(node: ast.AST, part: ast.AST) -> bool:
+    """Whether the names in a part of a piece of code are keys or options, and no texts."""
+    if isinstance(node, ast.Subscript):
+        return part is node.slice and not isinstance(part, ast.List)
+    if isinstance(node, ast.Call):
+        return part in node.args and name_of(node.func) in SWITCHES
+    if isinstance(node, ast.keyword):
+        return node.arg in OPTIONS
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return any(part in pair and is_option(pair[0]) for pair in pairs)
+    return isinstance(node, ast.Compare)
+
+
+def is_option(key: ast.AST | None) -> bool:
+    """Whether a key of a dictionary names an option."""
+    return isinstance(key, ast.Constant) and key.value in OPTIONS
+
+
+def name_of(function: ast.AST) -> str:
+    """The name of a function that code calls, without its object."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def pages() -> dict[str, Path]:

@@ -101,6 +101,34 @@ def test_texts_that_code_prints_or_draws_are_read():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('frame(rows, columns=["keys", "values"])', ["keys", "values"]),
+        ('axes.plot(x, y, "o-", color="blue", label="exact")', ["exact"]),
+        ('axes.annotate("1/4", at, ha="left", arrowprops={"arrowstyle": "->"})', ["1/4"]),
+        ('axes.text(0, 1, "exact", **{"fontsize": 8, "va": "top"})', ["exact"]),
+        ('rows = {"N": K["keys"], "d": table[:, "values"]}', ["N", "d"]),
+        ('table[["time", "height"]]', ["time", "height"]),
+        ('word = "yes" if x["error"] < 1 else "no"', ['"yes" if x["error"] < 1 else "no"']),
+        ('word = key if key == "copy" else f"{n} keys"',
+         ['key if key == "copy" else f"{n} keys"']),
+        ('color = chosen(color="red" if x else "blue")', []),
+        ('"✓" in marks; mark(", ".join(recorded("alike.jsonl")), "–")', ["–"]),
+        ('{"keys": "first", "values": "second"}', ["keys", "first", "values", "second"]),
+        ('show(K["Two words"])', ["Two words"]),
+    ],
+)  # fmt: skip
+def test_single_words_are_read_where_they_are_no_keys_and_no_options(code, found):
+    assert written_by(code) == found
+
+
+def test_what_chooses_a_text_is_listed_with_it():
+    right = '"yes" if error < 1e-9 else "no"'
+    for wrong in ('"no" if error < 1e-9 else "yes"', '"yes" if error > 1e-9 else "no"'):
+        assert written_by(right) != written_by(wrong)
+
+
 def test_remarks_of_files_that_a_page_shows_are_read():
     file = "attention_to_rope/scaled_dot_product.py"
     (whole,) = [[*listings_of(f"```{{annotated}} {file}\n```")]]
