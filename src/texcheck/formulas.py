@@ -46,6 +46,7 @@ class Check:
     somewhere: Mapping[int, str] = field(default_factory=dict)
     equivalent: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -84,6 +85,7 @@ class Check:
             loose=self.loose,
             somewhere=self.somewhere,
             fixed=self.fixed,
+            names=self.names,
         )
 
     def run(self, text: str) -> None:
@@ -111,6 +113,7 @@ class Formulas:
         somewhere: Mapping[int, str] | None = None,
         equivalent: Mapping[str, str] | None = None,
         fixed: Mapping[str, str] | None = None,
+        names: Mapping[int, str] | None = None,
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -126,6 +129,7 @@ class Formulas:
                 somewhere=somewhere or {},
                 equivalent=equivalent or {},
                 fixed=fixed or {},
+                names=names or {},
             )
             return test_of(check, lambda: self.texts[name])
 

@@ -5,6 +5,9 @@ text, which is then refuted (a relation does not hold, or the values could not h
 refused (it means nothing), or it has survived; an error of the interpreter itself is counted apart
 and fails the run. A survivor that is equivalent, or true as well, has its reason beside the
 check: ``equivalent={change: reason}``. Any other survivor shows a check that is not sharp.
+
+``everywhere`` plants instead the misprints that are made in all places of a symbol at once. One of
+these survives where no side of a formula is bound to what the formula is about.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from texcheck.formulas import Check
-from texcheck.misprints import Misprint, misprints
-from texcheck.trial import Fate, kinds_of, transposable
+from texcheck.misprints import Misprint, misprints, misprints_everywhere
+from texcheck.trial import Fate, Values, kinds_of, transposable
 
 # The checks of a part of a book, each with the text that it is for.
 Load = Callable[[str], Iterable[tuple[Check, str]]]
+
+# What the names of misprints in all places at once have in common.
+EVERYWHERE = " everywhere: "
 
 
 @dataclass
@@ -43,7 +49,7 @@ class Verdict:
         return self.fate in (Fate.REFUTED, Fate.REFUSED)
 
 
-def verdicts_of(check: Check, text: str) -> list[Verdict]:
+def verdicts_of(check: Check, text: str, everywhere: bool = False) -> list[Verdict]:
     """Try all misprints of one formula; a check that fails by itself catches nothing."""
 
     def broken(change: str, said: str) -> Verdict:
@@ -59,23 +65,36 @@ def verdicts_of(check: Check, text: str) -> list[Verdict]:
     if fate is not Fate.SURVIVED:
         return [broken("the printed text fails", said)]
     found = []
-    for mutant in misprints(text, transposable(inputs), kinds_of(inputs)):
+    for mutant in planted(text, inputs, everywhere):
         excuse = check.equivalent.get(mutant.change, "")
         fate, said = trial.fate(mutant.text, hasty=True)
         found.append(Verdict(check.name, mutant, fate, said=said, excuse=excuse))
     alive = {verdict.mutant.change for verdict in found if not verdict.caught}
-    stale = [change for change in check.equivalent if change not in alive]
+    excused = [change for change in check.equivalent if (EVERYWHERE in change) == everywhere]
+    stale = [change for change in excused if change not in alive]
     return found + [broken(change, "no survivor; remove it from equivalent=") for change in stale]
 
 
-def verdicts_of_part(load: Load, part: str) -> list[Verdict]:
+def planted(text: str, inputs: Sequence[Values], everywhere: bool) -> list[Misprint]:
+    """The misprints of one formula: those in one place, or those in all places at once."""
+    kinds = kinds_of(inputs)
+    if everywhere:
+        return misprints_everywhere(text, kinds)
+    return misprints(text, transposable(inputs), kinds)
+
+
+def verdicts_of_part(load: Load, everywhere: bool, part: str) -> list[Verdict]:
     """Try the misprints of a part of a book."""
-    return [verdict for check, text in load(part) for verdict in verdicts_of(check, text)]
+    return [
+        verdict for check, text in load(part) for verdict in verdicts_of(check, text, everywhere)
+    ]
 
 
-def verdicts(load: Load, parts: Sequence[str], jobs: int = 1) -> list[Verdict]:
+def verdicts(
+    load: Load, parts: Sequence[str], jobs: int = 1, everywhere: bool = False
+) -> list[Verdict]:
     """Try the misprints of some parts of a book; ``load`` runs in each process."""
-    work = functools.partial(verdicts_of_part, load)
+    work = functools.partial(verdicts_of_part, load, everywhere)
     with contextlib.ExitStack() as stack:
         results: Iterable[list[Verdict]] = map(work, parts)
         if jobs > 1 and len(parts) > 1:

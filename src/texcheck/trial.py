@@ -18,6 +18,7 @@ from texcheck.draws import coincidences, sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
 from texcheck.functions import indifference
+from texcheck.named import with_names
 from texcheck.nodes import Call, Chain, KnownCall
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
@@ -77,6 +78,7 @@ class Trial:
     to come near to equality; ``somewhere`` says so of one that does, but not at every index, and
     ``fixed={"d": "why"}`` of a symbol that the inputs do not vary, or of an ``abs``, ``max`` or
     ``floor`` that goes one way only, or of an equation (``"="``) whose sides are one number.
+    ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Trial:
         loose: Mapping[int, str] | None = None,
         somewhere: Mapping[int, str] | None = None,
         fixed: Mapping[str, str] | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -98,6 +101,7 @@ class Trial:
         self.options = Options(**options)
         self.loose = loose or {}
         self.somewhere = somewhere or {}
+        self.names = names or {}
         self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
         self.printed = {canonical_name(name): name for values in telling for name in values}
         # The input at which a relation fails, and the relation.
@@ -108,6 +112,7 @@ class Trial:
         found: list[Relation] = []
         seen: list[Seen] = []
         self.failed = None
+        text = with_names(text, self.names)
         for number, (table, memory) in enumerate(zip(self.tables, self.memories, strict=True)):
             found = relations_of(text, table, self.options, memory=memory, hasty=hasty)
             for relation in found:
@@ -136,6 +141,7 @@ class Trial:
         """At which input the relation failed, and with which values; empty where none failed."""
         if self.failed is None:
             return ""
+        text = with_names(text, self.names)
         number, relation = self.failed
         table = self.tables[number]
         names = set[str]().union(

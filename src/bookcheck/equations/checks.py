@@ -53,6 +53,7 @@ def equation(
     somewhere: Mapping[int, str] | None = None,
     equivalent: Mapping[str, str] | None = None,
     fixed: Mapping[str, str] | None = None,
+    names: Mapping[int, str] | None = None,
     **options: Any,
 ) -> Decorator:
     """Bind the printed equation ``label`` to values and execute its text.
@@ -61,12 +62,14 @@ def equation(
     inequality must come near to equality on some input; where it is not meant to, ``loose={2:
     "why"}`` says it of the display's second relation, and ``somewhere`` of one that comes near, but
     not at every index. ``fixed`` says why a symbol is the same on all draws. ``equivalent`` names
-    misprints that are true as well. Other options are those of ``texcheck.check``.
+    misprints that are true as well. ``names={1: "S_{mn}"}`` says what the display's first
+    statement is about, where the page says it in words: it is executed as ``S_{mn} = …``, with S
+    from the library. Other options are those of ``texcheck.check``.
     """
 
     def decorate(function: Binding) -> Callable[[], None]:
         chosen = {"vectors": vectors, **options}
-        excused = loose or {}, somewhere or {}, equivalent or {}, fixed or {}
+        excused = loose or {}, somewhere or {}, equivalent or {}, fixed or {}, names or {}
         return registered(Check(label, function, chosen, draws, *excused))
 
     return decorate

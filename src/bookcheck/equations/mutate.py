@@ -2,6 +2,8 @@ r"""Plant misprints in the formulas of the pages: the checks must notice them.
 
 python -m bookcheck.equations.mutate                 of all pages, in two processes
 python -m bookcheck.equations.mutate attention    of one page
+python -m bookcheck.equations.mutate --everywhere attention
+                                                  those made in all places of a symbol at once
 """
 
 from __future__ import annotations
@@ -48,9 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many processes"
     )
+    parser.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="plant those that are made in all places of a symbol at once",
+    )
     options = parser.parse_args(arguments)
     started = time.monotonic()
-    found = verdicts(formulas_of, [str(path) for path in files_of(options.pages)], options.jobs)
+    paths = [str(path) for path in files_of(options.pages)]
+    found = verdicts(formulas_of, paths, options.jobs, options.everywhere)
     if not found and not options.pages:
         print("no formula has a check", file=sys.stderr)
         return 1

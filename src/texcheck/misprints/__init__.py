@@ -8,7 +8,8 @@ down, a difference the wrong way round, the last digit of a decimal, a line of `
 its relation, a bound a twentieth too large or too small.
 
 ``change`` is what all of them share, ``signs``, ``symbols`` and ``terms`` have a function for each
-kind, and ``naming`` gives each misprint a name that does not depend on its place.
+kind, and ``naming`` gives each misprint a name that does not depend on its place. ``everywhere``
+has those that are made in all places at once, which ``misprints`` leaves out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from lark import Tree
 
 from texcheck.lexer import Lexer
 from texcheck.misprints.change import Change, span
+from texcheck.misprints.everywhere import changed_everywhere
 from texcheck.misprints.naming import names_of
 from texcheck.misprints.signs import lost_relations, moved_bounds, token_changes, weakened
 from texcheck.misprints.symbols import (
@@ -42,7 +44,7 @@ from texcheck.parser import parse
 
 @dataclass(frozen=True)
 class Misprint:
-    """A formula changed in one place."""
+    """A formula changed in one place, or in all places of a symbol."""
 
     change: str
     text: str
@@ -63,6 +65,11 @@ def misprints(
             found.setdefault(changed, change)
     names = names_of(text, list(found.values()))
     return [Misprint(name, changed) for name, changed in zip(names, found, strict=True)]
+
+
+def misprints_everywhere(text: str, kinds: Mapping[str, tuple[Any, ...]]) -> list[Misprint]:
+    """All misprints of a formula that are made in all their places."""
+    return [Misprint(name, changed) for name, changed in changed_everywhere(text, kinds)]
 
 
 def changes(

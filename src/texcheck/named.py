@@ -1,0 +1,29 @@
+r"""A side of a printed formula bound to a value: what it is, which the words beside it may say.
+
+``(a + b) c = a c + b c`` holds whatever it is about. ``names={1: "S"}`` reads it as
+``S = (a + b) c = a c + b c``, where S is what a program computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lark import Tree
+
+from texcheck.errors import LatexError
+from texcheck.parser import parse, position_of
+
+
+def with_names(text: str, names: Mapping[int, str]) -> str:
+    """A display with ``name =`` before the statements that have one, by their number."""
+    if not names:
+        return text
+    statements = [
+        part for part in parse(text).children if isinstance(part, Tree) and part.data == "chain"
+    ]
+    for number in sorted(names, reverse=True):
+        if number > len(statements):
+            raise LatexError(f"there is no statement {number} to be {names[number]}", 0, text)
+        start = position_of(statements[number - 1])
+        text = f"{text[:start]}{names[number]} = {text[start:]}"
+    return text

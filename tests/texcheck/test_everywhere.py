@@ -1,0 +1,102 @@
+"""Misprints in all places of a symbol at once, and the names that let a check notice them."""
+
+import numpy as np
+import pytest
+
+from texcheck.errors import LatexError
+from texcheck.formulas import Check
+from texcheck.misprints import misprints_everywhere
+from texcheck.mutate import verdicts_of
+from texcheck.named import with_names
+
+KINDS = {
+    "R": ("function",),
+    "G": ("array", (3, 3)),
+    "W^Q": ("array", (2, 4, 4)),
+    "W^K": ("array", (2, 4, 4)),
+    "q": ("array", (4,)),
+    "k": ("array", (4,)),
+    "S": ("array", (4, 4)),
+    "a": ("number",),
+    "b": ("number",),
+    "m": ("index",),
+    "n": ("index",),
+    "j": ("index",),
+}
+
+
+def planted(text):
+    return {one.change: one.text.replace(" ", "") for one in misprints_everywhere(text, KINDS)}
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "changed"),
+    [
+        ("a b = a + a^2", "sign everywhere: a → -a", "{(-a)}b={(-a)}+{(-a)}^2"),
+        ("R(a) = R(b)^2", "sign everywhere: R → -R", "{(-R(a))}={(-R(b))}^2"),
+        ("R_m^\\top = R_n", "transpose everywhere: R", "R_m={(R_n)}^{\\top}"),
+        ("W^Q_j W^Q_j", "transpose everywhere: W^Q", "{(W^Q_j)}^{\\top}{(W^Q_j)}^{\\top}"),
+        ("G a = G^{-1}", "inverse everywhere: G", "{(G)}^{-1}a=G"),
+        ("a^2 + a^2 b = a", "power everywhere: a^2 → a", "a+ab=a"),
+        ("|a|^2 = |b|^2", "power everywhere: |…|^2 → |…|", "|a|=|b|"),
+        ("a + b = b a^2", "exchange everywhere: a ↔ b", "{b}+{a}={a}{b}^2"),
+        ("W^Q_j = W^K_j", "exchange everywhere: W^Q ↔ W^K", "{W^K}_j={W^Q}_j"),
+        ("S_{mn} = q_n a", "index everywhere: m ↔ n of S", "S_{{n}{m}}=q_na"),
+        ("R_m + R_n = a", "index everywhere: m ↔ n of R", "R_{n}+R_{m}=a"),
+        ("m - n = R(n - m)", "turn everywhere: m-n", "n-m=R(m-n)"),
+    ],
+)
+def test_every_place_is_changed(text, change, changed):
+    assert planted(text)[change] == changed
+
+
+def test_only_what_can_be_meant_is_changed():
+    assert planted("a = b") == {"exchange everywhere: a ↔ b": "{b}={a}"}
+    # A vector has no transpose, an index is only a name, and one difference is a single misprint.
+    assert not [change for change in planted("q_m + q_n") if change.startswith("transpose")]
+    assert not [change for change in planted("m - n = a") if "turn" in change or "↔" in change]
+
+
+def identity(rng):
+    a, b, c = rng.uniform(1, 2, size=3)
+    return {"a": a, "b": b, "c": c, "s": a * c + b * c}
+
+
+TEXT = "(a + b) c = a c + b c"
+OPTIONS = {"vectors": "row"}
+
+
+def survivors(check):
+    return {
+        one.mutant.change for one in verdicts_of(check, TEXT, everywhere=True) if not one.caught
+    }
+
+
+def test_an_identity_is_noticed_only_where_a_side_is_bound():
+    free = Check("free", identity, OPTIONS)
+    assert "sign everywhere: b → -b" in survivors(free)
+    assert "exchange everywhere: b ↔ c" in survivors(free)
+    bound = Check("bound", identity, OPTIONS, names={1: "s"})
+    bound.run(TEXT)
+    assert survivors(bound) == {"exchange everywhere: a ↔ b"}
+    # Each run knows its own reasons.
+    bound.equivalent = {"exchange everywhere: a ↔ b": "A sum has no order."}
+    assert all(one.caught for one in verdicts_of(bound, TEXT))
+
+
+def test_a_name_stands_before_its_statement():
+    lines = "\\begin{aligned} &a + b \\\\ &= c \\end{aligned}, \\quad e = f"
+    named = "\\begin{aligned} &s = a + b \\\\ &= c \\end{aligned}, \\quad t = e = f"
+    assert with_names(lines, {1: "s", 2: "t"}) == named
+    assert with_names(lines, {}) == lines
+    with pytest.raises(LatexError, match="no statement 3"):
+        with_names(lines, {3: "s"})
+
+
+def test_what_fails_is_told_with_the_values_of_the_name():
+    wrong = Check("wrong", lambda rng: {**identity(rng), "s": 1 + rng.uniform()}, OPTIONS)
+    wrong.names = {1: "s"}
+    trial = wrong.trial(wrong.inputs())
+    assert trial.complaint(TEXT).startswith("s = (a + b) c fails")
+    assert "s = " in trial.drawn(TEXT)
+    assert np.isfinite(wrong.inputs()[0]["s"])
