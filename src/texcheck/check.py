@@ -10,16 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from texcheck.anew import is_index, other_values, size_of, undrawable
 from texcheck.comparison import Comparison
 from texcheck.draws import on_one_input
+from texcheck.errors import LatexError
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.ranges import covers
 from texcheck.evaluation.rules import RULES
 from texcheck.nodes import Chain
 from texcheck.parser import canonical_name, symbol_table
-from texcheck.reading.statements import Statement, read_display, read_expression
-from texcheck.relation import Relation, Seen, levelled, result_of, worse
+from texcheck.reading.statements import (
+    Every,
+    Statement,
+    read_display,
+    read_every,
+    read_expression,
+)
+from texcheck.relation import Relation, Seen, levelled, result_of, shown, worse
 from texcheck.rounding import Noise
 from texcheck.values import declared_values
 
@@ -29,6 +37,10 @@ CONVENTIONS = ("row", "column")
 DEFAULT_CONVENTION = "column"
 # Relations that hold wherever = does.
 WEAKER = ("<=", ">=", "approx")
+# What an author does where nothing can draw a symbol anew, or where a statement is false there.
+LEAVE_OUT = "leave the words out, or give several draws instead"
+FOLLOW = 'let what follows {name} follow it: depends("{name}", …)'
+LIMIT = "print behind it which values it has"
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,9 @@ def check(
     that the symbol can have no other value. So it is with a matrix that is symmetric, diagonal or
     its own inverse, and with ``=`` between two sides that are 0 (``fixed={"=": "why"}``), unless
     the display itself says so. More is asked of the draws of ``Formulas``.
+
+    What stands behind "for all" is drawn anew (``texcheck.anew``), one symbol at a time, and what
+    is printed before it must hold then as well.
     """
     chosen = Options(vectors=vectors, **options)
     table = symbol_table(declared_values(values))
@@ -147,7 +162,91 @@ def relations_of(
     )
     evaluator = evaluator_for(text, table, options, memory)
     with np.errstate(all="ignore"):
-        return check_all(statements, evaluator, comparison, memory)
+        found = check_all(statements, evaluator, comparison, memory)
+        for every in read_every(text, table):
+            if all(relation.holds for relation in found):
+                draw_anew(every, found, table, options, comparison)
+    return found
+
+
+def draw_anew(
+    every: Every,
+    found: list[Relation],
+    table: Mapping[str, Any],
+    options: Options,
+    comparison: Comparison,
+) -> None:
+    """Try what is said "for all" values of a symbol at other values of it; all else stays.
+
+    A relation that fails there takes the place of the one that was found. Where nothing can be
+    tried, the words are refused.
+    """
+    name = every.name
+    value = table[name]
+    refusal = undrawable(value, name)
+    parts = [part for one in every.about for chain in one.chains for part in chain.walk()]
+    indexing = is_index(name, parts)
+    lowest = options.first_index if indexing else 1
+    told = isinstance(value, range)
+    for other in () if refusal else other_values(value, name, lowest):
+        tried = said_at(every, {**table, name: other}, options, comparison)
+        told = told or bool(tried)
+        failing = next((relation for relation in tried if not relation.holds), None)
+        if failing is None:
+            continue
+        symbols = sorted(set[str]().union(*(one.free_names() for one in every.about)))
+        sized = "" if indexing else size_of(value, symbols, table)
+        if sized:
+            refusal = f"it is also a size of {sized}, which stays as it is"
+            break
+        advice = LIMIT if indexing else FOLLOW.format(name=name)
+        failing.note = (
+            f"said for all {name}, and false at {name} = {shown(other)}, where all else stays as "
+            f"drawn: leave the words out, or {advice}"
+        )
+        for place, relation in enumerate(found):
+            if relation.position == failing.position:
+                found[place] = failing
+        return
+    if not (told or refusal):
+        refusal = "no other value that was tried has a meaning here and meets the conditions"
+    if refusal:
+        message = f"nothing draws {name} anew: {refusal}; {LEAVE_OUT}"
+        raise LatexError(message, every.position, comparison.text)
+
+
+def said_at(
+    every: Every, table: Mapping[str, Any], options: Options, comparison: Comparison
+) -> list[Relation]:
+    """The relations of what is said of a symbol, each at its worst instance.
+
+    Empty where the values mean nothing, or where the conditions leave them out.
+    """
+    evaluator = evaluator_for(comparison.text, table, options)
+    conditions = [Statement(chain) for chain in every.conditions]
+    worst: list[Relation] = []
+    try:
+        cases = instances([*every.about, *conditions], evaluator)
+    except LatexError:
+        return []
+    for case in cases:
+        found: list[Relation] = []
+        try:
+            with evaluator.bound(case):
+                met = all(
+                    relation.holds
+                    for chain in every.conditions
+                    for relation in comparison.chain(chain, evaluator, case)
+                )
+                for statement in every.about:
+                    found += instance_of(statement, case, evaluator, comparison)
+        except LatexError:
+            continue
+        if met:
+            worst = [worse(*pair) for pair in zip(worst or found, found, strict=True)]
+        elif isinstance(table[every.name], np.ndarray):
+            return []  # a condition on its entries
+    return worst
 
 
 def check_all(

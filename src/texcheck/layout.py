@@ -22,6 +22,8 @@ WORDS = SEPARATING_WORDS | CONDITIONS
 JOINING = {"with", "where", "so that"}
 # Words of a remark that change what is stated beside it.
 UNIVERSAL = re.compile(r"\bfor (?:any|all|every|each)\b")
+# A letter among such words.
+LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
 CONDITIONAL = re.compile(r"\b(if|when|unless|except|not|only|provided|for|where)\b")
 
 
@@ -187,7 +189,18 @@ class Layout:
             return False
         if not content[0].value.startswith("\\text"):
             return False
-        words = self.text[content[0].start_pos : content[0].end_pos].lower()
+        start = content[0].start_pos or 0
+        end = content[0].end_pos or 0
+        printed = self.text[start:end]
+        beside = self.text[:start] + " " + self.text[end:]
+        universal = UNIVERSAL.search(printed)
+        for letter in LETTER.findall(printed[universal.end() :]) if universal else ():
+            if re.search(rf"(?<![A-Za-z\\]){letter}(?![A-Za-z])", beside):
+                raise self.fail(
+                    f"print {letter} behind the words and not among them, so that it is drawn anew",
+                    start,
+                )
+        words = printed.lower()
         if CONDITIONAL.search(UNIVERSAL.sub("", words)):
             raise self.fail(
                 "these words change what is stated; print the condition as a formula",

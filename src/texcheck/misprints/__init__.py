@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lark import Tree
+from lark import Token, Tree
 
 from texcheck.lexer import Lexer
 from texcheck.misprints.change import Change, span
@@ -40,6 +40,7 @@ from texcheck.misprints.terms import (
     turned_fraction,
 )
 from texcheck.parser import parse
+from texcheck.vocabulary import QUANTIFIERS
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,10 @@ def misprints(
     same kind (numbers, arrays of one shape) and may be taken for each other.
     """
     found: dict[str, Change] = {}
+    quantified = list(quantified_spans(parse(text)))
     for change in changes(text, set(matrices), kinds or {}):
+        if any(start <= change.start and change.end <= end for start, end in quantified):
+            continue
         changed = text[: change.start] + change.new + text[change.end :]
         if changed != text:
             found.setdefault(changed, change)
@@ -70,6 +74,20 @@ def misprints(
 def misprints_everywhere(text: str, kinds: Mapping[str, tuple[Any, ...]]) -> list[Misprint]:
     """All misprints of a formula that are made in all their places."""
     return [Misprint(name, changed) for name, changed in changed_everywhere(text, kinds)]
+
+
+def quantified_spans(tree: Tree[Token]) -> Iterator[tuple[int, int]]:
+    """Where the symbols alone behind "for all" stand.
+
+    Another one there is drawn anew as well: what passes then is true of it.
+    """
+    quantified = False
+    for child in tree.children:
+        if isinstance(child, Token):
+            word = child.value
+            quantified = word in QUANTIFIERS or (quantified and word in (",", "and"))
+        elif quantified and len(child.children) == 1:
+            yield span(child)
 
 
 def changes(

@@ -13,7 +13,7 @@ from lark import Token, Tree
 from texcheck import nodes
 from texcheck.errors import LatexError
 from texcheck.nodes import Chain, Node, Nodes
-from texcheck.parser import parse, position_of, tokens_of
+from texcheck.parser import canonical_name, end_of, parse, position_of
 from texcheck.reading.factors import read_operand
 from texcheck.reading.lists import read_list
 from texcheck.reading.parts import lone_symbol, trees_in
@@ -23,6 +23,9 @@ from texcheck.vocabulary import CONDITIONS, IMPLICATIONS, QUANTIFIERS
 
 # What joins the parts of one statement that is read as several.
 WITH = "with both"
+# What joins several symbols behind "for all", and what joins a condition to them.
+LISTING = {",", "and", WITH}
+LIMITING = {"with", "where"}
 # Relations that a, b ∈ X states of each.
 SHARED = {"in", "notin", "<", "<=", ">", ">="}
 
@@ -39,6 +42,8 @@ class Statement:
     premise: Chain | None = None
     both: bool = False
     given: bool = False
+    # The number of the last relation of the display that it is, or concludes.
+    number: int = 0
 
     @property
     def chains(self) -> tuple[Chain, ...]:
@@ -55,6 +60,39 @@ class Statement:
         return set().union(*(chain.free_names for chain in self.chains))
 
 
+@dataclass(frozen=True)
+class Every:
+    """A symbol behind "for all": the statements before it, and what limits it behind the word."""
+
+    name: str
+    position: int
+    about: tuple[Statement, ...]
+    conditions: tuple[Chain, ...]
+
+
+@dataclass(frozen=True)
+class Display:
+    """The statements of a display, and the symbols for all values of which they are said."""
+
+    statements: list[Statement]
+    every: list[Every]
+
+
+@dataclass(frozen=True)
+class Quantified:
+    """What is printed behind "for all": a symbol alone, or a relation, which is a claim as well.
+
+    ``before``: how many claims stand before it; ``claim``: the number of the one that it is;
+    ``named``: whether it is behind the word, and not behind a comma; ``words``: of which "for all".
+    """
+
+    chain: Tree[Token]
+    before: int
+    claim: int | None
+    named: bool
+    words: int
+
+
 def read_expression(text: str, table: Mapping[str, Any]) -> Node:
     """The one expression that a text is."""
     chains = trees_in(parse(text).children)
@@ -66,7 +104,17 @@ def read_expression(text: str, table: Mapping[str, Any]) -> Node:
 
 def read_display(text: str, table: Mapping[str, Any]) -> list[Statement]:
     """The statements of a display, all of which must hold."""
-    return read_with(text, frozenset((name, callable(value)) for name, value in table.items()))
+    return read_with(text, named_kinds(table)).statements
+
+
+def read_every(text: str, table: Mapping[str, Any]) -> list[Every]:
+    """The symbols of a display for all values of which something is said."""
+    return read_with(text, named_kinds(table)).every
+
+
+def named_kinds(table: Mapping[str, Any]) -> frozenset[tuple[str, bool]]:
+    """The names of the declared symbols, and whether they are functions."""
+    return frozenset((name, callable(value)) for name, value in table.items())
 
 
 def read_any(text: str, symbols: Mapping[str, bool]) -> None:
@@ -79,27 +127,49 @@ def read_any(text: str, symbols: Mapping[str, bool]) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement]:
+def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> Display:
     """Read a display by the names of the declared symbols, and whether they are functions."""
     reader = Reader(text, dict(symbols), read_operand)
     claims: list[tuple[str, list[Tree[Token]]]] = []
     separator = ","
+    # Whether what is read next is behind "for all", and whether it may limit what is.
     quantified = False
+    limiting = False
+    words = 0
+    quantifiers: list[Quantified] = []
+    limits: dict[int, list[int]] = {}
     for child in each_alone(parse(text).children):
         if isinstance(child, Token):
             separator = child.value
-            quantified = separator in QUANTIFIERS or (quantified and separator == ",")
+            if separator in QUANTIFIERS:
+                quantified = True
+                limiting = True
+                words += 1
+                limits[words] = []
+            elif separator not in LISTING:
+                quantified = False
+                limiting = limiting and separator in LIMITING
         elif quantified and len(child.children) == 1:
-            forbid_unused(reader, child, [chain for _, group in claims for chain in group])
+            quantifiers.append(
+                Quantified(child, len(claims), None, separator in QUANTIFIERS, words)
+            )
         # Only commas hold a list of values together, as in i = 0, 1, 2.
         elif len(child.children) == 1 and claims and separator == ",":
             claims[-1][1].append(child)
         else:
+            claim = len(claims)
+            if quantified:
+                # What a comma joins to i = 0 is the next value of i.
+                quantified = child.children[1] != "="
+                quantifiers.append(Quantified(child, claim, claim, separator in QUANTIFIERS, words))
+            elif limiting and separator in LIMITING | LISTING:
+                limits[words].append(claim)
             for link in links_of(child):
                 claims.append((separator, [link]))
                 separator = WITH
             separator = ","
     statements: list[Statement] = []
+    read: list[Chain] = []
     for number, (word, group) in enumerate(claims):
         chain = group[0]
         if len(chain.children) == 1:
@@ -118,10 +188,11 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
                     "a list of values needs a symbol before it, and this is not one symbol", chain
                 )
             node = membership(node, listed_after(group, reader), reader)
+        read.append(node)
         following = claims[number + 1][0] if number + 1 < len(claims) else ""
         joins = word == WITH or (word == "and" and following not in CONDITIONS)
         if word == WITH and statements and statements[-1].premise and not statements[-1].given:
-            statements.append(replace(statements[-1], node=node))
+            statements.append(replace(statements[-1], node=node, number=number))
         elif joins and statements and statements[-1].given:
             # A if B and C: both are conditions.
             before = statements.pop()
@@ -132,7 +203,7 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
             if (number > 1 and claims[number - 1][0] == ",") or statements[-1].premise is not None:
                 raise reader.fail("what holds on this condition? print one statement", chain)
             concluded = statements.pop()
-            statements.append(Statement(concluded.node, node, given=True))
+            statements.append(Statement(concluded.node, node, given=True, number=concluded.number))
         elif word in IMPLICATIONS and number > 0:
             if number > 1 and claims[number - 1][0] == ",":
                 raise reader.fail("what does this follow from? join the premises by a word", chain)
@@ -145,18 +216,83 @@ def read_with(text: str, symbols: frozenset[tuple[str, bool]]) -> list[Statement
                 parts = (*conditions_in(others.node), premise.node)
                 both = nodes.Indicator(parts, position=others.node.position)
                 premise = Statement(certain(both, others.node))
-            statements.append(Statement(node, premise.node, both=word == "\\iff"))
+            both_ways = word == "\\iff"
+            statements.append(Statement(node, premise.node, both=both_ways, number=number))
         else:
-            statements.append(Statement(node))
-    return statements
+            statements.append(Statement(node, number=number))
+    every = read_quantifiers(reader, quantifiers, limits, statements, read)
+    return Display(statements, every)
 
 
-def forbid_unused(reader: Reader, chain: Tree[Token], claims: list[Tree[Token]]) -> None:
-    """``a_i = 1 for all i`` says nothing more of i than that it is an index of the statement."""
-    name = lone_symbol(chain, reader.text)
-    if not name or not any(name == token for claim in claims for token in tokens_of(claim)):
-        raise reader.fail("of what is this for all? print a symbol of the statement", chain)
-    reader.only_expression(chain)
+def read_quantifiers(
+    reader: Reader,
+    quantifiers: Sequence[Quantified],
+    limits: Mapping[int, list[int]],
+    statements: Sequence[Statement],
+    claims: Sequence[Chain],
+) -> list[Every]:
+    """The symbols behind "for all", each with the statements before it in which it is free.
+
+    What limits it are the relations behind the word that are about such a symbol, and those behind
+    a "with" or "where" that follows.
+    """
+    found: list[tuple[Quantified, str, tuple[Statement, ...]]] = []
+    limiting = {words: list(numbers) for words, numbers in limits.items()}
+    for one in quantifiers:
+        claim = None if one.claim is None else claims[one.claim]
+        if claim is not None and claim.relations == ("=",):
+            continue  # for all n = N/2: there is one value
+        name = quantified_name(reader, one) if claim is None else limited_name(claim)
+        earlier = [statement for statement in statements if statement.number < one.before]
+        about = tuple(statement for statement in earlier if name in statement.free_names())
+        if not about and claim is not None and not one.named:
+            continue  # a statement of its own behind a comma
+        if not about:
+            raise reader.fail("of what is this for all? print a symbol of the statement", one.chain)
+        if any(one.words == other.words and name == named for other, named, _ in found):
+            raise reader.fail(f"{name} stands twice behind these words", one.chain)
+        found.append((one, name, about))
+        if one.claim is not None:
+            limiting[one.words].append(one.claim)
+    return [
+        Every(
+            name,
+            position_of(one.chain),
+            about,
+            conditions=tuple(claims[number] for number in limiting[one.words]),
+        )
+        for one, name, about in found
+    ]
+
+
+def quantified_name(reader: Reader, one: Quantified) -> str:
+    """The symbol that stands alone behind "for all", or whose entries do; else empty."""
+    printed = reader.text[position_of(one.chain) : end_of(one.chain)]
+    try:
+        name = canonical_name(printed)
+    except LatexError:
+        name = ""
+    if reader.scope.is_function(name):
+        raise reader.fail(
+            f"nothing draws {printed.strip()} anew, which is a function: leave the words out, "
+            "and give several functions in several draws",
+            one.chain,
+        )
+    node = reader.only_expression(one.chain)
+    if isinstance(node, nodes.Index):
+        node = node.base
+    return node.name if isinstance(node, nodes.Symbol) else ""
+
+
+def limited_name(claim: Chain) -> str:
+    """The symbol of which ``0 < x < 1``, ``x > 0`` or ``x \\in X`` says something; else empty."""
+    sides = claim.sides[1:2] if len(claim.sides) == 3 else claim.sides
+    for side in sides:
+        base = side.base if isinstance(side, nodes.Index) else side
+        if isinstance(base, nodes.Symbol):
+            return base.name
+    names = sorted(claim.free_names)
+    return names[0] if len(names) == 1 else ""
 
 
 def forbid_implied_sums(reader: Reader, chain: Chain) -> None:
