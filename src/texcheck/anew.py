@@ -72,9 +72,9 @@ def beside(indices: range, lowest: int) -> Iterator[int]:
 
 
 def other_whole_numbers(value: int, lowest: int) -> Iterator[int]:
-    """The neighbours of a whole number, its double and its half; negative ones beside such."""
+    """The neighbours of a whole number, and smaller and larger ones; negative ones beside such."""
     near = [value + step for k in range(1, NEIGHBOURS + 1) for step in (k, -k)]
-    far = [2 * value, value // 2]
+    far = [2 * value, value // 2, 4 * value, value // 4, 1]
     for number in dict.fromkeys([*near, *far]):
         if number != value and (number >= lowest or value < lowest):
             yield number
