@@ -13,6 +13,10 @@ formulas of a sentence, the text and the expression of each {value}, the target 
 reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
 chapters in links, which `renumber` writes.
 
+The scripts of the site are listed like pages, by their names below `_static`: of the interactive
+figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
+what they compute, in the order of the script (`bookcheck.scripts`).
+
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
 after any change of a page's words. The list **proves nothing**: what it has is what somebody once
@@ -33,6 +37,7 @@ words here.
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
 python -m bookcheck.numbers --list attention    write what the page says now into the list
+python -m bookcheck.numbers --list widgets/rotation    what an interactive figure says
 """
 
 from __future__ import annotations
@@ -57,6 +62,7 @@ from bookcheck.digits import (
     STRUCTURAL,
     alt_texts,
 )
+from bookcheck.scripts import texts_of_script
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
 from bookformat.myst import (
@@ -78,6 +84,14 @@ COMMAND = "python -m bookcheck.numbers --list"
 TYPED = (*TYPED_NUMBERS, "formula")
 COMPUTED = ("relation", "value", "display")
 PROSE = "prose"
+SCRIPT = ".js"
+FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
+# Where the scripts are that speak to a reader.
+SCRIPT_FOLDERS = (
+    ROOT / "_static",
+    SOURCES / "booksite" / "static",
+    SOURCES / "booksite" / "export",
+)
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -289,6 +303,8 @@ def one_word(text: str) -> str:
 
 def sentences_of_page(path: Path) -> list[Sentence]:
     """What a page says, in its order: sentences, displayed equations, and remarks in code."""
+    if path.suffix == SCRIPT:
+        return sentences_of_script(path)
     found: list[Sentence] = []
     for cell in cells_of(path):
         code = cell.kind == "code"
@@ -300,10 +316,24 @@ def sentences_of_page(path: Path) -> list[Sentence]:
             found.append(Sentence(text, "display", cell.place))
         texts = [*remarks_of(cell.source), *written_by(cell.source)] if code else []
         for text in texts if code else listings_of(cell.source):
-            numbers = sum(one.kind in TYPED for one in quantities_of(text))
-            kinds = " ".join(["code"] * numbers)
-            found.append(Sentence(" ".join(text.split()), kinds or PROSE, cell.place))
+            found.append(sentence_of_code(text, cell.place))
     return [one for one in found if one.text]
+
+
+def sentences_of_script(path: Path) -> list[Sentence]:
+    """What a script says, a line at a time, in its order."""
+    script = path.read_text(encoding="utf-8")
+    texts = texts_of_script(script, is_figure=path.parent.name == FIGURES)
+    lines = [line for text in texts for line in text.splitlines()]
+    found = [sentence_of_code(line) for line in lines]
+    return [one for one in found if one.text]
+
+
+def sentence_of_code(text: str, place: str = "") -> Sentence:
+    """A text of code as it is listed."""
+    numbers = sum(one.kind in TYPED for one in quantities_of(text))
+    kinds = " ".join(["code"] * numbers)
+    return Sentence(" ".join(text.split()), kinds or PROSE, place)
 
 
 def listings_of(markdown: str) -> Iterator[str]:
@@ -430,6 +460,16 @@ def pages() -> dict[str, Path]:
     return {"index": ROOT / "index.md", "README": ROOT / "README.md", **found}
 
 
+def scripts() -> dict[str, Path]:
+    """The scripts that are listed, by name: widgets/rotation for _static/widgets/rotation.js."""
+    found: dict[str, Path] = {}
+    for folder in SCRIPT_FOLDERS:
+        for file in sorted(folder.rglob(f"*{SCRIPT}")):
+            name = file.relative_to(folder).with_suffix("").as_posix()
+            found[name] = file
+    return found
+
+
 # The sentences of each page with their kinds, in the order of the page.
 Table = dict[str, list[tuple[str, str]]]
 
@@ -504,8 +544,8 @@ def changed_words(old: str, new: str) -> str:
 
 
 def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    """Store the list: pages in the book's order, sentences in the page's."""
-    order = [*pages(), *table]
+    """Store the list: pages in the book's order, then scripts; sentences in the page's order."""
+    order = [*pages(), *scripts(), *table]
     lines = [
         f"{page}\t{sentence}\t{kinds}\n"
         for page in sorted(table, key=order.index)
@@ -517,12 +557,15 @@ def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare what the pages say with the list of what somebody has read."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("pages", nargs="*", help="names of pages, such as attention")
+    parser.add_argument("pages", nargs="*", help="names of pages or of scripts, such as attention")
     parser.add_argument("--list", action="store_true", help="write what the pages say now")
     options = parser.parse_args(arguments)
-    files = pages()
+    files = pages() | scripts()
     if unknown := [page for page in options.pages if page not in files]:
-        parser.error(f"there is no page {unknown[0]!r}; a page is named like deeper/clocks")
+        parser.error(
+            f"there is no page {unknown[0]!r}; a page is named like deeper/clocks, and an "
+            "interactive figure like widgets/rotation"
+        )
     table = dict(listed())
     told: list[str] = []
     written: list[str] = []

@@ -9,6 +9,7 @@ from bookcheck.numbers import (
     main,
     quantities_of,
     remarks_of,
+    scripts,
     sentences_of,
     sentences_of_page,
     texts_of,
@@ -231,6 +232,7 @@ def test_the_command_writes_the_list_of_one_page(tmp_path, monkeypatch, capsys):
     page.write_text("It has two heads. It has 5 keys. It has two heads.", encoding="utf-8")
     file.write_text("a\tIt has three heads.\tword\nb\tOf 5 keys.\tconstant\n", encoding="utf-8")
     monkeypatch.setattr(numbers, "pages", lambda: {"a": page, "b": page})
+    monkeypatch.setattr(numbers, "scripts", dict)
     monkeypatch.setattr(numbers, "listed", lambda: numbers.listed_in(file))
     monkeypatch.setattr(numbers, "NUMBERS", file)
     assert main(["a"]) == 1
@@ -249,3 +251,26 @@ def test_the_command_writes_the_list_of_one_page(tmp_path, monkeypatch, capsys):
     assert file.read_text(encoding="utf-8") == stored
     assert main(["a"]) == 0
     assert "4 sentences are listed, 0 of them without" in capsys.readouterr().out
+
+
+def test_a_name_that_nothing_has_is_told(capsys):
+    with pytest.raises(SystemExit):
+        main(["--list", "widgets/rotations"])
+    message = capsys.readouterr().err
+    assert (
+        "there is no page 'widgets/rotations'; a page is named like deeper/clocks, and an"
+        in message
+    )
+
+
+def test_what_an_interactive_figure_says_is_listed():
+    (relative,) = [
+        one.text
+        for one in sentences_of_page(scripts()["widgets/rotation"])
+        if one.text.startswith("k R(")
+    ]
+    assert relative == "k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})"
+    texts = [one.text for one in sentences_of_page(scripts()["widgets/cache"])]
+    assert "1 GiB" in texts
+    assert "keys and values" in texts
+    assert not {"text-anchor", "is-q", "path", "use strict"} & {*texts}
