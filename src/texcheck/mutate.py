@@ -7,7 +7,8 @@ and fails the run. A survivor that is equivalent, or true as well, has its reaso
 check: ``equivalent={change: reason}``. Any other survivor shows a check that is not sharp.
 
 ``everywhere`` plants instead the misprints that are made in all places of a symbol at once. One of
-these survives where no side of a formula is bound to what the formula is about.
+these survives where no side of a formula is bound to what the formula is about. One that changes
+the value of no side, such as two factors exchanged, is none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from texcheck.formulas import Check
 from texcheck.misprints import Misprint, misprints, misprints_everywhere
 from texcheck.trial import Fate, Values, kinds_of, transposable
+from texcheck.unchanged import says_the_same
 
 # The checks of a part of a book, each with the text that it is for.
 Load = Callable[[str], Iterable[tuple[Check, str]]]
@@ -68,6 +70,8 @@ def verdicts_of(check: Check, text: str, everywhere: bool = False) -> list[Verdi
     for mutant in planted(text, inputs, everywhere):
         excuse = check.equivalent.get(mutant.change, "")
         fate, said = trial.fate(mutant.text, hasty=True)
+        if everywhere and fate is Fate.SURVIVED and says_the_same(trial, text, mutant.text):
+            continue
         found.append(Verdict(check.name, mutant, fate, said=said, excuse=excuse))
     alive = {verdict.mutant.change for verdict in found if not verdict.caught}
     excused = [change for change in check.equivalent if (EVERYWHERE in change) == everywhere]

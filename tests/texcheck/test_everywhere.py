@@ -78,10 +78,24 @@ def test_an_identity_is_noticed_only_where_a_side_is_bound():
     assert "exchange everywhere: b ↔ c" in survivors(free)
     bound = Check("bound", identity, OPTIONS, names={1: "s"})
     bound.run(TEXT)
-    assert survivors(bound) == {"exchange everywhere: a ↔ b"}
+    assert not survivors(bound)
     # Each run knows its own reasons.
-    bound.equivalent = {"exchange everywhere: a ↔ b": "A sum has no order."}
-    assert all(one.caught for one in verdicts_of(bound, TEXT))
+    free.equivalent = {"sign everywhere: b → -b": "It is stated for every b."}
+    assert all(one.caught for one in verdicts_of(free, TEXT))
+    assert "sign everywhere: b → -b" in survivors(free)
+
+
+def test_what_changes_no_side_is_no_misprint():
+    """Two factors exchanged, and a sign that a square or another sign takes back."""
+
+    def values(rng):
+        a, b = rng.uniform(1, 2, size=2)
+        return {"a": a, "b": b, "c": a**2 * b, "d": b * a**2}
+
+    squares = Check("squares", values, OPTIONS, fixed={"c": "one product", "d": "one product"})
+    found = verdicts_of(squares, "c = a^2 b = (-a) (-a) b", everywhere=True)
+    assert "sign everywhere: a → -a" not in {one.mutant.change for one in found}
+    assert all(one.caught for one in found)
 
 
 def test_a_name_stands_before_its_statement():
