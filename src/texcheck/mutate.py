@@ -8,7 +8,7 @@ check: ``equivalent={change: reason}``. Any other survivor shows a check that is
 
 ``everywhere`` plants instead the misprints that are made in all places of a symbol at once. One of
 these survives where no side of a formula is bound to what the formula is about. One that changes
-the value of no side, such as two factors exchanged, is none.
+the value of no side, such as two factors exchanged, or only the sign of both, is none.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from lark import Tree
 
 from texcheck.errors import LatexError
-from texcheck.parser import parse, position_of
+from texcheck.misprints.change import start_of
+from texcheck.parser import parse
 
 
 def with_names(text: str, names: Mapping[int, str]) -> str:
@@ -24,6 +25,6 @@ def with_names(text: str, names: Mapping[int, str]) -> str:
     for number in sorted(names, reverse=True):
         if number > len(statements):
             raise LatexError(f"there is no statement {number} to be {names[number]}", 0, text)
-        start = position_of(statements[number - 1])
+        start = start_of(text, statements[number - 1])
         text = f"{text[:start]}{names[number]} = {text[start:]}"
     return text

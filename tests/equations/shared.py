@@ -9,6 +9,13 @@ from attention_to_rope.merge import log_total, partial_attention
 # Outcomes and probabilities of a variable with mean 0 and variance 1.
 UNIT = ([2.0, -0.5], [0.2, 0.8])
 
+FOR_EVERY = "It is stated for every value of the letter."
+
+
+def every(*letters):
+    """Reasons for letters whose sign may be another everywhere: the display is for all of them."""
+    return {f"sign everywhere: {letter} → -{letter}": FOR_EVERY for letter in letters}
+
 
 def tensor(values):
     """A NumPy array or a list as a tensor of float64."""

@@ -35,6 +35,11 @@ def complex_turn(theta):
     return f
 
 
+def turned_rows(x, theta):
+    """The row x (2,) at all positions, turned by the library: (N, 2)."""
+    return np.stack([turned_row(x, m, np.array([theta])) for m in range(N)])
+
+
 def complex_pair(rng):
     x, y = rng.normal(size=2), rng.normal(size=2)
     z, w = complex(*x), complex(*y)
@@ -59,7 +64,12 @@ def plane(rng):
         return complex_turn(theta)(m, x) if np.iscomplexobj(x) else turned_row(x, m, one)
 
     every = {"m": range(N), "n": range(N), "R": plane_rotation, "I": IDENTITY, "J": QUARTER_TURN}
-    return {"q": q, "k": k, "f": f, **complex_pair(rng), **angles, **every}
+    numbers = complex_pair(rng)
+    # The dot products of the rows that the library has turned.
+    turned = {name: turned_rows(row, theta) for name, row in (("q", q), ("k", k))}
+    others = {name: turned_rows(numbers[name], theta) for name in ("x", "y")}
+    scores = {"s": turned["q"] @ turned["k"].T, r"\sigma": others["x"] @ others["y"].T}
+    return {"q": q, "k": k, "f": f, **numbers, **angles, **every, **scores}
 
 
 def orthogonal(rng, d):

@@ -50,7 +50,15 @@ def of_any_width(rng):
 
 
 test_cache_bytes = equation("eq-cache-bytes")(grouped)
-test_intensity = equation("eq-intensity")(of_any_width)
+RATIO = dict.fromkeys(
+    (
+        r"exchange everywhere: F_{\text{core}} ↔ g",
+        r"exchange everywhere: F_{\text{core}} ↔ w",
+        r"exchange everywhere: T_{\text{cache}} ↔ h",
+    ),
+    "The equation is only multiplied by one symbol and divided by the other.",
+)
+test_intensity = equation("eq-intensity", equivalent=RATIO)(of_any_width)
 test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: of_any_width(rng)[1:])
 test_grouped_parameters = equation("eq-grouped-parameters")(
     lambda rng: [without(case, "h") for case in grouped(rng)]

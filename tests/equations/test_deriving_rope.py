@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bookcheck.equations.checks import equation, sentences
-from shared import even, library_scores, library_weights, sizes
+from shared import even, every, library_attention, library_scores, library_weights, sizes
 from shared_deriving_rope import D_K, N, plane
 from shared_rotations import (
     IDENTITY,
@@ -34,8 +34,8 @@ def pairs(rng, d_k=None):
     rotations = {r"\mathbf{R}": rotation_of_all_pairs(theta), "R": plane_rotation, "B": B}
     contents = {"q": q, "k": k, "z": q[0::2] + 1j * q[1::2], "w": k[0::2] + 1j * k[1::2]}
     functions = {"f": lambda m, x: turned_row(x, m, theta), "g": g, "S": library_scores(Q, K)}
-    every = {"m": range(N), "n": range(N), r"\theta": theta.numpy(), "b": b, "d_k": d_k}
-    return {**rotations, **contents, **functions, **every}
+    indices = {"m": range(N), "n": range(N), r"\theta": theta.numpy(), "b": b, "d_k": d_k}
+    return {**rotations, **contents, **functions, **indices}
 
 
 def sequence(rng):
@@ -45,24 +45,46 @@ def sequence(rng):
     x, W_Q, W_K = rng.normal(size=(N, 7)), *rng.normal(size=(2, 7, d_k)) / 2
     q, k, v = x @ W_Q, x @ W_K, rng.normal(size=(N, d_k))
     Q, K = (np.stack([turned_row(y[m], m, theta) for m in range(N)]) for y in (q, k))
-    every = {"m": range(N), "n": range(N), "N": N, "d_k": d_k}
+    indices = {"m": range(N), "n": range(N), "N": N, "d_k": d_k}
     results = {"S": library_scores(Q, K), "A": library_weights(Q, K)}
+    # The values rotated as the keys are, and each output rotated back.
+    outputs = library_attention(Q, K, np.stack([turned_row(v[n], n, theta) for n in range(N)]))
+    results["o"] = np.stack([turned_row(outputs[m], -m, theta) for m in range(N)])
     contents = {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "v": v}
-    return {**contents, **results, **every, r"\mathbf{R}": rotation_of_all_pairs(theta)}
+    return {**contents, **results, **indices, r"\mathbf{R}": rotation_of_all_pairs(theta)}
 
 
-test_goal = equation("eq-rope-goal")(pairs)
-test_rotation = equation("eq-rotation")(plane)
-test_row_turn = equation("eq-row-turn")(plane)
-test_rotation_rules = equation("eq-rotation-rules")(plane)
-test_two_dimensions = equation("eq-rope-2d")(plane)
-test_angle = equation("eq-rope-angle")(plane)
+def turned_back(*letters):
+    """Reasons for matrices whose transposes obey the same rules."""
+    changes = [
+        f"{kind} everywhere: {name}" for name in letters for kind in ("transpose", "inverse")
+    ]
+    return dict.fromkeys(changes, "The rotations in the other sense obey the same rules.")
+
+
+RULES = {
+    **every(r"\alpha", r"\beta"),
+    **turned_back("R"),
+    r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
+}
+COMMUTING = dict.fromkeys(
+    [*every("B", r"\mathbf{R}"), *turned_back("B", r"\mathbf{R}")],
+    "What commutes with a matrix commutes with its negative, its transpose and its inverse.",
+)
+test_goal = equation("eq-rope-goal", names={1: r"\sqrt{d_k} S_{mn}"}, first_index=0)(pairs)
+test_rotation = equation("eq-rotation", equivalent=every(r"\alpha"))(plane)
+test_row_turn = equation("eq-row-turn", equivalent=every(r"\alpha"))(plane)
+test_rotation_rules = equation("eq-rotation-rules", equivalent=RULES)(plane)
+test_two_dimensions = equation("eq-rope-2d", names={1: "s_{mn}"}, first_index=0)(plane)
+test_angle = equation("eq-rope-angle", names={1: "s_{mn}"}, first_index=0)(plane)
 test_dot_complex = equation("eq-dot-complex", first_index=0)(plane)
-test_complex_score = equation("eq-rope-complex-score")(plane)
+test_complex_score = equation("eq-rope-complex-score", names={1: r"\sigma_{mn}"}, first_index=0)(
+    plane
+)
 test_score = equation("eq-rope-score", first_index=0)(sequence)
 test_sum = equation("eq-rope-sum", first_index=0)(pairs)
-test_value_back = equation("eq-rope-value-back", first_index=0)(sequence)
-test_gauge = equation("eq-gauge-rope")(pairs)
+test_value_back = equation("eq-rope-value-back", names={1: "o_m"}, first_index=0)(sequence)
+test_gauge = equation("eq-gauge-rope", equivalent=COMMUTING)(pairs)
 test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1], [0, 1]])})
 
 
@@ -71,7 +93,7 @@ def test_matrix(rng):
     return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
 
 
-@equation("eq-rope-forced")
+@equation("eq-rope-forced", equivalent=turned_back("G"))
 def test_forced(rng):
     """Rotations and a change of sign, in a basis of their own."""
     _, theta = some_frequencies(rng, 4)
@@ -87,7 +109,7 @@ def test_forced(rng):
     return {"G": G, "m": range(N), "n": range(N), "I": np.eye(5)}
 
 
-@equation("eq-rope-elementwise", first_index=0)
+@equation("eq-rope-elementwise", first_index=0, equivalent=every("x"))
 def test_elementwise(rng):
     theta = 0.7 * some_frequencies(rng, 4)[1]  # the first is no 1, so that dropping it is noticed
     rotation = {r"\mathbf{R}": rotation_of_all_pairs(theta), r"\theta": theta.numpy()}

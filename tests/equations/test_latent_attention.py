@@ -11,7 +11,7 @@ from bookcheck.equations.checks import equation, sentences
 from shared import even, library_scores, sizes, tensor
 from shared_counts import matrix_operations
 from shared_many_heads import layer_of, some_sizes
-from shared_rotations import rotation_of_all_pairs, some_frequencies
+from shared_rotations import rotation_of_all_pairs, some_frequencies, turned_row
 
 
 def latents(rng):
@@ -53,27 +53,45 @@ def without_position(rng):
     """The same, with the part of queries and keys alone that has no position."""
     cases = latents(rng)
     d_k = cases[0]["d_k"]
-    turn = rotation_of_all_pairs(some_frequencies(rng, d_k - d_k % 2)[1])
+    _, theta = some_frequencies(rng, d_k - d_k % 2)
+    turn = rotation_of_all_pairs(theta)
+    found = []
     for case in cases:
-        case |= {"q": case["q"][:, :d_k], "k": case["k"][:, :d_k]}
-    return [{**case, r"\mathbf{R}": turn} for case in cases]
+        q = case["q"][:, :d_k]
+        k = case["k"][:, :d_k]
+        # The dot products of the library's queries and keys, and any averages of its values.
+        s = library_scores(q, k) * d_k**0.5
+        o = case["A"] @ case["v"]
+        known = {"q": q, "k": k, "s": s, "o": o, r"\theta": theta.numpy()}
+        found.append({**case, **known, r"\mathbf{R}": turn})
+    return found
 
 
 test_latent = equation("eq-latent", first_index=0)(without_position)
-test_absorbed = equation("eq-absorbed", first_index=0, draws=2)(without_position)
+test_absorbed = equation("eq-absorbed", first_index=0, draws=2, names={1: "s_{mn}", 2: "o_m"})(
+    without_position
+)
 test_mla = equation("eq-mla", first_index=0, draws=3)(latents)
 
 
-@equation("eq-blocked", first_index=0, draws=2)
+@equation("eq-blocked", first_index=0, draws=2, names={1: "s_{mn}"})
 def test_blocked(rng):
+    """The scores of queries and keys that the library has rotated."""
     cases = without_position(rng)
     N, odd = cases[0]["N"], cases[0]["d_k"] % 2
     R = np.stack([cases[0][r"\mathbf{R}"](m) for m in range(N)])
-    return [
+    found = []
+    for case in cases:
         # Pairs of dimensions.
-        {**case, "q": case["q"][:, odd:], "W^{UK}": case["W^{UK}"][:, :, odd:], r"\mathbf{R}": R}
-        for case in cases
-    ]
+        q = case["q"][:, odd:]
+        k = case["k"][:, odd:]
+        theta = case[r"\theta"]
+        turned_q = np.stack([turned_row(q[m], m, theta) for m in range(N)])
+        turned_k = np.stack([turned_row(k[n], n, theta) for n in range(N)])
+        s = library_scores(turned_q, turned_k) * q.shape[1] ** 0.5
+        W_UK = case["W^{UK}"][:, :, odd:]
+        found.append({**case, "q": q, "s": s, "W^{UK}": W_UK, r"\mathbf{R}": R})
+    return found
 
 
 def cost_of_rows(form, sizes, queries=1):
@@ -89,7 +107,16 @@ def cost_of_rows(form, sizes, queries=1):
     return cost(2 * N) - cost(N)
 
 
-@equation("eq-latent-intensity")
+RATIO = dict.fromkeys(
+    (
+        r"exchange everywhere: F_{\text{latent}} ↔ w",
+        r"exchange everywhere: T_{\text{latent}} ↔ h",
+    ),
+    "The equation is only multiplied by one symbol and divided by the other.",
+)
+
+
+@equation("eq-latent-intensity", equivalent=RATIO)
 def test_latent_intensity(rng):
     """What N more rows cost the library's absorbed form, and the bytes that they take."""
     cases = []

@@ -7,7 +7,7 @@ import torch
 
 from attention_to_rope import rotary_frequencies, sinusoidal
 from bookcheck.equations.checks import equation, sentences
-from shared import even
+from shared import even, every, library_scores
 from shared_rotations import plane_rotation, some_angle, some_base
 from shared_sinusoids import J, N, frequencies, g, hand, shifts
 
@@ -21,7 +21,9 @@ def page(rng):
     indices = {"m": range(N), "n": range(N), "i": range(d // 2), r"\delta": range(1, 5)}
     rotations = {r"\varphi": hand, "R": plane_rotation, "T": shifts(b, d), "J": J}
     weights = {"x": rng.normal(size=(N, d)), "W^Q": W_Q, "W^K": W_K, "C": W_Q @ W_K.T}
-    return {**encoding, **indices, **rotations, **weights, r"\lambda": 2 * np.pi / theta}
+    both = weights["x"] + P[:N]
+    scores = {"s": library_scores(both @ W_Q, both @ W_K) * np.sqrt(W_Q.shape[1])}
+    return {**encoding, **indices, **rotations, **weights, **scores, r"\lambda": 2 * np.pi / theta}
 
 
 def check(label, **options):
@@ -35,7 +37,7 @@ test_pe = check("eq-pe")
 test_wavelength = check("eq-wavelength")
 test_shift = check("eq-shift")
 test_g = check("eq-g", equivalent={f"{TURNED}, after {before}": EVEN for before in ("((", "g(")})
-test_four_terms = check("eq-four-terms")
+test_four_terms = check("eq-four-terms", names={1: "s_{mn}"})
 
 
 def pair(rng):
@@ -44,7 +46,11 @@ def pair(rng):
     return {**page(rng), **angles, "m": range(2, 5)}
 
 
-test_shift_pair = equation("eq-shift-pair", vectors="row")(pair)
+FREE = {
+    **every("m", r"\delta", r"\theta"),
+    r"exchange everywhere: \theta ↔ \alpha": "Both are any angle.",
+}
+test_shift_pair = equation("eq-shift-pair", vectors="row", equivalent=FREE)(pair)
 
 
 @equation(

@@ -8,6 +8,7 @@ from texcheck.formulas import Check
 from texcheck.misprints import misprints_everywhere
 from texcheck.mutate import verdicts_of
 from texcheck.named import with_names
+from texcheck.unchanged import says_the_same
 
 KINDS = {
     "R": ("function",),
@@ -42,7 +43,7 @@ def planted(text):
         ("a + b = b a^2", "exchange everywhere: a ↔ b", "{b}+{a}={a}{b}^2"),
         ("W^Q_j = W^K_j", "exchange everywhere: W^Q ↔ W^K", "{W^K}_j={W^Q}_j"),
         ("S_{mn} = q_n a", "index everywhere: m ↔ n of S", "S_{{n}{m}}=q_na"),
-        ("R_m + R_n = a", "index everywhere: m ↔ n of R", "R_{n}+R_{m}=a"),
+        ("R_m + R_n = q_n", "index everywhere: m ↔ n of R", "R_{n}+R_{m}=q_n"),
         ("m - n = R(n - m)", "turn everywhere: m-n", "n-m=R(m-n)"),
     ],
 )
@@ -55,6 +56,8 @@ def test_only_what_can_be_meant_is_changed():
     # A vector has no transpose, an index is only a name, and one difference is a single misprint.
     assert not [change for change in planted("q_m + q_n") if change.startswith("transpose")]
     assert not [change for change in planted("m - n = a") if "turn" in change or "↔" in change]
+    # Where no other symbol has the indices, they only change their names.
+    assert not [change for change in planted("R_m R_n = R_{n-m}") if change.startswith("index")]
 
 
 def identity(rng):
@@ -98,11 +101,27 @@ def test_what_changes_no_side_is_no_misprint():
     assert all(one.caught for one in found)
 
 
+def test_an_equation_may_be_transposed_or_change_its_sign():
+    def values(rng):
+        A, B = rng.normal(size=(2, 3, 3))
+        return {"A": A, "B": B, "C": A @ B}
+
+    check = Check("product", values, OPTIONS)
+    trial = check.trial(check.inputs())
+    text = "A B = C"
+    assert says_the_same(trial, text, "(-A) B = -C")
+    assert says_the_same(trial, text, "B^\\top A^\\top = C^\\top")
+    assert not says_the_same(trial, text, "A^\\top B^\\top = C^\\top")
+    assert not says_the_same(trial, text, "A B = B")
+    assert not says_the_same(trial, text, "A B = C, A = B")
+
+
 def test_a_name_stands_before_its_statement():
     lines = "\\begin{aligned} &a + b \\\\ &= c \\end{aligned}, \\quad e = f"
     named = "\\begin{aligned} &s = a + b \\\\ &= c \\end{aligned}, \\quad t = e = f"
     assert with_names(lines, {1: "s", 2: "t"}) == named
     assert with_names(lines, {}) == lines
+    assert with_names("\\left(a + b\\right) c = d", {1: "s"}).startswith("s = \\left(")
     with pytest.raises(LatexError, match="no statement 3"):
         with_names(lines, {3: "s"})
 

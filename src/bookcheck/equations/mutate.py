@@ -3,7 +3,7 @@ r"""Plant misprints in the formulas of the pages: the checks must notice them.
 python -m bookcheck.equations.mutate                 of all pages, in two processes
 python -m bookcheck.equations.mutate attention    of one page
 python -m bookcheck.equations.mutate --everywhere attention
-                                                  those made in all places of a symbol at once
+                                                  those in all places of a display at once
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ def formulas_of(path: str) -> Iterator[tuple[Check, str]]:
             yield item, printed()[item.name].text
 
 
+def displays_of(path: str) -> Iterator[tuple[Check, str]]:
+    """The displays alone that a file of checks binds."""
+    for check, text in formulas_of(path):
+        if check.name in printed():
+            yield check, text
+
+
 def files_of(pages: Sequence[str]) -> list[Path]:
     """The files that check some pages, or all of them, the largest first."""
     stems = [page.replace("/", "_").replace("-", "_") for page in pages] or [""]
@@ -53,12 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="plant those that are made in all places of a symbol at once",
+        help="plant in displays those that are made in all places of a symbol at once",
     )
     options = parser.parse_args(arguments)
     started = time.monotonic()
     paths = [str(path) for path in files_of(options.pages)]
-    found = verdicts(formulas_of, paths, options.jobs, options.everywhere)
+    load = displays_of if options.everywhere else formulas_of
+    found = verdicts(load, paths, options.jobs, options.everywhere)
     if not found and not options.pages:
         print("no formula has a check", file=sys.stderr)
         return 1

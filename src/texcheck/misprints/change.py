@@ -23,6 +23,13 @@ def span(tree: Tree[Token] | Token) -> tuple[int, int]:
     return position_of(tree), end_of(tree)
 
 
+def start_of(text: str, tree: Tree[Token] | Token) -> int:
+    """Where a part starts, with the ``\\left`` of its first bracket."""
+    start = position_of(tree)
+    before = text[:start].rstrip()
+    return len(before) - len("\\left") if before.endswith("\\left") else start
+
+
 def printed_part(text: str, part: Tree[Token] | Token) -> str:
     """A part of the formula as it is printed."""
     start, end = span(part)

@@ -239,8 +239,12 @@ def exchanged_names(
 def exchanged_indices(
     tree: Tree[Token], found: Mapping[str, list[Place]], spelled: Mapping[str, str]
 ) -> Iterator[Everywhere]:
-    """Two indices exchanged in all places of one symbol: R_n for R_m, and A_{nm} for A_{mn}."""
+    """Two indices exchanged in all places of one symbol: R_n for R_m, and A_{nm} for A_{mn}.
+
+    Where no other symbol has them, they only change their names.
+    """
     letters = index_symbols(tree)
+    printed = [token.value for token in tokens_of(tree) if token.type == "SYMBOL"]
     for name, places in found.items():
         tokens = [
             token
@@ -256,7 +260,8 @@ def exchanged_indices(
                 for token in tokens
                 if token.value in other
             ]
-            if len(edits) > 1:
+            places_of_both = printed.count(first) + printed.count(second)
+            if 1 < len(edits) < places_of_both:
                 yield f"index everywhere: {first} ↔ {second} of {spelled[name]}", edits
 
 
