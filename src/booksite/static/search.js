@@ -134,7 +134,20 @@
     }
   }
 
-  // Indexing takes a phone a second; in between, the page can do other things.
+  // Indexing takes a phone a second; after so many milliseconds the page can do other things.
+  const LONGEST = 10;
+  const pause = () => new Promise((done) => setTimeout(done));
+  async function forEach(many, act) {
+    let began = performance.now();
+    for (const [place, one] of many.entries()) {
+      act(one, place);
+      if (performance.now() - began > LONGEST) {
+        await pause();
+        began = performance.now();
+      }
+    }
+  }
+
   async function makeSearch(MiniSearch, pages) {
     const sections = new Map(); // by term: how many sections have it
     // Every text is cut into terms once, for the index and for counting.
@@ -152,13 +165,12 @@
       // A page's own title counts once.
       found.map(([anchor, title, kind, text, rest, called = ""]) => ({ page, anchor: anchor.replace("*", () => slug(title)), title, chapter: title === chapter ? "" : chapter, kind, text, words: rest, called })),
     );
-    documents.forEach((one, id) => {
+    await forEach(documents, (one, id) => {
       one.id = id;
       const terms = new Set([one.title, one.text, one.words, one.called].flatMap(termsOf));
       terms.forEach((term) => sections.set(term, (sections.get(term) ?? 0) + 1));
     });
-    await index.addAllAsync(documents, { chunkSize: 100 });
-    cut.clear();
+    await forEach(documents, (one) => index.add(one));
     const known = [...sections.keys()];
     const rarity = (term) => Math.log(1 + documents.length / (sections.get(term) ?? documents.length));
 
@@ -168,16 +180,19 @@
     // Titles that many sections have, "In practice", name none of them.
     const titled = new Map();
     for (const { title } of documents) titled.set(title, (titled.get(title) ?? 0) + 1);
-    const names = documents.flatMap((one, id) => {
+    const names = [];
+    await forEach(documents, (one, id) => {
       const title = titled.get(one.title) > 3 ? [] : [one.title];
-      return [...title, ...one.called.split(";")].filter(Boolean).map((name) => nameOf(name, id));
+      const all = [...title, ...one.called.split(";")].filter(Boolean);
+      for (const name of all) names.push(nameOf(name, id));
     });
     for (const { title, page, anchor } of homes) {
       const id = documents.findIndex((one) => one.page === page && one.anchor === anchor && !LISTED.has(one.kind));
       if (id >= 0) names.push(nameOf(title, id));
     }
+    cut.clear();
     function nameOf(name, id) {
-      const terms = [...new Set(words(name).map(stem))];
+      const terms = [...new Set(termsOf(name))];
       return { id, terms, length: length(terms), opens: opening(name) };
     }
     function length(terms) {
