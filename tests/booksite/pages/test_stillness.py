@@ -9,7 +9,6 @@ import functools
 import re
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import PurePosixPath
 
 import pytest
 
@@ -59,7 +58,7 @@ EARLY_FACES_WERE_LATE = """(early) => {
   return performance.getEntriesByType("resource").some(
     ({ name, responseEnd }) => early.includes(stem(name)) && responseEnd > startTime - 50);
 }"""
-MOST_VISITS = 6
+MOST_VISITS = 12
 
 
 def shifts_of(browser, url, early, width):
@@ -67,36 +66,40 @@ def shifts_of(browser, url, early, width):
     for _ in range(MOST_VISITS):
         were_late, found = visit(browser, url, early, width)
         if not were_late:
-            break
-    return found
+            return found
+    pytest.fail(
+        f"in {MOST_VISITS} visits at a width of {width} px the faces that {url} asks for first "
+        "came after its letters were drawn: the machine is too busy to say whether the others "
+        "move anything; run the test again, alone"
+    )
 
 
 def visit(browser, url, early, width):
     """Whether the early faces came late; and how far things moved, each with what moved."""
     context = browser.new_context(viewport={"width": width, "height": SIZES[width]})
+    late_faces = all_faces_but(early)
     held = []
-
-    def hold(route):
-        if PurePosixPath(route.request.url).stem in early:
-            route.continue_()
-        else:
-            held.append(route)
-
     try:
         context.add_init_script(NOTE_SHIFTS)
         page = context.new_page()
-        page.route("**/*.woff2", hold)
+        page.route(late_faces, lambda route: held.append(route))
         page.goto(url, wait_until="domcontentloaded")
         page.wait_for_function(LETTERS_ARE_DRAWN)
         wait_until_drawn(page)
         for route in held:
             route.continue_()
-        page.unroute("**/*.woff2")
+        page.unroute(late_faces)
         page.wait_for_load_state("load")
         page.evaluate(SETTLED)
         return page.evaluate(EARLY_FACES_WERE_LATE, early), page.evaluate("shifts")
     finally:
         context.close()
+
+
+def all_faces_but(early):
+    """The addresses of the other faces; the early ones do not wait for Python."""
+    names = "|".join(re.escape(stem) for stem in early)
+    return re.compile(rf"/(?!(?:{names})\.woff2)[^/]+\.woff2$")
 
 
 @pytest.mark.built
